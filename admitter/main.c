@@ -9,11 +9,6 @@
 #include "admitter/admitter_metrics.h"
 #include "common/role/daemon.h"
 
-static const struct tl_listen *admin_listen(const struct tl_config *config)
-{
-    return &config->admin.admitter;
-}
-
 int main(int argc, char **argv)
 {
     const struct tl_role role = {
@@ -22,7 +17,7 @@ int main(int argc, char **argv)
         .metrics = tl_admitter_metrics,
         .n_metrics = TL_ADMITTER_METRICS,
         .queue_metrics = &tl_admitter_queue_metrics,
-        .admin = admin_listen,
+        .admin = offsetof(struct tl_config, admin.admitter),
         .start = tl_admitter_start,
         .turn = tl_admitter_turn,
         .stop = tl_admitter_stop,

@@ -9,11 +9,6 @@
 #include "common/role/daemon.h"
 #include "dispatcher/dispatcher.h"
 
-static const struct tl_listen *admin_listen(const struct tl_config *config)
-{
-    return &config->admin.dispatcher;
-}
-
 int main(int argc, char **argv)
 {
     const struct tl_role role = {
@@ -22,7 +17,7 @@ int main(int argc, char **argv)
         .metrics = tl_dispatcher_metrics,
         .n_metrics = TL_DISPATCHER_METRICS,
         .queue_metrics = &tl_dispatcher_queue_metrics,
-        .admin = admin_listen,
+        .admin = offsetof(struct tl_config, admin.dispatcher),
         .start = tl_dispatcher_start,
         .turn = tl_dispatcher_turn,
         .stop = tl_dispatcher_stop,

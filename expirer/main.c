@@ -9,11 +9,6 @@
 #include "expirer/expirer.h"
 #include "expirer/visits.h"
 
-static const struct tl_listen *admin_listen(const struct tl_config *config)
-{
-    return &config->admin.expirer;
-}
-
 int main(int argc, char **argv)
 {
     const struct tl_role role = {
@@ -22,7 +17,7 @@ int main(int argc, char **argv)
         .metrics = tl_expirer_metrics,
         .n_metrics = TL_EXPIRER_METRICS,
         .queue_metrics = &tl_visits_tables,
-        .admin = admin_listen,
+        .admin = offsetof(struct tl_config, admin.expirer),
         .start = tl_expirer_start,
         .turn = tl_expirer_turn,
         .stop = tl_expirer_stop,

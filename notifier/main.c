@@ -7,11 +7,6 @@
 #include "common/role/daemon.h"
 #include "notifier/notifier.h"
 
-static const struct tl_listen *admin_listen(const struct tl_config *config)
-{
-    return &config->admin.notifier;
-}
-
 int main(int argc, char **argv)
 {
     const struct tl_role role = {
@@ -20,7 +15,7 @@ int main(int argc, char **argv)
         .metrics = tl_notifier_metrics,
         .n_metrics = TL_NOTIFIER_METRICS,
         .queue_metrics = &tl_notifier_queue_metrics,
-        .admin = admin_listen,
+        .admin = offsetof(struct tl_config, admin.notifier),
         .start = tl_notifier_start,
         .turn = tl_notifier_turn,
         .stop = tl_notifier_stop,

@@ -8,20 +8,10 @@
  * routes.c: requests.
  */
 #include "common/config/config.h"
-#include "common/role/start.h"
+#include "common/role/program.h"
 #include "worker/process/parent.h"
 
 enum { PROCESSES_MAX = 256 };
-
-static const struct tl_listen *admin_listen(const struct tl_config *config)
-{
-    return &config->admin.worker;
-}
-
-static const struct tl_listen *http_listen(const struct tl_config *config)
-{
-    return &config->http.listen;
-}
 
 static bool apply_processes(void *context, const char *value, struct tl_error *err)
 {
@@ -40,12 +30,13 @@ int main(int argc, char **argv)
         .name = "tellerline-worker",
         .summary = "Serves visitors over HTTP: accepts joins and answers positions.",
         .options = options,
-        .listeners = {admin_listen, http_listen},
+        .listeners = {offsetof(struct tl_config, admin.worker),
+                      offsetof(struct tl_config, http.listen)},
     };
     const char *config_path = NULL;
     int status = 1;
     const struct tl_config *config =
-        tl_start(&program, "worker", argc, argv, &config_path, &status);
+        tl_program_start(&program, "worker", argc, argv, &config_path, &status);
     if (config == NULL)
         return status;
     if (processes == 0)

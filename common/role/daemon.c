@@ -13,9 +13,8 @@
 #include "common/config/config.h"
 #include "common/role/daemon.h"
 #include "common/role/notify.h"
-#include "common/role/reload.h"
+#include "common/role/program.h"
 #include "common/role/signals.h"
-#include "common/role/start.h"
 
 enum {
     BACKOFF_BASE_MS = 50,
@@ -173,7 +172,7 @@ static void source_metrics(void *context, struct tl_text *out)
 static bool open_daemon(struct tl_daemon *daemon, struct tl_error *err)
 {
     const struct tl_role *role = daemon->role;
-    tl_start_process_id(role->name, daemon->id);
+    tl_program_id(role->name, daemon->id);
     size_t size = (tl_metrics_size(role->metrics, role->n_metrics) + CACHE_LINE - 1) / CACHE_LINE *
                   CACHE_LINE;
     daemon->metrics_memory = aligned_alloc(CACHE_LINE, size);
@@ -193,7 +192,8 @@ static bool open_daemon(struct tl_daemon *daemon, struct tl_error *err)
         .context = daemon, .live = source_live, .ready = source_ready, .metrics = source_metrics};
     return tl_signals_open(&daemon->signals, err) &&
            tl_notify_open(&daemon->notify, tl_clock_ms(), err) &&
-           tl_admin_start(&daemon->admin, role->admin(daemon->config), &source, NULL, err);
+           tl_admin_start(&daemon->admin, tl_program_listen(daemon->config, role->admin), &source,
+                          NULL, err);
 }
 
 static void close_daemon(struct tl_daemon *daemon)
@@ -246,7 +246,8 @@ int tl_daemon_main(const struct tl_role *role, int argc, char **argv)
     snprintf(name, sizeof(name), "tellerline-%s", role->name);
     const struct tl_program program = {
         .name = name, .summary = role->summary, .listeners = {role->admin}};
-    daemon.config = tl_start(&program, role->name, argc, argv, &daemon.config_path, &status);
+    daemon.config =
+        tl_program_start(&program, role->name, argc, argv, &daemon.config_path, &status);
     if (daemon.config == NULL)
         return status;
     struct tl_error err = {0};

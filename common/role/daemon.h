@@ -27,8 +27,7 @@ struct tl_role {
     const struct tl_metric_desc *metrics;
     size_t n_metrics;
     const struct tl_queue_metrics_tables *queue_metrics; /* what it reports of single queues */
-    const struct tl_listen *(*admin)(
-        const struct tl_config *config); /* the setting of its admin listener */
+    size_t admin; /* the offset in struct tl_config of its admin listener */
     /* Makes the state of the role. Must not need the store, which may come up later. */
     void *(*start)(struct tl_daemon *daemon, struct tl_error *err);
     /* One bounded turn: connects when it has to, does what is due, waits up to about half a second

@@ -2,6 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
+#include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/config/config.h"
 #include "common/role/probe.h"
@@ -19,6 +22,11 @@ struct request {
     const char *config_path;
     bool check, healthcheck, version, help;
 };
+
+const struct tl_listen *tl_program_listen(const struct tl_config *config, size_t offset)
+{
+    return (const void *)((const char *)config + offset);
+}
 
 const char *tl_program_config_path(const char *given)
 {
@@ -60,8 +68,9 @@ static int check_health(const struct request *request, const struct tl_config *c
     const struct tl_program *program = request->program;
     const struct tl_listen *listen = NULL;
     for (size_t i = 0; i < TL_LISTENERS_MAX && listen == NULL; i++) {
-        if (program->listeners[i] != NULL && program->listeners[i](config)->port > 0)
-            listen = program->listeners[i](config);
+        if (program->listeners[i] != 0 &&
+            tl_program_listen(config, program->listeners[i])->port > 0)
+            listen = tl_program_listen(config, program->listeners[i]);
     }
     if (listen == NULL) {
         fprintf(request->errors, "%s: no listener with a fixed port is configured for /livez\n",
@@ -142,4 +151,82 @@ bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
         return true;
     *status = run_check(&request);
     return false;
+}
+
+/* ---- the first steps ---- */
+
+const struct tl_config *tl_program_start(const struct tl_program *program, const char *role,
+                                         int argc, char **argv, const char **config_path,
+                                         int *status)
+{
+    if (!tl_program_parse(program, argc, argv, config_path, status, stdout, stderr))
+        return NULL;
+    *status = 1;
+    struct tl_error err = {0};
+    const struct tl_config *config = tl_config_load(*config_path, &err);
+    if (config == NULL) {
+        fprintf(stderr, "%s: %s\n", program->name, err.text);
+        return NULL;
+    }
+    if (sodium_init() < 0) {
+        fprintf(stderr, "%s: libsodium could not be initialised\n", program->name);
+        tl_config_free(&config);
+        return NULL;
+    }
+    tl_program_log(config, role);
+    return config;
+}
+
+void tl_program_log(const struct tl_config *config, const char *role)
+{
+    tl_log_init(&(struct tl_log_settings){
+        .level = config->log.level, .format = config->log.format, .role = role});
+}
+
+void tl_program_id(const char *role, char id[TL_PROCESS_ID_SIZE])
+{
+    uint8_t random[8];
+    char hex[2 * sizeof(random) + 1];
+    randombytes_buf(random, sizeof(random));
+    sodium_bin2hex(hex, sizeof(hex), random, sizeof(random));
+    snprintf(id, TL_PROCESS_ID_SIZE, "%.14s-%s", role, hex);
+}
+
+/* ---- SIGHUP ---- */
+
+void tl_reload(const struct tl_reload *reload)
+{
+    struct tl_error err = {0};
+    const struct tl_config *config = tl_config_load(reload->config_path, &err);
+    bool refused =
+        config == NULL || (reload->take != NULL && !reload->take(reload->context, config, &err));
+    if (reload->outcome != NULL) {
+        atomic_fetch_add(&reload->outcome->refused, refused ? 1 : 0);
+        atomic_store(&reload->outcome->failed, refused);
+    }
+    if (refused) {
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.error = &err},
+               "reload refused, the running configuration stays");
+    } else {
+        tl_program_log(config, reload->role);
+        tl_info("configuration read again: %s%slog settings are in force, the rest at the next "
+                "start; but `tellerline set` changes the settings of queues that exist",
+                reload->taken != NULL ? reload->taken : "", reload->taken != NULL ? " and " : "");
+    }
+    tl_config_free(&config);
+}
+
+void tl_reload_write(const struct tl_reload_outcome *outcome, const char *label,
+                     struct tl_text *out)
+{
+    tl_text_append(out,
+                   "# HELP tellerline_reloads_refused_total Reloads (SIGHUP) that changed nothing, "
+                   "because the configuration is not valid.\n"
+                   "# TYPE tellerline_reloads_refused_total counter\n"
+                   "tellerline_reloads_refused_total{%s} %lld\n"
+                   "# HELP tellerline_reload_failed 1 when the last reload was refused.\n"
+                   "# TYPE tellerline_reload_failed gauge\n"
+                   "tellerline_reload_failed{%s} %d\n",
+                   label, (long long)atomic_load(&outcome->refused), label,
+                   atomic_load(&outcome->failed) ? 1 : 0);
 }

@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The command line of every program that runs as a service: --config FILE, --check, --healthcheck,
- * --version, --help, and the options of its own.
+ * What every program that runs as a service does alike: its command line (--config FILE, --check,
+ * --healthcheck, --version, --help, and the options of its own), its first steps, and SIGHUP, which
+ * makes it read the configuration again.
  */
 #ifndef TL_PROGRAM_H
 #define TL_PROGRAM_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
+#include "common/base/text.h"
+#include "common/config/config.h"
 #include "common/role/options.h"
 
-struct tl_config;
-struct tl_listen;
-
-enum { TL_LISTENERS_MAX = 2 };
+enum { TL_LISTENERS_MAX = 2, TL_PROCESS_ID_SIZE = 33 };
 
 struct tl_program {
     const char *name;                /* "tellerline-worker" */
     const char *summary;             /* one line for --help */
     const struct tl_option *options; /* its own, or NULL */
-    /* Its listeners that answer /livez; --healthcheck asks the first that is configured with a
-     * port. */
-    const struct tl_listen *(*listeners[TL_LISTENERS_MAX])(const struct tl_config *config);
+    /* Its listeners that answer /livez, by their offsets in struct tl_config (0: none);
+     * --healthcheck asks the first that is configured with a port. */
+    size_t listeners[TL_LISTENERS_MAX];
 };
+
+/* The setting of a listener at this offset. */
+const struct tl_listen *tl_program_listen(const struct tl_config *config, size_t offset);
 
 /* The configuration file: `given` with --config, else the one that TELLERLINE_CONFIG names, else
  * NULL. */
@@ -36,5 +42,45 @@ const char *tl_program_config_path(const char *given);
  * answer, three seconds at most. */
 bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
                       const char **config_path, int *status, FILE *out, FILE *errors);
+
+/* Reads the command line and the configuration, and starts the log under the name `role`
+ * (borrowed). Returns the configuration, which the caller frees, and the path it came from. NULL
+ * when the program is to exit now with *status: --help and its kind, or an error that has been
+ * written to standard error. */
+const struct tl_config *tl_program_start(const struct tl_program *program, const char *role,
+                                         int argc, char **argv, const char **config_path,
+                                         int *status);
+
+/* Puts the log settings of the configuration in force. role is borrowed. */
+void tl_program_log(const struct tl_config *config, const char *role);
+
+/* Writes a random name for this process among its peers: role and random bits. */
+void tl_program_id(const char *role, char id[TL_PROCESS_ID_SIZE]);
+
+/* ---- SIGHUP ---- */
+
+/* What became of it, for the metrics; starts zeroed. May be in shared memory. */
+struct tl_reload_outcome {
+    _Atomic int64_t refused; /* how often, so far */
+    _Atomic bool failed;     /* the last one was refused */
+};
+
+struct tl_reload {
+    const char *config_path; /* NULL: defaults and environment */
+    const char *role;        /* for the log; borrowed */
+    /* Takes over what else the program can change while it runs; NULL: nothing. False refuses the
+     * new configuration: the running one stays. The configuration is freed after the call. */
+    bool (*take)(void *context, const struct tl_config *config, struct tl_error *err);
+    void *context;
+    struct tl_reload_outcome *outcome; /* NULL: not counted */
+    const char *taken; /* what `take` takes over, for the log: "keys"; NULL without it */
+};
+
+/* Reads the file again, hands it to `take`, puts the log settings in force, and logs the outcome.
+ */
+void tl_reload(const struct tl_reload *reload);
+/* Appends the outcome as Prometheus text, with this label. */
+void tl_reload_write(const struct tl_reload_outcome *outcome, const char *label,
+                     struct tl_text *out);
 
 #endif

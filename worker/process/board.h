@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/role/admin.h"
-#include "common/role/reload.h"
+#include "common/role/program.h"
 #include "worker/report/queue_counts.h"
 #include "worker/report/slot.h"
 #include "worker/report/worker_metrics.h"

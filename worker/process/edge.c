@@ -9,9 +9,8 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/net.h"
-#include "common/role/reload.h"
+#include "common/role/program.h"
 #include "common/role/signals.h"
-#include "common/role/start.h"
 #include "worker/api/api.h"
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
@@ -539,7 +538,7 @@ int tl_edge_run(const struct tl_edge_settings *settings)
     struct tl_error err = {0};
     struct edge edge = {
         .settings = settings, .config = settings->config, .since_ms = tl_clock_ms()};
-    tl_start_process_id("worker", edge.id);
+    tl_program_id("worker", edge.id);
     bool ok = tl_signals_open(&edge.signals, &err) && start_api(&edge, &err);
     if (ok && uv_loop_init(&edge.loop) == 0) {
         uv_timer_init(&edge.loop, &edge.tick);

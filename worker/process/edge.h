@@ -8,7 +8,7 @@
 
 #include "common/base/metrics.h"
 #include "common/config/config.h"
-#include "common/role/reload.h"
+#include "common/role/program.h"
 #include "worker/http/limiter.h"
 #include "worker/http/sharing.h"
 #include "worker/page/languages.h"

@@ -14,7 +14,7 @@
 #include "common/config/config.h"
 #include "common/role/listen.h"
 #include "common/role/notify.h"
-#include "common/role/start.h"
+#include "common/role/program.h"
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
 #include "worker/api/api.h"
@@ -77,7 +77,7 @@ static const struct tl_config *newest(const struct parent *parent)
 
 static void start_log(const struct process *process)
 {
-    tl_start_log(newest(process->parent), process->name);
+    tl_program_log(newest(process->parent), process->name);
 }
 
 static int run_admin(void *context)

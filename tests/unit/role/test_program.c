@@ -43,16 +43,6 @@ static bool apply_quiet(void *context, const char *value, struct tl_error *err)
     return true;
 }
 
-static const struct tl_listen *admin_listen(const struct tl_config *config)
-{
-    return &config->admin.worker;
-}
-
-static const struct tl_listen *http_listen(const struct tl_config *config)
-{
-    return &config->http.listen;
-}
-
 /* Parses the words, which follow the program's name and end with NULL. */
 static void run(struct outcome *outcome, char **words)
 {
@@ -64,7 +54,8 @@ static void run(struct outcome *outcome, char **words)
     const struct tl_program program = {.name = "tellerline-test",
                                        .summary = "Tests the command line.",
                                        .options = own_options,
-                                       .listeners = {admin_listen, http_listen}};
+                                       .listeners = {offsetof(struct tl_config, admin.worker),
+                                                     offsetof(struct tl_config, http.listen)}};
     char *argv[16] = {(char[]){"argv0"}};
     int argc = 1;
     size_t length;

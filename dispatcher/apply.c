@@ -255,3 +255,12 @@ bool tl_apply_finish(struct tl_apply *apply, struct tl_apply_counts *counts, str
     apply->n_entries = apply->n_calls = 0;
     return ok;
 }
+
+uint64_t tl_apply_read_size(const struct tl_apply_counts *counts)
+{
+    uint64_t commands = counts->commands > 0 ? counts->commands : 1;
+    uint64_t entries = TL_READ_COMMANDS * counts->applied / commands;
+    if (entries < TL_READ_ENTRIES_MIN)
+        return TL_READ_ENTRIES_MIN;
+    return entries < TL_READ_ENTRIES_MAX ? entries : TL_READ_ENTRIES_MAX;
+}

@@ -18,6 +18,9 @@
 
 #define TL_APPLY_ENTRIES_MAX 256 /* in one pipeline; TL_APPLY_CALL_ENTRIES_MAX in one call */
 #define TL_STREAM_ID_MAX     48
+#define TL_READ_ENTRIES_MIN  64
+#define TL_READ_ENTRIES_MAX  TL_APPLY_ENTRIES_MAX
+#define TL_READ_COMMANDS     20000
 
 struct tl_apply;
 
@@ -43,5 +46,10 @@ bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, s
  * that entry on, the entries are still pending and must be read again. After TL_ERR_NOFUNCTION the
  * library is loaded. */
 bool tl_apply_finish(struct tl_apply *apply, struct tl_apply_counts *counts, struct tl_error *err);
+
+/* How many entries to read next, after these were applied: about TL_READ_COMMANDS commands in
+ * entries as large as the last ones. Between two reads the store waits for us, which small reads
+ * would make it do often; a read of large entries must not take long enough to lose a lease. */
+uint64_t tl_apply_read_size(const struct tl_apply_counts *counts);
 
 #endif

@@ -27,8 +27,6 @@
 #include "dispatcher/apply.h"
 #include "dispatcher/claim.h"
 #include "dispatcher/dispatcher.h"
-#include "dispatcher/lag.h"
-#include "dispatcher/read_size.h"
 
 /* How often a holder reads pending entries without a reason of its own: an earlier holder that woke
  * up late may have read some, which it can no longer apply. */
@@ -332,7 +330,7 @@ static bool apply_stream(struct dispatcher *self, const struct tl_held_queue *he
     tl_metrics_add(tl_queue_series_values(queue->series), TL_QUEUE_COMMANDS,
                    (int64_t)counts->commands);
     tl_metrics_observe(metrics, TL_DISPATCHER_APPLY_TIME, tl_clock_us() - started_us);
-    self->read_entries = tl_read_size(counts);
+    self->read_entries = tl_apply_read_size(counts);
     return ok;
 }
 
@@ -526,14 +524,15 @@ static bool trim(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 
 /* ---- how far behind ---- */
 
-/* Measures once a second how far the held queues are behind. A queue that was not behind and has
- * had no entries since is left out: reading its stream would have returned them. An error of the
- * store is only logged, because no visitor's place depends on the figure; a broken connection ends
- * the turn. */
+/* Measures once a second how far the held queues are behind: how many entries are not yet applied,
+ * and the age of the oldest by the clock of the store. A queue that was not behind and has had no
+ * entries since is left out: reading its stream would have returned them. An error of the store is
+ * only logged, because no visitor's place depends on the figure; a broken connection ends the turn.
+ */
 static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
     struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
-    struct tl_lag lag = {0};
+    int64_t all_entries = 0, oldest_ms = 0;
     int64_t began_ms = tl_clock_ms();
     if (now_ms < self->lag_due_ms)
         return true;
@@ -541,17 +540,20 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
         const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
         struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
         struct queue *queue = held->state;
-        struct tl_lag own = {0};
         unsigned suppressed;
         if (!queue->behind || tl_held_queues_resting(self->queues, held, now_ms))
             continue;
-        if (tl_lag_add(&own, redis, &held->keys, &self->args, err)) {
-            queue->behind = own.entries > 0;
-            lag.entries += own.entries;
-            lag.age_ms = own.age_ms > lag.age_ms ? own.age_ms : lag.age_ms;
-            tl_metrics_set(tl_queue_series_values(queue->series), TL_QUEUE_INGEST_UNAPPLIED,
-                           own.entries);
-            tl_metrics_set(tl_queue_series_values(queue->series), TL_QUEUE_INGEST_AGE, own.age_ms);
+        struct tl_reply *lag = tl_call_read(redis, TL_FN_LAG, &held->keys, err);
+        if (lag != NULL) {
+            struct tl_metrics *values = tl_queue_series_values(queue->series);
+            int64_t entries = tl_reply_integer(tl_reply_at(lag, 0));
+            int64_t age_ms = tl_reply_integer(tl_reply_at(lag, 1));
+            queue->behind = entries > 0;
+            all_entries += entries;
+            oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;
+            tl_metrics_set(values, TL_QUEUE_INGEST_UNAPPLIED, entries);
+            tl_metrics_set(values, TL_QUEUE_INGEST_AGE, age_ms);
+            tl_reply_free(lag);
             continue;
         }
         if (!tl_redis_connected(redis))
@@ -561,8 +563,8 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
             tl_log(TL_LOG_WARN, &fields, "cannot tell how far the line is behind");
     }
     self->lag_due_ms = next_due_ms(began_ms, LAG_EVERY_MS);
-    tl_metrics_set(metrics, TL_DISPATCHER_UNAPPLIED, lag.entries);
-    tl_metrics_set(metrics, TL_DISPATCHER_AGE, lag.age_ms);
+    tl_metrics_set(metrics, TL_DISPATCHER_UNAPPLIED, all_entries);
+    tl_metrics_set(metrics, TL_DISPATCHER_AGE, oldest_ms);
     return true;
 }
 

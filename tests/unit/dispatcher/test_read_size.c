@@ -7,12 +7,12 @@
 
 #include <cmocka.h>
 
-#include "dispatcher/read_size.h"
+#include "dispatcher/apply.h"
 
 static uint64_t size_after(uint64_t entries, uint64_t commands)
 {
     const struct tl_apply_counts counts = {.applied = entries, .commands = commands};
-    return tl_read_size(&counts);
+    return tl_apply_read_size(&counts);
 }
 
 static void small_entries_make_large_reads(void **state)

@@ -18,8 +18,8 @@
 #include "common/base/metrics.h"
 #include "common/config/config.h"
 #include "common/role/daemon.h"
+#include "common/role/roster.h"
 #include "common/store/redis.h"
-#include "common/store/roster.h"
 #include "common/store/tail.h"
 
 struct tl_held_queues;

@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "common/config/queue_settings.h"
+#include "common/role/roster.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/roster.h"
 #include "ingest.h"
 
 /* Makes the queue as a program does, with the numbers it then starts with, and with the fence of

@@ -13,9 +13,9 @@
 #include "common/base/clock.h"
 #include "common/config/config.h"
 #include "common/config/queue_settings.h"
+#include "common/role/roster.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/roster.h"
 #include "redis_server.h"
 
 #define LEASE_MS         1500

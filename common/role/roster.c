@@ -6,13 +6,13 @@
 #include "common/base/log.h"
 #include "common/base/named.h"
 #include "common/config/config.h"
+#include "common/role/roster.h"
 #include "common/store/file_queues.h"
 #include "common/store/in_force.h"
 #include "common/store/lease.h"
 #include "common/store/lease_plan.h"
 #include "common/store/mend.h"
 #include "common/store/queue.h"
-#include "common/store/roster.h"
 #include "common/wire/names.h"
 
 /* A lease lasts three of these, or more: a turn may take a second without losing it, and turns

@@ -2,6 +2,8 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "common/base/metrics.h"
 #include "common/base/text.h"
@@ -69,9 +71,12 @@ struct tl_metrics {
     _Atomic int64_t *cells;
 };
 
+/* Of the cache. */
+#define LINE ((size_t)64)
+
 static size_t round_up(size_t bytes)
 {
-    return (bytes + 63) & ~(size_t)63;
+    return (bytes + LINE - 1) & ~(LINE - 1);
 }
 
 static size_t cells_of(enum tl_metric_type type)
@@ -106,6 +111,16 @@ struct tl_metrics *tl_metrics_init(void *memory, const struct tl_metric_desc *ta
         next += cells_of(table[i].type);
     }
     return metrics;
+}
+
+struct tl_metrics *tl_metrics_new(const struct tl_metric_desc *table, size_t n)
+{
+    size_t size = tl_metrics_size(table, n);
+    void *memory = aligned_alloc(LINE, size);
+    if (memory == NULL)
+        return NULL;
+    memset(memory, 0, size);
+    return tl_metrics_init(memory, table, n);
 }
 
 static int64_t cell_get(const struct tl_metrics *metrics, size_t handle, size_t cell)

@@ -39,6 +39,9 @@ size_t tl_metrics_size(const struct tl_metric_desc *table, size_t n);
 /* Lays a block out in memory the caller owns (zeroed, 64-byte aligned, tl_metrics_size bytes). */
 struct tl_metrics *tl_metrics_init(void *memory, const struct tl_metric_desc *table, size_t n);
 
+/* The same in memory of its own, freed with free(). NULL when out of memory. */
+struct tl_metrics *tl_metrics_new(const struct tl_metric_desc *table, size_t n);
+
 void tl_metrics_add(struct tl_metrics *metrics, size_t handle, int64_t delta); /* counter, gauge */
 void tl_metrics_set(struct tl_metrics *metrics, size_t handle, int64_t value); /* gauge */
 /* Counts one value of a histogram, in microseconds, or a number. Below 0 counts as 0. */

@@ -21,7 +21,6 @@ enum {
     BACKOFF_LIMIT_MS = 2000,
     STUCK_MS = 30000, /* without a turn: one is bounded by a few timeouts of the store */
     LOG_EVERY_MS = 5000,
-    CACHE_LINE = 64,
 };
 
 struct tl_daemon {
@@ -31,7 +30,6 @@ struct tl_daemon {
     char id[TL_PROCESS_ID_SIZE];
     struct tl_signals signals;
     bool stopping;
-    void *metrics_memory;
     struct tl_metrics *metrics;
     struct tl_queue_metrics *queue_metrics;
     struct tl_reload_outcome reload;
@@ -173,13 +171,9 @@ static bool open_daemon(struct tl_daemon *daemon, struct tl_error *err)
 {
     const struct tl_role *role = daemon->role;
     tl_program_id(role->name, daemon->id);
-    size_t size = (tl_metrics_size(role->metrics, role->n_metrics) + CACHE_LINE - 1) / CACHE_LINE *
-                  CACHE_LINE;
-    daemon->metrics_memory = aligned_alloc(CACHE_LINE, size);
-    if (daemon->metrics_memory == NULL)
+    daemon->metrics = tl_metrics_new(role->metrics, role->n_metrics);
+    if (daemon->metrics == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics");
-    memset(daemon->metrics_memory, 0, size);
-    daemon->metrics = tl_metrics_init(daemon->metrics_memory, role->metrics, role->n_metrics);
     daemon->queue_metrics =
         tl_queue_metrics_new(role->queue_metrics, daemon->config->metrics.queues);
     if (daemon->queue_metrics == NULL)
@@ -203,7 +197,7 @@ static void close_daemon(struct tl_daemon *daemon)
     tl_signals_close(&daemon->signals);
     pthread_mutex_destroy(&daemon->reason_lock);
     tl_queue_metrics_free(&daemon->queue_metrics);
-    free(daemon->metrics_memory);
+    free(daemon->metrics);
     tl_config_free(&daemon->config);
 }
 

@@ -10,7 +10,6 @@
 #include "common/wire/place.h"
 
 enum {
-    CACHE_LINE = 64,
     LABEL_SIZE = TL_QUEUE_NAME_MAX + 96,
     STATES_MAX = 16, /* more than a queue has */
 };
@@ -35,16 +34,6 @@ struct tl_queue_metrics {
     pthread_mutex_t lock; /* the list, and which lanes there are; values are atomic */
 };
 
-static struct tl_metrics *new_block(const struct tl_metric_desc *table, size_t n)
-{
-    size_t size = tl_metrics_size(table, n);
-    void *memory = aligned_alloc(CACHE_LINE, size);
-    if (memory == NULL)
-        return NULL;
-    memset(memory, 0, size);
-    return tl_metrics_init(memory, table, n);
-}
-
 struct tl_queue_metrics *tl_queue_metrics_new(const struct tl_queue_metrics_tables *tables,
                                               uint64_t most)
 {
@@ -53,7 +42,7 @@ struct tl_queue_metrics *tl_queue_metrics_new(const struct tl_queue_metrics_tabl
         return NULL;
     metrics->tables = tables;
     metrics->most = most;
-    metrics->gone = new_block(tables->queue, tables->n_queue);
+    metrics->gone = tl_metrics_new(tables->queue, tables->n_queue);
     if (metrics->gone != NULL && pthread_mutex_init(&metrics->lock, NULL) == 0)
         return metrics;
     free(metrics->gone);
@@ -93,7 +82,7 @@ struct tl_queue_series *tl_queue_metrics_add(struct tl_queue_metrics *metrics, c
     if (series == NULL)
         return NULL;
     series->owner = metrics;
-    series->values = new_block(metrics->tables->queue, metrics->tables->n_queue);
+    series->values = tl_metrics_new(metrics->tables->queue, metrics->tables->n_queue);
     if (series->values == NULL) {
         free(series);
         return NULL;
@@ -120,7 +109,7 @@ static void keep_counts(struct tl_queue_metrics *metrics, const struct tl_queue_
         if (series->lanes[lane] == NULL)
             continue;
         if (metrics->gone_lanes[lane] == NULL)
-            metrics->gone_lanes[lane] = new_block(tables->lane, tables->n_lane);
+            metrics->gone_lanes[lane] = tl_metrics_new(tables->lane, tables->n_lane);
         if (metrics->gone_lanes[lane] != NULL)
             tl_metrics_add_up(metrics->gone_lanes[lane], series->lanes[lane]);
     }
@@ -155,7 +144,7 @@ struct tl_metrics *tl_queue_series_lane(struct tl_queue_series *series, unsigned
     struct tl_queue_metrics *metrics = series->owner;
     if (lane >= TL_LANES_MAX || series->lanes[lane] != NULL)
         return lane < TL_LANES_MAX ? series->lanes[lane] : NULL;
-    struct tl_metrics *block = new_block(metrics->tables->lane, metrics->tables->n_lane);
+    struct tl_metrics *block = tl_metrics_new(metrics->tables->lane, metrics->tables->n_lane);
     pthread_mutex_lock(&metrics->lock);
     series->lanes[lane] = block;
     pthread_mutex_unlock(&metrics->lock);

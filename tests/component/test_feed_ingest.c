@@ -24,7 +24,6 @@ struct fixture {
     struct tl_redis *redis;
     struct tl_keys keys;
     uv_loop_t loop;
-    void *memory; /* of the metrics */
     struct tl_metrics *metrics;
     struct tl_ingest *ingest;
     int store_calls, downs;
@@ -121,16 +120,12 @@ static int set_up_with(void **state, int64_t timeout_ms)
 {
     struct fixture *f = calloc(1, sizeof(*f));
     struct tl_error err = {0};
-    size_t size = tl_metrics_size(tl_worker_metrics, TL_WORKER_METRICS);
     assert_non_null(f);
     f->server = test_redis_start_kept();
     f->redis = test_redis_connect(f->server);
     test_queue(f->redis, "", &f->keys);
-    size = (size + 63) / 64 * 64;
-    f->memory = aligned_alloc(64, size);
-    assert_non_null(f->memory);
-    memset(f->memory, 0, size);
-    f->metrics = tl_metrics_init(f->memory, tl_worker_metrics, TL_WORKER_METRICS);
+    f->metrics = tl_metrics_new(tl_worker_metrics, TL_WORKER_METRICS);
+    assert_non_null(f->metrics);
     uv_loop_init(&f->loop);
     const struct tl_ingest_settings settings = {
         .redis = {.url = test_redis_url(f->server), .timeout_ms = timeout_ms},
@@ -169,7 +164,7 @@ static int tear_down(void **state)
     assert_int_equal(uv_loop_close(&f->loop), 0);
     tl_redis_free(&f->redis);
     test_redis_stop(&f->server);
-    free(f->memory);
+    free(f->metrics);
     free(f);
     return 0;
 }

@@ -26,11 +26,9 @@ static const struct tl_metric_desc table[N_ROWS] = {
 
 static struct tl_metrics *new_block(void)
 {
-    size_t size = tl_metrics_size(table, N_ROWS);
-    void *memory = aligned_alloc(64, size);
-    assert_non_null(memory);
-    memset(memory, 0, size);
-    return tl_metrics_init(memory, table, N_ROWS);
+    struct tl_metrics *block = tl_metrics_new(table, N_ROWS);
+    assert_non_null(block);
+    return block;
 }
 
 static void test_size(void **state)
@@ -149,10 +147,8 @@ static void test_other_kinds(void **state)
     struct tl_text text = {0};
     (void)state;
     for (int i = 0; i < 2; i++) {
-        size_t size = tl_metrics_size(rows, 3);
-        blocks[i] = aligned_alloc(64, size);
-        assert_non_null(memset(blocks[i], 0, size));
-        blocks[i] = tl_metrics_init(blocks[i], rows, 3);
+        blocks[i] = tl_metrics_new(rows, 3);
+        assert_non_null(blocks[i]);
         tl_metrics_observe(blocks[i], 0, INT64_C(600000000) + i); /* the bound of 600 s, and more */
         tl_metrics_observe(blocks[i], 1, 2 + i);
         tl_metrics_set(blocks[i], 2, 30 - i);

@@ -18,7 +18,6 @@
 #include "admitter/store_clock.h"
 #include "admitter/wake.h"
 #include "common/base/clock.h"
-#include "common/role/held_queues.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 #include "common/wire/events.h"
@@ -33,6 +32,66 @@
 #define DRAW_TURN_MS  100
 #define DRAW_AGAIN_MS 50
 
+static const struct tl_metric_desc metric_rows[TL_ADMITTER_METRICS] = {
+    [TL_ADMITTER_ADMITTED] = {"tellerline_admitter_admitted_total", "Visitors admitted.",
+                              TL_COUNTER},
+    [TL_ADMITTER_STEPS] = {"tellerline_admitter_steps_total", "Calls of the function admit.",
+                           TL_COUNTER},
+    [TL_ADMITTER_IDLE_STEPS] = {"tellerline_admitter_idle_steps_total",
+                                "Calls of the function admit that admitted no visitor.",
+                                TL_COUNTER},
+    [TL_ADMITTER_STEP_TIME] = {"tellerline_admitter_step_seconds",
+                               "One call of the function admit.", TL_HISTOGRAM},
+    [TL_ADMITTER_STEERED] = {"tellerline_admitter_queues_steered",
+                             "Queues held whose capacity the site's reports steer.", TL_GAUGE},
+    [TL_ADMITTER_UNREPORTED] = {"tellerline_admitter_queues_without_feedback",
+                                "Those without a fresh report: their capacity is the last one seen "
+                                "to be safe.",
+                                TL_GAUGE},
+    [TL_ADMITTER_CAPACITY] = {"tellerline_admitter_capacity_steered",
+                              "Capacity of the steered queues, added up.", TL_GAUGE},
+    [TL_ADMITTER_RAISES] = {"tellerline_admitter_capacity_raises_total",
+                            "Times a steered capacity was raised.", TL_COUNTER},
+    [TL_ADMITTER_CUTS] = {"tellerline_admitter_capacity_cuts_total",
+                          "Times a steered capacity was cut.", TL_COUNTER},
+    [TL_ADMITTER_PROBES] = {"tellerline_admitter_probes_total",
+                            "Probes of sites that ended, one way or another.", TL_COUNTER},
+    [TL_ADMITTER_PROBE_ERRORS] = {"tellerline_admitter_probe_errors_total",
+                                  "Probes of sites that failed.", TL_COUNTER},
+};
+
+/* Of a held queue. */
+enum {
+    QUEUE_WAITING,
+    QUEUE_ACTIVE,
+    QUEUE_CAPACITY,
+    QUEUE_ADMITTED,
+    QUEUE_OVER_ADMISSION,
+    QUEUE_WITHOUT_FEEDBACK,
+    QUEUE_SITE_LOAD,
+    QUEUE_METRICS
+};
+
+static const struct tl_metric_desc queue_rows[QUEUE_METRICS] = {
+    [QUEUE_WAITING] = {"tellerline_queue_waiting", "Visitors in the line.", TL_GAUGE},
+    [QUEUE_ACTIVE] = {"tellerline_queue_active", "Visitors with a session.", TL_GAUGE},
+    [QUEUE_CAPACITY] = {"tellerline_queue_capacity", "Capacity in force, as steered where it is.",
+                        TL_GAUGE},
+    [QUEUE_ADMITTED] = {"tellerline_queue_admitted_total", "Visitors admitted.", TL_COUNTER},
+    [QUEUE_OVER_ADMISSION] = {"tellerline_queue_over_admission",
+                              "Active visitors beyond what capacity and overbook allowed at the "
+                              "last admission. Must be 0.",
+                              TL_GAUGE},
+    [QUEUE_WITHOUT_FEEDBACK] = {"tellerline_queue_without_feedback",
+                                "1 when the capacity is steered and the site reports nothing.",
+                                TL_GAUGE},
+    [QUEUE_SITE_LOAD] = {"tellerline_queue_site_load_percent",
+                         "The load that the site reported last, of a steered queue.", TL_GAUGE_MAX},
+};
+
+static const struct tl_queue_metrics_tables queue_metrics = {
+    .queue = queue_rows, .n_queue = QUEUE_METRICS, .state = true};
+
 /* The state of one held queue. */
 struct queue {
     bool wake;             /* there is a reason to try */
@@ -44,14 +103,12 @@ struct queue {
     int64_t told_ms;       /* of the jumps of the store's clock, told with a former step */
     struct tl_draw *draw;  /* while it is held, or NULL */
     struct tl_steered steered;
-    struct tl_queue_series *series;
     uint64_t allowed; /* active visitors, at the last admission; UINT64_MAX: any number, or not
                          known */
 };
 
 struct admitter {
-    struct tl_daemon *daemon;
-    struct tl_held_queues *queues;
+    struct tl_process *process;
     struct tl_steering *steering;
     struct tl_args args;
     struct tl_store_clock clock;
@@ -67,47 +124,44 @@ static void wake(void *context, struct tl_held_queue *held)
     queue->wake = true;
 }
 
-static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+static bool take(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
-    const struct admitter *self = context;
     struct queue *queue = held->state;
+    (void)context;
+    (void)err;
     queue->allowed = UINT64_MAX;
-    queue->series = tl_queue_metrics_add(tl_daemon_queue_metrics(self->daemon), held->keys.queue);
-    return queue->series != NULL ||
-           tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics of a queue");
+    return true;
 }
 
-/* The lease is gone: another process goes on with the draw, and reports the queue. */
-static void lost(void *context, struct tl_held_queue *held)
+/* The lease is gone: another process goes on with the draw. */
+static void drop(void *context, struct tl_held_queue *held)
 {
-    const struct admitter *self = context;
     struct queue *queue = held->state;
+    (void)context;
     tl_draw_free(&queue->draw);
-    tl_queue_metrics_remove(tl_daemon_queue_metrics(self->daemon), &queue->series);
 }
 
 /* Follows the events of a queue that was just acquired, whose stream could not be read, or that is
  * of another incarnation: the ids of its stream may have gone back with the store's clock. */
 static bool follow(struct admitter *self, struct tl_held_queue *held, struct tl_error *err)
 {
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     struct queue *queue = held->state;
     struct tl_tail_head head;
-    if (tl_held_queues_follows(self->queues, held) && !queue->moved)
+    if (tl_tail_follows(self->process->tail, &held->keys) && !queue->moved)
         return true;
     wake(self, held);
-    if (!tl_tail_head(redis, &held->keys, &head, err))
+    if (!tl_tail_head(held->redis, &held->keys, &head, err))
         return false;
     queue->base_seq = head.base_seq;
     queue->moved = false;
-    return tl_held_queues_follow(self->queues, held, &head, err);
+    return tl_tail_follow(self->process->tail, &held->keys, &head, err);
 }
 
-static void report_sizes(const struct queue *queue, uint64_t waiting, uint64_t active)
+static void report_sizes(const struct tl_held_queue *held, uint64_t waiting, uint64_t active)
 {
-    struct tl_metrics *values = tl_queue_series_values(queue->series);
-    tl_metrics_set(values, TL_QUEUE_WAITING, (int64_t)waiting);
-    tl_metrics_set(values, TL_QUEUE_ACTIVE, (int64_t)active);
+    struct tl_metrics *values = tl_queue_series_values(held->series);
+    tl_metrics_set(values, QUEUE_WAITING, (int64_t)waiting);
+    tl_metrics_set(values, QUEUE_ACTIVE, (int64_t)active);
 }
 
 static bool on_entry(void *context, struct tl_held_queue *held, const void *payload, size_t length)
@@ -119,7 +173,7 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
         queue->wake = true; /* the function knows what happened */
         return true;
     }
-    report_sizes(queue, entry.waiting, entry.active);
+    report_sizes(held, entry.waiting, entry.active);
     if (tl_wake_reason(&queue->reason, &entry)) {
         queue->wake = true;
         queue->reason.capacity_left =
@@ -154,20 +208,22 @@ static const char *state_of(const char *text)
 
 /* Tells the metrics what the step found. Capacity may be lowered below those who are active: only
  * what was allowed at the last admission counts. */
-static void report_step(struct queue *queue, const struct step *step, const char *state)
+static void report_step(const struct tl_held_queue *held, const struct step *step,
+                        const char *state)
 {
-    struct tl_metrics *values = tl_queue_series_values(queue->series);
+    struct queue *queue = held->state;
+    struct tl_metrics *values = tl_queue_series_values(held->series);
     uint64_t allowed = step->allowed > 0 ? step->allowed : UINT64_MAX;
     if (step->admitted > 0 || allowed > queue->allowed)
         queue->allowed = allowed;
     if (strcmp(state, "recovering") == 0 && step->active > queue->allowed)
         queue->allowed = step->active; /* sessions of the lost generation come back */
-    report_sizes(queue, step->waiting, step->active);
-    tl_metrics_set(values, TL_QUEUE_CAPACITY, (int64_t)step->capacity);
-    tl_metrics_add(values, TL_QUEUE_ADMITTED, (int64_t)step->admitted);
-    tl_metrics_set(values, TL_QUEUE_OVER_ADMISSION,
+    report_sizes(held, step->waiting, step->active);
+    tl_metrics_set(values, QUEUE_CAPACITY, (int64_t)step->capacity);
+    tl_metrics_add(values, QUEUE_ADMITTED, (int64_t)step->admitted);
+    tl_metrics_set(values, QUEUE_OVER_ADMISSION,
                    step->active > queue->allowed ? (int64_t)(step->active - queue->allowed) : 0);
-    tl_queue_series_set_state(queue->series, state_of(state));
+    tl_queue_series_set_state(held->series, state_of(state));
 }
 
 /* Tells the function how the store's clock runs. A step that runs late makes it seem to have
@@ -184,15 +240,14 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
 {
     const struct tl_keys *keys = &held->keys;
     struct queue *queue = held->state;
-    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, keys->queue);
+    struct tl_metrics *metrics = self->process->metrics;
     int64_t started_us = tl_clock_us();
     tl_call_begin(&self->args, TL_FN_ADMIT, keys);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
     tl_args_uint(&self->args, queue->generation);
     add_clock(self, queue, started_us / 1000);
-    struct tl_reply *reply = tl_call(redis, &self->args, err);
+    struct tl_reply *reply = tl_call(held->redis, &self->args, err);
     if (reply == NULL)
         return false;
     step->admitted = tl_reply_number(reply, TL_ADMIT_ADMITTED);
@@ -209,7 +264,7 @@ static bool take_step(struct admitter *self, const struct tl_held_queue *held, s
     step->capacity = tl_reply_number(reply, TL_ADMIT_CAPACITY);
     step->active = tl_reply_number(reply, TL_ADMIT_ACTIVE);
     step->allowed = tl_reply_number(reply, TL_ADMIT_ALLOWED);
-    report_step(queue, step, tl_reply_text(reply, TL_ADMIT_STATE));
+    report_step(held, step, tl_reply_text(reply, TL_ADMIT_STATE));
     tl_reply_free(reply);
     tl_store_clock_note(&self->clock, store_ms, started_us / 1000, tl_clock_ms());
     queue->told_ms = self->clock.jumped_ms;
@@ -226,18 +281,17 @@ static bool serve_draw(struct admitter *self, struct tl_held_queue *held, const 
                        int64_t *wait_ms, struct tl_error *err)
 {
     struct queue *queue = held->state;
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     enum tl_draw_state state;
     if (step->draw_wanted != TL_WANTED_HOLD)
         tl_draw_free(&queue->draw);
     if (step->draw_wanted == TL_WANTED_NOTHING)
         return true;
     if (queue->draw == NULL &&
-        !tl_drawer_announce(self->drawer, redis, &held->keys, step->opens_at_ms, err))
+        !tl_drawer_announce(self->drawer, held->redis, &held->keys, step->opens_at_ms, err))
         return false;
     if (step->draw_wanted == TL_WANTED_ANNOUNCE)
         return true;
-    if (!tl_drawer_hold(self->drawer, redis, &held->keys, step->opens_at_ms, DRAW_TURN_MS,
+    if (!tl_drawer_hold(self->drawer, held->redis, &held->keys, step->opens_at_ms, DRAW_TURN_MS,
                         &queue->draw, &state, err))
         return false;
     *wait_ms = state == TL_DRAW_WAITS && *wait_ms > DRAW_AGAIN_MS ? DRAW_AGAIN_MS : *wait_ms;
@@ -279,8 +333,7 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     if ((queue->wake || now_ms >= queue->due_ms) && !admit(self, held, err))
         return false;
     int64_t next_ms = queue->wake || queue->moved ? now_ms : queue->due_ms;
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
-    if (!tl_steering_step(self->steering, redis, &held->keys, &queue->steered, now_ms, err))
+    if (!tl_steering_step(self->steering, held->redis, &held->keys, &queue->steered, now_ms, err))
         return false;
     if (queue->steered.on && queue->steered.due_ms < next_ms)
         next_ms = queue->steered.due_ms;
@@ -288,68 +341,44 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     return true;
 }
 
-void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err)
+static bool open_admitter(void *context, struct tl_process *process, struct tl_error *err)
 {
-    const struct tl_config *config = tl_daemon_config(daemon);
-    struct admitter *self = calloc(1, sizeof(*self));
-    if (self == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the admitter");
-        return NULL;
-    }
-    self->daemon = daemon;
+    struct admitter *self = context;
+    const struct tl_config *config = process->config;
+    struct tl_actor actor;
+    self->process = process;
     self->batch = config->admitter.batch;
     self->events_length = config->streams.events_length;
-    struct tl_actor actor;
     tl_actor_of_program(&actor, "admitter", config->redis.changes_length);
     self->drawer = tl_drawer_new(config->secrets.draw_key, config->streams.events_length, &actor);
-    const struct tl_held_queues_settings settings = {.role = "admitter",
-                                                     .state_size = sizeof(struct queue),
-                                                     .gauge = TL_ADMITTER_QUEUES,
-                                                     .troubled = TL_ADMITTER_TROUBLED,
-                                                     .context = self,
-                                                     .outdated = wake,
-                                                     .listed = TL_ADMITTER_LISTED,
-                                                     .latency = TL_ADMITTER_STORE_TIME,
-                                                     .acquired = acquired,
-                                                     .lost = lost,
-                                                     .serve = serve,
-                                                     .on_entry = on_entry};
-    self->steering = tl_steering_new(config, tl_daemon_metrics(daemon), err);
     if (self->drawer == NULL)
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the admitter");
-    else if (self->steering != NULL)
-        self->queues = tl_held_queues_new(&settings, config, tl_daemon_id(daemon),
-                                          tl_daemon_metrics(daemon), err);
-    if (self->queues == NULL) {
-        tl_admitter_stop(self);
-        return NULL;
-    }
-    return self;
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the admitter");
+    self->steering = tl_steering_new(config, process->metrics, err);
+    return self->steering != NULL;
 }
 
-void tl_admitter_stop(void *state)
+static void close_admitter(void *context)
 {
-    struct admitter *self = state;
-    tl_held_queues_free(&self->queues);
+    struct admitter *self = context;
     tl_drawer_free(&self->drawer);
     tl_steering_free(&self->steering);
     tl_args_free(&self->args);
-    free(self);
 }
 
 static void count_steered(const struct admitter *self)
 {
-    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    struct tl_metrics *metrics = self->process->metrics;
     int64_t steered = 0, unreported = 0, capacity = 0;
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
-        const struct queue *queue = tl_held_queues_at(self->queues, i)->state;
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        const struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
+        const struct queue *queue = held->state;
         steered += queue->steered.on;
         unreported += queue->steered.on && queue->steered.unreported;
         capacity += queue->steered.on ? queue->steered.capacity : 0;
-        struct tl_metrics *values = tl_queue_series_values(queue->series);
-        tl_metrics_set(values, TL_QUEUE_WITHOUT_FEEDBACK,
+        struct tl_metrics *values = tl_queue_series_values(held->series);
+        tl_metrics_set(values, QUEUE_WITHOUT_FEEDBACK,
                        queue->steered.on && queue->steered.unreported ? 1 : 0);
-        tl_metrics_set(values, TL_QUEUE_SITE_LOAD,
+        tl_metrics_set(values, QUEUE_SITE_LOAD,
                        queue->steered.on && queue->steered.load > 0 ? queue->steered.load / 10 : 0);
     }
     tl_metrics_set(metrics, TL_ADMITTER_STEERED, steered);
@@ -357,24 +386,33 @@ static void count_steered(const struct admitter *self)
     tl_metrics_set(metrics, TL_ADMITTER_CAPACITY, capacity);
 }
 
-bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err)
+static bool turn(void *context, int64_t now_ms, struct tl_error *err)
 {
-    struct admitter *self = state;
+    struct admitter *self = context;
+    struct tl_process *process = self->process;
     int64_t due_ms = INT64_MAX;
-    bool ok =
-        tl_held_queues_refresh(self->queues, now_ms, err) &&
-        tl_store_clock_look(&self->clock, tl_held_queues_redis(self->queues, NULL), now_ms, err) &&
-        tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
-    tl_held_queues_report(self->queues, self->daemon);
+    bool ok = tl_process_refresh(process, now_ms, err) &&
+              tl_store_clock_look(&self->clock, tl_store_of(process->store, NULL), now_ms, err) &&
+              tl_process_serve(process, now_ms, &due_ms, err);
     count_steered(self);
-    if (ok) {
-        int64_t wait_ms = tl_daemon_wait_ms(
-            self->daemon, tl_held_queues_wait_ms(self->queues, due_ms, tl_clock_ms()));
-        ok = tl_held_queues_followed(self->queues) == 0
-                 ? tl_daemon_pause(self->daemon, wait_ms)
-                 : tl_held_queues_read_events(self->queues, wait_ms, err);
-    }
-    if (!ok)
-        tl_held_queues_recheck(self->queues);
-    return ok;
+    return ok && tl_process_wait(process, tl_process_wait_ms(process, due_ms, tl_clock_ms()), err);
 }
+
+const struct tl_role tl_admitter = {
+    .name = "admitter",
+    .summary = "Admits the next visitors while there is capacity.",
+    .admin = offsetof(struct tl_config, admin.admitter),
+    .size = sizeof(struct admitter),
+    .queue_size = sizeof(struct queue),
+    .metrics = metric_rows,
+    .n_metrics = TL_ADMITTER_METRICS,
+    .queue_metrics = &queue_metrics,
+    .open = open_admitter,
+    .close = close_admitter,
+    .turn = turn,
+    .take = take,
+    .drop = drop,
+    .outdated = wake,
+    .serve = serve,
+    .event = on_entry,
+};

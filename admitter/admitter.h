@@ -3,13 +3,8 @@
 #ifndef TL_ADMITTER_H
 #define TL_ADMITTER_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "common/role/role.h"
 
-#include "common/role/daemon.h"
-
-void *tl_admitter_start(struct tl_daemon *daemon, struct tl_error *err);
-bool tl_admitter_turn(void *state, int64_t now_ms, struct tl_error *err);
-void tl_admitter_stop(void *state);
+extern const struct tl_role tl_admitter;
 
 #endif

@@ -33,9 +33,7 @@ struct tl_apply {
     uint64_t events_length;
     struct tl_args args;
     /* Of the pipeline: */
-    struct tl_redis *redis;
-    const struct tl_keys *keys;
-    uint64_t fence;
+    const struct tl_held_queue *held;
     size_t n_entries;
     struct entry entries[TL_APPLY_ENTRIES_MAX];
     size_t n_calls; /* sent */
@@ -59,14 +57,6 @@ void tl_apply_free(struct tl_apply **apply)
     tl_args_free(&(*apply)->args);
     free(*apply);
     *apply = NULL;
-}
-
-void tl_apply_begin(struct tl_apply *apply, struct tl_redis *redis, const struct tl_keys *keys,
-                    uint64_t fence)
-{
-    apply->redis = redis;
-    apply->keys = keys;
-    apply->fence = fence;
 }
 
 /* ---- arguments of the function apply ---- */
@@ -123,16 +113,17 @@ static void append_commands(struct tl_args *args, const struct tl_batch *batch)
 /* Starts the arguments of a call: the fence comes first in both. */
 static void begin_call(struct tl_apply *apply, const char *function)
 {
-    tl_call_begin(&apply->args, function, apply->keys);
-    tl_args_uint(&apply->args, apply->fence);
+    tl_call_begin(&apply->args, function, &apply->held->keys);
+    tl_args_uint(&apply->args, apply->held->fence);
 }
 
 static bool send_call(struct tl_apply *apply, const struct call *call, struct tl_error *err)
 {
-    if (!tl_redis_append(apply->redis, &apply->args, err))
+    if (!tl_redis_append(apply->held->redis, &apply->args, err))
         return false;
     apply->calls[apply->n_calls++] = *call;
-    return tl_redis_flush(apply->redis, err); /* the store works while we build the next call */
+    return tl_redis_flush(apply->held->redis,
+                          err); /* the store works while we build the next call */
 }
 
 static bool send_open(struct tl_apply *apply, struct tl_error *err)
@@ -175,15 +166,24 @@ static bool add_batch(struct tl_apply *apply, const char *id, const struct tl_ba
     return true;
 }
 
-bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, size_t length,
-                  struct tl_error *err)
+static const char *id_of(const struct tl_reply *entry)
 {
+    return tl_reply_string(tl_reply_at(entry, 0), NULL);
+}
+
+/* Adds the next entry. One that cannot be decoded is set aside. One without payload was trimmed
+ * away while it was pending, which is logged as an error. */
+static bool add_entry(struct tl_apply *apply, const struct tl_reply *read, struct tl_error *err)
+{
+    const struct tl_reply *field = tl_reply_at(tl_reply_at(read, 1), 1);
+    size_t length;
+    const char *payload = tl_reply_string(field, &length);
     struct entry *entry = &apply->entries[apply->n_entries];
-    *entry = (struct entry){.lost = payload == NULL};
-    snprintf(entry->id, sizeof(entry->id), "%s", id);
+    *entry = (struct entry){.lost = field == NULL};
+    snprintf(entry->id, sizeof(entry->id), "%s", id_of(read));
     struct tl_batch batch = {0};
     struct tl_error why = {0};
-    if (payload == NULL) {
+    if (field == NULL) {
         tl_error_set(&why, TL_ERR_INVALID, "the payload was trimmed away before it was applied");
     } else if (!tl_batch_decode(payload, length, &batch, &why) && why.kind != TL_ERR_INVALID) {
         *err = why; /* out of memory: the entry stays pending */
@@ -192,7 +192,7 @@ bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, s
     bool ok;
     if (why.kind == TL_OK) {
         entry->commands = batch.n_commands;
-        ok = add_batch(apply, id, &batch, err);
+        ok = add_batch(apply, entry->id, &batch, err);
     } else {
         snprintf(entry->why, sizeof(entry->why), "%.150s", why.text);
         ok = send_open(apply, err);
@@ -214,7 +214,7 @@ bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, s
 static void count_results(const struct tl_apply *apply, const struct call *call,
                           const struct tl_reply *reply, struct tl_apply_counts *counts)
 {
-    const struct tl_log_fields fields = {.queue = apply->keys->queue};
+    const struct tl_log_fields fields = {.queue = apply->held->keys.queue};
     for (size_t i = 0; i < call->n; i++) {
         const struct entry *entry = &apply->entries[call->first + i];
         bool poison = entry->why[0] != '\0';
@@ -232,14 +232,15 @@ static void count_results(const struct tl_apply *apply, const struct call *call,
     }
 }
 
-bool tl_apply_finish(struct tl_apply *apply, struct tl_apply_counts *counts, struct tl_error *err)
+/* Waits for the results of all entries and adds them to counts. False with the first error. */
+static bool finish(struct tl_apply *apply, struct tl_apply_counts *counts, struct tl_error *err)
 {
     bool ok = send_open(apply, err);
     bool is_missing = false;
     struct tl_error unloaded = {0};
     for (size_t i = 0; i < apply->n_calls; i++) {
         struct tl_error why = {0};
-        struct tl_reply *reply = tl_redis_next(apply->redis, &why);
+        struct tl_reply *reply = tl_redis_next(apply->held->redis, &why);
         if (reply != NULL) {
             count_results(apply, &apply->calls[i], reply, counts);
             tl_reply_free(reply);
@@ -250,9 +251,29 @@ bool tl_apply_finish(struct tl_apply *apply, struct tl_apply_counts *counts, str
             *err = why;
         ok = false;
     }
-    if (is_missing && !tl_library_load(apply->redis, &unloaded))
+    if (is_missing && !tl_library_load(apply->held->redis, &unloaded))
         *err = unloaded;
     apply->n_entries = apply->n_calls = 0;
+    return ok;
+}
+
+bool tl_apply_entries(struct tl_apply *apply, const struct tl_held_queue *held,
+                      const struct tl_reply *entries, struct tl_apply_counts *counts,
+                      struct tl_error *err)
+{
+    size_t n = tl_reply_count(entries);
+    bool ok = true;
+    apply->held = held;
+    for (size_t i = 0; ok && i < n;) {
+        size_t end = n - i > TL_APPLY_ENTRIES_MAX ? i + TL_APPLY_ENTRIES_MAX : n;
+        for (; ok && i < end; i++)
+            ok = add_entry(apply, tl_reply_at(entries, i), err);
+        struct tl_error after = {0}; /* the first error counts */
+        ok = finish(apply, counts, ok ? err : &after) && ok;
+        if (ok)
+            snprintf(counts->last, sizeof(counts->last), "%s",
+                     id_of(tl_reply_at(entries, end - 1)));
+    }
     return ok;
 }
 

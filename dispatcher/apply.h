@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/store/keys.h"
+#include "common/role/roster.h"
 #include "common/store/redis.h"
 
 #include "generated/protocol.h"
@@ -26,26 +26,20 @@ struct tl_apply;
 
 struct tl_apply_counts {
     uint64_t applied, repeated, commands, poison, lost;
+    char last[TL_STREAM_ID_MAX]; /* id of the last entry of a pipeline without error; "" for none */
 };
 
 struct tl_apply *tl_apply_new(uint64_t events_length); /* NULL when out of memory */
 void tl_apply_free(struct tl_apply **apply);
 
-/* Begins a pipeline for one queue. redis and keys are borrowed until tl_apply_finish, which is
- * called also when add failed. */
-void tl_apply_begin(struct tl_apply *apply, struct tl_redis *redis, const struct tl_keys *keys,
-                    uint64_t fence);
-
-/* Adds the next entry of the stream, TL_APPLY_ENTRIES_MAX at most. id is copied. An entry that
- * cannot be decoded is set aside. payload NULL means that it was trimmed away while the entry was
- * pending, which is logged as an error. */
-bool tl_apply_add(struct tl_apply *apply, const char *id, const void *payload, size_t length,
-                  struct tl_error *err);
-
-/* Waits for the results of all entries and adds them to counts. False with the first error: from
- * that entry on, the entries are still pending and must be read again. After TL_ERR_NOFUNCTION the
- * library is loaded. */
-bool tl_apply_finish(struct tl_apply *apply, struct tl_apply_counts *counts, struct tl_error *err);
+/* Applies entries of the ingest stream, [id, [field, value]] each, in pipelines of
+ * TL_APPLY_ENTRIES_MAX, and adds what became of them to counts. An entry that cannot be decoded, or
+ * whose payload was trimmed away while it was pending (NULL), is set aside in the poison stream and
+ * logged. False with the first error: from that entry on, the entries are still pending and must be
+ * read again. After TL_ERR_NOFUNCTION the library is loaded. */
+bool tl_apply_entries(struct tl_apply *apply, const struct tl_held_queue *held,
+                      const struct tl_reply *entries, struct tl_apply_counts *counts,
+                      struct tl_error *err);
 
 /* How many entries to read next, after these were applied: about TL_READ_COMMANDS commands in
  * entries as large as the last ones. Between two reads the store waits for us, which small reads

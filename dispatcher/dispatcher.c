@@ -19,7 +19,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/named.h"
-#include "common/role/held_queues.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 #include "common/store/wakes.h"
@@ -39,6 +38,40 @@
 #define OTHERS_CHECKED 16
 #define LOG_EVERY_MS   60000
 
+enum { BATCHES, REPEATED, COMMANDS, POISON, LOST, TAKEOVERS, UNAPPLIED, AGE, APPLY_TIME, METRICS };
+enum { QUEUE_INGEST_UNAPPLIED, QUEUE_INGEST_AGE, QUEUE_COMMANDS, QUEUE_METRICS };
+
+static const struct tl_metric_desc metric_rows[METRICS] = {
+    [BATCHES] = {"tellerline_dispatcher_batches_total", "Ingest batches applied.", TL_COUNTER},
+    [REPEATED] = {"tellerline_dispatcher_repeated_total",
+                  "Batches recognised as sent twice and ignored.", TL_COUNTER},
+    [COMMANDS] = {"tellerline_dispatcher_commands_total", "Commands in the batches applied.",
+                  TL_COUNTER},
+    [POISON] = {"tellerline_dispatcher_poison_total",
+                "Ingest entries set aside because they cannot be applied.", TL_COUNTER},
+    [LOST] = {"tellerline_dispatcher_lost_total",
+              "Ingest entries whose payload was gone before they were applied.", TL_COUNTER},
+    [TAKEOVERS] = {"tellerline_dispatcher_takeovers_total", "Leases taken.", TL_COUNTER},
+    [UNAPPLIED] = {"tellerline_dispatcher_ingest_unapplied",
+                   "Ingest entries of these queues that are not yet applied.", TL_GAUGE},
+    [AGE] = {"tellerline_dispatcher_ingest_age_milliseconds", "Age of the oldest of them.",
+             TL_GAUGE},
+    [APPLY_TIME] = {"tellerline_dispatcher_apply_seconds",
+                    "From reading ingest entries to having them applied.", TL_HISTOGRAM},
+};
+
+static const struct tl_metric_desc queue_rows[QUEUE_METRICS] = {
+    [QUEUE_INGEST_UNAPPLIED] = {"tellerline_queue_ingest_unapplied",
+                                "Ingest entries that are not yet applied.", TL_GAUGE},
+    [QUEUE_INGEST_AGE] = {"tellerline_queue_ingest_age_milliseconds", "Age of the oldest of them.",
+                          TL_GAUGE_MAX},
+    [QUEUE_COMMANDS] = {"tellerline_queue_commands_total", "Commands of visitors applied.",
+                        TL_COUNTER},
+};
+
+static const struct tl_queue_metrics_tables queue_metrics = {.queue = queue_rows,
+                                                             .n_queue = QUEUE_METRICS};
+
 /* The state of one held queue. */
 struct queue {
     bool pending;                   /* apply pending entries before reading on */
@@ -47,12 +80,10 @@ struct queue {
     bool refused;                   /* the last entries were refused because of their order */
     char applied[TL_STREAM_ID_MAX]; /* id of the last entry applied; "" for none */
     bool trim;                      /* `applied` has moved since the last trim */
-    struct tl_queue_series *series;
 };
 
 struct dispatcher {
-    struct tl_daemon *daemon;
-    struct tl_held_queues *queues;
+    struct tl_process *process;
     struct tl_named streams; /* the held queues by the name of the ingest stream */
     struct tl_apply *apply;
     struct tl_args args;
@@ -75,6 +106,12 @@ static int64_t next_due_ms(int64_t began_ms, int64_t every_ms)
     return now_ms + (pause_ms > every_ms ? pause_ms : every_ms);
 }
 
+static bool is_resting(const struct dispatcher *self, const struct tl_held_queue *held,
+                       int64_t now_ms)
+{
+    return tl_troubles_resting(self->process->troubles, held->keys.queue, now_ms);
+}
+
 /* Entries that were read may not have been applied: read them again. */
 static void mark_pending(void *context, struct tl_held_queue *held)
 {
@@ -83,29 +120,22 @@ static void mark_pending(void *context, struct tl_held_queue *held)
     queue->pending = queue->behind = true;
 }
 
-static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+static bool take(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
     struct dispatcher *self = context;
     struct queue *queue = held->state;
-    queue->series = tl_queue_metrics_add(tl_daemon_queue_metrics(self->daemon), held->keys.queue);
-    if (queue->series == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics of a queue");
-    if (!tl_named_add(&self->streams, held->keys.names[TL_KEY_INGEST], held)) {
-        tl_queue_metrics_remove(tl_daemon_queue_metrics(self->daemon), &queue->series);
+    if (!tl_named_add(&self->streams, held->keys.names[TL_KEY_INGEST], held))
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
-    }
     mark_pending(context, held);
     queue->unread = true;
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_TAKEOVERS, 1);
+    tl_metrics_add(self->process->metrics, TAKEOVERS, 1);
     return true;
 }
 
-static void lost(void *context, struct tl_held_queue *held)
+static void drop(void *context, struct tl_held_queue *held)
 {
     struct dispatcher *self = context;
-    struct queue *queue = held->state;
     (void)tl_named_remove(&self->streams, held->keys.names[TL_KEY_INGEST]);
-    tl_queue_metrics_remove(tl_daemon_queue_metrics(self->daemon), &queue->series);
 }
 
 /* tl_wakes_note */
@@ -115,55 +145,30 @@ static void note_written(void *context, const char *key)
     struct tl_held_queue *held = key != NULL ? tl_named_find(&self->streams, key) : NULL;
     if (held != NULL)
         ((struct queue *)held->state)->unread = true;
-    for (size_t i = 0; key == NULL && i < tl_held_queues_count(self->queues); i++)
-        ((struct queue *)tl_held_queues_at(self->queues, i)->state)->unread = true;
+    for (size_t i = 0; key == NULL && i < tl_roster_count(self->process->roster); i++)
+        ((struct queue *)tl_roster_at(self->process->roster, i)->state)->unread = true;
 }
 
-void *tl_dispatcher_start(struct tl_daemon *daemon, struct tl_error *err)
+static bool open_dispatcher(void *context, struct tl_process *process, struct tl_error *err)
 {
-    const struct tl_config *config = tl_daemon_config(daemon);
-    struct dispatcher *self = calloc(1, sizeof(*self));
-    if (self == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
-        return NULL;
-    }
-    self->daemon = daemon;
+    struct dispatcher *self = context;
+    self->process = process;
     self->read_entries = TL_READ_ENTRIES_MIN;
-    const struct tl_held_queues_settings settings = {.role = "dispatcher",
-                                                     .fenced = true,
-                                                     .state_size = sizeof(struct queue),
-                                                     .gauge = TL_DISPATCHER_QUEUES,
-                                                     .troubled = TL_DISPATCHER_TROUBLED,
-                                                     .context = self,
-                                                     .listed = TL_DISPATCHER_LISTED,
-                                                     .latency = TL_DISPATCHER_STORE_TIME,
-                                                     .acquired = acquired,
-                                                     .lost = lost,
-                                                     .outdated = mark_pending};
-    self->apply = tl_apply_new(config->streams.events_length);
+    self->apply = tl_apply_new(process->config->streams.events_length);
     self->wakes = tl_wakes_new(note_written, self);
-    if (self->apply == NULL || self->wakes == NULL)
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
-    else
-        self->queues = tl_held_queues_new(&settings, config, tl_daemon_id(daemon),
-                                          tl_daemon_metrics(daemon), err);
-    if (self->queues != NULL)
-        return self;
-    tl_dispatcher_stop(self);
-    return NULL;
+    return (self->apply != NULL && self->wakes != NULL) ||
+           tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
 }
 
-void tl_dispatcher_stop(void *state)
+static void close_dispatcher(void *context)
 {
-    struct dispatcher *self = state;
+    struct dispatcher *self = context;
     tl_wakes_free(&self->wakes);
-    tl_held_queues_free(&self->queues);
     tl_named_free(&self->streams);
     tl_apply_free(&self->apply);
     tl_args_free(&self->args);
     tl_args_free(&self->look);
     tl_args_free(&self->claim.args);
-    free(self);
 }
 
 /* ---- the trouble of one queue ---- */
@@ -173,10 +178,9 @@ void tl_dispatcher_stop(void *state)
 static bool claim_entries(struct dispatcher *self, struct tl_held_queue *held, bool *found,
                           struct tl_error *err)
 {
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     uint64_t claimed = 0, lost = 0;
-    bool ok = tl_claim_entries(&self->claim, redis, &held->keys, &claimed, &lost, err);
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_DISPATCHER_LOST, (int64_t)lost);
+    bool ok = tl_claim_entries(&self->claim, held->redis, &held->keys, &claimed, &lost, err);
+    tl_metrics_add(self->process->metrics, LOST, (int64_t)lost);
     *found = claimed + lost > 0;
     if (*found)
         mark_pending(self, held);
@@ -196,16 +200,15 @@ static bool queue_failed(struct dispatcher *self, struct tl_held_queue *held, in
         if (claim_entries(self, held, &found, err) && (found || first))
             return true; /* read again from the oldest pending entry */
     }
-    return tl_held_queues_set_aside(self->queues, held, err, now_ms);
+    return tl_process_set_aside(self->process, held, err, now_ms);
 }
 
 /* Makes a consumer group that was deleted. All entries still in the stream are read again; the
  * function apply knows the batches it has applied. */
 static bool restore_group(struct dispatcher *self, struct tl_held_queue *held, struct tl_error *err)
 {
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     tl_call_begin(&self->args, TL_FN_GROUP, &held->keys);
-    struct tl_reply *reply = tl_call(redis, &self->args, err);
+    struct tl_reply *reply = tl_call(held->redis, &self->args, err);
     if (reply == NULL)
         return false;
     tl_reply_free(reply);
@@ -222,15 +225,14 @@ static bool find_unreadable(struct dispatcher *self, int64_t now_ms, struct tl_e
     bool found = false;
     if (err->kind != TL_ERR_STORE && err->kind != TL_ERR_NOGROUP)
         return false;
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
-        struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
-        struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
         struct tl_error problem = {0};
         bool others;
-        if (tl_held_queues_resting(self->queues, held, now_ms))
+        if (is_resting(self, held, now_ms))
             continue;
-        if (tl_claim_ask(&self->claim, redis, &held->keys, &problem) &&
-            tl_claim_answer(redis, &others, &problem))
+        if (tl_claim_ask(&self->claim, held->redis, &held->keys, &problem) &&
+            tl_claim_answer(held->redis, &others, &problem))
             continue;
         if ((problem.kind == TL_ERR_NOGROUP && restore_group(self, held, &problem)) ||
             queue_failed(self, held, now_ms, &problem))
@@ -245,21 +247,20 @@ static bool find_unreadable(struct dispatcher *self, int64_t now_ms, struct tl_e
  * the next entry is refused. */
 static void check_others(struct dispatcher *self, int64_t now_ms)
 {
-    size_t n = tl_held_queues_count(self->queues);
+    size_t n = tl_roster_count(self->process->roster);
     struct tl_held_queue *asked[OTHERS_CHECKED];
     bool others[OTHERS_CHECKED] = {false};
     size_t n_asked = 0;
     struct tl_error problem = {0}; /* it comes back when the stream is read */
     for (size_t i = 0; i < n && i < OTHERS_CHECKED; i++) {
-        struct tl_held_queue *held = tl_held_queues_at(self->queues, (self->next_claim + i) % n);
-        struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
-        if (!tl_held_queues_resting(self->queues, held, now_ms) &&
-            tl_claim_ask(&self->claim, redis, &held->keys, &problem))
+        struct tl_held_queue *held =
+            tl_roster_at(self->process->roster, (self->next_claim + i) % n);
+        if (!is_resting(self, held, now_ms) &&
+            tl_claim_ask(&self->claim, held->redis, &held->keys, &problem))
             asked[n_asked++] = held;
     }
     for (size_t i = 0; i < n_asked; i++)
-        (void)tl_claim_answer(tl_held_queues_redis(self->queues, asked[i]->keys.queue), &others[i],
-                              &problem);
+        (void)tl_claim_answer(asked[i]->redis, &others[i], &problem);
     for (size_t i = 0; i < n_asked; i++)
         if (others[i])
             (void)claim_entries(self, asked[i], &others[i], &problem);
@@ -268,69 +269,28 @@ static void check_others(struct dispatcher *self, int64_t now_ms)
 
 /* ---- applying what was read ---- */
 
-/* The entries read from the stream of one queue, [id, [field, value]] each. */
-struct stream {
-    const struct tl_held_queue *held;
-    const struct tl_reply *entries;
-    size_t next; /* where the next pipeline starts */
-    struct tl_apply_counts counts;
-};
-
-static const char *entry_id(const struct tl_reply *entry)
-{
-    return tl_reply_string(tl_reply_at(entry, 0), NULL);
-}
-
-/* Applies the next entries of one stream in one pipeline, TL_APPLY_ENTRIES_MAX at most. */
-static bool apply_pipeline(struct dispatcher *self, struct stream *stream, struct tl_error *err)
-{
-    const struct tl_held_queue *held = stream->held;
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
-    struct queue *queue = held->state;
-    size_t end = stream->next + TL_APPLY_ENTRIES_MAX;
-    if (end > tl_reply_count(stream->entries))
-        end = tl_reply_count(stream->entries);
-    bool ok = true;
-    tl_apply_begin(self->apply, redis, &held->keys, held->fence);
-    for (; ok && stream->next < end; stream->next++) {
-        const struct tl_reply *entry = tl_reply_at(stream->entries, stream->next);
-        const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
-        size_t length;
-        const char *bytes = tl_reply_string(payload, &length);
-        ok =
-            tl_apply_add(self->apply, entry_id(entry), payload != NULL ? bytes : NULL, length, err);
-    }
-    struct tl_error after = {0}; /* the first error counts */
-    if (!tl_apply_finish(self->apply, &stream->counts, ok ? err : &after) || !ok)
-        return false;
-    snprintf(queue->applied, sizeof(queue->applied), "%s",
-             entry_id(tl_reply_at(stream->entries, end - 1)));
-    queue->trim = true;
-    return true;
-}
-
 /* Applies all entries of one stream. What was applied before an error is counted too. */
 static bool apply_stream(struct dispatcher *self, const struct tl_held_queue *held,
                          const struct tl_reply *entries, struct tl_error *err)
 {
-    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    struct tl_metrics *metrics = self->process->metrics;
     struct queue *queue = held->state;
-    struct stream stream = {.held = held, .entries = entries};
-    const struct tl_apply_counts *counts = &stream.counts;
+    struct tl_apply_counts counts = {0};
     int64_t started_us = tl_clock_us();
-    bool ok = true;
     queue->behind = true;
-    while (ok && stream.next < tl_reply_count(entries))
-        ok = apply_pipeline(self, &stream, err);
-    tl_metrics_add(metrics, TL_DISPATCHER_BATCHES, (int64_t)counts->applied);
-    tl_metrics_add(metrics, TL_DISPATCHER_REPEATED, (int64_t)counts->repeated);
-    tl_metrics_add(metrics, TL_DISPATCHER_COMMANDS, (int64_t)counts->commands);
-    tl_metrics_add(metrics, TL_DISPATCHER_POISON, (int64_t)counts->poison);
-    tl_metrics_add(metrics, TL_DISPATCHER_LOST, (int64_t)counts->lost);
-    tl_metrics_add(tl_queue_series_values(queue->series), TL_QUEUE_COMMANDS,
-                   (int64_t)counts->commands);
-    tl_metrics_observe(metrics, TL_DISPATCHER_APPLY_TIME, tl_clock_us() - started_us);
-    self->read_entries = tl_apply_read_size(counts);
+    bool ok = tl_apply_entries(self->apply, held, entries, &counts, err);
+    if (counts.last[0] != '\0') {
+        snprintf(queue->applied, sizeof(queue->applied), "%s", counts.last);
+        queue->trim = true;
+    }
+    tl_metrics_add(metrics, BATCHES, (int64_t)counts.applied);
+    tl_metrics_add(metrics, REPEATED, (int64_t)counts.repeated);
+    tl_metrics_add(metrics, COMMANDS, (int64_t)counts.commands);
+    tl_metrics_add(metrics, POISON, (int64_t)counts.poison);
+    tl_metrics_add(metrics, LOST, (int64_t)counts.lost);
+    tl_metrics_add(tl_queue_series_values(held->series), QUEUE_COMMANDS, (int64_t)counts.commands);
+    tl_metrics_observe(metrics, APPLY_TIME, tl_clock_us() - started_us);
+    self->read_entries = tl_apply_read_size(&counts);
     return ok;
 }
 
@@ -355,7 +315,7 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, i
             continue;
         else
             return false;
-        tl_held_queues_served(self->queues, held, now_ms);
+        (void)tl_troubles_end(self->process->troubles, held->keys.queue, now_ms);
         *n += tl_reply_count(entries);
     }
     return true;
@@ -379,10 +339,9 @@ static bool read_pending(struct dispatcher *self, int64_t now_ms, size_t *n, str
     struct tl_args *args = begin_read(self);
     size_t streams = 0;
     tl_args_str(args, "STREAMS");
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
-        const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
-        if (!((const struct queue *)held->state)->pending ||
-            tl_held_queues_resting(self->queues, held, now_ms))
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        const struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
+        if (!((const struct queue *)held->state)->pending || is_resting(self, held, now_ms))
             continue;
         tl_args_str(args, held->keys.names[TL_KEY_INGEST]);
         streams++;
@@ -392,7 +351,7 @@ static bool read_pending(struct dispatcher *self, int64_t now_ms, size_t *n, str
         return true;
     for (size_t i = 0; i < streams; i++)
         tl_args_str(args, "0");
-    struct tl_reply *reply = tl_redis_call(tl_held_queues_redis(self->queues, NULL), args, err);
+    struct tl_reply *reply = tl_redis_call(tl_store_of(self->process->store, NULL), args, err);
     bool ok = reply != NULL ? apply_reply(self, reply, now_ms, n, err)
                             : find_unreadable(self, now_ms, err);
     tl_reply_free(reply);
@@ -404,14 +363,14 @@ static bool read_all_pending(struct dispatcher *self, int64_t now_ms, struct tl_
 {
     int64_t began_ms = tl_clock_ms();
     if (now_ms >= self->pending_due_ms) {
-        for (size_t i = 0; i < tl_held_queues_count(self->queues); i++)
-            ((struct queue *)tl_held_queues_at(self->queues, i)->state)->pending = true;
+        for (size_t i = 0; i < tl_roster_count(self->process->roster); i++)
+            ((struct queue *)tl_roster_at(self->process->roster, i)->state)->pending = true;
         check_others(self, now_ms);
         self->pending_due_ms = next_due_ms(began_ms, PENDING_CHECK_MS);
     }
     size_t n = 1;
     bool ok = true;
-    while (ok && n > 0 && !tl_daemon_stopping(self->daemon))
+    while (ok && n > 0 && !tl_signals_wait(self->process->signals, 0))
         ok = read_pending(self, now_ms, &n, err);
     return ok;
 }
@@ -421,13 +380,13 @@ static bool is_asked(const struct dispatcher *self, const struct tl_held_queue *
                      int64_t now_ms)
 {
     return (blocking || ((const struct queue *)held->state)->unread) &&
-           !tl_held_queues_resting(self->queues, held, now_ms);
+           !is_resting(self, held, now_ms);
 }
 
 static bool has_unread(const struct dispatcher *self, int64_t now_ms)
 {
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++)
-        if (is_asked(self, tl_held_queues_at(self->queues, i), false, now_ms))
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++)
+        if (is_asked(self, tl_roster_at(self->process->roster, i), false, now_ms))
             return true;
     return false;
 }
@@ -445,8 +404,8 @@ static size_t build_read_new(struct dispatcher *self, bool blocking, int64_t blo
     tl_args_str(args, "STREAMS");
     tl_args_reset(&self->look);
     tl_args_str(&self->look, "EXISTS");
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
-        const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        const struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
         if (!is_asked(self, held, blocking, now_ms))
             continue;
         tl_args_str(args, held->keys.names[TL_KEY_INGEST]);
@@ -461,8 +420,8 @@ static size_t build_read_new(struct dispatcher *self, bool blocking, int64_t blo
 /* The queues asked for have no more entries, but for those that filled the reply. */
 static void note_read(const struct dispatcher *self, const struct tl_reply *reply, int64_t now_ms)
 {
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
-        struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
         if (is_asked(self, held, false, now_ms))
             ((struct queue *)held->state)->unread = false;
     }
@@ -480,13 +439,16 @@ static void note_read(const struct dispatcher *self, const struct tl_reply *repl
 static bool read_new(struct dispatcher *self, int64_t now_ms, int64_t block_ms,
                      struct tl_error *err)
 {
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, NULL);
-    bool blocking = tl_held_queues_count(self->queues) <= TL_WAKES_BLOCKING_MAX;
+    struct tl_redis *redis = tl_store_of(self->process->store, NULL);
+    bool blocking = tl_roster_count(self->process->roster) <= TL_WAKES_BLOCKING_MAX;
     if (!blocking &&
         !tl_wakes_wait(self->wakes, redis, has_unread(self, now_ms) ? 0 : block_ms, err))
         return false;
-    if (build_read_new(self, blocking, block_ms, now_ms) == 0)
-        return !blocking || tl_daemon_pause(self->daemon, block_ms);
+    if (build_read_new(self, blocking, block_ms, now_ms) == 0) {
+        if (blocking)
+            (void)tl_signals_wait(self->process->signals, block_ms);
+        return true;
+    }
     struct tl_reply *reply = blocking ? tl_redis_call_blocking(redis, &self->args, block_ms, err)
                                       : tl_wakes_read(redis, &self->look, &self->args, err);
     size_t entries;
@@ -505,17 +467,16 @@ static bool trim(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
     int64_t began_ms = tl_clock_ms();
     if (now_ms < self->trim_due_ms)
         return true;
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
-        struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
         struct queue *queue = held->state;
-        if (!queue->trim || tl_held_queues_resting(self->queues, held, now_ms))
+        if (!queue->trim || is_resting(self, held, now_ms))
             continue;
         tl_args_reset(&self->args);
         tl_args_strs(&self->args, "XTRIM", held->keys.names[TL_KEY_INGEST], "MINID", "~",
                      queue->applied, NULL);
-        struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
         queue->trim = false;
-        if (!tl_redis_do(redis, &self->args, err) && !queue_failed(self, held, now_ms, err))
+        if (!tl_redis_do(held->redis, &self->args, err) && !queue_failed(self, held, now_ms, err))
             return false;
     }
     self->trim_due_ms = next_due_ms(began_ms, 0);
@@ -531,59 +492,68 @@ static bool trim(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
  */
 static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
 {
-    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    struct tl_metrics *metrics = self->process->metrics;
     int64_t all_entries = 0, oldest_ms = 0;
     int64_t began_ms = tl_clock_ms();
     if (now_ms < self->lag_due_ms)
         return true;
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
-        const struct tl_held_queue *held = tl_held_queues_at(self->queues, i);
-        struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        const struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
         struct queue *queue = held->state;
         unsigned suppressed;
-        if (!queue->behind || tl_held_queues_resting(self->queues, held, now_ms))
+        if (!queue->behind || is_resting(self, held, now_ms))
             continue;
-        struct tl_reply *lag = tl_call_read(redis, TL_FN_LAG, &held->keys, err);
+        struct tl_reply *lag = tl_call_read(held->redis, TL_FN_LAG, &held->keys, err);
         if (lag != NULL) {
-            struct tl_metrics *values = tl_queue_series_values(queue->series);
+            struct tl_metrics *values = tl_queue_series_values(held->series);
             int64_t entries = tl_reply_integer(tl_reply_at(lag, 0));
             int64_t age_ms = tl_reply_integer(tl_reply_at(lag, 1));
             queue->behind = entries > 0;
             all_entries += entries;
             oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;
-            tl_metrics_set(values, TL_QUEUE_INGEST_UNAPPLIED, entries);
-            tl_metrics_set(values, TL_QUEUE_INGEST_AGE, age_ms);
+            tl_metrics_set(values, QUEUE_INGEST_UNAPPLIED, entries);
+            tl_metrics_set(values, QUEUE_INGEST_AGE, age_ms);
             tl_reply_free(lag);
             continue;
         }
-        if (!tl_redis_connected(redis))
+        if (!tl_redis_connected(held->redis))
             return false;
         const struct tl_log_fields fields = {.queue = held->keys.queue, .error = err};
         if (tl_log_allow(&self->lag_log, now_ms, LOG_EVERY_MS, &suppressed))
             tl_log(TL_LOG_WARN, &fields, "cannot tell how far the line is behind");
     }
     self->lag_due_ms = next_due_ms(began_ms, LAG_EVERY_MS);
-    tl_metrics_set(metrics, TL_DISPATCHER_UNAPPLIED, all_entries);
-    tl_metrics_set(metrics, TL_DISPATCHER_AGE, oldest_ms);
+    tl_metrics_set(metrics, UNAPPLIED, all_entries);
+    tl_metrics_set(metrics, AGE, oldest_ms);
     return true;
 }
 
 /* ---- the turn ---- */
 
-bool tl_dispatcher_turn(void *state, int64_t now_ms, struct tl_error *err)
+static bool turn(void *context, int64_t now_ms, struct tl_error *err)
 {
-    struct dispatcher *self = state;
-    bool ok = tl_held_queues_refresh(self->queues, now_ms, err) && measure_lag(self, now_ms, err) &&
-              read_all_pending(self, now_ms, err) && trim(self, now_ms, err);
-    tl_held_queues_report(self->queues, self->daemon);
-    if (ok) {
-        int64_t wait_ms = tl_daemon_wait_ms(
-            self->daemon, tl_held_queues_wait_ms(self->queues, INT64_MAX, tl_clock_ms()));
-        ok = read_new(self, now_ms, wait_ms > 0 ? wait_ms : 1, err); /* BLOCK 0 waits forever */
-    }
-    if (ok)
-        return true;
-    tl_held_queues_recheck(self->queues);
-    /* Not an error: the lease moved, or the library was loaded again. */
-    return err->kind == TL_ERR_STALE || err->kind == TL_ERR_NOFUNCTION;
+    struct dispatcher *self = context;
+    if (!tl_process_refresh(self->process, now_ms, err) || !measure_lag(self, now_ms, err) ||
+        !read_all_pending(self, now_ms, err) || !trim(self, now_ms, err))
+        return false;
+    int64_t wait_ms = tl_process_wait_ms(self->process, INT64_MAX, tl_clock_ms());
+    return read_new(self, now_ms, wait_ms > 0 ? wait_ms : 1, err); /* BLOCK 0 waits forever */
 }
+
+const struct tl_role tl_dispatcher = {
+    .name = "dispatcher",
+    .summary = "Applies the batches of the workers to the lines, in the order of the stream.",
+    .admin = offsetof(struct tl_config, admin.dispatcher),
+    .fenced = true,
+    .size = sizeof(struct dispatcher),
+    .queue_size = sizeof(struct queue),
+    .metrics = metric_rows,
+    .n_metrics = METRICS,
+    .queue_metrics = &queue_metrics,
+    .open = open_dispatcher,
+    .close = close_dispatcher,
+    .turn = turn,
+    .take = take,
+    .drop = drop,
+    .outdated = mark_pending,
+};

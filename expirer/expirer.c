@@ -20,7 +20,6 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/role/held_queues.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 #include "common/store/snapshot.h"
@@ -53,28 +52,19 @@
 /* Ended visitors that the copy of the line forgets in one pass. */
 #define FORGET_MAX 10000
 
-const struct tl_metric_desc tl_expirer_metrics[TL_EXPIRER_METRICS] = {
-    [TL_EXPIRER_EXPIRED] = {"tellerline_expirer_expired_total", "Sessions ended at their deadline.",
-                            TL_COUNTER},
-    [TL_EXPIRER_ABSENT] = {"tellerline_expirer_absent_total",
-                           "Waiting visitors dropped because they went away.", TL_COUNTER},
-    [TL_EXPIRER_STEPS] = {"tellerline_expirer_steps_total", "Calls of the function expire.",
-                          TL_COUNTER},
-    [TL_EXPIRER_SNAPSHOTS] = {"tellerline_expirer_snapshots_total", "Lines loaded from the store.",
-                              TL_COUNTER},
-    [TL_EXPIRER_GAPS] = {"tellerline_expirer_gaps_total", "Gaps found in the events.", TL_COUNTER},
-    [TL_EXPIRER_QUEUES] = {"tellerline_expirer_queues", "Queues this process holds the lease of.",
-                           TL_GAUGE},
-    [TL_EXPIRER_TROUBLED] = {"tellerline_expirer_queues_troubled",
-                             "Queues set aside because their data is damaged.", TL_GAUGE},
-    [TL_EXPIRER_LATE] = {"tellerline_expirer_late_seconds",
-                         "From a session deadline to the function expire.", TL_HISTOGRAM},
-    [TL_EXPIRER_LISTED] = {"tellerline_expirer_queues_listed",
-                           "Queues there are, held by this process or not.", TL_GAUGE},
-    [TL_EXPIRER_STORE_TIME] = {"tellerline_store_seconds",
-                               "One command to Redis and its answer, pipelines and waits for "
-                               "events left out.",
-                               TL_HISTOGRAM},
+enum { EXPIRED, ABSENT, STEPS, SNAPSHOTS, GAPS, LATE, METRICS };
+
+static const struct tl_metric_desc metric_rows[METRICS] = {
+    [EXPIRED] = {"tellerline_expirer_expired_total", "Sessions ended at their deadline.",
+                 TL_COUNTER},
+    [ABSENT] = {"tellerline_expirer_absent_total",
+                "Waiting visitors dropped because they went away.", TL_COUNTER},
+    [STEPS] = {"tellerline_expirer_steps_total", "Calls of the function expire.", TL_COUNTER},
+    [SNAPSHOTS] = {"tellerline_expirer_snapshots_total", "Lines loaded from the store.",
+                   TL_COUNTER},
+    [GAPS] = {"tellerline_expirer_gaps_total", "Gaps found in the events.", TL_COUNTER},
+    [LATE] = {"tellerline_expirer_late_seconds", "From a session deadline to the function expire.",
+              TL_HISTOGRAM},
 };
 
 /* The state of one held queue. */
@@ -88,14 +78,12 @@ struct queue {
     int64_t presence_ms; /* local monotonic: the next presence pass... */
     int64_t history_ms;  /* ...the next point of the history... */
     int64_t prune_ms;    /* ...and the next time that old records are dropped */
-    struct tl_queue_series *series;
     struct tl_visits *visits;
     int64_t look_ms; /* local monotonic: when to look at the line for the metrics again */
 };
 
 struct expirer {
-    struct tl_daemon *daemon;
-    struct tl_held_queues *queues;
+    struct tl_process *process;
     struct tl_absence *absence;
     struct tl_args args;
     uint64_t batch;
@@ -110,25 +98,19 @@ static void check_at_once(void *context, struct tl_held_queue *held)
     queue->schedule.check_ms = 0;
 }
 
-static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+static bool take(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
-    const struct expirer *self = context;
-    struct tl_queue_metrics *metrics = tl_daemon_queue_metrics(self->daemon);
     struct queue *queue = held->state;
-    queue->series = tl_queue_metrics_add(metrics, held->keys.queue);
-    queue->visits = queue->series != NULL ? tl_visits_new(queue->series) : NULL;
-    if (queue->visits != NULL)
-        return true;
-    tl_queue_metrics_remove(metrics, &queue->series);
-    return tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics of a queue");
+    (void)context;
+    queue->visits = tl_visits_new(held->series);
+    return queue->visits != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
 }
 
-static void lost(void *context, struct tl_held_queue *held)
+static void drop(void *context, struct tl_held_queue *held)
 {
-    const struct expirer *self = context;
     struct queue *queue = held->state;
+    (void)context;
     tl_visits_free(&queue->visits);
-    tl_queue_metrics_remove(tl_daemon_queue_metrics(self->daemon), &queue->series);
     tl_snapshot_abandon(&queue->snapshot);
     tl_line_free(&queue->line);
 }
@@ -138,7 +120,7 @@ static void lost(void *context, struct tl_held_queue *held)
 /* The next turn starts a snapshot. */
 static void drop_line(const struct expirer *self, struct queue *queue)
 {
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_GAPS, 1);
+    tl_metrics_add(self->process->metrics, GAPS, 1);
     tl_line_free(&queue->line);
     queue->schedule.check_ms = 0;
 }
@@ -189,17 +171,16 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
 static bool load_line(struct expirer *self, const struct tl_held_queue *held, struct tl_error *err)
 {
     struct queue *queue = held->state;
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
-    if (queue->line != NULL && !tl_held_queues_follows(self->queues, held))
+    if (queue->line != NULL && !tl_tail_follows(self->process->tail, &held->keys))
         tl_line_free(&queue->line); /* the stream could not be read */
     if (queue->line != NULL || queue->behind)
         return true;
     if (queue->snapshot == NULL &&
-        (queue->snapshot = tl_snapshot_begin(redis, &held->keys, err)) == NULL)
+        (queue->snapshot = tl_snapshot_begin(held->redis, &held->keys, err)) == NULL)
         return false;
     bool done = false;
     for (int i = 0; i < PAGES_MAX && !done; i++)
-        if (!tl_snapshot_step(queue->snapshot, redis, &done, err)) {
+        if (!tl_snapshot_step(queue->snapshot, held->redis, &done, err)) {
             tl_snapshot_abandon(&queue->snapshot);
             return false;
         }
@@ -209,8 +190,8 @@ static bool load_line(struct expirer *self, const struct tl_held_queue *held, st
     queue->line = tl_snapshot_finish(&queue->snapshot, &head);
     queue->base_seq = head.base_seq;
     tl_visits_start(queue->visits, queue->line, tl_clock_ms());
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_SNAPSHOTS, 1);
-    return tl_held_queues_follow(self->queues, held, &head, err);
+    tl_metrics_add(self->process->metrics, SNAPSHOTS, 1);
+    return tl_tail_follow(self->process->tail, &held->keys, &head, err);
 }
 
 /* ---- sessions ---- */
@@ -219,15 +200,14 @@ static bool load_line(struct expirer *self, const struct tl_held_queue *held, st
 static bool take_step(struct expirer *self, const struct tl_held_queue *held, bool *more,
                       struct tl_error *err)
 {
-    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    struct tl_metrics *metrics = self->process->metrics;
     struct queue *queue = held->state;
     struct tl_schedule *schedule = &queue->schedule;
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     tl_call_begin(&self->args, TL_FN_EXPIRE, &held->keys);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
-    tl_args_int(&self->args, tl_daemon_config(self->daemon)->retention.ended_ms);
-    struct tl_reply *reply = tl_call(redis, &self->args, err);
+    tl_args_int(&self->args, self->process->config->retention.ended_ms);
+    struct tl_reply *reply = tl_call(held->redis, &self->args, err);
     if (reply == NULL)
         return false;
     uint64_t ended = tl_reply_number(reply, TL_EXPIRE_ENDED);
@@ -240,8 +220,8 @@ static bool take_step(struct expirer *self, const struct tl_held_queue *held, bo
         drop_line(self, queue);
     tl_reply_free(reply);
     *more = ended >= self->batch || forgotten >= self->batch;
-    tl_metrics_add(metrics, TL_EXPIRER_STEPS, 1);
-    tl_metrics_add(metrics, TL_EXPIRER_EXPIRED, (int64_t)ended);
+    tl_metrics_add(metrics, STEPS, 1);
+    tl_metrics_add(metrics, EXPIRED, (int64_t)ended);
     return true;
 }
 
@@ -254,7 +234,7 @@ static bool expire(struct expirer *self, const struct tl_held_queue *held, int64
         return true;
     int64_t late_ms = tl_clock_ms() - tl_schedule_deadline(&queue->schedule);
     if (late_ms >= 0)
-        tl_metrics_observe(tl_daemon_metrics(self->daemon), TL_EXPIRER_LATE, late_ms * 1000);
+        tl_metrics_observe(self->process->metrics, LATE, late_ms * 1000);
     queue->schedule.check_ms = now_ms + RECHECK_MS;
     queue->behind = false;
     bool more = true;
@@ -282,15 +262,15 @@ static bool drop_absent(struct expirer *self, const struct tl_held_queue *held, 
         return true;
     uint64_t dropped;
     int64_t again_ms;
-    if (!tl_absence_pass(self->absence, tl_held_queues_redis(self->queues, held->keys.queue),
-                         &held->keys, queue->line, &dropped, &again_ms, err))
+    if (!tl_absence_pass(self->absence, held->redis, &held->keys, queue->line, &dropped, &again_ms,
+                         err))
         return false;
     queue->presence_ms = tl_clock_ms() + again_ms + 1;
     if (dropped > 0) {
         const struct tl_log_fields fields = {.queue = held->keys.queue};
         tl_log(TL_LOG_INFO, &fields, "%llu waiting visitors were absent and lost their place",
                (unsigned long long)dropped);
-        tl_metrics_add(tl_daemon_metrics(self->daemon), TL_EXPIRER_ABSENT, (int64_t)dropped);
+        tl_metrics_add(self->process->metrics, ABSENT, (int64_t)dropped);
     }
     return true;
 }
@@ -301,13 +281,12 @@ static bool drop_absent(struct expirer *self, const struct tl_held_queue *held, 
 static void note_history(struct expirer *self, const struct tl_held_queue *held, int64_t now_ms)
 {
     struct queue *queue = held->state;
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     struct tl_error err = {0};
     if (now_ms < queue->history_ms)
         return;
     queue->history_ms = now_ms + HISTORY_AGAIN_MS;
     tl_call_begin(&self->args, TL_FN_HISTORY, &held->keys);
-    struct tl_reply *reply = tl_call(redis, &self->args, &err);
+    struct tl_reply *reply = tl_call(held->redis, &self->args, &err);
     if (reply != NULL)
         queue->history_ms = now_ms + tl_reply_integer(reply) + 1;
     else
@@ -321,27 +300,27 @@ static void note_history(struct expirer *self, const struct tl_held_queue *held,
 /* The changes that belong to no queue: tl:changes. now_ms: of the store. */
 static bool prune_common(struct expirer *self, int64_t now_ms, struct tl_error *err)
 {
-    const struct tl_config *config = tl_daemon_config(self->daemon);
+    const struct tl_config *config = self->process->config;
     char key[TL_KEY_MAX];
     snprintf(key, sizeof(key), "%schanges", config->redis.key_prefix);
     int64_t before_ms = now_ms - config->retention.changes_ms;
     tl_args_reset(&self->args);
     tl_args_strs(&self->args, "XTRIM", key, "MINID", "=", NULL);
     tl_args_int(&self->args, before_ms > 0 ? before_ms : 0);
-    return tl_redis_do(tl_held_queues_redis(self->queues, NULL), &self->args, err);
+    return tl_redis_do(tl_store_of(self->process->store, NULL), &self->args, err);
 }
 
 /* Once an hour: the functions of releases that are gone. A failure is logged and holds nothing up.
  */
 static void prune_libraries(struct expirer *self, int64_t now_ms)
 {
-    const struct tl_config *config = tl_daemon_config(self->daemon);
+    const struct tl_config *config = self->process->config;
     struct tl_error err = {0};
     unsigned n;
     if (now_ms < self->libraries_ms)
         return;
     self->libraries_ms = now_ms + LIBRARIES_MS;
-    if (!tl_library_prune(tl_held_queues_redis(self->queues, NULL), config->redis.key_prefix, &n,
+    if (!tl_library_prune(tl_store_of(self->process->store, NULL), config->redis.key_prefix, &n,
                           &err))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &err},
                "libraries of other releases were not looked for; the next try is in an hour");
@@ -352,9 +331,8 @@ static void prune_libraries(struct expirer *self, int64_t now_ms)
 /* Drops what is too old. It is for people: a failure is logged and holds nothing up. */
 static void prune(struct expirer *self, const struct tl_held_queue *held, int64_t now_ms)
 {
-    const struct tl_config *config = tl_daemon_config(self->daemon);
+    const struct tl_config *config = self->process->config;
     struct queue *queue = held->state;
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     struct tl_error err = {0};
     if (now_ms < queue->prune_ms)
         return;
@@ -362,7 +340,7 @@ static void prune(struct expirer *self, const struct tl_held_queue *held, int64_
     tl_call_begin(&self->args, TL_FN_PRUNE, &held->keys);
     tl_args_int(&self->args, config->retention.addresses_ms);
     tl_args_int(&self->args, config->retention.changes_ms);
-    struct tl_reply *reply = tl_call(redis, &self->args, &err);
+    struct tl_reply *reply = tl_call(held->redis, &self->args, &err);
     if (reply == NULL || !prune_common(self, tl_reply_integer(reply), &err))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue, .error = &err},
                "old signs and changes were not dropped; the next try is in 10 minutes");
@@ -414,78 +392,64 @@ static void serve_resting(void *context, struct tl_held_queue *held, int64_t now
 /* Waits for events until something is due, but not past due_ms, when sessions have to end: shortly
  * before it sleeps instead, because the store's timer is too coarse. A session that begins
  * meanwhile lasts longer than that. */
-static bool wait_for_events(struct expirer *self, int64_t due_ms, int64_t now_ms,
+static bool wait_for_events(const struct expirer *self, int64_t due_ms, int64_t now_ms,
                             struct tl_error *err)
 {
-    int64_t wait_ms =
-        tl_daemon_wait_ms(self->daemon, tl_held_queues_wait_ms(self->queues, due_ms, now_ms));
-    if (tl_held_queues_followed(self->queues) == 0)
-        return tl_daemon_pause(self->daemon, wait_ms);
-    int64_t round_ms = tl_held_queues_wait_ms(self->queues, INT64_MAX, now_ms);
+    struct tl_process *process = self->process;
     int64_t block_ms =
-        smaller(tl_daemon_wait_ms(self->daemon, round_ms), due_ms - now_ms - STORE_TIMER_MS);
+        smaller(tl_process_wait_ms(process, INT64_MAX, now_ms), due_ms - now_ms - STORE_TIMER_MS);
     if (block_ms > 0)
-        return tl_held_queues_read_events(self->queues, block_ms, err);
-    return tl_held_queues_read_events(self->queues, 0, err) &&
-           tl_daemon_pause(self->daemon, wait_ms);
+        return tl_process_wait(process, block_ms, err);
+    if (!tl_process_wait(process, 0, err))
+        return false;
+    (void)tl_signals_wait(process->signals, tl_process_wait_ms(process, due_ms, now_ms));
+    return true;
 }
 
-bool tl_expirer_turn(void *state, int64_t now_ms, struct tl_error *err)
+static bool turn(void *context, int64_t now_ms, struct tl_error *err)
 {
-    struct expirer *self = state;
+    struct expirer *self = context;
     int64_t due_ms = INT64_MAX;
-    bool ok = tl_held_queues_refresh(self->queues, now_ms, err) &&
-              tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
-    tl_held_queues_report(self->queues, self->daemon);
-    if (ok)
-        prune_libraries(self, now_ms);
-    if (ok && wait_for_events(self, due_ms, tl_clock_ms(), err))
-        return true;
-    tl_held_queues_recheck(self->queues);
-    return false;
+    if (!tl_process_refresh(self->process, now_ms, err) ||
+        !tl_process_serve(self->process, now_ms, &due_ms, err))
+        return false;
+    prune_libraries(self, now_ms);
+    return wait_for_events(self, due_ms, tl_clock_ms(), err);
 }
 
-void *tl_expirer_start(struct tl_daemon *daemon, struct tl_error *err)
+static bool open_expirer(void *context, struct tl_process *process, struct tl_error *err)
 {
-    const struct tl_config *config = tl_daemon_config(daemon);
-    struct expirer *self = calloc(1, sizeof(*self));
-    if (self == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the expirer");
-        return NULL;
-    }
-    self->daemon = daemon;
-    self->batch = config->expirer.batch;
-    self->events_length = config->streams.events_length;
-    const struct tl_held_queues_settings settings = {.role = "expirer",
-                                                     .state_size = sizeof(struct queue),
-                                                     .gauge = TL_EXPIRER_QUEUES,
-                                                     .troubled = TL_EXPIRER_TROUBLED,
-                                                     .context = self,
-                                                     .listed = TL_EXPIRER_LISTED,
-                                                     .latency = TL_EXPIRER_STORE_TIME,
-                                                     .acquired = acquired,
-                                                     .lost = lost,
-                                                     .outdated = check_at_once,
-                                                     .serve = serve,
-                                                     .serve_resting = serve_resting,
-                                                     .on_entry = on_entry};
+    struct expirer *self = context;
+    self->process = process;
+    self->batch = process->config->expirer.batch;
+    self->events_length = process->config->streams.events_length;
     self->absence = tl_absence_new(self->events_length);
-    if (self->absence == NULL)
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the expirer");
-    else
-        self->queues = tl_held_queues_new(&settings, config, tl_daemon_id(daemon),
-                                          tl_daemon_metrics(daemon), err);
-    if (self->queues != NULL)
-        return self;
-    tl_expirer_stop(self);
-    return NULL;
+    return self->absence != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for the expirer");
 }
 
-void tl_expirer_stop(void *state)
+static void close_expirer(void *context)
 {
-    struct expirer *self = state;
-    tl_held_queues_free(&self->queues);
+    struct expirer *self = context;
     tl_absence_free(&self->absence);
     tl_args_free(&self->args);
-    free(self);
 }
+
+const struct tl_role tl_expirer = {
+    .name = "expirer",
+    .summary = "Ends sessions at their deadline and drops waiting visitors who went away.",
+    .admin = offsetof(struct tl_config, admin.expirer),
+    .size = sizeof(struct expirer),
+    .queue_size = sizeof(struct queue),
+    .metrics = metric_rows,
+    .n_metrics = METRICS,
+    .queue_metrics = &tl_visits_tables,
+    .open = open_expirer,
+    .close = close_expirer,
+    .turn = turn,
+    .take = take,
+    .drop = drop,
+    .outdated = check_at_once,
+    .serve = serve,
+    .serve_resting = serve_resting,
+    .event = on_entry,
+};

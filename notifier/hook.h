@@ -18,10 +18,6 @@ enum tl_notifier_metric {
     TL_NOTIFIER_FAILED,          /* those that failed */
     TL_NOTIFIER_POST_TIME,       /* of a request */
     TL_NOTIFIER_LOOKS,           /* calls of the function look */
-    TL_NOTIFIER_QUEUES,          /* leases held now */
-    TL_NOTIFIER_TROUBLED,        /* queues set aside */
-    TL_NOTIFIER_LISTED,          /* queues there are */
-    TL_NOTIFIER_LATENCY,         /* of one command of the store */
     TL_NOTIFIER_HOOKS,           /* configured */
     TL_NOTIFIER_FAILING,         /* hooks whose last request failed */
     TL_NOTIFIER_FAILING_SECONDS, /* for how long, the one that fails longest */

@@ -6,7 +6,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/hook_table.h"
-#include "common/role/held_queues.h"
 #include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
@@ -17,11 +16,10 @@
 enum {
     LOOK_MS = 1000,      /* between two looks at a queue */
     RENEW_MS = 20000,    /* at least so often by the function, which keeps the journal alive */
-    IDLE_MS = 500,       /* a turn without hooks */
     POSTS_WAIT_MS = 500, /* for requests under way, while the store fails */
 };
 
-const struct tl_metric_desc tl_notifier_metrics[TL_NOTIFIER_METRICS] = {
+static const struct tl_metric_desc metric_rows[TL_NOTIFIER_METRICS] = {
     [TL_NOTIFIER_TOLD] = {"tellerline_hooks_told_total", "Events that hooks were told of.",
                           TL_COUNTER},
     [TL_NOTIFIER_LOST] = {"tellerline_hooks_lost_total",
@@ -35,24 +33,12 @@ const struct tl_metric_desc tl_notifier_metrics[TL_NOTIFIER_METRICS] = {
                                TL_HISTOGRAM},
     [TL_NOTIFIER_LOOKS] = {"tellerline_hooks_looks_total", "Calls of the function look.",
                            TL_COUNTER},
-    [TL_NOTIFIER_QUEUES] = {"tellerline_notifier_queues", "Queues this process holds the lease of.",
-                            TL_GAUGE},
-    [TL_NOTIFIER_TROUBLED] = {"tellerline_notifier_queues_troubled",
-                              "Queues set aside because their data is damaged.", TL_GAUGE},
-    [TL_NOTIFIER_LISTED] = {"tellerline_notifier_queues_listed",
-                            "Queues there are, held by this process or not.", TL_GAUGE},
-    [TL_NOTIFIER_LATENCY] = {"tellerline_store_seconds",
-                             "One command to Redis and its answer, pipelines and waits for "
-                             "events left out.",
-                             TL_HISTOGRAM},
     [TL_NOTIFIER_HOOKS] = {"tellerline_hooks", "Hooks that are configured.", TL_GAUGE},
     [TL_NOTIFIER_FAILING] = {"tellerline_hooks_failing", "Hooks that cannot be told.", TL_GAUGE},
     [TL_NOTIFIER_FAILING_SECONDS] = {"tellerline_hook_failing_seconds",
                                      "For how long the hook that fails longest could not be told.",
                                      TL_GAUGE},
 };
-
-const struct tl_queue_metrics_tables tl_notifier_queue_metrics = {0}; /* none */
 
 /* The state of one held queue. */
 struct queue {
@@ -66,10 +52,9 @@ struct queue {
 };
 
 struct notifier {
-    struct tl_daemon *daemon;
+    struct tl_process *process;
     const struct tl_config *config;
     struct tl_sender *sender;
-    struct tl_held_queues *queues; /* NULL: there are no hooks */
     struct tl_args args;
     struct tl_store_watch watch;
     size_t n_hooks;
@@ -79,7 +64,7 @@ struct notifier {
 
 /* ---- queues acquired and lost ---- */
 
-static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+static bool take(void *context, struct tl_held_queue *held, struct tl_error *err)
 {
     struct notifier *self = context;
     struct queue *queue = held->state;
@@ -92,7 +77,7 @@ static bool acquired(void *context, struct tl_held_queue *held, struct tl_error 
     return true;
 }
 
-static void lost(void *context, struct tl_held_queue *held)
+static void drop(void *context, struct tl_held_queue *held)
 {
     struct queue *queue = held->state;
     (void)context;
@@ -150,10 +135,9 @@ static void append_arguments(struct notifier *self, const struct queue *queue)
 static bool look(struct notifier *self, const struct tl_held_queue *held, struct tl_error *err)
 {
     struct queue *queue = held->state;
-    struct tl_redis *redis = tl_held_queues_redis(self->queues, held->keys.queue);
     tl_call_begin(&self->args, TL_FN_LOOK, &held->keys);
     append_arguments(self, queue);
-    struct tl_reply *reply = tl_call(redis, &self->args, err);
+    struct tl_reply *reply = tl_call(held->redis, &self->args, err);
     if (reply == NULL)
         return false;
     int64_t now_ms = tl_clock_ms();
@@ -172,18 +156,16 @@ static bool look(struct notifier *self, const struct tl_held_queue *held, struct
     }
     tl_reply_free(reply);
     queue->looked = true;
-    tl_metrics_add(tl_daemon_metrics(self->daemon), TL_NOTIFIER_LOOKS, 1);
+    tl_metrics_add(self->process->metrics, TL_NOTIFIER_LOOKS, 1);
     return true;
 }
 
 /* A cheap look: is there any need for the function? */
-static bool has_changed(struct notifier *self, const struct tl_held_queue *held, bool *changed,
-                        struct tl_error *err)
+static bool has_changed(const struct tl_held_queue *held, bool *changed, struct tl_error *err)
 {
-    struct queue *queue = held->state;
+    const struct queue *queue = held->state;
     struct tl_state state;
-    if (!tl_state_read(tl_held_queues_redis(self->queues, held->keys.queue), &held->keys,
-                       TL_STATE_EVENT, &state, err))
+    if (!tl_state_read(held->redis, &held->keys, TL_STATE_EVENT, &state, err))
         return false;
     *changed = state.generation != queue->generation || state.event != queue->event;
     return true;
@@ -195,7 +177,7 @@ static bool look_when_due(struct notifier *self, const struct tl_held_queue *hel
     struct queue *queue = held->state;
     bool by_script = !queue->looked || (queue->n_feeds > 0 && now_ms >= queue->script_ms);
     if (!by_script && queue->n_feeds > 0 && now_ms >= queue->look_ms &&
-        !has_changed(self, held, &by_script, err))
+        !has_changed(held, &by_script, err))
         return false;
     if (by_script && !look(self, held, err))
         return false;
@@ -213,8 +195,7 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
         return false;
     if (queue->n_feeds == 0)
         return true;
-    const struct tl_feed_world world = {.redis =
-                                            tl_held_queues_redis(self->queues, held->keys.queue),
+    const struct tl_feed_world world = {.redis = held->redis,
                                         .keys = &held->keys,
                                         .args = &self->args,
                                         .generation = queue->generation,
@@ -236,8 +217,8 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
 static int64_t fails_since(const struct notifier *self, const struct tl_hook *hook)
 {
     int64_t since_ms = hook->failing ? hook->failing_since_ms : 0;
-    for (size_t i = 0; i < tl_held_queues_count(self->queues); i++) {
-        const struct queue *queue = tl_held_queues_at(self->queues, i)->state;
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        const struct queue *queue = tl_roster_at(self->process->roster, i)->state;
         for (size_t j = 0; j < queue->n_feeds; j++) {
             const struct tl_feed *feed = &queue->feeds[j];
             if (feed->hook == hook && feed->failing_since_ms != 0 &&
@@ -250,7 +231,7 @@ static int64_t fails_since(const struct notifier *self, const struct tl_hook *ho
 
 static void count_failing(const struct notifier *self, int64_t now_ms)
 {
-    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    struct tl_metrics *metrics = self->process->metrics;
     int64_t failing = 0, longest_ms = 0;
     for (size_t i = 0; i < self->n_hooks; i++) {
         int64_t since_ms = fails_since(self, &self->hooks[i]);
@@ -262,32 +243,25 @@ static void count_failing(const struct notifier *self, int64_t now_ms)
     tl_metrics_set(metrics, TL_NOTIFIER_FAILING_SECONDS, longest_ms / 1000);
 }
 
-bool tl_notifier_turn(void *state, int64_t now_ms, struct tl_error *err)
+static bool turn(void *context, int64_t now_ms, struct tl_error *err)
 {
-    struct notifier *self = state;
+    struct notifier *self = context;
+    struct tl_process *process = self->process;
     int64_t due_ms = INT64_MAX;
-    if (self->queues == NULL) {
-        tl_daemon_report(self->daemon, true, "no hooks are configured");
-        return tl_daemon_pause(self->daemon, IDLE_MS);
-    }
     tl_sender_turn(self->sender, 0);
-    bool ok = tl_held_queues_refresh(self->queues, now_ms, err) &&
-              tl_held_queues_serve(self->queues, now_ms, &due_ms, err);
-    tl_held_queues_report(self->queues, self->daemon);
+    bool ok =
+        tl_process_refresh(process, now_ms, err) && tl_process_serve(process, now_ms, &due_ms, err);
     now_ms = tl_clock_ms();
     tl_alarm_watch(self->alarms, self->n_hooks, &self->watch, ok,
-                   tl_held_queues_count(self->queues) > 0, now_ms);
+                   tl_roster_count(process->roster) > 0, now_ms);
     for (size_t i = 0; i < self->n_hooks; i++)
-        tl_alarm_serve(&self->alarms[i], tl_daemon_id(self->daemon),
-                       self->config->retention.journal_ms, now_ms);
+        tl_alarm_serve(&self->alarms[i], process->id, self->config->retention.journal_ms, now_ms);
     count_failing(self, now_ms);
-    int64_t wait_ms = ok ? tl_held_queues_wait_ms(self->queues, due_ms, now_ms) : POSTS_WAIT_MS;
+    int64_t wait_ms = ok ? tl_process_wait_ms(process, due_ms, now_ms) : POSTS_WAIT_MS;
     if (tl_sender_under_way(self->sender) > 0)
         tl_sender_turn(self->sender, wait_ms);
     else if (ok)
-        tl_daemon_pause(self->daemon, wait_ms);
-    if (!ok)
-        tl_held_queues_recheck(self->queues);
+        (void)tl_signals_wait(process->signals, wait_ms);
     return ok;
 }
 
@@ -295,7 +269,7 @@ bool tl_notifier_turn(void *state, int64_t now_ms, struct tl_error *err)
 
 static bool load_hooks(struct notifier *self, struct tl_error *err)
 {
-    struct tl_metrics *metrics = tl_daemon_metrics(self->daemon);
+    struct tl_metrics *metrics = self->process->metrics;
     for (size_t i = 0; i < self->config->n_hooks; i++) {
         const struct tl_hook_config *config = &self->config->hooks[i];
         struct tl_hook *hook = &self->hooks[i];
@@ -310,49 +284,44 @@ static bool load_hooks(struct notifier *self, struct tl_error *err)
     return true;
 }
 
-void *tl_notifier_start(struct tl_daemon *daemon, struct tl_error *err)
+static bool open_notifier(void *context, struct tl_process *process, struct tl_error *err)
 {
-    struct notifier *self = calloc(1, sizeof(*self));
-    if (self == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the notifier");
-        return NULL;
-    }
-    self->daemon = daemon;
-    self->config = tl_daemon_config(daemon);
+    struct notifier *self = context;
+    self->process = process;
+    self->config = process->config;
     if (self->config->n_hooks == 0) {
+        process->idle = "no hooks are configured";
         tl_info("no hooks are configured: there is nothing to do");
-        return self;
+        return true;
     }
-    const struct tl_held_queues_settings settings = {.role = "notifier",
-                                                     .state_size = sizeof(struct queue),
-                                                     .gauge = TL_NOTIFIER_QUEUES,
-                                                     .troubled = TL_NOTIFIER_TROUBLED,
-                                                     .listed = TL_NOTIFIER_LISTED,
-                                                     .latency = TL_NOTIFIER_LATENCY,
-                                                     .context = self,
-                                                     .acquired = acquired,
-                                                     .lost = lost,
-                                                     .outdated = outdated,
-                                                     .serve = serve};
     self->sender = tl_sender_new(err);
-    if (self->sender != NULL && load_hooks(self, err))
-        self->queues = tl_held_queues_new(&settings, self->config, tl_daemon_id(daemon),
-                                          tl_daemon_metrics(daemon), err);
-    if (self->queues != NULL)
-        return self;
-    tl_notifier_stop(self);
-    return NULL;
+    return self->sender != NULL && load_hooks(self, err);
 }
 
-void tl_notifier_stop(void *state)
+static void close_notifier(void *context)
 {
-    struct notifier *self = state;
-    tl_held_queues_free(&self->queues); /* breaks off their requests */
+    struct notifier *self = context;
     for (size_t i = 0; i < self->n_hooks; i++)
         tl_alarm_deinit(&self->alarms[i]);
     for (size_t i = 0; i < TL_HOOKS_MAX; i++)
         tl_signer_free(&self->hooks[i].signer);
     tl_sender_free(&self->sender);
     tl_args_free(&self->args);
-    free(self);
 }
+
+const struct tl_role tl_notifier = {
+    .name = "notifier",
+    .summary = "Tells the hooks of the configuration what happens to queues.",
+    .admin = offsetof(struct tl_config, admin.notifier),
+    .size = sizeof(struct notifier),
+    .queue_size = sizeof(struct queue),
+    .metrics = metric_rows,
+    .n_metrics = TL_NOTIFIER_METRICS,
+    .open = open_notifier,
+    .close = close_notifier,
+    .turn = turn,
+    .take = take,
+    .drop = drop,
+    .outdated = outdated,
+    .serve = serve,
+};

@@ -122,6 +122,7 @@ static bool add_held(struct tl_roster *roster, const struct tl_lease *lease, str
     if (held == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
     tl_keys_init(&held->keys, roster->config->redis.key_prefix, lease->queue);
+    held->redis = tl_store_of(roster->settings.store, lease->queue);
     held->fence = lease->fence;
     if (!roster->settings.acquired(roster->settings.context, held, err)) {
         free(held);
@@ -189,26 +190,27 @@ static bool settle(struct tl_roster *roster, const struct tl_lease *lease, struc
 
 /* ---- a round ---- */
 
-static bool ask(struct tl_roster *roster, struct tl_store *store, struct tl_error *err)
+static bool ask(struct tl_roster *roster, struct tl_error *err)
 {
-    return tl_lease_ask(&roster->client, store, roster->leases, roster->n_names, err);
+    return tl_lease_ask(&roster->client, roster->settings.store, roster->leases, roster->n_names,
+                        err);
 }
 
 /* Release leases we could not set up. */
-static void release_rest(struct tl_roster *roster, struct tl_store *store)
+static void release_rest(struct tl_roster *roster)
 {
     for (size_t i = 0; i < roster->n_names; i++) {
         struct tl_lease *lease = &roster->leases[i];
         bool rest = lease->held && tl_roster_find(roster, lease->queue) == NULL;
         lease->step = rest ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
     }
-    (void)ask(roster, store, NULL);
+    (void)ask(roster, NULL);
 }
 
 /* Asks the store about the leases and acts upon the answers: on all of them at the end, because the
  * `acquired` callback may use the store. */
-static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl_lease_round *round,
-                     int64_t now_ms, struct tl_error *err)
+static bool go_round(struct tl_roster *roster, struct tl_lease_round *round, int64_t now_ms,
+                     struct tl_error *err)
 {
     struct tl_lease *leases = roster->leases;
     size_t n = roster->n_names;
@@ -220,13 +222,13 @@ static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl
         leases[i].resting = tl_troubles_resting(roster->settings.troubles, leases[i].queue, now_ms);
     }
     tl_lease_plan_round(leases, n, round, &roster->next_check);
-    bool ok = ask(roster, store, err);
+    bool ok = ask(roster, err);
     if (ok && !round->check_all && tl_lease_plan_checks(leases, n)) {
         round->check_all = true;
-        ok = ask(roster, store, err);
+        ok = ask(roster, err);
     }
     if (ok && tl_lease_plan_take(leases, n))
-        ok = ask(roster, store, err);
+        ok = ask(roster, err);
     for (size_t i = 0; ok && i < n; i++) {
         if (settle(roster, &leases[i], err)) {
             /* Another replica holds it, so it is not our trouble. */
@@ -234,12 +236,12 @@ static bool go_round(struct tl_roster *roster, struct tl_store *store, struct tl
                 tl_troubles_forget(roster->settings.troubles, leases[i].queue);
             continue;
         }
-        struct tl_redis *redis = tl_store_of(store, leases[i].queue);
+        struct tl_redis *redis = tl_store_of(roster->settings.store, leases[i].queue);
         ok = set_aside_by_name(roster, redis, leases[i].queue, err, now_ms);
         any_refused = true;
     }
     if (ok && any_refused)
-        release_rest(roster, store);
+        release_rest(roster);
     return ok;
 }
 
@@ -329,10 +331,9 @@ static bool read_settings(struct tl_roster *roster, struct tl_redis *redis, bool
     return true;
 }
 
-bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t now_ms,
-                     struct tl_error *err)
+bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *err)
 {
-    struct tl_redis *redis = tl_store_of(store, NULL);
+    struct tl_redis *redis = tl_store_of(roster->settings.store, NULL);
     bool reconnected = tl_redis_epoch(redis) != roster->epoch;
     struct tl_lease_round round;
     int64_t turn_ms = now_ms - roster->renewed_ms;
@@ -348,8 +349,8 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
                         !read_settings(roster, redis, round.take_all || changed, err)))
         return false;
     round.check_all = round.check_all || changed;
-    if (!go_round(roster, store, &round, now_ms, err)) {
-        release_rest(roster, store);
+    if (!go_round(roster, &round, now_ms, err)) {
+        release_rest(roster);
         roster->ensure = true;
         return false;
     }
@@ -364,12 +365,12 @@ bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t n
     return true;
 }
 
-void tl_roster_release_all(struct tl_roster *roster, struct tl_store *store)
+void tl_roster_release_all(struct tl_roster *roster)
 {
     for (size_t i = 0; i < roster->n_names; i++) {
         struct tl_lease *lease = &roster->leases[i];
         bool held = tl_roster_find(roster, lease->queue) != NULL;
         lease->step = held ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
     }
-    (void)ask(roster, store, NULL);
+    (void)ask(roster, NULL);
 }

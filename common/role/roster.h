@@ -19,27 +19,30 @@
 #include "common/store/store.h"
 #include "common/store/troubles.h"
 
+struct tl_queue_series;
 struct tl_roster;
 
 /* A queue whose lease this process holds. */
 struct tl_held_queue {
     struct tl_keys keys;
-    uint64_t fence; /* of the lease; 0 for roles without one */
-    void *state;    /* the role's state of the queue; set by acquired, freed by lost */
+    struct tl_redis *redis; /* the connection of the queue; borrowed */
+    uint64_t fence;         /* of the lease; 0 for roles without one */
+    /* The role's; set by acquired, freed by lost: */
+    void *state;
+    struct tl_queue_series *series;
 };
 
 struct tl_roster_settings {
     const char *role;             /* names the lease: tl:{q}:<role> */
     const char *owner;            /* the id of this process; borrowed */
     bool fenced;                  /* count up state.fence whenever the lease changes hands */
+    struct tl_store *store;       /* borrowed */
     struct tl_troubles *troubles; /* queues set aside; their free leases are left alone */
     void *context;                /* for the callbacks */
     /* A lease was taken. When a fenced lease ran out and was taken again with another fence, `lost`
-     * was called before. Sets held->state. False with err: the lease is released, and a later round
-     * tries again. */
+     * was called before. False with err: the lease is released, and a later round tries again. */
     bool (*acquired)(void *context, struct tl_held_queue *held, struct tl_error *err);
-    /* The lease is gone (released, taken by another replica, or the queue was deleted): frees
-     * held->state. */
+    /* The lease is gone: released, taken by another replica, or the queue was deleted. */
     void (*lost)(void *context, struct tl_held_queue *held);
 };
 
@@ -50,10 +53,8 @@ void tl_roster_free(struct tl_roster **roster);
 
 /* Does a round when one is due, and at once on a new connection: creates configured queues that are
  * missing, lists all queues, takes and renews leases. now_ms: local monotonic time, at most one
- * turn of the loop old. */
-/* A queue that cannot be served is set aside and does not stop the others. */
-bool tl_roster_round(struct tl_roster *roster, struct tl_store *store, int64_t now_ms,
-                     struct tl_error *err);
+ * turn of the loop old. A queue that cannot be served is set aside and does not stop the others. */
+bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *err);
 /* Sets aside a queue whose data caused this error (common/store/mend.h). False when the error
  * concerns all queues. */
 bool tl_roster_set_aside(struct tl_roster *roster, struct tl_redis *redis,
@@ -73,6 +74,6 @@ struct tl_held_queue *tl_roster_at(struct tl_roster *roster, size_t i);
 struct tl_held_queue *tl_roster_find(const struct tl_roster *roster, const char *queue);
 
 /* Releases all leases, so that other replicas need not wait until they run out. Ignores errors. */
-void tl_roster_release_all(struct tl_roster *roster, struct tl_store *store);
+void tl_roster_release_all(struct tl_roster *roster);
 
 #endif

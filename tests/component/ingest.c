@@ -105,20 +105,11 @@ bool test_apply_pending(struct test_store *store, uint64_t fence, struct tl_appl
                         struct tl_error *err)
 {
     struct tl_reply *reply = read_ingest(store, "0");
-    const struct tl_reply *entries = tl_reply_at(tl_reply_at(reply, 0), 1);
-    struct tl_error why = {0};
-    tl_apply_begin(store->apply, store->redis, &store->keys, fence);
-    for (size_t i = 0; i < tl_reply_count(entries); i++) {
-        const struct tl_reply *entry = tl_reply_at(entries, i);
-        const struct tl_reply *payload = tl_reply_at(tl_reply_at(entry, 1), 1);
-        size_t length;
-        const char *bytes = tl_reply_string(payload, &length);
-        if (!tl_apply_add(store->apply, tl_reply_string(tl_reply_at(entry, 0), NULL),
-                          payload != NULL ? bytes : NULL, length, &why))
-            fail_msg("%s", why.text);
-    }
+    const struct tl_held_queue held = {.keys = store->keys, .redis = store->redis, .fence = fence};
+    bool ok =
+        tl_apply_entries(store->apply, &held, tl_reply_at(tl_reply_at(reply, 0), 1), counts, err);
     tl_reply_free(reply);
-    return tl_apply_finish(store->apply, counts, err);
+    return ok;
 }
 
 void test_batch(struct test_store *store)

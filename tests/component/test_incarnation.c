@@ -348,24 +348,25 @@ static void the_lease_is_taken_again_with_another_fence(void **state)
     const struct tl_redis_settings redis = {.url = test_redis_url(store->server),
                                             .timeout_ms = 60000};
     struct tl_troubles *troubles = tl_troubles_new();
+    struct tl_store *connections = tl_store_new(&redis, NULL);
     const struct tl_roster_settings settings = {.role = "dispatcher",
                                                 .owner = "a",
                                                 .fenced = true,
+                                                .store = connections,
                                                 .troubles = troubles,
                                                 .acquired = acquired,
                                                 .lost = lost};
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_parse("test.yaml", yaml, strlen(yaml), &err);
-    struct tl_store *connections = tl_store_new(&redis, NULL);
     struct tl_roster *roster = tl_roster_new(&settings, config, NULL);
     make_queue(store);
     assert_true(tl_store_connect(connections, &err));
-    assert_true(tl_roster_round(roster, connections, 1000, &err));
+    assert_true(tl_roster_round(roster, 1000, &err));
     uint64_t before = tl_roster_at(roster, 0)->fence;
     lose_tail(store, test_redis_history(store->server)); /* the lease is still our own */
-    assert_false(tl_roster_round(roster, connections, 2000, &err));
+    assert_false(tl_roster_round(roster, 2000, &err));
     assert_true(tl_store_connect(connections, &err));
-    assert_true(tl_roster_round(roster, connections, 2100, &err));
+    assert_true(tl_roster_round(roster, 2100, &err));
     assert_int_equal(tl_roster_count(roster), 1);
     assert_int_equal(test_state(store, "incarnation"), 2);
     assert_true(tl_roster_at(roster, 0)->fence > before + (UINT64_C(1) << 26));

@@ -68,16 +68,17 @@ static void open_side(struct fixture *fixture, struct side *side, const char *ow
     *side = (struct side){.now_ms = 1000};
     side->troubles = tl_troubles_new();
     assert_non_null(side->troubles);
+    side->store = tl_store_new(&redis, NULL);
+    assert_non_null(side->store);
+    assert_true(tl_store_connect(side->store, NULL));
     const struct tl_roster_settings settings = {.role = "dispatcher",
                                                 .owner = owner,
                                                 .fenced = fenced,
+                                                .store = side->store,
                                                 .troubles = side->troubles,
                                                 .context = side,
                                                 .acquired = acquired,
                                                 .lost = lost};
-    side->store = tl_store_new(&redis, NULL);
-    assert_non_null(side->store);
-    assert_true(tl_store_connect(side->store, NULL));
     side->roster = tl_roster_new(&settings, fixture->config, NULL);
     assert_non_null(side->roster);
 }
@@ -123,7 +124,7 @@ static bool round_of(struct side *side, struct tl_error *err)
 {
     side->now_ms += ROUND_MS;
     return tl_store_connect(side->store, err) &&
-           tl_roster_round(side->roster, side->store, side->now_ms, err);
+           tl_roster_round(side->roster, side->now_ms, err);
 }
 
 static size_t held_after_round(struct side *side)
@@ -177,11 +178,11 @@ static void a_round_happens_only_when_it_is_due(void **state)
     assert_int_equal(held_after_round(a), 2);
     assert_int_equal(tl_roster_due(a->roster), a->now_ms + ROUND_MS);
     tl_reply_free(test_redis_call(fixture->redis, "DEL tl:{alpha}:dispatcher"));
-    assert_true(tl_roster_round(a->roster, a->store, a->now_ms + ROUND_MS - 1, NULL));
+    assert_true(tl_roster_round(a->roster, a->now_ms + ROUND_MS - 1, NULL));
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 0);
     tl_roster_recheck_now(a->roster);
     assert_true(tl_roster_due(a->roster) <= a->now_ms);
-    assert_true(tl_roster_round(a->roster, a->store, a->now_ms, NULL));
+    assert_true(tl_roster_round(a->roster, a->now_ms, NULL));
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 1);
 }
 
@@ -250,7 +251,7 @@ static void a_replica_that_stops_renewing_is_replaced_within_two_seconds(void **
     int64_t taken_ms = 0;
     do {
         struct tl_error err = {0};
-        if (!tl_roster_round(fixture->b.roster, fixture->b.store, tl_clock_ms(), &err))
+        if (!tl_roster_round(fixture->b.roster, tl_clock_ms(), &err))
             fail_msg("%s", err.text);
         taken_ms = tl_clock_ms() - began_ms;
     } while (tl_roster_count(fixture->b.roster) < MANY && taken_ms < GIVE_UP_MS);
@@ -353,7 +354,7 @@ static void leases_of_another_replica_are_checked_rarely(void **state)
     assert_int_equal(calls_of(fixture, "pttl"), before + CHECKS_PER_ROUND);
     assert_int_equal(calls_of(fixture, "fcall"), calls);
     /* Released leases are taken in the next round nevertheless. */
-    tl_roster_release_all(fixture->a.roster, fixture->a.store);
+    tl_roster_release_all(fixture->a.roster);
     assert_int_equal(held_after_round(&fixture->b), MANY);
     assert_int_equal(fence_of(&fixture->b, "queue-00"), 2);
 }
@@ -379,7 +380,7 @@ static void released_leases_are_taken_over_at_once(void **state)
         assert_int_equal(held_after_round(holder), 2);
         assert_int_equal(held_after_round(other), 0);
         assert_int_equal(fence_of(holder, "alpha"), fence); /* counts up */
-        tl_roster_release_all(holder->roster, holder->store);
+        tl_roster_release_all(holder->roster);
         assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 0);
     }
 }
@@ -389,7 +390,7 @@ static void releasing_leaves_the_leases_of_others(void **state)
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
     tl_reply_free(test_redis_call(fixture->redis, "SET tl:{alpha}:dispatcher b PX 60000"));
-    tl_roster_release_all(fixture->a.roster, fixture->a.store);
+    tl_roster_release_all(fixture->a.roster);
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:dispatcher"), 1);
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{beta}:dispatcher"), 0);
     assert_int_equal(held_after_round(&fixture->a), 1);
@@ -505,7 +506,7 @@ static void a_new_connection_starts_a_round_at_once(void **state)
     tl_reply_free(test_redis_call(fixture->redis, "XGROUP DESTROY tl:{beta}:ingest dispatchers"));
     tl_redis_close(tl_store_of(a->store, NULL));
     assert_true(tl_store_connect(a->store, NULL));
-    assert_true(tl_roster_round(a->roster, a->store, a->now_ms, NULL)); /* not due */
+    assert_true(tl_roster_round(a->roster, a->now_ms, NULL)); /* not due */
     struct tl_reply *groups = test_redis_call(fixture->redis, "XINFO GROUPS tl:{beta}:ingest");
     assert_int_equal(tl_reply_count(groups), 1); /* what is missing is restored */
     tl_reply_free(groups);
@@ -531,7 +532,7 @@ static void a_broken_store_does_not_lose_a_queue_twice(void **state)
     assert_false(round_of(&fixture->a, &err));
     assert_int_equal(err.kind, TL_ERR_CONNECT);
     assert_false(round_of(&fixture->a, &err));
-    tl_roster_release_all(fixture->a.roster, fixture->a.store); /* ignores the error */
+    tl_roster_release_all(fixture->a.roster); /* ignores the error */
     test_redis_restart(fixture->server);
     assert_int_equal(held_after_round(&fixture->a), 2);
 }
@@ -546,7 +547,7 @@ static void a_lease_the_role_refuses_is_left_to_others(void **state)
     assert_int_equal(tl_roster_count(fixture->a.roster), 0);
     assert_int_equal(held_after_round(&fixture->b), 2);
     fixture->a.refuse = false;
-    tl_roster_release_all(fixture->b.roster, fixture->b.store);
+    tl_roster_release_all(fixture->b.roster);
     assert_int_equal(held_after_round(&fixture->a), 2);
 }
 
@@ -557,7 +558,7 @@ static void at_the_memory_limit_a_lease_is_taken(void **state)
 {
     struct fixture *fixture = *state;
     assert_int_equal(held_after_round(&fixture->a), 2);
-    tl_roster_release_all(fixture->a.roster, fixture->a.store);
+    tl_roster_release_all(fixture->a.roster);
     tl_reply_free(test_redis_call(fixture->redis, "CONFIG SET maxmemory 1"));
     assert_int_equal(test_redis_refusal(fixture->redis, "SET x y"), TL_ERR_OOM);
     assert_int_equal(held_after_round(&fixture->b), 2);

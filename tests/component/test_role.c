@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Held queues of a role: a role defined by the test, the time passed in, and a real store. */
+/* A role defined by the test, the time passed in, and a real store. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,48 +10,64 @@
 
 #include <cmocka.h>
 
-#include "common/role/held_queues.h"
+#include "common/role/role.h"
 #include "common/store/reply.h"
 #include "redis_server.h"
 
-enum { GAUGE, TROUBLED, LISTED, LATENCY, METRICS };
+enum { WORK, METRICS };
 static const struct tl_metric_desc metrics_table[METRICS] = {
-    [GAUGE] = {"test_queues", "Queues held.", TL_GAUGE},
-    [TROUBLED] = {"test_troubled", "Queues set aside.", TL_GAUGE},
-    [LISTED] = {"test_listed", "Queues there are.", TL_GAUGE},
-    [LATENCY] = {"test_seconds", "One command.", TL_HISTOGRAM}};
+    [WORK] = {"test_work", "What the role counts itself.", TL_COUNTER}};
 
 /* The state of one queue in the role of the test. */
 struct queue {
     unsigned served, served_resting, outdated;
     enum tl_error_kind fail; /* what serve fails with */
     int64_t due_ms;
-    void *owned; /* a leak or a double free shows that `lost` was not called once */
+    void *owned; /* a leak or a double free shows that `drop` was not called once */
 };
 
 struct fixture {
     struct test_redis *server;
     struct tl_redis *redis; /* of the test itself */
     const struct tl_config *config;
-    void *memory;
-    struct tl_metrics *metrics;
-    struct tl_held_queues *queues;
-    bool refuse; /* acquired fails */
-    bool follow; /* acquired follows the events */
+    struct tl_process *process;
+    bool refuse; /* take fails */
+    bool follow; /* take follows the events */
     unsigned entries;
     int64_t now_ms;
 };
 
-static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
+/* The state of the process. */
+struct tester {
+    struct fixture *fixture;
+};
+
+static struct fixture *opening; /* the fixture of the process that is made */
+
+static bool open_tester(void *self, struct tl_process *process, struct tl_error *err)
 {
-    struct fixture *fixture = context;
+    struct tester *tester = self;
+    (void)err;
+    assert_null(tester->fixture); /* it starts zeroed */
+    assert_null(process->store);
+    tester->fixture = opening;
+    return true;
+}
+
+static void close_tester(void *self)
+{
+    ((struct tester *)self)->fixture = NULL;
+}
+
+static bool take(void *self, struct tl_held_queue *held, struct tl_error *err)
+{
+    const struct fixture *fixture = ((struct tester *)self)->fixture;
     struct queue *queue = held->state;
     struct tl_tail_head head;
     if (fixture->refuse)
         return tl_error_set(err, TL_ERR_NOMEM, "refused");
-    if (fixture->follow && (!tl_tail_head(tl_held_queues_redis(fixture->queues, held->keys.queue),
-                                          &held->keys, &head, err) ||
-                            !tl_held_queues_follow(fixture->queues, held, &head, err)))
+    if (fixture->follow && (!tl_tail_head(held->redis, &held->keys, &head, err) ||
+                            !tl_tail_follow(fixture->process->tail, &held->keys, &head, err)))
         return false;
     assert_int_equal(queue->served, 0); /* it starts zeroed */
     queue->owned = malloc(1);
@@ -60,22 +76,22 @@ static bool acquired(void *context, struct tl_held_queue *held, struct tl_error 
     return true;
 }
 
-static void lost(void *context, struct tl_held_queue *held)
+static void drop(void *self, struct tl_held_queue *held)
 {
-    (void)context;
+    (void)self;
     free(((struct queue *)held->state)->owned);
 }
 
-static void outdated(void *context, struct tl_held_queue *held)
+static void outdated(void *self, struct tl_held_queue *held)
 {
-    (void)context;
+    (void)self;
     ((struct queue *)held->state)->outdated++;
 }
 
-static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
+static bool serve(void *self, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
                   struct tl_error *err)
 {
-    const struct fixture *fixture = context;
+    const struct fixture *fixture = ((struct tester *)self)->fixture;
     struct queue *queue = held->state;
     assert_int_equal(now_ms, fixture->now_ms);
     queue->served++;
@@ -83,22 +99,51 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     return queue->fail == TL_OK || tl_error_set(err, queue->fail, "serve failed");
 }
 
-static void serve_resting(void *context, struct tl_held_queue *held, int64_t now_ms,
-                          int64_t *due_ms)
+static void serve_resting(void *self, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms)
 {
-    (void)context;
+    (void)self;
     ((struct queue *)held->state)->served_resting++;
     *due_ms = now_ms + 50;
 }
 
-static bool on_entry(void *context, struct tl_held_queue *held, const void *payload, size_t length)
+static bool on_entry(void *self, struct tl_held_queue *held, const void *payload, size_t length)
 {
-    struct fixture *fixture = context;
+    struct fixture *fixture = ((struct tester *)self)->fixture;
     assert_string_equal(held->keys.queue, "beta");
     assert_int_equal(length, 5);
     assert_memory_equal(payload, "hello", 5);
     fixture->entries++;
     return true;
+}
+
+/* A turn without a wait. */
+static bool turn(void *self, int64_t now_ms, struct tl_error *err)
+{
+    struct tl_process *process = ((struct tester *)self)->fixture->process;
+    int64_t due_ms = INT64_MAX;
+    return tl_process_refresh(process, now_ms, err) &&
+           tl_process_serve(process, now_ms, &due_ms, err);
+}
+
+static const struct tl_role role = {.name = "tester",
+                                    .size = sizeof(struct tester),
+                                    .queue_size = sizeof(struct queue),
+                                    .metrics = metrics_table,
+                                    .n_metrics = METRICS,
+                                    .open = open_tester,
+                                    .close = close_tester,
+                                    .turn = turn,
+                                    .take = take,
+                                    .drop = drop,
+                                    .outdated = outdated,
+                                    .serve = serve,
+                                    .serve_resting = serve_resting,
+                                    .event = on_entry};
+static const struct tl_signals no_signals = {.fd = -1};
+
+static int64_t metric(const struct fixture *fixture, size_t common)
+{
+    return tl_metrics_get(fixture->process->metrics, METRICS + common);
 }
 
 static int start(void **state)
@@ -114,26 +159,9 @@ static int start(void **state)
     fixture->config = tl_config_parse("test.yaml", yaml, strlen(yaml), &err);
     if (fixture->config == NULL)
         fail_msg("%s", err.text);
-    size_t size = (tl_metrics_size(metrics_table, METRICS) + 63) / 64 * 64;
-    fixture->memory = aligned_alloc(64, size);
-    assert_non_null(fixture->memory);
-    memset(fixture->memory, 0, size);
-    fixture->metrics = tl_metrics_init(fixture->memory, metrics_table, METRICS);
-    const struct tl_held_queues_settings settings = {.role = "tester",
-                                                     .state_size = sizeof(struct queue),
-                                                     .gauge = GAUGE,
-                                                     .troubled = TROUBLED,
-                                                     .listed = LISTED,
-                                                     .latency = LATENCY,
-                                                     .context = fixture,
-                                                     .acquired = acquired,
-                                                     .lost = lost,
-                                                     .outdated = outdated,
-                                                     .serve = serve,
-                                                     .serve_resting = serve_resting,
-                                                     .on_entry = on_entry};
-    fixture->queues = tl_held_queues_new(&settings, fixture->config, "me", fixture->metrics, &err);
-    if (fixture->queues == NULL)
+    opening = fixture;
+    fixture->process = tl_process_new(&role, fixture->config, &no_signals, &err);
+    if (fixture->process == NULL)
         fail_msg("%s", err.text);
     fixture->now_ms = 10000;
     *state = fixture;
@@ -143,13 +171,11 @@ static int start(void **state)
 static int stop(void **state)
 {
     struct fixture *fixture = *state;
-    tl_held_queues_free(&fixture->queues);
-    tl_held_queues_free(&fixture->queues);
-    assert_int_equal(tl_metrics_get(fixture->metrics, GAUGE), 0);
+    tl_process_free(&fixture->process);
+    tl_process_free(&fixture->process);
     tl_config_free(&fixture->config);
     tl_redis_free(&fixture->redis);
     test_redis_stop(&fixture->server);
-    free(fixture->memory);
     free(fixture);
     return 0;
 }
@@ -157,17 +183,18 @@ static int stop(void **state)
 static struct queue *refresh(struct fixture *fixture, size_t i)
 {
     struct tl_error err = {0};
-    if (!tl_held_queues_refresh(fixture->queues, fixture->now_ms, &err))
+    if (!tl_process_refresh(fixture->process, fixture->now_ms, &err))
         fail_msg("%s", err.text);
-    return i < tl_held_queues_count(fixture->queues) ? tl_held_queues_at(fixture->queues, i)->state
-                                                     : NULL;
+    return i < tl_roster_count(fixture->process->roster)
+               ? tl_roster_at(fixture->process->roster, i)->state
+               : NULL;
 }
 
 static int64_t serve_all(struct fixture *fixture)
 {
     struct tl_error err = {0};
     int64_t due_ms = INT64_MAX;
-    if (!tl_held_queues_serve(fixture->queues, fixture->now_ms, &due_ms, &err))
+    if (!tl_process_serve(fixture->process, fixture->now_ms, &due_ms, &err))
         fail_msg("%s", err.text);
     return due_ms;
 }
@@ -176,17 +203,17 @@ static void held_queues_have_state_and_are_counted(void **state)
 {
     struct fixture *fixture = *state;
     assert_non_null(refresh(fixture, 0));
-    assert_int_equal(tl_held_queues_count(fixture->queues), 2);
-    assert_int_equal(tl_metrics_get(fixture->metrics, GAUGE), 2);
-    assert_int_equal(tl_metrics_get(fixture->metrics, LISTED), 2);
-    assert_true(tl_metrics_get(fixture->metrics, LATENCY) > 0);
+    assert_int_equal(tl_roster_count(fixture->process->roster), 2);
+    assert_int_equal(metric(fixture, TL_ROLE_QUEUES), 2);
+    assert_int_equal(metric(fixture, TL_ROLE_LISTED), 2);
+    assert_true(metric(fixture, TL_ROLE_STORE_TIME) > 0);
     tl_reply_free(test_redis_call(fixture->redis, "SREM tl:queues beta"));
     tl_reply_free(test_redis_call(fixture->redis, "SET tl:{alpha}:tester other PX 60000"));
     fixture->now_ms += 500;
     (void)refresh(fixture, 0);
     /* alpha went to another replica; beta is configured, so the round restored it */
-    assert_int_equal(tl_held_queues_count(fixture->queues), 1);
-    assert_int_equal(tl_metrics_get(fixture->metrics, GAUGE), 1);
+    assert_int_equal(tl_roster_count(fixture->process->roster), 1);
+    assert_int_equal(metric(fixture, TL_ROLE_QUEUES), 1);
 }
 
 static void a_queue_the_role_refuses_is_not_held(void **state)
@@ -194,10 +221,10 @@ static void a_queue_the_role_refuses_is_not_held(void **state)
     struct fixture *fixture = *state;
     struct tl_error err = {0};
     fixture->refuse = true;
-    assert_false(tl_held_queues_refresh(fixture->queues, fixture->now_ms, &err));
+    assert_false(tl_process_refresh(fixture->process, fixture->now_ms, &err));
     assert_int_equal(err.kind, TL_ERR_NOMEM);
-    assert_int_equal(tl_held_queues_count(fixture->queues), 0);
-    assert_int_equal(tl_metrics_get(fixture->metrics, GAUGE), 0);
+    assert_int_equal(tl_roster_count(fixture->process->roster), 0);
+    assert_int_equal(metric(fixture, TL_ROLE_QUEUES), 0);
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:tester"), 0);
 }
 
@@ -225,7 +252,7 @@ static void an_error_of_one_queue_does_not_stop_the_others(void **state)
     assert_int_equal(alpha->outdated, 1);
     fixture->now_ms += TL_TROUBLE_PAUSE_MS - 1;
     (void)refresh(fixture, 0);
-    assert_int_equal(tl_metrics_get(fixture->metrics, TROUBLED), 1);
+    assert_int_equal(metric(fixture, TL_ROLE_TROUBLED), 1);
     (void)serve_all(fixture);
     assert_int_equal(alpha->served, 1); /* left alone, but for what can be done nevertheless */
     assert_int_equal(alpha->served_resting, 1);
@@ -236,7 +263,7 @@ static void an_error_of_one_queue_does_not_stop_the_others(void **state)
     (void)serve_all(fixture);
     assert_int_equal(alpha->served, 2);
     (void)refresh(fixture, 0);
-    assert_int_equal(tl_metrics_get(fixture->metrics, TROUBLED), 0);
+    assert_int_equal(metric(fixture, TL_ROLE_TROUBLED), 0);
 }
 
 static void any_other_error_fails_the_turn_and_makes_all_outdated(void **state)
@@ -245,14 +272,12 @@ static void any_other_error_fails_the_turn_and_makes_all_outdated(void **state)
     struct queue *alpha = refresh(fixture, 0);
     struct queue *beta = refresh(fixture, 1);
     struct tl_error err = {0};
-    int64_t due_ms = INT64_MAX;
     beta->fail = TL_ERR_NOQUEUE;
     (void)serve_all(fixture);
     alpha->outdated = beta->outdated = 0;
     alpha->fail = TL_ERR_TIMEOUT;
-    assert_false(tl_held_queues_serve(fixture->queues, fixture->now_ms, &due_ms, &err));
+    assert_false(tl_process_turn(fixture->process, fixture->now_ms, &err));
     assert_int_equal(err.kind, TL_ERR_TIMEOUT);
-    tl_held_queues_recheck(fixture->queues);
     assert_int_equal(alpha->outdated, 1);
     assert_int_equal(beta->outdated, 1);
     alpha->fail = beta->fail = TL_OK;
@@ -265,7 +290,7 @@ static void a_new_connection_makes_all_outdated(void **state)
     struct fixture *fixture = *state;
     struct queue *alpha = refresh(fixture, 0);
     assert_int_equal(alpha->outdated, 0);
-    tl_redis_close(tl_held_queues_redis(fixture->queues, NULL));
+    tl_redis_close(tl_store_of(fixture->process->store, NULL));
     assert_ptr_equal(refresh(fixture, 0), alpha);
     assert_int_equal(alpha->outdated, 1);
     (void)refresh(fixture, 0);
@@ -276,12 +301,45 @@ static void a_turn_waits_for_the_earliest_of_what_is_due(void **state)
 {
     struct fixture *fixture = *state;
     (void)refresh(fixture, 0);
+    struct tl_process *process = fixture->process;
     int64_t now_ms = fixture->now_ms;
-    assert_int_equal(tl_held_queues_wait_ms(fixture->queues, INT64_MAX, now_ms), 500);
-    assert_int_equal(tl_held_queues_wait_ms(fixture->queues, now_ms + 70, now_ms), 70);
-    assert_int_equal(tl_held_queues_wait_ms(fixture->queues, now_ms - 70, now_ms), 0);
-    assert_int_equal(tl_held_queues_wait_ms(fixture->queues, INT64_MAX, now_ms + 400), 100);
-    assert_int_equal(tl_held_queues_wait_ms(fixture->queues, INT64_MAX, now_ms - 9000), 500);
+    assert_int_equal(tl_process_wait_ms(process, INT64_MAX, now_ms), 0); /* first it says so */
+    process->ready = true;
+    assert_int_equal(tl_process_wait_ms(process, INT64_MAX, now_ms), 500);
+    assert_int_equal(tl_process_wait_ms(process, now_ms + 70, now_ms), 70);
+    assert_int_equal(tl_process_wait_ms(process, now_ms - 70, now_ms), 0);
+    assert_int_equal(tl_process_wait_ms(process, INT64_MAX, now_ms + 400), 100);
+    assert_int_equal(tl_process_wait_ms(process, INT64_MAX, now_ms - 9000), 500);
+}
+
+/* Of all queues: then the program cannot do its work. */
+static void queues_set_aside_are_named(void **state)
+{
+    struct fixture *fixture = *state;
+    struct queue *alpha = refresh(fixture, 0);
+    struct queue *beta = refresh(fixture, 1);
+    char detail[160];
+    assert_true(tl_process_able(fixture->process, detail));
+    assert_string_equal(detail, "");
+    alpha->fail = TL_ERR_STORE;
+    (void)serve_all(fixture);
+    assert_true(tl_process_able(fixture->process, detail));
+    assert_string_equal(detail, "not served: alpha: serve failed");
+    beta->fail = TL_ERR_STORE;
+    (void)serve_all(fixture);
+    assert_false(tl_process_able(fixture->process, detail));
+}
+
+/* The next turn comes at once: the lease moved. */
+static void an_outdated_fence_is_no_failure(void **state)
+{
+    struct fixture *fixture = *state;
+    struct queue *alpha = refresh(fixture, 0);
+    struct tl_error err = {0};
+    alpha->outdated = 0;
+    alpha->fail = TL_ERR_STALE;
+    assert_true(tl_process_turn(fixture->process, fixture->now_ms, &err));
+    assert_int_equal(alpha->outdated, 1);
 }
 
 static void events_reach_the_role_until_the_lease_is_lost(void **state)
@@ -290,16 +348,16 @@ static void events_reach_the_role_until_the_lease_is_lost(void **state)
     struct tl_error err = {0};
     fixture->follow = true;
     (void)refresh(fixture, 0);
-    assert_int_equal(tl_held_queues_followed(fixture->queues), 2);
+    assert_int_equal(tl_tail_count(fixture->process->tail), 2);
     tl_reply_free(test_redis_call(fixture->redis, "XADD tl:{beta}:events * e hello"));
-    assert_true(tl_held_queues_read_events(fixture->queues, 0, &err));
+    assert_true(tl_process_wait(fixture->process, 0, &err));
     assert_int_equal(fixture->entries, 1);
     tl_reply_free(test_redis_call(fixture->redis, "SET tl:{beta}:tester other PX 60000"));
     fixture->now_ms += 500;
     (void)refresh(fixture, 0);
-    assert_int_equal(tl_held_queues_followed(fixture->queues), 1);
+    assert_int_equal(tl_tail_count(fixture->process->tail), 1);
     tl_reply_free(test_redis_call(fixture->redis, "XADD tl:{beta}:events * e hello"));
-    assert_true(tl_held_queues_read_events(fixture->queues, 0, &err));
+    assert_true(tl_process_wait(fixture->process, 0, &err));
     assert_int_equal(fixture->entries, 1);
 }
 
@@ -315,6 +373,8 @@ int main(void)
                                         start, stop),
         cmocka_unit_test_setup_teardown(a_new_connection_makes_all_outdated, start, stop),
         cmocka_unit_test_setup_teardown(a_turn_waits_for_the_earliest_of_what_is_due, start, stop),
+        cmocka_unit_test_setup_teardown(queues_set_aside_are_named, start, stop),
+        cmocka_unit_test_setup_teardown(an_outdated_fence_is_no_failure, start, stop),
         cmocka_unit_test_setup_teardown(events_reach_the_role_until_the_lease_is_lost, start, stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

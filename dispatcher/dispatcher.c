@@ -200,7 +200,7 @@ static bool queue_failed(struct dispatcher *self, struct tl_held_queue *held, in
         if (claim_entries(self, held, &found, err) && (found || first))
             return true; /* read again from the oldest pending entry */
     }
-    return tl_process_set_aside(self->process, held, err, now_ms);
+    return tl_process_set_aside(self->process, held, now_ms, err);
 }
 
 /* Makes a consumer group that was deleted. All entries still in the stream are read again; the

@@ -225,10 +225,10 @@ bool tl_process_refresh(struct tl_process *process, int64_t now_ms, struct tl_er
     return ok;
 }
 
-bool tl_process_set_aside(struct tl_process *process, struct tl_held_queue *held,
-                          struct tl_error *err, int64_t now_ms)
+bool tl_process_set_aside(struct tl_process *process, struct tl_held_queue *held, int64_t now_ms,
+                          struct tl_error *err)
 {
-    if (!tl_roster_set_aside(process->roster, held->redis, &held->keys, err, now_ms))
+    if (!tl_roster_set_aside(process->roster, held->keys.queue, now_ms, err))
         return false;
     mark_outdated(process, held);
     return true;
@@ -245,7 +245,7 @@ bool tl_process_serve(struct tl_process *process, int64_t now_ms, int64_t *due_m
                 role->serve_resting(process->self, held, now_ms, due_ms);
         } else if (role->serve(process->self, held, now_ms, due_ms, err)) {
             (void)tl_troubles_end(process->troubles, held->keys.queue, now_ms);
-        } else if (!tl_process_set_aside(process, held, err, now_ms)) {
+        } else if (!tl_process_set_aside(process, held, now_ms, err)) {
             return false;
         }
     }

@@ -121,8 +121,8 @@ bool tl_process_serve(struct tl_process *process, int64_t now_ms, int64_t *due_m
                       struct tl_error *err);
 /* For a role that serves its queues in another way: sets the queue aside when the error concerns
  * its data alone; else returns false. */
-bool tl_process_set_aside(struct tl_process *process, struct tl_held_queue *held,
-                          struct tl_error *err, int64_t now_ms);
+bool tl_process_set_aside(struct tl_process *process, struct tl_held_queue *held, int64_t now_ms,
+                          struct tl_error *err);
 /* How long the turn may wait, in ms: until due_ms or the next round of leases, at most half a
  * second. 0 when one of them has passed, or when the program can do its work and has not said so:
  * it does when the turn ends. */

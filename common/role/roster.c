@@ -7,11 +7,9 @@
 #include "common/base/named.h"
 #include "common/config/config.h"
 #include "common/role/roster.h"
-#include "common/store/file_queues.h"
-#include "common/store/in_force.h"
+#include "common/store/inventory.h"
 #include "common/store/lease.h"
 #include "common/store/lease_plan.h"
-#include "common/store/mend.h"
 #include "common/store/queue.h"
 #include "common/wire/names.h"
 
@@ -19,15 +17,10 @@
  * that take longer make it longer. */
 #define ROUND_MS 500
 
-/* What is missing is made again, and then listed; as often if others take it away. */
-enum { LIST_PASSES = 2 };
-
 struct tl_roster {
     struct tl_roster_settings settings;
     const struct tl_config *config;
-    struct tl_actor actor;
-    struct tl_in_force *in_force;
-    struct tl_file_queues *file;
+    struct tl_inventory *inventory;
     struct tl_named held;                 /* one allocation each: callers keep pointers to keys */
     char (*names)[TL_QUEUE_NAME_MAX + 1]; /* all queues, sorted */
     struct tl_lease *leases;              /* one for each name */
@@ -41,6 +34,41 @@ struct tl_roster {
     struct tl_lease_client client;
 };
 
+bool tl_roster_set_aside(struct tl_roster *roster, const char *queue, int64_t now_ms,
+                         struct tl_error *err)
+{
+    const struct tl_mend_offer offer = tl_inventory_offer(roster->inventory, queue);
+    struct tl_redis *redis = tl_store_of(roster->settings.store, queue);
+    struct tl_keys keys;
+    if (!tl_error_is_of_queue(err, redis))
+        return false;
+    tl_keys_init(&keys, roster->config->redis.key_prefix, queue);
+    if (tl_queue_set_aside(roster->settings.troubles, redis, &keys, &offer, err, now_ms))
+        return true;
+    struct tl_error absent = *err;
+    bool made = offer.settings != NULL &&
+                tl_queue_bring_back(redis, roster->config->redis.key_prefix, queue, offer.settings,
+                                    offer.actor, NULL, err);
+    if (err->kind == TL_ERR_DENIED)
+        *err = absent;               /* the other programs make it */
+    if (err->kind == TL_ERR_RETIRED) /* it is being deleted: it leaves the list next */
+        err->kind = TL_ERR_NOQUEUE;
+    if (made)
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue},
+               "the store has lost the queue, which was made again, empty");
+    else
+        tl_troubles_note(roster->settings.troubles, queue, err, now_ms);
+    return true;
+}
+
+/* tl_inventory_settings.failed */
+static bool not_made(void *context, struct tl_redis *redis, const char *queue, int64_t now_ms,
+                     struct tl_error *err)
+{
+    (void)redis;
+    return tl_roster_set_aside(context, queue, now_ms, err);
+}
+
 struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
                                 const struct tl_config *config, struct tl_error *err)
 {
@@ -49,14 +77,19 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the leases");
         return NULL;
     }
+    const struct tl_inventory_settings inventory = {.config = config,
+                                                    .key_prefix = config->redis.key_prefix,
+                                                    .program = settings->role,
+                                                    .troubles = settings->troubles,
+                                                    .compares = true,
+                                                    .failed = not_made,
+                                                    .context = roster};
     roster->settings = *settings;
     roster->config = config;
-    tl_actor_of_program(&roster->actor, settings->role, config->redis.changes_length);
     tl_lease_client_init(&roster->client, config->redis.key_prefix, settings->role, settings->owner,
                          settings->fenced);
-    roster->in_force = tl_in_force_new(config->redis.key_prefix, &roster->actor);
-    roster->file = tl_file_queues_new(config->redis.key_prefix, config, &roster->actor);
-    if (roster->in_force == NULL || roster->file == NULL) {
+    roster->inventory = tl_inventory_new(&inventory);
+    if (roster->inventory == NULL) {
         tl_roster_free(&roster);
         tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", config->n_queues);
     }
@@ -75,8 +108,7 @@ void tl_roster_free(struct tl_roster **roster)
         return;
     while ((*roster)->held.n > 0)
         drop_held(*roster, tl_roster_at(*roster, (*roster)->held.n - 1));
-    tl_in_force_free(&(*roster)->in_force);
-    tl_file_queues_free(&(*roster)->file);
+    tl_inventory_free(&(*roster)->inventory);
     tl_named_free(&(*roster)->held);
     free((*roster)->names);
     free((*roster)->leases);
@@ -136,43 +168,6 @@ static bool add_held(struct tl_roster *roster, const struct tl_lease *lease, str
     return true;
 }
 
-bool tl_roster_set_aside(struct tl_roster *roster, struct tl_redis *redis,
-                         const struct tl_keys *keys, struct tl_error *err, int64_t now_ms)
-{
-    const struct tl_queue_settings *in_force = tl_in_force_of(roster->in_force, keys->queue);
-    const struct tl_mend_offer offer = {
-        .from_memory = in_force != NULL,
-        .settings =
-            in_force != NULL ? in_force : tl_file_queues_settings(roster->file, keys->queue),
-        .actor = &roster->actor};
-    if (!tl_error_is_of_queue(err, redis))
-        return false;
-    if (tl_queue_set_aside(roster->settings.troubles, redis, keys, &offer, err, now_ms))
-        return true;
-    struct tl_error absent = *err;
-    bool made = offer.settings != NULL &&
-                tl_queue_bring_back(redis, roster->config->redis.key_prefix, keys->queue,
-                                    offer.settings, &roster->actor, NULL, err);
-    if (err->kind == TL_ERR_DENIED)
-        *err = absent;               /* the other programs make it */
-    if (err->kind == TL_ERR_RETIRED) /* it is being deleted: it leaves the list next */
-        err->kind = TL_ERR_NOQUEUE;
-    if (made)
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = keys->queue},
-               "the store has lost the queue, which was made again, empty");
-    else
-        tl_troubles_note(roster->settings.troubles, keys->queue, err, now_ms);
-    return true;
-}
-
-static bool set_aside_by_name(struct tl_roster *roster, struct tl_redis *redis, const char *queue,
-                              struct tl_error *err, int64_t now_ms)
-{
-    struct tl_keys keys;
-    tl_keys_init(&keys, roster->config->redis.key_prefix, queue);
-    return tl_roster_set_aside(roster, redis, &keys, err, now_ms);
-}
-
 /* Adds or drops the held queue according to the lease's answer. */
 static bool settle(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
 {
@@ -196,13 +191,13 @@ static bool ask(struct tl_roster *roster, struct tl_error *err)
                         err);
 }
 
-/* Release leases we could not set up. */
-static void release_rest(struct tl_roster *roster)
+/* Releases all leases, or those that we have taken and could not set up. */
+static void release(struct tl_roster *roster, bool all)
 {
     for (size_t i = 0; i < roster->n_names; i++) {
         struct tl_lease *lease = &roster->leases[i];
-        bool rest = lease->held && tl_roster_find(roster, lease->queue) == NULL;
-        lease->step = rest ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
+        bool held = tl_roster_find(roster, lease->queue) != NULL;
+        lease->step = (all ? held : lease->held && !held) ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
     }
     (void)ask(roster, NULL);
 }
@@ -236,52 +231,12 @@ static bool go_round(struct tl_roster *roster, struct tl_lease_round *round, int
                 tl_troubles_forget(roster->settings.troubles, leases[i].queue);
             continue;
         }
-        struct tl_redis *redis = tl_store_of(roster->settings.store, leases[i].queue);
-        ok = set_aside_by_name(roster, redis, leases[i].queue, err, now_ms);
+        ok = tl_roster_set_aside(roster, leases[i].queue, now_ms, err);
         any_refused = true;
     }
     if (ok && any_refused)
-        release_rest(roster);
+        release(roster, false);
     return ok;
-}
-
-/* Makes the queues of the file that are missing. A notifier's own user of the store may not: the
- * other programs do. */
-static bool make_missing(struct tl_roster *roster, struct tl_redis *redis, int64_t now_ms,
-                         struct tl_error *err)
-{
-    for (size_t i = 0; i < tl_file_queues_count(roster->file); i++) {
-        const char *queue = tl_file_queues_name(roster->file, i);
-        if (!tl_troubles_resting(roster->settings.troubles, queue, now_ms) &&
-            !tl_file_queues_make(roster->file, redis, i, tl_in_force_of(roster->in_force, queue),
-                                 err) &&
-            err->kind != TL_ERR_DENIED && !set_aside_by_name(roster, redis, queue, err, now_ms))
-            return false;
-    }
-    return true;
-}
-
-/* Lists all queues. Before that, makes the queues of the file when one is missing, and those that
- * were lost: the store is new or came back empty. */
-static bool list_queues(struct tl_roster *roster, struct tl_redis *redis, int64_t now_ms,
-                        char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
-{
-    bool make = roster->ensure || tl_redis_epoch(redis) != roster->epoch;
-    for (int pass = 0;; pass++) {
-        bool lost = false;
-        if ((make && !make_missing(roster, redis, now_ms, err)) ||
-            !tl_queue_list(redis, roster->config->redis.key_prefix, names, n, err))
-            return false;
-        bool missing = tl_file_queues_missing(roster->file, *names, *n) && !make;
-        bool ok = tl_in_force_make_lost(roster->in_force, redis, *names, *n, &lost, err);
-        if (ok && ((!missing && !lost) || pass == LIST_PASSES))
-            return true;
-        free(*names);
-        *names = NULL;
-        if (!ok)
-            return false;
-        make = make || missing;
-    }
 }
 
 /* Reads the list of all queues. When it differs from the last one, sets *changed and drops held
@@ -291,7 +246,8 @@ static bool update_names(struct tl_roster *roster, struct tl_redis *redis, int64
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    if (!list_queues(roster, redis, now_ms, &names, &n, err))
+    bool all = roster->ensure || tl_redis_epoch(redis) != roster->epoch;
+    if (!tl_inventory_list(roster->inventory, redis, all, now_ms, &names, &n, err))
         return false;
     *changed =
         n != roster->n_names || (n > 0 && memcmp(names, roster->names, n * sizeof(*names)) != 0);
@@ -316,21 +272,6 @@ static bool update_names(struct tl_roster *roster, struct tl_redis *redis, int64
     return true;
 }
 
-/* Reads the settings of some queues, or of all; says once where they differ from the file. */
-static bool read_settings(struct tl_roster *roster, struct tl_redis *redis, bool all,
-                          struct tl_error *err)
-{
-    if (!tl_in_force_read(roster->in_force, redis, roster->names, roster->n_names, all, err))
-        return false;
-    for (size_t i = 0; i < tl_file_queues_count(roster->file); i++) {
-        const char *queue = tl_file_queues_name(roster->file, i);
-        const struct tl_queue_settings *stored = tl_in_force_of(roster->in_force, queue);
-        if (stored != NULL)
-            tl_file_queues_compare(roster->file, queue, stored);
-    }
-    return true;
-}
-
 bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *err)
 {
     struct tl_redis *redis = tl_store_of(roster->settings.store, NULL);
@@ -346,11 +287,12 @@ bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *
         roster->client.length_ms = tl_lease_plan_length(roster->client.length_ms, turn_ms);
     bool changed = false;
     if (round.renew && (!update_names(roster, redis, now_ms, &changed, err) ||
-                        !read_settings(roster, redis, round.take_all || changed, err)))
+                        !tl_inventory_read(roster->inventory, redis, roster->names, roster->n_names,
+                                           round.take_all || changed, err)))
         return false;
     round.check_all = round.check_all || changed;
     if (!go_round(roster, &round, now_ms, err)) {
-        release_rest(roster);
+        release(roster, false);
         roster->ensure = true;
         return false;
     }
@@ -367,10 +309,5 @@ bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *
 
 void tl_roster_release_all(struct tl_roster *roster)
 {
-    for (size_t i = 0; i < roster->n_names; i++) {
-        struct tl_lease *lease = &roster->leases[i];
-        bool held = tl_roster_find(roster, lease->queue) != NULL;
-        lease->step = held ? TL_LEASE_RELEASE : TL_LEASE_SKIP;
-    }
-    (void)ask(roster, NULL);
+    release(roster, true);
 }

@@ -57,8 +57,8 @@ void tl_roster_free(struct tl_roster **roster);
 bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *err);
 /* Sets aside a queue whose data caused this error (common/store/mend.h). False when the error
  * concerns all queues. */
-bool tl_roster_set_aside(struct tl_roster *roster, struct tl_redis *redis,
-                         const struct tl_keys *keys, struct tl_error *err, int64_t now_ms);
+bool tl_roster_set_aside(struct tl_roster *roster, const char *queue, int64_t now_ms,
+                         struct tl_error *err);
 /* When the next round is due, local monotonic ms. */
 int64_t tl_roster_due(const struct tl_roster *roster);
 /* Makes the next call do a full round, which also restores what is missing of configured queues.

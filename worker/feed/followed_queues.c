@@ -9,12 +9,10 @@
 #include "common/config/config.h"
 #include "common/config/queue_settings.h"
 #include "common/store/durable.h"
-#include "common/store/file_queues.h"
+#include "common/store/inventory.h"
 #include "common/store/keys.h"
-#include "common/store/mend.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/store/retired.h"
 #include "common/store/snapshot.h"
 #include "common/store/state.h"
 #include "common/store/tail.h"
@@ -31,10 +29,8 @@ enum {
 
 struct followed {
     struct tl_keys keys;
-    struct tl_queue_settings settings;
     uint64_t generation;
     uint64_t base_seq; /* of the incarnation */
-    bool known;        /* the settings were read at least once */
     bool posted;       /* the loop has its line */
     bool listed;       /* found by the update in progress */
     int64_t absent_ms; /* since when it is not in the store; 0: it is */
@@ -46,10 +42,8 @@ struct followed {
 struct tl_followed_queues {
     const char *key_prefix;
     struct tl_mailbox *changes;
-    struct tl_file_queues *file;
-    bool make_missing; /* a queue of the file, or one that is known, is not in the store */
-    struct tl_actor actor;
-    bool compares; /* the file with the store */
+    struct tl_inventory *inventory; /* with the settings as they were posted last */
+    bool make_missing;              /* a queue that is listed is not in the store */
     struct tl_tail *tail;
     struct tl_durable *durable; /* NULL: changes in the memory of the store are good enough */
     struct tl_troubles *troubles;
@@ -79,48 +73,6 @@ static bool make_durable(void *context, struct tl_redis *redis, struct tl_error 
 {
     struct tl_followed_queues *self = context;
     return tl_durable_wait(self->durable, redis, err);
-}
-
-struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
-                                                  const struct tl_config *config,
-                                                  struct tl_mailbox *changes, bool compares)
-{
-    struct tl_followed_queues *self = calloc(1, sizeof(*self));
-    if (self == NULL)
-        return NULL;
-    self->key_prefix = key_prefix;
-    self->changes = changes;
-    self->compares = compares;
-    self->make_missing = true;
-    tl_actor_of_program(&self->actor, "worker", config->redis.changes_length);
-    self->file = tl_file_queues_new(key_prefix, config, &self->actor);
-    self->tail = tl_tail_new(on_entry, self);
-    self->troubles = tl_troubles_new();
-    bool waits = config->redis.durability != TL_DURABILITY_MEMORY;
-    if (waits)
-        self->durable = tl_durable_new(config->redis.durability, key_prefix);
-    if (self->file == NULL || self->tail == NULL || self->troubles == NULL ||
-        (waits && self->durable == NULL))
-        tl_followed_queues_free(&self);
-    else if (waits)
-        tl_tail_set_gate(self->tail, make_durable, self);
-    return self;
-}
-
-void tl_followed_queues_free(struct tl_followed_queues **queues)
-{
-    struct tl_followed_queues *old = *queues;
-    *queues = NULL;
-    if (old == NULL)
-        return;
-    for (size_t i = 0; i < old->queues.n; i++)
-        free(at(old, i));
-    tl_named_free(&old->queues);
-    tl_file_queues_free(&old->file);
-    tl_tail_free(&old->tail);
-    tl_durable_free(&old->durable);
-    tl_troubles_free(&old->troubles);
-    free(old);
 }
 
 static struct followed *add(struct tl_followed_queues *self, const char *queue, bool listed,
@@ -183,11 +135,7 @@ static bool followed_failed(struct tl_followed_queues *self, struct tl_redis *re
                             struct followed *followed, struct tl_error *err)
 {
     const struct tl_keys *keys = &followed->keys;
-    const struct tl_mend_offer offer = {
-        .from_memory = followed->known,
-        .settings = followed->known ? &followed->settings
-                                    : tl_file_queues_settings(self->file, keys->queue),
-        .actor = &self->actor};
+    const struct tl_mend_offer offer = tl_inventory_offer(self->inventory, keys->queue);
     if (!tl_error_is_of_queue(err, redis))
         return false;
     bool aside = tl_queue_set_aside(self->troubles, redis, keys, &offer, err, tl_clock_ms());
@@ -206,31 +154,96 @@ static void followed_served(struct tl_followed_queues *self, struct followed *fo
         (void)tl_change_post_bytes(self->changes, TL_CHANGE_TROUBLE, name, "", 0, NULL);
 }
 
-/* ---- one queue ---- */
-
-/* The store has lost the queue, or the last change of its settings: gives it those known here. A
- * worker's own user of the store may not do that: the other programs do. */
-static bool bring_back(const struct tl_followed_queues *self, struct tl_redis *redis,
-                       const struct followed *followed, struct tl_error *err)
+/* tl_inventory_settings.failed */
+static bool not_made(void *context, struct tl_redis *redis, const char *queue, int64_t now_ms,
+                     struct tl_error *err)
 {
-    struct tl_error problem = {0};
-    if (tl_queue_bring_back(redis, self->key_prefix, followed->keys.queue, &followed->settings,
-                            &self->actor, NULL, &problem) ||
-        problem.kind == TL_ERR_DENIED)
-        return true;
-    *err = problem;
-    return false;
+    struct tl_followed_queues *self = context;
+    struct followed *followed = tl_named_find(&self->queues, queue);
+    (void)now_ms;
+    if (followed == NULL && (followed = add(self, queue, false, err)) == NULL)
+        return false;
+    return followed_failed(self, redis, followed, err);
 }
 
-/* Reads the settings, after giving the store those known here if they are newer. */
+/* ---- making and freeing ---- */
+
+struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
+                                                  const struct tl_config *config,
+                                                  struct tl_mailbox *changes, bool compares)
+{
+    struct tl_followed_queues *self = calloc(1, sizeof(*self));
+    if (self == NULL)
+        return NULL;
+    self->key_prefix = key_prefix;
+    self->changes = changes;
+    self->make_missing = true;
+    self->tail = tl_tail_new(on_entry, self);
+    self->troubles = tl_troubles_new();
+    self->inventory = tl_inventory_new(&(struct tl_inventory_settings){.config = config,
+                                                                       .key_prefix = key_prefix,
+                                                                       .program = "worker",
+                                                                       .troubles = self->troubles,
+                                                                       .compares = compares,
+                                                                       .failed = not_made,
+                                                                       .context = self});
+    bool waits = config->redis.durability != TL_DURABILITY_MEMORY;
+    if (waits)
+        self->durable = tl_durable_new(config->redis.durability, key_prefix);
+    if (self->inventory == NULL || self->tail == NULL || self->troubles == NULL ||
+        (waits && self->durable == NULL))
+        tl_followed_queues_free(&self);
+    else if (waits)
+        tl_tail_set_gate(self->tail, make_durable, self);
+    return self;
+}
+
+void tl_followed_queues_free(struct tl_followed_queues **queues)
+{
+    struct tl_followed_queues *old = *queues;
+    *queues = NULL;
+    if (old == NULL)
+        return;
+    for (size_t i = 0; i < old->queues.n; i++)
+        free(at(old, i));
+    tl_named_free(&old->queues);
+    tl_inventory_free(&old->inventory);
+    tl_tail_free(&old->tail);
+    tl_durable_free(&old->durable);
+    tl_troubles_free(&old->troubles);
+    free(old);
+}
+
+/* ---- one queue ---- */
+
+/* Reads the settings. If the store has lost the last change of them, it gets those known here
+ * before; a worker's own user of the store may not do that: the other programs do. */
 static bool load_settings(const struct tl_followed_queues *self, struct tl_redis *redis,
                           const struct followed *followed, struct tl_queue_settings *settings,
                           struct tl_error *err)
 {
     const struct tl_keys *keys = &followed->keys;
-    return tl_queue_load(redis, keys, settings, err) &&
-           (!followed->known || followed->settings.changed_us <= settings->changed_us ||
-            (bring_back(self, redis, followed, err) && tl_queue_load(redis, keys, settings, err)));
+    const struct tl_mend_offer offer = tl_inventory_offer(self->inventory, keys->queue);
+    if (!tl_queue_load(redis, keys, settings, err))
+        return false;
+    if (!offer.from_memory || offer.settings->changed_us <= settings->changed_us)
+        return true;
+    struct tl_error problem = {0};
+    if (!tl_queue_bring_back(redis, self->key_prefix, keys->queue, offer.settings, offer.actor,
+                             NULL, &problem) &&
+        problem.kind != TL_ERR_DENIED) {
+        *err = problem;
+        return false;
+    }
+    return tl_queue_load(redis, keys, settings, err);
+}
+
+/* These settings are known from now on. */
+static bool learn(struct tl_followed_queues *self, const struct followed *followed,
+                  const struct tl_queue_settings *settings, struct tl_error *err)
+{
+    return tl_inventory_learn(self->inventory, followed->keys.queue, settings) ||
+           tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", followed->keys.queue);
 }
 
 static bool post_recovery(const struct tl_followed_queues *self, struct tl_redis *redis,
@@ -272,10 +285,10 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
         return followed_failed(self, redis, followed, err) ||
                tl_error_prefix(err, "loading queue %s", keys->queue);
     }
-    followed->settings = settings;
-    if (self->compares)
-        tl_file_queues_compare(self->file, keys->queue, &settings);
-    followed->known = true;
+    if (!learn(self, followed, &settings, err)) {
+        tl_line_free(&line);
+        return false;
+    }
     followed->generation = tl_line_generation(line);
     followed->base_seq = head.base_seq;
     followed->posted = true;
@@ -284,7 +297,7 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
         followed->posted = false;
         return followed_failed(self, redis, followed, err);
     }
-    if (!tl_change_post_line(self->changes, keys->queue, &followed->settings, line, err))
+    if (!tl_change_post_line(self->changes, keys->queue, &settings, line, err))
         return false;
     struct tl_reply *reply = tl_ask(redis, err, "HGET", keys->names[TL_KEY_STATE], "notice", NULL);
     if (reply == NULL)
@@ -323,99 +336,68 @@ static bool rebuild_is_due(struct tl_redis *redis, struct followed *followed)
     return now_ms >= followed->rebuild_ms;
 }
 
+/* Are all of them the same, but for when they were changed? */
+static bool are_same(const struct tl_queue_settings *a, const struct tl_queue_settings *b)
+{
+    char value_a[SETTING_MAX], value_b[SETTING_MAX];
+    const char *name;
+    bool same = a->now.capacity == b->now.capacity && a->now.stale == b->now.stale;
+    for (size_t i = 0; same && tl_queue_settings_get(a, i, &name, value_a, sizeof(value_a)); i++)
+        same = tl_queue_settings_get(b, i, &name, value_b, sizeof(value_b)) &&
+               strcmp(value_a, value_b) == 0;
+    return same;
+}
+
 /* Posts the settings when they have changed. */
 static bool update_settings(struct tl_followed_queues *self, struct followed *followed,
                             const struct tl_queue_settings *settings, struct tl_error *err)
 {
-    char value[SETTING_MAX];
-    char known[SETTING_MAX];
-    const char *name;
-    bool same = settings->now.capacity == followed->settings.now.capacity &&
-                settings->now.stale == followed->settings.now.stale;
-    followed->settings.changed_us = settings->changed_us;
-    for (size_t i = 0; same && tl_queue_settings_get(settings, i, &name, value, sizeof(value)); i++)
-        same = tl_queue_settings_get(&followed->settings, i, &name, known, sizeof(known)) &&
-               strcmp(value, known) == 0;
+    const char *queue = followed->keys.queue;
+    const struct tl_queue_settings *known = tl_inventory_in_force(self->inventory, queue);
+    bool same = known != NULL && are_same(settings, known);
+    if (!learn(self, followed, settings, err))
+        return false;
     if (same)
         return true;
-    followed->settings = *settings;
     followed->reload = true; /* for the turns of its lanes, when they were changed by hand */
-    return tl_change_post_settings(self->changes, followed->keys.queue, settings, err);
+    return tl_change_post_settings(self->changes, queue, settings, err);
 }
 
 /* ---- the update, once a second ---- */
 
-/* Makes the queues of the file that are missing. Those that a worker's own user of the store may
- * not make are known from then on: the other programs make them. */
-static bool make_missing(struct tl_followed_queues *self, struct tl_redis *redis,
-                         struct tl_error *err)
-{
-    for (size_t i = 0; self->make_missing && i < tl_file_queues_count(self->file); i++) {
-        const char *name = tl_file_queues_name(self->file, i);
-        struct followed *followed = tl_named_find(&self->queues, name);
-        if (resting(self, name) || tl_file_queues_away(self->file, name))
-            continue;
-        if (followed == NULL && (followed = add(self, name, false, err)) == NULL)
-            return false;
-        if (!tl_file_queues_make(self->file, redis, i, followed->known ? &followed->settings : NULL,
-                                 err) &&
-            err->kind != TL_ERR_DENIED && !followed_failed(self, redis, followed, err))
-            return false;
-    }
-    self->make_missing = false;
-    return true;
-}
-
-/* A queue that is not on the list. One that an operator deleted is dropped. Any other stays: the
- * store has lost it, it is made again at once, and its visitors must be told so. */
-static bool unlisted(struct tl_followed_queues *self, struct tl_redis *redis, size_t i,
-                     struct tl_error *err)
-{
-    struct followed *followed = at(self, i);
-    const char *name = followed->keys.queue;
-    bool gone = tl_file_queues_away(self->file, name);
-    if (tl_file_queues_settings(self->file, name) != NULL && !gone)
-        return true; /* make_missing makes it */
-    gone = gone || !followed->known;
-    if (!gone && !tl_retired_read(redis, self->key_prefix, name, &gone, err))
-        return followed_failed(self, redis, followed, err);
-    if (gone)
-        return drop(self, i, err);
-    return resting(self, name) || bring_back(self, redis, followed, err) ||
-           followed_failed(self, redis, followed, err);
-}
-
-/* Updates the list from the store, and notes when a configured queue is missing. */
+/* Updates the list from the store, which gets the queues that are missing. Those that a worker's
+ * own user of the store may not make are followed from then on: the other programs make them. A
+ * queue that is not on the list is dropped if an operator deleted it, or nothing is known of it.
+ * Any other stays: it is made again at once, and its visitors must be told so. */
 static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    if (!tl_queue_list(redis, self->key_prefix, &names, &n, err))
+    if (!tl_inventory_list(self->inventory, redis, self->make_missing, tl_clock_ms(), &names, &n,
+                           err))
         return false;
-    if (tl_file_queues_missing(self->file, names, n))
-        self->make_missing = true;
-    bool *known = calloc(n > 0 ? n : 1, sizeof(*known));
-    if (known == NULL) {
-        free(names);
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the list of queues");
-    }
+    self->make_missing = false;
     for (size_t i = 0; i < self->queues.n; i++) {
         struct followed *followed = at(self, i);
-        size_t at;
-        bool listed = tl_queue_find_name(names, n, followed->keys.queue, &at);
-        if (listed)
-            known[at] = true;
+        bool listed = tl_queue_find_name(names, n, followed->keys.queue, NULL);
         if (listed && !followed->listed && followed->absent_ms != 0)
             tl_troubles_retry(self->troubles); /* it was made at last */
         followed->listed = listed;
     }
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++)
-        ok = known[i] || add(self, names[i], true, err) != NULL;
-    free(known);
+        ok = tl_named_find(&self->queues, names[i]) != NULL ||
+             add(self, names[i], true, err) != NULL;
     free(names);
+    for (size_t i = 0; ok && i < tl_inventory_count(self->inventory); i++) {
+        const char *name = tl_inventory_expects(self->inventory, i);
+        ok = name == NULL || tl_named_find(&self->queues, name) != NULL ||
+             add(self, name, false, err) != NULL;
+    }
     for (size_t i = self->queues.n; ok && i > 0; i--)
-        ok = at(self, i - 1)->listed || unlisted(self, redis, i - 1, err);
+        ok = at(self, i - 1)->listed ||
+             tl_inventory_has(self->inventory, at(self, i - 1)->keys.queue) ||
+             drop(self, i - 1, err);
     return ok;
 }
 
@@ -459,7 +441,9 @@ static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
             followed->rebuild = true; /* an incarnation: when it is time */
             continue;
         }
-        if (current && followed->settings.changed_us > infos[i].settings.changed_us) {
+        const struct tl_queue_settings *known =
+            tl_inventory_in_force(self->inventory, followed->keys.queue);
+        if (current && known != NULL && known->changed_us > infos[i].settings.changed_us) {
             followed->reload = true; /* the store has lost the last change */
             continue;
         }
@@ -485,9 +469,7 @@ bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl
 bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redis *redis,
                                struct tl_error *err)
 {
-    if (!make_missing(queues, redis, err) || !list(queues, redis, err))
-        return false;
-    if (queues->make_missing && (!make_missing(queues, redis, err) || !list(queues, redis, err)))
+    if (!list(queues, redis, err))
         return false;
     for (size_t i = 0; i < queues->queues.n; i++) {
         struct followed *followed = at(queues, i);

@@ -18,9 +18,9 @@
 
 struct tl_followed_queues;
 
-/* Borrows key_prefix and changes for its life. Copies the queues of config, to create those that
- * are missing. compares: logs, when a queue is read first, where the file and the store differ; for
- * one of the processes of a worker, so that it is said once. NULL when out of memory. */
+/* Borrows all of it for its life; config names the queues to create. compares: logs, when a queue
+ * is read first, where the file and the store differ; for one of the processes of a worker, so that
+ * it is said once. NULL when out of memory. */
 struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
                                                   const struct tl_config *config,
                                                   struct tl_mailbox *changes, bool compares);

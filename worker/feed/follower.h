@@ -53,7 +53,7 @@ struct tl_follower_settings {
     void (*memory)(void *context, const struct tl_store_memory *memory, enum tl_memory_level level);
 };
 
-/* config names the queues to create; they are copied. NULL on failure, with err set. */
+/* config names the queues to create; it is borrowed. NULL on failure, with err set. */
 struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_settings *settings,
                                     const struct tl_config *config, struct tl_error *err);
 /* Builds the queue's line from a fresh snapshot, after a gap. May be asked more than once. */

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/named.h"
+#include "common/config/file_settings.h"
+#include "common/store/inventory.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+
+enum {
+    READ_AT_ONCE = 32, /* a thousand queues cost the store no more than these in one call */
+    LIST_PASSES = 2,   /* what was made is listed; as often if others take it away */
+};
+
+/* A queue of the configuration, or one whose settings were read. */
+struct entry {
+    char queue[TL_QUEUE_NAME_MAX + 1];
+    const struct tl_queue_config *file; /* NULL: the configuration does not name it */
+    bool away;                          /* an operator deleted it; of the configuration only */
+    bool compared;                      /* the file with the store */
+    bool refused;                       /* it could not be made again, which was logged */
+    bool known;                         /* what is in force */
+    struct tl_queue_settings in_force;
+};
+
+struct tl_inventory {
+    struct tl_inventory_settings settings;
+    struct tl_actor actor;
+    struct tl_named list; /* struct entry */
+    size_t next;          /* the first name to read in the next call */
+};
+
+static struct entry *at(const struct tl_inventory *self, size_t i)
+{
+    return self->list.all[i].thing;
+}
+
+static struct entry *find(const struct tl_inventory *self, const char *queue)
+{
+    return tl_named_find(&self->list, queue);
+}
+
+static struct entry *find_or_add(struct tl_inventory *self, const char *queue)
+{
+    struct entry *entry = find(self, queue);
+    if (entry != NULL)
+        return entry;
+    entry = calloc(1, sizeof(*entry));
+    if (entry == NULL)
+        return NULL;
+    snprintf(entry->queue, sizeof(entry->queue), "%s", queue);
+    if (tl_named_add(&self->list, entry->queue, entry))
+        return entry;
+    free(entry);
+    return NULL;
+}
+
+struct tl_inventory *tl_inventory_new(const struct tl_inventory_settings *settings)
+{
+    const struct tl_config *config = settings->config;
+    struct tl_inventory *self = calloc(1, sizeof(*self));
+    if (self == NULL)
+        return NULL;
+    self->settings = *settings;
+    tl_actor_of_program(&self->actor, settings->program, config->redis.changes_length);
+    for (size_t i = 0; i < config->n_queues; i++) {
+        struct entry *entry = find_or_add(self, config->queues[i].name);
+        if (entry == NULL) {
+            tl_inventory_free(&self);
+            return NULL;
+        }
+        entry->file = &config->queues[i];
+    }
+    return self;
+}
+
+void tl_inventory_free(struct tl_inventory **inventory)
+{
+    struct tl_inventory *old = *inventory;
+    *inventory = NULL;
+    if (old == NULL)
+        return;
+    for (size_t i = 0; i < old->list.n; i++)
+        free(at(old, i));
+    tl_named_free(&old->list);
+    free(old);
+}
+
+bool tl_inventory_learn(struct tl_inventory *inventory, const char *queue,
+                        const struct tl_queue_settings *settings)
+{
+    struct entry *entry = find_or_add(inventory, queue);
+    if (entry == NULL)
+        return false;
+    entry->in_force = *settings;
+    entry->known = true;
+    entry->refused = false;
+    if (entry->file != NULL && inventory->settings.compares && !entry->compared)
+        tl_file_settings_log(entry->file, settings);
+    entry->compared = true;
+    return true;
+}
+
+const struct tl_queue_settings *tl_inventory_in_force(const struct tl_inventory *inventory,
+                                                      const char *queue)
+{
+    const struct entry *entry = find(inventory, queue);
+    return entry != NULL && entry->known ? &entry->in_force : NULL;
+}
+
+struct tl_mend_offer tl_inventory_offer(const struct tl_inventory *inventory, const char *queue)
+{
+    const struct entry *entry = find(inventory, queue);
+    struct tl_mend_offer offer = {.actor = &inventory->actor};
+    if (entry == NULL)
+        return offer;
+    offer.from_memory = entry->known;
+    if (entry->known)
+        offer.settings = &entry->in_force;
+    else if (entry->file != NULL)
+        offer.settings = &entry->file->settings;
+    return offer;
+}
+
+size_t tl_inventory_count(const struct tl_inventory *inventory)
+{
+    return inventory->list.n;
+}
+
+const char *tl_inventory_expects(const struct tl_inventory *inventory, size_t i)
+{
+    const struct entry *entry = at(inventory, i);
+    return entry->away ? NULL : entry->queue;
+}
+
+bool tl_inventory_has(const struct tl_inventory *inventory, const char *queue)
+{
+    const struct entry *entry = find(inventory, queue);
+    return entry != NULL && !entry->away;
+}
+
+/* ---- making what is missing ---- */
+
+/* Was the queue deleted by an operator, and not created again by one since? */
+static bool read_away(const struct tl_inventory *self, struct tl_redis *redis, const char *queue,
+                      bool *away, struct tl_error *err)
+{
+    char key[TL_KEY_MAX];
+    struct tl_keys keys;
+    tl_keys_init(&keys, self->settings.key_prefix, queue);
+    struct tl_reply *reply =
+        tl_ask(redis, err, "HGET", tl_key(&keys, TL_KEY_RETIRED, key), "away", NULL);
+    *away = tl_reply_integer(reply) == 1;
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
+/* An operator deleted the queue. */
+static void retire(struct tl_inventory *self, struct entry *entry)
+{
+    if (entry->file == NULL) {
+        free(tl_named_remove(&self->list, entry->queue));
+        return;
+    }
+    entry->away = true;
+    entry->known = false;
+    tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = entry->queue},
+           "this queue of the configuration was deleted by an operator and stays away; take it out "
+           "of the file, or create it again: `tellerline queue create %s`",
+           entry->queue);
+}
+
+/* Gives the store the settings known here. listed: it has the queue. */
+static bool bring_back(const struct tl_inventory *self, struct tl_redis *redis, struct entry *entry,
+                       bool listed, struct tl_error *err)
+{
+    bool created = false;
+    const struct tl_log_fields fields = {.queue = entry->queue};
+    if (!tl_queue_bring_back(redis, self->settings.key_prefix, entry->queue, &entry->in_force,
+                             &self->actor, &created, err))
+        return false;
+    entry->refused = false;
+    if (created)
+        tl_log(TL_LOG_WARN, &fields,
+               "the store has lost the queue, which was made again with the settings in force");
+    else if (listed) /* else another program was first */
+        tl_log(TL_LOG_WARN, &fields,
+               "the store has lost the last change of the settings, which was made again");
+    return true;
+}
+
+/* Settings known here could not be given to the store: says so once. False when it cannot be used.
+ */
+static bool refused(struct tl_redis *redis, struct entry *entry, const struct tl_error *problem,
+                    struct tl_error *err)
+{
+    const struct tl_log_fields fields = {.queue = entry->queue, .error = problem};
+    if (!tl_redis_connected(redis)) {
+        *err = *problem;
+        return false;
+    }
+    if (problem->kind != TL_ERR_DENIED && !entry->refused)
+        tl_log(TL_LOG_WARN, &fields, "the store has lost settings of the queue");
+    entry->refused = true;
+    return true;
+}
+
+/* Makes a queue that is missing, or makes sure of one that is listed. *made: the list has changed.
+ */
+static bool make(struct tl_inventory *self, struct tl_redis *redis, struct entry *entry,
+                 bool listed, int64_t now_ms, bool *made, struct tl_error *err)
+{
+    struct tl_error problem = {0};
+    bool away = false;
+    bool ok = read_away(self, redis, entry->queue, &away, &problem);
+    if (away) {
+        retire(self, entry);
+        return true;
+    }
+    if (ok && entry->known)
+        ok = bring_back(self, redis, entry, false, &problem);
+    else if (ok)
+        ok = tl_queue_ensure(redis, self->settings.key_prefix, entry->queue, &entry->file->settings,
+                             &self->actor, NULL, &problem);
+    *made = *made || (ok && !listed);
+    if (ok)
+        return true;
+    if (entry->file == NULL)
+        return refused(redis, entry, &problem, err);
+    if (problem.kind == TL_ERR_DENIED ||
+        self->settings.failed(self->settings.context, redis, entry->queue, now_ms, &problem))
+        return true;
+    *err = problem;
+    return false;
+}
+
+bool tl_inventory_list(struct tl_inventory *inventory, struct tl_redis *redis, bool all,
+                       int64_t now_ms, char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n,
+                       struct tl_error *err)
+{
+    for (int pass = 0;; pass++) {
+        bool made = false, ok = true;
+        if (!tl_queue_list(redis, inventory->settings.key_prefix, names, n, err))
+            return false;
+        for (size_t i = inventory->list.n; ok && i > 0; i--) {
+            struct entry *entry = at(inventory, i - 1);
+            bool listed = tl_queue_find_name(*names, *n, entry->queue, NULL);
+            entry->away = entry->away && !listed; /* also when the store has lost the mark */
+            if ((!listed || (all && entry->file != NULL)) && !entry->away &&
+                !tl_troubles_resting(inventory->settings.troubles, entry->queue, now_ms))
+                ok = make(inventory, redis, entry, listed, now_ms, &made, err);
+        }
+        if (ok && (!made || pass == LIST_PASSES))
+            return true;
+        free(*names);
+        *names = NULL;
+        if (!ok)
+            return false;
+        all = false;
+    }
+}
+
+/* ---- reading ---- */
+
+/* Queues that are read together. */
+struct batch {
+    size_t n;
+    const char *names[READ_AT_ONCE];
+    bool wanted[READ_AT_ONCE];
+};
+
+/* Of each queue in turn, as long as `wanted` says so: asks with this command, whose last argument
+ * may be NULL. */
+static bool ask(const struct tl_inventory *self, struct tl_redis *redis, const struct batch *batch,
+                const char *command, const char *argument, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    bool ok = true;
+    for (size_t i = 0; ok && i < batch->n; i++) {
+        struct tl_keys keys;
+        if (!batch->wanted[i])
+            continue;
+        tl_keys_init(&keys, self->settings.key_prefix, batch->names[i]);
+        tl_args_reset(&args);
+        tl_args_strs(&args, command, keys.names[TL_KEY_CONFIG], argument, NULL);
+        ok = tl_redis_append(redis, &args, err);
+    }
+    tl_args_free(&args);
+    return ok;
+}
+
+/* Wants those whose settings were changed since they were read, or are not known. */
+static bool want_changed(const struct tl_inventory *self, struct tl_redis *redis,
+                         struct batch *batch, struct tl_error *err)
+{
+    if (!ask(self, redis, batch, "HGET", TL_QUEUE_CHANGED, err))
+        return false;
+    for (size_t i = 0; i < batch->n; i++) {
+        const struct tl_queue_settings *known = tl_inventory_in_force(self, batch->names[i]);
+        struct tl_reply *reply = tl_redis_next(redis, err);
+        if (reply == NULL && !tl_redis_connected(redis))
+            return false;
+        batch->wanted[i] =
+            reply != NULL && (known == NULL || known->changed_us != tl_reply_integer(reply));
+        tl_reply_free(reply);
+    }
+    return true;
+}
+
+/* Remembers the settings of those that are wanted, and then wants those whose settings in the store
+ * are older. */
+static bool want_older(struct tl_inventory *self, struct tl_redis *redis, struct batch *batch,
+                       struct tl_error *err)
+{
+    if (!ask(self, redis, batch, "HGETALL", NULL, err))
+        return false;
+    for (size_t i = 0; i < batch->n; i++) {
+        struct tl_queue_settings settings;
+        if (!batch->wanted[i])
+            continue;
+        const struct tl_queue_settings *known = tl_inventory_in_force(self, batch->names[i]);
+        struct tl_reply *reply = tl_redis_next(redis, err);
+        if (reply == NULL && !tl_redis_connected(redis))
+            return false;
+        bool sound = reply != NULL && tl_queue_settings_read(reply, &settings);
+        tl_reply_free(reply);
+        batch->wanted[i] = sound && known != NULL && known->changed_us > settings.changed_us;
+        if (sound && !batch->wanted[i]) /* without memory it is read again soon */
+            (void)tl_inventory_learn(self, batch->names[i], &settings);
+    }
+    return true;
+}
+
+/* Reads some queues in one pipeline. *older: the store had older settings of one. */
+static bool read_next(struct tl_inventory *self, struct tl_redis *redis,
+                      char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n, bool *older,
+                      struct tl_error *err)
+{
+    struct batch batch = {.n = n < READ_AT_ONCE ? n : READ_AT_ONCE};
+    for (size_t i = 0; i < batch.n; i++) {
+        batch.names[i] = names[(self->next + i) % n];
+        batch.wanted[i] = true;
+    }
+    if (!want_changed(self, redis, &batch, err) || !want_older(self, redis, &batch, err))
+        return false;
+    for (size_t i = 0; i < batch.n; i++) {
+        struct entry *entry = find(self, batch.names[i]);
+        struct tl_error problem = {0};
+        if (!batch.wanted[i] || entry == NULL)
+            continue;
+        if (!bring_back(self, redis, entry, true, &problem) &&
+            !refused(redis, entry, &problem, err))
+            return false;
+        *older = true;
+    }
+    self->next = (self->next + batch.n) % n;
+    return true;
+}
+
+bool tl_inventory_read(struct tl_inventory *inventory, struct tl_redis *redis,
+                       char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n, bool all,
+                       struct tl_error *err)
+{
+    size_t read = 0;
+    bool go_on = n > 0;
+    while (go_on) {
+        if (!read_next(inventory, redis, names, n, &all, err))
+            return false;
+        read += READ_AT_ONCE;
+        go_on = all && read < n;
+    }
+    return true;
+}

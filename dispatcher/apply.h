@@ -13,11 +13,11 @@
 
 #include "common/role/roster.h"
 #include "common/store/redis.h"
+#include "common/store/streams.h"
 
 #include "generated/protocol.h"
 
 #define TL_APPLY_ENTRIES_MAX 256 /* in one pipeline; TL_APPLY_CALL_ENTRIES_MAX in one call */
-#define TL_STREAM_ID_MAX     48
 #define TL_READ_ENTRIES_MIN  64
 #define TL_READ_ENTRIES_MAX  TL_APPLY_ENTRIES_MAX
 #define TL_READ_COMMANDS     20000

@@ -2,11 +2,10 @@
 /*
  * The dispatcher: applies what the workers took in, exactly once and in the order of the stream.
  *
- * It reads the ingest streams of all queues it holds the lease of by one XREADGROUP, which blocks
- * while the queues are few (common/store/wakes.h), and applies their entries in pipelines of
- * function calls (apply.c). The function does the deciding: it applies an entry and acknowledges it
- * in one step, refuses a fence that is out of date, and refuses an entry while an older one is
- * pending.
+ * It reads the ingest streams of all queues it holds the lease of by one XREADGROUP
+ * (common/store/streams.h), and applies their entries in pipelines of function calls (apply.c). The
+ * function does the deciding: it applies an entry and acknowledges it in one step, refuses a fence
+ * that is out of date, and refuses an entry while an older one is pending.
  *
  * All replicas read as one consumer of one group, so the current holder of the lease sees whatever
  * an earlier holder read and did not apply. That is the answer to every failure: what was read and
@@ -18,10 +17,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/named.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
-#include "common/store/wakes.h"
+#include "common/store/streams.h"
 
 #include "dispatcher/apply.h"
 #include "dispatcher/claim.h"
@@ -75,7 +73,7 @@ static const struct tl_queue_metrics_tables queue_metrics = {.queue = queue_rows
 /* The state of one held queue. */
 struct queue {
     bool pending;                   /* apply pending entries before reading on */
-    bool unread;                    /* there may be new entries; blocking reads do not ask */
+    struct tl_stream *stream;       /* of ingest */
     bool behind;                    /* there may be entries that are not applied */
     bool refused;                   /* the last entries were refused because of their order */
     char applied[TL_STREAM_ID_MAX]; /* id of the last entry applied; "" for none */
@@ -84,11 +82,9 @@ struct queue {
 
 struct dispatcher {
     struct tl_process *process;
-    struct tl_named streams; /* the held queues by the name of the ingest stream */
+    struct tl_streams *streams; /* of ingest; their things are the held queues */
     struct tl_apply *apply;
     struct tl_args args;
-    struct tl_args look; /* the command whose keys the server remembers */
-    struct tl_wakes *wakes;
     struct tl_claim claim;
     size_t next_claim; /* the first queue to ask about other consumers */
     struct tl_log_limit lag_log;
@@ -124,10 +120,11 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
 {
     struct dispatcher *self = context;
     struct queue *queue = held->state;
-    if (!tl_named_add(&self->streams, held->keys.names[TL_KEY_INGEST], held))
+    queue->stream = tl_streams_add(self->streams, held->keys.names[TL_KEY_INGEST], held);
+    if (queue->stream == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
+    snprintf(queue->stream->id, sizeof(queue->stream->id), ">"); /* what nobody has read */
     mark_pending(context, held);
-    queue->unread = true;
     tl_metrics_add(self->process->metrics, TAKEOVERS, 1);
     return true;
 }
@@ -135,19 +132,11 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
 static void drop(void *context, struct tl_held_queue *held)
 {
     struct dispatcher *self = context;
-    (void)tl_named_remove(&self->streams, held->keys.names[TL_KEY_INGEST]);
+    tl_streams_remove(self->streams, held->keys.names[TL_KEY_INGEST]);
 }
 
-/* tl_wakes_note */
-static void note_written(void *context, const char *key)
-{
-    const struct dispatcher *self = context;
-    struct tl_held_queue *held = key != NULL ? tl_named_find(&self->streams, key) : NULL;
-    if (held != NULL)
-        ((struct queue *)held->state)->unread = true;
-    for (size_t i = 0; key == NULL && i < tl_roster_count(self->process->roster); i++)
-        ((struct queue *)tl_roster_at(self->process->roster, i)->state)->unread = true;
-}
+static const char *const read_command[] = {"XREADGROUP", "GROUP", TL_INGEST_GROUP,
+                                           TL_INGEST_CONSUMER, NULL};
 
 static bool open_dispatcher(void *context, struct tl_process *process, struct tl_error *err)
 {
@@ -155,19 +144,17 @@ static bool open_dispatcher(void *context, struct tl_process *process, struct tl
     self->process = process;
     self->read_entries = TL_READ_ENTRIES_MIN;
     self->apply = tl_apply_new(process->config->streams.events_length);
-    self->wakes = tl_wakes_new(note_written, self);
-    return (self->apply != NULL && self->wakes != NULL) ||
+    self->streams = tl_streams_new(read_command, true);
+    return (self->apply != NULL && self->streams != NULL) ||
            tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
 }
 
 static void close_dispatcher(void *context)
 {
     struct dispatcher *self = context;
-    tl_wakes_free(&self->wakes);
-    tl_named_free(&self->streams);
+    tl_streams_free(&self->streams);
     tl_apply_free(&self->apply);
     tl_args_free(&self->args);
-    tl_args_free(&self->look);
     tl_args_free(&self->claim.args);
 }
 
@@ -300,12 +287,13 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, i
 {
     *n = 0;
     for (size_t i = 0; i < tl_reply_count(reply); i++) {
-        const struct tl_reply *stream = tl_reply_at(reply, i);
-        const struct tl_reply *entries = tl_reply_at(stream, 1);
-        struct tl_held_queue *held =
-            tl_named_find(&self->streams, tl_reply_string(tl_reply_at(stream, 0), NULL));
-        if (held == NULL)
+        const struct tl_reply *read = tl_reply_at(reply, i);
+        const struct tl_reply *entries = tl_reply_at(read, 1);
+        const struct tl_stream *stream =
+            tl_streams_find(self->streams, tl_reply_string(tl_reply_at(read, 0), NULL));
+        if (stream == NULL)
             continue;
+        struct tl_held_queue *held = stream->thing;
         struct queue *queue = held->state;
         if (tl_reply_count(entries) == 0) /* only in a read of pending entries */
             queue->pending = false;
@@ -323,21 +311,16 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, i
 
 /* ---- reading ---- */
 
-/* Begins the command that reads; options, streams and positions follow. */
-static struct tl_args *begin_read(struct dispatcher *self)
-{
-    tl_args_reset(&self->args);
-    tl_args_strs(&self->args, "XREADGROUP", "GROUP", TL_INGEST_GROUP, TL_INGEST_CONSUMER, "COUNT",
-                 NULL);
-    tl_args_uint(&self->args, self->read_entries);
-    return &self->args;
-}
-
 /* Reads once from the pending entries of all queues marked so; *n gets the number of entries. */
 static bool read_pending(struct dispatcher *self, int64_t now_ms, size_t *n, struct tl_error *err)
 {
-    struct tl_args *args = begin_read(self);
+    struct tl_args *args = &self->args;
     size_t streams = 0;
+    tl_args_reset(args);
+    for (size_t i = 0; read_command[i] != NULL; i++)
+        tl_args_str(args, read_command[i]);
+    tl_args_str(args, "COUNT");
+    tl_args_uint(args, self->read_entries);
     tl_args_str(args, "STREAMS");
     for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
         const struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
@@ -375,87 +358,27 @@ static bool read_all_pending(struct dispatcher *self, int64_t now_ms, struct tl_
     return ok;
 }
 
-/* Does the next read ask for this queue? */
-static bool is_asked(const struct dispatcher *self, const struct tl_held_queue *held, bool blocking,
-                     int64_t now_ms)
-{
-    return (blocking || ((const struct queue *)held->state)->unread) &&
-           !is_resting(self, held, now_ms);
-}
-
-static bool has_unread(const struct dispatcher *self, int64_t now_ms)
-{
-    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++)
-        if (is_asked(self, tl_roster_at(self->process->roster, i), false, now_ms))
-            return true;
-    return false;
-}
-
-/* Builds the command that reads new entries, and the look at the same streams; returns how many. */
-static size_t build_read_new(struct dispatcher *self, bool blocking, int64_t block_ms,
-                             int64_t now_ms)
-{
-    size_t n = 0;
-    struct tl_args *args = begin_read(self);
-    if (blocking) {
-        tl_args_str(args, "BLOCK");
-        tl_args_int(args, block_ms);
-    }
-    tl_args_str(args, "STREAMS");
-    tl_args_reset(&self->look);
-    tl_args_str(&self->look, "EXISTS");
-    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
-        const struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
-        if (!is_asked(self, held, blocking, now_ms))
-            continue;
-        tl_args_str(args, held->keys.names[TL_KEY_INGEST]);
-        tl_args_str(&self->look, held->keys.names[TL_KEY_INGEST]);
-        n++;
-    }
-    for (size_t i = 0; i < n; i++)
-        tl_args_str(args, ">");
-    return n;
-}
-
-/* The queues asked for have no more entries, but for those that filled the reply. */
-static void note_read(const struct dispatcher *self, const struct tl_reply *reply, int64_t now_ms)
-{
-    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
-        struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
-        if (is_asked(self, held, false, now_ms))
-            ((struct queue *)held->state)->unread = false;
-    }
-    for (size_t i = 0; i < tl_reply_count(reply); i++) {
-        const struct tl_reply *stream = tl_reply_at(reply, i);
-        struct tl_held_queue *held =
-            tl_named_find(&self->streams, tl_reply_string(tl_reply_at(stream, 0), NULL));
-        if (held != NULL && tl_reply_count(tl_reply_at(stream, 1)) >= self->read_entries)
-            ((struct queue *)held->state)->unread = true;
-    }
-}
-
 /* Waits up to block_ms for new entries of all held queues that are not set aside, and applies them.
  */
 static bool read_new(struct dispatcher *self, int64_t now_ms, int64_t block_ms,
                      struct tl_error *err)
 {
-    struct tl_redis *redis = tl_store_of(self->process->store, NULL);
-    bool blocking = tl_roster_count(self->process->roster) <= TL_WAKES_BLOCKING_MAX;
-    if (!blocking &&
-        !tl_wakes_wait(self->wakes, redis, has_unread(self, now_ms) ? 0 : block_ms, err))
-        return false;
-    if (build_read_new(self, blocking, block_ms, now_ms) == 0) {
-        if (blocking)
-            (void)tl_signals_wait(self->process->signals, block_ms);
+    struct tl_reply *reply;
+    size_t awake = 0, entries;
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        const struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
+        const struct queue *queue = held->state;
+        queue->stream->rests = is_resting(self, held, now_ms);
+        awake += queue->stream->rests ? 0 : 1;
+    }
+    if (awake == 0) {
+        (void)tl_signals_wait(self->process->signals, block_ms);
         return true;
     }
-    struct tl_reply *reply = blocking ? tl_redis_call_blocking(redis, &self->args, block_ms, err)
-                                      : tl_wakes_read(redis, &self->look, &self->args, err);
-    size_t entries;
-    if (reply != NULL && !blocking)
-        note_read(self, reply, now_ms);
-    bool ok = reply != NULL ? apply_reply(self, reply, now_ms, &entries, err)
-                            : find_unreadable(self, now_ms, err);
+    if (!tl_streams_read(self->streams, tl_store_of(self->process->store, NULL), self->read_entries,
+                         block_ms, &reply, err))
+        return find_unreadable(self, now_ms, err);
+    bool ok = apply_reply(self, reply, now_ms, &entries, err);
     tl_reply_free(reply);
     return ok;
 }

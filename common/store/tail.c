@@ -3,51 +3,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/named.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
+#include "common/store/streams.h"
 #include "common/store/tail.h"
-#include "common/store/wakes.h"
 
 /* Entries taken from one stream at a time, so that one busy queue does not starve the others. */
 #define ENTRIES_PER_READ 500
 
-struct followed {
-    const struct tl_keys *keys; /* borrowed */
-    char id[48];                /* the last entry passed to the handler */
-    bool stopped;               /* the handler returned false; no entries until the next follow */
-    bool unread;                /* there may be entries after id; blocking reads do not ask */
-};
-
+/* The things of the streams are the keys of their queues. One rests when the handler returned
+ * false. */
 struct tl_tail {
     tl_tail_handler *handler;
     void *context;
     tl_tail_gate *gate; /* NULL: none */
     void *gate_context;
-    struct tl_named queues; /* struct followed, by the name of the stream */
-    struct tl_wakes *wakes;
-    struct tl_args args;
+    struct tl_streams *streams;
 };
 
-static struct followed *at(const struct tl_tail *tail, size_t i)
-{
-    return tail->queues.all[i].thing;
-}
+static const char *const command[] = {"XREAD", NULL};
 
-static struct followed *find(const struct tl_tail *tail, const struct tl_keys *keys)
+static struct tl_stream *find(const struct tl_tail *tail, const struct tl_keys *keys)
 {
-    return tl_named_find(&tail->queues, keys->names[TL_KEY_EVENTS]);
-}
-
-/* tl_wakes_note */
-static void note(void *context, const char *stream)
-{
-    struct tl_tail *tail = context;
-    struct followed *followed = stream != NULL ? tl_named_find(&tail->queues, stream) : NULL;
-    if (followed != NULL)
-        followed->unread = true;
-    for (size_t i = 0; stream == NULL && i < tail->queues.n; i++)
-        at(tail, i)->unread = true;
+    return tl_streams_find(tail->streams, keys->names[TL_KEY_EVENTS]);
 }
 
 struct tl_tail *tl_tail_new(tl_tail_handler *handler, void *context)
@@ -57,8 +35,8 @@ struct tl_tail *tl_tail_new(tl_tail_handler *handler, void *context)
         return NULL;
     tail->handler = handler;
     tail->context = context;
-    tail->wakes = tl_wakes_new(note, tail);
-    if (tail->wakes == NULL)
+    tail->streams = tl_streams_new(command, false);
+    if (tail->streams == NULL)
         tl_tail_free(&tail);
     return tail;
 }
@@ -67,24 +45,20 @@ void tl_tail_free(struct tl_tail **tail)
 {
     if (*tail == NULL)
         return;
-    tl_wakes_free(&(*tail)->wakes);
-    tl_args_free(&(*tail)->args);
-    for (size_t i = 0; i < (*tail)->queues.n; i++)
-        free(at(*tail, i));
-    tl_named_free(&(*tail)->queues);
+    tl_streams_free(&(*tail)->streams);
     free(*tail);
     *tail = NULL;
 }
 
 bool tl_tail_follows(const struct tl_tail *tail, const struct tl_keys *keys)
 {
-    const struct followed *followed = find(tail, keys);
-    return followed != NULL && !followed->stopped;
+    const struct tl_stream *stream = find(tail, keys);
+    return stream != NULL && !stream->rests;
 }
 
 size_t tl_tail_count(const struct tl_tail *tail)
 {
-    return tail->queues.n;
+    return tl_streams_count(tail->streams);
 }
 
 bool tl_tail_head(struct tl_redis *redis, const struct tl_keys *keys, struct tl_tail_head *head,
@@ -115,80 +89,39 @@ void tl_tail_set_gate(struct tl_tail *tail, tl_tail_gate *gate, void *context)
 bool tl_tail_follow(struct tl_tail *tail, const struct tl_keys *keys,
                     const struct tl_tail_head *head, struct tl_error *err)
 {
-    struct followed *followed = find(tail, keys);
-    if (followed == NULL) {
-        followed = malloc(sizeof(*followed));
-        if (followed == NULL ||
-            !tl_named_add(&tail->queues, keys->names[TL_KEY_EVENTS], followed)) {
-            free(followed);
-            return tl_error_set(err, TL_ERR_NOMEM, "no memory to follow queue %s", keys->queue);
-        }
-    }
-    *followed = (struct followed){.keys = keys, .unread = true};
-    snprintf(followed->id, sizeof(followed->id), "%s", head->id);
+    struct tl_stream *stream = find(tail, keys);
+    if (stream == NULL)
+        stream = tl_streams_add(tail->streams, keys->names[TL_KEY_EVENTS], NULL);
+    if (stream == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory to follow queue %s", keys->queue);
+    stream->thing = (void *)(uintptr_t)keys; /* is not written to */
+    stream->rests = false;
+    stream->unread = true;
+    snprintf(stream->id, sizeof(stream->id), "%s", head->id);
     return true;
 }
 
 void tl_tail_forget(struct tl_tail *tail, const struct tl_keys *keys)
 {
-    free(tl_named_remove(&tail->queues, keys->names[TL_KEY_EVENTS]));
+    tl_streams_remove(tail->streams, keys->names[TL_KEY_EVENTS]);
 }
 
 /* ---- reading ---- */
 
-/* Does the next read ask for this queue? */
-static bool is_asked(const struct followed *followed, bool blocking)
-{
-    return !followed->stopped && (blocking || followed->unread);
-}
-
-static size_t count_asked(const struct tl_tail *tail, bool blocking)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < tail->queues.n; i++)
-        n += is_asked(at(tail, i), blocking) ? 1 : 0;
-    return n;
-}
-
-/* XREAD COUNT n [BLOCK ms] STREAMS key... id... */
-static struct tl_reply *ask(struct tl_tail *tail, struct tl_redis *redis, bool blocking,
-                            int64_t block_ms, struct tl_error *err)
-{
-    struct tl_args *args = &tail->args;
-    tl_args_reset(args);
-    tl_args_strs(args, "XREAD", "COUNT", NULL);
-    tl_args_int(args, ENTRIES_PER_READ);
-    if (blocking && block_ms > 0) {
-        tl_args_str(args, "BLOCK");
-        tl_args_int(args, block_ms);
-    }
-    tl_args_str(args, "STREAMS");
-    for (size_t i = 0; i < tail->queues.n; i++)
-        if (is_asked(at(tail, i), blocking))
-            tl_args_str(args, at(tail, i)->keys->names[TL_KEY_EVENTS]);
-    for (size_t i = 0; i < tail->queues.n; i++)
-        if (is_asked(at(tail, i), blocking))
-            tl_args_str(args, at(tail, i)->id);
-    return blocking ? tl_redis_call_blocking(redis, args, block_ms, err)
-                    : tl_wakes_read(redis, NULL, args, err);
-}
-
 /* Passes the entries of one stream to the handler: [key, [[id, [field, value...]]...]]. */
-static size_t deliver(struct tl_tail *tail, const struct tl_reply *stream)
+static size_t deliver(struct tl_tail *tail, const struct tl_reply *read)
 {
-    struct followed *followed = tl_named_find(&tail->queues, tl_reply_text(stream, 0));
-    if (followed == NULL)
+    struct tl_stream *stream = tl_streams_find(tail->streams, tl_reply_text(read, 0));
+    if (stream == NULL)
         return 0;
-    const struct tl_reply *entries = tl_reply_at(stream, 1);
+    const struct tl_reply *entries = tl_reply_at(read, 1);
     size_t n = tl_reply_count(entries);
-    followed->unread = followed->unread || n >= ENTRIES_PER_READ;
-    for (size_t i = 0; i < n && !followed->stopped; i++) {
+    for (size_t i = 0; i < n && !stream->rests; i++) {
         const struct tl_reply *entry = tl_reply_at(entries, i);
         size_t length;
         const char *payload = tl_reply_string(tl_reply_at(tl_reply_at(entry, 1), 1), &length);
-        snprintf(followed->id, sizeof(followed->id), "%s", tl_reply_text(entry, 0));
-        if (!tail->handler(tail->context, followed->keys, payload, length))
-            followed->stopped = true;
+        snprintf(stream->id, sizeof(stream->id), "%s", tl_reply_text(entry, 0));
+        stream->rests = !tail->handler(tail->context, stream->thing, payload, length);
     }
     return n;
 }
@@ -196,48 +129,43 @@ static size_t deliver(struct tl_tail *tail, const struct tl_reply *stream)
 /* Stops the queues whose key is no stream. False when there is none. */
 static bool stop_wrong_types(struct tl_tail *tail, struct tl_redis *redis)
 {
+    struct tl_args args = {0};
     bool found = false;
-    for (size_t i = 0; i < tail->queues.n; i++) {
-        struct followed *followed = at(tail, i);
-        if (followed->stopped)
+    for (size_t i = 0; i < tl_streams_count(tail->streams); i++) {
+        struct tl_stream *stream = tl_streams_at(tail->streams, i);
+        if (stream->rests)
             continue;
-        tl_args_reset(&tail->args);
-        tl_args_strs(&tail->args, "TYPE", followed->keys->names[TL_KEY_EVENTS], NULL);
-        struct tl_reply *reply = tl_redis_call(redis, &tail->args, NULL);
+        tl_args_reset(&args);
+        tl_args_strs(&args, "TYPE", stream->key, NULL);
+        struct tl_reply *reply = tl_redis_call(redis, &args, NULL);
         const char *type = tl_reply_string(reply, NULL);
-        followed->stopped =
-            reply != NULL && strcmp(type, "stream") != 0 && strcmp(type, "none") != 0;
-        found = found || followed->stopped;
+        stream->rests = reply != NULL && strcmp(type, "stream") != 0 && strcmp(type, "none") != 0;
+        found = found || stream->rests;
         tl_reply_free(reply);
     }
+    tl_args_free(&args);
     return found;
 }
 
 bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms, size_t *entries,
                   struct tl_error *err)
 {
+    struct tl_error problem = {0};
+    struct tl_reply *reply;
+    size_t total = 0;
     if (entries != NULL)
         *entries = 0;
-    bool blocking = tail->queues.n <= TL_WAKES_BLOCKING_MAX;
-    if (!blocking &&
-        !tl_wakes_wait(tail->wakes, redis, count_asked(tail, false) > 0 ? 0 : block_ms, err))
-        return false;
-    if (count_asked(tail, blocking) == 0)
-        return true;
-    struct tl_error problem = {0};
-    struct tl_reply *reply = ask(tail, redis, blocking, block_ms, &problem);
-    if (reply == NULL) {
+    if (!tl_streams_read(tail->streams, redis, ENTRIES_PER_READ, block_ms, &reply, &problem)) {
         if (problem.kind == TL_ERR_STORE && stop_wrong_types(tail, redis))
             return true;
         if (err != NULL)
             *err = problem;
         return false;
     }
-    size_t total = 0;
     bool ok = tl_reply_count(reply) == 0 || tail->gate == NULL ||
               tail->gate(tail->gate_context, redis, err);
-    for (size_t i = 0; ok && !blocking && i < tail->queues.n; i++)
-        at(tail, i)->unread = false;
+    if (!ok)
+        tl_streams_unread(tail->streams);
     for (size_t i = 0; ok && i < tl_reply_count(reply); i++)
         total += deliver(tail, tl_reply_at(reply, i));
     if (entries != NULL)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Following the events streams of many queues: few with one blocking command, many with the help of
- * common/store/wakes.h. */
+/* Following the events of many queues (common/store/streams.h). */
 #ifndef TL_TAIL_H
 #define TL_TAIL_H
 

@@ -12,8 +12,8 @@
 
 #include "common/base/clock.h"
 #include "common/store/reply.h"
+#include "common/store/streams.h"
 #include "common/store/tail.h"
-#include "common/store/wakes.h"
 #include "redis_server.h"
 
 #define MANY       100
@@ -140,11 +140,11 @@ static void one_entry_costs_the_same_beside_many_queues(void **state)
 {
     struct fixture *fixture = *state;
     long long beside_many = bytes_of_one(fixture);
-    for (size_t i = TL_WAKES_BLOCKING_MAX + 1; i < MANY; i++)
+    for (size_t i = TL_STREAMS_BLOCKING_MAX + 1; i < MANY; i++)
         tl_tail_forget(fixture->tail, &fixture->keys[i]);
-    assert_int_equal(tl_tail_count(fixture->tail), TL_WAKES_BLOCKING_MAX + 1);
+    assert_int_equal(tl_tail_count(fixture->tail), TL_STREAMS_BLOCKING_MAX + 1);
     assert_int_equal(bytes_of_one(fixture), beside_many);
-    for (size_t i = 0; i <= TL_WAKES_BLOCKING_MAX; i++)
+    for (size_t i = 0; i <= TL_STREAMS_BLOCKING_MAX; i++)
         if (i != 7)
             tl_tail_forget(fixture->tail, &fixture->keys[i]);
     assert_in_range(beside_many, 1, 2 * bytes_of_one(fixture)); /* one queue, two commands */
@@ -217,18 +217,18 @@ static void few_queues_and_many_again(void **state)
 {
     struct fixture *fixture = *state;
     read_all(fixture);
-    for (size_t i = TL_WAKES_BLOCKING_MAX; i < MANY; i++)
+    for (size_t i = TL_STREAMS_BLOCKING_MAX; i < MANY; i++)
         tl_tail_forget(fixture->tail, &fixture->keys[i]);
     add(fixture, 0, "x");
     read_until(fixture, 1);
     add(fixture, 1, "x");
-    for (size_t i = TL_WAKES_BLOCKING_MAX; i < MANY; i++) {
+    for (size_t i = TL_STREAMS_BLOCKING_MAX; i < MANY; i++) {
         add(fixture, i, "x");
         follow(fixture, i);
     }
-    read_until(fixture, 1 + MANY - TL_WAKES_BLOCKING_MAX);
+    read_until(fixture, 1 + MANY - TL_STREAMS_BLOCKING_MAX);
     for (size_t i = 1; i < MANY; i++)
-        assert_int_equal(fixture->came[i], i == 1 || i >= TL_WAKES_BLOCKING_MAX ? 1 : 0);
+        assert_int_equal(fixture->came[i], i == 1 || i >= TL_STREAMS_BLOCKING_MAX ? 1 : 0);
 }
 
 static void a_key_that_is_no_stream_stops_no_other_queue(void **state)

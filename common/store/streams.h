@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reading the streams of many queues. A command that blocks names all streams, and Redis takes the
+ * client off all of them whenever one has an entry: with many queues that costs more than the work
+ * itself. Above TL_STREAMS_BLOCKING_MAX a program therefore lets the server remember what it has
+ * read (client tracking, opt-in), learns over a second connection which streams were written since,
+ * and reads only those. The server tells once, and remembers the stream again at the next read. In
+ * case a message is lost, all streams are read once in TL_STREAMS_SWEEP_MS.
+ */
+#ifndef TL_STREAMS_H
+#define TL_STREAMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/store/redis.h"
+
+/* The most streams that one blocking command waits for. */
+#define TL_STREAMS_BLOCKING_MAX 32
+#define TL_STREAMS_SWEEP_MS     1000
+#define TL_STREAM_ID_MAX        48
+
+struct tl_streams;
+
+struct tl_stream {
+    const char *key;           /* borrowed */
+    void *thing;               /* the caller's */
+    char id[TL_STREAM_ID_MAX]; /* entries after this one are read; the caller moves it on */
+    bool rests;                /* is not read */
+    bool unread;               /* there may be entries; blocking reads do not ask */
+};
+
+/* The command that reads, up to COUNT: {"XREAD", NULL}; borrowed. writes: it is one that writes,
+ * as XREADGROUP does; the server remembers only the keys of others. Opens nothing yet. NULL when
+ * out of memory. */
+struct tl_streams *tl_streams_new(const char *const *command, bool writes);
+void tl_streams_free(struct tl_streams **streams);
+
+/* Adds a stream that is not there yet. NULL when out of memory. */
+struct tl_stream *tl_streams_add(struct tl_streams *streams, const char *key, void *thing);
+/* Does nothing if it is not there. */
+void tl_streams_remove(struct tl_streams *streams, const char *key);
+/* NULL: it is not there. */
+struct tl_stream *tl_streams_find(const struct tl_streams *streams, const char *key);
+/* All of them, by key. */
+size_t tl_streams_count(const struct tl_streams *streams);
+struct tl_stream *tl_streams_at(const struct tl_streams *streams, size_t i);
+
+/* Waits up to block_ms (0: does not wait) for entries of the streams that do not rest, and reads
+ * `most` of each. *reply gets [[key, [entry...]]...], which the caller frees; NULL when there was
+ * no stream to read. False when one stream cannot be read, or when one of the two connections
+ * broke: then all streams are read again later. */
+bool tl_streams_read(struct tl_streams *streams, struct tl_redis *redis, uint64_t most,
+                     int64_t block_ms, struct tl_reply **reply, struct tl_error *err);
+/* What was read last, or anything else, has to be read again. */
+void tl_streams_unread(struct tl_streams *streams);
+
+#endif

@@ -392,7 +392,7 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
     struct tl_process *process = self->process;
     int64_t due_ms = INT64_MAX;
     bool ok = tl_process_refresh(process, now_ms, err) &&
-              tl_store_clock_look(&self->clock, tl_store_of(process->store, NULL), now_ms, err) &&
+              tl_store_clock_look(&self->clock, tl_store_common(process->store), now_ms, err) &&
               tl_process_serve(process, now_ms, &due_ms, err);
     count_steered(self);
     return ok && tl_process_wait(process, tl_process_wait_ms(process, due_ms, tl_clock_ms()), err);

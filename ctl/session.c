@@ -79,7 +79,9 @@ void tl_ctl_session_close(struct tl_ctl_session *session)
 struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char *queue,
                                       struct tl_error *err)
 {
-    return tl_store_connect(session->store, err) ? tl_store_of(session->store, queue) : NULL;
+    if (!tl_store_connect(session->store, err))
+        return NULL;
+    return queue != NULL ? tl_store_of(session->store, queue) : tl_store_common(session->store);
 }
 
 bool tl_ctl_session_keys(const struct tl_ctl_session *session, const char *queue,

@@ -334,7 +334,7 @@ static bool read_pending(struct dispatcher *self, int64_t now_ms, size_t *n, str
         return true;
     for (size_t i = 0; i < streams; i++)
         tl_args_str(args, "0");
-    struct tl_reply *reply = tl_redis_call(tl_store_of(self->process->store, NULL), args, err);
+    struct tl_reply *reply = tl_redis_call(tl_store_common(self->process->store), args, err);
     bool ok = reply != NULL ? apply_reply(self, reply, now_ms, n, err)
                             : find_unreadable(self, now_ms, err);
     tl_reply_free(reply);
@@ -375,7 +375,7 @@ static bool read_new(struct dispatcher *self, int64_t now_ms, int64_t block_ms,
         (void)tl_signals_wait(self->process->signals, block_ms);
         return true;
     }
-    if (!tl_streams_read(self->streams, tl_store_of(self->process->store, NULL), self->read_entries,
+    if (!tl_streams_read(self->streams, tl_store_common(self->process->store), self->read_entries,
                          block_ms, &reply, err))
         return find_unreadable(self, now_ms, err);
     bool ok = apply_reply(self, reply, now_ms, &entries, err);

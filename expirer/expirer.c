@@ -307,7 +307,7 @@ static bool prune_common(struct expirer *self, int64_t now_ms, struct tl_error *
     tl_args_reset(&self->args);
     tl_args_strs(&self->args, "XTRIM", key, "MINID", "=", NULL);
     tl_args_int(&self->args, before_ms > 0 ? before_ms : 0);
-    return tl_redis_do(tl_store_of(self->process->store, NULL), &self->args, err);
+    return tl_redis_do(tl_store_common(self->process->store), &self->args, err);
 }
 
 /* Once an hour: the functions of releases that are gone. A failure is logged and holds nothing up.
@@ -320,7 +320,7 @@ static void prune_libraries(struct expirer *self, int64_t now_ms)
     if (now_ms < self->libraries_ms)
         return;
     self->libraries_ms = now_ms + LIBRARIES_MS;
-    if (!tl_library_prune(tl_store_of(self->process->store, NULL), config->redis.key_prefix, &n,
+    if (!tl_library_prune(tl_store_common(self->process->store), config->redis.key_prefix, &n,
                           &err))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &err},
                "libraries of other releases were not looked for; the next try is in an hour");

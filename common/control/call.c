@@ -14,7 +14,9 @@ enum { QUOTED_MAX = 96 };
 struct tl_redis *tl_call_connect(struct tl_control *control, const char *queue,
                                  struct tl_error *err)
 {
-    return tl_store_connect(control->store, err) ? tl_store_of(control->store, queue) : NULL;
+    if (!tl_store_connect(control->store, err))
+        return NULL;
+    return queue != NULL ? tl_store_of(control->store, queue) : tl_store_common(control->store);
 }
 
 bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl_keys *keys,

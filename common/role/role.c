@@ -157,7 +157,7 @@ void tl_process_free(struct tl_process **process_in)
     struct tl_process *process = *process_in;
     if (process == NULL)
         return;
-    if (process->roster != NULL && tl_redis_connected(tl_store_of(process->store, NULL)))
+    if (process->roster != NULL && tl_redis_connected(tl_store_common(process->store)))
         tl_roster_release_all(process->roster);
     tl_roster_free(&process->roster);
     if (process->self != NULL)
@@ -191,7 +191,7 @@ static void mark_all_outdated(const struct tl_process *process)
 /* False with err while the store lacks the library: no role works without it. */
 static bool note_library(struct tl_process *process, int64_t now_ms, struct tl_error *err)
 {
-    struct tl_redis *redis = tl_store_of(process->store, NULL);
+    struct tl_redis *redis = tl_store_common(process->store);
     struct tl_error problem = {0};
     if (tl_library_note(redis, process->config->redis.key_prefix, &process->library_ms, now_ms,
                         &problem))
@@ -211,7 +211,7 @@ bool tl_process_refresh(struct tl_process *process, int64_t now_ms, struct tl_er
 {
     if (!tl_store_connect(process->store, err))
         return false;
-    uint64_t epoch = tl_redis_epoch(tl_store_of(process->store, NULL));
+    uint64_t epoch = tl_store_epoch(process->store);
     if (epoch != process->epoch) {
         mark_all_outdated(process);
         process->library_ms = 0;
@@ -275,7 +275,7 @@ int64_t tl_process_wait_ms(const struct tl_process *process, int64_t due_ms, int
 bool tl_process_wait(struct tl_process *process, int64_t wait_ms, struct tl_error *err)
 {
     if (tl_tail_count(process->tail) > 0)
-        return tl_tail_read(process->tail, tl_store_of(process->store, NULL), wait_ms, NULL, err);
+        return tl_tail_read(process->tail, tl_store_common(process->store), wait_ms, NULL, err);
     (void)tl_signals_wait(process->signals, wait_ms);
     return true;
 }

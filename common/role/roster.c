@@ -62,10 +62,8 @@ bool tl_roster_set_aside(struct tl_roster *roster, const char *queue, int64_t no
 }
 
 /* tl_inventory_settings.failed */
-static bool not_made(void *context, struct tl_redis *redis, const char *queue, int64_t now_ms,
-                     struct tl_error *err)
+static bool not_made(void *context, const char *queue, int64_t now_ms, struct tl_error *err)
 {
-    (void)redis;
     return tl_roster_set_aside(context, queue, now_ms, err);
 }
 
@@ -77,7 +75,8 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the leases");
         return NULL;
     }
-    const struct tl_inventory_settings inventory = {.config = config,
+    const struct tl_inventory_settings inventory = {.store = settings->store,
+                                                    .config = config,
                                                     .key_prefix = config->redis.key_prefix,
                                                     .program = settings->role,
                                                     .troubles = settings->troubles,
@@ -241,13 +240,13 @@ static bool go_round(struct tl_roster *roster, struct tl_lease_round *round, int
 
 /* Reads the list of all queues. When it differs from the last one, sets *changed and drops held
  * queues that are no longer listed. */
-static bool update_names(struct tl_roster *roster, struct tl_redis *redis, int64_t now_ms,
-                         bool *changed, struct tl_error *err)
+static bool update_names(struct tl_roster *roster, int64_t now_ms, bool *changed,
+                         struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    bool all = roster->ensure || tl_redis_epoch(redis) != roster->epoch;
-    if (!tl_inventory_list(roster->inventory, redis, all, now_ms, &names, &n, err))
+    bool all = roster->ensure || tl_store_epoch(roster->settings.store) != roster->epoch;
+    if (!tl_inventory_list(roster->inventory, all, now_ms, &names, &n, err))
         return false;
     *changed =
         n != roster->n_names || (n > 0 && memcmp(names, roster->names, n * sizeof(*names)) != 0);
@@ -274,8 +273,7 @@ static bool update_names(struct tl_roster *roster, struct tl_redis *redis, int64
 
 bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *err)
 {
-    struct tl_redis *redis = tl_store_of(roster->settings.store, NULL);
-    bool reconnected = tl_redis_epoch(redis) != roster->epoch;
+    bool reconnected = tl_store_epoch(roster->settings.store) != roster->epoch;
     struct tl_lease_round round;
     int64_t turn_ms = now_ms - roster->renewed_ms;
     round.take_all = reconnected || roster->ensure || turn_ms >= roster->client.length_ms;
@@ -286,8 +284,8 @@ bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *
     if (round.renew && !reconnected) /* an outage is no slow turn */
         roster->client.length_ms = tl_lease_plan_length(roster->client.length_ms, turn_ms);
     bool changed = false;
-    if (round.renew && (!update_names(roster, redis, now_ms, &changed, err) ||
-                        !tl_inventory_read(roster->inventory, redis, roster->names, roster->n_names,
+    if (round.renew && (!update_names(roster, now_ms, &changed, err) ||
+                        !tl_inventory_read(roster->inventory, roster->names, roster->n_names,
                                            round.take_all || changed, err)))
         return false;
     round.check_all = round.check_all || changed;
@@ -303,7 +301,7 @@ bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *
         roster->renew_ms = now_ms + ROUND_MS;
     }
     roster->ensure = false;
-    roster->epoch = tl_redis_epoch(redis);
+    roster->epoch = tl_store_epoch(roster->settings.store);
     return true;
 }
 

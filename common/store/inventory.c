@@ -38,6 +38,12 @@ static struct entry *at(const struct tl_inventory *self, size_t i)
     return self->list.all[i].thing;
 }
 
+/* The connection of a queue. */
+static struct tl_redis *redis_of(const struct tl_inventory *self, const char *queue)
+{
+    return tl_store_of(self->settings.store, queue);
+}
+
 static struct entry *find(const struct tl_inventory *self, const char *queue)
 {
     return tl_named_find(&self->list, queue);
@@ -145,14 +151,14 @@ bool tl_inventory_has(const struct tl_inventory *inventory, const char *queue)
 /* ---- making what is missing ---- */
 
 /* Was the queue deleted by an operator, and not created again by one since? */
-static bool read_away(const struct tl_inventory *self, struct tl_redis *redis, const char *queue,
-                      bool *away, struct tl_error *err)
+static bool read_away(const struct tl_inventory *self, const char *queue, bool *away,
+                      struct tl_error *err)
 {
     char key[TL_KEY_MAX];
     struct tl_keys keys;
     tl_keys_init(&keys, self->settings.key_prefix, queue);
-    struct tl_reply *reply =
-        tl_ask(redis, err, "HGET", tl_key(&keys, TL_KEY_RETIRED, key), "away", NULL);
+    struct tl_reply *reply = tl_ask(redis_of(self, queue), err, "HGET",
+                                    tl_key(&keys, TL_KEY_RETIRED, key), "away", NULL);
     *away = tl_reply_integer(reply) == 1;
     tl_reply_free(reply);
     return reply != NULL;
@@ -174,13 +180,13 @@ static void retire(struct tl_inventory *self, struct entry *entry)
 }
 
 /* Gives the store the settings known here. listed: it has the queue. */
-static bool bring_back(const struct tl_inventory *self, struct tl_redis *redis, struct entry *entry,
-                       bool listed, struct tl_error *err)
+static bool bring_back(const struct tl_inventory *self, struct entry *entry, bool listed,
+                       struct tl_error *err)
 {
     bool created = false;
     const struct tl_log_fields fields = {.queue = entry->queue};
-    if (!tl_queue_bring_back(redis, self->settings.key_prefix, entry->queue, &entry->in_force,
-                             &self->actor, &created, err))
+    if (!tl_queue_bring_back(redis_of(self, entry->queue), self->settings.key_prefix, entry->queue,
+                             &entry->in_force, &self->actor, &created, err))
         return false;
     entry->refused = false;
     if (created)
@@ -194,11 +200,11 @@ static bool bring_back(const struct tl_inventory *self, struct tl_redis *redis, 
 
 /* Settings known here could not be given to the store: says so once. False when it cannot be used.
  */
-static bool refused(struct tl_redis *redis, struct entry *entry, const struct tl_error *problem,
-                    struct tl_error *err)
+static bool refused(const struct tl_inventory *self, struct entry *entry,
+                    const struct tl_error *problem, struct tl_error *err)
 {
     const struct tl_log_fields fields = {.queue = entry->queue, .error = problem};
-    if (!tl_redis_connected(redis)) {
+    if (!tl_redis_connected(redis_of(self, entry->queue))) {
         *err = *problem;
         return false;
     }
@@ -210,40 +216,40 @@ static bool refused(struct tl_redis *redis, struct entry *entry, const struct tl
 
 /* Makes a queue that is missing, or makes sure of one that is listed. *made: the list has changed.
  */
-static bool make(struct tl_inventory *self, struct tl_redis *redis, struct entry *entry,
-                 bool listed, int64_t now_ms, bool *made, struct tl_error *err)
+static bool make(struct tl_inventory *self, struct entry *entry, bool listed, int64_t now_ms,
+                 bool *made, struct tl_error *err)
 {
     struct tl_error problem = {0};
     bool away = false;
-    bool ok = read_away(self, redis, entry->queue, &away, &problem);
+    bool ok = read_away(self, entry->queue, &away, &problem);
     if (away) {
         retire(self, entry);
         return true;
     }
     if (ok && entry->known)
-        ok = bring_back(self, redis, entry, false, &problem);
+        ok = bring_back(self, entry, false, &problem);
     else if (ok)
-        ok = tl_queue_ensure(redis, self->settings.key_prefix, entry->queue, &entry->file->settings,
-                             &self->actor, NULL, &problem);
+        ok = tl_queue_ensure(redis_of(self, entry->queue), self->settings.key_prefix, entry->queue,
+                             &entry->file->settings, &self->actor, NULL, &problem);
     *made = *made || (ok && !listed);
     if (ok)
         return true;
     if (entry->file == NULL)
-        return refused(redis, entry, &problem, err);
+        return refused(self, entry, &problem, err);
     if (problem.kind == TL_ERR_DENIED ||
-        self->settings.failed(self->settings.context, redis, entry->queue, now_ms, &problem))
+        self->settings.failed(self->settings.context, entry->queue, now_ms, &problem))
         return true;
     *err = problem;
     return false;
 }
 
-bool tl_inventory_list(struct tl_inventory *inventory, struct tl_redis *redis, bool all,
-                       int64_t now_ms, char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n,
-                       struct tl_error *err)
+bool tl_inventory_list(struct tl_inventory *inventory, bool all, int64_t now_ms,
+                       char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err)
 {
     for (int pass = 0;; pass++) {
         bool made = false, ok = true;
-        if (!tl_queue_list(redis, inventory->settings.key_prefix, names, n, err))
+        if (!tl_queue_list(tl_store_common(inventory->settings.store),
+                           inventory->settings.key_prefix, names, n, err))
             return false;
         for (size_t i = inventory->list.n; ok && i > 0; i--) {
             struct entry *entry = at(inventory, i - 1);
@@ -251,7 +257,7 @@ bool tl_inventory_list(struct tl_inventory *inventory, struct tl_redis *redis, b
             entry->away = entry->away && !listed; /* also when the store has lost the mark */
             if ((!listed || (all && entry->file != NULL)) && !entry->away &&
                 !tl_troubles_resting(inventory->settings.troubles, entry->queue, now_ms))
-                ok = make(inventory, redis, entry, listed, now_ms, &made, err);
+                ok = make(inventory, entry, listed, now_ms, &made, err);
         }
         if (ok && (!made || pass == LIST_PASSES))
             return true;
@@ -274,8 +280,8 @@ struct batch {
 
 /* Of each queue in turn, as long as `wanted` says so: asks with this command, whose last argument
  * may be NULL. */
-static bool ask(const struct tl_inventory *self, struct tl_redis *redis, const struct batch *batch,
-                const char *command, const char *argument, struct tl_error *err)
+static bool ask(const struct tl_inventory *self, const struct batch *batch, const char *command,
+                const char *argument, struct tl_error *err)
 {
     struct tl_args args = {0};
     bool ok = true;
@@ -286,20 +292,20 @@ static bool ask(const struct tl_inventory *self, struct tl_redis *redis, const s
         tl_keys_init(&keys, self->settings.key_prefix, batch->names[i]);
         tl_args_reset(&args);
         tl_args_strs(&args, command, keys.names[TL_KEY_CONFIG], argument, NULL);
-        ok = tl_redis_append(redis, &args, err);
+        ok = tl_redis_append(redis_of(self, batch->names[i]), &args, err);
     }
     tl_args_free(&args);
     return ok;
 }
 
 /* Wants those whose settings were changed since they were read, or are not known. */
-static bool want_changed(const struct tl_inventory *self, struct tl_redis *redis,
-                         struct batch *batch, struct tl_error *err)
+static bool want_changed(const struct tl_inventory *self, struct batch *batch, struct tl_error *err)
 {
-    if (!ask(self, redis, batch, "HGET", TL_QUEUE_CHANGED, err))
+    if (!ask(self, batch, "HGET", TL_QUEUE_CHANGED, err))
         return false;
     for (size_t i = 0; i < batch->n; i++) {
         const struct tl_queue_settings *known = tl_inventory_in_force(self, batch->names[i]);
+        struct tl_redis *redis = redis_of(self, batch->names[i]);
         struct tl_reply *reply = tl_redis_next(redis, err);
         if (reply == NULL && !tl_redis_connected(redis))
             return false;
@@ -312,16 +318,16 @@ static bool want_changed(const struct tl_inventory *self, struct tl_redis *redis
 
 /* Remembers the settings of those that are wanted, and then wants those whose settings in the store
  * are older. */
-static bool want_older(struct tl_inventory *self, struct tl_redis *redis, struct batch *batch,
-                       struct tl_error *err)
+static bool want_older(struct tl_inventory *self, struct batch *batch, struct tl_error *err)
 {
-    if (!ask(self, redis, batch, "HGETALL", NULL, err))
+    if (!ask(self, batch, "HGETALL", NULL, err))
         return false;
     for (size_t i = 0; i < batch->n; i++) {
         struct tl_queue_settings settings;
         if (!batch->wanted[i])
             continue;
         const struct tl_queue_settings *known = tl_inventory_in_force(self, batch->names[i]);
+        struct tl_redis *redis = redis_of(self, batch->names[i]);
         struct tl_reply *reply = tl_redis_next(redis, err);
         if (reply == NULL && !tl_redis_connected(redis))
             return false;
@@ -335,24 +341,22 @@ static bool want_older(struct tl_inventory *self, struct tl_redis *redis, struct
 }
 
 /* Reads some queues in one pipeline. *older: the store had older settings of one. */
-static bool read_next(struct tl_inventory *self, struct tl_redis *redis,
-                      char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n, bool *older,
-                      struct tl_error *err)
+static bool read_next(struct tl_inventory *self, char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n,
+                      bool *older, struct tl_error *err)
 {
     struct batch batch = {.n = n < READ_AT_ONCE ? n : READ_AT_ONCE};
     for (size_t i = 0; i < batch.n; i++) {
         batch.names[i] = names[(self->next + i) % n];
         batch.wanted[i] = true;
     }
-    if (!want_changed(self, redis, &batch, err) || !want_older(self, redis, &batch, err))
+    if (!want_changed(self, &batch, err) || !want_older(self, &batch, err))
         return false;
     for (size_t i = 0; i < batch.n; i++) {
         struct entry *entry = find(self, batch.names[i]);
         struct tl_error problem = {0};
         if (!batch.wanted[i] || entry == NULL)
             continue;
-        if (!bring_back(self, redis, entry, true, &problem) &&
-            !refused(redis, entry, &problem, err))
+        if (!bring_back(self, entry, true, &problem) && !refused(self, entry, &problem, err))
             return false;
         *older = true;
     }
@@ -360,14 +364,13 @@ static bool read_next(struct tl_inventory *self, struct tl_redis *redis,
     return true;
 }
 
-bool tl_inventory_read(struct tl_inventory *inventory, struct tl_redis *redis,
-                       char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n, bool all,
-                       struct tl_error *err)
+bool tl_inventory_read(struct tl_inventory *inventory, char (*names)[TL_QUEUE_NAME_MAX + 1],
+                       size_t n, bool all, struct tl_error *err)
 {
     size_t read = 0;
     bool go_on = n > 0;
     while (go_on) {
-        if (!read_next(inventory, redis, names, n, &all, err))
+        if (!read_next(inventory, names, n, &all, err))
             return false;
         read += READ_AT_ONCE;
         go_on = all && read < n;

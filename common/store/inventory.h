@@ -18,21 +18,21 @@
 
 #include "common/config/config.h"
 #include "common/store/mend.h"
-#include "common/store/redis.h"
+#include "common/store/store.h"
 #include "common/store/troubles.h"
 #include "common/wire/names.h"
 
 struct tl_inventory;
 
 struct tl_inventory_settings {
+    struct tl_store *store;
     const struct tl_config *config;
     const char *key_prefix;
     const char *program;          /* makes queues under this name */
     struct tl_troubles *troubles; /* queues that are set aside are not made */
     bool compares;                /* logs once where the file and the store differ */
     /* A queue of the configuration could not be made. False when the error concerns all queues. */
-    bool (*failed)(void *context, struct tl_redis *redis, const char *queue, int64_t now_ms,
-                   struct tl_error *err);
+    bool (*failed)(void *context, const char *queue, int64_t now_ms, struct tl_error *err);
     void *context;
 };
 
@@ -43,15 +43,13 @@ void tl_inventory_free(struct tl_inventory **inventory);
 /* Lists all queues of the store, sorted; *names is freed with free(). Makes those that are missing
  * before. all: makes sure of the queues of the configuration also where they are listed, because
  * the store may be another one. now_ms: local monotonic time. */
-bool tl_inventory_list(struct tl_inventory *inventory, struct tl_redis *redis, bool all,
-                       int64_t now_ms, char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n,
-                       struct tl_error *err);
+bool tl_inventory_list(struct tl_inventory *inventory, bool all, int64_t now_ms,
+                       char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err);
 /* Reads the settings of the next queues of such a list, 32 at most, or of all, where they have
  * changed. Where the store has older ones, it gets those known here; then all are read, as one is
  * rarely alone. A queue that cannot be read is left out. False when the store cannot be used. */
-bool tl_inventory_read(struct tl_inventory *inventory, struct tl_redis *redis,
-                       char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n, bool all,
-                       struct tl_error *err);
+bool tl_inventory_read(struct tl_inventory *inventory, char (*names)[TL_QUEUE_NAME_MAX + 1],
+                       size_t n, bool all, struct tl_error *err);
 /* For a program that reads settings itself: these are in force. False when out of memory. */
 bool tl_inventory_learn(struct tl_inventory *inventory, const char *queue,
                         const struct tl_queue_settings *settings);

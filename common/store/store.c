@@ -59,8 +59,18 @@ bool tl_store_connect(struct tl_store *store, struct tl_error *err)
     return tl_redis_connect(store->redis, err);
 }
 
+uint64_t tl_store_epoch(const struct tl_store *store)
+{
+    return tl_redis_epoch(store->redis);
+}
+
 struct tl_redis *tl_store_of(struct tl_store *store, const char *queue)
 {
     (void)queue; /* one node serves them all */
+    return store->redis;
+}
+
+struct tl_redis *tl_store_common(struct tl_store *store)
+{
     return store->redis;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The connections to the store: callers ask for the one that serves a queue. Today one Redis serves
- * all queues. With a Redis Cluster the connection would depend on the queue's hash tag, and no
- * caller would change.
+ * all queues. With a Redis Cluster the connection would depend on the queue's hash tag, and few
+ * callers would change: those that name several queues in one command (common/store/streams.h).
  */
 #ifndef TL_STORE_H
 #define TL_STORE_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "common/store/redis.h"
 
@@ -18,7 +21,12 @@ bool tl_store_connect(struct tl_store *store, struct tl_error *err);
 /* See tl_redis_measure: of all connections. */
 void tl_store_measure(struct tl_store *store, void (*measured)(void *context, int64_t us),
                       void *context);
-/* The connection of a queue, borrowed; queue NULL: the one for data that belongs to no queue. */
+/* Counts the connections that were opened: after another one than before, the store may be another
+ * one. */
+uint64_t tl_store_epoch(const struct tl_store *store);
+/* The connection of a queue, borrowed. */
 struct tl_redis *tl_store_of(struct tl_store *store, const char *queue);
+/* The connection for data that belongs to no queue, borrowed. */
+struct tl_redis *tl_store_common(struct tl_store *store);
 
 #endif

@@ -19,7 +19,8 @@
 enum { MANY = 100 };
 
 struct world {
-    struct tl_redis *redis;
+    struct tl_redis *redis; /* of the test itself */
+    struct tl_store *store;
     const struct tl_config *config;
     struct tl_troubles *troubles;
     struct tl_inventory *inventory;
@@ -44,7 +45,7 @@ static void set_all(struct world *w, const char *name, const char *value)
 static void read_them(struct world *w, bool all)
 {
     struct tl_error err = {0};
-    if (!tl_inventory_read(w->inventory, w->redis, w->names, MANY, all, &err))
+    if (!tl_inventory_read(w->inventory, w->names, MANY, all, &err))
         fail_msg("%s", err.text);
 }
 
@@ -54,7 +55,7 @@ static size_t list_them(struct world *w, bool all)
     struct tl_error err = {0};
     char(*names)[TL_QUEUE_NAME_MAX + 1];
     size_t n;
-    if (!tl_inventory_list(w->inventory, w->redis, all, 1000, &names, &n, &err))
+    if (!tl_inventory_list(w->inventory, all, 1000, &names, &n, &err))
         fail_msg("%s", err.text);
     free(names);
     return n;
@@ -67,11 +68,9 @@ static void assert_all(struct world *w, const char *name, long long value)
                          value);
 }
 
-static bool not_made(void *context, struct tl_redis *redis, const char *queue, int64_t now_ms,
-                     struct tl_error *err)
+static bool not_made(void *context, const char *queue, int64_t now_ms, struct tl_error *err)
 {
     const struct world *w = context;
-    assert_ptr_equal(redis, w->redis);
     tl_troubles_note(w->troubles, queue, err, now_ms);
     return true;
 }
@@ -80,6 +79,7 @@ static void end(struct world *w)
 {
     tl_inventory_free(&w->inventory);
     tl_inventory_free(&w->inventory);
+    tl_store_free(&w->store);
     tl_troubles_free(&w->troubles);
     tl_config_free(&w->config);
 }
@@ -94,9 +94,15 @@ static void begin(struct world *w, const struct test_store *store)
     w->config = tl_config_parse("test.yaml", yaml, strlen(yaml), &err);
     if (w->config == NULL)
         fail_msg("%s", err.text);
+    w->store = tl_store_new(
+        &(struct tl_redis_settings){.url = test_redis_url(store->server), .timeout_ms = 60000},
+        &err);
+    if (w->store == NULL || !tl_store_connect(w->store, &err))
+        fail_msg("%s", err.text);
     w->troubles = tl_troubles_new();
     assert_non_null(w->troubles);
-    w->inventory = tl_inventory_new(&(struct tl_inventory_settings){.config = w->config,
+    w->inventory = tl_inventory_new(&(struct tl_inventory_settings){.store = w->store,
+                                                                    .config = w->config,
                                                                     .key_prefix = "tl:",
                                                                     .program = "tester",
                                                                     .troubles = w->troubles,

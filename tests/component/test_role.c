@@ -290,7 +290,7 @@ static void a_new_connection_makes_all_outdated(void **state)
     struct fixture *fixture = *state;
     struct queue *alpha = refresh(fixture, 0);
     assert_int_equal(alpha->outdated, 0);
-    tl_redis_close(tl_store_of(fixture->process->store, NULL));
+    tl_redis_close(tl_store_common(fixture->process->store));
     assert_ptr_equal(refresh(fixture, 0), alpha);
     assert_int_equal(alpha->outdated, 1);
     (void)refresh(fixture, 0);

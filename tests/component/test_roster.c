@@ -123,8 +123,7 @@ static int stop(void **state)
 static bool round_of(struct side *side, struct tl_error *err)
 {
     side->now_ms += ROUND_MS;
-    return tl_store_connect(side->store, err) &&
-           tl_roster_round(side->roster, side->now_ms, err);
+    return tl_store_connect(side->store, err) && tl_roster_round(side->roster, side->now_ms, err);
 }
 
 static size_t held_after_round(struct side *side)
@@ -138,7 +137,7 @@ static size_t held_after_round(struct side *side)
 /* A queue is created with this fence. */
 static long long first_fence(struct side *side, const char *queue)
 {
-    return test_redis_ask(tl_store_of(side->store, NULL), "HGET tl:{%s}:state base_seq", queue);
+    return test_redis_ask(tl_store_common(side->store), "HGET tl:{%s}:state base_seq", queue);
 }
 
 /* How often the fence of the lease on this queue was counted, 0 for a lease without one, -1 if it
@@ -504,7 +503,7 @@ static void a_new_connection_starts_a_round_at_once(void **state)
     struct side *a = &fixture->a;
     assert_int_equal(held_after_round(a), 2);
     tl_reply_free(test_redis_call(fixture->redis, "XGROUP DESTROY tl:{beta}:ingest dispatchers"));
-    tl_redis_close(tl_store_of(a->store, NULL));
+    tl_redis_close(tl_store_common(a->store));
     assert_true(tl_store_connect(a->store, NULL));
     assert_true(tl_roster_round(a->roster, a->now_ms, NULL)); /* not due */
     struct tl_reply *groups = test_redis_call(fixture->redis, "XINFO GROUPS tl:{beta}:ingest");

@@ -48,5 +48,5 @@ struct tl_control *tl_admin_backend_control(struct tl_admin_backend *backend)
 
 struct tl_redis *tl_admin_backend_redis(struct tl_admin_backend *backend, struct tl_error *err)
 {
-    return tl_store_connect(backend->store, err) ? tl_store_of(backend->store, NULL) : NULL;
+    return tl_store_connect(backend->store, err) ? tl_store_common(backend->store) : NULL;
 }

@@ -29,6 +29,7 @@ enum {
 
 struct followed {
     struct tl_keys keys;
+    struct tl_redis *redis; /* its connection; borrowed */
     uint64_t generation;
     uint64_t base_seq; /* of the incarnation */
     bool posted;       /* the loop has its line */
@@ -40,6 +41,7 @@ struct followed {
 };
 
 struct tl_followed_queues {
+    struct tl_store *store;
     const char *key_prefix;
     struct tl_mailbox *changes;
     struct tl_inventory *inventory; /* with the settings as they were posted last */
@@ -86,6 +88,7 @@ static struct followed *add(struct tl_followed_queues *self, const char *queue, 
         tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", queue);
         return NULL;
     }
+    followed->redis = tl_store_of(self->store, queue);
     followed->listed = listed;
     return followed;
 }
@@ -131,14 +134,15 @@ static bool absence_lasts(struct tl_followed_queues *self, struct followed *foll
 
 /* A queue could not be followed: mends what can be mended, and sets it aside. False when the error
  * concerns all queues. */
-static bool followed_failed(struct tl_followed_queues *self, struct tl_redis *redis,
-                            struct followed *followed, struct tl_error *err)
+static bool followed_failed(struct tl_followed_queues *self, struct followed *followed,
+                            struct tl_error *err)
 {
     const struct tl_keys *keys = &followed->keys;
     const struct tl_mend_offer offer = tl_inventory_offer(self->inventory, keys->queue);
-    if (!tl_error_is_of_queue(err, redis))
+    if (!tl_error_is_of_queue(err, followed->redis))
         return false;
-    bool aside = tl_queue_set_aside(self->troubles, redis, keys, &offer, err, tl_clock_ms());
+    bool aside =
+        tl_queue_set_aside(self->troubles, followed->redis, keys, &offer, err, tl_clock_ms());
     if (!aside && !absence_lasts(self, followed, err))
         return true;
     return tl_change_post_bytes(self->changes, TL_CHANGE_TROUBLE, keys->queue, err->text,
@@ -155,32 +159,33 @@ static void followed_served(struct tl_followed_queues *self, struct followed *fo
 }
 
 /* tl_inventory_settings.failed */
-static bool not_made(void *context, struct tl_redis *redis, const char *queue, int64_t now_ms,
-                     struct tl_error *err)
+static bool not_made(void *context, const char *queue, int64_t now_ms, struct tl_error *err)
 {
     struct tl_followed_queues *self = context;
     struct followed *followed = tl_named_find(&self->queues, queue);
     (void)now_ms;
     if (followed == NULL && (followed = add(self, queue, false, err)) == NULL)
         return false;
-    return followed_failed(self, redis, followed, err);
+    return followed_failed(self, followed, err);
 }
 
 /* ---- making and freeing ---- */
 
-struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
+struct tl_followed_queues *tl_followed_queues_new(struct tl_store *store, const char *key_prefix,
                                                   const struct tl_config *config,
                                                   struct tl_mailbox *changes, bool compares)
 {
     struct tl_followed_queues *self = calloc(1, sizeof(*self));
     if (self == NULL)
         return NULL;
+    self->store = store;
     self->key_prefix = key_prefix;
     self->changes = changes;
     self->make_missing = true;
     self->tail = tl_tail_new(on_entry, self);
     self->troubles = tl_troubles_new();
-    self->inventory = tl_inventory_new(&(struct tl_inventory_settings){.config = config,
+    self->inventory = tl_inventory_new(&(struct tl_inventory_settings){.store = store,
+                                                                       .config = config,
                                                                        .key_prefix = key_prefix,
                                                                        .program = "worker",
                                                                        .troubles = self->troubles,
@@ -218,24 +223,23 @@ void tl_followed_queues_free(struct tl_followed_queues **queues)
 
 /* Reads the settings. If the store has lost the last change of them, it gets those known here
  * before; a worker's own user of the store may not do that: the other programs do. */
-static bool load_settings(const struct tl_followed_queues *self, struct tl_redis *redis,
-                          const struct followed *followed, struct tl_queue_settings *settings,
-                          struct tl_error *err)
+static bool load_settings(const struct tl_followed_queues *self, const struct followed *followed,
+                          struct tl_queue_settings *settings, struct tl_error *err)
 {
     const struct tl_keys *keys = &followed->keys;
     const struct tl_mend_offer offer = tl_inventory_offer(self->inventory, keys->queue);
-    if (!tl_queue_load(redis, keys, settings, err))
+    if (!tl_queue_load(followed->redis, keys, settings, err))
         return false;
     if (!offer.from_memory || offer.settings->changed_us <= settings->changed_us)
         return true;
     struct tl_error problem = {0};
-    if (!tl_queue_bring_back(redis, self->key_prefix, keys->queue, offer.settings, offer.actor,
-                             NULL, &problem) &&
+    if (!tl_queue_bring_back(followed->redis, self->key_prefix, keys->queue, offer.settings,
+                             offer.actor, NULL, &problem) &&
         problem.kind != TL_ERR_DENIED) {
         *err = problem;
         return false;
     }
-    return tl_queue_load(redis, keys, settings, err);
+    return tl_queue_load(followed->redis, keys, settings, err);
 }
 
 /* These settings are known from now on. */
@@ -246,43 +250,43 @@ static bool learn(struct tl_followed_queues *self, const struct followed *follow
            tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", followed->keys.queue);
 }
 
-static bool post_recovery(const struct tl_followed_queues *self, struct tl_redis *redis,
-                          const struct followed *followed, struct tl_error *err)
+static bool post_recovery(const struct tl_followed_queues *self, const struct followed *followed,
+                          struct tl_error *err)
 {
     struct tl_state state;
-    return tl_state_read(redis, &followed->keys, TL_STATE_RECOVERY, &state, err) &&
+    return tl_state_read(followed->redis, &followed->keys, TL_STATE_RECOVERY, &state, err) &&
            tl_change_post_bytes(self->changes, TL_CHANGE_RECOVERY, followed->keys.queue,
                                 &state.recovery, sizeof(state.recovery), err);
 }
 
 /* After a change of the settings: steps that the loop has counted may have had other weights. */
-static bool post_turns(const struct tl_followed_queues *self, struct tl_redis *redis,
-                       const struct followed *followed, struct tl_error *err)
+static bool post_turns(const struct tl_followed_queues *self, const struct followed *followed,
+                       struct tl_error *err)
 {
     struct tl_state state;
-    return tl_state_read(redis, &followed->keys, TL_STATE_TURNS, &state, err) &&
+    return tl_state_read(followed->redis, &followed->keys, TL_STATE_TURNS, &state, err) &&
            tl_change_post_bytes(self->changes, TL_CHANGE_TURNS, followed->keys.queue, &state.turns,
                                 sizeof(state.turns), err);
 }
 
 /* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
  * queue that is being deleted is not an error: the next update drops it. */
-static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
-                    struct followed *followed, struct tl_error *err)
+static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
+                    struct tl_error *err)
 {
     const struct tl_keys *keys = &followed->keys;
     struct tl_tail_head head;
     struct tl_error problem = {0};
     struct tl_line *line = NULL;
     struct tl_queue_settings settings;
-    if (load_settings(self, redis, followed, &settings, &problem))
-        line = tl_snapshot(redis, keys, &head, &problem);
+    if (load_settings(self, followed, &settings, &problem))
+        line = tl_snapshot(followed->redis, keys, &head, &problem);
     if (line == NULL) {
         *err = problem;
         tl_tail_forget(self->tail, keys);
         followed->posted = followed->posted && problem.kind != TL_ERR_NOQUEUE;
         followed->rebuild = followed->rebuild && followed->posted;
-        return followed_failed(self, redis, followed, err) ||
+        return followed_failed(self, followed, err) ||
                tl_error_prefix(err, "loading queue %s", keys->queue);
     }
     if (!learn(self, followed, &settings, err)) {
@@ -292,16 +296,17 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
     followed->generation = tl_line_generation(line);
     followed->base_seq = head.base_seq;
     followed->posted = true;
-    if (!post_recovery(self, redis, followed, err)) {
+    if (!post_recovery(self, followed, err)) {
         tl_line_free(&line);
         followed->posted = false;
-        return followed_failed(self, redis, followed, err);
+        return followed_failed(self, followed, err);
     }
     if (!tl_change_post_line(self->changes, keys->queue, &settings, line, err))
         return false;
-    struct tl_reply *reply = tl_ask(redis, err, "HGET", keys->names[TL_KEY_STATE], "notice", NULL);
+    struct tl_reply *reply =
+        tl_ask(followed->redis, err, "HGET", keys->names[TL_KEY_STATE], "notice", NULL);
     if (reply == NULL)
-        return followed_failed(self, redis, followed, err);
+        return followed_failed(self, followed, err);
     size_t length;
     const char *notice = tl_reply_string(reply, &length);
     bool ok =
@@ -318,15 +323,15 @@ static bool rebuild(struct tl_followed_queues *self, struct tl_redis *redis,
 
 /* Is it time for the rebuild that was asked for? After a new incarnation each worker has a time of
  * its own; for another reason, or when the queue cannot be read, it is time. */
-static bool rebuild_is_due(struct tl_redis *redis, struct followed *followed)
+static bool rebuild_is_due(struct followed *followed)
 {
     int64_t now_ms = tl_clock_ms();
     if (followed->rebuild_ms == 0) {
         struct tl_state state;
         struct tl_error problem = {0};
         bool incarnation = followed->posted &&
-                           tl_state_read(redis, &followed->keys, TL_STATE_BASE_SEQ | TL_STATE_SIZES,
-                                         &state, &problem) &&
+                           tl_state_read(followed->redis, &followed->keys,
+                                         TL_STATE_BASE_SEQ | TL_STATE_SIZES, &state, &problem) &&
                            state.generation == followed->generation &&
                            state.base_seq != followed->base_seq;
         followed->rebuild_ms = incarnation ? tl_stagger_until(now_ms, state.waiting + state.active,
@@ -369,12 +374,11 @@ static bool update_settings(struct tl_followed_queues *self, struct followed *fo
  * own user of the store may not make are followed from then on: the other programs make them. A
  * queue that is not on the list is dropped if an operator deleted it, or nothing is known of it.
  * Any other stays: it is made again at once, and its visitors must be told so. */
-static bool list(struct tl_followed_queues *self, struct tl_redis *redis, struct tl_error *err)
+static bool list(struct tl_followed_queues *self, struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    if (!tl_inventory_list(self->inventory, redis, self->make_missing, tl_clock_ms(), &names, &n,
-                           err))
+    if (!tl_inventory_list(self->inventory, self->make_missing, tl_clock_ms(), &names, &n, err))
         return false;
     self->make_missing = false;
     for (size_t i = 0; i < self->queues.n; i++) {
@@ -410,17 +414,18 @@ static struct followed *in_turn(const struct tl_followed_queues *self, size_t i)
 /* Finds queues that were replaced, incarnations whose events do not reach us (the ids of the stream
  * went back with the store's clock), and settings that were changed by hand. Reads the next queues
  * in one pipeline, and receives all answers before it acts on any. */
-static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
-                       struct tl_error *err)
+static bool check_next(struct tl_followed_queues *self, struct tl_error *err)
 {
     struct tl_queue_info infos[CHECKS_PER_UPDATE];
     struct tl_error problems[CHECKS_PER_UPDATE] = {0};
     size_t n = self->queues.n < CHECKS_PER_UPDATE ? self->queues.n : CHECKS_PER_UPDATE;
     size_t sent = 0;
-    while (sent < n && tl_queue_info_send(redis, &in_turn(self, sent)->keys, err))
+    while (sent < n &&
+           tl_queue_info_send(in_turn(self, sent)->redis, &in_turn(self, sent)->keys, err))
         sent++;
     for (size_t i = 0; i < sent; i++)
-        (void)tl_queue_info_receive(redis, &in_turn(self, i)->keys, &infos[i], &problems[i]);
+        (void)tl_queue_info_receive(in_turn(self, i)->redis, &in_turn(self, i)->keys, &infos[i],
+                                    &problems[i]);
     if (sent < n)
         return false;
     for (size_t i = 0; i < n; i++) {
@@ -429,7 +434,7 @@ static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
             continue;
         if (problems[i].kind != TL_OK) {
             *err = problems[i];
-            if (!followed_failed(self, redis, followed, err))
+            if (!followed_failed(self, followed, err))
                 return false;
             continue;
         }
@@ -448,7 +453,7 @@ static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
             continue;
         }
         if (!(current ? update_settings(self, followed, &infos[i].settings, err)
-                      : rebuild(self, redis, followed, err)))
+                      : rebuild(self, followed, err)))
             return false;
         if (current)
             followed_served(self, followed);
@@ -457,29 +462,28 @@ static bool check_next(struct tl_followed_queues *self, struct tl_redis *redis,
     return true;
 }
 
-bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_redis *redis,
-                                    struct tl_error *err)
+bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_error *err)
 {
     queues->make_missing = true;
     queues->check_all = true;
     tl_troubles_retry(queues->troubles);
-    return queues->durable == NULL || tl_durable_supported(queues->durable, redis, err);
+    return queues->durable == NULL ||
+           tl_durable_supported(queues->durable, tl_store_common(queues->store), err);
 }
 
-bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redis *redis,
-                               struct tl_error *err)
+bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_error *err)
 {
-    if (!list(queues, redis, err))
+    if (!list(queues, err))
         return false;
     for (size_t i = 0; i < queues->queues.n; i++) {
         struct followed *followed = at(queues, i);
         if (!followed->posted && !resting(queues, followed->keys.queue) &&
-            !rebuild(queues, redis, followed, err))
+            !rebuild(queues, followed, err))
             return false;
     }
     size_t checked = 0;
     do {
-        if (!check_next(queues, redis, err))
+        if (!check_next(queues, err))
             return false;
         checked += CHECKS_PER_UPDATE;
     } while (queues->check_all && checked < queues->queues.n);
@@ -514,8 +518,7 @@ void tl_followed_queues_reload(struct tl_followed_queues *queues, const char *qu
         followed->reload = true;
 }
 
-bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis *redis,
-                              struct tl_error *err)
+bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_error *err)
 {
     for (size_t i = 0; i < queues->queues.n; i++) {
         struct followed *followed = at(queues, i);
@@ -524,25 +527,23 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis
         /* A posted queue whose events are not followed: its stream could not be read. */
         if (followed->posted && !tl_tail_follows(queues->tail, &followed->keys))
             followed->rebuild = true;
-        if (followed->rebuild && rebuild_is_due(redis, followed) &&
-            !rebuild(queues, redis, followed, err))
+        if (followed->rebuild && rebuild_is_due(followed) && !rebuild(queues, followed, err))
             return false;
         if (!followed->reload)
             continue;
         struct tl_queue_settings settings;
         struct tl_error problem = {0};
         followed->reload = false; /* also after a failure: updates check the settings too */
-        if (load_settings(queues, redis, followed, &settings, &problem) &&
-            post_recovery(queues, redis, followed, &problem)) {
+        if (load_settings(queues, followed, &settings, &problem) &&
+            post_recovery(queues, followed, &problem)) {
             if (!update_settings(queues, followed, &settings, err) ||
-                (!post_turns(queues, redis, followed, err) &&
-                 !followed_failed(queues, redis, followed, err)))
+                (!post_turns(queues, followed, err) && !followed_failed(queues, followed, err)))
                 return false;
             followed->reload = false;
             followed_served(queues, followed);
         } else {
             *err = problem;
-            if (!followed_failed(queues, redis, followed, err))
+            if (!followed_failed(queues, followed, err))
                 return false;
         }
     }
@@ -551,10 +552,10 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis
 
 /* ---- events ---- */
 
-bool tl_followed_queues_read(struct tl_followed_queues *queues, struct tl_redis *redis,
-                             int64_t block_ms, size_t *entries, struct tl_error *err)
+bool tl_followed_queues_read(struct tl_followed_queues *queues, int64_t block_ms, size_t *entries,
+                             struct tl_error *err)
 {
-    return tl_tail_read(queues->tail, redis, block_ms, entries, err);
+    return tl_tail_read(queues->tail, tl_store_common(queues->store), block_ms, entries, err);
 }
 
 size_t tl_followed_queues_count(const struct tl_followed_queues *queues)

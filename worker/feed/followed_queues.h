@@ -13,7 +13,7 @@
 
 #include "common/base/error.h"
 #include "common/config/config.h"
-#include "common/store/redis.h"
+#include "common/store/store.h"
 #include "worker/feed/mailbox.h"
 
 struct tl_followed_queues;
@@ -21,7 +21,7 @@ struct tl_followed_queues;
 /* Borrows all of it for its life; config names the queues to create. compares: logs, when a queue
  * is read first, where the file and the store differ; for one of the processes of a worker, so that
  * it is said once. NULL when out of memory. */
-struct tl_followed_queues *tl_followed_queues_new(const char *key_prefix,
+struct tl_followed_queues *tl_followed_queues_new(struct tl_store *store, const char *key_prefix,
                                                   const struct tl_config *config,
                                                   struct tl_mailbox *changes, bool compares);
 void tl_followed_queues_free(struct tl_followed_queues **queues);
@@ -29,13 +29,11 @@ void tl_followed_queues_free(struct tl_followed_queues **queues);
 /* The connection is a new one, perhaps to another store: the next update creates the configured
  * queues that are missing, checks all queues, and tries those that are set aside. False when the
  * store cannot keep the durability that is configured. */
-bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_redis *redis,
-                                    struct tl_error *err);
+bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_error *err);
 /* Once a second: finds queues that were created, deleted or replaced, those whose store lost part
  * of its history, and settings that were changed by hand. With many queues, each call checks the
  * next few. */
-bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_redis *redis,
-                               struct tl_error *err);
+bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_error *err);
 /* Were the lines of all queues posted, those of the configuration included, but for queues that are
  * set aside or that an operator deleted? */
 bool tl_followed_queues_loaded(const struct tl_followed_queues *queues);
@@ -44,14 +42,13 @@ bool tl_followed_queues_loaded(const struct tl_followed_queues *queues);
 void tl_followed_queues_rebuild(struct tl_followed_queues *queues, const char *queue);
 /* The next serve reads the settings of this queue. */
 void tl_followed_queues_reload(struct tl_followed_queues *queues, const char *queue);
-bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_redis *redis,
-                              struct tl_error *err);
+bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_error *err);
 
 /* Waits up to block_ms for events and, until they are as durable as is configured, up to a second
  * more; then posts them. One wait serves all that have come. Returns immediately when it follows no
  * queue. *entries gets how many came. */
-bool tl_followed_queues_read(struct tl_followed_queues *queues, struct tl_redis *redis,
-                             int64_t block_ms, size_t *entries, struct tl_error *err);
+bool tl_followed_queues_read(struct tl_followed_queues *queues, int64_t block_ms, size_t *entries,
+                             struct tl_error *err);
 /* The number of queues whose events are followed. */
 size_t tl_followed_queues_count(const struct tl_followed_queues *queues);
 

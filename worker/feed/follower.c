@@ -185,11 +185,11 @@ static bool turn(struct tl_follower *follower, struct tl_error *err)
 {
     if (!tl_store_connect(follower->store, err))
         return false;
-    struct tl_redis *redis = tl_store_of(follower->store, NULL);
-    if (tl_redis_epoch(redis) != follower->epoch) {
-        if (!tl_followed_queues_reconnected(follower->queues, redis, err))
+    struct tl_redis *redis = tl_store_common(follower->store);
+    if (tl_store_epoch(follower->store) != follower->epoch) {
+        if (!tl_followed_queues_reconnected(follower->queues, err))
             return false;
-        follower->epoch = tl_redis_epoch(redis);
+        follower->epoch = tl_store_epoch(follower->store);
         follower->update_ms = 0;
         follower->new_connection = true;
     }
@@ -197,20 +197,20 @@ static bool turn(struct tl_follower *follower, struct tl_error *err)
     if (now_ms >= follower->update_ms) {
         if (!read_clock(follower, redis, err) || !read_memory(follower, redis, err) ||
             !read_blocks(follower, redis, err) ||
-            !tl_followed_queues_update(follower->queues, redis, err) ||
+            !tl_followed_queues_update(follower->queues, err) ||
             (tl_followed_queues_loaded(follower->queues) &&
              !tl_change_post_number(follower->changes, TL_CHANGE_LISTED, 0, err)))
             return false;
         int64_t pause_ms = UPDATE_PAUSE_TRIPS * follower->trip_us / 1000;
         follower->update_ms = now_ms + (pause_ms > UPDATE_MS ? pause_ms : UPDATE_MS);
     }
-    if (!tl_followed_queues_serve(follower->queues, redis, err))
+    if (!tl_followed_queues_serve(follower->queues, err))
         return false;
     size_t entries;
     int64_t block_ms = follower->idle ? BLOCK_IDLE_MS : BLOCK_MS;
     if (!follower->unread)
         report_store(follower, true);
-    follower->unread = !tl_followed_queues_read(follower->queues, redis, block_ms, &entries, err);
+    follower->unread = !tl_followed_queues_read(follower->queues, block_ms, &entries, err);
     if (follower->unread)
         return false;
     report_store(follower, true);
@@ -321,8 +321,9 @@ static bool start(struct tl_follower *follower, uv_loop_t *loop, const struct tl
     follower->changes = follower->requests != NULL ? tl_mailbox_new(&changes, err) : NULL;
     if (follower->changes == NULL)
         return false;
-    follower->queues = tl_followed_queues_new(follower->settings.key_prefix, config,
-                                              follower->changes, follower->settings.compares);
+    follower->queues =
+        tl_followed_queues_new(follower->store, follower->settings.key_prefix, config,
+                               follower->changes, follower->settings.compares);
     if (follower->queues == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
     int problem = pthread_create(&follower->thread, NULL, run, follower);

@@ -99,7 +99,7 @@ static struct tl_redis *connection_of(struct tl_ingest *ingest, const struct job
 
 static bool connected(const struct tl_ingest *ingest)
 {
-    return tl_redis_connected(tl_store_of(ingest->store, NULL));
+    return tl_redis_connected(tl_store_common(ingest->store));
 }
 
 static void post_result(struct tl_ingest *ingest, struct job *job)
@@ -163,7 +163,7 @@ static void connection_failed(struct tl_ingest *ingest, const struct tl_error *e
 {
     unsigned suppressed;
     int64_t now_ms = tl_clock_ms();
-    tl_redis_close(tl_store_of(ingest->store, NULL));
+    tl_redis_close(tl_store_common(ingest->store));
     ingest->retry_ms = now_ms + tl_backoff_next(&ingest->backoff, randombytes_random());
     if (tl_log_allow(&ingest->limit, now_ms, LOG_EVERY_MS, &suppressed))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = err},
@@ -252,7 +252,7 @@ static bool round_trip(struct tl_ingest *ingest, struct tl_error *err)
 static bool look_again(struct tl_ingest *ingest, struct tl_error *err)
 {
     struct tl_error refusal = {0};
-    bool ok = tl_exchange_probe(tl_store_of(ingest->store, NULL), &ingest->args,
+    bool ok = tl_exchange_probe(tl_store_common(ingest->store), &ingest->args,
                                 ingest->settings.key_prefix, &refusal, err);
     if (ok)
         note_answer(ingest, &refusal);
@@ -262,7 +262,7 @@ static bool look_again(struct tl_ingest *ingest, struct tl_error *err)
 /* Without the library the worker takes visitors in all the same: the others load it. */
 static bool note_library(struct tl_ingest *ingest, struct tl_error *err)
 {
-    struct tl_redis *redis = tl_store_of(ingest->store, NULL);
+    struct tl_redis *redis = tl_store_common(ingest->store);
     struct tl_error problem = {0};
     int64_t now_ms = tl_clock_ms();
     unsigned suppressed;

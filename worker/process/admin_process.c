@@ -40,7 +40,7 @@ static void look_at_store(struct tl_store *store, struct tl_board_head *head)
     struct tl_error err = {0};
     struct tl_reply *reply = NULL;
     if (tl_store_connect(store, &err))
-        reply = tl_ask(tl_store_of(store, NULL), &err, "PING", NULL);
+        reply = tl_ask(tl_store_common(store), &err, "PING", NULL);
     int readiness = reply != NULL ? TL_READY : TL_STORE_DOWN;
     if (atomic_exchange(&head->admin_readiness, readiness) != readiness && reply == NULL)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &err}, "not ready");

@@ -28,7 +28,7 @@ static bool find_visitors(struct tl_store *store, const struct tl_config *config
     size_t n = 0;
     queue[0] = '\0';
     bool ok = tl_store_connect(store, err) &&
-              tl_queue_list(tl_store_of(store, NULL), config->redis.key_prefix, &names, &n, err);
+              tl_queue_list(tl_store_common(store), config->redis.key_prefix, &names, &n, err);
     for (size_t i = 0; ok && queue[0] == '\0' && i < n + config->n_queues; i++) {
         const char *name = i < n ? names[i] : config->queues[i - n].name;
         struct tl_keys keys;

@@ -34,11 +34,12 @@ int main(int argc, char **argv)
                       offsetof(struct tl_config, http.listen)},
     };
     const char *config_path = NULL;
-    int status = 1;
-    const struct tl_config *config =
-        tl_program_start(&program, "worker", argc, argv, &config_path, &status);
-    if (config == NULL)
+    int status;
+    if (!tl_program_parse(&program, argc, argv, &config_path, &status, stdout, stderr))
         return status;
+    const struct tl_config *config = tl_program_start(program.name, "worker", config_path);
+    if (config == NULL)
+        return 1;
     if (processes == 0)
         processes = config->worker.processes;
     status = tl_parent_run(config, config_path, (unsigned)processes);

@@ -155,25 +155,19 @@ bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
 
 /* ---- the first steps ---- */
 
-const struct tl_config *tl_program_start(const struct tl_program *program, const char *role,
-                                         int argc, char **argv, const char **config_path,
-                                         int *status)
+const struct tl_config *tl_program_start(const char *name, const char *role,
+                                         const char *config_path)
 {
-    if (!tl_program_parse(program, argc, argv, config_path, status, stdout, stderr))
-        return NULL;
-    *status = 1;
     struct tl_error err = {0};
-    const struct tl_config *config = tl_config_load(*config_path, &err);
-    if (config == NULL) {
-        fprintf(stderr, "%s: %s\n", program->name, err.text);
-        return NULL;
-    }
-    if (sodium_init() < 0) {
-        fprintf(stderr, "%s: libsodium could not be initialised\n", program->name);
+    const struct tl_config *config = tl_config_load(config_path, &err);
+    if (config != NULL && sodium_init() < 0) {
+        tl_error_set(&err, TL_ERR_SYSTEM, "libsodium could not be initialised");
         tl_config_free(&config);
-        return NULL;
     }
-    tl_program_log(config, role);
+    if (config == NULL)
+        fprintf(stderr, "%s: %s\n", name, err.text);
+    else
+        tl_program_log(config, role);
     return config;
 }
 

@@ -43,13 +43,11 @@ const char *tl_program_config_path(const char *given);
 bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
                       const char **config_path, int *status, FILE *out, FILE *errors);
 
-/* Reads the command line and the configuration, and starts the log under the name `role`
- * (borrowed). Returns the configuration, which the caller frees, and the path it came from. NULL
- * when the program is to exit now with *status: --help and its kind, or an error that has been
- * written to standard error. */
-const struct tl_config *tl_program_start(const struct tl_program *program, const char *role,
-                                         int argc, char **argv, const char **config_path,
-                                         int *status);
+/* The first steps after that: reads the configuration, initialises libsodium, and starts the log
+ * under the name `role` (borrowed). Returns the configuration, which the caller frees, or NULL: the
+ * program is to exit with status 1, and why has been written to standard error. */
+const struct tl_config *tl_program_start(const char *name, const char *role,
+                                         const char *config_path);
 
 /* Puts the log settings of the configuration in force. role is borrowed. */
 void tl_program_log(const struct tl_config *config, const char *role);

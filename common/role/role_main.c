@@ -182,13 +182,15 @@ int tl_role_main(const struct tl_role *role, int argc, char **argv)
     struct program program = {.role = role, .signals = {.fd = -1}};
     struct tl_error err = {0};
     char name[48];
-    int status = 1;
+    int status;
     snprintf(name, sizeof(name), "tellerline-%s", role->name);
     const struct tl_program line = {
         .name = name, .summary = role->summary, .listeners = {role->admin}};
-    program.config = tl_program_start(&line, role->name, argc, argv, &program.config_path, &status);
-    if (program.config == NULL)
+    if (!tl_program_parse(&line, argc, argv, &program.config_path, &status, stdout, stderr))
         return status;
+    program.config = tl_program_start(name, role->name, program.config_path);
+    if (program.config == NULL)
+        return 1;
     bool ok = open_program(&program, &err);
     if (ok) {
         tl_info("started, version %s, id %s", TELLERLINE_VERSION, program.process->id);

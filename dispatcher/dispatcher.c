@@ -22,7 +22,6 @@
 #include "common/store/streams.h"
 
 #include "dispatcher/apply.h"
-#include "dispatcher/claim.h"
 #include "dispatcher/dispatcher.h"
 
 /* How often a holder reads pending entries without a reason of its own: an earlier holder that woke
@@ -34,6 +33,7 @@
 #define CHORE_PAUSE 8
 /* How many queues are asked at each of these times whether another program has read entries. */
 #define OTHERS_CHECKED 16
+#define CLAIMED_MAX    "1000" /* entries of a queue at a time */
 #define LOG_EVERY_MS   60000
 
 enum { BATCHES, REPEATED, COMMANDS, POISON, LOST, TAKEOVERS, UNAPPLIED, AGE, APPLY_TIME, METRICS };
@@ -85,9 +85,8 @@ struct dispatcher {
     struct tl_streams *streams; /* of ingest; their things are the held queues */
     struct tl_apply *apply;
     struct tl_args args;
-    struct tl_claim claim;
     size_t next_claim; /* the first queue to ask about other consumers */
-    struct tl_log_limit lag_log;
+    struct tl_log_limit lag_log, claim_log;
     int64_t lag_due_ms;
     int64_t pending_due_ms; /* read pending entries then in any case */
     int64_t trim_due_ms;
@@ -155,23 +154,67 @@ static void close_dispatcher(void *context)
     tl_streams_free(&self->streams);
     tl_apply_free(&self->apply);
     tl_args_free(&self->args);
-    tl_args_free(&self->claim.args);
 }
 
 /* ---- the trouble of one queue ---- */
 
-/* Takes over entries that a program which is no dispatcher has read. *found tells if there were
- * any. */
+/* Takes over entries that a program which is no dispatcher has read, and logs who had read them.
+ * *found tells if there were any. */
 static bool claim_entries(struct dispatcher *self, struct tl_held_queue *held, bool *found,
                           struct tl_error *err)
 {
-    uint64_t claimed = 0, lost = 0;
-    bool ok = tl_claim_entries(&self->claim, held->redis, &held->keys, &claimed, &lost, err);
+    const struct tl_log_fields fields = {.queue = held->keys.queue};
+    tl_call_begin(&self->args, TL_FN_CLAIM, &held->keys);
+    tl_args_strs(&self->args, CLAIMED_MAX, TL_INGEST_CONSUMER, NULL);
+    struct tl_reply *reply = tl_call(held->redis, &self->args, err);
+    if (reply == NULL)
+        return false;
+    const char *other = tl_reply_string(tl_reply_at(reply, 0), NULL);
+    size_t lost = tl_reply_count(reply) > 2 ? tl_reply_count(reply) - 2 : 0;
+    unsigned suppressed;
+    if (other[0] != '\0' &&
+        tl_log_allow(&self->claim_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
+        tl_log(
+            TL_LOG_ERROR, &fields,
+            "the consumer %.64s, which is no dispatcher, read entries of the ingest stream; they "
+            "are applied now, but stop that program",
+            other);
+    for (size_t i = 0; i < lost; i++)
+        tl_log(TL_LOG_ERROR, &fields,
+               "ingest entry %s was trimmed away before it was applied: its commands are lost",
+               tl_reply_string(tl_reply_at(reply, 2 + i), NULL));
     tl_metrics_add(self->process->metrics, LOST, (int64_t)lost);
-    *found = claimed + lost > 0;
+    *found = lost > 0 || tl_reply_integer(tl_reply_at(reply, 1)) > 0;
+    tl_reply_free(reply);
     if (*found)
         mark_pending(self, held);
-    return ok;
+    return true;
+}
+
+/* Asks whether another consumer has read entries of the queue: send for each queue, then receive as
+ * many answers in the same order. */
+static bool ask_others(struct dispatcher *self, const struct tl_held_queue *held,
+                       struct tl_error *err)
+{
+    tl_args_reset(&self->args);
+    tl_args_strs(&self->args, "XPENDING", held->keys.names[TL_KEY_INGEST], TL_INGEST_GROUP, NULL);
+    return tl_redis_append(held->redis, &self->args, err);
+}
+
+/* False with err when the store refused. */
+static bool receive_others(const struct tl_held_queue *held, bool *others, struct tl_error *err)
+{
+    struct tl_reply *reply = tl_redis_next(held->redis, err);
+    if (reply == NULL)
+        return false;
+    const struct tl_reply *consumers = tl_reply_at(reply, 3); /* [[name, n]...] */
+    *others = false;
+    for (size_t i = 0; i < tl_reply_count(consumers); i++) {
+        const char *name = tl_reply_string(tl_reply_at(tl_reply_at(consumers, i), 0), NULL);
+        *others = *others || strcmp(name, TL_INGEST_CONSUMER) != 0;
+    }
+    tl_reply_free(reply);
+    return true;
 }
 
 /* Entries of a queue could not be read or applied. False when the error concerns all queues. */
@@ -218,8 +261,7 @@ static bool find_unreadable(struct dispatcher *self, int64_t now_ms, struct tl_e
         bool others;
         if (is_resting(self, held, now_ms))
             continue;
-        if (tl_claim_ask(&self->claim, held->redis, &held->keys, &problem) &&
-            tl_claim_answer(held->redis, &others, &problem))
+        if (ask_others(self, held, &problem) && receive_others(held, &others, &problem))
             continue;
         if ((problem.kind == TL_ERR_NOGROUP && restore_group(self, held, &problem)) ||
             queue_failed(self, held, now_ms, &problem))
@@ -242,12 +284,11 @@ static void check_others(struct dispatcher *self, int64_t now_ms)
     for (size_t i = 0; i < n && i < OTHERS_CHECKED; i++) {
         struct tl_held_queue *held =
             tl_roster_at(self->process->roster, (self->next_claim + i) % n);
-        if (!is_resting(self, held, now_ms) &&
-            tl_claim_ask(&self->claim, held->redis, &held->keys, &problem))
+        if (!is_resting(self, held, now_ms) && ask_others(self, held, &problem))
             asked[n_asked++] = held;
     }
     for (size_t i = 0; i < n_asked; i++)
-        (void)tl_claim_answer(asked[i]->redis, &others[i], &problem);
+        (void)receive_others(asked[i], &others[i], &problem);
     for (size_t i = 0; i < n_asked; i++)
         if (others[i])
             (void)claim_entries(self, asked[i], &others[i], &problem);

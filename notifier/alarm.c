@@ -21,8 +21,7 @@ void tl_alarm_init(struct tl_alarm *alarm, struct tl_hook *hook)
 
 void tl_alarm_deinit(struct tl_alarm *alarm)
 {
-    if (alarm->hook != NULL)
-        tl_hook_break_off(alarm->hook, &alarm->delivery);
+    tl_hook_break_off(&alarm->post);
 }
 
 /* A store that goes and comes while a hook does not answer: the first loss and the last return are
@@ -89,7 +88,9 @@ static void send_alarm(struct tl_alarm *alarm, const char *owner, int64_t now_ms
     char *body = write_body(alarm, owner, id);
     alarm->sent_lost = alarm->lost_ms != 0;
     alarm->sent_back = alarm->back_ms != 0;
-    if (body == NULL || !tl_hook_post(alarm->hook, &alarm->delivery, id, body, strlen(body), NULL))
+    if (body != NULL)
+        alarm->post = tl_hook_post(alarm->hook, id, body, strlen(body), NULL);
+    if (alarm->post == NULL)
         alarm->due_ms = now_ms + BACKOFF_BASE_MS; /* memory may be free again */
     free(body);
 }
@@ -97,7 +98,7 @@ static void send_alarm(struct tl_alarm *alarm, const char *owner, int64_t now_ms
 void tl_alarm_serve(struct tl_alarm *alarm, const char *owner, int64_t kept_ms, int64_t now_ms)
 {
     struct tl_post_result result;
-    if (tl_hook_result(alarm->hook, &alarm->delivery, now_ms, &result)) {
+    if (tl_hook_result(&alarm->post, now_ms, &result)) {
         if (result.accepted) {
             alarm->lost_ms = alarm->sent_lost ? 0 : alarm->lost_ms;
             alarm->back_ms = alarm->sent_back ? 0 : alarm->back_ms;
@@ -107,7 +108,7 @@ void tl_alarm_serve(struct tl_alarm *alarm, const char *owner, int64_t kept_ms, 
         }
     }
     int64_t first_ms = alarm->lost_ms != 0 ? alarm->lost_ms : alarm->back_ms;
-    if (first_ms == 0 || alarm->delivery.post != NULL || now_ms < alarm->due_ms)
+    if (first_ms == 0 || alarm->post != NULL || now_ms < alarm->due_ms)
         return;
     if (first_ms < tl_clock_wall_ms() - kept_ms)
         alarm->lost_ms = alarm->back_ms = 0;

@@ -16,10 +16,10 @@ enum { TL_ALARM_LOST_MS = 3000 }; /* a store that is away for less is not told o
 
 /* What one hook is still to be told. */
 struct tl_alarm {
-    struct tl_hook *hook;        /* borrowed */
-    int64_t lost_ms, back_ms;    /* Unix ms; 0: nothing to tell */
-    bool sent_lost, sent_back;   /* of the request under way */
-    struct tl_delivery delivery; /* zeroed: none */
+    struct tl_hook *hook;      /* borrowed */
+    int64_t lost_ms, back_ms;  /* Unix ms; 0: nothing to tell */
+    bool sent_lost, sent_back; /* of the request under way */
+    struct tl_post *post;      /* NULL: none */
     struct tl_backoff backoff;
     int64_t due_ms; /* local monotonic */
 };

@@ -26,12 +26,12 @@ void tl_feed_init(struct tl_feed *feed, struct tl_hook *hook)
 
 void tl_feed_deinit(struct tl_feed *feed)
 {
-    tl_hook_break_off(feed->hook, &feed->delivery);
+    tl_hook_break_off(&feed->post);
 }
 
 void tl_feed_place(struct tl_feed *feed, const struct tl_cursor *cursor)
 {
-    if (feed->delivery.post != NULL)
+    if (feed->post != NULL)
         return;
     feed->cursor = *cursor;
     feed->placed = true;
@@ -90,7 +90,7 @@ static bool settle(struct tl_feed *feed, const struct tl_feed_world *world, int6
                    struct tl_error *err)
 {
     struct tl_post_result result;
-    if (!tl_hook_result(feed->hook, &feed->delivery, now_ms, &result))
+    if (!tl_hook_result(&feed->post, now_ms, &result))
         return true;
     make_printable(result.problem);
     struct report said = {.status = result.status, .problem = result.problem};
@@ -123,7 +123,8 @@ static bool tell(struct tl_feed *feed, const struct tl_feed_world *world, int64_
         feed->sent_events = batch.events;
         feed->sent_lost = batch.lost;
         feed->sent_all = !batch.more;
-        ok = tl_hook_post(feed->hook, &feed->delivery, batch.id, batch.body, batch.length, err);
+        feed->post = tl_hook_post(feed->hook, batch.id, batch.body, batch.length, err);
+        ok = feed->post != NULL;
     } else if (strcmp(batch.until.id, feed->cursor.id) != 0) { /* nothing to tell this hook */
         ok = report(feed, world, &(struct report){.cursor = &batch.until, .problem = ""}, err);
         feed->due_ms = batch.more ? now_ms : now_ms + BATCH_MS;
@@ -139,11 +140,11 @@ bool tl_feed_serve(struct tl_feed *feed, const struct tl_feed_world *world, int6
 {
     if (!settle(feed, world, now_ms, err))
         return false;
-    bool wanted = feed->placed && feed->delivery.post == NULL && feed->cursor.n != world->journaled;
+    bool wanted = feed->placed && feed->post == NULL && feed->cursor.n != world->journaled;
     if (wanted && now_ms >= feed->due_ms && feed->hook->under_way < TL_HOOK_POSTS_MAX &&
         !tell(feed, world, now_ms, err))
         return false;
-    if (wanted && feed->delivery.post == NULL && feed->due_ms < *due_ms)
+    if (wanted && feed->post == NULL && feed->due_ms < *due_ms)
         *due_ms = feed->due_ms;
     return true;
 }

@@ -143,6 +143,7 @@ end
 local function check(c, s, has, need, any_new)
     state.check(c, WRITES[need])
     if any_new or has[COMMAND.seen] then call('ZCARD', c.key.reports) end
+    if need == SEEN then call('EXISTS', c.key.none) end -- as state.check where visitors may end: bitmaps are made
     if has[COMMAND.hand_over] then call('HLEN', c.key.serials) end
     if has[COMMAND.restore] or has[COMMAND.lost] or has[COMMAND.called] then call('HLEN', c.key.lost) end
     c.limit = has[COMMAND.join] and settings.limit(c, s) or 1 / 0

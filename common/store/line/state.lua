@@ -36,7 +36,7 @@ local function names_of(key)
     if not found then
         if n_names == NAMES_MAX then names, n_names = {}, 0 end
         local base = sub(key, 1, -6)
-        found = { base = base }
+        found = { base = base, none = base .. 'none' } -- that key never exists
         for _, each in ipairs(defs.KEY) do found[each.name] = base .. each.name end
         names[key], n_names = found, n_names + 1
     end
@@ -202,7 +202,8 @@ local function correct_sizes(c, waiting, active)
 end
 
 -- Looks at the keys that the step is about to write: fails where one has another type. Corrects the sizes of the line,
--- which the commit then writes. c.ended: how many ends there are, for forget_ended.
+-- which the commit then writes. c.ended: how many ends there are, and c.has_serials: whether any places were handed
+-- over, where the step may end visitors.
 function state.check(c, keys)
     local key, waiting, active = c.key, c.waiting, c.active
     for i = 1, #keys do
@@ -216,6 +217,8 @@ function state.check(c, keys)
             c.ended = n
         end
     end
+    -- In a Redis Cluster whose slot of the queue moves, what looks at a key that is not here fails: so, here.
+    if c.ended then c.has_serials = call('EXISTS', key.serials, key.none) == 1 end
     if waiting ~= c.waiting or active ~= c.active then correct_sizes(c, waiting, active) end
 end
 

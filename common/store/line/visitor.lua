@@ -321,12 +321,12 @@ function visitor.hand_over(c, id, place, serial, device)
         return waits and OUTCOME.waiting or OUTCOME.active, held
     end
     call('HSET', c.key.serials, seq, int(serial) .. ':' .. int(device) .. ':' .. id)
+    c.has_serials = true
     state.event_later(c, EVENT.handed, held, serial)
 end
 
 -- The serials of these places go with them. A key of another type must not stop a step half-way.
 local function forget_serials(c, places)
-    if c.has_serials == nil then c.has_serials = call('EXISTS', c.key.serials) == 1 end
     if not c.has_serials then return end
     local seqs = {}
     for i = 1, #places do seqs[#seqs + 1] = places[i] and int(places[i] % LANE) or nil end

@@ -84,7 +84,7 @@ end
 -- From those who are active: a capacity that nobody used says nothing.
 local function cut_back(c, s, a, newest)
     if c.now < a.cut + s.adaptive_hold or newest <= a.cut then return end
-    local least = settings.capacity(s.capacity, s.capacity_min, 0)
+    local least = settings.capacity(s, 0)
     a.after = max(least, min(a.before, floor(c.active * (100 - s.adaptive_cut) / 100)))
     a.because = a.after < a.before and WHY.cut or a.after == least and WHY.lowest or a.because
     a.safe = min(a.safe, a.after)
@@ -119,9 +119,9 @@ entry('adapt', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[1]), FIELDS)
     local s, own = settings.read(c, SETTINGS), args[2] or ''
     if s.capacity_mode ~= 'auto' then return answer(0, s.capacity, s.capacity, WHY.steady, { -1, -1, -1 }) end
-    local why, before = number(c.capacity_why), settings.capacity(s.capacity, s.capacity_min, c.capacity_now)
+    local why, before = number(c.capacity_why), settings.capacity(s, c.capacity_now)
     local a = { before = before, after = before, because = why or WHY.unreported,
-        safe = settings.capacity(s.capacity, s.capacity_min, c.capacity_safe), raised = past(c, 'capacity_raised'),
+        safe = settings.capacity(s, c.capacity_safe), raised = past(c, 'capacity_raised'),
         cut = past(c, 'capacity_cut') }
     if own ~= '' then
         state.check(c, WRITES)

@@ -88,10 +88,8 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     state.open(c, FIELDS, more_fields(s))
     local is_overbooked = s.overbook > 0 or (c.called or '') ~= ''
     state.check(c, LOOKS_AT)
-    local capacity = s.capacity
-    if s.capacity_mode == 'auto' then
-        capacity = settings.capacity(capacity, call('HGET', c.key.config, 'capacity_min'), c.capacity_now)
-    end
+    if s.capacity_mode == 'auto' then s.capacity_min = call('HGET', c.key.config, 'capacity_min') end
+    local capacity = settings.capacity(s, c.capacity_now)
     local draw_wanted, is_undrawn = defs.WANTED.nothing, false
     if s.is_drawn then draw_wanted, is_undrawn = draw.wanted(c, s.opens_at) end
     -- In the order of ADMIT, which takes less time than by names.

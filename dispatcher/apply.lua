@@ -5,22 +5,13 @@
 --          3... entries of the stream, oldest first, each with its commands:
 --            0 ENTRY     id, worker, batch number: begins an entry
 --            1 JOIN      lane, n, visitor...: n commands of the batch, one for each visitor
---            2 LEAVE     visitor, place
---            3 COMPLETE  visitor, place
---            4 RENEW     visitor, place
---            5 SEEN      first seq, count
---            6 SPEND     invite, until_ms: the next step, a JOIN of one visitor, spends this invite; not a command
---                        itself
---            7 RESTORE   visitor, place, generation, deadline, front, event
---            8 LOST      generation, event, last seq, size
---            9 CALLED    generation, event, place, deadline
---           10 OF        generation of the places of 2 to 5 and 11 to 13 in the rest of the entry, of the queue's
---                        unless given; not a command itself. A place of another generation is held by nobody.
---           11 CLAIM     visitor, place
---           12 EXTEND    visitor, place
---           13 HAND_OVER visitor, place, serial, device
---           14 SINCE     ms: no JOIN in the rest of the entry was made before this time; not a command itself. A
---                        visitor whose place has ended since gets no new one.
+--            the other COMMANDs of common/wire/protocol.def, each with what is said there; and, no commands
+--            themselves:
+--            6 SPEND     invite, until_ms: the next step, a JOIN of one visitor, spends this invite
+--           10 OF        generation of the places in the commands of the rest of the entry, but for those that name
+--                        one; of the queue's unless given. A place of another generation is held by nobody.
+--           14 SINCE     ms: no JOIN in the rest of the entry was made before this time. A visitor whose place has
+--                        ended since gets no new one.
 -- returns  for each entry: 1 applied, 2 the batch was applied before (its sender repeated it), 0 no longer pending
 -- fails    STALE    the fence is out of date: another dispatcher holds the lease
 --          ORDER    an older entry, or one between these, is still pending: apply that first
@@ -152,9 +143,8 @@ local function check(c, s, has, need, any_new)
     local more = settings.read(c, CAPACITY)
     s.capacity, s.claim_ttl = more.capacity, more.claim_ttl
     if counts then
-        local capacity = more.capacity_mode ~= 'auto' and more.capacity
-            or settings.capacity(more.capacity, more.capacity_min, call('HGET', c.key.state, 'capacity_now'))
-        overbook.open(c, capacity, more.claim_ttl)
+        local steered = more.capacity_mode == 'auto' and call('HGET', c.key.state, 'capacity_now')
+        overbook.open(c, settings.capacity(more, steered), more.claim_ttl)
     end
 end
 

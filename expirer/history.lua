@@ -19,9 +19,8 @@ local SETTINGS = settings.list({ 'capacity', 'capacity_mode', 'capacity_min', 'm
 -- The point as XADD takes it: name, value, name, value, ...
 local function point_of(c)
     local s = settings.read(c, SETTINGS)
-    local capacity = s.capacity_mode == 'auto' and settings.capacity(s.capacity, s.capacity_min, c.capacity_now)
-        or s.capacity
-    local point = { 'capacity', int(capacity), 'mode', s.mode == 'open' and s.paused and 'paused' or s.mode,
+    local point = { 'capacity', int(settings.capacity(s, c.capacity_now)),
+        'mode', s.mode == 'open' and s.paused and 'paused' or s.mode,
         'waiting', int(c.waiting), 'active', int(c.active) }
     local function add(name, value) point[#point + 1], point[#point + 2] = name, value or '0' end
     add('seq', c.seq)

@@ -53,18 +53,13 @@ local function find_news(c, now, seen, thresholds)
         seen.lost = false
         tell('store_back', '{"reason":"data"}')
     end
-    if now.drawn and seen.drawn ~= opens_at then
-        seen.drawn = opens_at
-        tell('drawn', '{"drawn":' .. int(now.drawn) .. '}')
+    local function tell_once(what, at, data)
+        if seen[what] ~= at then tell(what, data) end
+        seen[what] = at
     end
-    if now.is_open and now.opens_at > 0 and seen.opened ~= opens_at then
-        seen.opened = opens_at
-        tell('opened', '{"reason":"opens_at"}')
-    end
-    if now.is_over and seen.closed ~= closes_at then
-        seen.closed = closes_at
-        tell('closed', '{"reason":"closes_at"}')
-    end
+    if now.drawn then tell_once('drawn', opens_at, '{"drawn":' .. int(now.drawn) .. '}') end
+    if now.is_open and now.opens_at > 0 then tell_once('opened', opens_at, '{"reason":"opens_at"}') end
+    if now.is_over then tell_once('closed', closes_at, '{"reason":"closes_at"}') end
     if now.is_drained and not seen.drained then tell('drained') end
     seen.drained = now.is_drained
     for i = 1, #thresholds do

@@ -58,12 +58,13 @@ function settings.lanes(c)
     return names
 end
 
--- The capacity that counts now where `capacity_mode` is auto: what the site's reports have made of it
--- (admitter/adapt.lua), within the bounds of the settings: so a change of these takes effect at the next step. least:
--- the setting capacity_min; capacity_now: the field of the state. As tl_queue_capacity in C.
-function settings.capacity(most, least, capacity_now)
-    least = min(number(least) or most, most)
-    return max(least, min(most, number(capacity_now) or least))
+-- The capacity that counts now. Where `capacity_mode` is auto, that is what the site's reports have made of it
+-- (admitter/adapt.lua), within the bounds of the settings: so a change of these takes effect at the next step. s:
+-- settings capacity, capacity_mode and capacity_min; capacity_now: the field of the state. As tl_queue_capacity in C.
+function settings.capacity(s, capacity_now)
+    if s.capacity_mode ~= 'auto' then return s.capacity end
+    local least = min(number(s.capacity_min) or s.capacity, s.capacity)
+    return max(least, min(s.capacity, number(capacity_now) or least))
 end
 
 ---- when a JOIN gets no new place
@@ -114,20 +115,20 @@ local STEERED = { 'capacity_now', 'capacity_safe', 'capacity_raised', 'capacity_
 function settings.check_capacity(c, has_state)
     local v = call('HMGET', c.key.config, 'capacity', 'capacity_mode', 'capacity_min')
     local values = has_state and call('HMGET', c.key.state, unpack(STEERED)) or {}
-    local most, least = tonumber(v[1]), tonumber(v[3])
+    local s = { capacity = tonumber(v[1]), capacity_mode = v[2], capacity_min = v[3] }
+    local most, least = s.capacity, tonumber(v[3])
     for i, name in ipairs(STEERED) do
         if values[i] and not match(values[i], '^%d+$') then
             audit.found(c, 10, 'unreadable:' .. name, 'the field ' .. name .. ' of the state is no number: '
                 .. values[i], 'HDEL ' .. c.key.state .. ' ' .. name)
         end
     end
-    if v[2] ~= 'auto' or not most then return most end
-    if least and least > most then
+    if v[2] == 'auto' and most and least and least > most then
         audit.found(c, 2, 'capacity bounds',
             format('capacity_min is %.0f, above the capacity of %.0f', least, most),
             'set one of them: `tellerline set QUEUE capacity_min=...`')
     end
-    return settings.capacity(most, least, values[1])
+    return most and settings.capacity(s, values[1])
 end
 
 local ADMITS = { open = true, draining = true }

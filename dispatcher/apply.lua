@@ -64,12 +64,14 @@ local SETTINGS = {
 }
 local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capacity_min' })
 local WRITES = {
-    [CLAIM] = { 'active', 'events', 'sessions' },
+    [CLAIM] = { 'active', 'events' }, -- each command begins with a look at the session
     [ENDS] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
     [JOIN] = { 'waiting', 'active', 'events' },
     [SEEN] = { 'waiting', 'active', 'events' },
     [ALL] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
 }
+
+local HAND_OVER = { 'serials', 'sessions' }
 
 -- The entries in turn: { id, worker, batch, at: its first step }; the kinds of steps among them; and what they need.
 local function read_steps(args)
@@ -135,7 +137,7 @@ local function check(c, s, has, need, any_new)
     state.check(c, WRITES[need])
     if any_new or has[COMMAND.seen] then call('ZCARD', c.key.reports) end
     if need == SEEN then call('EXISTS', c.key.none) end -- as state.check where visitors may end: bitmaps are made
-    if has[COMMAND.hand_over] then call('HLEN', c.key.serials) end
+    if has[COMMAND.hand_over] then state.check(c, HAND_OVER) end
     if has[COMMAND.restore] or has[COMMAND.lost] or has[COMMAND.called] then call('HLEN', c.key.lost) end
     c.limit = has[COMMAND.join] and settings.limit(c, s) or 1 / 0
     local counts = (c.called or '') ~= ''
@@ -297,7 +299,6 @@ entry('apply', { 'allow-oom' }, function(keys, args)
         local batches, any_new = read_batches(c, entries)
         check(c, s, has, need, any_new)
 
-        call('XACK', c.key.ingest, defs.INGEST_GROUP, unpack(pending))
         for i = 1, #entries do
             local one = entries[i]
             local batch = batches[one.worker]
@@ -310,6 +311,7 @@ entry('apply', { 'allow-oom' }, function(keys, args)
         end
         visitor.settle(c)
         recovery.raise_seq(c)
+        call('XACK', c.key.ingest, defs.INGEST_GROUP, unpack(pending))
         if #c.events > 0 then
             if store_batches(c, batches, s.waiting_ttl) then recovery.note_start(c) end
             if c.has_ended then visitor.forget_ended(c, 2000) end -- more than can have ended in this call

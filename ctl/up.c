@@ -119,7 +119,8 @@ static bool redis_answers(struct up *up, struct tl_error *err)
 
 static bool worker_is_ready(struct up *up, struct tl_error *err)
 {
-    return tl_http_probe(local_host(up), up->listen.port, "/readyz", PROBE_TIMEOUT_MS) == 200 ||
+    return tl_http_get(local_host(up), up->listen.port, "/readyz", PROBE_TIMEOUT_MS, NULL, 0) ==
+               200 ||
            tl_error_set(err, TL_ERR_CONNECT, "the worker at %s port %d is not ready",
                         local_host(up), up->listen.port);
 }

@@ -89,18 +89,6 @@ static int connect_to_listener(const char *host, int port, int64_t deadline_ms)
     return fd;
 }
 
-int tl_http_probe(const char *host, int port, const char *path, int64_t timeout_ms)
-{
-    char answer[64];
-    int64_t deadline_ms = tl_clock_ms() + timeout_ms;
-    int fd = connect_to_listener(host, port, deadline_ms);
-    if (fd < 0)
-        return -1;
-    ssize_t n = ask(fd, path, deadline_ms, answer, STATUS_LINE_LEAST, sizeof(answer));
-    close(fd);
-    return n < 0 ? -1 : status_of(answer);
-}
-
 int tl_http_get(const char *host, int port, const char *path, int64_t timeout_ms, char *body,
                 size_t size)
 {
@@ -109,11 +97,13 @@ int tl_http_get(const char *host, int port, const char *path, int64_t timeout_ms
     int fd = connect_to_listener(host, port, deadline_ms);
     if (fd < 0)
         return -1;
-    ssize_t n = ask(fd, path, deadline_ms, answer, sizeof(answer) - 1, sizeof(answer));
+    size_t least = body != NULL ? sizeof(answer) - 1 : STATUS_LINE_LEAST;
+    ssize_t n = ask(fd, path, deadline_ms, answer, least, sizeof(answer));
     close(fd);
     const char *start = n > 0 ? strstr(answer, "\r\n\r\n") : NULL;
-    if (start == NULL || strlen(start + 4) >= size)
+    if (n < 0 || (body != NULL && (start == NULL || strlen(start + 4) >= size)))
         return -1;
-    memcpy(body, start + 4, strlen(start + 4) + 1);
+    if (body != NULL)
+        memcpy(body, start + 4, strlen(start + 4) + 1);
     return status_of(answer);
 }

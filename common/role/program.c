@@ -80,7 +80,7 @@ static int check_health(const struct request *request, const struct tl_config *c
     bool is_ipv6 = strchr(listen->host, ':') != NULL;
     char address[sizeof(listen->host) + 32];
     snprintf(address, sizeof(address), is_ipv6 ? "[%s]:%d" : "%s:%d", listen->host, listen->port);
-    int status = tl_http_probe(listen->host, listen->port, HEALTH_PATH, HEALTH_TIMEOUT_MS);
+    int status = tl_http_get(listen->host, listen->port, HEALTH_PATH, HEALTH_TIMEOUT_MS, NULL, 0);
     if (status == 200) {
         fprintf(request->out, "%s at %s is alive\n", program->name, address);
         return 0;

@@ -88,11 +88,11 @@ static void probes_are_answered(void **state)
 {
     int port = tl_admin_port(*(struct tl_admin **)*state);
     char body[256];
-    assert_int_equal(tl_http_probe("127.0.0.1", port, "/livez", PATIENCE_MS), 200);
+    assert_int_equal(tl_http_get("127.0.0.1", port, "/livez", PATIENCE_MS, NULL, 0), 200);
     assert_int_equal(tl_http_get("127.0.0.1", port, "/metrics", PATIENCE_MS, body, sizeof(body)),
                      200);
     assert_non_null(strstr(body, "metric 1\n"));
-    assert_int_equal(tl_http_probe("127.0.0.1", port, "/other", PATIENCE_MS), 404);
+    assert_int_equal(tl_http_get("127.0.0.1", port, "/other", PATIENCE_MS, NULL, 0), 404);
 }
 
 static void slow_connections_do_not_keep_a_probe_out(void **state)
@@ -103,11 +103,12 @@ static void slow_connections_do_not_keep_a_probe_out(void **state)
         slow[i] = slow_client(port, htonl(INADDR_LOOPBACK));
     /* A listener that slept meanwhile finds all of them at once: until it has closed those that
      * give way, it has no place. */
-    for (int i = 0; i < DIGEST_TRIES && tl_http_probe("127.0.0.1", port, "/livez", PATIENCE_MS) < 0;
+    for (int i = 0;
+         i < DIGEST_TRIES && tl_http_get("127.0.0.1", port, "/livez", PATIENCE_MS, NULL, 0) < 0;
          i++)
         (void)usleep(10000);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(tl_http_probe("127.0.0.1", port, "/livez", PATIENCE_MS), 200);
+        assert_int_equal(tl_http_get("127.0.0.1", port, "/livez", PATIENCE_MS, NULL, 0), 200);
     for (int i = 0; i < SLOW; i++)
         close(slow[i]);
 }
@@ -239,8 +240,8 @@ static void a_program_may_serve_more(void **state)
         tl_http_get("127.0.0.1", port, "/more%2Fthan?one=%20", PATIENCE_MS, body, sizeof(body)),
         202);
     assert_string_equal(body, "more");
-    assert_int_equal(tl_http_probe("127.0.0.1", port, "/livez", PATIENCE_MS), 200);
-    assert_int_equal(tl_http_probe("127.0.0.1", port, "/readyz", PATIENCE_MS), 200);
+    assert_int_equal(tl_http_get("127.0.0.1", port, "/livez", PATIENCE_MS, NULL, 0), 200);
+    assert_int_equal(tl_http_get("127.0.0.1", port, "/readyz", PATIENCE_MS, NULL, 0), 200);
     tl_admin_stop(&admin);
     assert_true(further.as_sent);
     assert_int_equal(further.handled, 1);
@@ -276,7 +277,8 @@ static void a_request_that_began_ends(void **state)
         close(fd);
     }
     /* The library has one thread: it is through with them. */
-    assert_int_equal(tl_http_probe("127.0.0.1", tl_admin_port(admin), "/livez", PATIENCE_MS), 200);
+    assert_int_equal(tl_http_get("127.0.0.1", tl_admin_port(admin), "/livez", PATIENCE_MS, NULL, 0),
+                     200);
     tl_admin_stop(&admin);
     assert_int_equal(further.handled, 0);
     assert_int_equal(further.begun, REQUESTS + 1);

@@ -59,7 +59,7 @@ static int probe_answer(const char *first, const char *second)
                      0);
     assert_int_equal(fcntl(server.fd, F_SETFL, 0), 0);
     assert_int_equal(pthread_create(&server.thread, NULL, serve, &server), 0);
-    int status = tl_http_probe("127.0.0.1", server.port, "/livez", 5000);
+    int status = tl_http_get("127.0.0.1", server.port, "/livez", 5000, NULL, 0);
     assert_int_equal(pthread_join(server.thread, &problem), 0);
     assert_null(problem);
     close(server.fd);
@@ -89,7 +89,7 @@ static void the_timeout_bounds_a_silent_listener(void **state)
     struct server server = {0};
     open_server(&server); /* the kernel accepts, and no answer ever comes */
     int64_t began_ms = tl_clock_ms();
-    assert_int_equal(tl_http_probe("127.0.0.1", server.port, "/livez", 200), -1);
+    assert_int_equal(tl_http_get("127.0.0.1", server.port, "/livez", 200, NULL, 0), -1);
     int64_t took_ms = tl_clock_ms() - began_ms;
     assert_in_range(took_ms, 190, 120000);
     close(server.fd);
@@ -101,8 +101,8 @@ static void nobody_there_is_no_answer(void **state)
     struct server server = {0};
     open_server(&server);
     close(server.fd);
-    assert_int_equal(tl_http_probe("127.0.0.1", server.port, "/livez", 5000), -1);
-    assert_int_equal(tl_http_probe("no such host", server.port, "/livez", 5000), -1);
+    assert_int_equal(tl_http_get("127.0.0.1", server.port, "/livez", 5000, NULL, 0), -1);
+    assert_int_equal(tl_http_get("no such host", server.port, "/livez", 5000, NULL, 0), -1);
 }
 
 int main(void)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "admitter/draw_order.h"
+#include "common/base/grow.h"
 
 struct entry {
     unsigned char key[TL_DRAW_KEY_BYTES];
@@ -47,25 +48,14 @@ void tl_draw_order_free(struct tl_draw_order **order)
     *order = NULL;
 }
 
-/* Makes room for `more` elements behind the `n` there are. */
-static void *grow(void *list, size_t n, size_t more, size_t size, size_t *capacity)
-{
-    if (n + more <= *capacity)
-        return list;
-    size_t wanted = *capacity * 2 > n + more ? *capacity * 2 : n + more + 64;
-    void *grown = reallocarray(list, wanted, size);
-    if (grown != NULL)
-        *capacity = wanted;
-    return grown;
-}
-
 bool tl_draw_order_add(struct tl_draw_order *order, const char *visitor, size_t length)
 {
-    struct entry *entries = grow(order->entries, order->n, 1, sizeof(*entries), &order->capacity);
+    struct entry *entries =
+        tl_grow(order->entries, &order->capacity, order->n + 1, sizeof(*entries));
     if (entries == NULL)
         return false;
     order->entries = entries;
-    char *texts = grow(order->texts, order->n_texts, length, 1, &order->texts_capacity);
+    char *texts = tl_grow(order->texts, &order->texts_capacity, order->n_texts + length, 1);
     if (texts == NULL)
         return false;
     order->texts = texts;
@@ -89,8 +79,8 @@ bool tl_draw_order_cut(struct tl_draw_order *order)
 {
     if (order->cut == order->n)
         return true;
-    struct portion *portions =
-        grow(order->portions, order->n_portions, 1, sizeof(*portions), &order->portions_capacity);
+    struct portion *portions = tl_grow(order->portions, &order->portions_capacity,
+                                       order->n_portions + 1, sizeof(*portions));
     if (portions == NULL)
         return false;
     qsort(order->entries + order->cut, order->n - order->cut, sizeof(struct entry), compare);

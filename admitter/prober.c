@@ -9,13 +9,13 @@
 #include "admitter/prober.h"
 #include "admitter/reading.h"
 #include "common/base/clock.h"
+#include "common/base/grow.h"
 #include "common/config/checks.h"
 
 enum {
     WANTED_MS = 10000, /* after the last question for a result */
     IDLE_MS = 1000,
     ANSWER_MAX = 1 << 20,
-    ANSWER_FIRST = 8192,
     LOAD_MAX = 1000000, /* a thousand times the full load */
 };
 
@@ -55,17 +55,11 @@ static size_t take_answer(char *bytes, size_t size, size_t n, void *context)
     probe->too_long = probe->too_long || more > ANSWER_MAX - probe->length;
     if (probe->too_long)
         return 0; /* ends the transfer */
-    size_t wanted = probe->size > 0 ? probe->size : ANSWER_FIRST;
-    while (wanted < probe->length + more)
-        wanted *= 2;
-    if (wanted > probe->size) {
-        char *answer = realloc(probe->answer, wanted);
-        probe->no_memory = answer == NULL;
-        if (answer == NULL)
-            return 0;
-        probe->answer = answer;
-        probe->size = wanted;
-    }
+    char *answer = tl_grow(probe->answer, &probe->size, probe->length + more + 1, 1);
+    probe->no_memory = answer == NULL;
+    if (answer == NULL)
+        return 0;
+    probe->answer = answer;
     memcpy(probe->answer + probe->length, bytes, more);
     probe->length += more;
     return more;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/grow.h"
 #include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"
 #include "common/store/library.h"
@@ -250,14 +251,11 @@ static bool keep_holder(struct audit *audit, const char *visitor, const char *pl
 {
     if (place[0] == '\0' || strlen(visitor) > TL_VISITOR_MAX || audit->n_holders == HOLDERS_MOST)
         return true;
-    if (audit->n_holders == audit->holders_capacity) {
-        size_t grown = audit->holders_capacity == 0 ? PAGE : 2 * audit->holders_capacity;
-        struct holder *moved = reallocarray(audit->holders, grown, sizeof(*moved));
-        if (moved == NULL)
-            return false;
-        audit->holders = moved;
-        audit->holders_capacity = grown;
-    }
+    struct holder *holders =
+        tl_grow(audit->holders, &audit->holders_capacity, audit->n_holders + 1, sizeof(*holders));
+    if (holders == NULL)
+        return false;
+    audit->holders = holders;
     struct holder *holder = &audit->holders[audit->n_holders++];
     holder->place = strtoull(place, NULL, 10);
     holder->page = audit->pages;

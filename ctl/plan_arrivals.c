@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "common/base/text.h"
 #include "common/base/units.h"
 
@@ -138,14 +139,11 @@ static bool add(struct reader *reader, int64_t at_ms, int64_t session_ms, struct
     if (arrivals->n == TL_ARRIVALS_MOST)
         return tl_error_set(err, TL_ERR_INVALID, "%s:%zu: more than %d arrivals", reader->name,
                             reader->line, TL_ARRIVALS_MOST);
-    if (arrivals->n == reader->capacity) {
-        size_t capacity = reader->capacity < 1024 ? 1024 : 2 * reader->capacity;
-        struct tl_arrival *list = reallocarray(arrivals->list, capacity, sizeof(*list));
-        if (list == NULL)
-            return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu arrivals", capacity);
-        arrivals->list = list;
-        reader->capacity = capacity;
-    }
+    struct tl_arrival *list =
+        tl_grow(arrivals->list, &reader->capacity, arrivals->n + 1, sizeof(*list));
+    if (list == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu arrivals", arrivals->n + 1);
+    arrivals->list = list;
     arrivals->list[arrivals->n] =
         (struct tl_arrival){.at_ms = at_ms, .session_ms = session_ms, .row = (uint32_t)arrivals->n};
     arrivals->n++;

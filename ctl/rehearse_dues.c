@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "common/base/grow.h"
 #include "ctl/rehearse_dues.h"
 
 bool tl_dues_push(struct tl_dues *dues, struct tl_due due)
 {
-    if (dues->n == dues->capacity) {
-        size_t capacity = dues->capacity < 1024 ? 1024 : 2 * dues->capacity;
-        struct tl_due *more = reallocarray(dues->list, capacity, sizeof(*more));
-        if (more == NULL)
-            return false;
-        dues->list = more;
-        dues->capacity = capacity;
-    }
+    struct tl_due *list = tl_grow(dues->list, &dues->capacity, dues->n + 1, sizeof(*list));
+    if (list == NULL)
+        return false;
+    dues->list = list;
     size_t at = dues->n++;
     for (; at > 0 && dues->list[(at - 1) / 2].at_ms > due.at_ms; at = (at - 1) / 2)
         dues->list[at] = dues->list[(at - 1) / 2];

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "common/base/grow.h"
 #include "common/base/units.h"
 
 #include "ctl/rehearse_view.h"
@@ -88,16 +89,10 @@ static bool append(char **buffer, size_t *used, size_t *capacity, const char *by
 {
     if (length > TL_EVENT_BYTES_MAX - *used)
         return false;
-    if (*used + length > *capacity) {
-        size_t more = *capacity < 1024 ? 1024 : 2 * *capacity;
-        while (more < *used + length)
-            more *= 2;
-        char *grown = realloc(*buffer, more);
-        if (grown == NULL)
-            return false;
-        *buffer = grown;
-        *capacity = more;
-    }
+    char *grown = tl_grow(*buffer, capacity, *used + length + 1, 1);
+    if (grown == NULL)
+        return false;
+    *buffer = grown;
     if (length > 0)
         memcpy(*buffer + *used, bytes, length);
     *used += length;

@@ -4,6 +4,7 @@
 
 #include "expirer/absence.h"
 
+#include "common/base/grow.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 
@@ -75,14 +76,11 @@ static bool ask_presence(struct pass *pass, struct tl_error *err)
 static bool add_bitmap(struct tl_absence *absence, const void *bitmap, size_t length,
                        struct tl_error *err)
 {
-    if (length > absence->seen_capacity) {
-        uint8_t *grown = realloc(absence->seen, length);
-        if (grown == NULL)
-            return tl_error_set(err, TL_ERR_NOMEM, "no memory for a presence bitmap of %zu bytes",
-                                length);
-        absence->seen = grown;
-        absence->seen_capacity = length;
-    }
+    uint8_t *seen = tl_grow(absence->seen, &absence->seen_capacity, length + 1, 1);
+    if (seen == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a presence bitmap of %zu bytes",
+                            length);
+    absence->seen = seen;
     if (length > absence->seen_bytes) {
         memset(absence->seen + absence->seen_bytes, 0, length - absence->seen_bytes);
         absence->seen_bytes = length;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "common/base/named.h"
 
 void tl_named_free(struct tl_named *list)
@@ -34,14 +35,10 @@ void *tl_named_find(const struct tl_named *list, const char *name)
 
 bool tl_named_add(struct tl_named *list, const char *name, void *thing)
 {
-    if (list->n == list->capacity) {
-        size_t capacity = list->capacity == 0 ? 8 : list->capacity * 2;
-        struct tl_named_thing *all = reallocarray(list->all, capacity, sizeof(*all));
-        if (all == NULL)
-            return false;
-        list->all = all;
-        list->capacity = capacity;
-    }
+    struct tl_named_thing *all = tl_grow(list->all, &list->capacity, list->n + 1, sizeof(*all));
+    if (all == NULL)
+        return false;
+    list->all = all;
     size_t at;
     (void)search(list, name, &at);
     memmove(&list->all[at + 1], &list->all[at], (list->n - at) * sizeof(*list->all));

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "common/base/text.h"
 
 void tl_text_append(struct tl_text *text, const char *format, ...)
@@ -16,19 +17,11 @@ void tl_text_append(struct tl_text *text, const char *format, ...)
     va_end(args);
     text->failed = length < 0;
     size_t needed = text->length + (size_t)length + 1;
-    if (!text->failed && needed > text->capacity) {
-        size_t capacity = text->capacity < 1024 ? 1024 : text->capacity;
-        while (capacity < needed)
-            capacity *= 2;
-        char *data = realloc(text->data, capacity);
-        text->failed = data == NULL;
-        if (data != NULL) {
-            text->data = data;
-            text->capacity = capacity;
-        }
-    }
+    char *data = text->failed ? NULL : tl_grow(text->data, &text->capacity, needed, 1);
+    text->failed = data == NULL;
     if (text->failed)
         return;
+    text->data = data;
     va_start(args, format);
     vsnprintf(text->data + text->length, (size_t)length + 1, format, args);
     va_end(args);

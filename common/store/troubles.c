@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/named.h"
 #include "common/store/troubles.h"
 #include "common/wire/names.h"
 
@@ -25,8 +26,7 @@ struct trouble {
 };
 
 struct tl_troubles {
-    struct trouble *list; /* few: all searches are linear */
-    size_t n, capacity;
+    struct tl_named list; /* struct trouble */
     size_t n_aside;
 };
 
@@ -39,7 +39,9 @@ void tl_troubles_free(struct tl_troubles **troubles)
 {
     if (*troubles == NULL)
         return;
-    free((*troubles)->list);
+    for (size_t i = 0; i < (*troubles)->list.n; i++)
+        free((*troubles)->list.all[i].thing);
+    tl_named_free(&(*troubles)->list);
     free(*troubles);
     *troubles = NULL;
 }
@@ -61,10 +63,7 @@ bool tl_error_is_of_queue(const struct tl_error *err, const struct tl_redis *red
 
 static struct trouble *find(const struct tl_troubles *troubles, const char *queue)
 {
-    for (size_t i = 0; i < troubles->n; i++)
-        if (strcmp(troubles->list[i].queue, queue) == 0)
-            return &troubles->list[i];
-    return NULL;
+    return tl_named_find(&troubles->list, queue);
 }
 
 /* NULL when out of memory. */
@@ -73,18 +72,15 @@ static struct trouble *find_or_add(struct tl_troubles *troubles, const char *que
     struct trouble *trouble = find(troubles, queue);
     if (trouble != NULL)
         return trouble;
-    if (troubles->n == troubles->capacity) {
-        size_t capacity = troubles->capacity == 0 ? 4 : troubles->capacity * 2;
-        struct trouble *list = reallocarray(troubles->list, capacity, sizeof(*list));
-        if (list == NULL)
-            return NULL;
-        troubles->list = list;
-        troubles->capacity = capacity;
-    }
-    trouble = &troubles->list[troubles->n++];
+    trouble = malloc(sizeof(*trouble));
+    if (trouble == NULL)
+        return NULL;
     *trouble = (struct trouble){.noted_ms = INT64_MIN / 2, .logged_ms = INT64_MIN / 2};
     snprintf(trouble->queue, sizeof(trouble->queue), "%s", queue);
-    return trouble;
+    if (tl_named_add(&troubles->list, trouble->queue, trouble))
+        return trouble;
+    free(trouble);
+    return NULL;
 }
 
 void tl_troubles_note(struct tl_troubles *troubles, const char *queue, const struct tl_error *err,
@@ -124,8 +120,8 @@ bool tl_troubles_resting(const struct tl_troubles *troubles, const char *queue, 
 
 void tl_troubles_retry(struct tl_troubles *troubles)
 {
-    for (size_t i = 0; i < troubles->n; i++)
-        troubles->list[i].retry_ms = INT64_MIN;
+    for (size_t i = 0; i < troubles->list.n; i++)
+        ((struct trouble *)troubles->list.all[i].thing)->retry_ms = INT64_MIN;
 }
 
 bool tl_troubles_end(struct tl_troubles *troubles, const char *queue, int64_t now_ms)
@@ -148,7 +144,7 @@ void tl_troubles_forget(struct tl_troubles *troubles, const char *queue)
     if (trouble == NULL)
         return;
     troubles->n_aside -= trouble->set_aside ? 1 : 0;
-    *trouble = troubles->list[--troubles->n];
+    free(tl_named_remove(&troubles->list, queue));
 }
 
 size_t tl_troubles_count(const struct tl_troubles *troubles)
@@ -160,8 +156,8 @@ void tl_troubles_describe(const struct tl_troubles *troubles, char *text, size_t
 {
     size_t length = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < troubles->n && length + 1 < size; i++) {
-        const struct trouble *trouble = &troubles->list[i];
+    for (size_t i = 0; i < troubles->list.n && length + 1 < size; i++) {
+        const struct trouble *trouble = troubles->list.all[i].thing;
         if (!trouble->set_aside)
             continue;
         int n = snprintf(text + length, size - length, "%s%s: %s",

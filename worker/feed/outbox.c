@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "worker/feed/joins.h"
 #include "worker/feed/outbox.h"
 
@@ -174,15 +175,12 @@ static bool close_batch(struct tl_outbox *outbox)
 
 static bool reserve(struct tl_outbox *outbox)
 {
-    if (tl_batch_count(outbox->writer) < outbox->pending_capacity)
-        return true;
-    size_t capacity = outbox->pending_capacity == 0 ? 16 : 2 * outbox->pending_capacity;
     struct tl_pending_command **pending =
-        reallocarray(outbox->pending, capacity, sizeof(struct tl_pending_command *));
+        tl_grow(outbox->pending, &outbox->pending_capacity, tl_batch_count(outbox->writer) + 1,
+                sizeof(struct tl_pending_command *));
     if (pending == NULL)
         return false;
     outbox->pending = pending;
-    outbox->pending_capacity = capacity;
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/base/grow.h"
 #include "worker/page/template.h"
 
 #define NAME_MAX_BYTES 40
@@ -160,14 +161,11 @@ static void track(struct parser *parser)
 static bool add_node(struct parser *parser, const struct node *node)
 {
     struct tl_template *template = parser->template;
-    if (template->n_nodes == template->nodes_capacity) {
-        size_t capacity = template->nodes_capacity == 0 ? 64 : 2 * template->nodes_capacity;
-        struct node *nodes = realloc(template->nodes, capacity * sizeof(*nodes));
-        if (nodes == NULL)
-            return tl_error_set(parser->err, TL_ERR_NOMEM, "%s: out of memory", parser->label);
-        template->nodes = nodes;
-        template->nodes_capacity = capacity;
-    }
+    struct node *nodes =
+        tl_grow(template->nodes, &template->nodes_capacity, template->n_nodes + 1, sizeof(*nodes));
+    if (nodes == NULL)
+        return tl_error_set(parser->err, TL_ERR_NOMEM, "%s: out of memory", parser->label);
+    template->nodes = nodes;
     template->nodes[template->n_nodes++] = *node;
     return true;
 }

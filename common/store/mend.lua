@@ -57,23 +57,6 @@ local function highest_seq(c)
     return highest
 end
 
--- Writes the state again: of the same generation, with the sizes that the sets have, and as of another store, so that a
--- new incarnation moves its numbers on. Totals start from those who are there. Presence starts now, so that nobody is
--- judged absent; and the time in which tickets may name a lost generation, which no first batch would begin.
-local function restore_state(c)
-    local last = last_entry(c)
-    if not last then return false end
-    local waiting, active = call('ZCARD', c.key.waiting), call('ZCARD', c.key.active)
-    local waiting_ttl = tonumber(call('HGET', c.key.config, 'waiting_ttl'))
-    changes.record(c, c.actor, 'restore', {},
-        { state = 'written again from the last event', generation = int(last[3]) })
-    state.create(c, { generation = int(last[3]), store = 'lost', seq = int(highest_seq(c)), event = int(last[2]),
-        fence = 0, incarnation = int(state.number_base(c.now)), waiting = waiting, active = active,
-        joined = waiting + active, admitted = active, started = int(c.now),
-        marks = waiting_ttl and presence.add_mark('', presence.bucket(c.now, waiting_ttl), '0') or '' })
-    return true
-end
-
 -- As the state's own digits; nil for any other text, and for none.
 local function parse_counter(t) return t and #t <= 16 and find(t, '^%d+$') and t + 0 or nil end
 
@@ -100,36 +83,41 @@ local function restore_totals(n)
     n.admitted = n.admitted or n.active + n.completed + n.unclaimed
 end
 
--- Writes the damaged counters again. Returns whether it could: the generation stands in the events alone.
-local function restore_counters(c, n, damaged)
+-- Writes the damaged counters again, or a whole state that is missing: of the same generation, with the sizes that the
+-- sets have. If numbers that are given out once are among them, then as of another store, so that a new incarnation
+-- moves them on. Returns whether it could: the generation stands in the events alone.
+local function restore_counters(c, n, damaged, is_missing)
     local last, after = last_entry(c), {}
     n.generation = n.generation or last and last[3]
     if not n.generation then return false end
     n.waiting, n.active = n.waiting or call('ZCARD', c.key.waiting), n.active or call('ZCARD', c.key.active)
     restore_totals(n)
     if not (n.event and n.seq and n.fence) or damaged.base_seq then
-        after.store = 'lost' -- a new incarnation moves the numbers on
+        after.store = 'lost'
         n.event, n.seq, n.fence = n.event or last and last[2] or 0, n.seq or highest_seq(c), n.fence or 0
         n.base_seq = 0
     end
     for name in pairs(damaged) do after[name] = int(n[name]) end
-    changes.record(c, c.actor, 'restore', damaged, after)
-    state.repair(c, after)
+    if not is_missing then
+        changes.record(c, c.actor, 'restore', damaged, after)
+        state.repair(c, after)
+        return true
+    end
+    changes.record(c, c.actor, 'restore', {},
+        { state = 'written again from the last event', generation = after.generation })
+    -- Presence starts now, so that nobody is judged absent; and the time in which tickets may name a lost generation,
+    -- which no first batch would begin.
+    local waiting_ttl = tonumber(call('HGET', c.key.config, 'waiting_ttl'))
+    after.marks = waiting_ttl and presence.add_mark('', presence.bucket(c.now, waiting_ttl), '0') or ''
+    after.incarnation, after.started = int(state.number_base(c.now)), int(c.now)
+    state.create(c, after)
     return true
 end
 
 local function mend_state(c)
     local key = c.key
-    if call('EXISTS', key.state) == 0 then
-        if call('EXISTS', key.waiting, key.active, key.config, key.events) == 0 then return nil end
-        if c.how == 'look' or not restore_state(c) then
-            return 'the key ' .. key.state .. ' is missing but the line exists; restore the data from a backup, or '
-                .. 'delete ' .. key.waiting .. ', ' .. key.active .. ' and ' .. key.config
-                .. ' to start with an empty line'
-        end
-        note_mended(c, 'the key ' .. key.state .. ' was missing and was written again from the last event; the totals '
-            .. 'start again')
-    end
+    local is_missing = call('EXISTS', key.state) == 0
+    if is_missing and call('EXISTS', key.waiting, key.active, key.config, key.events) == 0 then return nil end
     local n, damaged = read_counters(c)
     if not next(damaged) then return nil end
     local names = {}
@@ -137,12 +125,20 @@ local function mend_state(c)
     sort(names)
     local sentence = 'these fields of ' .. key.state .. ' are missing, negative or no whole numbers: '
         .. concat(names, ', ')
-    if c.how == 'look' then
+    local is_restored = c.how ~= 'look' and restore_counters(c, n, damaged, is_missing)
+    if is_missing and not is_restored then
+        return 'the key ' .. key.state .. ' is missing but the line exists; restore the data from a backup, or delete '
+            .. key.waiting .. ', ' .. key.active .. ' and ' .. key.config .. ' to start with an empty line'
+    elseif is_missing then
+        note_mended(c, 'the key ' .. key.state .. ' was missing and was written again from the last event; the totals '
+            .. 'start again')
+    elseif c.how == 'look' then
         return sentence .. '; a program that needs them writes them again from the line'
-    elseif not restore_counters(c, n, damaged) then
+    elseif not is_restored then
         return sentence .. '; no event tells the generation: restore the data from a backup'
+    else
+        note_mended(c, sentence .. '; they were written again from the line')
     end
-    note_mended(c, sentence .. '; they were written again from the line')
 end
 
 ---- the settings

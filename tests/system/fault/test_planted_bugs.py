@@ -255,8 +255,8 @@ BUGS = [
         r"it is not listed among the queues", during="unlisted"),
     # mend
     Bug("mended without the active ones",
-        "joined = waiting + active, admitted",
-        "joined = waiting         , admitted", r"totals do not add up", during="damage"),
+        "n.joined or n.waiting + n.active + n.left",
+        "n.joined or n.waiting + 0 + n.left", r"totals do not add up", during="damage"),
     # state: a new incarnation of the store
     Bug("numbers used again",
         "int(number_after(seq, base + draw.seqs_ahead(c, found[4])))",

@@ -37,8 +37,6 @@ local function judge(r, row)
     r.n = r.n + 1
 end
 
-local function row_ms(row) return tonumber(match(row[1], '^%d+')) end
-
 -- Judges the reports that are hardly older than the newest: several servers of one site may report in turn, and each
 -- counts. Not those from before the last cut, which tell what it has answered. r.newest: when the newest came, 0: none;
 -- r.id: its id.
@@ -47,7 +45,7 @@ local function read_reports(c, s, why, cut)
     local id, seen_ms = rows[1] and rows[1][1], min(number(c.capacity_seen_ms) or 0, c.now)
     local is_seen, r = id == c.capacity_seen, { worst = { -1, -1, -1 }, n = 0, newest = 0, id = id }
     if not id or is_seen and why == WHY.unreported then return r end -- it was old before the clock went back
-    r.newest = row_ms(rows[1])
+    r.newest = text.id_ms(id)
     if r.newest > c.now then -- the clock went back, and the ids of a stream do not: one is new when it is another
         judge(r, rows[1])
         r.newest = is_seen and seen_ms or c.now
@@ -59,7 +57,7 @@ local function read_reports(c, s, why, cut)
     end
     local since = max(r.newest - min(s.adaptive_every, s.adaptive_hold), cut + 1)
     for i = 1, #rows do
-        if row_ms(rows[i]) >= since then judge(r, rows[i]) end
+        if text.id_ms(rows[i][1]) >= since then judge(r, rows[i]) end
     end
     if is_seen then r.newest = min(r.newest, seen_ms) end -- it was first seen before the clock had reached its id
     return r

@@ -49,7 +49,7 @@ local function is_too_early(c, d, opens_at)
     local is_lost = not (d and d.phase == draw.DRAWING) and c.now < (text.number(c.base_ms) or 0) + RETURN_MS
     if c.now < opens_at or recovers or is_lost then return true end
     local oldest, group = ingest.oldest_unapplied(c)
-    return not group or oldest and ingest.written_ms(oldest) < opens_at
+    return not group or oldest and text.id_ms(oldest) < opens_at
 end
 
 local function begin(c, d, opens_at, waiting_ttl)

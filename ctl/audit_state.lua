@@ -202,7 +202,7 @@ local function check_ingest(c)
         return
     end
     check_pending(c)
-    local waits = unread and c.now - ingest.written_ms(unread[1]) or 0
+    local waits = unread and c.now - text.id_ms(unread[1]) or 0
     if waits > c.patience then
         found(c, 8, 'unread',
             format('the entry %s of the ingest stream has not been read for %d s', unread[1], waits / 1000),

@@ -101,7 +101,7 @@ local function open_draw(c, entries)
     if not c.opens_at then return end
     c.drawn = draw.of(call('HGET', c.key.state, 'draw'), c.opens_at)
     -- Ids never go back.
-    c.draw_opens = not c.drawn and min(c.now, ingest.written_ms(entries[#entries].id)) >= c.opens_at
+    c.draw_opens = not c.drawn and min(c.now, text.id_ms(entries[#entries].id)) >= c.opens_at
     if c.draw_opens then call('GETRANGE', c.key.drawn, 0, 0) end -- fails before the first write if it is no string
 end
 
@@ -208,7 +208,7 @@ end
 
 -- If the entry was written after the opening, nobody from here on takes part in the draw.
 local function fix_cut(c, one)
-    if not c.draw_opens or c.drawn or ingest.written_ms(one.id) < c.opens_at then return end
+    if not c.draw_opens or c.drawn or text.id_ms(one.id) < c.opens_at then return end
     visitor.settle(c)
     c.drawn = draw.fix_cut(c, c.seq, c.opens_at)
     state.set(c, 'seq', max(c.seq, c.drawn.last))

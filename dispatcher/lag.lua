@@ -12,5 +12,5 @@ entry('lag', { 'no-writes' }, function(keys)
     local oldest, group, unread = ingest.oldest_unapplied(c)
     if not oldest then return { 0, 0 } end
     local n = group.pending + (unread and (group.lag or call('XLEN', c.key.ingest)) or 0)
-    return { n, max(0, c.now - ingest.written_ms(oldest)) }
+    return { n, max(0, c.now - text.id_ms(oldest)) }
 end)

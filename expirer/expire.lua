@@ -29,7 +29,7 @@ local function ends_until(c)
     local now, began = c.now, tonumber(call('HGET', c.key.state, 'base_ms'))
     if began and began <= now and now < began + RETURN_MS then return -1, began + RETURN_MS end
     local id = ingest.oldest_unapplied(c)
-    local oldest = id and ingest.written_ms(id)
+    local oldest = id and text.id_ms(id)
     if not oldest or oldest > now then return now, now end
     local again = max(10, min(500, floor((now - oldest) / 4)))
     return max(oldest - 1, now - UNAPPLIED_MOST_MS), now + again

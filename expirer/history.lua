@@ -39,7 +39,7 @@ end
 
 local function note(c, key, point, step, kept)
     local last = call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
-    local last_ms = last and tonumber(match(last[1], '^%d+')) or 0
+    local last_ms = last and text.id_ms(last[1]) or 0
     if last_ms > c.now + CLOCK_BACK_MAX_MS then -- the clock went back for good: what is kept has no place on it
         call('DEL', key)
         last, last_ms = nil, 0

@@ -81,7 +81,7 @@ function audit.entries(c, most)
         for _, event in ipairs(found[6]) do
             if event[1] == defs.EVENT.config then return list end
         end
-        list[#list + 1] = { ms = tonumber(match(row[1], '^%d+')), events = found[6] }
+        list[#list + 1] = { ms = text.id_ms(row[1]), events = found[6] }
     end
     return list
 end

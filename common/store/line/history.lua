@@ -8,7 +8,7 @@ local int = text.int
 function history.point(one)
     local id, fields, values = one[1], one[2], {}
     for i = 1, #fields, 2 do values[fields[i]] = tonumber(fields[i + 1]) end
-    return { at = tonumber(match(id, '^%d+')), values = values, seq = values.seq or 0 }
+    return { at = text.id_ms(id), values = values, seq = values.seq or 0 }
 end
 
 -- A history with a point every `step` ms, or fewer while nothing changes. probes: searches begin alike.

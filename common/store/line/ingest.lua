@@ -17,6 +17,3 @@ function ingest.oldest_unapplied(c)
     end
     return nil
 end
-
--- When the entry with this id was written, ms.
-function ingest.written_ms(id) return tonumber(match(id, '^%d+')) end

@@ -15,7 +15,7 @@
 --   changes    field -> value, of the fields that change
 --   told       spans of places by event and reason or deadline: JOINED, ADMITTED, REMOVED, FREED
 --   events     other events, before those; later: other events, after them, or false
--- `settings`, `overbook`, `drawn`, `recovery`, `actor` and `named` are set by the module that knows them.
+-- Others, such as overbook, drawn and joining, are set by the module that knows them.
 
 local int, number, counter = text.int, text.number, text.counter
 

@@ -18,6 +18,9 @@ function text.counter(t)
     error({ err = 'DAMAGED a counter is no whole number' })
 end
 
+-- When the entry of a stream with this id was written, ms.
+function text.id_ms(id) return tonumber(match(id, '^%d+')) end
+
 -- A place and its digits, as the score of tl:{q}:waiting has it.
 function text.place(score)
     local place = score + 0

@@ -75,7 +75,7 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
     held->series = tl_queue_metrics_add(process->queue_metrics, held->keys.queue);
     bool ok = (held->state != NULL && held->series != NULL) ||
               tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
-    if (!ok || (role->take != NULL && !role->take(process->self, held, err))) {
+    if (!ok || !role->take(process->self, held, err)) {
         forget(process, held);
         return false;
     }
@@ -90,8 +90,7 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
 static void drop(void *context, struct tl_held_queue *held)
 {
     struct tl_process *process = context;
-    if (process->role->drop != NULL)
-        process->role->drop(process->self, held);
+    process->role->drop(process->self, held);
     forget(process, held);
     tl_metrics_add(process->metrics, common(process, TL_ROLE_QUEUES), -1);
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = held->keys.queue}, "lease released");
@@ -122,8 +121,8 @@ static bool prepare_store(struct tl_process *process, struct tl_error *err)
                                               .store = process->store,
                                               .troubles = process->troubles,
                                               .context = process,
-                                              .acquired = take,
-                                              .lost = drop};
+                                              .take = take,
+                                              .drop = drop};
     process->roster = tl_roster_new(&roster, config, err);
     return process->roster != NULL;
 }
@@ -175,17 +174,11 @@ void tl_process_free(struct tl_process **process_in)
 
 /* ---- the steps of a turn ---- */
 
-static void mark_outdated(const struct tl_process *process, struct tl_held_queue *held)
-{
-    if (process->role->outdated != NULL)
-        process->role->outdated(process->self, held);
-}
-
 static void mark_all_outdated(const struct tl_process *process)
 {
     tl_troubles_retry(process->troubles);
     for (size_t i = 0; i < tl_roster_count(process->roster); i++)
-        mark_outdated(process, tl_roster_at(process->roster, i));
+        process->role->outdated(process->self, tl_roster_at(process->roster, i));
 }
 
 /* False with err while the store lacks the library: no role works without it. */
@@ -230,7 +223,7 @@ bool tl_process_set_aside(struct tl_process *process, struct tl_held_queue *held
 {
     if (!tl_roster_set_aside(process->roster, held->keys.queue, now_ms, err))
         return false;
-    mark_outdated(process, held);
+    process->role->outdated(process->self, held);
     return true;
 }
 

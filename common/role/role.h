@@ -24,7 +24,7 @@
 
 struct tl_process;
 
-/* Callbacks get the state of the process as `self`. Those from `take` on may be NULL. Times are
+/* Callbacks get the state of the process as `self`. Those from `serve` on may be NULL. Times are
  * local and monotonic. */
 struct tl_role {
     const char *name;                     /* "dispatcher"; also of its leases, tl:{q}:dispatcher */

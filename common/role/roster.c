@@ -97,7 +97,7 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
 
 static void drop_held(struct tl_roster *roster, struct tl_held_queue *held)
 {
-    roster->settings.lost(roster->settings.context, held);
+    roster->settings.drop(roster->settings.context, held);
     free(tl_named_remove(&roster->held, held->keys.queue));
 }
 
@@ -155,12 +155,12 @@ static bool add_held(struct tl_roster *roster, const struct tl_lease *lease, str
     tl_keys_init(&held->keys, roster->config->redis.key_prefix, lease->queue);
     held->redis = tl_store_of(roster->settings.store, lease->queue);
     held->fence = lease->fence;
-    if (!roster->settings.acquired(roster->settings.context, held, err)) {
+    if (!roster->settings.take(roster->settings.context, held, err)) {
         free(held);
         return false;
     }
     if (!tl_named_add(&roster->held, held->keys.queue, held)) {
-        roster->settings.lost(roster->settings.context, held);
+        roster->settings.drop(roster->settings.context, held);
         free(held);
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
     }
@@ -202,7 +202,7 @@ static void release(struct tl_roster *roster, bool all)
 }
 
 /* Asks the store about the leases and acts upon the answers: on all of them at the end, because the
- * `acquired` callback may use the store. */
+ * `take` callback may use the store. */
 static bool go_round(struct tl_roster *roster, struct tl_lease_round *round, int64_t now_ms,
                      struct tl_error *err)
 {

@@ -27,7 +27,7 @@ struct tl_held_queue {
     struct tl_keys keys;
     struct tl_redis *redis; /* the connection of the queue; borrowed */
     uint64_t fence;         /* of the lease; 0 for roles without one */
-    /* The role's; set by acquired, freed by lost: */
+    /* The role's; made by take, freed by drop: */
     void *state;
     struct tl_queue_series *series;
 };
@@ -39,16 +39,16 @@ struct tl_roster_settings {
     struct tl_store *store;       /* borrowed */
     struct tl_troubles *troubles; /* queues set aside; their free leases are left alone */
     void *context;                /* for the callbacks */
-    /* A lease was taken. When a fenced lease ran out and was taken again with another fence, `lost`
+    /* A lease was taken. When a fenced lease ran out and was taken again with another fence, `drop`
      * was called before. False with err: the lease is released, and a later round tries again. */
-    bool (*acquired)(void *context, struct tl_held_queue *held, struct tl_error *err);
+    bool (*take)(void *context, struct tl_held_queue *held, struct tl_error *err);
     /* The lease is gone: released, taken by another replica, or the queue was deleted. */
-    void (*lost)(void *context, struct tl_held_queue *held);
+    void (*drop)(void *context, struct tl_held_queue *held);
 };
 
 struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
                                 const struct tl_config *config, struct tl_error *err);
-/* Calls `lost` for all held queues and frees. Does not use the store. */
+/* Calls `drop` for all held queues and frees. Does not use the store. */
 void tl_roster_free(struct tl_roster **roster);
 
 /* Does a round when one is due, and at once on a new connection: creates configured queues that are

@@ -354,8 +354,8 @@ static void the_lease_is_taken_again_with_another_fence(void **state)
                                                 .fenced = true,
                                                 .store = connections,
                                                 .troubles = troubles,
-                                                .acquired = acquired,
-                                                .lost = lost};
+                                                .take = acquired,
+                                                .drop = lost};
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_parse("test.yaml", yaml, strlen(yaml), &err);
     struct tl_roster *roster = tl_roster_new(&settings, config, NULL);

@@ -77,8 +77,8 @@ static void open_side(struct fixture *fixture, struct side *side, const char *ow
                                                 .store = side->store,
                                                 .troubles = side->troubles,
                                                 .context = side,
-                                                .acquired = acquired,
-                                                .lost = lost};
+                                                .take = acquired,
+                                                .drop = lost};
     side->roster = tl_roster_new(&settings, fixture->config, NULL);
     assert_non_null(side->roster);
 }

@@ -9,26 +9,12 @@
 #include "common/auth/secret_file.h"
 #include "notifier/signature.h"
 
-enum { SECRET_MIN = 16, SECRET_MAX = 256, MADE_BYTES = 32 };
+enum { SECRET_MIN = 16, SECRET_MAX = 256 };
 
 struct tl_signer {
     size_t n;
     char secrets[TL_SECRETS_MAX][SECRET_MAX + 1];
 };
-
-static bool make_file(const char *path, struct tl_error *err)
-{
-    unsigned char bytes[MADE_BYTES];
-    char line[2 * MADE_BYTES + 2];
-    randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2hex(line, sizeof(line), bytes, sizeof(bytes));
-    line[sizeof(line) - 2] = '\n';
-    line[sizeof(line) - 1] = '\0';
-    bool ok = tl_secret_create(path, line, sizeof(line) - 1, "the secret of a hook", err);
-    sodium_memzero(bytes, sizeof(bytes));
-    sodium_memzero(line, sizeof(line));
-    return ok;
-}
 
 static bool read_lines(struct tl_signer *signer, const char *path, char *bytes,
                        struct tl_error *err)
@@ -57,7 +43,7 @@ struct tl_signer *tl_signer_load(const char *path, struct tl_error *err)
     size_t length = 0;
     bool missing = false;
     char *bytes = tl_secret_read(path, &length, &missing, err);
-    if (bytes == NULL && missing && make_file(path, err))
+    if (bytes == NULL && missing && tl_secret_create_key(path, "", "the secret of a hook", err))
         bytes = tl_secret_read(path, &length, NULL, err);
     if (bytes == NULL)
         return NULL;

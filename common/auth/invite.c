@@ -4,12 +4,8 @@
 #include <openssl/sha.h>
 
 #include "common/auth/invite.h"
-#include "common/auth/jwt.h"
-#include "common/auth/jwt_keys.h"
 #include "common/base/big_endian.h"
 #include "common/wire/names.h"
-
-_Static_assert(TL_INVITE_ID_MAX == TL_JWT_ID_MAX, "a jti fits");
 
 struct tl_jwt_keys *tl_invite_keys_load(const char *path, struct tl_error *err)
 {
@@ -49,7 +45,7 @@ bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const c
 }
 
 bool tl_invite_sign(const struct tl_jwt_key *key, const char *queue, const struct tl_invite *invite,
-                    char *text, struct tl_error *err)
+                    char text[TL_JWT_SIZE], struct tl_error *err)
 {
     json_t *claims = json_pack("{s:s, s:s, s:s, s:I, s:s*}", "aud", queue, "sub", invite->visitor,
                                "jti", invite->id, "exp", (json_int_t)invite->expires, "lane",

@@ -17,11 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/auth/jwt_keys.h"
+#include "common/auth/jwt.h"
 #include "common/base/error.h"
 #include "common/wire/names.h"
 
-#define TL_INVITE_ID_MAX     64    /* bytes of a jti, without the terminating zero */
+#define TL_INVITE_ID_MAX     TL_JWT_ID_MAX /* bytes of a jti, without the terminating zero */
 #define TL_INVITE_LIFETIME_S 86400 /* exp is at most this far ahead: so long a jti is kept */
 
 struct tl_invite {
@@ -45,9 +45,9 @@ bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const c
                       size_t length, int64_t now, struct tl_invite *invite, struct tl_error *err);
 
 /* Signs an invite with a key that both sides have (HS256), as a site's back end does. Uses visitor,
- * lane, id and expires of it; a pass past the line is not made. text: TL_JWT_SIZE bytes. */
+ * lane, id and expires of it; a pass past the line is not made. */
 bool tl_invite_sign(const struct tl_jwt_key *key, const char *queue, const struct tl_invite *invite,
-                    char *text, struct tl_error *err);
+                    char text[TL_JWT_SIZE], struct tl_error *err);
 
 /* A number for the id of an invite: the first 64 bits of its SHA-1, which the function apply
  * computes, too. */

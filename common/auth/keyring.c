@@ -22,23 +22,13 @@ struct tl_keyring {
 
 static bool create_file(const char *path, struct tl_error *err)
 {
-    unsigned char key[TL_SIGNING_KEY_BYTES];
-    char digits[KEY_DIGITS + 1];
-    char text[256];
-    uint32_t id = randombytes_random();
-    randombytes_buf(key, sizeof(key));
-    tl_hex_format(key, sizeof(key), digits);
-    int length = snprintf(
-        text, sizeof(text),
-        "# Keys that sign tickets: the first signs, all verify. To rotate, put a new line\n"
-        "# above the others and send SIGHUP; remove an old line when its tickets are gone.\n"
-        "%08" PRIx32 " %s\n",
-        id, digits);
-    bool made = tl_secret_create(path, text, (size_t)length, "a new key that signs tickets", err);
-    sodium_memzero(key, sizeof(key));
-    sodium_memzero(digits, sizeof(digits));
-    sodium_memzero(text, sizeof(text));
-    return made;
+    char heading[256];
+    snprintf(heading, sizeof(heading),
+             "# Keys that sign tickets: the first signs, all verify. To rotate, put a new line\n"
+             "# above the others and send SIGHUP; remove an old line when its tickets are gone.\n"
+             "%08" PRIx32 " ",
+             randombytes_random());
+    return tl_secret_create_key(path, heading, "a new key that signs tickets", err);
 }
 
 /* `<id: 8 hex digits> <key: 64 hex digits>` */
@@ -94,10 +84,6 @@ static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
 
 struct tl_keyring *tl_keyring_load(const char *path, bool create, struct tl_error *err)
 {
-    if (sodium_init() < 0) {
-        tl_error_set(err, TL_ERR_SYSTEM, "libsodium cannot be initialised");
-        return NULL;
-    }
     if (create && !create_file(path, err))
         return NULL;
     size_t length = 0;

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <jansson.h>
 #include <sodium.h>
 
-#include "common/auth/hex.h"
-#include "common/auth/jwt.h"
-#include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
 #include "common/auth/secret_file.h"
 #include "common/base/big_endian.h"
 #include "common/wire/names.h"
 
-_Static_assert(TL_PASS_ID_MAX == TL_JWT_ID_MAX, "what is signed can be read");
-_Static_assert(TL_PASS_MAX == TL_JWT_SIZE, "what is signed can be read");
+_Static_assert((int)TL_JWT_SECRET_MIN <= (int)TL_SECRET_KEY_BYTES,
+               "a key that is made can be read");
 
-enum { ID_BYTES = 16, KEY_ID_BYTES = 4 };
+enum { ID_BYTES = 16 };
 
 /* ---- keys ---- */
 
@@ -27,29 +25,15 @@ static const char heading[] =
 
 static bool create_file(const char *path, enum tl_jwt_algorithm algorithm, struct tl_error *err)
 {
-    unsigned char id[KEY_ID_BYTES];
-    char id_digits[2 * KEY_ID_BYTES + 1];
-    char key[TL_EC_PEM_MAX];
+    static const char what[] = "a new key that signs passes";
     char text[sizeof(heading) + TL_EC_PEM_MAX + 64];
-    bool es256 = algorithm == TL_JWT_ES256;
-    randombytes_buf(id, sizeof(id));
-    tl_hex_format(id, sizeof(id), id_digits);
-    bool made = true;
-    if (es256) {
-        made = tl_ec_key_generate(key, err);
-    } else {
-        unsigned char secret[TL_JWT_SECRET_MIN];
-        randombytes_buf(secret, sizeof(secret));
-        tl_hex_format(secret, sizeof(secret), key);
-        sodium_memzero(secret, sizeof(secret));
-    }
-    if (made) {
-        int length =
-            snprintf(text, sizeof(text), "%s%s %s%s%s%s", heading, id_digits,
-                     tl_jwt_algorithm_name(algorithm), es256 ? "\n" : " ", key, es256 ? "" : "\n");
-        made = tl_secret_create(path, text, (size_t)length, "a new key that signs passes", err);
-    }
-    sodium_memzero(key, sizeof(key));
+    size_t used =
+        (size_t)snprintf(text, sizeof(text), "%s%08" PRIx32 " %s%c", heading, randombytes_random(),
+                         tl_jwt_algorithm_name(algorithm), algorithm == TL_JWT_ES256 ? '\n' : ' ');
+    if (algorithm == TL_JWT_HS256)
+        return tl_secret_create_key(path, text, what, err);
+    bool made = tl_ec_key_generate(text + used, err) &&
+                tl_secret_create(path, text, strlen(text), what, err);
     sodium_memzero(text, sizeof(text));
     return made;
 }
@@ -57,10 +41,6 @@ static bool create_file(const char *path, enum tl_jwt_algorithm algorithm, struc
 struct tl_jwt_keys *tl_pass_keys_load(const char *path, enum tl_jwt_algorithm algorithm,
                                       bool create, struct tl_error *err)
 {
-    if (sodium_init() < 0) {
-        tl_error_set(err, TL_ERR_SYSTEM, "libsodium cannot be initialised");
-        return NULL;
-    }
     if (create && !create_file(path, algorithm, err))
         return NULL;
     struct tl_jwt_keys *keys = tl_jwt_keys_load(path, TL_JWT_SIGN, err);

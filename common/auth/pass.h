@@ -18,14 +18,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/auth/jwt_keys.h"
+#include "common/auth/jwt.h"
 #include "common/base/error.h"
 #include "common/wire/names.h"
 #include "common/wire/place.h"
 
-#define TL_PASS_MAX        2049 /* bytes of a pass's text, with the terminating zero */
-#define TL_PASS_ID_MAX     64   /* bytes of a jti, without the terminating zero */
-#define TL_PASS_ISSUER_MAX 255  /* bytes of an issuer, printable ASCII */
+#define TL_PASS_MAX        TL_JWT_SIZE   /* bytes of a pass's text, with the terminating zero */
+#define TL_PASS_ID_MAX     TL_JWT_ID_MAX /* bytes of a jti, without the terminating zero */
+#define TL_PASS_ISSUER_MAX 255           /* bytes of an issuer, printable ASCII */
 
 struct tl_pass {
     char visitor[TL_VISITOR_MAX + 1];

@@ -14,7 +14,13 @@
 #include "common/auth/secret_file.h"
 #include "common/base/log.h"
 
-enum { FILE_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 512, COMMENT_BYTES_MAX = 256 };
+enum { FILE_BYTES_MAX = 64 * 1024, PATH_BYTES_MAX = 512, HEADING_BYTES_MAX = 512 };
+
+static bool is_ready(struct tl_error *err)
+{
+    return sodium_init() >= 0 ||
+           tl_error_set(err, TL_ERR_SYSTEM, "libsodium cannot be initialised");
+}
 
 static char *read_whole(int fd, const char *path, size_t *length, struct tl_error *err)
 {
@@ -44,6 +50,8 @@ char *tl_secret_read(const char *path, size_t *length, bool *missing, struct tl_
 {
     if (missing != NULL)
         *missing = false;
+    if (!is_ready(err))
+        return NULL;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0) {
         if (missing != NULL)
@@ -133,19 +141,20 @@ bool tl_secret_create(const char *path, const char *bytes, size_t length, const 
     return true;
 }
 
-/* Makes a file with a random key below the comment. */
-static bool create_key(const char *path, const char *what, const char *comment,
-                       struct tl_error *err)
+bool tl_secret_create_key(const char *path, const char *heading, const char *what,
+                          struct tl_error *err)
 {
     unsigned char key[TL_SECRET_KEY_BYTES];
     char digits[2 * TL_SECRET_KEY_BYTES + 1];
-    char text[COMMENT_BYTES_MAX + sizeof(digits) + 1];
+    char text[HEADING_BYTES_MAX + sizeof(digits) + 1];
+    if (!is_ready(err))
+        return false;
     randombytes_buf(key, sizeof(key));
     tl_hex_format(key, sizeof(key), digits);
-    int length = snprintf(text, sizeof(text), "%s%s\n", comment, digits);
+    int length = snprintf(text, sizeof(text), "%s%s\n", heading, digits);
     bool made = length < (int)sizeof(text)
                     ? tl_secret_create(path, text, (size_t)length, what, err)
-                    : tl_error_set(err, TL_ERR_INVALID, "%s: the comment is too long", path);
+                    : tl_error_set(err, TL_ERR_INVALID, "%s: the heading is too long", path);
     sodium_memzero(key, sizeof(key));
     sodium_memzero(digits, sizeof(digits));
     sodium_memzero(text, sizeof(text));
@@ -156,9 +165,7 @@ bool tl_secret_load_key(const char *path, const char *what, const char *comment,
                         unsigned char key[TL_SECRET_KEY_BYTES], struct tl_error *err)
 {
     size_t length;
-    if (sodium_init() < 0)
-        return tl_error_set(err, TL_ERR_SYSTEM, "libsodium cannot be initialised");
-    if (comment != NULL && !create_key(path, what, comment, err))
+    if (comment != NULL && !tl_secret_create_key(path, comment, what, err))
         return false;
     char *bytes = tl_secret_read(path, &length, NULL, err);
     if (bytes == NULL)

@@ -11,7 +11,7 @@
 
 /* Reads a regular file of at most 64 KiB that others can neither read nor write and the group
  * cannot write. Returns its bytes, NUL-terminated, or NULL; *missing (may be NULL) tells whether it
- * just does not exist. Freed with tl_secret_free. */
+ * just does not exist. Freed with tl_secret_free. Makes libsodium ready. */
 char *tl_secret_read(const char *path, size_t *length, bool *missing, struct tl_error *err);
 /* Wipes and frees; NULL allowed. Clears the caller's pointer. */
 void tl_secret_free(char **bytes, size_t length);
@@ -25,10 +25,13 @@ bool tl_secret_create(const char *path, const char *bytes, size_t length, const 
 
 enum { TL_SECRET_KEY_BYTES = 32 };
 
+/* As tl_secret_create: a file with one random key in hex digits behind the heading, which is lines
+ * of comments, and what stands before the key in its own line. */
+bool tl_secret_create_key(const char *path, const char *heading, const char *what,
+                          struct tl_error *err);
 /* Reads a file with one key: a line of hex digits beside comments. `what` names the key in
- * messages; the key itself never goes into one. With a comment (lines that begin with '#' and end
- * with a line feed), a missing file is made as by tl_secret_create, with a random key below it. The
- * caller wipes the key. */
+ * messages; the key itself never goes into one. With a comment, a missing file is made by
+ * tl_secret_create_key. The caller wipes the key. */
 bool tl_secret_load_key(const char *path, const char *what, const char *comment,
                         unsigned char key[TL_SECRET_KEY_BYTES], struct tl_error *err);
 

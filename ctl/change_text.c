@@ -5,6 +5,7 @@
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
+#include "common/wire/names.h"
 
 #include "ctl/change_text.h"
 
@@ -18,11 +19,7 @@ static bool is_time(const char *name)
 
 static bool is_plain(const char *value)
 {
-    size_t n = strlen(value);
-    for (size_t i = 0; i < n; i++)
-        if (value[i] <= ' ' || value[i] > '~' || value[i] == '"' || value[i] == ',')
-            return false;
-    return n > 0 && n <= SHOWN_MAX;
+    return tl_printable(value, strlen(value), SHOWN_MAX) && strpbrk(value, "\",") == NULL;
 }
 
 /* The name and the value as people read them. */

@@ -16,8 +16,7 @@
 struct tl_signing_key {
     uint32_t id;
     unsigned char bytes[TL_SIGNING_KEY_BYTES];
-    unsigned char
-        reference[TL_REFERENCE_KEY_BYTES]; /* derived: for codes (common/auth/reference.h) */
+    unsigned char reference[TL_REFERENCE_KEY_BYTES]; /* derived: for codes (reference.h) */
 };
 
 struct tl_keyring;

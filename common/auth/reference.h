@@ -20,9 +20,8 @@
 #include "common/auth/keyring.h"
 
 #define TL_REFERENCE_MAX 10 /* "Q5T9-4XDR" and a NUL */
-#define TL_REFERENCE_NAME_MAX                                                                      \
-    96 /* bytes of what has a code, with its NUL; the rest is left out                             \
-        */
+/* Bytes of what has a code, with its NUL; the rest is left out. */
+#define TL_REFERENCE_NAME_MAX 96
 
 /* The code of a visitor, by the key that signs. */
 void tl_reference_write(const struct tl_keyring *keyring, const char *queue, const char *visitor,

@@ -56,9 +56,9 @@ struct tl_ticket {
     uint32_t issued;     /* Unix seconds; read from a numbered ticket: whole minutes, modulo
                             TL_TICKET_ISSUED_MODULO */
     uint32_t serial;     /* how often the place was handed over to another device, 0: never */
-    uint64_t
-        front;     /* of the place's lane when the ticket was issued: this seq and all before it no
-                      longer waited. Read from a ticket it may be lower, never higher; 0: unknown */
+    /* The front of the place's lane when the ticket was issued: this seq and all before it no
+     * longer waited. Read from a ticket it may be lower, never higher; 0: unknown */
+    uint64_t front;
     bool outdated; /* not in the text: the place came back under another generation, so the visitor
                       gets a new ticket */
 };

@@ -57,19 +57,14 @@ bool tl_token_key_load(const char *path, bool create, struct tl_token_key *key,
 
 /* ---- tokens ---- */
 
-static void make_secret(char digits[TL_TOKEN_SECRET_DIGITS + 1])
-{
-    unsigned char secret[SECRET_BYTES];
-    randombytes_buf(secret, sizeof(secret));
-    sodium_bin2base64(digits, TL_TOKEN_SECRET_DIGITS + 1, secret, sizeof(secret), BASE64);
-    sodium_memzero(secret, sizeof(secret));
-}
-
 void tl_token_make(const char *name, char text[TL_TOKEN_TEXT_MAX + 1])
 {
+    unsigned char secret[SECRET_BYTES];
     char digits[TL_TOKEN_SECRET_DIGITS + 1];
-    make_secret(digits);
+    randombytes_buf(secret, sizeof(secret));
+    sodium_bin2base64(digits, sizeof(digits), secret, sizeof(secret), BASE64);
     snprintf(text, TL_TOKEN_TEXT_MAX + 1, "tl_%s_%s", name, digits);
+    sodium_memzero(secret, sizeof(secret));
     sodium_memzero(digits, sizeof(digits));
 }
 
@@ -147,15 +142,8 @@ bool tl_admin_token_equal(const struct tl_admin_token *admin, const char *text, 
 
 bool tl_admin_token_create(const char *path, struct tl_error *err)
 {
-    char digits[TL_TOKEN_SECRET_DIGITS + 1];
-    char text[128];
-    make_secret(digits);
-    int length = snprintf(text, sizeof(text),
-                          "# Always an admin's token, also while Redis is away. Keep it for "
-                          "emergencies.\n%s\n",
-                          digits);
-    bool made = tl_secret_create(path, text, (size_t)length, "a new admin token", err);
-    sodium_memzero(digits, sizeof(digits));
-    sodium_memzero(text, sizeof(text));
-    return made;
+    return tl_secret_create_key(path,
+                                "# Always an admin's token, also while Redis is away. Keep it for "
+                                "emergencies.\n",
+                                "a new admin token", err);
 }

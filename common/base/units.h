@@ -13,8 +13,7 @@
 
 #include "common/base/error.h"
 
-#define TL_UNITS_TEXT_MAX                                                                          \
-    40 /* bytes that every formatted value fits into, with the terminating zero */
+#define TL_UNITS_TEXT_MAX 40 /* every formatted value fits, with the terminating zero */
 
 /* Decimal digits only: no sign, no space, no separators. */
 bool tl_number_parse(const char *text, uint64_t *number, struct tl_error *err);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -8,13 +9,11 @@
 #include "common/base/origin.h"
 #include "common/config/checks.h"
 #include "common/config/redis_url.h"
+#include "common/wire/names.h"
 
 static bool has_space(const char *value)
 {
-    for (; *value != '\0'; value++)
-        if (*value <= ' ' || *value > '~')
-            return true;
-    return false;
+    return *value != '\0' && !tl_printable(value, strlen(value), SIZE_MAX);
 }
 
 /* An address a browser is sent to. Only these schemes: another (javascript:) would run in the

@@ -8,15 +8,6 @@
 #include "common/config/config.h"
 #include "worker/api/join_body.h"
 
-/* Only printable ASCII without spaces? */
-static bool is_word(const char *text)
-{
-    for (; *text != '\0'; text++)
-        if (*text <= ' ' || *text > '~')
-            return false;
-    return true;
-}
-
 /* Takes one member of the object. Lengths are compared, so that no text holds a zero byte. */
 static bool take(const char *name, const json_t *value, struct tl_join_body *body,
                  struct tl_error *err)
@@ -49,7 +40,7 @@ static bool take(const char *name, const json_t *value, struct tl_join_body *bod
                                 TL_PUZZLE_SOLUTION_MAX - 1);
         snprintf(body->solution, sizeof(body->solution), "%s", text);
     } else if (strcmp(name, "token") == 0) {
-        if (!plain || length >= sizeof(body->token) || !is_word(text))
+        if (text == NULL || !tl_printable(text, length, TL_JOIN_TOKEN_MAX))
             return tl_error_set(
                 err, TL_ERR_INVALID,
                 "\"%s\" must be a string of 1 to %d printable ASCII characters without spaces",

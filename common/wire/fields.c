@@ -23,9 +23,10 @@ static size_t left(const struct tl_fields *fields)
     return (size_t)(fields->end - fields->at);
 }
 
-/* *value: the number, or the length of the string or array. */
+/* *value: the number, or the length of the string or array; 0 on failure. */
 static bool take(struct tl_fields *fields, const struct type *type, uint64_t *value)
 {
+    *value = 0;
     if (left(fields) == 0)
         return tl_error_set(fields->err, TL_ERR_INVALID, "the bytes end before %s", type->name);
     unsigned tag = *fields->at++;
@@ -57,11 +58,11 @@ bool tl_fields_uint(struct tl_fields *fields, uint64_t limit, uint64_t *value)
 static bool take_length(struct tl_fields *fields, const struct type *type, size_t *n)
 {
     uint64_t length;
-    if (!take(fields, type, &length))
-        return false;
+    bool ok = take(fields, type, &length);
     *n = (size_t)length;
-    return length <= left(fields) || tl_error_set(fields->err, TL_ERR_INVALID,
-                                                  "%s is longer than the bytes left", type->name);
+    return ok &&
+           (length <= left(fields) || tl_error_set(fields->err, TL_ERR_INVALID,
+                                                   "%s is longer than the bytes left", type->name));
 }
 
 bool tl_fields_string(struct tl_fields *fields, const char **text, size_t *length)

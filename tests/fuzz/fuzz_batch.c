@@ -16,6 +16,12 @@ static void require(bool condition)
         abort();
 }
 
+static bool same(const char *a, size_t a_length, const char *b, size_t b_length)
+{
+    return a_length == b_length &&
+           (a_length == 0 || (a != NULL && b != NULL && memcmp(a, b, a_length) == 0));
+}
+
 static void compare(const struct tl_batch *a, const struct tl_batch *b)
 {
     require(strcmp(a->worker, b->worker) == 0 && a->number == b->number);
@@ -26,10 +32,9 @@ static void compare(const struct tl_batch *a, const struct tl_batch *b)
         const struct tl_command *y = &b->commands[i];
         require(x->kind == y->kind);
         require(memcmp(x->numbers, y->numbers, sizeof(x->numbers)) == 0);
-        require(x->visitor_length == y->visitor_length);
-        require(x->visitor_length == 0 || memcmp(x->visitor, y->visitor, x->visitor_length) == 0);
-        require(x->invite_length == y->invite_length && x->invite_until_ms == y->invite_until_ms);
-        require(x->invite_length == 0 || memcmp(x->invite, y->invite, x->invite_length) == 0);
+        require(same(x->visitor, x->visitor_length, y->visitor, y->visitor_length));
+        require(same(x->invite, x->invite_length, y->invite, y->invite_length));
+        require(x->invite_until_ms == y->invite_until_ms);
     }
 }
 

@@ -286,13 +286,12 @@ static bool serve_draw(struct admitter *self, struct tl_held_queue *held, const 
         tl_draw_free(&queue->draw);
     if (step->draw_wanted == TL_WANTED_NOTHING)
         return true;
-    if (queue->draw == NULL &&
-        !tl_drawer_announce(self->drawer, held->redis, &held->keys, step->opens_at_ms, err))
+    if (queue->draw == NULL && !tl_drawer_announce(self->drawer, held, step->opens_at_ms, err))
         return false;
     if (step->draw_wanted == TL_WANTED_ANNOUNCE)
         return true;
-    if (!tl_drawer_hold(self->drawer, held->redis, &held->keys, step->opens_at_ms, DRAW_TURN_MS,
-                        &queue->draw, &state, err))
+    if (!tl_drawer_hold(self->drawer, held, step->opens_at_ms, DRAW_TURN_MS, &queue->draw, &state,
+                        err))
         return false;
     *wait_ms = state == TL_DRAW_WAITS && *wait_ms > DRAW_AGAIN_MS ? DRAW_AGAIN_MS : *wait_ms;
     queue->wake = queue->wake || state != TL_DRAW_WAITS; /* to go on, or to admit */
@@ -333,7 +332,7 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     if ((queue->wake || now_ms >= queue->due_ms) && !admit(self, held, err))
         return false;
     int64_t next_ms = queue->wake || queue->moved ? now_ms : queue->due_ms;
-    if (!tl_steering_step(self->steering, held->redis, &held->keys, &queue->steered, now_ms, err))
+    if (!tl_steering_step(self->steering, held, &queue->steered, now_ms, err))
         return false;
     if (queue->steered.on && queue->steered.due_ms < next_ms)
         next_ms = queue->steered.due_ms;

@@ -97,10 +97,10 @@ static void add_hex(struct tl_args *args, const unsigned char bytes[TL_DRAW_KEY_
 }
 
 /* Begins a step; its own arguments follow. */
-static void begin_step(struct tl_drawer *drawer, const struct tl_keys *keys,
+static void begin_step(struct tl_drawer *drawer, const struct tl_held_queue *held,
                        const struct tl_draw_opening *opening, int64_t opens_at_ms, const char *step)
 {
-    tl_call_begin(&drawer->args, TL_FN_DRAW, keys);
+    tl_call_begin(&drawer->args, TL_FN_DRAW, &held->keys);
     tl_args_uint(&drawer->args, drawer->events_length);
     tl_args_int(&drawer->args, opens_at_ms);
     add_hex(&drawer->args, opening->hash);
@@ -112,11 +112,11 @@ struct answer {
     uint64_t next, cut;
 };
 
-static bool call(struct tl_drawer *drawer, struct tl_redis *redis, struct answer *answer,
+static bool call(struct tl_drawer *drawer, const struct tl_held_queue *held, struct answer *answer,
                  struct tl_error *err)
 {
     tl_actor_append(&drawer->actor, &drawer->args);
-    struct tl_reply *reply = tl_call(redis, &drawer->args, err);
+    struct tl_reply *reply = tl_call(held->redis, &drawer->args, err);
     if (reply == NULL)
         return false;
     answer->what = (enum tl_draw_answer)tl_reply_signed(reply, TL_DRAWN_ANSWER);
@@ -130,20 +130,20 @@ static bool call(struct tl_drawer *drawer, struct tl_redis *redis, struct answer
                         "opens_at gets a new hash");
 }
 
-bool tl_drawer_announce(struct tl_drawer *drawer, struct tl_redis *redis,
-                        const struct tl_keys *keys, int64_t opens_at_ms, struct tl_error *err)
+bool tl_drawer_announce(struct tl_drawer *drawer, const struct tl_held_queue *held,
+                        int64_t opens_at_ms, struct tl_error *err)
 {
     struct tl_draw_opening opening;
     struct answer answer;
-    if (!make_opening(drawer, keys->queue, opens_at_ms, &opening, err))
+    if (!make_opening(drawer, held->keys.queue, opens_at_ms, &opening, err))
         return false;
-    begin_step(drawer, keys, &opening, opens_at_ms, "announce");
+    begin_step(drawer, held, &opening, opens_at_ms, "announce");
     add_hex(&drawer->args, opening.salt);
-    bool ok = call(drawer, redis, &answer, err);
+    bool ok = call(drawer, held, &answer, err);
     if (ok && answer.next == 1) {
         char digits[TL_DRAW_KEY_DIGITS + 1];
         tl_hex_format(opening.hash, sizeof(opening.hash), digits);
-        tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = keys->queue},
+        tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = held->keys.queue},
                "published the hash of the draw's seed: %s", digits);
     }
     sodium_memzero(&opening, sizeof(opening));
@@ -169,18 +169,18 @@ static bool add_page(struct tl_draw *draw, const struct tl_reply *page, struct t
 }
 
 /* Reads the next page of those who wait at places of before the opening. */
-static bool read_page(struct tl_drawer *drawer, struct tl_redis *redis, const struct tl_keys *keys,
+static bool read_page(struct tl_drawer *drawer, const struct tl_held_queue *held,
                       struct tl_draw *draw, struct tl_error *err)
 {
     struct tl_args *args = &drawer->args;
     tl_args_reset(args);
-    tl_args_strs(args, "ZRANGE", keys->names[TL_KEY_WAITING], NULL);
+    tl_args_strs(args, "ZRANGE", held->keys.names[TL_KEY_WAITING], NULL);
     tl_args_uint(args, tl_place_make(draw->lane, draw->after + 1));
     tl_args_uint(args, tl_place_make(draw->lane, draw->cut));
     tl_args_strs(args, "BYSCORE", "LIMIT", "0", NULL);
     tl_args_uint(args, PAGE);
     tl_args_str(args, "WITHSCORES");
-    struct tl_reply *page = tl_redis_call(redis, args, err);
+    struct tl_reply *page = tl_redis_call(held->redis, args, err);
     if (page == NULL)
         return false;
     bool ok = add_page(draw, page, err);
@@ -196,27 +196,26 @@ static bool read_page(struct tl_drawer *drawer, struct tl_redis *redis, const st
 /* ---- numbering ---- */
 
 /* Moves the next visitors to their places, or ends the draw when there are none. */
-static bool number_next(struct tl_drawer *drawer, struct tl_redis *redis,
-                        const struct tl_keys *keys, struct tl_draw *draw, struct answer *answer,
-                        struct tl_error *err)
+static bool number_next(struct tl_drawer *drawer, const struct tl_held_queue *held,
+                        struct tl_draw *draw, struct answer *answer, struct tl_error *err)
 {
     struct tl_drawn drawn;
     size_t n = 0;
     if (!tl_draw_order_next(draw->order, &drawn)) {
-        begin_step(drawer, keys, &draw->opening, draw->opens_at_ms, "finish");
+        begin_step(drawer, held, &draw->opening, draw->opens_at_ms, "finish");
         add_hex(&drawer->args, draw->opening.seed);
-        if (!call(drawer, redis, answer, err))
+        if (!call(drawer, held, answer, err))
             return false;
         answer->what = answer->what == TL_DRAW_ANSWER_DONE ? TL_DRAW_ANSWER_GONE : answer->what;
         return true;
     }
-    begin_step(drawer, keys, &draw->opening, draw->opens_at_ms, "number");
+    begin_step(drawer, held, &draw->opening, draw->opens_at_ms, "number");
     tl_args_uint(&drawer->args, draw->next);
     do {
         tl_args_bin(&drawer->args, drawn.visitor, drawn.length);
         tl_args_bin(&drawer->args, drawn.id, sizeof(drawn.id));
     } while (++n < NUMBERED && tl_draw_order_next(draw->order, &drawn));
-    if (!call(drawer, redis, answer, err))
+    if (!call(drawer, held, answer, err))
         return false;
     draw->n_drawn += answer->what == TL_DRAW_ANSWER_DONE ? answer->next - draw->next : 0;
     draw->next = answer->next;
@@ -225,19 +224,18 @@ static bool number_next(struct tl_drawer *drawer, struct tl_redis *redis,
 
 /* ---- holding it ---- */
 
-static bool begin(struct tl_drawer *drawer, struct tl_redis *redis, const struct tl_keys *keys,
-                  int64_t opens_at_ms, struct tl_draw **begun, struct answer *answer,
-                  struct tl_error *err)
+static bool begin(struct tl_drawer *drawer, const struct tl_held_queue *held, int64_t opens_at_ms,
+                  struct tl_draw **begun, struct answer *answer, struct tl_error *err)
 {
     struct tl_draw *draw = calloc(1, sizeof(*draw));
     if (draw == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the draw");
     draw->opens_at_ms = opens_at_ms;
     draw->began_ms = tl_clock_ms();
-    bool ok = make_opening(drawer, keys->queue, opens_at_ms, &draw->opening, err);
+    bool ok = make_opening(drawer, held->keys.queue, opens_at_ms, &draw->opening, err);
     if (ok) {
-        begin_step(drawer, keys, &draw->opening, opens_at_ms, "begin");
-        ok = call(drawer, redis, answer, err);
+        begin_step(drawer, held, &draw->opening, opens_at_ms, "begin");
+        ok = call(drawer, held, answer, err);
     }
     draw->next = answer->next;
     draw->cut = answer->cut;
@@ -248,28 +246,27 @@ static bool begin(struct tl_drawer *drawer, struct tl_redis *redis, const struct
                   tl_error_set(err, TL_ERR_NOMEM, "no memory for the draw"));
 }
 
-static bool step(struct tl_drawer *drawer, struct tl_redis *redis, const struct tl_keys *keys,
-                 int64_t opens_at_ms, struct tl_draw **draw, struct answer *answer,
-                 struct tl_error *err)
+static bool step(struct tl_drawer *drawer, const struct tl_held_queue *held, int64_t opens_at_ms,
+                 struct tl_draw **draw, struct answer *answer, struct tl_error *err)
 {
     if (*draw == NULL)
-        return begin(drawer, redis, keys, opens_at_ms, draw, answer, err);
+        return begin(drawer, held, opens_at_ms, draw, answer, err);
     answer->what = TL_DRAW_ANSWER_DONE;
     if (!(*draw)->numbering)
-        return read_page(drawer, redis, keys, *draw, err);
-    return number_next(drawer, redis, keys, *draw, answer, err);
+        return read_page(drawer, held, *draw, err);
+    return number_next(drawer, held, *draw, answer, err);
 }
 
-bool tl_drawer_hold(struct tl_drawer *drawer, struct tl_redis *redis, const struct tl_keys *keys,
-                    int64_t opens_at_ms, int64_t most_ms, struct tl_draw **draw,
-                    enum tl_draw_state *state, struct tl_error *err)
+bool tl_drawer_hold(struct tl_drawer *drawer, const struct tl_held_queue *held, int64_t opens_at_ms,
+                    int64_t most_ms, struct tl_draw **draw, enum tl_draw_state *state,
+                    struct tl_error *err)
 {
     struct answer answer = {.what = TL_DRAW_ANSWER_DONE};
     int64_t until_ms = tl_clock_ms() + most_ms;
     if (*draw != NULL && (*draw)->opens_at_ms != opens_at_ms)
         tl_draw_free(draw);
     while (answer.what == TL_DRAW_ANSWER_DONE && tl_clock_ms() < until_ms) {
-        if (!step(drawer, redis, keys, opens_at_ms, draw, &answer, err)) {
+        if (!step(drawer, held, opens_at_ms, draw, &answer, err)) {
             tl_draw_free(draw);
             return false;
         }
@@ -278,7 +275,7 @@ bool tl_drawer_hold(struct tl_drawer *drawer, struct tl_redis *redis, const stru
              : answer.what == TL_DRAW_ANSWER_NOT_YET ? TL_DRAW_WAITS
                                                      : TL_DRAW_GOES_ON;
     if (answer.what == TL_DRAW_ANSWER_GONE && *draw != NULL && (*draw)->numbering)
-        tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = keys->queue},
+        tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = held->keys.queue},
                "the draw is done: this process numbered %" PRIu64 " visitors in %" PRId64 " ms",
                (*draw)->n_drawn, tl_clock_ms() - (*draw)->began_ms);
     if (answer.what != TL_DRAW_ANSWER_DONE)

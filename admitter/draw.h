@@ -15,9 +15,8 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/role/roster.h"
 #include "common/store/actor.h"
-#include "common/store/keys.h"
-#include "common/store/redis.h"
 
 struct tl_drawer; /* of a process */
 struct tl_draw;   /* of a queue, while it is held */
@@ -38,13 +37,13 @@ enum tl_draw_state {
 
 /* Publishes the hash for this opening (Unix ms). TL_ERR_INVALID when another one is published
  * already, by an admitter with another secret. */
-bool tl_drawer_announce(struct tl_drawer *drawer, struct tl_redis *redis,
-                        const struct tl_keys *keys, int64_t opens_at_ms, struct tl_error *err);
+bool tl_drawer_announce(struct tl_drawer *drawer, const struct tl_held_queue *held,
+                        int64_t opens_at_ms, struct tl_error *err);
 
 /* Works on the draw for at most about `most_ms`. *draw is NULL at first and kept by the caller; it
  * is freed when the draw is over, and by tl_draw_free. */
-bool tl_drawer_hold(struct tl_drawer *drawer, struct tl_redis *redis, const struct tl_keys *keys,
-                    int64_t opens_at_ms, int64_t most_ms, struct tl_draw **draw,
-                    enum tl_draw_state *state, struct tl_error *err);
+bool tl_drawer_hold(struct tl_drawer *drawer, const struct tl_held_queue *held, int64_t opens_at_ms,
+                    int64_t most_ms, struct tl_draw **draw, enum tl_draw_state *state,
+                    struct tl_error *err);
 
 #endif

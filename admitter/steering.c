@@ -126,13 +126,13 @@ static void tell(struct tl_steering *steering, const char *queue, const struct s
                report, (long long)step->after);
 }
 
-static bool call(struct tl_steering *steering, struct tl_redis *redis, const struct tl_keys *keys,
-                 const char *own, bool *steered, struct step *step, struct tl_error *err)
+static bool call(struct tl_steering *steering, const struct tl_held_queue *held, const char *own,
+                 bool *steered, struct step *step, struct tl_error *err)
 {
-    tl_call_begin(&steering->args, TL_FN_ADAPT, keys);
+    tl_call_begin(&steering->args, TL_FN_ADAPT, &held->keys);
     tl_args_uint(&steering->args, steering->events_length);
     tl_args_str(&steering->args, own);
-    struct tl_reply *reply = tl_call(redis, &steering->args, err);
+    struct tl_reply *reply = tl_call(held->redis, &steering->args, err);
     if (reply == NULL)
         return false;
     *steered = tl_reply_signed(reply, TL_ADAPT_STEERED) == 1;
@@ -146,9 +146,8 @@ static bool call(struct tl_steering *steering, struct tl_redis *redis, const str
     return true;
 }
 
-bool tl_steering_step(struct tl_steering *steering, struct tl_redis *redis,
-                      const struct tl_keys *keys, struct tl_steered *steered, int64_t now_ms,
-                      struct tl_error *err)
+bool tl_steering_step(struct tl_steering *steering, const struct tl_held_queue *held,
+                      struct tl_steered *steered, int64_t now_ms, struct tl_error *err)
 {
     char own[TL_FEEDBACK_TEXT_MAX];
     struct step step;
@@ -158,13 +157,13 @@ bool tl_steering_step(struct tl_steering *steering, struct tl_redis *redis,
     }
     if (now_ms < steered->due_ms)
         return true;
-    take_probed(steering, keys->queue, now_ms, own);
-    if (!call(steering, redis, keys, own, &steered->on, &step, err))
+    take_probed(steering, held->keys.queue, now_ms, own);
+    if (!call(steering, held, own, &steered->on, &step, err))
         return false;
     steered->due_ms = now_ms + STEP_MS;
     if (!steered->on)
         return true;
-    tell(steering, keys->queue, &step, steered);
+    tell(steering, held->keys.queue, &step, steered);
     steered->known = true;
     steered->unreported = step.why == TL_WHY_UNREPORTED;
     steered->lowest = step.why == TL_WHY_LOWEST;

@@ -12,8 +12,7 @@
 
 #include "common/base/metrics.h"
 #include "common/config/config.h"
-#include "common/store/keys.h"
-#include "common/store/redis.h"
+#include "common/role/roster.h"
 
 struct tl_steering;
 
@@ -34,8 +33,7 @@ struct tl_steering *tl_steering_new(const struct tl_config *config, struct tl_me
 void tl_steering_free(struct tl_steering **steering);
 
 /* One step, if it is due. */
-bool tl_steering_step(struct tl_steering *steering, struct tl_redis *redis,
-                      const struct tl_keys *keys, struct tl_steered *steered, int64_t now_ms,
-                      struct tl_error *err);
+bool tl_steering_step(struct tl_steering *steering, const struct tl_held_queue *held,
+                      struct tl_steered *steered, int64_t now_ms, struct tl_error *err);
 
 #endif

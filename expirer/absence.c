@@ -44,8 +44,7 @@ void tl_absence_free(struct tl_absence **absence)
 /* One pass over the line of one queue. */
 struct pass {
     struct tl_absence *absence;
-    struct tl_redis *redis;
-    const struct tl_keys *keys;
+    const struct tl_held_queue *held;
     /* What the function presence returned: */
     int64_t bucket;      /* the current one */
     bool observed;       /* presence was recorded in all buckets: only then can absence be judged */
@@ -59,8 +58,8 @@ struct pass {
 static bool ask_presence(struct pass *pass, struct tl_error *err)
 {
     struct tl_args *args = &pass->absence->args;
-    tl_call_begin_read(args, TL_FN_PRESENCE, pass->keys);
-    struct tl_reply *reply = tl_call(pass->redis, args, err);
+    tl_call_begin_read(args, TL_FN_PRESENCE, &pass->held->keys);
+    struct tl_reply *reply = tl_call(pass->held->redis, args, err);
     if (reply == NULL)
         return false;
     pass->bucket = tl_reply_signed(reply, TL_PRESENCE_BUCKET);
@@ -102,10 +101,10 @@ static bool fetch_chunk(struct pass *pass, uint64_t chunk, struct tl_error *err)
     pass->absence->seen_bytes = 0;
     for (int64_t bucket = pass->bucket - TL_PRESENCE_BUCKETS; bucket <= pass->bucket; bucket++) {
         char key[TL_KEY_MAX];
-        tl_keys_seen(pass->keys, bucket, chunk, key);
+        tl_keys_seen(&pass->held->keys, bucket, chunk, key);
         tl_args_reset(args);
         tl_args_strs(args, "GET", key, NULL);
-        struct tl_reply *reply = tl_redis_call(pass->redis, args, err);
+        struct tl_reply *reply = tl_redis_call(pass->held->redis, args, err);
         if (reply == NULL)
             return false;
         size_t length;
@@ -135,7 +134,7 @@ static bool look(struct pass *pass, uint64_t seq, bool *seen, struct tl_error *e
 
 static bool send_drop(struct pass *pass, struct tl_error *err)
 {
-    struct tl_reply *reply = tl_call(pass->redis, &pass->absence->args, err);
+    struct tl_reply *reply = tl_call(pass->held->redis, &pass->absence->args, err);
     if (reply == NULL)
         return false;
     pass->dropped += tl_reply_number(reply, 0);
@@ -158,7 +157,7 @@ static bool drop_lane(struct pass *pass, const struct tl_line *line, unsigned la
         if (seen)
             continue;
         if (candidates == 0) {
-            tl_call_begin(args, TL_FN_ABSENT, pass->keys);
+            tl_call_begin(args, TL_FN_ABSENT, &pass->held->keys);
             tl_args_int(args, pass->bucket);
             tl_args_uint(args, pass->absence->events_length);
         }
@@ -172,11 +171,11 @@ static bool drop_lane(struct pass *pass, const struct tl_line *line, unsigned la
     return candidates == 0 || send_drop(pass, err);
 }
 
-bool tl_absence_pass(struct tl_absence *absence, struct tl_redis *redis, const struct tl_keys *keys,
+bool tl_absence_pass(struct tl_absence *absence, const struct tl_held_queue *held,
                      const struct tl_line *line, uint64_t *dropped, int64_t *again_ms,
                      struct tl_error *err)
 {
-    struct pass pass = {.absence = absence, .redis = redis, .keys = keys, .again_ms = AGAIN_MS};
+    struct pass pass = {.absence = absence, .held = held, .again_ms = AGAIN_MS};
     bool ok = ask_presence(&pass, err);
     for (unsigned lane = 0; ok && pass.observed && lane < TL_LANES_MAX; lane++)
         ok = drop_lane(&pass, line, lane, err);

@@ -11,8 +11,7 @@
 #include <stdint.h>
 
 #include "common/line/line.h"
-#include "common/store/keys.h"
-#include "common/store/redis.h"
+#include "common/role/roster.h"
 
 struct tl_absence;
 
@@ -21,7 +20,7 @@ void tl_absence_free(struct tl_absence **absence);
 
 /* One pass over a queue's line: drops absent visitors. *dropped gets their number; *again_ms gets
  * the time until another pass can find more: the rest of the current bucket, in ms. */
-bool tl_absence_pass(struct tl_absence *absence, struct tl_redis *redis, const struct tl_keys *keys,
+bool tl_absence_pass(struct tl_absence *absence, const struct tl_held_queue *held,
                      const struct tl_line *line, uint64_t *dropped, int64_t *again_ms,
                      struct tl_error *err);
 

@@ -262,8 +262,7 @@ static bool drop_absent(struct expirer *self, const struct tl_held_queue *held, 
         return true;
     uint64_t dropped;
     int64_t again_ms;
-    if (!tl_absence_pass(self->absence, held->redis, &held->keys, queue->line, &dropped, &again_ms,
-                         err))
+    if (!tl_absence_pass(self->absence, held, queue->line, &dropped, &again_ms, err))
         return false;
     queue->presence_ms = tl_clock_ms() + again_ms + 1;
     if (dropped > 0) {

@@ -101,13 +101,19 @@ size_t test_deliver(struct test_store *store)
     return n;
 }
 
+const struct tl_held_queue *test_held(struct test_store *store, uint64_t fence)
+{
+    store->held =
+        (struct tl_held_queue){.keys = store->keys, .redis = store->redis, .fence = fence};
+    return &store->held;
+}
+
 bool test_apply_pending(struct test_store *store, uint64_t fence, struct tl_apply_counts *counts,
                         struct tl_error *err)
 {
     struct tl_reply *reply = read_ingest(store, "0");
-    const struct tl_held_queue held = {.keys = store->keys, .redis = store->redis, .fence = fence};
-    bool ok =
-        tl_apply_entries(store->apply, &held, tl_reply_at(tl_reply_at(reply, 0), 1), counts, err);
+    bool ok = tl_apply_entries(store->apply, test_held(store, fence),
+                               tl_reply_at(tl_reply_at(reply, 0), 1), counts, err);
     tl_reply_free(reply);
     return ok;
 }
@@ -255,8 +261,7 @@ enum tl_draw_state test_hold_draw(struct test_store *store, struct tl_drawer *dr
 {
     struct tl_error err = {0};
     enum tl_draw_state state;
-    if (!tl_drawer_hold(drawer, store->redis, &store->keys, opens_at_ms, most_ms, draw, &state,
-                        &err))
+    if (!tl_drawer_hold(drawer, test_held(store, 0), opens_at_ms, most_ms, draw, &state, &err))
         fail_msg("%s", err.text);
     return state;
 }

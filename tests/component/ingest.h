@@ -21,7 +21,8 @@ struct test_store {
     struct tl_keys keys;            /* of queue "q", after test_store_queue */
     struct tl_batch_writer *writer; /* what test_batch sends */
     struct tl_apply *apply;
-    uint64_t number; /* of the last batch sent by test_batch */
+    uint64_t number;           /* of the last batch sent by test_batch */
+    struct tl_held_queue held; /* of test_held */
 };
 
 /* For cmocka: group setup and teardown, and the setup of each test (empties the store). A kept one
@@ -39,6 +40,8 @@ void test_store_queue(struct test_store *store, const char *settings);
 void test_send(struct test_store *store, const char *worker, uint64_t number, char *id);
 /* Reads new entries as the dispatcher's consumer, so that they are pending. Returns how many. */
 size_t test_deliver(struct test_store *store);
+/* Queue "q" as a role holds it, with this fence; valid until the next call. */
+const struct tl_held_queue *test_held(struct test_store *store, uint64_t fence);
 /* Applies all pending entries with this fence, as a dispatcher does. Adds to counts. */
 bool test_apply_pending(struct test_store *store, uint64_t fence, struct tl_apply_counts *counts,
                         struct tl_error *err);

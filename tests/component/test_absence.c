@@ -57,7 +57,7 @@ static uint64_t pass(struct test_store *store)
     struct tl_absence *absence = tl_absence_new(1000);
     assert_non_null(line);
     assert_non_null(absence);
-    if (!tl_absence_pass(absence, store->redis, &store->keys, line, &dropped, &again_ms, &err))
+    if (!tl_absence_pass(absence, test_held(store, 0), line, &dropped, &again_ms, &err))
         fail_msg("%s", err.text);
     assert_in_range(again_ms, 1, BUCKET_MS);
     tl_absence_free(&absence);

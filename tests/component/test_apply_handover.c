@@ -192,17 +192,16 @@ static void a_draw_takes_the_serials_along(void **state)
     test_redis_ask(store->redis, "HSET %s opening draw opens_at %lld",
                    store->keys.names[TL_KEY_CONFIG], (long long)opens_at_ms);
     struct tl_drawer *drawer = tl_drawer_new(path, 1000, &test_actor);
-    assert_true(tl_drawer_announce(drawer, store->redis, &store->keys, opens_at_ms, &err));
+    assert_true(tl_drawer_announce(drawer, test_held(store, 0), opens_at_ms, &err));
     /* A key of another type stops the step before it has numbered anybody. */
     test_redis_ask(store->redis, "RENAME " SERIALS " tl:{q}:aside");
     test_redis_ask(store->redis, "LPUSH " SERIALS " x");
-    assert_false(
-        tl_drawer_hold(drawer, store->redis, &store->keys, opens_at_ms, 1000, &draw, &is, &err));
+    assert_false(tl_drawer_hold(drawer, test_held(store, 0), opens_at_ms, 1000, &draw, &is, &err));
     assert_int_equal(test_waiting_place(store, "anna"), 1);
     test_redis_ask(store->redis, "RENAME tl:{q}:aside " SERIALS);
     while (is != TL_DRAW_OVER)
-        assert_true(tl_drawer_hold(drawer, store->redis, &store->keys, opens_at_ms, 1000, &draw,
-                                   &is, &err));
+        assert_true(
+            tl_drawer_hold(drawer, test_held(store, 0), opens_at_ms, 1000, &draw, &is, &err));
     tl_drawer_free(&drawer);
     (void)unlink(path);
 

@@ -76,7 +76,7 @@ static struct tl_drawer *drawer_of(const char *path)
 static void announce(struct test_store *store, struct tl_drawer *drawer, int64_t opens_at_ms)
 {
     struct tl_error err = {0};
-    if (!tl_drawer_announce(drawer, store->redis, &store->keys, opens_at_ms, &err))
+    if (!tl_drawer_announce(drawer, test_held(store, 0), opens_at_ms, &err))
         fail_msg("%s", err.text);
 }
 
@@ -469,12 +469,12 @@ static void the_first_hash_stands(void **state)
     announce(store, first, opens_at_ms);
     assert_int_equal(
         test_redis_ask(store->redis, "HEXISTS %s draw_seed", store->keys.names[TL_KEY_STATE]), 0);
-    assert_false(tl_drawer_announce(other, store->redis, &store->keys, opens_at_ms, &err));
+    assert_false(tl_drawer_announce(other, test_held(store, 0), opens_at_ms, &err));
     assert_int_equal(err.kind, TL_ERR_INVALID);
     assert_non_null(strstr(err.text, "another secret"));
     wait_until(store, opens_at_ms);
     assert_false(
-        tl_drawer_hold(other, store->redis, &store->keys, opens_at_ms, TURN_MS, &draw, &is, &err));
+        tl_drawer_hold(other, test_held(store, 0), opens_at_ms, TURN_MS, &draw, &is, &err));
     assert_null(draw);
     while (test_hold_draw(store, first, opens_at_ms, TURN_MS, &draw) != TL_DRAW_OVER)
         continue;

@@ -51,7 +51,7 @@ static void open_at(struct test_store *store, struct tl_drawer *drawer, int64_t 
     struct tl_error err = {0};
     test_redis_ask(store->redis, "HSET %s opens_at %lld", store->keys.names[TL_KEY_CONFIG],
                    (long long)opens_at_ms);
-    if (!tl_drawer_announce(drawer, store->redis, &store->keys, opens_at_ms, &err))
+    if (!tl_drawer_announce(drawer, test_held(store, 0), opens_at_ms, &err))
         fail_msg("%s", err.text);
 }
 

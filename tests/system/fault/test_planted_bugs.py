@@ -227,7 +227,9 @@ BUGS = [
         "{}", r"which is no dispatcher", during="stranger"),
     # append
     Bug("end lost at the memory limit",
-        "return call('XADD', state.begin(keys).key.ingest, 'NOMKSTREAM', '*', 'd', args[1])", "return '1-1'", r"could not be given back .* while the store was full", during="full"),
+        "return call('XADD', state.begin(keys).key.ingest, 'NOMKSTREAM', '*', 'd', args[1])", "return '1-1'",
+        # on a slow machine the session, whose claim was lost as well, has ended before its visitor completes it again
+        r"could not be given back .* while the store was full|complete of place .*unclaimed", during="full"),
     # remove
     Bug("removed one still waits",
         "call('ZREM', c.key.waiting, unpack(ids))",

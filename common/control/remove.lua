@@ -22,7 +22,7 @@ entry('remove', { 'allow-oom' }, function(keys, args)
     end
     state.check(c, place and FROM_LINE or FROM_SESSION)
     overbook.open(c)
-    c.removed = text.number(c.removed) or 0 -- mend does not restore it
+    c.removed = text.number(c.removed) or 0 -- as mend restores it
     changes.record(c, changes.actor(args), 'remove', { visitor = id, state = place and 'waiting' or 'active' },
         { visitor = id, state = 'removed' })
     if place then

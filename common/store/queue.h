@@ -35,7 +35,7 @@ bool tl_queue_create(struct tl_redis *redis, const char *key_prefix, const char 
 
 /* The same for a queue that this process knows, with the settings that were in force when it last
  * read them. If the queue is missing, its data was lost, and it is created in recovery
- * (common/store/recovery.h). If the store has older settings, it has lost the last change, and gets
+ * (common/store/state.h). If the store has older settings, it has lost the last change, and gets
  * these. *created may be NULL. */
 bool tl_queue_bring_back(struct tl_redis *redis, const char *key_prefix, const char *name,
                          const struct tl_queue_settings *settings, const struct tl_actor *actor,

@@ -626,7 +626,7 @@ PLOTS = {
                      served=(2, 3)),
     "overbook": Plot(overbook, {"overbook": OVERBOOK, "claim_ttl": CLAIM_TTL}, served=(0.3, 0.9),
                      overbook=OVERBOOK, actors=14),
-    "full": Plot(full, served=(0.2, 0.5)),
+    "full": Plot(full, {"claim_ttl": "10m", "session_ttl": "10m"}, served=(0.2, 0.5)),  # none ends by itself
     "blocks": Plot(blocks),
     "handover": Plot(handover),
     "unlisted": Plot(unlisted),

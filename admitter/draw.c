@@ -158,7 +158,7 @@ static bool add_page(struct tl_draw *draw, const struct tl_reply *page, struct t
         size_t length;
         tl_place place;
         const char *visitor = tl_reply_string(tl_reply_at(page, i), &length);
-        if (!tl_record_place(tl_reply_string(tl_reply_at(page, i + 1), NULL), &place))
+        if (!tl_record_place(tl_reply_text(page, i + 1), &place))
             return tl_error_set(err, TL_ERR_INVALID, "a place in the line cannot be read");
         if (!tl_draw_order_add(draw->order, visitor, length))
             return tl_error_set(err, TL_ERR_NOMEM, "no memory for the draw");

@@ -168,7 +168,7 @@ static bool add_batch(struct tl_apply *apply, const char *id, const struct tl_ba
 
 static const char *id_of(const struct tl_reply *entry)
 {
-    return tl_reply_string(tl_reply_at(entry, 0), NULL);
+    return tl_reply_text(entry, 0);
 }
 
 /* Adds the next entry. One that cannot be decoded is set aside. One without payload was trimmed

@@ -169,7 +169,7 @@ static bool claim_entries(struct dispatcher *self, struct tl_held_queue *held, b
     struct tl_reply *reply = tl_call(held->redis, &self->args, err);
     if (reply == NULL)
         return false;
-    const char *other = tl_reply_string(tl_reply_at(reply, 0), NULL);
+    const char *other = tl_reply_text(reply, 0);
     size_t lost = tl_reply_count(reply) > 2 ? tl_reply_count(reply) - 2 : 0;
     unsigned suppressed;
     if (other[0] != '\0' &&
@@ -182,9 +182,9 @@ static bool claim_entries(struct dispatcher *self, struct tl_held_queue *held, b
     for (size_t i = 0; i < lost; i++)
         tl_log(TL_LOG_ERROR, &fields,
                "ingest entry %s was trimmed away before it was applied: its commands are lost",
-               tl_reply_string(tl_reply_at(reply, 2 + i), NULL));
+               tl_reply_text(reply, 2 + i));
     tl_metrics_add(self->process->metrics, LOST, (int64_t)lost);
-    *found = lost > 0 || tl_reply_integer(tl_reply_at(reply, 1)) > 0;
+    *found = lost > 0 || tl_reply_signed(reply, 1) > 0;
     tl_reply_free(reply);
     if (*found)
         mark_pending(self, held);
@@ -330,8 +330,7 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, i
     for (size_t i = 0; i < tl_reply_count(reply); i++) {
         const struct tl_reply *read = tl_reply_at(reply, i);
         const struct tl_reply *entries = tl_reply_at(read, 1);
-        const struct tl_stream *stream =
-            tl_streams_find(self->streams, tl_reply_string(tl_reply_at(read, 0), NULL));
+        const struct tl_stream *stream = tl_streams_find(self->streams, tl_reply_text(read, 0));
         if (stream == NULL)
             continue;
         struct tl_held_queue *held = stream->thing;
@@ -470,8 +469,8 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
         struct tl_reply *lag = tl_call_read(held->redis, TL_FN_LAG, &held->keys, err);
         if (lag != NULL) {
             struct tl_metrics *values = tl_queue_series_values(held->series);
-            int64_t entries = tl_reply_integer(tl_reply_at(lag, 0));
-            int64_t age_ms = tl_reply_integer(tl_reply_at(lag, 1));
+            int64_t entries = tl_reply_signed(lag, 0);
+            int64_t age_ms = tl_reply_signed(lag, 1);
             queue->behind = entries > 0;
             all_entries += entries;
             oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;

@@ -39,10 +39,9 @@ bool tl_cursor_parse(const char *text, struct tl_cursor *cursor)
 static bool read_entry(const struct tl_reply *reply, struct entry *entry)
 {
     const struct tl_reply *fields = tl_reply_at(reply, 1);
-    *entry =
-        (struct entry){.id = tl_reply_string(tl_reply_at(reply, 0), NULL), .what = "", .data = ""};
+    *entry = (struct entry){.id = tl_reply_text(reply, 0), .what = "", .data = ""};
     for (size_t i = 0; i + 1 < tl_reply_count(fields); i += 2) {
-        const char *name = tl_reply_string(tl_reply_at(fields, i), NULL);
+        const char *name = tl_reply_text(fields, i);
         const struct tl_reply *value = tl_reply_at(fields, i + 1);
         if (strcmp(name, "n") == 0)
             entry->n = (uint64_t)tl_reply_integer(value);

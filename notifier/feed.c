@@ -61,8 +61,8 @@ static bool report(struct tl_feed *feed, const struct tl_feed_world *world,
     struct tl_reply *reply = tl_call(world->redis, args, err);
     if (reply == NULL)
         return false;
-    int64_t store_ms = tl_reply_integer(tl_reply_at(reply, 0));
-    int64_t since_ms = tl_reply_integer(tl_reply_at(reply, 1));
+    int64_t store_ms = tl_reply_signed(reply, 0);
+    int64_t since_ms = tl_reply_signed(reply, 1);
     tl_reply_free(reply);
     feed->failing_since_ms = since_ms > 0 ? tl_clock_ms() - (store_ms - since_ms) : 0;
     if (said->cursor != NULL)

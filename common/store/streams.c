@@ -92,9 +92,7 @@ static bool open_listener(struct tl_streams *streams, struct tl_redis *redis, st
     tl_redis_free(&streams->listener);
     struct tl_redis *listener = streams->listener = tl_redis_new_beside(redis, err);
     bool ok = listener != NULL && tl_redis_connect(listener, err);
-    tl_args_strs(&args, "CLIENT", "ID", NULL);
-    struct tl_reply *id = ok ? tl_redis_call(listener, &args, err) : NULL;
-    tl_args_reset(&args);
+    struct tl_reply *id = ok ? tl_ask(listener, err, "CLIENT", "ID", NULL) : NULL;
     tl_args_strs(&args, "SUBSCRIBE", CHANNEL, NULL);
     ok = id != NULL && tl_redis_do(listener, &args, err);
     tl_args_reset(&args);
@@ -117,8 +115,7 @@ static void take(struct tl_streams *streams, const struct tl_reply *message)
     if (tl_reply_type(keys) != TL_REPLY_ARRAY)
         tl_streams_unread(streams);
     for (size_t i = 0; i < tl_reply_count(keys); i++) {
-        struct tl_stream *stream =
-            tl_streams_find(streams, tl_reply_string(tl_reply_at(keys, i), NULL));
+        struct tl_stream *stream = tl_streams_find(streams, tl_reply_text(keys, i));
         if (stream != NULL)
             stream->unread = true;
     }
@@ -228,8 +225,7 @@ static void note_read(struct tl_streams *streams, const struct tl_reply *reply, 
             tl_streams_at(streams, i)->unread = false;
     for (size_t i = 0; i < tl_reply_count(reply); i++) {
         const struct tl_reply *read = tl_reply_at(reply, i);
-        struct tl_stream *stream =
-            tl_streams_find(streams, tl_reply_string(tl_reply_at(read, 0), NULL));
+        struct tl_stream *stream = tl_streams_find(streams, tl_reply_text(read, 0));
         if (stream != NULL)
             stream->unread = tl_reply_count(tl_reply_at(read, 1)) >= most;
     }

@@ -26,7 +26,7 @@ entry('remove', { 'allow-oom' }, function(keys, args)
     changes.record(c, changes.actor(args), 'remove', { visitor = id, state = place and 'waiting' or 'active' },
         { visitor = id, state = 'removed' })
     if place then
-        visitor.drop(c, { id }, { place }, defs.REASON.removed)
+        visitor.drop(c, { id }, { place, 1 }, defs.REASON.removed)
     else
         visitor.revoke(c, id)
     end

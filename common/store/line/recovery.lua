@@ -240,18 +240,20 @@ local function time_left(c, till)
     return v[4] and till - c.now or UNREACHED_MS
 end
 
--- The visitors at up to `most` places up to the fronts of the lost generation, and their places. Places of before a
+-- The visitors at up to `most` places up to the fronts of the lost generation, and these as spans. Places of before a
 -- draw are not among them: the fronts are those of the drawn.
 local function called_before(c, most)
-    local s, ids, places = settings.read(c, OPENING), {}, {}
+    local s, ids, spans = settings.read(c, OPENING), {}, {}
     local undrawn = s.opening == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
     for lane = 0, LANES - 1 do
         local front = tonumber(call('HGET', c.key.state, 'front:' .. lane))
         local found = front and #ids < most and call('ZRANGE', c.key.waiting, int(lane * LANE + undrawn),
             int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #ids, 'WITHSCORES') or {}
-        for i = 1, #found, 2 do ids[#ids + 1], places[#places + 1] = found[i], (text.place(found[i + 1])) end
+        for i = 1, #found, 2 do
+            ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], found[i + 1] + 0, 1
+        end
     end
-    return ids, places
+    return ids, spans
 end
 
 -- A step while the queue recovers until then. At its end, who came back to a place that had been called before loses
@@ -260,10 +262,10 @@ function recovery.step(c, till, most, check)
     local left = time_left(c, till)
     if left > 0 then return left end
     state.check(c, check)
-    local ids, places = called_before(c, min(most, DROPPED_MAX))
+    local ids, spans = called_before(c, min(most, DROPPED_MAX))
     if #ids > 0 then
         c.expired = text.counter(call('HGET', c.key.state, 'expired'))
-        visitor.drop(c, ids, places, REASON.expired)
+        visitor.drop(c, ids, spans, REASON.expired)
     else
         call('UNLINK', c.key.lost)
         state.set(c, 'recover_until', 0)

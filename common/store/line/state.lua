@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The state of a queue and its events: the only writer of tl:{q}:state and tl:{q}:events. (ensure creates the state,
--- mend writes a lost one or its counters again, and lease counts its fence, through create, repair and next_fence.)
+-- The state of a queue and its events: the only writer of tl:{q}:state and tl:{q}:events.
 --
 -- A step makes its context c with `begin`, reads with `open`, calls `check` before its first write, changes c through
 -- the verbs of the other modules, and ends with `commit`. Whatever fails does so in open or check, or in a function
@@ -19,9 +18,9 @@
 
 local int, number, counter = text.int, text.number, text.counter
 
--- The command that counts what is in a key, or fails.
-local COUNTS = { waiting = 'ZCARD', active = 'ZCARD', ended = 'ZCARD', held = 'ZCARD', reports = 'ZCARD',
-    sessions = 'HLEN', batches = 'HLEN', serials = 'HLEN', lost = 'HLEN', events = 'XLEN', drawn = 'STRLEN' }
+-- The command that counts what is in a key, or fails where it has another type.
+local COUNTS, BY_TYPE = {}, { zset = 'ZCARD', hash = 'HLEN', stream = 'XLEN', string = 'STRLEN' }
+for i = 1, #defs.KEY do COUNTS[defs.KEY[i].name] = BY_TYPE[defs.KEY[i].type] end
 
 -- Ends the call. Before the first write only.
 function state.fail(kind, sentence) error({ err = kind .. ' ' .. sentence }) end
@@ -43,7 +42,7 @@ local function names_of(key)
     return found
 end
 
--- keys: that of the state alone. A table with room for all fields need not grow, which takes Lua longer than the rest.
+-- A table with room for all fields need not grow, which takes Lua longer than the rest.
 function state.begin(keys, keep)
     local t = redis.call('TIME') -- in these words: tests put a clock of their own there
     local us = t[2] + 0
@@ -77,16 +76,10 @@ function state.fields(counters, texts)
     return list
 end
 
--- Reads fields into c, and those of the list `more`, which are texts. For steps that write nothing to the queue.
--- Raises NOQUEUE; and an error for a counter that is no whole number: mend writes it again.
-function state.read(c, fields, more)
-    local counters = fields.counters
-    if more and #more > 0 then
-        local list = { unpack(fields) }
-        for i = 1, #more do list[#list + 1] = more[i] end
-        fields = list
-    end
-    local found = call('HMGET', c.key.state, unpack(fields))
+-- Reads fields into c, for a step that writes nothing to the queue. Raises NOQUEUE; and DAMAGED for a counter that is no
+-- whole number: mend writes it again.
+function state.read(c, fields)
+    local found, counters = call('HMGET', c.key.state, unpack(fields)), fields.counters
     if not found[1] then no_queue() end
     for i = 1, counters do
         local n = found[i] + 0 -- as text.counter: this loop is in every step
@@ -99,10 +92,10 @@ end
 
 ---- incarnations: numbers that are never used twice
 --
--- A store can come back without the end of its history, or empty. Whatever was done in the lost part is forgotten, but
--- visitors and programs have seen its numbers. So each of `seq`, `event` and `fence` starts at a base that grows with
--- the server's clock, faster than a queue can use numbers up: the base of now lies above every number that was ever
--- given out. Where a draw has opened, the seqs of its latecomers are ahead of that (line/draw.lua).
+-- A store can come back without the end of its history, or empty, but visitors and programs have seen the numbers of
+-- the lost part. So each of `seq`, `event` and `fence` starts at a base that grows with the server's clock, faster than
+-- a queue can use numbers up: the base of now lies above every number that was ever given out. Where a draw has opened,
+-- the seqs of its latecomers are ahead of that (line/draw.lua).
 
 local BASE_GAP = 67108864 -- 2^26: where the clock went back, at least
 
@@ -118,8 +111,8 @@ function state.seq_after(last) return last + BASE_GAP end
 -- The replication id of the server names the history of its data: a start of the server and the promotion of a replica
 -- make another one. It is looked up where the state names another id, and every 100 ms, because that costs as much as
 -- seven other commands. The memory of it cannot hide another history: it is gone after a start, and where the server
--- took its data, and with it the library, from another one. A server that becomes a replica without taking all data,
--- and then a master again, may miss what that other one did between; but that takes longer.
+-- took its data, and with it the library, from another one. To become a replica without taking all data, and then a
+-- master again, takes longer.
 local LOOK_MS = 100
 local server = { at = -1, id = '' }
 
@@ -141,7 +134,7 @@ local function entry_of(c, event, events)
 end
 
 -- The store was restarted, or is another server: its last entries may be missing. Moves the numbers on, and appends an
--- entry without events, so that every reader finds a gap and rebuilds.
+-- entry without events: every reader finds a gap and rebuilds.
 local function begin_incarnation(c)
     call('XLEN', c.key.events) -- fails before the first write if it is no stream
     local found = call('HMGET', c.key.state, 'seq', 'fence', 'incarnation', 'draw')
@@ -155,18 +148,15 @@ local function begin_incarnation(c)
 end
 
 -- As read, for a step that writes: first begins a new incarnation if the store is not the one of the last write.
-function state.open(c, fields, more)
-    state.read(c, fields, more)
-    if not is_of_this_server(c) then
-        begin_incarnation(c)
-        state.read(c, fields, more)
-    end
-    return c
+function state.open(c, fields)
+    state.read(c, fields)
+    if is_of_this_server(c) then return c end
+    begin_incarnation(c)
+    return state.read(c, fields)
 end
 
 -- The field `about` of the state and of the settings. A value of more than 64 bytes (hash-max-listpack-value) makes
--- them hash tables, in which Redis finds a field at once. Else it reads through all fields for each one, which is 10 %
--- of a join.
+-- them hash tables. Else Redis reads through all fields for each one, which is 10 % of a join.
 state.ABOUT = 'Numbers or settings of a queue. So long a text makes Redis find fields by hash.'
 
 -- Writes the state of a new queue, or of one whose state was lost, with these fields. store: nil: of this server.
@@ -201,9 +191,8 @@ local function correct_sizes(c, waiting, active)
     state.set(c, 'called', '')
 end
 
--- Looks at the keys that the step is about to write: fails where one has another type. Corrects the sizes of the line,
--- which the commit then writes. c.ended: how many ends there are, and c.has_serials: whether any places were handed
--- over, where the step may end visitors.
+-- Looks at the keys that the step is about to write: fails where one has another type. Corrects the sizes of the line.
+-- Where the step may end visitors: c.ended, how many ends there are, and c.has_serials, were any places handed over?
 function state.check(c, keys)
     local key, waiting, active = c.key, c.waiting, c.active
     for i = 1, #keys do
@@ -240,8 +229,8 @@ end
 
 local OF_EVENT = 8796093022208 -- 2^43: events by their kinds, then by reasons or deadlines
 
--- Tells readers of places, as spans: first, n, first, n, ... The table becomes a part of the context.
--- detail: the reason; of ADMITTED the deadline; of JOINED 0.
+-- Tells readers of places, as spans: first, n, first, n, ... The table becomes a part of the context. detail: the
+-- reason; of ADMITTED the deadline; of JOINED 0.
 function state.tell(c, event, detail, spans)
     local key = event * OF_EVENT + detail
     local told, n = c.told[key], #spans
@@ -273,8 +262,8 @@ local function add_told(c)
     end
 end
 
--- Ends a step: writes what has changed, and appends one entry to the events. The only place where either happens. Does
--- nothing where there is nothing to tell. c.event is the number of that entry then.
+-- Ends a step: writes what has changed, and appends one entry to the events, number c.event. Does nothing where there is
+-- nothing to tell.
 function state.commit(c)
     add_told(c)
     local events, list, n = c.events, { 'event' }, 2

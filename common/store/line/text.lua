@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Numbers and records as texts. Pure: nothing here calls Redis. docs/contributors/wire-format.md lists the records.
+-- Numbers and records as texts (docs/contributors/wire-format.md). Pure: nothing here calls Redis.
 
 -- Exact digits of a whole number below 2^53: a server may write 100000000 as 1e+8, and '%.0f' takes twice as long.
 function text.int(n) return format('%d', n) end
@@ -10,8 +10,8 @@ function text.number(t)
     return n and n >= 0 and n < 9007199254740992 and n % 1 == 0 and n or nil
 end
 
--- A whole number from 0 to 2^53; raises for any other text, and for none. Adding 0 makes a number of a text in a third
--- of the time of tonumber.
+-- The same, but raises for any other text, and for none. Adding 0 makes a number of a text in a third of the time of
+-- tonumber.
 function text.counter(t)
     local n = t + 0
     if n >= 0 and n < 9007199254740992 and n % 1 == 0 then return n end
@@ -28,13 +28,7 @@ function text.place(score)
 end
 
 local ROW_MIN = 10 -- shorter rows are written one by one
-local digits = {}  -- '00' to '99', each made when first needed
-
--- The last two digits of a place, as text.
-local function two_digits(low)
-    digits[low] = digits[low] or format('%02d', low)
-    return digits[low]
-end
+local digits = {}  -- '00' to '99', made when first needed
 
 -- The texts of `count` places in a row, each followed by `tail`: the same as int(place) .. tail, in a third of the
 -- time, because only the last two digits differ.
@@ -44,10 +38,11 @@ function text.row(first, count, tail)
         for i = 1, count do list[i] = format('%d', first + i - 1) .. tail end
         return list
     end
+    for i = #digits + 1, 100 do digits[i] = format('%02d', i - 1) end
     local low = first % 100
     local head = format('%d', (first - low) / 100)
     for i = 1, count do
-        list[i], low = head .. (digits[low] or two_digits(low)) .. tail, low + 1
+        list[i], low = head .. digits[low + 1] .. tail, low + 1
         if low == 100 then head, low = format('%d', (first + i) / 100), 0 end
     end
     return list
@@ -56,7 +51,7 @@ end
 -- tl:{q}:sessions: visitor -> "place:admitted ms:claimed". claimed is 1 after the visitor's first RENEW or CLAIM.
 function text.session(s) return format('%d:%d:%d', s.place, s.admitted, s.claimed and 1 or 0) end
 
--- nil for a missing or damaged one.
+-- nil for a missing or damaged text.
 function text.parse_session(t)
     local place, admitted, claimed = match(t or '', '^(%d+):(%d+):([01])$')
     return place and { place = place + 0, admitted = admitted + 0, claimed = claimed == '1' } or nil

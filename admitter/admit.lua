@@ -130,7 +130,7 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     elseif n > 0 and (c.budget or '') ~= '' then
         state.set(c, 'budget', '') -- it does not know of those admitted now; by rate it begins spent
     end
-    if n > 0 or next(c.changes) or #c.events > 0 then state.check(c, WRITES) end
+    if n > 0 or next(c.changes) then state.check(c, WRITES) end
     local wanted = n > 0 and admit(c, s, n, capacity)
     if is_overbooked then overbook.save(c) end
     state.commit(c)

@@ -2,7 +2,7 @@
 -- What the server's clock left behind that was ahead and went back: times that do not come for long. Until then a
 -- session would hold its slot, a line be full, or a recovery go on.
 
-local int, EVENT = text.int, defs.EVENT
+local int = text.int
 local MOST = 100 -- sessions, and ends, in one step
 local NEVER = '9007199254740992' -- 2^53
 
@@ -31,14 +31,10 @@ function clock.correct_sessions(c, sessions, claim_ttl)
         if is_ahead then
             deadline = max(c.now, deadline - (session.admitted - c.now))
             session.admitted = c.now
-            visitor.set_session(c, id, session)
         elseif session and not session.claimed and call('ZSCORE', c.key.held, id) then
             is_ahead, deadline = true, c.now + claim_ttl
         end
-        if is_ahead then
-            visitor.set_deadline(c, id, deadline)
-            state.event(c, session.claimed and EVENT.renewed or EVENT.extended, session.place, deadline)
-        end
+        if is_ahead then visitor.prolong(c, id, session, deadline, true) end
     end
 end
 

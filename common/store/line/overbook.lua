@@ -18,7 +18,7 @@
 -- c.overbook is what is counted, in a step on a queue that counts, else nil; with `capacity`, `claim_ttl` and `held`,
 -- how many are held, where claims are made. Invariant: no claim takes the claimed sessions above the capacity.
 
-local int, REASON, EVENT = text.int, defs.REASON, defs.EVENT
+local int, REASON = text.int, defs.REASON
 local REMEMBERED_MAX = 2000 -- claims and noshows
 local LEARNED_MIN = 50      -- claims and no-shows: with fewer of them, the share is not known
 local CAUTION = 1.645       -- the share is taken so many standard deviations lower: one guess in twenty is too high
@@ -121,12 +121,9 @@ function overbook.grant(c, capacity, session_ttl, most)
         local session = visitor.session(c, id)
         o.held = o.held - 1
         if session and not session.claimed and is_counted(o, session) then -- else it has ended
-            local deadline = c.now + session_ttl
             session.admitted, session.claimed = c.now, true
-            visitor.set_deadline(c, id, deadline)
-            visitor.set_session(c, id, session)
+            visitor.prolong(c, id, session, c.now + session_ttl, true)
             o.n, o.claims, free = o.n - 1, o.claims + 1, free - 1
-            state.event(c, EVENT.renewed, session.place, deadline)
         end
     end
 end

@@ -313,9 +313,7 @@ function recovery.keep_remembered(c, due, s)
         if till then
             if is_claimed then overbook.note_end(c, id, session, REASON.completed) end
             session.claimed = is_claimed
-            visitor.set_deadline(c, id, till)
-            visitor.set_session(c, id, session)
-            state.event(c, is_claimed and EVENT.renewed or EVENT.extended, session.place, till)
+            visitor.prolong(c, id, session, till, true)
         else
             ended[#ended + 1] = id
         end

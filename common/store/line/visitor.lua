@@ -262,7 +262,12 @@ end
 -- The session ends at this time instead.
 function visitor.set_deadline(c, id, deadline) call('ZADD', c.key.active, 'XX', int(deadline), id) end
 
-function visitor.set_session(c, id, session) call('HSET', c.key.sessions, id, text.session(session)) end
+-- The same, and tells it: a claimed session is renewed, another one extended. is_changed: it is written, too.
+function visitor.prolong(c, id, session, deadline, is_changed)
+    visitor.set_deadline(c, id, deadline)
+    if is_changed then call('HSET', c.key.sessions, id, text.session(session)) end
+    state.event_later(c, session.claimed and EVENT.renewed or EVENT.extended, session.place, deadline)
+end
 
 -- The visitor has come: session_ttl takes the place of claim_ttl. Later a session that slides is extended, and never
 -- past session_max, unless the command only claims. s: settings session_ttl, session_max, session_sliding.
@@ -275,12 +280,9 @@ function visitor.claim(c, id, place, s, only_claims)
     if session.claimed and (only_claims or not s.session_sliding) then return end
     local deadline = s.session_sliding and min(c.now + s.session_ttl, session.admitted + s.session_max)
         or session.admitted + s.session_ttl
-    visitor.set_deadline(c, id, deadline)
-    if not session.claimed then
-        session.claimed = true
-        visitor.set_session(c, id, session)
-    end
-    state.event_later(c, EVENT.renewed, session.place, deadline)
+    local was_claimed = session.claimed
+    session.claimed = true
+    visitor.prolong(c, id, session, deadline, not was_claimed)
 end
 
 -- Gives a visitor who has not claimed the session claim_ttl once more, at most as long as the session would last. It is
@@ -292,8 +294,7 @@ function visitor.extend(c, id, place, s)
     local deadline = session.admitted + min(2 * s.claim_ttl, s.session_ttl)
     if not session.claimed and not overbook.is_held(c, id)
         and deadline > (tonumber(call('ZSCORE', c.key.active, id)) or deadline) then
-        visitor.set_deadline(c, id, deadline)
-        state.event_later(c, EVENT.extended, session.place, deadline)
+        visitor.prolong(c, id, session, deadline, false)
     end
 end
 

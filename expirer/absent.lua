@@ -1,17 +1,30 @@
 -- SPDX-License-Identifier: Apache-2.0
--- absent: drops waiting visitors who have not been seen for waiting_ttl.
---
--- args     1 bucket in which the caller judged   2 keep   3... places it found absent
--- returns  { dropped, Redis time ms }; dropped is 0 if the caller judged in an earlier bucket
---
--- Invariants: a visitor who was seen since the caller looked stays, because presence is looked up again here; a place
--- where no visitor waits any more is skipped. Work is bounded by the given places.
+-- Waiting visitors who are absent: presence and absent.
 
-local FIELDS = state.fields({ 'expired', 'absent' }, {})
+local R = defs.PRESENCE
+local SEQ = state.fields({ 'seq' }, { 'marks' })
+local TOTALS = state.fields({ 'expired', 'absent' }, {})
 local SETTINGS = settings.list({ 'waiting_ttl' })
 
+-- presence: what the expirer needs to find them.
+-- returns  PRESENCE: current bucket; its length ms; observed: 1 when absence may be judged (presence.is_observed), else
+--          0; the last seq that joined before the oldest bucket began; ms until the next bucket begins
+entry('presence', { 'no-writes' }, function(keys)
+    local c = state.read(state.begin(keys), SEQ)
+    local waiting_ttl = settings.read(c, SETTINGS).waiting_ttl
+    local length, bucket = presence.length(waiting_ttl), presence.bucket(c.now, waiting_ttl)
+    return { [R.bucket] = bucket, [R.length] = length,
+        [R.observed] = presence.is_observed(c, bucket, waiting_ttl) and 1 or 0,
+        [R.joined_seq] = presence.last_seq_before(bucket - defs.PRESENCE_BUCKETS, c.marks, c.seq),
+        [R.again] = (bucket + 1) * length - c.now }
+end)
+
+-- absent: drops those who have not been seen for waiting_ttl. Who was seen since the caller looked stays, because
+-- presence is looked up again here.
+-- args     1 bucket in which the caller judged   2 keep   3... places it found absent, which bound the work
+-- returns  { dropped, Redis time ms }; dropped is 0 if the caller judged in an earlier bucket
 entry('absent', { 'allow-oom' }, function(keys, args)
-    local c = state.open(state.begin(keys, args[2]), FIELDS)
+    local c = state.open(state.begin(keys, args[2]), TOTALS)
     local bucket = presence.bucket(c.now, settings.read(c, SETTINGS).waiting_ttl)
     if bucket ~= tonumber(args[1]) then return { 0, c.now } end
     state.check(c, { 'waiting', 'active', 'ended', 'events' })

@@ -9,8 +9,6 @@
 -- Invariants: a cursor never goes back, so a process that lost its lease undoes nothing. An entry is trimmed when all
 -- cursors are past it.
 
-local FIELDS = state.fields({}, {})
-
 -- The parts of the id that a cursor begins with, as numbers.
 local function parts(cursor)
     local event, nth = match(cursor or '', '^(%d+)-(%d+) ')
@@ -36,7 +34,7 @@ local function trim(c, least)
 end
 
 entry('told', { 'allow-oom' }, function(keys, args)
-    local c, hook, cursor, problem = state.read(state.begin(keys), FIELDS), args[1], args[2], args[6]
+    local c, hook, cursor, problem = state.read(state.begin(keys), state.CORE), args[1], args[2], args[6]
     call('XLEN', c.key.journal) -- fails when it is of another type
     local found = call('HMGET', c.key.hooks, 'cursor:' .. hook, 'state:' .. hook)
     if not parts(found[1]) then return { c.now, 0 } end -- a hook that is gone

@@ -2,8 +2,8 @@
 -- unlist_queue: takes a deleted queue off tl:queues, and records that it is gone where the changes of no queue are. A
 -- step of its own: these keys are in another slot than the queue's.
 --
--- keys     1 tl:queues   2 tl:changes      (not the keys of the other functions)
--- args     1 name of the queue   2 its generation   and who (line/changes.lua)
+-- keys     1 tl:queues   2 tl:changes
+-- args     1 name of the queue   2 its generation   and who
 -- returns  1 it was listed; 0 it was not: nothing was changed
 entry('unlist_queue', { 'allow-oom' }, function(keys, args)
     call('XLEN', keys[2]) -- fails when it is of another type, before anything is written

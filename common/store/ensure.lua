@@ -13,7 +13,6 @@
 --          BITS      the server is a program of 32 bits, which writes large numbers wrong: nothing was changed
 
 local int, CREATION = text.int, defs.CREATION
-local FIELDS = state.fields({}, {})
 
 -- Reads what an operator left who deleted the queue: its last generation, and whether it is to stay away.
 local function open_retired(c, by_hand)
@@ -30,7 +29,7 @@ local function replace_settings(c, actor, given)
     local before, after = settings.differences(c, given)
     if (tonumber(after.changed) or 0) <= (tonumber(before.changed) or 0) then return end
     before.changed, after.changed = nil, nil
-    state.open(c, FIELDS)
+    state.open(c, state.CORE)
     state.check(c, { 'waiting', 'active', 'events' })
     changes.record(c, actor, 'restore', before, after)
     call('HSET', c.key.config, unpack(given))

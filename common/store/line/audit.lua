@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What the functions of the audit (ctl/audit_*.lua) find: { rule, kind, sentence, what to do }. The kind is the same
 -- each time that the same thing is found. Rules: ctl/audit.h. A record in the state is checked by the module that
--- writes it: rate.check, lanes.check, overbook.check, settings.check_capacity and check_mode. Changes nothing.
+-- writes it. Changes nothing.
 
 local int, LANE = text.int, defs.LANE
 local FINDINGS_MOST = 100 -- listed; the rest are counted
@@ -35,30 +35,25 @@ end
 -- Text of a place for an operator.
 function audit.place(place) return 'number ' .. int(place % LANE) .. ' of lane ' .. int(floor(place / LANE)) end
 
--- How many lanes the queue has; nil when its settings do not say.
-function audit.lanes(c)
-    local n = #settings.lanes(c)
-    return n > 0 and n or nil
-end
-
--- A place that a score or a session names: an integer with a number that was given out, in a lane of the queue. seq and
--- n_lanes may be nil: not known. Returns true when it can be compared with others.
-function audit.check_place(c, what, id, place, seq, n_lanes)
+-- A place that a score or a session names: an integer with a number that was given out, in a lane of the queue, as far
+-- as the state and the settings say. Returns true when it can be compared with others.
+function audit.check_place(c, what, id, place)
+    if c.n_lanes == nil then c.n_lanes, c.seq = #settings.lanes(c), tonumber(call('HGET', c.key.state, 'seq')) end
     if not place or place ~= floor(place) or place < 0 or place >= 32 * LANE then
         audit.found(c, 6, 'unreadable:' .. id,
             format('%s "%s" has a place that cannot be read: %s', what, id, tostring(place)), TAKE_OUT)
         return false
     end
-    if n_lanes and place >= n_lanes * LANE then
+    if c.n_lanes > 0 and place >= c.n_lanes * LANE then
         audit.found(c, 6, 'lane:' .. id,
-            format('%s "%s" has %s, but there are %d lanes', what, id, audit.place(place), n_lanes),
+            format('%s "%s" has %s, but there are %d lanes', what, id, audit.place(place), c.n_lanes),
             'give the queue as many lanes again (`tellerline set QUEUE lanes=...`)')
     end
     local number = place % LANE
-    if number == 0 or seq and number > seq then
+    if number == 0 or c.seq and number > c.seq then
         audit.found(c, 6, 'beyond:' .. id,
             format('%s "%s" has %s, but numbers were given out only up to %s', what, id, audit.place(place),
-                seq and int(seq) or '?'),
+                c.seq and int(c.seq) or '?'),
             'the place will be given to a second visitor: pause the queue and set `seq` of its state above all places')
     end
     return true

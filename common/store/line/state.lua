@@ -51,12 +51,12 @@ function state.begin(keys, keep)
         active_before = 0, store = false, base_seq = false, called = false, named = false, ended = false }
 end
 
-local function no_queue() state.fail('NOQUEUE', 'the queue does not exist') end
+function state.no_queue() state.fail('NOQUEUE', 'the queue does not exist') end
 
 -- As begin, for a step that reads none of the counters. Raises NOQUEUE.
 function state.find(keys, keep)
     local c = state.begin(keys, keep)
-    if call('EXISTS', c.key.state) == 0 then no_queue() end
+    if call('EXISTS', c.key.state) == 0 then state.no_queue() end
     return c
 end
 
@@ -76,11 +76,13 @@ function state.fields(counters, texts)
     return list
 end
 
+state.CORE = state.fields({}, {}) -- no others than those that each step reads
+
 -- Reads fields into c, for a step that writes nothing to the queue. Raises NOQUEUE; and DAMAGED for a counter that is no
 -- whole number: mend writes it again.
 function state.read(c, fields)
     local found, counters = call('HMGET', c.key.state, unpack(fields)), fields.counters
-    if not found[1] then no_queue() end
+    if not found[1] then state.no_queue() end
     for i = 1, counters do
         local n = found[i] + 0 -- as text.counter: this loop is in every step
         c[fields[i]] = n >= 0 and n < 9007199254740992 and n % 1 == 0 and n or counter(found[i])
@@ -280,6 +282,9 @@ function state.commit(c)
 end
 
 ---- what is in the events
+
+-- The last entry, id and fields; nil: there is none.
+function state.last_entry(c) return call('XREVRANGE', c.key.events, '+', '-', 'COUNT', 1)[1] end
 
 -- An entry by its fields: { version, number, generation, waiting, active, events }. nil when it cannot be read:
 -- something else wrote it.

@@ -1,18 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The draw: who joined before the opening of a queue with `opening: draw` stands in the order of a draw, which the
--- admitter holds (admitter/draw.lua). docs/contributors/wire-format.md describes the records.
+-- admitter holds (admitter/draw.lua). Its records, and what makes them safe: docs/contributors/wire-format.md.
 --
--- state.draw is "opens_at:phase:cut:next:last:first:base_seq:drawn:event". Seqs up to `cut` were given before the
--- opening. The drawn get new ones between `cut` and `last`, in the order of the draw; who comes after the opening gets
--- a seq after `last`, and so stands behind.
---
--- `cut` and `last` are fixed once, by the first step that looks after the opening. Both lie where any history of this
--- queue finds them again: the seqs of before the opening are below number_base(opens_at), and the room between them
--- always has the same size. So latecomers stand behind the drawn also if the opening itself was lost and comes again.
---
--- A store that comes back without its last second may have lost steps of the draw, and with them who left since. The
--- same numbers could then go to others. So each incarnation goes on at the base of its time, which grows faster than
--- steps give numbers; who was numbered before keeps the own, and stands in front, where the draw put them.
+-- Seqs up to `cut` were given before the opening. The drawn get new ones between `cut` and `last`; who comes after the
+-- opening gets a seq after `last`, and so stands behind. Both are fixed once, by the first step that looks after the
+-- opening, and lie where any history of this queue finds them again: the seqs of before the opening are below
+-- number_base(opens_at), and the room between them always has the same size.
 
 local LANE, WANTED, int = defs.LANE, defs.WANTED, text.int
 local ROOM = defs.DRAW_ROOM
@@ -50,10 +43,7 @@ function draw.seqs_ahead(c, t)
     return found[1] == 'draw' and c.now >= opens_at and not is_known and ahead + ROOM or ahead
 end
 
--- tl:{q}:drawn: the generation, 16 digits, then the draw ids of the drawn, 16 bytes each, in their order.
-
-draw.ID = 16 -- bytes
-
+-- The first 16 bytes of tl:{q}:drawn; as many are the draw ids of the drawn that follow, in their order.
 function draw.head(generation) return format('%016.0f', generation) end
 
 -- Fixes what is before the opening. seq: the last one used. Returns the draw; seqs go on after its `last`.
@@ -64,13 +54,14 @@ function draw.fix_cut(c, seq, opens_at)
     local found = call('HMGET', c.key.state, 'found_seq', 'base_ms')
     local began = tonumber(found[2]) or c.generation / 1000
     local cut = max(state.number_base(opens_at), began > opens_at and (tonumber(found[1]) or 0) or seq)
-    local is_done = call('GETRANGE', c.key.drawn, 0, draw.ID - 1) == draw.head(c.generation)
+    local is_done = call('GETRANGE', c.key.drawn, 0, 15) == draw.head(c.generation)
     local last = cut + ROOM
     return { opens_at = opens_at, phase = is_done and draw.DONE or draw.CUT, cut = cut, next = cut + 1, last = last,
         first = is_done and last + 1 or cut + 1, base_seq = c.base_seq or '0', drawn = 0, event = 0 }
 end
 
--- The numbers go on at the base of now. Half of the room is for steps so late that this would be outside.
+-- A store that comes back may have lost steps of the draw, and that somebody left since. So that their numbers do not
+-- go to others, they go on at the base of now. Half of the room is for steps so late that this would be outside.
 function draw.go_on(d, base_seq, now)
     local base, late = state.number_base(now), d.last - ROOM / 2
     d.next = base < late and max(d.next, base) or max(d.next + ROOM / 128, late)

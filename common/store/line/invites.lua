@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Invites: who has spent which. tl:{q}:spent:<invite>: the visitor who spent the invite; and the same at ' ' and its
--- digest. Only this module writes them.
+-- Invites: who has spent which, the only writer of tl:{q}:spent:<invite>: the visitor who spent it; and the same at ' '
+-- and its digest.
 
 local OUTCOME = defs.OUTCOME
 local CLOCK_MS = 5000 -- TL_TICKET_CLOCK_S
@@ -38,16 +38,12 @@ end
 function invites.spend(c, invite, until_ms, id)
     if c.waiting >= c.limit and not holds_place(c, id) then return OUTCOME.full end
     local seconds, digest = match(invite, '^ (%d+) ?(%x*)$')
-    local may
-    if seconds then
-        may = may_repeat(c, tonumber(seconds), digest, until_ms, id)
-    else
-        may = mark_spent(c, { invite, ' ' .. sub(redis.sha1hex(invite), 1, 16) }, until_ms, id)
-    end
+    local may = seconds and may_repeat(c, seconds + 0, digest, until_ms, id)
+        or not seconds and mark_spent(c, { invite, ' ' .. sub(redis.sha1hex(invite), 1, 16) }, until_ms, id)
     return not may and OUTCOME.spent or nil
 end
 
--- Of joins that were made at this time, or later, and come late: has this visitor's place ended since? Then it was
+-- Of a join that was made at this time, or later, and comes late: has the visitor's place ended since? Then it was
 -- placed through another worker meanwhile, and a second place would be nobody's. score: in tl:{q}:ended, or false.
 function invites.is_late(c, id, score, since_ms)
     return score and tonumber(score) >= since_ms * 8 and not holds_place(c, id)

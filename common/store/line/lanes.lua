@@ -1,15 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Lanes with weights: whose turn it is. As in start-time fair queueing (P. Goyal, H. Vin, H. Cheng, 1996).
---
--- The turns of a lane come a stride apart, period / weight, on a clock that only admissions move: of the lanes with
--- visitors, the one whose turn is due first admits the first of its visitors, at the same time the first lane; and the
--- clock shows that turn. A turn that passed while its lane was empty is due now: an empty lane gathers no credit. So
--- what follows depends on the visitors admitted so far and on those who wait, not on the steps in which it was done;
--- and while two lanes have visitors, they are served as their weights say, up to one visitor of each.
---
--- Field `turns` of the state: "weights:period:due,due,...": for each lane when its turn is, from the present time of
--- that clock on, at most a stride. All are whole numbers, and `period` is the least common multiple of the weights.
--- Workers go on from it by the events (common/line/turns.h), so both must count alike.
+-- Lanes with weights: whose turn it is. As in start-time fair queueing (P. Goyal, H. Vin, H. Cheng, 1996); field
+-- `turns` of the state, in docs/contributors/wire-format.md. What follows depends on the visitors admitted so far and
+-- on those who wait, not on the steps in which it was done. Workers go on from it by the events (common/line/turns.h),
+-- so both must count alike.
 
 local LANES, LANE = defs.LANES_MAX, defs.LANE
 local starts = {} -- where a lane begins, lane * LANE, as text: each made when first needed

@@ -1,19 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Overbooking: the admitter may call more visitors than there is capacity, because some never come. Then the claimed
--- sessions must be known at every claim, without counting them. So those are counted who were called and have not
--- claimed yet; all others who are active count as claimed.
---
--- Field `called` of the state: "since:n:claims:noshows"; missing or '': nothing is counted, and a claim is never
--- refused.
---   since    sessions of visitors who were called from then on, ms, are counted. Those of before count as claimed, so
---            counting can begin at any time, without looking at every session
---   n        counted sessions that are not claimed
---   claims, noshows  how many of those counted claimed, and how many never did; both are halved when they are many, so
---            that the share follows a crowd that changes
---
--- tl:{q}:held: visitors who came when the capacity was claimed -> their places. They keep their session, unclaimed, and
--- the admitter claims it for them as soon as another one ends, in the order of their places, before anyone else's. Only
--- this module writes it.
+-- sessions must be known at every claim, without counting them: field `called` of the state and tl:{q}:held, which only
+-- this module writes, are in docs/contributors/wire-format.md.
 --
 -- c.overbook is what is counted, in a step on a queue that counts, else nil; with `capacity`, `claim_ttl` and `held`,
 -- how many are held, where claims are made. Invariant: no claim takes the claimed sessions above the capacity.

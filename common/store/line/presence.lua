@@ -1,9 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Presence: who has been seen lately. Time is cut into buckets, and seqs into chunks. A bit of the bitmap
--- tl:{q}:seen:<bucket>:<chunk> is set for a waiting visitor who was seen in that bucket. Chunk 0 is
--- tl:{q}:seen:<bucket>; it exists once presence was recorded at all in that bucket. tl:{q}:reports: worker -> when its
--- last SEEN was applied. A worker that ends sends a farewell and is not in it. And "silence:<worker>" -> when its last
--- SEEN before a silence was applied. Only this module writes these keys, and the field `marks` through state.set.
+-- Presence: who has been seen lately, in bitmaps by bucket of time and chunk of seqs
+-- (docs/contributors/wire-format.md). Only this module writes tl:{q}:seen:..., tl:{q}:reports, and the field `marks`
+-- through state.set.
 
 local int, BUCKETS = text.int, defs.PRESENCE_BUCKETS
 local SILENT_PARTS = 2 -- a worker is silent after waiting_ttl / 2: it reports every waiting_ttl / 8

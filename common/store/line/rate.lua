@@ -1,22 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The rate budget: when the policies `rate` and `both` admit the next visitors.
+-- The rate budget: when the policies `rate` and `both` admit the next visitors. Field `budget` of the state;
+-- docs/contributors/wire-format.md says why no window of `every` ms holds more than `admit` visitors, or `burst` more.
 --
 -- A period of `every` ms has a slot for each of `admit` visitors, at an offset from its start: all at its start
 -- (lumps), or spread evenly over it, in groups STEP_MS apart (smooth). A visitor takes the next slot, when it is due or
--- later. The period after it starts `every` after this one, and later by the most that a slot was taken late in this
--- one: so the same slot is due again `every` after it was taken. Hence no window of `every` ms holds more than `admit`
--- visitors, and a delay costs its length once in a period. A burst of b: slot j may be taken as late as slot j + b is
--- due without moving the next period, so a window holds b more.
---
--- Field `budget` of the state: "from:used:late:last:base_seq:admit:every:burst:shape"; missing or '': none.
---   from      when the period starts, ms          used   slots taken in it, below admit
---   late      by how much the next one starts later, ms
---   last      the last admission, ms; or when the budget began
---   base_seq  of the incarnation that wrote it    and the rule it was written under
+-- later. The next period starts `every` after this one, and later by the most that a slot was taken late in this one.
 
 local STEP_MS = 20        -- at least, between two groups of slots
 local CATCH_UP_MS = 100   -- slots not taken for longer, and for an interval, lapse: unused ones must not add up
 local CLOCK_JUMP_MS = 100 -- the server's clock may run ahead of the caller's by less
+local RULE = '^(%d+):(%d+):(%d+):(%l+)$' -- in the budget: admit, every, burst, shape
 
 -- A rule by its four texts; nil when it is none: the queue has no rate.
 local function rule_of(admit, every, burst, shape)
@@ -49,8 +42,8 @@ local function slots_due(rule, elapsed)
     return min(rule.admit, groups * rule.group)
 end
 
--- { from, used, late, last, base_seq, text of the rule }; nil for a missing or damaged text.
-function rate.parse(t)
+-- nil for a missing or damaged text.
+local function parse(t)
     local from, used, late, last, base_seq, rule = match(t or '', '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+:%d+:%d+:%l+)$')
     return from and { from = from + 0, used = used + 0, late = late + 0, last = last + 0, base_seq = base_seq,
         rule_text = rule } or nil
@@ -98,16 +91,14 @@ local function jump_of(b, now, clock)
 end
 
 -- The budget at this moment, by its field in the state and the settings rate_admit, rate_every, rate_burst and
--- rate_shape, as texts; nil where the queue has no rate.
--- is_changed: the state must keep it even if no visitor is admitted.
---   clock.ahead      by how many ms the server's clock is ahead of what the caller expects
---   clock.jumped     by how many ms it jumped before, as the caller saw, up to jumped_to
+-- rate_shape, as texts; nil where the queue has no rate. is_changed: the state must keep it even if no visitor is
+-- admitted. clock: by how many ms the server's clock is `ahead` of what the caller expects, and `jumped` before, as the
+-- caller saw, up to `jumped_to`.
 function rate.open(c, texts, clock)
     local rule = rule_of(texts[1], texts[2], texts[3], texts[4])
     if not rule then return nil end
-    local b = rate.parse(c.budget)
-    local old = b and (b.rule_text == rule.text and rule
-        or rule_of(match(b.rule_text, '^(%d+):(%d+):(%d+):(%l+)$')))
+    local b = parse(c.budget)
+    local old = b and (b.rule_text == rule.text and rule or rule_of(match(b.rule_text, RULE)))
     if not old or b.base_seq ~= c.base_seq then return spent(rule, c.now, c.base_seq) end
     -- Time that did not pass grants nothing: when the clock jumps, the budget goes with it.
     local jump = jump_of(b, c.now, clock)
@@ -141,8 +132,8 @@ local LOOK_BACK = 500     -- entries of the events stream
 local CORRECTED_MS = 5000 -- a budget ahead of the clock: an idle admitter calls its step that often
 
 local function check_record(c, t)
-    local b = rate.parse(t)
-    local rule = b and rule_of(match(b.rule_text, '^(%d+):(%d+):(%d+):(%l+)$'))
+    local b = parse(t)
+    local rule = b and rule_of(match(b.rule_text, RULE))
     local after = 'the admitter begins with a spent one'
     if not rule then
         audit.found_record(c, 2, 'budget', 'budget', 'the rate budget cannot be read: ' .. t, after)

@@ -1,19 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Recovery: the store has lost the data of a queue, which was created again as another generation. For a while nobody
 -- is admitted, and those who hold places of the lost generation get them back. Or it has lost the end of the history of
--- this generation; then places and deadlines of that come back. docs/operators/recovery.md.
---
--- Fields of the state:
---   lost_generation  the generation whose places come back; missing or 0: not known
---   lost_by          who named it, NAMED_BY
---   lost_event       the last event of it that a worker remembers; 0: no worker remembers it
---   lost_size        how many were waiting or active then
---   front:<lane>     no place of this lane up to this seq waited any more
---   recover_since    when the recovery began, ms
---   recover_until    when it ends, ms; missing or 0: the queue does not recover
---   started          when the first batch of this generation was applied, ms
---   restored         how many joins were places that came back
--- tl:{q}:lost holds the sessions that workers remember: place -> deadline in ms. Only this module writes it.
+-- this generation; then places and deadlines of that come back. docs/operators/recovery.md; the fields of the state,
+-- and tl:{q}:lost, which only this module writes, are in docs/contributors/wire-format.md.
 
 local LANE, LANES, EVENT, REASON, OUTCOME = defs.LANE, defs.LANES_MAX, defs.EVENT, defs.REASON, defs.OUTCOME
 local int = text.int

@@ -78,8 +78,8 @@ end
 
 state.CORE = state.fields({}, {}) -- no others than those that each step reads
 
--- Reads fields into c, for a step that writes nothing to the queue. Raises NOQUEUE; and DAMAGED for a counter that is no
--- whole number: mend writes it again.
+-- Reads fields into c, for a step that writes nothing to the queue. Raises NOQUEUE; and DAMAGED for a counter that is
+-- no whole number: mend writes it again.
 function state.read(c, fields)
     local found, counters = call('HMGET', c.key.state, unpack(fields)), fields.counters
     if not found[1] then state.no_queue() end
@@ -264,8 +264,8 @@ local function add_told(c)
     end
 end
 
--- Ends a step: writes what has changed, and appends one entry to the events, number c.event. Does nothing where there is
--- nothing to tell.
+-- Ends a step: writes what has changed, and appends one entry to the events, number c.event. Does nothing where there
+-- is nothing to tell.
 function state.commit(c)
     add_told(c)
     local events, list, n = c.events, { 'event' }, 2

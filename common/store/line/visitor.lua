@@ -286,8 +286,8 @@ function visitor.claim(c, id, place, s, only_claims)
 end
 
 -- Gives a visitor who has not claimed the session claim_ttl once more, at most as long as the session would last. It is
--- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline.
--- s: settings claim_ttl, session_ttl.
+-- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline. s:
+-- settings claim_ttl, session_ttl.
 function visitor.extend(c, id, place, s)
     local session = session_at(c, id, place)
     if not session then return refuse(c, id, place) end

@@ -26,7 +26,6 @@ local MORE_FIELDS = state.fields({ 'admitted' },
 local SETTINGS = settings.list({ 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused', 'mode',
     'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook' })
 local LOOKS_AT, WRITES = { 'waiting', 'active' }, { 'events', 'sessions' }
-local RECOVERY_WRITES = { 'waiting', 'active', 'ended', 'events' }
 
 -- What holds the queue, for reports; "open" else.
 local function name_of(c, s, is_undrawn)
@@ -96,9 +95,9 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     end
     local known, till = tonumber(args[3]) or 0, c.recover_until
     if till and till ~= '0' then
-        r[R.state], r[R.again] = 'recovering', recovery.step(c, tonumber(till) or 0, most, RECOVERY_WRITES)
+        r[R.state], r[R.again] = 'recovering', recovery.step(c, tonumber(till) or 0, most)
         return r
-    elseif known > 0 and known < c.generation and recovery.begins(c, known, WRITES) then
+    elseif known > 0 and known < c.generation and recovery.begins(c, known) then
         r[R.again] = 1000
         return r
     end

@@ -109,10 +109,7 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     local budget = open_budget(c, s, args)
     if is_overbooked then
         overbook.open_admit(c, s.overbook, capacity)
-        if overbook.can_grant(c, capacity) then
-            state.check(c, WRITES)
-            overbook.grant(c, capacity, s.session_ttl, most)
-        end
+        overbook.grant(c, capacity, s.session_ttl, most)
     end
     -- Where several policies apply to a queue, the smallest number counts.
     local left = min(room(c, s, capacity), budget and rate.left(budget, c.now) or 1 / 0)

@@ -13,22 +13,18 @@ local FIELDS = '^(%d+):([123]):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$'
 
 draw.CUT, draw.DRAWING, draw.DONE = defs.DRAW.cut, defs.DRAW.drawing, defs.DRAW.done -- the phases
 
--- nil for a missing or damaged text.
-function draw.parse(t)
-    local opens_at, phase, cut, next_seq, last, first, base_seq, drawn, event = match(t or '', FIELDS)
-    return opens_at and { opens_at = opens_at + 0, phase = phase + 0, cut = cut + 0, next = next_seq + 0,
-        last = last + 0, first = first + 0, base_seq = base_seq, drawn = drawn + 0, event = event + 0 } or nil
+-- The draw of the present opening, by its record; nil for a missing or damaged text. One whose opening was moved before
+-- it began does not count.
+function draw.of(t, opens_at)
+    local opened_at, phase, cut, next_seq, last, first, base_seq, drawn, event = match(t or '', FIELDS)
+    if not opened_at or phase + 0 == draw.CUT and opened_at + 0 ~= opens_at then return nil end
+    return { opens_at = opened_at + 0, phase = phase + 0, cut = cut + 0, next = next_seq + 0, last = last + 0,
+        first = first + 0, base_seq = base_seq, drawn = drawn + 0, event = event + 0 }
 end
 
 function draw.text(d)
     return format('%d:%d:%d:%d:%d:%d:%s:%d:%d', d.opens_at, d.phase, d.cut, d.next, d.last, d.first, d.base_seq,
         d.drawn, d.event)
-end
-
--- The draw of the present opening. One whose opening was moved before it began does not count.
-function draw.of(t, opens_at)
-    local d = draw.parse(t)
-    return d and (d.phase ~= draw.CUT or d.opens_at == opens_at) and d or nil
 end
 
 -- By how much the seqs given out until now may be ahead of the base. t: the record of the draw, as text or false. An

@@ -8,16 +8,13 @@ function history.point(one)
     return { at = text.id_ms(id), values = values, seq = values.seq or 0 }
 end
 
--- A history with a point every `step` ms, or fewer while nothing changes. probes: searches begin alike.
-local function open(c, name, step)
-    local h = { key = c.key[name], step = step, probes = {} }
-    h.oldest = history.from(h, 0)
-    return h
-end
-
--- 10 s for a day, minutes for a week.
+-- Those with a point every 10 s for a day, and every minute for a week, or fewer while nothing changes. probes:
+-- searches begin alike.
 function history.both(c)
-    return { open(c, 'history', defs.HISTORY_STEP_MS), open(c, 'history:minutes', defs.HISTORY_MINUTE_MS) }
+    local both = { { key = c.key.history, step = defs.HISTORY_STEP_MS, probes = {} },
+        { key = c.key['history:minutes'], step = defs.HISTORY_MINUTE_MS, probes = {} } }
+    for _, h in ipairs(both) do h.oldest = history.from(h, 0) end
+    return both
 end
 
 -- The first point at this time or later, or false.

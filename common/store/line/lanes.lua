@@ -5,12 +5,7 @@
 -- so both must count alike.
 
 local LANES, LANE = defs.LANES_MAX, defs.LANE
-local starts = {} -- where a lane begins, lane * LANE, as text: each made when first needed
-
-local function start_of(lane)
-    starts[lane] = starts[lane] or (lane < LANES and text.int(lane * LANE) or '+inf')
-    return starts[lane]
-end
+local starts = {} -- where a lane begins, lane * LANE, as text: made when first needed
 
 local function gcd(a, b)
     while b > 0 do a, b = b, a % b end
@@ -56,9 +51,10 @@ end
 -- waits.
 local function sizes_of(c, t)
     local sizes, counted, lane, waiting = {}, 0, 0, c.waiting
+    for i = #starts + 1, LANES + 1 do starts[i] = i > LANES and '+inf' or text.int((i - 1) * LANE) end
     while lane < #t.due or counted < waiting and lane < LANES do
         local size = counted < waiting
-            and call('ZCOUNT', c.key.waiting, start_of(lane), '(' .. start_of(lane + 1)) or 0
+            and call('ZCOUNT', c.key.waiting, starts[lane + 1], '(' .. starts[lane + 2]) or 0
         lane, counted = lane + 1, counted + size
         sizes[lane], t.due[lane], t.stride[lane] = size, t.due[lane] or 0, t.stride[lane] or t.period
     end

@@ -228,8 +228,8 @@ local function called_before(c, most)
 end
 
 -- A step while the queue recovers until then. At its end, who came back to a place that had been called before loses
--- it: at most so many in a step. Without a worker, to whom visitors can come back, it goes on. Returns after how many ms
--- to call again.
+-- it: at most so many in a step. Without a worker, to whom visitors can come back, it goes on. Returns after how many
+-- ms to call again.
 function recovery.step(c, till, most)
     local v = call('HMGET', c.key.state, 'lost_size', 'restored', 'recover_since', 'started')
     local size, restored, since = tonumber(v[1]) or 0, tonumber(v[2]) or 0, tonumber(v[3]) or c.now

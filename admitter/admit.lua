@@ -3,8 +3,8 @@
 --
 -- args     1 most to admit in this step   2 keep
 --          3 generation of the queue when the caller last called, 0 or missing: not known
---          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing: not
---            known. Tells the policies by rate that Redis's clock has jumped forward
+--          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing:
+--            not known. Tells the policies by rate that Redis's clock has jumped forward
 --          5 by how many ms it jumped forward before, as the caller saw, and may not have told for this queue; 0 or
 --            missing: it did not   6 Redis time ms just after the last of these jumps
 -- returns  ADMIT: admitted; left: how many more may be admitted now; still waiting; Redis time ms; ms after which to
@@ -31,13 +31,6 @@ local LOOKS_AT, WRITES = { 'waiting', 'active' }, { 'events', 'sessions' }
 local function name_of(c, s, is_undrawn)
     return s.mode ~= 'open' and s.mode or s.paused and 'paused' or c.now < s.opens_at and 'scheduled'
         or is_undrawn and 'drawing' or s.closes_at > 0 and c.now >= s.closes_at and 'over' or 'open'
-end
-
--- May nobody be admitted now, whatever is left?
-local function is_closed(c, s, is_undrawn)
-    return s.paused or s.mode ~= 'open' and s.mode ~= 'draining' -- also in a mode of a later version
-        or c.now < s.opens_at or is_undrawn or s.closes_at > 0 and c.now >= s.closes_at
-        and call('HGET', c.key.config, 'at_close') == 'stop'
 end
 
 -- The budget of a policy by rate; nil for another policy.
@@ -113,7 +106,8 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     end
     -- Where several policies apply to a queue, the smallest number counts.
     local left = min(room(c, s, capacity), budget and rate.left(budget, c.now) or 1 / 0)
-    local closed = is_closed(c, s, is_undrawn)
+    local closed = s.paused or s.mode ~= 'open' and s.mode ~= 'draining' or c.now < s.opens_at or is_undrawn
+        or s.closes_at > 0 and c.now >= s.closes_at and call('HGET', c.key.config, 'at_close') == 'stop'
     local n = closed and 0 or min(left, most, c.waiting)
     left = left - n
     if budget then

@@ -28,7 +28,9 @@ end
 function overbook.save(c)
     local o, t = c.overbook, ''
     if o and o.n >= 0 then
-        if o.claims + o.noshows > REMEMBERED_MAX then o.claims, o.noshows = floor(o.claims / 2), floor(o.noshows / 2) end
+        if o.claims + o.noshows > REMEMBERED_MAX then
+            o.claims, o.noshows = floor(o.claims / 2), floor(o.noshows / 2)
+        end
         t = format('%.0f:%.0f:%.0f:%.0f', o.since, o.n, o.claims, o.noshows)
     end
     if t ~= (c.called or '') then state.set(c, 'called', t) end

@@ -30,24 +30,21 @@ function state.fail(kind, sentence) error({ err = kind .. ' ' .. sentence }) end
 local NAMES_MAX = 1000
 local names, n_names = {}, 0 -- made once for each queue: they follow from the name of the state, whatever is in it
 
-local function names_of(key)
-    local found = names[key]
-    if not found then
-        if n_names == NAMES_MAX then names, n_names = {}, 0 end
-        local base = sub(key, 1, -6)
-        found = { base = base, none = base .. 'none' } -- that key never exists
-        for _, each in ipairs(defs.KEY) do found[each.name] = base .. each.name end
-        names[key], n_names = found, n_names + 1
-    end
-    return found
+local function make_names(key)
+    if n_names == NAMES_MAX then names, n_names = {}, 0 end
+    local base = sub(key, 1, -6)
+    local made = { base = base, none = base .. 'none' } -- that key never exists
+    for _, each in ipairs(defs.KEY) do made[each.name] = base .. each.name end
+    names[key], n_names = made, n_names + 1
+    return made
 end
 
 -- A table with room for all fields need not grow, which takes Lua longer than the rest.
 function state.begin(keys, keep)
     local t = redis.call('TIME') -- in these words: tests put a clock of their own there
     local us = t[2] + 0
-    return { key = names_of(keys[1]), keep = keep, now = t[1] * 1000 + (us - us % 1000) / 1000, changes = {}, told = {},
-        events = {}, later = false, generation = 0, event = 0, waiting = 0, active = 0, waiting_before = 0,
+    return { key = names[keys[1]] or make_names(keys[1]), keep = keep, now = t[1] * 1000 + (us - us % 1000) / 1000,
+        changes = {}, told = {}, events = {}, later = false, generation = 0, event = 0, waiting = 0, active = 0, waiting_before = 0,
         active_before = 0, store = false, base_seq = false, called = false, named = false, ended = false }
 end
 
@@ -116,18 +113,13 @@ function state.seq_after(last) return last + BASE_GAP end
 -- took its data, and with it the library, from another one. To become a replica without taking all data, and then a
 -- master again, takes longer.
 local LOOK_MS = 100
-local server = { at = -1, id = '' }
+local looked_ms, server = -1, ''
 
 local function look_up(now)
     local info = call('INFO', 'replication')
     local _, past = find(info, 'master_replid:', 1, true)
-    server.at, server.id = now, sub(info, past + 1, past + 40)
-    return server.id
-end
-
-local function is_of_this_server(c)
-    local known = c.now < server.at + LOOK_MS and c.now >= server.at and server.id
-    return known and c.store == known or c.store == look_up(c.now)
+    looked_ms, server = now, sub(info, past + 1, past + 40)
+    return server
 end
 
 -- An entry of the events: a msgpack array of six, which is written without making a table of them.
@@ -143,7 +135,7 @@ local function begin_incarnation(c)
     local seq, fence, base = number(found[1]) or 0, number(found[2]) or 0, state.number_base(c.now)
     local base_seq = int(number_after(seq, base + draw.seqs_ahead(c, found[4])))
     local event = number_after(c.event, base)
-    call('HSET', c.key.state, 'store', server.id, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq',
+    call('HSET', c.key.state, 'store', server, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq',
         int(seq), 'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event', int(c.event), 'event',
         int(event), 'fence', int(number_after(fence, base)))
     call('XADD', c.key.events, '*', 'd', entry_of(c, event, {}))
@@ -152,7 +144,8 @@ end
 -- As read, for a step that writes: first begins a new incarnation if the store is not the one of the last write.
 function state.open(c, fields)
     state.read(c, fields)
-    if is_of_this_server(c) then return c end
+    local is_known = c.store == server and c.now < looked_ms + LOOK_MS and c.now >= looked_ms
+    if is_known or c.store == look_up(c.now) then return c end
     begin_incarnation(c)
     return state.read(c, fields)
 end
@@ -181,18 +174,6 @@ function state.next_fence(c) return call('HINCRBY', c.key.state, 'fence', 1) end
 
 ---- before the first write
 
--- The sets are right and the state is wrong, because a set was lost or changed by hand: visitors who are missing have
--- ended, those too many have joined. Readers find that their line has other sizes, and rebuild. Overbooking begins to
--- count again.
-local function correct_sizes(c, waiting, active)
-    local missing = c.waiting + c.active - waiting - active
-    local total = missing < 0 and 'joined' or 'expired'
-    local n = counter(call('HGET', c.key.state, total))
-    c.waiting, c.active, c.is_corrected, c.overbook = waiting, active, true, nil
-    state.set(c, total, n + max(missing, -missing))
-    state.set(c, 'called', '')
-end
-
 -- Looks at the keys that the step is about to write: fails where one has another type. Corrects the sizes of the line.
 -- Where the step may end visitors: c.ended, how many ends there are, and c.has_serials, were any places handed over?
 function state.check(c, keys)
@@ -210,7 +191,16 @@ function state.check(c, keys)
     end
     -- In a Redis Cluster whose slot of the queue moves, what looks at a key that is not here fails: so, here.
     if c.ended then c.has_serials = call('EXISTS', key.serials, key.none) == 1 end
-    if waiting ~= c.waiting or active ~= c.active then correct_sizes(c, waiting, active) end
+    if waiting == c.waiting and active == c.active then return end
+    -- The sets are right and the state is wrong, because a set was lost or changed by hand: visitors who are missing
+    -- have ended, those too many have joined. Readers find that their line has other sizes, and rebuild. Overbooking
+    -- begins to count again.
+    local missing = c.waiting + c.active - waiting - active
+    local total = missing < 0 and 'joined' or 'expired'
+    local n = counter(call('HGET', c.key.state, total))
+    c.waiting, c.active, c.is_corrected, c.overbook = waiting, active, true, nil
+    state.set(c, total, n + max(missing, -missing))
+    state.set(c, 'called', '')
 end
 
 ---- changes
@@ -248,20 +238,14 @@ function state.is_told(c, event, detail) return c.told[event * OF_EVENT + detail
 
 -- The events told by places, in the order of their kinds, then of reasons or deadlines; and the later ones.
 local function add_told(c)
-    local told, events = c.told, c.events
-    if next(told) then
-        local keys, n = {}, 0
-        for key in pairs(told) do n, keys[n + 1] = n + 1, key end
-        if n > 1 then sort(keys) end
-        for i = 1, n do
-            local detail = keys[i] % OF_EVENT
-            events[#events + 1] =
-                { (keys[i] - detail) / OF_EVENT, runs.of(told[keys[i]]), detail > 0 and detail or nil }
-        end
+    local told, events, keys, n = c.told, c.events, {}, 0
+    for key in pairs(told) do n, keys[n + 1] = n + 1, key end
+    if n > 1 then sort(keys) end
+    for i = 1, n do
+        local detail = keys[i] % OF_EVENT
+        events[#events + 1] = { (keys[i] - detail) / OF_EVENT, runs.of(told[keys[i]]), detail > 0 and detail or nil }
     end
-    if c.later then
-        for i = 1, #c.later do events[#events + 1] = c.later[i] end
-    end
+    for i = 1, c.later and #c.later or 0 do events[#events + 1] = c.later[i] end
 end
 
 -- Ends a step: writes what has changed, and appends one entry to the events, number c.event. Does nothing where there

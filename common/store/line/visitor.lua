@@ -149,13 +149,12 @@ function visitor.restore(c, id, place, session, deadline)
 end
 
 -- To another lane, with the same seq: the old place is gone by a move, which is no end, and somebody joined at the new
--- one. Returns that.
+-- one.
 function visitor.move(c, id, place, lane)
     local moved = lane * LANE + place % LANE
     call('ZADD', c.key.waiting, 'XX', int(moved), id)
     state.event(c, EVENT.removed, { place, 1 }, REASON.moved)
     state.event(c, EVENT.joined, { moved, 1 })
-    return moved
 end
 
 -- The draw gives numbers: of these visitors, those who wait at a seq up to `cut` get the next seqs from `first` on, in

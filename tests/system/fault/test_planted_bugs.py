@@ -142,8 +142,8 @@ BUGS = [
         r"have claimed, the capacity is|the gate had let in",
         during="overbook"),
     Bug("mode not obeyed",
-        "return s.paused or s.mode ~= 'open' and s.mode ~= 'draining' --",
-        "return false --",
+        "closed = s.paused or s.mode ~= 'open' and s.mode ~= 'draining' or c.now",
+        "closed = c.now",
         r"was admitted while the queue was paused", during="pause"),
     # adapt
     Bug("cut again at once",

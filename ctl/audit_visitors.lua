@@ -17,9 +17,9 @@ local function check_order(c, id, place, admitted)
     local head, ahead = c.heads[lane][1], tonumber(c.heads[lane][2])
     if ahead and ahead < place and admitted > c.moved[lane]
         and not (c.recovers or c.restored > 0 and ahead % LANE <= c.base_seq) then
-        audit.found(c, 4, 'order:' .. id,
-            format('visitor "%s" (%s) is active, while "%s" (number %.0f) still waits', id, audit.place(place), head,
-                ahead % LANE), 'report how it came to this')
+        audit.found(c, 4, 'order:' .. id, 'report how it came to this',
+            'visitor "%s" (%s) is active, while "%s" (number %.0f) still waits', id, audit.place(place), head,
+            ahead % LANE)
     end
 end
 
@@ -33,12 +33,11 @@ local function check_deadline(c, id, score, longest)
     local deadline = tonumber(score)
     if not deadline or deadline ~= floor(deadline) or deadline <= 0 or deadline > c.now + longest then
         audit.found(c, 9, 'deadline:' .. id,
-            format('the session of visitor "%s" ends at %s, which no setting allows', id, tostring(score)),
-            'ZADD ' .. c.key.active .. ' XX with a deadline in ms, or end the session')
+            'ZADD ' .. c.key.active .. ' XX with a deadline in ms, or end the session',
+            'the session of visitor "%s" ends at %s, which no setting allows', id, score)
     elseif c.now - max(deadline, c.base_ms) > OVERDUE_MS then -- or after the store was there again
-        audit.found(c, 9, 'overdue:' .. id,
-            format('the session of visitor "%s" should have ended %.0f s ago', id, (c.now - deadline) / 1000),
-            'look at the log of the expirer; is one running?')
+        audit.found(c, 9, 'overdue:' .. id, 'look at the log of the expirer; is one running?',
+            'the session of visitor "%s" should have ended %.0f s ago', id, (c.now - deadline) / 1000)
     end
 end
 
@@ -59,13 +58,13 @@ entry('audit_active', { 'no-writes' }, function(keys, args)
         places[i] = session and session.place < 32 * LANE and int(session.place) or ''
         if active[i] then
             if waiting[i] then
-                audit.found(c, 3, 'both:' .. id, 'visitor "' .. id .. '" is both waiting and active',
-                    'remove them from the waiting set and correct the counter')
+                audit.found(c, 3, 'both:' .. id, 'remove them from the waiting set and correct the counter',
+                    'visitor "%s" is both waiting and active', id)
             end
             check_deadline(c, id, active[i], longest)
             if not session then
-                audit.found(c, 1, 'session:' .. id, 'visitor "' .. id .. '" is active, but has no readable session',
-                    'remove them from the active set and correct the counter')
+                audit.found(c, 1, 'session:' .. id, 'remove them from the active set and correct the counter',
+                    'visitor "%s" is active, but has no readable session', id)
             elseif audit.check_place(c, 'active visitor', id, session.place) then
                 check_order(c, id, session.place, session.admitted)
                 check_holder(c, id, session.place)
@@ -112,12 +111,13 @@ entry('audit_serials', { 'no-writes' }, function(keys, args)
     local sessions = call('HMGET', c.key.sessions, unpack(ids))
     for i, seq in ipairs(args) do
         local place = tonumber(waiting[i] or match(sessions[i] or '', '^%d+'))
-        local wrong = not named[i] and format('the serial of number %s cannot be read: %s', seq, tostring(records[i]))
+        local wrong = not named[i] and 'the serial of number %s cannot be read: %s'
             or not (place and place % LANE == tonumber(seq))
-            and format('number %s has a serial, but visitor "%s" does not hold that place', seq, named[i])
+            and 'number %s has a serial, but visitor "%s" does not hold that place'
         if records[i] and wrong then -- else the place has ended since the page was read
-            audit.found(c, 6, 'serial:' .. seq, wrong,
-                format('HDEL %s %s; tickets of before the hand-over count again', c.key.serials, seq))
+            audit.found(c, 6, 'serial:' .. seq,
+                format('HDEL %s %s; tickets of before the hand-over count again', c.key.serials, seq), wrong, seq,
+                named[i] or records[i])
         end
     end
     return { c.findings, c.n_findings }

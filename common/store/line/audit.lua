@@ -13,9 +13,10 @@ function audit.begin(keys)
     return c
 end
 
-function audit.found(c, rule, kind, sentence, advice)
+-- sentence: a format for what follows.
+function audit.found(c, rule, kind, advice, sentence, ...)
     c.n_findings = c.n_findings + 1
-    if c.n_findings <= FINDINGS_MOST then c.findings[c.n_findings] = { rule, kind, sentence, advice } end
+    if c.n_findings <= FINDINGS_MOST then c.findings[c.n_findings] = { rule, kind, format(sentence, ...), advice } end
 end
 
 -- The text of a record in the state; nil where there is none.
@@ -25,8 +26,8 @@ function audit.record(c, field)
 end
 
 -- The record cannot be right. after: what follows when it is set to nothing.
-function audit.found_record(c, rule, field, kind, sentence, after)
-    audit.found(c, rule, kind, sentence, format("set it to nothing: HSET %s %s ''; %s", c.key.state, field, after))
+function audit.found_record(c, rule, field, kind, after, ...)
+    audit.found(c, rule, kind, format("set it to nothing: HSET %s %s ''; %s", c.key.state, field, after), ...)
 end
 
 ---- places
@@ -39,28 +40,28 @@ function audit.place(place) return 'number ' .. int(place % LANE) .. ' of lane '
 function audit.check_place(c, what, id, place)
     if c.n_lanes == nil then c.n_lanes, c.seq = #settings.lanes(c), tonumber(call('HGET', c.key.state, 'seq')) end
     if not place or place ~= floor(place) or place < 0 or place >= 32 * LANE then
-        audit.found(c, 6, 'unreadable:' .. id,
-            format('%s "%s" has a place that cannot be read: %s', what, id, tostring(place)), TAKE_OUT)
+        audit.found(c, 6, 'unreadable:' .. id, TAKE_OUT, '%s "%s" has a place that cannot be read: %s', what, id,
+            tostring(place))
         return false
     end
     if c.n_lanes > 0 and place >= c.n_lanes * LANE then
-        audit.found(c, 6, 'lane:' .. id,
-            format('%s "%s" has %s, but there are %d lanes', what, id, audit.place(place), c.n_lanes),
-            'give the queue as many lanes again (`tellerline set QUEUE lanes=...`)')
+        audit.found(c, 6, 'lane:' .. id, 'give the queue as many lanes again (`tellerline set QUEUE lanes=...`)',
+            '%s "%s" has %s, but there are %d lanes', what, id, audit.place(place), c.n_lanes)
     end
     local number = place % LANE
     if number == 0 or c.seq and number > c.seq then
         audit.found(c, 6, 'beyond:' .. id,
-            format('%s "%s" has %s, but numbers were given out only up to %s', what, id, audit.place(place),
-                c.seq and int(c.seq) or '?'),
-            'the place will be given to a second visitor: pause the queue and set `seq` of its state above all places')
+            'the place will be given to a second visitor: pause the queue and set `seq` of its state above all places',
+            '%s "%s" has %s, but numbers were given out only up to %s', what, id, audit.place(place),
+            c.seq and int(c.seq) or '?')
     end
     return true
 end
 
 function audit.share_place(c, id, other, place)
-    audit.found(c, 6, 'shared:' .. int(place), format('visitors "%s" and "%s" share %s', id, other, audit.place(place)),
-        'both have a ticket for it: remove the one who did not come first, and let them join again')
+    audit.found(c, 6, 'shared:' .. int(place),
+        'both have a ticket for it: remove the one who did not come first, and let them join again',
+        'visitors "%s" and "%s" share %s', id, other, audit.place(place))
 end
 
 ---- events

@@ -99,8 +99,7 @@ function lanes.check(c)
     if not t then return end
     local weights, period, dues = match(t, '^([%d,]+):(%d+):([%d,]+)$')
     if not weights then
-        audit.found_record(c, 4, 'turns', 'turns', 'the turns of the lanes cannot be read: ' .. t, after)
-        return
+        return audit.found_record(c, 4, 'turns', 'turns', after, 'the turns of the lanes cannot be read: %s', t)
     end
     local found, lane, fits = strides_of(weights), 0, true
     for due in gmatch(dues, '%d+') do
@@ -108,7 +107,7 @@ function lanes.check(c)
         fits = fits and due + 0 <= (found.stride[lane] or period + 0)
     end
     if not fits or lane < found.n then
-        audit.found_record(c, 4, 'turns', 'turns bounds', 'the turns of the lanes are out of their bounds: ' .. t,
-            after)
+        audit.found_record(c, 4, 'turns', 'turns bounds', after, 'the turns of the lanes are out of their bounds: %s',
+            t)
     end
 end

@@ -146,11 +146,11 @@ function overbook.check(c, active, admit_capacity)
         and format('%.0f were called and have not claimed, but only %.0f are active', o.n, active)
         or n ~= o.n and format('%.0f sessions are not claimed, but the state counts %.0f', n, o.n)
     if wrong then
-        audit.found_record(c, 1, 'called', 'called', wrong, 'the admitter begins to count again')
+        audit.found_record(c, 1, 'called', 'called', 'the admitter begins to count again', '%s', wrong)
     end
     local capacity = tonumber(call('HGET', c.key.config, 'capacity')) or 0
     if o and admit_capacity and active - o.n > max(admit_capacity, capacity) then
-        audit.found(c, 2, 'claimed', format('%.0f have claimed, more than the capacity was', active - o.n),
-            'none is admitted until enough have gone; report how it came to this')
+        audit.found(c, 2, 'claimed', 'none is admitted until enough have gone; report how it came to this',
+            '%.0f have claimed, more than the capacity was', active - o.n)
     end
 end

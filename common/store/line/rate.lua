@@ -147,8 +147,9 @@ local function check_window(c, rule, list)
             sum = sum + list[oldest][2]
         end
         if sum > rule.admit + rule.burst then
-            audit.found(c, 2, 'rate', format('%.0f were admitted within %.0f ms, but the rate allows %.0f', sum,
-                rule.every, rule.admit + rule.burst), 'are all admitters of this version? Report how it came to this')
+            audit.found(c, 2, 'rate', 'are all admitters of this version? Report how it came to this',
+                '%.0f were admitted within %.0f ms, but the rate allows %.0f', sum, rule.every,
+                rule.admit + rule.burst)
             return
         end
         sum = sum - list[newest][2]
@@ -163,13 +164,13 @@ function rate.check(c)
     local b = parse(t)
     local written, after = b and rule_of(match(b.rule_text, RULE)), 'the admitter begins with a spent one'
     if not written then
-        audit.found_record(c, 2, 'budget', 'budget', 'the rate budget cannot be read: ' .. t, after)
+        audit.found_record(c, 2, 'budget', 'budget', after, 'the rate budget cannot be read: %s', t)
     elseif b.last > c.now + CORRECTED_MS then
         audit.found(c, 2, 'budget clock',
-            format('the last admission by rate was %.0f ms ahead of the clock', b.last - c.now),
-            'did the clock of Redis go back? The admitter corrects it with its next step; is one running?')
+            'did the clock of Redis go back? The admitter corrects it with its next step; is one running?',
+            'the last admission by rate was %.0f ms ahead of the clock', b.last - c.now)
     elseif b.used >= written.admit or b.from > b.last + written.every or b.used > 0 and b.from + b.late > b.last then
-        audit.found_record(c, 2, 'budget', 'budget bounds', 'the rate budget is out of its bounds: ' .. t, after)
+        audit.found_record(c, 2, 'budget', 'budget bounds', after, 'the rate budget is out of its bounds: %s', t)
     end
     check_window(c, rule, last_admissions(c, min(tonumber(v[2]) or 0, tonumber(v[3]) or 0)))
 end

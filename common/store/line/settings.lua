@@ -119,14 +119,13 @@ function settings.check_capacity(c, has_state)
     local most, least = s.capacity, tonumber(v[3])
     for i, name in ipairs(STEERED) do
         if values[i] and not match(values[i], '^%d+$') then
-            audit.found(c, 10, 'unreadable:' .. name, 'the field ' .. name .. ' of the state is no number: '
-                .. values[i], 'HDEL ' .. c.key.state .. ' ' .. name)
+            audit.found(c, 10, 'unreadable:' .. name, 'HDEL ' .. c.key.state .. ' ' .. name,
+                'the field %s of the state is no number: %s', name, values[i])
         end
     end
     if v[2] == 'auto' and most and least and least > most then
-        audit.found(c, 2, 'capacity bounds',
-            format('capacity_min is %.0f, above the capacity of %.0f', least, most),
-            'set one of them: `tellerline set QUEUE capacity_min=...`')
+        audit.found(c, 2, 'capacity bounds', 'set one of them: `tellerline set QUEUE capacity_min=...`',
+            'capacity_min is %.0f, above the capacity of %.0f', least, most)
     end
     return most and settings.capacity(s, values[1])
 end
@@ -143,8 +142,8 @@ function settings.check_mode(c)
     local mode, closes_at, full_since = v[1] or 'open', tonumber(v[3]) or 0, found[1]
     local base_seq, is_paused = tonumber(found[2]) or 0, v[2] == 'true'
     if full_since and (tonumber(full_since) or 1 / 0) > c.now + 60000 then
-        audit.found(c, 7, 'full_since', 'the time since when the line is full cannot be right: ' .. full_since,
-            'HDEL ' .. c.key.state .. ' full_since')
+        audit.found(c, 7, 'full_since', 'HDEL ' .. c.key.state .. ' full_since',
+            'the time since when the line is full cannot be right: %s', full_since)
     end
     if found[3] and found[3] ~= '0' then return end -- places and sessions come back in every mode
     for _, written in ipairs(audit.entries(c, EVENTS_BACK)) do
@@ -158,8 +157,8 @@ function settings.check_mode(c)
                 or kind == defs.EVENT.joined and not takes_joins and { 'joined', 'visitors joined', 'dispatchers' }
             -- The place is new: given after the store was last started, and not one that came back.
             if what and type(event[2]) == 'table' and (tonumber(event[2][1]) or 0) % defs.LANE > base_seq then
-                audit.found(c, 12, what[1], format('%s although the mode is %s%s', what[2], mode,
-                    is_over and ' and closes_at has passed' or ''), 'are all ' .. what[3] .. ' of this version?')
+                audit.found(c, 12, what[1], 'are all ' .. what[3] .. ' of this version?',
+                    '%s although the mode is %s%s', what[2], mode, is_over and ' and closes_at has passed' or '')
             end
         end
     end

@@ -44,8 +44,9 @@ function state.begin(keys, keep)
     local t = redis.call('TIME') -- in these words: tests put a clock of their own there
     local us = t[2] + 0
     return { key = names[keys[1]] or make_names(keys[1]), keep = keep, now = t[1] * 1000 + (us - us % 1000) / 1000,
-        changes = {}, told = {}, events = {}, later = false, generation = 0, event = 0, waiting = 0, active = 0, waiting_before = 0,
-        active_before = 0, store = false, base_seq = false, called = false, named = false, ended = false }
+        changes = {}, told = {}, events = {}, later = false, generation = 0, event = 0, waiting = 0, active = 0,
+        waiting_before = 0, active_before = 0, store = false, base_seq = false, called = false, named = false,
+        ended = false }
 end
 
 function state.no_queue() state.fail('NOQUEUE', 'the queue does not exist') end
@@ -278,15 +279,20 @@ function state.entry(fields)
         and type(found[5]) == 'number' and type(found[6]) == 'table' and found or nil
 end
 
--- The highest seq with which somebody joined or was called by this entry; 0: nobody.
-function state.highest_seq(found)
+-- The highest seq with which somebody joined or was called by the last `most` entries, of this generation or nil: any;
+-- 0: nobody.
+function state.highest_seq(c, most, generation)
     local highest = 0
-    for _, event in ipairs(found[6]) do
-        local is_new = event[1] == defs.EVENT.joined or event[1] == defs.EVENT.admitted
-        local list, past = is_new and type(event[2]) == 'table' and event[2] or {}, 0
-        for i = 1, #list, 2 do
-            past = past + list[i] + (list[i + 1] or 1)
-            highest = max(highest, (past - 1) % defs.LANE)
+    for _, row in ipairs(call('XREVRANGE', c.key.events, '+', '-', 'COUNT', most)) do
+        local found = state.entry(row[2])
+        local events = found and (not generation or found[3] == generation) and found[6] or {}
+        for _, event in ipairs(events) do
+            local is_new = event[1] == defs.EVENT.joined or event[1] == defs.EVENT.admitted
+            local list, past = is_new and type(event[2]) == 'table' and event[2] or {}, 0
+            for i = 1, #list, 2 do
+                past = past + list[i] + (list[i + 1] or 1)
+                highest = max(highest, (past - 1) % defs.LANE)
+            end
         end
     end
     return highest

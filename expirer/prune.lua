@@ -4,8 +4,6 @@
 --
 -- args     1 how long signs are kept, ms   2 how long changes are kept, ms
 -- returns  Redis time ms
---
--- Invariants: nothing but these two streams changes; ids of their entries are times. Both are bounded by their length.
 entry('prune', { 'allow-oom' }, function(keys, args)
     local c = state.begin(keys)
     call('XTRIM', c.key.signs, 'MINID', '=', text.int(max(0, c.now - args[1])))

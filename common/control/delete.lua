@@ -3,16 +3,13 @@
 -- in the background.
 --
 -- args     1 how long the record of changes is kept, ms (retention.changes)   2 1: it is listed, so it is a queue, even
---          if it has no keys   and who (line/changes.lua)
+--          if it has no keys   and who
 -- returns  { 1 there was a queue | 0 there was none, its generation or '0' }
 --
--- The entry of the record of changes follows in a step of its own, unlist_queue, because it belongs to no queue any
--- more; until then tl:{q}:retired says who it was.
---
 -- Invariants: no program creates the queue again by itself, until an operator does (ensure.lua); the places and passes
--- of its generation never mean anything again (line/recovery.lua). What stays is `kept` in protocol.def: the record of
--- changes, for as long as the setting says; the answers to repeated calls, for a day; presence and spent invites, until
--- they expire.
+-- of its generation never mean anything again (line/recovery.lua). What stays is `kept` in protocol.def. The entry of
+-- the record of changes follows in unlist_queue, because it belongs to no queue any more; until then tl:{q}:retired says
+-- who it was.
 
 entry('delete', { 'allow-oom' }, function(keys, args)
     local c, actor, all = state.begin(keys), changes.actor(args), {}

@@ -3,8 +3,7 @@
 -- while all is well, a good deal down at once when it is not.
 --
 -- args     1 keep   2 a report of the caller's own, as in tl:{q}:feedback; '' for none
--- returns  ADAPT: steered, 1, or 0: the capacity is fixed; the capacity before and after; why (WHY); the worst of the
---          reports: load in thousandths, latency ms, errors in thousandths; -1 where none tells
+-- returns  ADAPT
 --
 -- Invariants: whoever calls it, and however often, the capacity is raised once in `adaptive_every`, and cut once in
 -- `adaptive_hold`, by the server's clock; it stays between capacity_min and capacity; without a fresh report it is
@@ -87,7 +86,6 @@ local function set_changed(c, field, value)
     if int(value) ~= c[field] then state.set(c, field, value) end
 end
 
--- The replies are in the order of ADAPT.
 entry('adapt', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[1]), FIELDS)
     local s, own = settings.read(c, SETTINGS), args[2] or ''

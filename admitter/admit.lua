@@ -7,10 +7,7 @@
 --            not known. Tells the policies by rate that Redis's clock has jumped forward
 --          5 by how many ms it jumped forward before, as the caller saw, and may not have told for this queue; 0 or
 --            missing: it did not   6 Redis time ms just after the last of these jumps
--- returns  ADMIT: admitted; left: how many more may be admitted now; still waiting; Redis time ms; ms after which to
---          call again (0: no need); generation and base_seq; what is to be done about the draw (WANTED) of this
---          opens_at; 1 if the capacity is steered (adapt.lua) else 0; 1 if the queue is overbooked else 0; for reports:
---          capacity, active, how many are allowed to be active (0: any number), state of the queue
+-- returns  ADMIT
 -- fails    POLICY   a policy this version does not know, or one by rate without a rate
 --
 -- Invariants: by counter, no admission takes active above capacity plus overbook, and no more than the capacity have

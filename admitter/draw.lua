@@ -8,8 +8,7 @@
 --                    wait at places of before the opening to the next seqs, in this order
 --          finish    5 the seed: publishes it, if everyone is numbered; then visitors are admitted
 --          and who: the end of the draw is recorded
--- returns  DRAWN: a DRAW_ANSWER; of `moved` and `done` also next; of `done` the cut. Of announce: done, and 1 when it
---          was published now
+-- returns  DRAWN
 --
 -- Invariants: nobody joins or leaves the line by a step, and no visitor changes lanes; whoever was numbered stands
 -- before those who were not, and before those who came after the opening; a seq is given once. Work is bounded by the

@@ -2,8 +2,7 @@
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
 --
 -- args     1 how long, in ms, an entry may wait to be applied
--- returns  nil when nothing of the queue exists, else
---          AUDIT_STATE: how many wait, how many are active, findings (line/audit.lua), how many, note or ''
+-- returns  AUDIT_STATE; nil when nothing of the queue exists
 
 -- The context, beside what audit.begin sets:
 --   exists   the keys that are there, and of the right type
@@ -269,6 +268,5 @@ entry('audit_state', { 'no-writes' }, function(keys, args)
     check_ingest(c)
     if exists.ended then check_ends(c) end
     if exists.batches then check_batches(c) end
-    -- In the order of AUDIT_STATE.
     return { c.size.waiting, c.size.active, c.findings, c.n_findings, note }
 end)

@@ -1,22 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Waiting visitors who are absent: presence and absent.
 
-local R = defs.PRESENCE
 local SEQ = state.fields({ 'seq' }, { 'marks' })
 local TOTALS = state.fields({ 'expired', 'absent' }, {})
 local SETTINGS = settings.list({ 'waiting_ttl' })
 
 -- presence: what the expirer needs to find them.
--- returns  PRESENCE: current bucket; its length ms; observed: 1 when absence may be judged (presence.is_observed), else
---          0; the last seq that joined before the oldest bucket began; ms until the next bucket begins
+-- returns  PRESENCE
 entry('presence', { 'no-writes' }, function(keys)
     local c = state.read(state.begin(keys), SEQ)
     local waiting_ttl = settings.read(c, SETTINGS).waiting_ttl
     local length, bucket = presence.length(waiting_ttl), presence.bucket(c.now, waiting_ttl)
-    return { [R.bucket] = bucket, [R.length] = length,
-        [R.observed] = presence.is_observed(c, bucket, waiting_ttl) and 1 or 0,
-        [R.joined_seq] = presence.last_seq_before(bucket - defs.PRESENCE_BUCKETS, c.marks, c.seq),
-        [R.again] = (bucket + 1) * length - c.now }
+    return { bucket, length, presence.is_observed(c, bucket, waiting_ttl) and 1 or 0,
+        presence.last_seq_before(bucket - defs.PRESENCE_BUCKETS, c.marks, c.seq), (bucket + 1) * length - c.now }
 end)
 
 -- absent: drops those who have not been seen for waiting_ttl. Who was seen since the caller looked stays, because

@@ -4,7 +4,7 @@
 --
 -- args     1 most sessions to end, and ends to forget, in this step   2 keep
 --          3 how long ends are kept, ms; missing: an hour
--- returns  EXPIRE: ended; deadline: when the next session may end, ms, or 0; Redis time ms; ends forgotten; base_seq
+-- returns  EXPIRE
 --
 -- Invariants: only sessions whose deadline has passed by Redis's clock end, and none whose claim or renewal may be on
 -- its way (ends_until); a session ends once.
@@ -73,5 +73,5 @@ entry('expire', { 'allow-oom' }, function(keys, args)
     elseif deadline > 0 and deadline <= c.now and #due < most then -- it is held
         deadline = max(deadline, again)
     end
-    return { #due, deadline, c.now, forgotten, c.base_seq } -- in the order of EXPIRE, as in admit.lua
+    return { #due, deadline, c.now, forgotten, c.base_seq }
 end)

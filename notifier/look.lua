@@ -7,9 +7,7 @@
 --          2 ms that the journal lives without another look
 --          3 generation of the queue at the last look of the caller, 0: not known
 --          4 how many thresholds follow; these; then the names of the hooks that watch the queue
--- returns  LOOK: generation; number of the last event; journaled: that of the last entry; Redis time ms; ms after which
---          to look again though no event came (0: no need); cursors, of each hook in turn, "ID N": all entries up to
---          this id and number are told
+-- returns  LOOK
 --
 -- Invariants: each crossing is told once: what was seen is kept in tl:{q}:hooks, changed in the step that tells of it.
 -- Writes that key and the journal, nothing of the line. Work is bounded by the number of hooks.
@@ -84,7 +82,6 @@ local function cursors_of(c, fields, watching, journaled)
     return cursors
 end
 
--- The reply is in the order of LOOK.
 entry('look', { 'allow-oom' }, function(keys, args)
     local wanted, n_thresholds, c = args[1], args[4] + 0, state.read(state.begin(keys), FIELDS)
     call('XLEN', c.key.journal) -- fails when it is of another type

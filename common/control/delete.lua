@@ -7,9 +7,8 @@
 -- returns  { 1 there was a queue | 0 there was none, its generation or '0' }
 --
 -- Invariants: no program creates the queue again by itself, until an operator does (ensure.lua); the places and passes
--- of its generation never mean anything again (line/recovery.lua). What stays is `kept` in protocol.def. The entry of
--- the record of changes follows in unlist_queue, because it belongs to no queue any more; until then tl:{q}:retired says
--- who it was.
+-- of its generation never mean anything again (line/recovery.lua). What stays is `kept` in protocol.def. The record of
+-- changes follows in unlist_queue, because it belongs to no queue any more; until then tl:{q}:retired says who it was.
 
 entry('delete', { 'allow-oom' }, function(keys, args)
     local c, actor, all = state.begin(keys), changes.actor(args), {}
@@ -24,4 +23,17 @@ entry('delete', { 'allow-oom' }, function(keys, args)
     call('UNLINK', unpack(all))
     call('PEXPIRE', c.key.changes, args[1])
     return { 1, generation or '0' }
+end)
+
+-- unlist_queue: takes a deleted queue off tl:queues, and records that it is gone where the changes of no queue are. A
+-- step of its own: these keys are in another slot than the queue's.
+-- keys     1 tl:queues   2 tl:changes
+-- args     1 name of the queue   2 its generation   and who
+-- returns  1 it was listed; 0 it was not: nothing was changed
+entry('unlist_queue', { 'allow-oom' }, function(keys, args)
+    call('XLEN', keys[2]) -- fails when it is of another type, before anything is written
+    if call('SISMEMBER', keys[1], args[1]) == 0 then return 0 end
+    local now, actor = floor(state.now_us() / 1000), changes.actor(args)
+    changes.record_in(keys[2], now, actor, 'delete', { generation = args[2] }, {}, args[1])
+    return call('SREM', keys[1], args[1])
 end)

@@ -2,26 +2,11 @@
 -- stats: everything that the numbers of a queue are made of, as of one moment. Changes nothing.
 --
 -- args     1... fields of the state to read
--- returns  STATS: now, ms, and
---            state     the fields, in the order of the args
---            settings  names and values in turn
---            lanes     for each lane: how many wait, when the first of them joined
---            leases    for dispatcher, admitter and expirer: the owner or '', ms left
---            programs  worker, when it last reported (ms), in turn
---            waits     of some active visitors, picked at random: how long each waited, ms, to 5 % of the time since
---                      the join
---            before    when the totals (TOTAL) were those that follow, ms, by the history. Empty: there is none
---            sizes     entries of the ingest stream, entries set aside
---            hooks     as in line/hooks.lua
---            line      how many of those who wait joined before the history began, and for how long is not known;
---                      then for each of some lengths of time: ms, how many have waited as long, those included
---            told      of the waits told that came true in the last hour, or since the history began: since when, ms;
---                      then PROMISED
---          times and waits are -1 where the history does not reach back
+-- returns  STATS
 --
 -- Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 hooks.
 
-local int, LANE, R = text.int, defs.LANE, defs.STATS
+local int, LANE = text.int, defs.LANE
 local SAMPLE, WORKERS, RATE_MS, TOLD_MS = 64, 50, 60000, 3600000
 local BOUNDS = { 60000, 300000, 600000, 1200000, 1800000, 3600000 }
 
@@ -119,11 +104,10 @@ entry('stats', { 'no-writes' }, function(keys, args)
     local both = history.both(c)
     local lanes_now, n_lanes = lanes_of(c, both)
     local oldest = both[1].oldest
-    return { [R.now] = int(c.now), [R.state] = call('HMGET', c.key.state, unpack(args)),
-        [R.settings] = call('HGETALL', c.key.config),
-        [R.lanes] = lanes_now, [R.leases] = leases_of(c), [R.programs] = programs_of(c), [R.waits] = waits_of(c, both),
-        [R.before] = before_of(c, oldest), [R.sizes] = { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) },
-        [R.hooks] = hooks.of(c), [R.line] = line_of(c, oldest, n_lanes), [R.told] = told_of(c, oldest) }
+    return { int(c.now), call('HMGET', c.key.state, unpack(args)), call('HGETALL', c.key.config), lanes_now,
+        leases_of(c), programs_of(c), waits_of(c, both), before_of(c, oldest),
+        { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) }, hooks.of(c), line_of(c, oldest, n_lanes),
+        told_of(c, oldest) }
 end)
 
 -- hooks: how far the hooks were told what happened to a queue.

@@ -1,18 +1,13 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What a reader begins with, before it follows the events. Changes nothing.
 
-local HEAD = defs.HEAD
-
 -- head: the last event of a queue.
--- returns  HEAD: the fields of the state, `event` the number of the last event and `turns` those of the lanes
---          (line/lanes.lua), '0' or '' for a missing one; id of the last entry of the events, '0-0': none
+-- returns  HEAD
 entry('head', { 'no-writes' }, function(keys)
     local c = state.find(keys)
     local v = call('HMGET', c.key.state, 'generation', 'event', 'base_seq', 'found_seq', 'seq', 'turns')
     local last = state.last_entry(c)
-    return { [HEAD.generation] = v[1], [HEAD.event] = v[2], [HEAD.id] = last and last[1] or '0-0',
-        [HEAD.base_seq] = v[3] or '0', [HEAD.found_seq] = v[4] or '0', [HEAD.seq] = v[5] or '0',
-        [HEAD.turns] = v[6] or '' }
+    return { v[1], v[2], last and last[1] or '0-0', v[3] or '0', v[4] or '0', v[5] or '0', v[6] or '' }
 end)
 
 local HMGET_MAX = 1000 -- unpack is limited by Lua's stack; a small sorted set comes back whole, whatever COUNT says

@@ -244,7 +244,7 @@ local function add_told(c)
     if n > 1 then sort(keys) end
     for i = 1, n do
         local detail = keys[i] % OF_EVENT
-        events[#events + 1] = { (keys[i] - detail) / OF_EVENT, runs.of(told[keys[i]]), detail > 0 and detail or nil }
+        events[#events + 1] = { (keys[i] - detail) / OF_EVENT, text.runs(told[keys[i]]), detail > 0 and detail or nil }
     end
     for i = 1, c.later and #c.later or 0 do events[#events + 1] = c.later[i] end
 end

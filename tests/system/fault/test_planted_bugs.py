@@ -46,10 +46,8 @@ EXEMPT = {"history": "notes numbers for graphs, which the component test test_hi
           "recover": "begins or ends a recovery when an operator says so: test_apply_restore, test_changes",
           "told": "moves the cursors of hooks; what is told, again or not at all: test_hooks",
           "forget": "erases one visitor who is not in the line any more: test_forget",
-          "prune": "drops old records that are for people only: test_forget",
           "hook_test": "writes an entry for a hook that an operator tries: test_hooks",
           "delete": "takes everything away, and what stays away: test_control_queues, test_roster",
-          "unlist_queue": "takes a name off a list: test_control_queues",
           "idempotent": "keeps answers to calls, which no visitor sees: test_control_queues",
           "visitors": "moves by visitor.move and ends by visitor.drop and visitor.revoke, where bugs are planted; the rest: "
                       "test_ctl_move, test_ctl_remove, test_control_visitors",

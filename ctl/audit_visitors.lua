@@ -23,12 +23,6 @@ local function check_order(c, id, place, admitted)
     end
 end
 
-local function check_holder(c, id, place)
-    local other = c.holders[place] or call('ZRANGEBYSCORE', c.key.waiting, int(place), int(place), 'LIMIT', 0, 1)[1]
-    c.holders[place] = id
-    if other and other ~= id then audit.share_place(c, id, other, place) end
-end
-
 local function check_deadline(c, id, score, longest)
     local deadline = tonumber(score)
     if not deadline or deadline ~= floor(deadline) or deadline <= 0 or deadline > c.now + longest then
@@ -66,8 +60,12 @@ entry('audit_active', { 'no-writes' }, function(keys, args)
                 audit.found(c, 1, 'session:' .. id, 'remove them from the active set and correct the counter',
                     'visitor "%s" is active, but has no readable session', id)
             elseif audit.check_place(c, 'active visitor', id, session.place) then
-                check_order(c, id, session.place, session.admitted)
-                check_holder(c, id, session.place)
+                local place = session.place
+                local other = c.holders[place]
+                    or call('ZRANGEBYSCORE', c.key.waiting, int(place), int(place), 'LIMIT', 0, 1)[1]
+                c.holders[place] = id
+                check_order(c, id, place, session.admitted)
+                if other and other ~= id then audit.share_place(c, id, other, place) end
             end
         end
     end

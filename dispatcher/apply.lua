@@ -238,16 +238,6 @@ end
 
 ---- batches that come twice: a worker repeats a batch when it does not know whether the first one arrived
 
-local function forget_silent_workers(c)
-    local all = call('HGETALL', c.key.batches)
-    for i = 1, #all, 2 do
-        local _, ms = text.parse_batch(all[i + 1])
-        if not ms or ms < c.now - BATCH_MEMORY_MS then -- silent, or damaged: nothing may fail any more
-            call('HDEL', c.key.batches, all[i])
-        end
-    end
-end
-
 -- True if these are the first batches that the queue has ever had.
 local function store_batches(c, batches, waiting_ttl)
     local fields, n = {}, nil
@@ -262,7 +252,13 @@ local function store_batches(c, batches, waiting_ttl)
             end
         end
     end
-    if n and n >= WORKERS_MAX then forget_silent_workers(c) end
+    local all = n and n >= WORKERS_MAX and call('HGETALL', c.key.batches) or {}
+    for i = 1, #all, 2 do
+        local _, ms = text.parse_batch(all[i + 1])
+        if not ms or ms < c.now - BATCH_MEMORY_MS then -- silent, or damaged: nothing may fail any more
+            call('HDEL', c.key.batches, all[i])
+        end
+    end
     call('HSET', c.key.batches, unpack(fields))
     return n == 0
 end

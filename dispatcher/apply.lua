@@ -25,17 +25,18 @@ local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
 
 ---- the steps; the dispatcher (apply.c) makes them of what its decoder has checked
 
--- What steps need. A call reads and looks at what its steps need: of one kind, what that needs; of several, ALL.
-local LINE = { 'waiting', 'active', 'events' }
+-- What steps need. A call reads and looks at what its steps need: of one kind, what that needs; of several, ALL. Joins
+-- look at the active ones before they enter, and completions do not touch the line.
 local CLAIM = { writes = { 'active', 'events' }, -- each command begins with a look at the sessions
     fields = state.fields({ 'seq', 'fence' }, { 'called' }),
     settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding' }) }
 local END = { writes = { 'waiting', 'active', 'ended', 'events' },
     fields = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called' }),
     settings = settings.list({ 'waiting_ttl', 'opening' }) }
-local ENTER = { writes = LINE, fields = state.fields({ 'seq', 'fence', 'joined' }, { 'marks' }),
+local COMPLETIONS = { 'active', 'ended', 'events' }
+local ENTER = { writes = { 'waiting', 'events' }, fields = state.fields({ 'seq', 'fence', 'joined' }, { 'marks' }),
     settings = settings.list({ 'waiting_ttl', 'opening', 'max_waiting', 'mode', 'closes_at' }) }
-local SEE = { writes = LINE, fields = state.fields({ 'seq', 'fence', 'joined' }, {}), settings = END.settings }
+local SEE = { writes = { 'events' }, fields = state.fields({ 'seq', 'fence', 'joined' }, {}), settings = END.settings }
 local ALL = { writes = END.writes,
     fields = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' }, { 'marks', 'called' }),
     settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding',
@@ -76,7 +77,8 @@ define(STEP.since, 1, ALL)
 local ENTRY, SPEND, OF, SINCE = STEP.entry .. '', STEP.spend .. '', STEP.of .. '', STEP.since .. ''
 local JOIN, SEEN, EXTEND, HAND_OVER = COMMAND.join .. '', COMMAND.seen .. '', COMMAND.extend .. '',
     COMMAND.hand_over .. ''
-local RESTORE, LOST, CALLED = COMMAND.restore .. '', COMMAND.lost .. '', COMMAND.called .. ''
+local LEAVE, RESTORE, LOST, CALLED = COMMAND.leave .. '', COMMAND.restore .. '', COMMAND.lost .. '',
+    COMMAND.called .. ''
 
 -- The entries in turn: { id, worker, batch, at: its first step }; the kinds of steps among them, and their number, `n`;
 -- and what they need.
@@ -141,7 +143,7 @@ local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capa
 
 -- s: the settings, without those that few steps need.
 local function check(c, s, has, needs, any_new)
-    state.check(c, needs.writes)
+    state.check(c, needs == END and not has[LEAVE] and COMPLETIONS or needs.writes)
     if has.n > 1 and c.ended then call('HLEN', c.key.sessions) end -- a single command looks at them before it writes
     if any_new or has[SEEN] then call('ZCARD', c.key.reports) end
     if needs == SEE then call('EXISTS', c.key.none) end -- as state.check where visitors may end: bitmaps are made

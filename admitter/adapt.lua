@@ -2,9 +2,8 @@
 -- adapt: steers the capacity of a queue with `capacity_mode: auto` by what the protected site reports: a little up
 -- while all is well, a good deal down at once when it is not.
 --
--- args     1 about how many events to keep   2 a report of the caller's own, as in tl:{q}:feedback; '' for none
--- returns  ADAPT: steered, 1, or 0: the capacity is fixed; the capacity before and after; why (WHY); the worst of the
---          reports: load in thousandths, latency ms, errors in thousandths; -1 where none tells
+-- args     1 keep   2 a report of the caller's own, as in tl:{q}:feedback; '' for none
+-- returns  ADAPT
 --
 -- Invariants: whoever calls it, and however often, the capacity is raised once in `adaptive_every`, and cut once in
 -- `adaptive_hold`, by the server's clock; it stays between capacity_min and capacity; without a fresh report it is
@@ -28,56 +27,36 @@ local function past(c, field)
     return min(ms, c.now)
 end
 
----- the reports
-
--- Counts a report in r, what they tell: `worst` load, latency and errors, -1 each where none tells, and how many.
-local function judge(r, row)
-    local texts = { match(row[2][2] or '', '^(%S+) (%S+) (%S+)$') }
-    for i = 1, 3 do r.worst[i] = max(r.worst[i], tonumber(texts[i]) or -1) end
-    r.n = r.n + 1
-end
-
--- Judges the reports that are hardly older than the newest: several servers of one site may report in turn, and each
--- counts. Not those from before the last cut, which tell what it has answered. r.newest: when the newest came, 0: none;
--- r.id: its id.
+-- What the reports tell: worst load, latency and errors, -1 each where none tells; n, how many are judged; newest: when
+-- the newest came, 0: none; id: its id. Judges those that are hardly older than the newest: several servers of one site
+-- may report in turn, and each counts. Not those from before the last cut, which tell what it has answered.
 local function read_reports(c, s, why, cut)
     local rows = call('XREVRANGE', c.key.feedback, '+', '-', 'COUNT', REPORTS_READ)
     local id, seen_ms = rows[1] and rows[1][1], min(number(c.capacity_seen_ms) or 0, c.now)
     local is_seen, r = id == c.capacity_seen, { worst = { -1, -1, -1 }, n = 0, newest = 0, id = id }
     if not id or is_seen and why == WHY.unreported then return r end -- it was old before the clock went back
     r.newest = text.id_ms(id)
+    local since = max(r.newest - min(s.adaptive_every, s.adaptive_hold), cut + 1)
     if r.newest > c.now then -- the clock went back, and the ids of a stream do not: one is new when it is another
-        judge(r, rows[1])
-        r.newest = is_seen and seen_ms or c.now
+        rows, since, r.newest = { rows[1] }, 0, is_seen and seen_ms or c.now
         if not is_seen then
             state.set(c, 'capacity_seen', id)
             state.set(c, 'capacity_seen_ms', c.now)
         end
-        return r
+    elseif is_seen then
+        r.newest = min(r.newest, seen_ms) -- it was first seen before the clock had reached its id
     end
-    local since = max(r.newest - min(s.adaptive_every, s.adaptive_hold), cut + 1)
     for i = 1, #rows do
-        if text.id_ms(rows[i][1]) >= since then judge(r, rows[i]) end
+        if text.id_ms(rows[i][1]) >= since then
+            local texts = { match(rows[i][2][2] or '', '^(%S+) (%S+) (%S+)$') }
+            for k = 1, 3 do r.worst[k] = max(r.worst[k], tonumber(texts[k]) or -1) end
+            r.n = r.n + 1
+        end
     end
-    if is_seen then r.newest = min(r.newest, seen_ms) end -- it was first seen before the clock had reached its id
     return r
 end
 
--- By how much the worst report passes its limit: 1 is the limit itself; -1 when nothing was reported.
-local function burden(s, worst)
-    local found = -1
-    for i, limit in ipairs({ 10 * s.adaptive_load_max, s.adaptive_latency_max, 10 * s.adaptive_errors_max }) do
-        if limit > 0 and worst[i] >= 0 then found = max(found, worst[i] / limit) end
-    end
-    return found
-end
-
 ---- one step: of a = { before, after, safe: capacities; because: why; raised, cut: when }
-
-local function fall_back(c, a, id)
-    a.after, a.because = min(a.before, a.safe), WHY.unreported
-    if id and id ~= c.capacity_seen then state.set(c, 'capacity_seen', id) end
-end
 
 -- From those who are active: a capacity that nobody used says nothing.
 local function cut_back(c, s, a, newest)
@@ -107,16 +86,10 @@ local function set_changed(c, field, value)
     if int(value) ~= c[field] then state.set(c, field, value) end
 end
 
-local function answer(is_steered, before, after, why, worst)
-    local R = defs.ADAPT
-    return { [R.steered] = is_steered, [R.before] = before, [R.after] = after, [R.why] = why, [R.load] = worst[1],
-        [R.latency] = worst[2], [R.errors] = worst[3] }
-end
-
 entry('adapt', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[1]), FIELDS)
     local s, own = settings.read(c, SETTINGS), args[2] or ''
-    if s.capacity_mode ~= 'auto' then return answer(0, s.capacity, s.capacity, WHY.steady, { -1, -1, -1 }) end
+    if s.capacity_mode ~= 'auto' then return { 0, s.capacity, s.capacity, WHY.steady, -1, -1, -1 } end
     local why, before = number(c.capacity_why), settings.capacity(s, c.capacity_now)
     local a = { before = before, after = before, because = why or WHY.unreported,
         safe = settings.capacity(s, c.capacity_safe), raised = past(c, 'capacity_raised'),
@@ -125,10 +98,14 @@ entry('adapt', { 'allow-oom' }, function(keys, args)
         state.check(c, WRITES)
         call('XADD', c.key.feedback, 'MAXLEN', defs.FEEDBACK_KEPT, '*', 'd', own)
     end
-    local r = read_reports(c, s, why, a.cut)
-    local passed = burden(s, r.worst)
+    local r, passed = read_reports(c, s, why, a.cut), -1
+    -- By how much the worst report passes its limit: 1 is the limit itself; -1 when nothing was reported.
+    for i, limit in ipairs({ 10 * s.adaptive_load_max, s.adaptive_latency_max, 10 * s.adaptive_errors_max }) do
+        if limit > 0 and r.worst[i] >= 0 then passed = max(passed, r.worst[i] / limit) end
+    end
     if c.now - r.newest > s.adaptive_fresh or r.n > 0 and passed < 0 then
-        fall_back(c, a, r.id)
+        a.after, a.because = min(a.before, a.safe), WHY.unreported
+        if r.id and r.id ~= c.capacity_seen then state.set(c, 'capacity_seen', r.id) end
     elseif passed > 1 then
         cut_back(c, s, a, r.newest)
     elseif passed >= 0 then
@@ -146,5 +123,5 @@ entry('adapt', { 'allow-oom' }, function(keys, args)
         end
         state.commit(c)
     end
-    return answer(1, before, a.after, a.because, r.worst)
+    return { 1, before, a.after, a.because, unpack(r.worst) }
 end)

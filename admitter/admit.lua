@@ -1,53 +1,33 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- admit: calls the next visitors while there is capacity left.
 --
--- args     1 most to admit in this step   2 about how many events to keep
+-- args     1 most to admit in this step   2 keep
 --          3 generation of the queue when the caller last called, 0 or missing: not known
 --          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing:
 --            not known. Tells the policies by rate that Redis's clock has jumped forward
 --          5 by how many ms it jumped forward before, as the caller saw, and may not have told for this queue; 0 or
 --            missing: it did not   6 Redis time ms just after the last of these jumps
--- returns  ADMIT: admitted; left: how many more may be admitted now; still waiting; Redis time ms; ms after which to
---          call again (0: no need); generation and base_seq; what is to be done about the draw (WANTED) of this
---          opens_at; 1 if the capacity is steered (adapt.lua) else 0; 1 if the queue is overbooked else 0; for reports:
---          capacity, active, how many are allowed to be active (0: any number), state of the queue
+-- returns  ADMIT
 -- fails    POLICY   a policy this version does not know, or one by rate without a rate
 --
 -- Invariants: by counter, no admission takes active above capacity plus overbook, and no more than the capacity have
--- claimed (line/overbook.lua); by rate, no window of rate_every holds more than rate_admit + rate_burst admissions, and
--- a lump begins rate_every after the last step of the one before (line/rate.lua); only the modes open and draining
--- admit, between opens_at and, with at_close=stop, closes_at; visitors are taken from the front of their lanes, so no
--- visitor passes another in the same lane, and between lanes by their order or weights (line/lanes.lua). A step that
--- finds wrong sizes only corrects them. Work is bounded by args[1].
+-- claimed; by rate, no window of rate_every holds more than rate_admit + rate_burst admissions, and a lump begins
+-- rate_every after the last step of the one before; only the modes open and draining admit, between opens_at and, with
+-- at_close=stop, closes_at; no visitor passes another in the same lane, and between lanes their order or weights count.
+-- A step that finds wrong sizes only corrects them. Work is bounded by args[1].
 
 local R = defs.ADMIT
 local FIELDS = state.fields({ 'admitted' }, { 'recover_until', 'budget', 'called' })
+local MORE_FIELDS = state.fields({ 'admitted' },
+    { 'recover_until', 'budget', 'called', 'turns', 'capacity_now', 'draw', 'draw_hash' })
 local SETTINGS = settings.list({ 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused', 'mode',
     'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook' })
 local LOOKS_AT, WRITES = { 'waiting', 'active' }, { 'events', 'sessions' }
-local RECOVERY_WRITES = { 'waiting', 'active', 'ended', 'events' }
-
--- Fields of the state that only some queues need.
-local function more_fields(s)
-    if s.lane_weights == '' and s.capacity_mode ~= 'auto' and not s.is_drawn then return nil end
-    local more = {}
-    if s.lane_weights ~= '' then more[1] = 'turns' end
-    if s.capacity_mode == 'auto' then more[#more + 1] = 'capacity_now' end
-    if s.is_drawn then more[#more + 1], more[#more + 2] = 'draw', 'draw_hash' end
-    return more
-end
 
 -- What holds the queue, for reports; "open" else.
 local function name_of(c, s, is_undrawn)
     return s.mode ~= 'open' and s.mode or s.paused and 'paused' or c.now < s.opens_at and 'scheduled'
         or is_undrawn and 'drawing' or s.closes_at > 0 and c.now >= s.closes_at and 'over' or 'open'
-end
-
--- May nobody be admitted now, whatever is left?
-local function is_closed(c, s, is_undrawn)
-    return s.paused or s.mode ~= 'open' and s.mode ~= 'draining' -- also in a mode of a later version
-        or c.now < s.opens_at or is_undrawn or s.closes_at > 0 and c.now >= s.closes_at
-        and call('HGET', c.key.config, 'at_close') == 'stop'
 end
 
 -- The budget of a policy by rate; nil for another policy.
@@ -83,19 +63,19 @@ end
 entry('admit', { 'allow-oom' }, function(keys, args)
     local most, c = args[1] + 0, state.begin(keys, args[2])
     local s = settings.read(c, SETTINGS)
-    s.is_drawn = s.opening == 'draw' and s.opens_at > 0
+    local is_auto, has_draw = s.capacity_mode == 'auto', s.opening == 'draw' and s.opens_at > 0
     if s.policy == 'rate' then s.overbook = 0 end
-    state.open(c, FIELDS, more_fields(s))
+    state.open(c, (is_auto or has_draw or s.lane_weights ~= '') and MORE_FIELDS or FIELDS)
     local is_overbooked = s.overbook > 0 or (c.called or '') ~= ''
     state.check(c, LOOKS_AT)
-    if s.capacity_mode == 'auto' then s.capacity_min = call('HGET', c.key.config, 'capacity_min') end
+    if is_auto then s.capacity_min = call('HGET', c.key.config, 'capacity_min') end
     local capacity = settings.capacity(s, c.capacity_now)
     local draw_wanted, is_undrawn = defs.WANTED.nothing, false
-    if s.is_drawn then draw_wanted, is_undrawn = draw.wanted(c, s.opens_at) end
+    if has_draw then draw_wanted, is_undrawn = draw.wanted(c, s.opens_at) end
     -- In the order of ADMIT, which takes less time than by names.
-    local r = { 0, 0, c.waiting, c.now, 0, c.generation, c.base_seq, draw_wanted, s.opens_at,
-        s.capacity_mode == 'auto' and 1 or 0, is_overbooked and 1 or 0, capacity, c.active,
-        s.policy == 'rate' and 0 or capacity + s.overbook, name_of(c, s, is_undrawn) }
+    local r = { 0, 0, c.waiting, c.now, 0, c.generation, c.base_seq, draw_wanted, s.opens_at, is_auto and 1 or 0,
+        is_overbooked and 1 or 0, capacity, c.active, s.policy == 'rate' and 0 or capacity + s.overbook,
+        name_of(c, s, is_undrawn) }
 
     if c.is_corrected then
         state.check(c, WRITES)
@@ -105,9 +85,9 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     end
     local known, till = tonumber(args[3]) or 0, c.recover_until
     if till and till ~= '0' then
-        r[R.state], r[R.again] = 'recovering', recovery.step(c, tonumber(till) or 0, most, RECOVERY_WRITES)
+        r[R.state], r[R.again] = 'recovering', recovery.step(c, tonumber(till) or 0, most)
         return r
-    elseif known > 0 and known < c.generation and recovery.begins(c, known, WRITES) then
+    elseif known > 0 and known < c.generation and recovery.begins(c, known) then
         r[R.again] = 1000
         return r
     end
@@ -119,14 +99,12 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     local budget = open_budget(c, s, args)
     if is_overbooked then
         overbook.open_admit(c, s.overbook, capacity)
-        if overbook.can_grant(c, capacity) then
-            state.check(c, WRITES)
-            overbook.grant(c, capacity, s.session_ttl, most)
-        end
+        overbook.grant(c, capacity, s.session_ttl, most)
     end
     -- Where several policies apply to a queue, the smallest number counts.
     local left = min(room(c, s, capacity), budget and rate.left(budget, c.now) or 1 / 0)
-    local closed = is_closed(c, s, is_undrawn)
+    local closed = s.paused or s.mode ~= 'open' and s.mode ~= 'draining' or c.now < s.opens_at or is_undrawn
+        or s.closes_at > 0 and c.now >= s.closes_at and call('HGET', c.key.config, 'at_close') == 'stop'
     local n = closed and 0 or min(left, most, c.waiting)
     left = left - n
     if budget then
@@ -139,7 +117,7 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     elseif n > 0 and (c.budget or '') ~= '' then
         state.set(c, 'budget', '') -- it does not know of those admitted now; by rate it begins spent
     end
-    if n > 0 or next(c.changes) or #c.events > 0 then state.check(c, WRITES) end
+    if n > 0 or next(c.changes) then state.check(c, WRITES) end
     local wanted = n > 0 and admit(c, s, n, capacity)
     if is_overbooked then overbook.save(c) end
     state.commit(c)

@@ -1,15 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- draw: holds the draw of a queue, step by step. The admitter computes the order; common/store/line/draw.lua explains.
 --
--- args     1 about how many events to keep   2 opens_at of the draw   3 hash of the seed   4 which step:
+-- args     1 keep   2 opens_at of the draw   3 hash of the seed   4 which step:
 --          announce  5 salt: publishes the hash, unless one is published for this opening. Before the opening
 --          begin     nobody whose seq is up to the cut joins any more: the caller reads the line now
 --          number    5 the next seq, as the last step returned it; then visitor, draw id, ...: moves those who still
 --                    wait at places of before the opening to the next seqs, in this order
 --          finish    5 the seed: publishes it, if everyone is numbered; then visitors are admitted
---          and who (line/changes.lua): the end of the draw is recorded
--- returns  DRAWN: a DRAW_ANSWER; of `moved` and `done` also next; of `done` the cut. Of announce: done, and 1 when it
---          was published now
+--          and who: the end of the draw is recorded
+-- returns  DRAWN
 --
 -- Invariants: nobody joins or leaves the line by a step, and no visitor changes lanes; whoever was numbered stands
 -- before those who were not, and before those who came after the opening; a seq is given once. Work is bounded by the
@@ -36,24 +35,13 @@ local function commit_fresh(c, d, waiting_ttl)
     commit(c, d)
 end
 
-local function announce(c, hash, salt, opens_at)
-    state.check(c, WRITES)
-    state.set(c, 'draw_hash', int(opens_at) .. ':' .. hash .. ':' .. salt)
-    state.event(c, EVENT.config)
-    state.commit(c)
-end
-
--- Has the opening not come, does the queue recover, or may there be joins of before that are not applied?
-local function is_too_early(c, d, opens_at)
+local function begin(c, d, opens_at, waiting_ttl)
+    -- Has the opening not come, does the queue recover, or may there be joins of before that are not applied?
     local recovers = c.recover_until and c.recover_until ~= '0'
     local is_lost = not (d and d.phase == draw.DRAWING) and c.now < (text.number(c.base_ms) or 0) + RETURN_MS
-    if c.now < opens_at or recovers or is_lost then return true end
+    if c.now < opens_at or recovers or is_lost then return { ANSWER.not_yet } end
     local oldest, group = ingest.oldest_unapplied(c)
-    return not group or oldest and text.id_ms(oldest) < opens_at
-end
-
-local function begin(c, d, opens_at, waiting_ttl)
-    if is_too_early(c, d, opens_at) then return { ANSWER.not_yet } end
+    if not group or oldest and text.id_ms(oldest) < opens_at then return { ANSWER.not_yet } end
     if not d or d.phase == draw.CUT then
         state.check(c, WRITES)
         if not d then
@@ -82,12 +70,10 @@ local function number(c, d, args)
     elseif tonumber(args[5]) ~= d.next or #ids == 0 then
         return { ANSWER.moved, d.next }
     end
-    local numbered = visitor.renumber(c, ids, d.cut, d.next)
-    local n = #numbered
-    if n > 0 then
-        for i = 1, n do listed[i] = args[5 + 2 * numbered[i]] end
+    for i, which in ipairs(visitor.renumber(c, ids, d.cut, d.next)) do listed[i] = args[5 + 2 * which] end
+    if #listed > 0 then
         call('APPEND', c.key.drawn, concat(listed))
-        d.next, d.drawn = d.next + n, d.drawn + n
+        d.next, d.drawn = d.next + #listed, d.drawn + #listed
         commit(c, d)
     end
     return { ANSWER.done, d.next, d.cut }
@@ -118,8 +104,12 @@ entry('draw', { 'allow-oom' }, function(keys, args)
     if is_announced and announced ~= hash then
         return { ANSWER.other_hash }
     elseif step == 'announce' then
-        if not is_announced then announce(c, hash, args[5], opens_at) end
-        return { ANSWER.done, is_announced and 0 or 1 }
+        if is_announced then return { ANSWER.done, 0 } end
+        state.check(c, WRITES)
+        state.set(c, 'draw_hash', int(opens_at) .. ':' .. hash .. ':' .. args[5])
+        state.event(c, EVENT.config)
+        state.commit(c)
+        return { ANSWER.done, 1 }
     elseif not is_announced then
         return { ANSWER.not_yet }
     elseif step == 'begin' then

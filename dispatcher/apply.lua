@@ -1,17 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
 --
--- args     1 fence   2 about how many events to keep
---          3... entries of the stream, oldest first, each with its commands:
---            0 ENTRY     id, worker, batch number: begins an entry
---            1 JOIN      lane, n, visitor...: n commands of the batch, one for each visitor
---            the other COMMANDs of common/wire/protocol.def, each with what is said there; and, no commands
---            themselves:
---            6 SPEND     invite, until_ms: the next step, a JOIN of one visitor, spends this invite
---           10 OF        generation of the places in the commands of the rest of the entry, but for those that name
---                        one; of the queue's unless given. A place of another generation is held by nobody.
---           14 SINCE     ms: no JOIN in the rest of the entry was made before this time. A visitor whose place has
---                        ended since gets no new one.
+-- args     1 fence   2 keep   3... entries of the stream, oldest first: each begins with the step ENTRY: id, worker,
+--          batch number. Then its commands, each as its kind and arguments, in the order of protocol.def, but for
+--          JOIN: lane, n, visitor...: n commands. Between them stand steps that are no commands:
+--            SPEND  invite, until_ms: the next step, a JOIN of one visitor, spends this invite
+--            OF     generation of the places in the commands of the rest of the entry, but for those that name one; of
+--                   the queue's unless given. A place of another generation is held by nobody
+--            SINCE  ms: no JOIN in the rest of the entry was made before. A visitor whose place has ended since then
+--                   gets no new one
 -- returns  for each entry: 1 applied, 2 the batch was applied before (its sender repeated it), 0 no longer pending
 -- fails    STALE    the fence is out of date: another dispatcher holds the lease
 --          ORDER    an older entry, or one between these, is still pending: apply that first
@@ -21,74 +18,85 @@
 -- max_waiting, or adds to the line while settings.limit says so; where a queue is overbooked, no claim takes the
 -- claimed sessions above the capacity. Work is bounded by the number of commands.
 
-local OUTCOME, EVENT, REASON = defs.OUTCOME, defs.EVENT, defs.REASON
+local OUTCOME, EVENT, REASON, COMMAND, STEP = defs.OUTCOME, defs.EVENT, defs.REASON, defs.COMMAND, defs.STEP
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
 local BATCH_MEMORY_MS = 3600000 -- a worker silent for so long may be forgotten
 local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
 
--- The kinds of commands and steps as texts, as they come: to make numbers of them would take longer than to look.
-local function texts_of(kinds, names)
-    local texts = {}
-    for i = 1, #names do texts[names[i]] = kinds[names[i]] .. '' end
-    return texts
-end
-local COMMAND = texts_of(defs.COMMAND, { 'join', 'leave', 'complete', 'renew', 'seen', 'restore', 'lost', 'called',
-    'claim', 'extend', 'hand_over' })
-local STEP = texts_of(defs.STEP, { 'entry', 'spend', 'of', 'since' })
-
 ---- the steps; the dispatcher (apply.c) makes them of what its decoder has checked
 
-local LENGTHS = { [COMMAND.leave] = 2, [COMMAND.complete] = 2, [COMMAND.renew] = 2, [COMMAND.seen] = 2,
-    [STEP.spend] = 2, [COMMAND.restore] = 6, [COMMAND.lost] = 4, [COMMAND.called] = 4, [STEP.of] = 1,
-    [COMMAND.claim] = 2, [COMMAND.extend] = 2, [COMMAND.hand_over] = 4, [STEP.since] = 1 }
+-- What steps need. A call reads and looks at what its steps need: of one kind, what that needs; of several, ALL. Joins
+-- look at the active ones before they enter, and completions do not touch the line.
+local CLAIM = { writes = { 'active', 'events' }, -- each command begins with a look at the sessions
+    fields = state.fields({ 'seq', 'fence' }, { 'called' }),
+    settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding' }) }
+local END = { writes = { 'waiting', 'active', 'ended', 'events' },
+    fields = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called' }),
+    settings = settings.list({ 'waiting_ttl', 'opening' }) }
+local COMPLETIONS = { 'active', 'ended', 'events' }
+local ENTER = { writes = { 'waiting', 'events' }, fields = state.fields({ 'seq', 'fence', 'joined' }, { 'marks' }),
+    settings = settings.list({ 'waiting_ttl', 'opening', 'max_waiting', 'mode', 'closes_at' }) }
+local SEE = { writes = { 'events' }, fields = state.fields({ 'seq', 'fence', 'joined' }, {}), settings = END.settings }
+local ALL = { writes = END.writes,
+    fields = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' }, { 'marks', 'called' }),
+    settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding',
+        'max_waiting', 'mode', 'closes_at' }) }
 
--- What a step needs. A call reads and looks at what its steps need: of one kind, what that needs; of several, ALL.
-local CLAIM, ENDS, JOIN, SEEN, ALL = 1, 2, 3, 4, 5
-local NEEDS = { [COMMAND.leave] = ENDS, [COMMAND.complete] = ENDS, [COMMAND.renew] = CLAIM, [COMMAND.claim] = CLAIM,
-    [COMMAND.extend] = CLAIM, [COMMAND.hand_over] = CLAIM, [COMMAND.join] = JOIN, [COMMAND.seen] = SEEN,
-    [COMMAND.restore] = ALL, [COMMAND.lost] = ALL, [COMMAND.called] = ALL, [STEP.spend] = ALL, [STEP.since] = ALL }
-local FIELDS = {
-    [CLAIM] = state.fields({ 'seq', 'fence' }, { 'called' }),
-    [ENDS] = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called' }),
-    [JOIN] = state.fields({ 'seq', 'fence', 'joined' }, { 'marks' }),
-    [SEEN] = state.fields({ 'seq', 'fence', 'joined' }, {}),
-    [ALL] = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' }, { 'marks', 'called' }),
-}
-local SETTINGS = {
-    [CLAIM] = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding' }),
-    [ENDS] = settings.list({ 'waiting_ttl', 'opening' }),
-    [JOIN] = settings.list({ 'waiting_ttl', 'opening', 'max_waiting', 'mode', 'closes_at' }),
-    [SEEN] = settings.list({ 'waiting_ttl', 'opening' }),
-    [ALL] = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding', 'max_waiting',
-        'mode', 'closes_at' }),
-}
-local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capacity_min' })
-local WRITES = {
-    [CLAIM] = { 'active', 'events' }, -- each command begins with a look at the session
-    [ENDS] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
-    [JOIN] = { 'waiting', 'active', 'events' },
-    [SEEN] = { 'waiting', 'active', 'events' },
-    [ALL] = { 'waiting', 'active', 'ended', 'events', 'sessions' },
-}
+-- Each kind by its text, as it comes: to make a number of it would take longer than to look. length: how many arguments
+-- it has. run: of a command but JOIN and SEEN, with its first two arguments; returns an OUTCOME, a place and a deadline
+-- where that is not what was asked.
+local STEPS = {}
 
-local HAND_OVER = { 'serials', 'sessions' }
+local function define(kind, length, needs, run) STEPS[kind .. ''] = { length = length, needs = needs, run = run } end
 
--- The entries in turn: { id, worker, batch, at: its first step }; the kinds of steps among them; and what they need.
+define(COMMAND.join, 2, ENTER)
+define(COMMAND.leave, 2, END, function(c, id, place) return visitor.leave(c, id, place, REASON.left) end)
+define(COMMAND.complete, 2, END, function(c, id, place) return visitor.leave(c, id, place, REASON.completed) end)
+define(COMMAND.renew, 2, CLAIM, function(c, id, place, s) return visitor.claim(c, id, place, s, false) end)
+define(COMMAND.claim, 2, CLAIM, function(c, id, place, s) return visitor.claim(c, id, place, s, true) end)
+define(COMMAND.extend, 2, CLAIM, function(c, id, place, s) return visitor.extend(c, id, place, s) end)
+define(COMMAND.hand_over, 4, CLAIM, function(c, id, place, _, args, at)
+    return visitor.hand_over(c, id, place, args[at + 3] + 0, args[at + 4] + 0)
+end)
+define(COMMAND.seen, 2, SEE)
+define(COMMAND.restore, 6, ALL, function(c, id, place, s, args, at)
+    return recovery.restore(c, id, place, { generation = args[at + 3] + 0, deadline = args[at + 4] + 0,
+        front = args[at + 5] + 0, event = args[at + 6] + 0 }, s)
+end)
+define(COMMAND.lost, 4, ALL, function(c, generation, event, _, args, at)
+    return recovery.lost(c, generation + 0, event, args[at + 3] + 0, args[at + 4] + 0)
+end)
+define(COMMAND.called, 4, ALL, function(c, generation, event, s, args, at)
+    recovery.called(c, generation + 0, event, args[at + 3] + 0, args[at + 4] + 0, s.session_max)
+end)
+define(STEP.entry, 3)
+define(STEP.spend, 2, ALL)
+define(STEP.of, 1)
+define(STEP.since, 1, ALL)
+
+local ENTRY, SPEND, OF, SINCE = STEP.entry .. '', STEP.spend .. '', STEP.of .. '', STEP.since .. ''
+local JOIN, SEEN, EXTEND, HAND_OVER = COMMAND.join .. '', COMMAND.seen .. '', COMMAND.extend .. '',
+    COMMAND.hand_over .. ''
+local LEAVE, RESTORE, LOST, CALLED = COMMAND.leave .. '', COMMAND.restore .. '', COMMAND.lost .. '',
+    COMMAND.called .. ''
+
+-- The entries in turn: { id, worker, batch, at: its first step }; the kinds of steps among them, and their number, `n`;
+-- and what they need.
 local function read_steps(args)
-    local entries, has, need, at, n = {}, {}, nil, 3, #args
+    local entries, has, needs, at, n = {}, { n = 0 }, nil, 3, #args
     while at <= n do
         local kind = args[at]
-        if kind == STEP.entry then
+        local step = STEPS[kind]
+        if kind == ENTRY then
             entries[#entries + 1] = { id = args[at + 1], worker = args[at + 2], batch = args[at + 3] + 0, at = at + 4,
                 result = NOT_PENDING, exceptions = false, index = 0 }
-            at = at + 4
         else
-            local its = NEEDS[kind]
-            if its and its ~= need then need = need and ALL or its end
-            has[kind], at = true, at + (kind == COMMAND.join and 3 + args[at + 2] or 1 + LENGTHS[kind])
+            if step.needs and step.needs ~= needs then needs = needs and ALL or step.needs end
+            has[kind], has.n = true, has.n + 1
         end
+        at = at + 1 + step.length + (kind == JOIN and args[at + 2] or 0)
     end
-    return entries, has, need or SEEN
+    return entries, has, needs or SEE
 end
 
 ---- what must be right before the first write
@@ -96,8 +104,7 @@ end
 -- The draw of the queue. c.drawn: once it is fixed who came before its opening; c.draw_opens: the last entry was
 -- written after the opening, so the entry that was fixes it.
 local function open_draw(c, entries)
-    local found = call('HGET', c.key.config, 'opens_at')
-    c.opens_at = tonumber(found)
+    c.opens_at = tonumber(call('HGET', c.key.config, 'opens_at'))
     if not c.opens_at then return end
     c.drawn = draw.of(call('HGET', c.key.state, 'draw'), c.opens_at)
     -- Ids never go back.
@@ -132,16 +139,19 @@ local function read_batches(c, entries)
     return batches, any_new
 end
 
+local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capacity_min' })
+
 -- s: the settings, without those that few steps need.
-local function check(c, s, has, need, any_new)
-    state.check(c, WRITES[need])
-    if any_new or has[COMMAND.seen] then call('ZCARD', c.key.reports) end
-    if need == SEEN then call('EXISTS', c.key.none) end -- as state.check where visitors may end: bitmaps are made
-    if has[COMMAND.hand_over] then state.check(c, HAND_OVER) end
-    if has[COMMAND.restore] or has[COMMAND.lost] or has[COMMAND.called] then call('HLEN', c.key.lost) end
-    c.limit = has[COMMAND.join] and settings.limit(c, s) or 1 / 0
+local function check(c, s, has, needs, any_new)
+    state.check(c, needs == END and not has[LEAVE] and COMPLETIONS or needs.writes)
+    if has.n > 1 and c.ended then call('HLEN', c.key.sessions) end -- a single command looks at them before it writes
+    if any_new or has[SEEN] then call('ZCARD', c.key.reports) end
+    if needs == SEE then call('EXISTS', c.key.none) end -- as state.check where visitors may end: bitmaps are made
+    if has[HAND_OVER] then state.check(c, { 'serials', 'sessions' }) end
+    if has[RESTORE] or has[LOST] or has[CALLED] then call('HLEN', c.key.lost) end
+    c.limit = has[JOIN] and settings.limit(c, s) or 1 / 0
     local counts = (c.called or '') ~= ''
-    if not (counts or has[COMMAND.restore] or has[COMMAND.extend]) then return end
+    if not (counts or has[RESTORE] or has[EXTEND]) then return end
     local more = settings.read(c, CAPACITY)
     s.capacity, s.claim_ttl = more.capacity, more.claim_ttl
     if counts then
@@ -150,38 +160,7 @@ local function check(c, s, has, need, any_new)
     end
 end
 
----- the commands: return an OUTCOME, a place and a deadline where that is not what was asked
-
-local COMMANDS = {
-    [COMMAND.leave] = function(c, args, at)
-        return visitor.leave(c, args[at + 1], args[at + 2] + 0, REASON.left)
-    end,
-    [COMMAND.complete] = function(c, args, at)
-        return visitor.leave(c, args[at + 1], args[at + 2] + 0, REASON.completed)
-    end,
-    [COMMAND.renew] = function(c, args, at, s)
-        return visitor.claim(c, args[at + 1], args[at + 2] + 0, s, false)
-    end,
-    [COMMAND.claim] = function(c, args, at, s)
-        return visitor.claim(c, args[at + 1], args[at + 2] + 0, s, true)
-    end,
-    [COMMAND.extend] = function(c, args, at, s)
-        return visitor.extend(c, args[at + 1], args[at + 2] + 0, s)
-    end,
-    [COMMAND.hand_over] = function(c, args, at)
-        return visitor.hand_over(c, args[at + 1], args[at + 2] + 0, args[at + 3] + 0, args[at + 4] + 0)
-    end,
-    [COMMAND.lost] = function(c, args, at)
-        return recovery.lost(c, args[at + 1] + 0, args[at + 2] + 0, args[at + 3] + 0, args[at + 4] + 0)
-    end,
-    [COMMAND.called] = function(c, args, at, s)
-        recovery.called(c, args[at + 1] + 0, args[at + 2] + 0, args[at + 3] + 0, args[at + 4] + 0, s.session_max)
-    end,
-    [COMMAND.restore] = function(c, args, at, s)
-        return recovery.restore(c, args[at + 1], args[at + 2] + 0, { generation = args[at + 3] + 0,
-            deadline = args[at + 4] + 0, front = args[at + 5] + 0, event = args[at + 6] + 0 }, s)
-    end,
-}
+---- an entry
 
 -- Who is seen. Places of another generation say nothing about this one.
 local function see(c, worker, first, count, waiting_ttl, is_foreign)
@@ -194,15 +173,14 @@ end
 -- n joins of visitors args[from...]; late ones since a time, or nil.
 local function join(c, one, lane, args, from, n, since)
     local ends = since and call('ZMSCORE', c.key.ended, unpack(args, from, from + n - 1))
-    local first = 0
-    for i = 0, since and n - 1 or -1 do
-        if invites.is_late(c, args[from + i], ends[i + 1], since) then
-            visitor.enter(c, lane, args, from + first, i - first, one.exceptions, one.index + first)
+    local at_once = since and 1 or n
+    for i = 0, n - 1, at_once do
+        if since and invites.is_late(c, args[from + i], ends[i + 1], since) then
             visitor.skip(c, one.exceptions, one.index + i, OUTCOME.spent)
-            first = i + 1
+        else
+            visitor.enter(c, lane, args, from + i, at_once, one.exceptions, one.index + i)
         end
     end
-    visitor.enter(c, lane, args, from + first, n - first, one.exceptions, one.index + first)
     one.index = one.index + n
 end
 
@@ -221,53 +199,46 @@ local function apply_entry(c, args, one, s)
     fix_cut(c, one)
     one.exceptions = exceptions
     state.event(c, EVENT.applied, one.worker, one.batch, c.seq + 1, exceptions)
-    while args[at] and args[at] ~= STEP.entry do
-        local kind = args[at]
-        if kind == COMMAND.join then
+    while args[at] and args[at] ~= ENTRY do
+        local kind, first = args[at], args[at + 1]
+        local step = STEPS[kind]
+        if kind == JOIN then
             local n = args[at + 2] + 0
-            join(c, one, args[at + 1] + 0, args, at + 3, n, since)
-            at = at + 3 + n
-        elseif kind == STEP.of then
-            is_foreign, at = args[at + 1] + 0 ~= c.generation, at + 2
-        elseif kind == STEP.since then
-            since, at = args[at + 1] + 0, at + 2
-        elseif kind == STEP.spend then
+            join(c, one, first + 0, args, at + 3, n, since)
+            at = at + n
+        elseif kind == OF then
+            is_foreign = first + 0 ~= c.generation
+        elseif kind == SINCE then
+            since = first + 0
+        elseif kind == SPEND then
             visitor.settle(c)
-            local outcome = invites.spend(c, args[at + 1], args[at + 2] + 0, args[at + 6])
+            local outcome = invites.spend(c, first, args[at + 2] + 0, args[at + 6])
             if outcome then
                 visitor.skip(c, exceptions, one.index, outcome)
                 one.index = one.index + 1
             else
                 join(c, one, args[at + 4] + 0, args, at + 6, 1)
             end
-            at = at + 7
+            at = at + 4 -- behind the JOIN
         else
             visitor.settle(c) -- the other commands must see the visitors who joined before
+            local second = args[at + 2] + 0
             local outcome, place, deadline
-            if kind == COMMAND.seen then
-                see(c, one.worker, args[at + 1] + 0, args[at + 2] + 0, s.waiting_ttl, is_foreign)
-            elseif is_foreign and NEEDS[kind] ~= ALL then
-                outcome, place = OUTCOME.gone, kind ~= COMMAND.hand_over and args[at + 2] + 0 or 0
+            if kind == SEEN then
+                see(c, one.worker, first + 0, second, s.waiting_ttl, is_foreign)
+            elseif is_foreign and step.needs ~= ALL then
+                outcome, place = OUTCOME.gone, kind ~= HAND_OVER and second or 0
             else
-                outcome, place, deadline = COMMANDS[kind](c, args, at, s)
+                outcome, place, deadline = step.run(c, first, second, s, args, at)
             end
             if outcome then visitor.except(exceptions, one.index, outcome, place, deadline) end
-            one.index, at = one.index + 1, at + 1 + LENGTHS[kind]
+            one.index = one.index + 1
         end
+        at = at + 1 + step.length
     end
 end
 
 ---- batches that come twice: a worker repeats a batch when it does not know whether the first one arrived
-
-local function forget_silent_workers(c)
-    local all = call('HGETALL', c.key.batches)
-    for i = 1, #all, 2 do
-        local _, ms = text.parse_batch(all[i + 1])
-        if not ms or ms < c.now - BATCH_MEMORY_MS then -- silent, or damaged: nothing may fail any more
-            call('HDEL', c.key.batches, all[i])
-        end
-    end
-end
 
 -- True if these are the first batches that the queue has ever had.
 local function store_batches(c, batches, waiting_ttl)
@@ -283,21 +254,27 @@ local function store_batches(c, batches, waiting_ttl)
             end
         end
     end
-    if n and n >= WORKERS_MAX then forget_silent_workers(c) end
+    local all = n and n >= WORKERS_MAX and call('HGETALL', c.key.batches) or {}
+    for i = 1, #all, 2 do
+        local _, ms = text.parse_batch(all[i + 1])
+        if not ms or ms < c.now - BATCH_MEMORY_MS then -- silent, or damaged: nothing may fail any more
+            call('HDEL', c.key.batches, all[i])
+        end
+    end
     call('HSET', c.key.batches, unpack(fields))
     return n == 0
 end
 
 entry('apply', { 'allow-oom' }, function(keys, args)
-    local entries, has, need = read_steps(args)
-    local c = state.open(state.begin(keys, args[2]), FIELDS[need])
+    local entries, has, needs = read_steps(args)
+    local c = state.open(state.begin(keys, args[2]), needs.fields)
     if c.fence ~= tonumber(args[1]) then state.fail('STALE', 'another dispatcher holds the lease') end
     local pending, results = find_pending(c, entries), {}
     if #pending > 0 then
-        local s, seq_before = settings.read(c, SETTINGS[need]), text.int(c.seq)
+        local s, seq_before = settings.read(c, needs.settings), text.int(c.seq)
         if s.opening == 'draw' then open_draw(c, entries) end
         local batches, any_new = read_batches(c, entries)
-        check(c, s, has, need, any_new)
+        check(c, s, has, needs, any_new)
 
         for i = 1, #entries do
             local one = entries[i]

@@ -1,18 +1,18 @@
 -- SPDX-License-Identifier: Apache-2.0
--- expire: ends the sessions that are overdue, oldest deadline first.
+-- expire: ends the sessions that are overdue, oldest deadline first. Also forgets ends that are too old, or too many,
+-- and corrects what a clock left that was ahead (line/clock.lua).
 --
--- args     1 most sessions to end in this step   2 about how many events to keep
+-- args     1 most sessions to end, and ends to forget, in this step   2 keep
 --          3 how long ends are kept, ms; missing: an hour
--- returns  EXPIRE: ended; deadline: when the next session may end, ms, or 0; Redis time ms; ends forgotten; base_seq
+-- returns  EXPIRE
 --
 -- Invariants: only sessions whose deadline has passed by Redis's clock end, and none whose claim or renewal may be on
--- its way (ends_until); a session ends once. Also forgets ends that are too old, or too many, and corrects what a clock
--- left that was ahead (line/clock.lua). Work is bounded by args[1] ends and as many forgotten.
+-- its way (ends_until); a session ends once.
 
 local FIELDS = state.fields({ 'expired', 'unclaimed' },
-    { 'called', 'full_since', 'recover_since', 'recover_until', 'started' })
+    { 'called', 'base_ms', 'full_since', 'recover_since', 'recover_until', 'started' })
 local SETTINGS = settings.list({ 'session_ttl', 'claim_ttl', 'session_max', 'session_sliding' })
-local WRITES = { 'waiting', 'active', 'ended', 'events', 'sessions', 'held' }
+local WRITES = { 'waiting', 'active', 'ended', 'events' } -- the sessions are looked at before the first write
 
 -- Entries of the ingest stream wait while no dispatcher runs. One that was written before a deadline may hold the claim
 -- or renewal of that session, so it does not end before the entry is applied. But no session is held for longer than
@@ -26,7 +26,7 @@ local RETURN_MS = 5000
 
 -- Returns the latest deadline of a session that may end now, and when to look again at those that are held, ms.
 local function ends_until(c)
-    local now, began = c.now, tonumber(call('HGET', c.key.state, 'base_ms'))
+    local now, began = c.now, tonumber(c.base_ms)
     if began and began <= now and now < began + RETURN_MS then return -1, began + RETURN_MS end
     local id = ingest.oldest_unapplied(c)
     local oldest = id and text.id_ms(id)
@@ -54,6 +54,7 @@ entry('expire', { 'allow-oom' }, function(keys, args)
     local counts_ahead = c.overbook and c.overbook.since > c.now + clock.AHEAD_MS
     if #due > 0 or #ahead > 0 or is_wrong or counts_ahead then
         state.check(c, WRITES)
+        if c.overbook or #ahead > 0 then call('ZCARD', c.key.held) end
         local remembers = #due > 0 and call('TYPE', c.key.lost).ok == 'hash'
         local s = remembers and settings.read(c, SETTINGS)
         if is_wrong then state.event(c, defs.EVENT.config) end
@@ -72,5 +73,5 @@ entry('expire', { 'allow-oom' }, function(keys, args)
     elseif deadline > 0 and deadline <= c.now and #due < most then -- it is held
         deadline = max(deadline, again)
     end
-    return { #due, deadline, c.now, forgotten, c.base_seq } -- in the order of EXPIRE, as in admit.lua
+    return { #due, deadline, c.now, forgotten, c.base_seq }
 end)

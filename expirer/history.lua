@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- history: notes the numbers of a queue as a point of its history, for graphs and reports.
 --
--- args     none
 -- returns  ms until the next point may be due
 --
 -- Invariants: at most one point in each 10 s and one in each minute, whoever calls it and however often; times never go
@@ -12,20 +11,19 @@ local int = text.int
 local KEPT_MS, MINUTES_KEPT_MS = 86400000, 604800000
 local UNCHANGED_MS = 600000
 local CLOCK_BACK_MAX_MS = 3600000
-local FIELDS = state.fields({}, defs.TOTAL)
-local MORE_FIELDS = { 'seq', 'capacity_now' }
+local TEXTS = { 'capacity_now', 'seq' }
+for i = 1, #defs.TOTAL do TEXTS[i + 2] = defs.TOTAL[i] end
+local FIELDS = state.fields({}, TEXTS)
 local SETTINGS = settings.list({ 'capacity', 'capacity_mode', 'capacity_min', 'mode', 'paused' })
 
 -- The point as XADD takes it: name, value, name, value, ...
 local function point_of(c)
-    local s = settings.read(c, SETTINGS)
+    local s, told = settings.read(c, SETTINGS), call('HMGET', c.key.promised, unpack(defs.PROMISED))
     local point = { 'capacity', int(settings.capacity(s, c.capacity_now)),
         'mode', s.mode == 'open' and s.paused and 'paused' or s.mode,
         'waiting', int(c.waiting), 'active', int(c.active) }
     local function add(name, value) point[#point + 1], point[#point + 2] = name, value or '0' end
-    add('seq', c.seq)
-    for _, total in ipairs(defs.TOTAL) do add(total, c[total]) end
-    local told = call('HMGET', c.key.promised, unpack(defs.PROMISED))
+    for i = 2, #TEXTS do add(TEXTS[i], c[TEXTS[i]]) end
     for i, name in ipairs(defs.PROMISED) do add(name, told[i]) end
     return point
 end
@@ -50,9 +48,20 @@ local function note(c, key, point, step, kept)
 end
 
 entry('history', { 'allow-oom' }, function(keys)
-    local c = state.read(state.begin(keys), FIELDS, MORE_FIELDS)
+    local c = state.read(state.begin(keys), FIELDS)
     local point = point_of(c)
     note(c, c.key.history, point, defs.HISTORY_STEP_MS, KEPT_MS)
     note(c, c.key['history:minutes'], point, defs.HISTORY_MINUTE_MS, MINUTES_KEPT_MS)
     return defs.HISTORY_STEP_MS - c.now % defs.HISTORY_STEP_MS
+end)
+
+-- prune: drops what is kept for people and has become too old: signs of misuse, which name networks, and the record of
+-- changes, which names operators and their addresses.
+-- args     1 how long signs are kept, ms   2 how long changes are kept, ms
+-- returns  Redis time ms
+entry('prune', { 'allow-oom' }, function(keys, args)
+    local c = state.begin(keys)
+    call('XTRIM', c.key.signs, 'MINID', '=', text.int(max(0, c.now - args[1])))
+    call('XTRIM', c.key.changes, 'MINID', '=', text.int(max(0, c.now - args[2])))
+    return c.now
 end)

@@ -7,9 +7,7 @@
 --          2 ms that the journal lives without another look
 --          3 generation of the queue at the last look of the caller, 0: not known
 --          4 how many thresholds follow; these; then the names of the hooks that watch the queue
--- returns  LOOK: generation; number of the last event; journaled: that of the last entry; Redis time ms; ms after which
---          to look again though no event came (0: no need); cursors, of each hook in turn, "ID N": all entries up to
---          this id and number are told
+-- returns  LOOK
 --
 -- Invariants: each crossing is told once: what was seen is kept in tl:{q}:hooks, changed in the step that tells of it.
 -- Writes that key and the journal, nothing of the line. Work is bounded by the number of hooks.
@@ -29,15 +27,6 @@ local function look(c)
         is_drained = c.waiting == 0
             and (s.mode == 'draining' or serves and is_over and s.at_close ~= 'stop'),
         is_lost = c.recover_until and c.recover_until ~= '0' }
-end
-
--- What was seen to be so, by its text in the hooks. known: the generation that the caller knows, 0: none.
-local function seen_of(c, t, now, known)
-    local readable, seen = pcall(cjson.decode, t or '')
-    if readable and type(seen) == 'table' then return seen end
-    return { generation = int(known > 0 and known or c.generation),
-        opened = c.now >= now.opens_at and int(now.opens_at) or '0', closed = now.is_over and int(now.closes_at) or '0',
-        drawn = now.drawn and int(now.opens_at) or '0', drained = now.is_drained, lost = false, above = {} }
 end
 
 -- Brings `seen` up to date. Returns what is new: name, data, name, data, ...
@@ -76,11 +65,11 @@ local function find_news(c, now, seen, thresholds)
 end
 
 -- The cursors of these hooks, in turn. A new one is told of what happens from now on; one that is gone is forgotten.
-local function cursors_of(c, fields, hooks, journaled)
+local function cursors_of(c, fields, watching, journaled)
     local cursors, names = {}, {}
-    for i = 1, #hooks do
-        local field = 'cursor:' .. hooks[i]
-        cursors[i], names[hooks[i]] = fields[field], true
+    for i = 1, #watching do
+        local field = 'cursor:' .. watching[i]
+        cursors[i], names[watching[i]] = fields[field], true
         if not cursors[i] then
             cursors[i] = int(c.event) .. '-' .. int(journaled) .. ' ' .. int(journaled)
             call('HSET', c.key.hooks, field, cursors[i])
@@ -93,54 +82,40 @@ local function cursors_of(c, fields, hooks, journaled)
     return cursors
 end
 
-local function keep_journal(c, live_ms)
+entry('look', { 'allow-oom' }, function(keys, args)
+    local wanted, n_thresholds, c = args[1], args[4] + 0, state.read(state.begin(keys), FIELDS)
+    call('XLEN', c.key.journal) -- fails when it is of another type
+    local fields = hooks.fields(call('HGETALL', c.key.hooks))
+    local journaled = tonumber(fields.journaled) or c.now
+    if wanted == '' then
+        call('UNLINK', c.key.journal, c.key.hooks)
+        return { c.generation, c.event, journaled, c.now, 0, {} }
+    end
+
+    local now, known = look(c), args[3] + 0
+    local readable, seen = pcall(cjson.decode, fields.seen or '')
+    if not readable or type(seen) ~= 'table' then
+        seen = { generation = int(known > 0 and known or c.generation),
+            opened = c.now >= now.opens_at and int(now.opens_at) or '0',
+            closed = now.is_over and int(now.closes_at) or '0', drawn = now.drawn and int(now.opens_at) or '0',
+            drained = now.is_drained, lost = false, above = {} }
+    end
+    local news = find_news(c, now, seen, { unpack(args, 5, 4 + n_thresholds) })
+    local cursors = cursors_of(c, fields, { unpack(args, 5 + n_thresholds) }, journaled)
     if call('EXISTS', c.key.journal) == 0 then
         call('XGROUP', 'CREATE', c.key.journal, 'none', '$', 'MKSTREAM')
         call('XGROUP', 'DESTROY', c.key.journal, 'none')
     end
-    call('PEXPIRE', c.key.journal, live_ms)
-end
-
-local function keep_seen(c, before, seen)
-    if not next(seen.above) then seen.above = { none = false } end -- an empty table would be written as a list
-    local t = cjson.encode(seen)
-    if t ~= before then call('HSET', c.key.hooks, 'seen', t) end
-end
-
--- After how many ms time brings something, 0: never.
-local function wait(c, now)
-    local opens_in, closes_in = now.opens_at - c.now, now.closes_at - c.now
-    if opens_in > 0 and closes_in > 0 then return min(opens_in, closes_in) end
-    return max(0, opens_in, closes_in)
-end
-
-local function answer(c, journaled, again, cursors)
-    local R = defs.LOOK
-    return { [R.generation] = c.generation, [R.event] = c.event, [R.journaled] = journaled, [R.now] = c.now,
-        [R.again] = again, [R.cursors] = cursors }
-end
-
-entry('look', { 'allow-oom' }, function(keys, args)
-    local wanted, n_thresholds = args[1], args[4] + 0
-    local c, fields = state.read(state.begin(keys), FIELDS), {}
-    call('XLEN', c.key.journal) -- fails when it is of another type
-    local found = call('HGETALL', c.key.hooks)
-    for i = 1, #found, 2 do fields[found[i]] = found[i + 1] end
-    local journaled = tonumber(fields.journaled) or c.now
-    if wanted == '' then
-        call('UNLINK', c.key.journal, c.key.hooks)
-        return answer(c, journaled, 0, {})
-    end
-
-    local now = look(c)
-    local seen = seen_of(c, fields.seen, now, args[3] + 0)
-    local news = find_news(c, now, seen, { unpack(args, 5, 4 + n_thresholds) })
-    local cursors = cursors_of(c, fields, { unpack(args, 5 + n_thresholds) }, journaled)
-    keep_journal(c, args[2])
+    call('PEXPIRE', c.key.journal, args[2])
     if fields.wanted ~= wanted or fields.journaled ~= int(journaled) then
         call('HSET', c.key.hooks, 'wanted', wanted, 'journaled', int(journaled))
     end
     for i = 1, #news, 2 do journal.add(c, wanted, news[i], news[i + 1]) end
-    keep_seen(c, fields.seen, seen)
-    return answer(c, journaled + #news / 2, wait(c, now), cursors)
+    if not next(seen.above) then seen.above = { none = false } end -- an empty table would be written as a list
+    local t = cjson.encode(seen)
+    if t ~= fields.seen then call('HSET', c.key.hooks, 'seen', t) end
+    -- When time brings something, if it does.
+    local opens_in, closes_in = now.opens_at - c.now, now.closes_at - c.now
+    local again = opens_in > 0 and closes_in > 0 and min(opens_in, closes_in) or max(0, opens_in, closes_in)
+    return { c.generation, c.event, journaled + #news / 2, c.now, again, cursors }
 end)

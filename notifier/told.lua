@@ -9,8 +9,6 @@
 -- Invariants: a cursor never goes back, so a process that lost its lease undoes nothing. An entry is trimmed when all
 -- cursors are past it.
 
-local FIELDS = state.fields({}, {})
-
 -- The parts of the id that a cursor begins with, as numbers.
 local function parts(cursor)
     local event, nth = match(cursor or '', '^(%d+)-(%d+) ')
@@ -23,20 +21,8 @@ local function is_before(a, b)
     return event_a < event_b or event_a == event_b and nth_a < nth_b
 end
 
--- Trims what all cursors are past. least: one of them.
-local function trim(c, least)
-    local found = call('HGETALL', c.key.hooks)
-    for i = 1, #found, 2 do
-        if sub(found[i], 1, 7) == 'cursor:' and parts(found[i + 1]) and is_before(found[i + 1], least) then
-            least = found[i + 1]
-        end
-    end
-    local event, nth = parts(least)
-    call('XTRIM', c.key.journal, 'MINID', '=', text.int(event) .. '-' .. text.int(nth + 1))
-end
-
 entry('told', { 'allow-oom' }, function(keys, args)
-    local c, hook, cursor, problem = state.read(state.begin(keys), FIELDS), args[1], args[2], args[6]
+    local c, hook, cursor, problem = state.read(state.begin(keys), state.CORE), args[1], args[2], args[6]
     call('XLEN', c.key.journal) -- fails when it is of another type
     local found = call('HMGET', c.key.hooks, 'cursor:' .. hook, 'state:' .. hook)
     if not parts(found[1]) then return { c.now, 0 } end -- a hook that is gone
@@ -48,7 +34,12 @@ entry('told', { 'allow-oom' }, function(keys, args)
     call('HSET', c.key.hooks, 'state:' .. hook, cjson.encode(new))
     if parts(cursor) and is_before(found[1], cursor) then
         call('HSET', c.key.hooks, 'cursor:' .. hook, cursor)
-        trim(c, cursor)
+        local least = cursor -- what all cursors are past is trimmed
+        for field, other in pairs(hooks.fields(call('HGETALL', c.key.hooks))) do
+            if sub(field, 1, 7) == 'cursor:' and parts(other) and is_before(other, least) then least = other end
+        end
+        local event, nth = parts(least)
+        call('XTRIM', c.key.journal, 'MINID', '=', text.int(event) .. '-' .. text.int(nth + 1))
     end
     return { c.now, new.since or 0 }
 end)

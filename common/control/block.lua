@@ -1,30 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- block: blocks a prefix of addresses, or ends that, or only forgets the blocks that are over.
 --
--- keys     1 tl:blocks   2 tl:changes      (not the keys of the other functions)
+-- keys     1 tl:blocks   2 tl:changes
 -- args     1 'block', 'unblock' or 'clean'   2 the entry: the prefix, and for one queue a space and its name
 --          3 block: for how many ms; 0: until unblock
---          and who (line/changes.lua)
+--          and who
 -- returns  1 done; 0 unblock: it was not blocked
 -- fails    FULL     there are BLOCKS_MAX entries
 --
 -- A hash: entry -> Unix ms at which it ends, or 0. Its field `version` is another one after each change, and stays when
 -- the last entry goes: a worker that finds none knows that the store has lost the table.
-
--- Forgets the blocks that are over. Returns how many others there are beside this one, and whether any was forgotten.
-local function clean(blocks, this, now)
-    local n, is_changed, entries = 0, false, call('HGETALL', blocks)
-    for i = 1, #entries, 2 do
-        local till = tonumber(entries[i + 1]) or 0
-        if entries[i] ~= 'version' and till > 0 and till <= now then
-            call('HDEL', blocks, entries[i])
-            is_changed = true
-        elseif entries[i] ~= 'version' and entries[i] ~= this then
-            n = n + 1
-        end
-    end
-    return n, is_changed
-end
 
 -- As members of the record of changes: nothing where there is no block, or it stays as it is. till: '0' for ever.
 local function member(prefix, till, other)
@@ -33,9 +18,17 @@ end
 
 entry('block', { 'allow-oom' }, function(keys, args)
     local blocks, what, this, us, actor = keys[1], args[1], args[2], state.now_us(), changes.actor(args)
-    local now = floor(us / 1000)
+    local now, n, is_changed, entries = floor(us / 1000), 0, false, call('HGETALL', blocks)
     call('XLEN', keys[2]) -- fails when it is of another type, before anything is written
-    local n, is_changed = clean(blocks, this, now)
+    for i = 1, #entries, 2 do -- n: the others, beside this one and those that are over
+        local till = tonumber(entries[i + 1]) or 0
+        if entries[i] ~= 'version' and till > 0 and till <= now then
+            call('HDEL', blocks, entries[i])
+            is_changed = true
+        elseif entries[i] ~= 'version' and entries[i] ~= this then
+            n = n + 1
+        end
+    end
     local old, new, result = call('HGET', blocks, this), false, 1
     if what == 'block' then
         if n >= defs.BLOCKS_MAX then

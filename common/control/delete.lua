@@ -3,16 +3,12 @@
 -- in the background.
 --
 -- args     1 how long the record of changes is kept, ms (retention.changes)   2 1: it is listed, so it is a queue, even
---          if it has no keys   and who (line/changes.lua)
+--          if it has no keys   and who
 -- returns  { 1 there was a queue | 0 there was none, its generation or '0' }
 --
--- The entry of the record of changes follows in a step of its own, unlist_queue, because it belongs to no queue any
--- more; until then tl:{q}:retired says who it was.
---
 -- Invariants: no program creates the queue again by itself, until an operator does (ensure.lua); the places and passes
--- of its generation never mean anything again (line/recovery.lua). What stays is `kept` in protocol.def: the record of
--- changes, for as long as the setting says; the answers to repeated calls, for a day; presence and spent invites, until
--- they expire.
+-- of its generation never mean anything again (line/recovery.lua). What stays is `kept` in protocol.def. The record of
+-- changes follows in unlist_queue, because it belongs to no queue any more; until then tl:{q}:retired says who it was.
 
 entry('delete', { 'allow-oom' }, function(keys, args)
     local c, actor, all = state.begin(keys), changes.actor(args), {}
@@ -27,4 +23,17 @@ entry('delete', { 'allow-oom' }, function(keys, args)
     call('UNLINK', unpack(all))
     call('PEXPIRE', c.key.changes, args[1])
     return { 1, generation or '0' }
+end)
+
+-- unlist_queue: takes a deleted queue off tl:queues, and records that it is gone where the changes of no queue are. A
+-- step of its own: these keys are in another slot than the queue's.
+-- keys     1 tl:queues   2 tl:changes
+-- args     1 name of the queue   2 its generation   and who
+-- returns  1 it was listed; 0 it was not: nothing was changed
+entry('unlist_queue', { 'allow-oom' }, function(keys, args)
+    call('XLEN', keys[2]) -- fails when it is of another type, before anything is written
+    if call('SISMEMBER', keys[1], args[1]) == 0 then return 0 end
+    local now, actor = floor(state.now_us() / 1000), changes.actor(args)
+    changes.record_in(keys[2], now, actor, 'delete', { generation = args[2] }, {}, args[1])
+    return call('SREM', keys[1], args[1])
 end)

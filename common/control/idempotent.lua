@@ -19,16 +19,6 @@ local function forget(answers, times, list)
     end
 end
 
--- What is known of the call, if it may not be made.
-local function find_answer(c, answers, key, request)
-    local found = call('HGET', answers, key)
-    if not found then return nil end
-    local at, before, answer = match(found, '^(%d+):(%x*):(.*)$')
-    if before ~= request then return { CLAIM.other } end
-    if answer ~= '' then return { CLAIM.kept, answer } end
-    return c.now - at < BUSY_MS and { CLAIM.busy } or nil
-end
-
 entry('idempotent', { 'allow-oom' }, function(keys, args)
     local c, what, key, request = state.begin(keys), args[1], args[2], args[3]
     local answers, times, now = c.key.idempotent, c.key.idempotent_at, text.int(c.now)
@@ -39,8 +29,11 @@ entry('idempotent', { 'allow-oom' }, function(keys, args)
         return { CLAIM.new }
     elseif what == 'claim' then
         forget(answers, times, call('ZRANGE', times, '-inf', text.int(c.now - KEEP_MS), 'BYSCORE', 'LIMIT', 0, 100))
-        local found = find_answer(c, answers, key, request)
-        if found then return found end
+        local found = call('HGET', answers, key)
+        local at, before, answer = match(found or '', '^(%d+):(%x*):(.*)$')
+        if found and before ~= request then return { CLAIM.other } end
+        if found and answer ~= '' then return { CLAIM.kept, answer } end
+        if found and c.now - at < BUSY_MS then return { CLAIM.busy } end
         local n = call('ZCARD', times)
         if n >= KEEP_MAX then forget(answers, times, call('ZRANGE', times, 0, n - KEEP_MAX)) end
     end

@@ -2,28 +2,11 @@
 -- stats: everything that the numbers of a queue are made of, as of one moment. Changes nothing.
 --
 -- args     1... fields of the state to read
--- returns  STATS: now, ms, and
---            state     the fields, in the order of the args
---            settings  names and values in turn
---            lanes     for each lane: how many wait, when the first of them joined
---            leases    for dispatcher, admitter and expirer: the owner or '', ms left
---            programs  worker, when it last reported (ms), in turn; 50 at most
---            waits     of up to 64 of the active visitors, picked at random: how long each waited, ms, to 5 % of the
---                      time since the join
---            before    when the totals (TOTAL) were those that follow, ms, by the history (expirer/history.lua).
---                      Empty: there is none
---            sizes     entries of the ingest stream, entries set aside
---            hooks     as in line/hooks.lua
---            line      how many of those who wait joined before the history began, and for how long is not known;
---                      then for each of some lengths of time: ms, how many have waited as long, those included
---            told      of the waits told that came true in the last hour, or since the history began: since when, ms;
---                      how many; of these, admitted before and after the range; distances in percent of the wait, added
---                      up
---          times and waits are -1 where the history does not reach back
+-- returns  STATS
 --
 -- Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 hooks.
 
-local int, LANE, R = text.int, defs.LANE, defs.STATS
+local int, LANE = text.int, defs.LANE
 local SAMPLE, WORKERS, RATE_MS, TOLD_MS = 64, 50, 60000, 3600000
 local BOUNDS = { 60000, 300000, 600000, 1200000, 1800000, 3600000 }
 
@@ -66,9 +49,8 @@ end
 
 local function leases_of(c)
     local list = {}
-    for _, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
-        list[#list + 1] = call('GET', c.key[role]) or ''
-        list[#list + 1] = call('PTTL', c.key[role])
+    for i, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
+        list[2 * i - 1], list[2 * i] = call('GET', c.key[role]) or '', call('PTTL', c.key[role])
     end
     return list
 end
@@ -96,14 +78,13 @@ end
 -- The totals as they were so long ago, and since when they were that: a point holds until the next one.
 local function totals_before(c, oldest, ms)
     local point = point_before(c, ms) or oldest
-    return point, point and max(point.at, c.now - ms)
+    return point and point.values, point and int(max(point.at, c.now - ms))
 end
 
 local function before_of(c, oldest)
-    local point, since = totals_before(c, oldest, RATE_MS)
-    if not point then return {} end
-    local list = { int(since) }
-    for i, total in ipairs(defs.TOTAL) do list[i + 1] = int(point.values[total] or 0) end
+    local past, since = totals_before(c, oldest, RATE_MS)
+    local list = { since or nil }
+    for i, total in ipairs(past and defs.TOTAL or {}) do list[i + 1] = int(past[total] or 0) end
     return list
 end
 
@@ -111,20 +92,27 @@ local function told_of(c, oldest)
     local past, since = totals_before(c, oldest, TOLD_MS)
     local told, is_known = call('HMGET', c.key.promised, unpack(defs.PROMISED)), past
     for i, name in ipairs(defs.PROMISED) do
-        told[i] = (tonumber(told[i]) or 0) - (past and past.values[name] or 0)
+        told[i] = (tonumber(told[i]) or 0) - (past and past[name] or 0)
         is_known = is_known and told[i] >= 0 -- else lost, or created again
     end
     if not is_known then told = { 0, 0, 0, 0 } end
-    return { int(since or c.now), unpack(told) }
+    return { since or int(c.now), unpack(told) }
 end
 
 entry('stats', { 'no-writes' }, function(keys, args)
     local c = state.find(keys)
-    local fields, both = call('HMGET', c.key.state, unpack(args)), history.both(c)
+    local both = history.both(c)
     local lanes_now, n_lanes = lanes_of(c, both)
     local oldest = both[1].oldest
-    return { [R.now] = int(c.now), [R.state] = fields, [R.settings] = call('HGETALL', c.key.config),
-        [R.lanes] = lanes_now, [R.leases] = leases_of(c), [R.programs] = programs_of(c), [R.waits] = waits_of(c, both),
-        [R.before] = before_of(c, oldest), [R.sizes] = { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) },
-        [R.hooks] = hooks.of(c), [R.line] = line_of(c, oldest, n_lanes), [R.told] = told_of(c, oldest) }
+    return { int(c.now), call('HMGET', c.key.state, unpack(args)), call('HGETALL', c.key.config), lanes_now,
+        leases_of(c), programs_of(c), waits_of(c, both), before_of(c, oldest),
+        { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) }, hooks.of(c), line_of(c, oldest, n_lanes),
+        told_of(c, oldest) }
+end)
+
+-- hooks: how far the hooks were told what happened to a queue.
+-- returns  { now ms, the hooks as in line/hooks.lua }
+entry('hooks', { 'no-writes' }, function(keys)
+    local c = state.find(keys)
+    return { text.int(c.now), hooks.of(c) }
 end)

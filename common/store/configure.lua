@@ -2,31 +2,16 @@
 -- configure: changes settings, or the notice, of an existing queue and tells all readers, in one step. Settings are
 -- compared with those that the caller read and validated the change against, so that no change undoes another.
 --
--- args     1 about how many events to keep   2 'settings' or 'notice'
+-- args     1 keep   2 'settings' or 'notice'
 --          settings: 3 how many texts follow; the settings as read, names and values in turn; then those to write
 --          notice: 3 the text
---          and who (line/changes.lua)
+--          and who
 -- returns  { 1, before, after }: what has changed, as JSON; { 0 } when the settings are no longer as read: nothing was
 --          changed
 
 local EVENT = defs.EVENT
 local FIELDS = state.fields({}, { 'notice' })
 local OPENING = settings.list({ 'opens_at' })
-
--- Are these, names and values in turn, all the settings there are?
-local function settings_are(c, texts)
-    local _, others = settings.differences(c, texts)
-    return #texts == 2 * call('HLEN', c.key.config) and not next(others)
-end
-
--- What a change of the mode is called in the journal; nil: nothing to tell. A queue that is opened before its opening
--- stays shut until then.
-local function name_of_change(c, from, to)
-    if from == to then return nil end
-    if to ~= 'open' then return to end
-    if from == 'paused' then return 'resumed' end
-    return c.now >= settings.read(c, OPENING).opens_at and 'opened' or nil
-end
 
 local function mode_of(c)
     local found = call('HMGET', c.key.config, 'mode', 'paused')
@@ -37,14 +22,20 @@ local function set(c, actor, texts)
     local before, after = settings.differences(c, texts)
     local is_mode = after.mode -- and nothing else; `paused` goes with it
     for name in pairs(after) do is_mode = is_mode and (name == 'mode' or name == 'paused') end
-    local made, mode_before = changes.record(c, actor, is_mode and 'mode' or 'set', before, after), mode_of(c)
+    local made, from = changes.record(c, actor, is_mode and 'mode' or 'set', before, after), mode_of(c)
     local changed = tonumber(call('HGET', c.key.config, 'changed')) or 0
     call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))
     state.event(c, EVENT.config)
     state.commit(c)
-    local wanted = journal.wanted(c, 'mode')
-    local change = wanted and name_of_change(c, mode_before, mode_of(c))
-    if change then journal.add(c, wanted, change, '') end
+    local wanted, to = journal.wanted(c, 'mode'), mode_of(c)
+    if not wanted or from == to then return made end
+    if to ~= 'open' then
+        journal.add(c, wanted, to, '')
+    elseif from == 'paused' then
+        journal.add(c, wanted, 'resumed', '')
+    elseif c.now >= settings.read(c, OPENING).opens_at then -- before its opening a queue stays shut until then
+        journal.add(c, wanted, 'opened', '')
+    end
     return made
 end
 
@@ -53,7 +44,8 @@ entry('configure', { 'allow-oom' }, function(keys, args)
     state.check(c, { 'waiting', 'active', 'events' })
     if args[2] == 'settings' then
         local n = args[3] + 0
-        if not settings_are(c, { unpack(args, 4, 3 + n) }) then return { 0 } end
+        local _, others = settings.differences(c, { unpack(args, 4, 3 + n) })
+        if next(others) or n ~= 2 * call('HLEN', c.key.config) then return { 0 } end
         return { 1, unpack(set(c, actor, { unpack(args, 4 + n, past) })) }
     end
     local old, new = c.notice or '', args[3]

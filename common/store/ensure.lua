@@ -3,34 +3,22 @@
 --
 -- args     1 why (CREATION). in_force: if the queue is gone its data was lost, so it is created in recovery, and
 --            settings of the store that are older are replaced, because it has lost their last change
---          2 about how many events to keep
+--          2 keep
 --          3... settings as names and values in turn, `changed` among them, when an operator changed them last, in us;
 --            used when the queue is created, or its settings are older
---          and who (line/changes.lua)
+--          and who
 -- returns  1 created, 0 existed
 -- fails    DAMAGED   the state is missing but a line exists: nothing was changed
 --          RETIRED   an operator deleted the queue, and only an operator creates it again: nothing was changed
 --          BITS      the server is a program of 32 bits, which writes large numbers wrong: nothing was changed
 
 local int, CREATION = text.int, defs.CREATION
-local FIELDS = state.fields({}, {})
-
--- Reads what an operator left who deleted the queue: its last generation, and whether it is to stay away.
-local function open_retired(c, by_hand)
-    local found = call('HMGET', c.key.retired, 'generation', 'away')
-    if found[2] and not by_hand then
-        state.fail('RETIRED', 'an operator deleted this queue; `tellerline queue create` creates it again')
-    elseif found[2] then -- what came in late
-        call('UNLINK', c.key.ingest, c.key.batches, c.key.ended, c.key.sessions)
-    end
-    return tonumber(found[1]) or 0, found[2]
-end
 
 local function replace_settings(c, actor, given)
     local before, after = settings.differences(c, given)
     if (tonumber(after.changed) or 0) <= (tonumber(before.changed) or 0) then return end
     before.changed, after.changed = nil, nil
-    state.open(c, FIELDS)
+    state.open(c, state.CORE)
     state.check(c, { 'waiting', 'active', 'events' })
     changes.record(c, actor, 'restore', before, after)
     call('HSET', c.key.config, unpack(given))
@@ -38,46 +26,48 @@ local function replace_settings(c, actor, given)
     state.commit(c)
 end
 
--- The settings given, and the state of a new generation. away: an operator had deleted the queue.
-local function create(c, given, retired, away, knew, by_hand)
+-- The settings given, and the state of a new generation. retired: the generation that an operator deleted, 0: none.
+local function create(c, given, retired, why)
     call('HSETNX', c.key.config, 'about', state.ABOUT)
     for i = 1, #given, 2 do call('HSETNX', c.key.config, given[i], given[i + 1]) end
     local base, generation = state.number_base(c.now), int(max(state.now_us(), retired + 1))
     local base_seq = int(base + draw.seqs_ahead(c, nil)) -- of a lost generation, too
     local fields = { generation = generation, incarnation = 1, seq = base_seq, base_seq = base_seq, event = int(base),
         fence = int(base) }
-    if by_hand then call('HSETNX', c.key.config, 'changed', generation) end
-    if away then
+    if why == CREATION.by_hand then call('HSETNX', c.key.config, 'changed', generation) end
+    if call('HDEL', c.key.retired, 'away') == 1 then
         -- No one may name the deleted generation as a lost one: its places are not given back.
         fields.lost_generation, fields.lost_by = generation, recovery.NAMED_BY.operator
-        call('HDEL', c.key.retired, 'away')
         call('PERSIST', c.key.changes)
     end
-    local window = knew and recovery.window(c) or 0
+    local window = why == CREATION.in_force and recovery.window(c) or 0
     if window > 0 then fields.recover_since, fields.recover_until = int(c.now), int(c.now + window) end
     state.create(c, fields)
 end
 
 entry('ensure', { 'allow-oom' }, function(keys, args)
-    local why = args[1] + 0
-    local c, by_hand, knew, actor = state.begin(keys, args[2]), why == CREATION.by_hand, why == CREATION.in_force,
-        changes.actor(args)
-    local given, key = { unpack(args, 3, #args - 3) }, c.key
+    local why, c, actor = args[1] + 0, state.begin(keys, args[2]), changes.actor(args)
+    local given, key, retired = { unpack(args, 3, #args - 3) }, c.key, {}
     if int(defs.LANE) ~= '281474976710656' then
         state.fail('BITS', 'the Redis server is a 32-bit program: use a 64-bit one')
     end
-    local exists, retired, away = call('EXISTS', key.state) == 1, 0, false
+    local exists = call('EXISTS', key.state) == 1
     if not exists then
         if call('EXISTS', key.waiting, key.active, key.events) > 0 then
             state.fail('DAMAGED', key.state .. ' is missing but the line exists: restore the data, or delete '
                 .. key.waiting .. ' and ' .. key.active .. ' to start with an empty line')
         end
-        retired, away = open_retired(c, by_hand)
+        retired = call('HMGET', key.retired, 'generation', 'away')
+        if retired[2] and why ~= CREATION.by_hand then
+            state.fail('RETIRED', 'an operator deleted this queue; `tellerline queue create` creates it again')
+        elseif retired[2] then -- what came in late
+            call('UNLINK', key.ingest, key.batches, key.ended, key.sessions)
+        end
     end
     local group = pcall_redis('XGROUP', 'CREATE', key.ingest, defs.INGEST_GROUP, '0', 'MKSTREAM')
     if group.err and not find(group.err, 'BUSYGROUP', 1, true) then return group end
     if exists then
-        if knew and call('EXISTS', key.config) == 1 then replace_settings(c, actor, given) end
+        if why == CREATION.in_force and call('EXISTS', key.config) == 1 then replace_settings(c, actor, given) end
         return 0
     end
 
@@ -86,6 +76,6 @@ entry('ensure', { 'allow-oom' }, function(keys, args)
     for name in pairs(before) do given_now[name] = nil end -- settings that survived the state are newer
     given_now.changed = nil
     changes.record(c, actor, 'create', {}, given_now)
-    create(c, given, retired, away, knew, by_hand)
+    create(c, given, tonumber(retired[1]) or 0, why)
     return 1
 end)

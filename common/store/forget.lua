@@ -10,7 +10,7 @@
 --          'copy'   3 stream, 4 id, 5 a random name   copies entries after this id, without the visitor; at the end,
 --                                                     the copy takes the place of the stream
 --          'record' 3 in how many places the id was erased: the record of changes says so, without the id
---          and who (line/changes.lua)
+--          and who
 -- returns  { how many places were erased, what follows: the next cursor or id, or '' when the step is done; 'found' of
 --          look }
 -- fails    INLINE   the visitor waits or is active: nothing was changed
@@ -64,8 +64,8 @@ function STEPS.sets(c, id)
     return { erased, '' }
 end
 
-function STEPS.record(c, _, args, actor)
-    changes.record(c, actor, 'forget', {}, { places = args[3] })
+function STEPS.record(c, _, args)
+    changes.record(c, changes.actor(args), 'forget', {}, { places = args[3] })
     return { 0, '' }
 end
 
@@ -88,19 +88,6 @@ function STEPS.look(c, id, args)
     return { 0, last }
 end
 
--- The copy takes the place of the stream, and lives as long.
-local function replace(key, copy)
-    local first = call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
-    if not first or call('EXISTS', copy) == 0 then
-        call('UNLINK', copy)
-        return
-    end
-    call('XTRIM', copy, 'MINID', '=', first[1]) -- what was trimmed meanwhile
-    local live_ms = call('PTTL', key)
-    call('RENAME', copy, key)
-    if live_ms > 0 then call('PEXPIRE', key, live_ms) else call('PERSIST', key) end
-end
-
 function STEPS.copy(c, id, args)
     local key, copy, erased = c.key[args[3]], c.key.base .. 'forget:' .. args[5], 0
     local entries, last = entries_of(key, args[4])
@@ -108,10 +95,16 @@ function STEPS.copy(c, id, args)
         erased = erased + ERASE[args[3]](one[2], id)
         call('XADD', copy, one[1], unpack(one[2]))
     end
-    if last == '' then
-        replace(key, copy)
-    else
+    local first = last == '' and call('XRANGE', key, '-', '+', 'COUNT', 1)[1]
+    if last ~= '' then
         call('PEXPIRE', copy, 60000) -- should the caller not come back
+    elseif not first or call('EXISTS', copy) == 0 then
+        call('UNLINK', copy)
+    else -- the copy takes the place of the stream, and lives as long
+        call('XTRIM', copy, 'MINID', '=', first[1]) -- what was trimmed meanwhile
+        local live_ms = call('PTTL', key)
+        call('RENAME', copy, key)
+        if live_ms > 0 then call('PEXPIRE', key, live_ms) else call('PERSIST', key) end
     end
     return { erased, last }
 end
@@ -121,5 +114,5 @@ entry('forget', { 'allow-oom' }, function(keys, args)
     if call('ZSCORE', c.key.waiting, id) or call('ZSCORE', c.key.active, id) then
         state.fail('INLINE', 'the visitor is in the queue: remove the visitor first')
     end
-    return STEPS[args[2]](c, id, args, changes.actor(args))
+    return STEPS[args[2]](c, id, args)
 end)

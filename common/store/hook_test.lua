@@ -1,13 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- hook_test: writes an entry into the journal that only the hook of this name is told of, for operators who try it.
 --
--- args     1 about how many events to keep   2 name of the hook
+-- args     1 keep   2 name of the hook
 -- returns  the id of the entry; '' when no notifier keeps the journal for this hook: nothing was changed
 
-local FIELDS = state.fields({}, {})
-
 entry('hook_test', { 'allow-oom' }, function(keys, args)
-    local c, hook = state.open(state.begin(keys, args[1]), FIELDS), args[2]
+    local c, hook = state.open(state.begin(keys, args[1]), state.CORE), args[2]
     local wanted = journal.wanted(c, 'test')
     if not wanted or call('HEXISTS', c.key.hooks, 'cursor:' .. hook) == 0 or call('EXISTS', c.key.journal) == 0 then
         return ''

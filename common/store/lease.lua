@@ -7,7 +7,7 @@
 --          5 the longest time to live that any replica asks for, in ms
 -- returns  { 1 held by the owner | 0 held by another, fence }
 
-local FIELDS, FENCED = state.fields({}, {}), state.fields({ 'fence' }, {})
+local FENCED = state.fields({ 'fence' }, {})
 
 entry('lease', { 'allow-oom' }, function(keys, args)
     local c, owner, ttl, is_fenced = state.begin(keys), args[2], args[3] + 0, args[4] == '1'
@@ -20,7 +20,7 @@ entry('lease', { 'allow-oom' }, function(keys, args)
     -- One that ends later than any can, or never, was set before the server's clock went back, or by hand: it is free.
     local left_ms = call('PTTL', lease)
     if holder and holder ~= owner and left_ms >= 0 and left_ms <= args[5] + 0 then return { 0, 0 } end
-    state.open(c, is_fenced and FENCED or FIELDS)
+    state.open(c, is_fenced and FENCED or state.CORE)
     call('SET', lease, owner, 'PX', ttl)
     if not is_fenced then return { 1, 0 } end
     return { 1, holder == owner and c.fence or state.next_fence(c) }

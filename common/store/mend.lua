@@ -2,8 +2,8 @@
 -- mend: says what is wrong with the data of a queue, and mends what can be mended without guessing.
 --
 -- args     1 'look': change nothing | 'memory': the settings given are those a program has in memory | 'file': they are
---            those of the configuration file, or there are none   2 about how many events to keep
---          3... settings as names and values in turn; and who (line/changes.lua)
+--            those of the configuration file, or there are none   2 keep
+--          3... settings as names and values in turn; and who
 -- returns  { what was mended, what is wrong }, each a sentence for the operator or ''; both are '' for a sound queue,
 --          and for one that does not exist
 --
@@ -37,22 +37,13 @@ end
 
 ---- the state, written again where it is missing or cannot be read
 
-local function last_entry(c)
-    local last = call('XREVRANGE', c.key.events, '+', '-', 'COUNT', 1)[1]
-    return last and state.entry(last[2])
-end
-
 -- The highest seq that the line and the last events name.
 local function highest_seq(c)
-    local highest = 0
+    local highest = state.highest_seq(c, LOOK_BACK)
     for lane = 0, defs.LANES_MAX - 1 do
         local last = call('ZRANGE', c.key.waiting, '(' .. int((lane + 1) * LANE), int(lane * LANE), 'BYSCORE', 'REV',
             'LIMIT', 0, 1, 'WITHSCORES')[2]
         highest = max(highest, last and last % LANE or 0)
-    end
-    for _, one in ipairs(call('XREVRANGE', c.key.events, '+', '-', 'COUNT', LOOK_BACK)) do
-        local found = state.entry(one[2])
-        highest = max(highest, found and state.highest_seq(found) or 0)
     end
     return highest
 end
@@ -60,20 +51,17 @@ end
 -- As the state's own digits; nil for any other text, and for none.
 local function parse_counter(t) return t and #t <= 16 and find(t, '^%d+$') and t + 0 or nil end
 
--- The counters, by name; and those that are missing, negative or no whole numbers, as name -> text.
-local function read_counters(c)
-    local texts, n, damaged = call('HMGET', c.key.state, 'base_seq', unpack(defs.COUNTER)), {}, {}
-    for i, name in ipairs(defs.COUNTER) do
-        n[name] = parse_counter(texts[i + 1])
-        if not n[name] then damaged[name] = texts[i + 1] or '' end
-    end
-    if texts[1] and not parse_counter(texts[1]) then damaged.base_seq = texts[1] end
-    return n, damaged
-end
-
--- Gives the damaged totals what the others leave for them. Of one damaged total this is the number that was there; of
--- several, it is not known which had how many.
-local function restore_totals(n)
+-- Writes the damaged counters again, or a whole state that is missing: of the same generation, with the sizes that the
+-- sets have. If numbers that are given out once are among them, then as of another store, so that a new incarnation
+-- moves them on. Returns whether it could: the generation stands in the events alone. n: the counters that can be read.
+local function restore_counters(c, n, damaged, is_missing)
+    local row, after = state.last_entry(c), {}
+    local last = row and state.entry(row[2])
+    n.generation = n.generation or last and last[3]
+    if not n.generation then return false end
+    n.waiting, n.active = n.waiting or call('ZCARD', c.key.waiting), n.active or call('ZCARD', c.key.active)
+    -- The damaged totals get what the others leave for them. Of one damaged total this is the number that was there; of
+    -- several, it is not known which had how many.
     local rest = (n.joined or 0) - n.waiting - n.active - (n.left or 0) - (n.expired or 0) - (n.completed or 0)
     for _, name in ipairs({ 'left', 'expired', 'completed' }) do
         if not n[name] then n[name], rest = max(0, rest), 0 end
@@ -81,17 +69,6 @@ local function restore_totals(n)
     n.joined = n.joined or n.waiting + n.active + n.left + n.expired + n.completed
     n.unclaimed, n.absent, n.removed = n.unclaimed or 0, n.absent or 0, n.removed or 0
     n.admitted = n.admitted or n.active + n.completed + n.unclaimed
-end
-
--- Writes the damaged counters again, or a whole state that is missing: of the same generation, with the sizes that the
--- sets have. If numbers that are given out once are among them, then as of another store, so that a new incarnation
--- moves them on. Returns whether it could: the generation stands in the events alone.
-local function restore_counters(c, n, damaged, is_missing)
-    local last, after = last_entry(c), {}
-    n.generation = n.generation or last and last[3]
-    if not n.generation then return false end
-    n.waiting, n.active = n.waiting or call('ZCARD', c.key.waiting), n.active or call('ZCARD', c.key.active)
-    restore_totals(n)
     if not (n.event and n.seq and n.fence) or damaged.base_seq then
         after.store = 'lost'
         n.event, n.seq, n.fence = n.event or last and last[2] or 0, n.seq or highest_seq(c), n.fence or 0
@@ -118,10 +95,15 @@ local function mend_state(c)
     local key = c.key
     local is_missing = call('EXISTS', key.state) == 0
     if is_missing and call('EXISTS', key.waiting, key.active, key.config, key.events) == 0 then return nil end
-    local n, damaged = read_counters(c)
-    if not next(damaged) then return nil end
-    local names = {}
+    -- n: the counters, by name; damaged: those that are missing, negative or no whole numbers, as name -> text.
+    local texts, n, damaged, names = call('HMGET', key.state, 'base_seq', unpack(defs.COUNTER)), {}, {}, {}
+    for i, name in ipairs(defs.COUNTER) do
+        n[name] = parse_counter(texts[i + 1])
+        if not n[name] then damaged[name] = texts[i + 1] or '' end
+    end
+    if texts[1] and not parse_counter(texts[1]) then damaged.base_seq = texts[1] end
     for name in pairs(damaged) do names[#names + 1] = name end
+    if #names == 0 then return nil end
     sort(names)
     local sentence = 'these fields of ' .. key.state .. ' are missing, negative or no whole numbers: '
         .. concat(names, ', ')
@@ -144,12 +126,10 @@ end
 ---- the settings
 
 local function are_settings_lost(c)
-    if not call('HGET', c.key.config, 'policy') then return true end
-    local found = call('HMGET', c.key.config, unpack(NUMBERS))
-    for i = 1, #NUMBERS do
-        if not text.number(found[i]) then return true end
-    end
-    return false
+    local found = call('HMGET', c.key.config, 'policy', unpack(NUMBERS))
+    local lost = not found[1]
+    for i = 1, #NUMBERS do lost = lost or not text.number(found[i + 1]) end
+    return lost
 end
 
 -- Writes the settings that are missing or no number although they must be one.

@@ -1,21 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- recover: moves the end of a recovery, or begins one, because the operator says so.
 --
--- args     1 about how many events to keep
---          2 ms from now; 0 ends the recovery, and names no generation any more if none is known
---          and who (line/changes.lua)
--- returns  nothing
+-- args     1 keep   2 ms from now; 0 ends the recovery, and names no generation any more if none is known   and who
 
 local int = text.int
 local FIELDS = state.fields({}, { 'lost_generation', 'lost_by', 'recover_until', 'started' })
-
--- Records those of these members that differ.
-local function record(c, actor, before, after)
-    for name, value in pairs(before) do
-        if after[name] == value then before[name], after[name] = nil, nil end
-    end
-    changes.record(c, actor, 'recover', before, after)
-end
 
 entry('recover', { 'allow-oom' }, function(keys, args)
     local c, left_ms = state.open(state.begin(keys, args[1]), FIELDS), args[2] + 0
@@ -28,7 +17,11 @@ entry('recover', { 'allow-oom' }, function(keys, args)
         lost, by = 0, ''
     end
     state.check(c, { 'waiting', 'active', 'events' })
-    record(c, changes.actor(args), before, { recover_until = int(ends), lost_generation = int(lost) })
+    local after = { recover_until = int(ends), lost_generation = int(lost) }
+    for name, value in pairs(before) do -- what differs is recorded
+        if after[name] == value then before[name], after[name] = nil, nil end
+    end
+    changes.record(c, changes.actor(args), 'recover', before, after)
     if till == 0 then state.set(c, 'recover_since', c.now) end
     state.set(c, 'recover_until', ends)
     state.set(c, 'started', tonumber(c.started) or c.now)

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- What the functions of the audit (ctl/audit_*.lua) find: { rule, kind, sentence, what to do }. The kind is the same
--- each time that the same thing is found. Rules: ctl/audit.h. A record in the state is checked by the module that
--- writes it: rate.check, lanes.check, overbook.check, settings.check_capacity and check_mode. Changes nothing.
+-- each time that the same thing is found. Rules: ctl/audit.h. Changes nothing.
 
 local int, LANE = text.int, defs.LANE
 local FINDINGS_MOST = 100 -- listed; the rest are counted
@@ -14,9 +13,10 @@ function audit.begin(keys)
     return c
 end
 
-function audit.found(c, rule, kind, sentence, advice)
+-- sentence: a format for what follows.
+function audit.found(c, rule, kind, advice, sentence, ...)
     c.n_findings = c.n_findings + 1
-    if c.n_findings <= FINDINGS_MOST then c.findings[c.n_findings] = { rule, kind, sentence, advice } end
+    if c.n_findings <= FINDINGS_MOST then c.findings[c.n_findings] = { rule, kind, format(sentence, ...), advice } end
 end
 
 -- The text of a record in the state; nil where there is none.
@@ -26,8 +26,8 @@ function audit.record(c, field)
 end
 
 -- The record cannot be right. after: what follows when it is set to nothing.
-function audit.found_record(c, rule, field, kind, sentence, after)
-    audit.found(c, rule, kind, sentence, format("set it to nothing: HSET %s %s ''; %s", c.key.state, field, after))
+function audit.found_record(c, rule, field, kind, after, ...)
+    audit.found(c, rule, kind, format("set it to nothing: HSET %s %s ''; %s", c.key.state, field, after), ...)
 end
 
 ---- places
@@ -35,38 +35,33 @@ end
 -- Text of a place for an operator.
 function audit.place(place) return 'number ' .. int(place % LANE) .. ' of lane ' .. int(floor(place / LANE)) end
 
--- How many lanes the queue has; nil when its settings do not say.
-function audit.lanes(c)
-    local n = #settings.lanes(c)
-    return n > 0 and n or nil
-end
-
--- A place that a score or a session names: an integer with a number that was given out, in a lane of the queue. seq and
--- n_lanes may be nil: not known. Returns true when it can be compared with others.
-function audit.check_place(c, what, id, place, seq, n_lanes)
+-- A place that a score or a session names: an integer with a number that was given out, in a lane of the queue, as far
+-- as the state and the settings say. Returns true when it can be compared with others.
+function audit.check_place(c, what, id, place)
+    if c.n_lanes == nil then c.n_lanes, c.seq = #settings.lanes(c), tonumber(call('HGET', c.key.state, 'seq')) end
     if not place or place ~= floor(place) or place < 0 or place >= 32 * LANE then
-        audit.found(c, 6, 'unreadable:' .. id,
-            format('%s "%s" has a place that cannot be read: %s', what, id, tostring(place)), TAKE_OUT)
+        audit.found(c, 6, 'unreadable:' .. id, TAKE_OUT, '%s "%s" has a place that cannot be read: %s', what, id,
+            tostring(place))
         return false
     end
-    if n_lanes and place >= n_lanes * LANE then
-        audit.found(c, 6, 'lane:' .. id,
-            format('%s "%s" has %s, but there are %d lanes', what, id, audit.place(place), n_lanes),
-            'give the queue as many lanes again (`tellerline set QUEUE lanes=...`)')
+    if c.n_lanes > 0 and place >= c.n_lanes * LANE then
+        audit.found(c, 6, 'lane:' .. id, 'give the queue as many lanes again (`tellerline set QUEUE lanes=...`)',
+            '%s "%s" has %s, but there are %d lanes', what, id, audit.place(place), c.n_lanes)
     end
     local number = place % LANE
-    if number == 0 or seq and number > seq then
+    if number == 0 or c.seq and number > c.seq then
         audit.found(c, 6, 'beyond:' .. id,
-            format('%s "%s" has %s, but numbers were given out only up to %s', what, id, audit.place(place),
-                seq and int(seq) or '?'),
-            'the place will be given to a second visitor: pause the queue and set `seq` of its state above all places')
+            'the place will be given to a second visitor: pause the queue and set `seq` of its state above all places',
+            '%s "%s" has %s, but numbers were given out only up to %s', what, id, audit.place(place),
+            c.seq and int(c.seq) or '?')
     end
     return true
 end
 
 function audit.share_place(c, id, other, place)
-    audit.found(c, 6, 'shared:' .. int(place), format('visitors "%s" and "%s" share %s', id, other, audit.place(place)),
-        'both have a ticket for it: remove the one who did not come first, and let them join again')
+    audit.found(c, 6, 'shared:' .. int(place),
+        'both have a ticket for it: remove the one who did not come first, and let them join again',
+        'visitors "%s" and "%s" share %s', id, other, audit.place(place))
 end
 
 ---- events

@@ -2,17 +2,15 @@
 -- The record of changes: who changed what, when and from where. The step that changes something writes the entry, as
 -- its first write: were the key of another type, nothing would be changed.
 --
--- The last three arguments of each function with a record are: who, from where, and about how many changes are kept.
 
+-- By the last arguments of a function with a record: who, from where, and about how many changes are kept.
 function changes.actor(args)
     local n = #args
     return { by = args[n - 2], from = args[n - 1], kept = args[n] }
 end
 
--- Appends an entry to this stream and returns { before, after } as texts; writes nothing when nothing differs.
---   what           create, set, mode, notice, remove, move, recover, draw, delete, forget, restore, ...
---   before, after  the members that changed, name -> text
---   queue          of an entry in tl:changes: the queue that it concerns, or nil
+-- Appends an entry to this stream and returns { before, after } as texts; writes nothing when nothing differs. before,
+-- after: the members that changed, name -> text; queue: of an entry in tl:changes, the one it concerns, or nil.
 function changes.record_in(stream, now, actor, what, before, after, queue)
     local old, new = cjson.encode(before), cjson.encode(after)
     if next(before) or next(after) then

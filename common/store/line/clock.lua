@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the server's clock left behind that was ahead and went back: times that do not come for long. Until then a
--- session would hold its slot, a line be full, or a recovery go on.
+-- What the server's clock left behind that was ahead and went back: times until which a session would hold its slot, a
+-- line be full, or a recovery go on.
 
-local int, EVENT = text.int, defs.EVENT
+local int = text.int
 local MOST = 100 -- sessions, and ends, in one step
 local NEVER = '9007199254740992' -- 2^53
 
@@ -31,29 +31,26 @@ function clock.correct_sessions(c, sessions, claim_ttl)
         if is_ahead then
             deadline = max(c.now, deadline - (session.admitted - c.now))
             session.admitted = c.now
-            visitor.set_session(c, id, session)
         elseif session and not session.claimed and call('ZSCORE', c.key.held, id) then
             is_ahead, deadline = true, c.now + claim_ttl
         end
-        if is_ahead then
-            visitor.set_deadline(c, id, deadline)
-            state.event(c, session.claimed and EVENT.renewed or EVENT.extended, session.place, deadline)
-        end
+        if is_ahead then visitor.prolong(c, id, session, deadline, true) end
     end
 end
 
-local function is_ahead(c, t) return t and (tonumber(t) or 0) > c.now + clock.AHEAD_MS end
+local function is_ahead(c, t) return (tonumber(t) or 0) > c.now + clock.AHEAD_MS end
 
 -- Times of the state. c: with the fields full_since, recover_since, recover_until and started. Returns whether one was
 -- wrong.
 function clock.correct_times(c)
-    local began, started, till = c.recover_since, c.started, c.recover_until
-    local is_full, has_begun, has_started = is_ahead(c, c.full_since), is_ahead(c, began), is_ahead(c, started)
-    if not (is_full or has_begun or has_started) then return false end
-    local since = has_started and started or has_begun and began
-    if is_full then state.set(c, 'full_since', c.now) end
+    local till, since, is_wrong = c.recover_until, nil, false
+    for _, field in ipairs({ 'full_since', 'recover_since', 'started' }) do
+        local t = c[field]
+        if is_ahead(c, t) then
+            state.set(c, field, c.now)
+            since, is_wrong = field ~= 'full_since' and t or since, true
+        end
+    end
     if since and is_ahead(c, till) then state.set(c, 'recover_until', c.now + max(0, till - since)) end
-    if has_begun then state.set(c, 'recover_since', c.now) end
-    if has_started then state.set(c, 'started', c.now) end
-    return true
+    return is_wrong
 end

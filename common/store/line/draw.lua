@@ -1,18 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The draw: who joined before the opening of a queue with `opening: draw` stands in the order of a draw, which the
--- admitter holds (admitter/draw.lua). docs/contributors/wire-format.md describes the records.
+-- admitter holds (admitter/draw.lua). Its records, and what makes them safe: docs/contributors/wire-format.md.
 --
--- state.draw is "opens_at:phase:cut:next:last:first:base_seq:drawn:event". Seqs up to `cut` were given before the
--- opening. The drawn get new ones between `cut` and `last`, in the order of the draw; who comes after the opening gets
--- a seq after `last`, and so stands behind.
---
--- `cut` and `last` are fixed once, by the first step that looks after the opening. Both lie where any history of this
--- queue finds them again: the seqs of before the opening are below number_base(opens_at), and the room between them
--- always has the same size. So latecomers stand behind the drawn also if the opening itself was lost and comes again.
---
--- A store that comes back without its last second may have lost steps of the draw, and with them who left since. The
--- same numbers could then go to others. So each incarnation goes on at the base of its time, which grows faster than
--- steps give numbers; who was numbered before keeps the own, and stands in front, where the draw put them.
+-- Seqs up to `cut` were given before the opening. The drawn get new ones between `cut` and `last`; who comes after the
+-- opening gets a seq after `last`, and so stands behind. Both are fixed once, by the first step that looks after the
+-- opening, and lie where any history of this queue finds them again: the seqs of before the opening are below
+-- number_base(opens_at), and the room between them always has the same size.
 
 local LANE, WANTED, int = defs.LANE, defs.WANTED, text.int
 local ROOM = defs.DRAW_ROOM
@@ -20,22 +13,18 @@ local FIELDS = '^(%d+):([123]):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+)$'
 
 draw.CUT, draw.DRAWING, draw.DONE = defs.DRAW.cut, defs.DRAW.drawing, defs.DRAW.done -- the phases
 
--- nil for a missing or damaged text.
-function draw.parse(t)
-    local opens_at, phase, cut, next_seq, last, first, base_seq, drawn, event = match(t or '', FIELDS)
-    return opens_at and { opens_at = opens_at + 0, phase = phase + 0, cut = cut + 0, next = next_seq + 0,
-        last = last + 0, first = first + 0, base_seq = base_seq, drawn = drawn + 0, event = event + 0 } or nil
+-- The draw of the present opening, by its record; nil for a missing or damaged text. One whose opening was moved before
+-- it began does not count.
+function draw.of(t, opens_at)
+    local opened_at, phase, cut, next_seq, last, first, base_seq, drawn, event = match(t or '', FIELDS)
+    if not opened_at or phase + 0 == draw.CUT and opened_at + 0 ~= opens_at then return nil end
+    return { opens_at = opened_at + 0, phase = phase + 0, cut = cut + 0, next = next_seq + 0, last = last + 0,
+        first = first + 0, base_seq = base_seq, drawn = drawn + 0, event = event + 0 }
 end
 
 function draw.text(d)
     return format('%d:%d:%d:%d:%d:%d:%s:%d:%d', d.opens_at, d.phase, d.cut, d.next, d.last, d.first, d.base_seq,
         d.drawn, d.event)
-end
-
--- The draw of the present opening. One whose opening was moved before it began does not count.
-function draw.of(t, opens_at)
-    local d = draw.parse(t)
-    return d and (d.phase ~= draw.CUT or d.opens_at == opens_at) and d or nil
 end
 
 -- By how much the seqs given out until now may be ahead of the base. t: the record of the draw, as text or false. An
@@ -50,10 +39,7 @@ function draw.seqs_ahead(c, t)
     return found[1] == 'draw' and c.now >= opens_at and not is_known and ahead + ROOM or ahead
 end
 
--- tl:{q}:drawn: the generation, 16 digits, then the draw ids of the drawn, 16 bytes each, in their order.
-
-draw.ID = 16 -- bytes
-
+-- The first 16 bytes of tl:{q}:drawn; as many are the draw ids of the drawn that follow, in their order.
 function draw.head(generation) return format('%016.0f', generation) end
 
 -- Fixes what is before the opening. seq: the last one used. Returns the draw; seqs go on after its `last`.
@@ -64,13 +50,14 @@ function draw.fix_cut(c, seq, opens_at)
     local found = call('HMGET', c.key.state, 'found_seq', 'base_ms')
     local began = tonumber(found[2]) or c.generation / 1000
     local cut = max(state.number_base(opens_at), began > opens_at and (tonumber(found[1]) or 0) or seq)
-    local is_done = call('GETRANGE', c.key.drawn, 0, draw.ID - 1) == draw.head(c.generation)
+    local is_done = call('GETRANGE', c.key.drawn, 0, 15) == draw.head(c.generation)
     local last = cut + ROOM
     return { opens_at = opens_at, phase = is_done and draw.DONE or draw.CUT, cut = cut, next = cut + 1, last = last,
         first = is_done and last + 1 or cut + 1, base_seq = c.base_seq or '0', drawn = 0, event = 0 }
 end
 
--- The numbers go on at the base of now. Half of the room is for steps so late that this would be outside.
+-- A store that comes back may have lost steps of the draw, and that somebody left since. So that their numbers do not
+-- go to others, they go on at the base of now. Half of the room is for steps so late that this would be outside.
 function draw.go_on(d, base_seq, now)
     local base, late = state.number_base(now), d.last - ROOM / 2
     d.next = base < late and max(d.next, base) or max(d.next + ROOM / 128, late)

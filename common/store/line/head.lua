@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 #!lua name=tellerline_@HASH@
--- The first lines of the library (cmake/library.cmake). Its functions are called with FCALL, by the names in
--- "generated/library.h".
+-- The first lines of the library (cmake/library.cmake).
 
 -- While a library loads, Lua's own functions are not there (Redis 7.0: no string, math, table, pairs, redis.call). They
 -- are bound at its first call, to local variables, which are found faster. At file level stand tables, functions and
@@ -18,14 +17,13 @@ local function bind()
         unpack_message, unpack, ipairs, pairs, next, type, tonumber, error = lua_functions()
 end
 
--- Registers a function that programs call. Its name carries the hash of the library, because names are global to the
--- server. run(keys, args): keys[1] is tl:{q}:state, unless the function says otherwise. It fails with NOQUEUE where
--- that queue does not exist, unless it says what it does then.
+-- Registers a function that programs call with FCALL. Its name, in "generated/library.h", carries the hash of the
+-- library, because names are global to the server. run(keys, args): keys[1] is tl:{q}:state, unless the function says
+-- otherwise. It fails with NOQUEUE where that queue does not exist, unless it says what it does then. In what functions
+-- say of their args, `keep` is about how many events to keep, and `who` the three of changes.actor, the last ones.
 local function entry(name, flags, run)
     redis.register_function({ function_name = 'tl_@HASH@_' .. name, flags = flags, callback = function(keys, args)
-        if not call then
-            bind()
-        end
+        if not call then bind() end
         return run(keys, args)
     end })
 end

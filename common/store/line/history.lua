@@ -1,8 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- When a place got its number, from the history of the queue (expirer/history.lua): each point has the last one given.
--- Writes nothing.
-
-local int = text.int
 
 -- A point as { at = ms, values, seq }.
 function history.point(one)
@@ -11,29 +8,26 @@ function history.point(one)
     return { at = text.id_ms(id), values = values, seq = values.seq or 0 }
 end
 
--- A history with a point every `step` ms, or fewer while nothing changes. probes: searches begin alike.
-local function open(c, name, step)
-    local h = { key = c.key[name], step = step, probes = {} }
-    h.oldest = history.from(h, 0)
-    return h
-end
-
--- 10 s for a day, minutes for a week.
+-- Those with a point every 10 s for a day, and every minute for a week, or fewer while nothing changes. probes:
+-- searches begin alike.
 function history.both(c)
-    return { open(c, 'history', defs.HISTORY_STEP_MS), open(c, 'history:minutes', defs.HISTORY_MINUTE_MS) }
+    local both = { { key = c.key.history, step = defs.HISTORY_STEP_MS, probes = {} },
+        { key = c.key['history:minutes'], step = defs.HISTORY_MINUTE_MS, probes = {} } }
+    for _, h in ipairs(both) do h.oldest = history.from(h, 0) end
+    return both
 end
 
 -- The first point at this time or later, or false.
 function history.from(h, ms)
     if h.probes[ms] == nil then
-        local one = call('XRANGE', h.key, int(ms), '+', 'COUNT', 1)[1]
+        local one = call('XRANGE', h.key, text.int(ms), '+', 'COUNT', 1)[1]
         h.probes[ms] = one and history.point(one) or false
     end
     return h.probes[ms]
 end
 
--- When a seq was given, ms: the time of the first point that knows it, or now. -1: before the history began.
--- coarse: may be later by a 20th of the time from then to now, which a search for many seqs finds sooner.
+-- When a seq was given, ms: the time of the first point that knows it, or now. -1: before the history began. coarse:
+-- may be later by a 20th of the time from then to now, which a search for many seqs finds sooner.
 local function search(h, seq, now, coarse)
     if not h.oldest or h.oldest.seq >= seq then return -1 end
     -- The point at low is before it; between high and found there is none.

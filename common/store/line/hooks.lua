@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The hooks of a queue, as operators see them: from tl:{q}:hooks, which the notifier keeps, and the journal. Writes
--- nothing.
+-- The hooks of a queue, as operators see them. Writes nothing.
 
 local int = text.int
 
@@ -20,12 +19,17 @@ local function behind(c, id, n, journaled)
     return all - gone, first[2][4] + 0, gone
 end
 
+-- The fields of tl:{q}:hooks by name.
+function hooks.fields(found)
+    local fields = {}
+    for i = 1, #found, 2 do fields[found[i]] = found[i + 1] end
+    return fields
+end
+
 -- { who holds the lease of the notifier or '', then for each hook: name, cursor "EVENT-NTH N", state (JSON, '': nothing
 -- was told yet), and the three of `behind` }. At most 20 hooks: the notifier drops those that are gone.
 function hooks.of(c)
-    local found, fields = read_or({}, 'HGETALL', c.key.hooks), {}
-    local list = { read_or('', 'GET', c.key.notifier) or '' }
-    for i = 1, #found, 2 do fields[found[i]] = found[i + 1] end
+    local fields, list = hooks.fields(read_or({}, 'HGETALL', c.key.hooks)), { read_or('', 'GET', c.key.notifier) or '' }
     for field, cursor in pairs(fields) do
         local name = match(field, '^cursor:(.*)')
         local id, n = match(cursor, '^(%d+%-%d+) (%d+)$')

@@ -1,11 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The ingest stream: what was not applied yet.
 
--- Returns the id of the oldest entry that was not applied, the group as XINFO describes it, and the first entry that no
--- dispatcher has read, or nil. Returns nil alone where every entry was applied, or there is no stream or no group.
+-- Returns the id of the oldest entry that was not applied, or nil; the group as XINFO describes it; and the first entry
+-- that no dispatcher has read, or nil. Returns nil alone where there is no stream or no group.
 function ingest.oldest_unapplied(c)
-    if call('TYPE', c.key.ingest).ok ~= 'stream' then return nil end
-    local groups = call('XINFO', 'GROUPS', c.key.ingest)
+    local groups = pcall_redis('XINFO', 'GROUPS', c.key.ingest)
+    if groups.err and call('TYPE', c.key.ingest).ok ~= 'stream' then return nil end
+    if groups.err then error(groups) end
     for i = 1, #groups do -- each is a list: name, value, name, value, ...
         local group, flat = {}, groups[i]
         for k = 1, #flat, 2 do group[flat[k]] = flat[k + 1] end

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Invites: who has spent which. tl:{q}:spent:<invite>: the visitor who spent the invite; and the same at ' ' and its
--- digest. Only this module writes them.
+-- Invites: who has spent which, the only writer of tl:{q}:spent:<invite>: the visitor who spent it; and the same at ' '
+-- and its digest.
 
 local OUTCOME = defs.OUTCOME
 local CLOCK_MS = 5000 -- TL_TICKET_CLOCK_S
@@ -23,13 +23,10 @@ local function mark_spent(c, names, until_ms, id)
     return is_new or holds_place(c, id)
 end
 
--- May a visitor repeat a join with a pending ticket? Not once the place has ended. What ended shortly before the ticket
--- was given may have been an earlier place, but then the visitor holds the one that was joined, because a ticket is
--- given after its JOIN was sent. With an invite or a solution, only if that was not spent before.
-local function may_repeat(c, seconds, digest, until_ms, id)
-    local score = call('ZSCORE', c.key.ended, id)
-    if score and tonumber(score) >= (seconds * 1000 - CLOCK_MS) * 8 and not holds_place(c, id) then return false end
-    return digest == '' or mark_spent(c, { ' ' .. digest }, until_ms, id)
+-- Of a join that was made at this time, or later, and comes late: has the visitor's place ended since? Then it was
+-- placed through another worker meanwhile, and a second place would be nobody's. score: in tl:{q}:ended, or false.
+function invites.is_late(c, id, score, since_ms)
+    return score and tonumber(score) >= since_ms * 8 and not holds_place(c, id)
 end
 
 -- Spends an invite for a JOIN. Returns an OUTCOME if that is not possible, or the line is full: then the JOIN gets no
@@ -38,19 +35,18 @@ end
 function invites.spend(c, invite, until_ms, id)
     if c.waiting >= c.limit and not holds_place(c, id) then return OUTCOME.full end
     local seconds, digest = match(invite, '^ (%d+) ?(%x*)$')
-    local may
+    local names
     if seconds then
-        may = may_repeat(c, tonumber(seconds), digest, until_ms, id)
+        -- What ended shortly before the ticket was given may have been an earlier place, but then the visitor holds the
+        -- one that was joined, because a ticket is given after its JOIN was sent.
+        if invites.is_late(c, id, call('ZSCORE', c.key.ended, id), seconds * 1000 - CLOCK_MS) then
+            return OUTCOME.spent
+        end
+        names = digest ~= '' and { ' ' .. digest } or {}
     else
-        may = mark_spent(c, { invite, ' ' .. sub(redis.sha1hex(invite), 1, 16) }, until_ms, id)
+        names = { invite, ' ' .. sub(redis.sha1hex(invite), 1, 16) }
     end
-    return not may and OUTCOME.spent or nil
-end
-
--- Of joins that were made at this time, or later, and come late: has this visitor's place ended since? Then it was
--- placed through another worker meanwhile, and a second place would be nobody's. score: in tl:{q}:ended, or false.
-function invites.is_late(c, id, score, since_ms)
-    return score and tonumber(score) >= since_ms * 8 and not holds_place(c, id)
+    return not mark_spent(c, names, until_ms, id) and OUTCOME.spent or nil
 end
 
 -- Of a part of the keys, as SCAN finds them: those that this visitor spent do not tell it any more. Returns how many,

@@ -1,23 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Lanes with weights: whose turn it is. As in start-time fair queueing (P. Goyal, H. Vin, H. Cheng, 1996).
---
--- The turns of a lane come a stride apart, period / weight, on a clock that only admissions move: of the lanes with
--- visitors, the one whose turn is due first admits the first of its visitors, at the same time the first lane; and the
--- clock shows that turn. A turn that passed while its lane was empty is due now: an empty lane gathers no credit. So
--- what follows depends on the visitors admitted so far and on those who wait, not on the steps in which it was done;
--- and while two lanes have visitors, they are served as their weights say, up to one visitor of each.
---
--- Field `turns` of the state: "weights:period:due,due,...": for each lane when its turn is, from the present time of
--- that clock on, at most a stride. All are whole numbers, and `period` is the least common multiple of the weights.
--- Workers go on from it by the events (common/line/turns.h), so both must count alike.
+-- Lanes with weights: whose turn it is. As in start-time fair queueing (P. Goyal, H. Vin, H. Cheng, 1996); field
+-- `turns` of the state, in docs/contributors/wire-format.md. What follows depends on the visitors admitted so far and
+-- on those who wait, not on the steps in which it was done. Workers go on from it by the events (common/line/turns.h),
+-- so both must count alike.
 
 local LANES, LANE = defs.LANES_MAX, defs.LANE
-local starts = {} -- where a lane begins, lane * LANE, as text: each made when first needed
-
-local function start_of(lane)
-    starts[lane] = starts[lane] or (lane < LANES and text.int(lane * LANE) or '+inf')
-    return starts[lane]
-end
+local starts = {} -- where a lane begins, lane * LANE, as text: made when first needed
 
 local function gcd(a, b)
     while b > 0 do a, b = b, a % b end
@@ -63,9 +51,10 @@ end
 -- waits.
 local function sizes_of(c, t)
     local sizes, counted, lane, waiting = {}, 0, 0, c.waiting
+    for i = #starts + 1, LANES + 1 do starts[i] = i > LANES and '+inf' or text.int((i - 1) * LANE) end
     while lane < #t.due or counted < waiting and lane < LANES do
         local size = counted < waiting
-            and call('ZCOUNT', c.key.waiting, start_of(lane), '(' .. start_of(lane + 1)) or 0
+            and call('ZCOUNT', c.key.waiting, starts[lane + 1], '(' .. starts[lane + 2]) or 0
         lane, counted = lane + 1, counted + size
         sizes[lane], t.due[lane], t.stride[lane] = size, t.due[lane] or 0, t.stride[lane] or t.period
     end
@@ -110,8 +99,7 @@ function lanes.check(c)
     if not t then return end
     local weights, period, dues = match(t, '^([%d,]+):(%d+):([%d,]+)$')
     if not weights then
-        audit.found_record(c, 4, 'turns', 'turns', 'the turns of the lanes cannot be read: ' .. t, after)
-        return
+        return audit.found_record(c, 4, 'turns', 'turns', after, 'the turns of the lanes cannot be read: %s', t)
     end
     local found, lane, fits = strides_of(weights), 0, true
     for due in gmatch(dues, '%d+') do
@@ -119,7 +107,7 @@ function lanes.check(c)
         fits = fits and due + 0 <= (found.stride[lane] or period + 0)
     end
     if not fits or lane < found.n then
-        audit.found_record(c, 4, 'turns', 'turns bounds', 'the turns of the lanes are out of their bounds: ' .. t,
-            after)
+        audit.found_record(c, 4, 'turns', 'turns bounds', after, 'the turns of the lanes are out of their bounds: %s',
+            t)
     end
 end

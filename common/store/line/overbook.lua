@@ -1,24 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Overbooking: the admitter may call more visitors than there is capacity, because some never come. Then the claimed
--- sessions must be known at every claim, without counting them. So those are counted who were called and have not
--- claimed yet; all others who are active count as claimed.
---
--- Field `called` of the state: "since:n:claims:noshows"; missing or '': nothing is counted, and a claim is never
--- refused.
---   since    sessions of visitors who were called from then on, ms, are counted. Those of before count as claimed, so
---            counting can begin at any time, without looking at every session
---   n        counted sessions that are not claimed
---   claims, noshows  how many of those counted claimed, and how many never did; both are halved when they are many, so
---            that the share follows a crowd that changes
---
--- tl:{q}:held: visitors who came when the capacity was claimed -> their places. They keep their session, unclaimed, and
--- the admitter claims it for them as soon as another one ends, in the order of their places, before anyone else's. Only
--- this module writes it.
+-- sessions must be known at every claim, without counting them: field `called` of the state and tl:{q}:held, which only
+-- this module writes, are in docs/contributors/wire-format.md.
 --
 -- c.overbook is what is counted, in a step on a queue that counts, else nil; with `capacity`, `claim_ttl` and `held`,
 -- how many are held, where claims are made. Invariant: no claim takes the claimed sessions above the capacity.
 
-local int, REASON, EVENT = text.int, defs.REASON, defs.EVENT
+local int, REASON = text.int, defs.REASON
 local REMEMBERED_MAX = 2000 -- claims and noshows
 local LEARNED_MIN = 50      -- claims and no-shows: with fewer of them, the share is not known
 local CAUTION = 1.645       -- the share is taken so many standard deviations lower: one guess in twenty is too high
@@ -26,13 +14,6 @@ local CAUTION = 1.645       -- the share is taken so many standard deviations lo
 local function parse(t)
     local since, n, claims, noshows = match(t or '', '^(%d+):(%d+):(%d+):(%d+)$')
     return since and { since = since + 0, n = n + 0, claims = claims + 0, noshows = noshows + 0 } or nil
-end
-
--- '' when it cannot be right: something was damaged, and counting begins again.
-local function text_of(o)
-    if not o or o.n < 0 then return '' end
-    if o.claims + o.noshows > REMEMBERED_MAX then o.claims, o.noshows = floor(o.claims / 2), floor(o.noshows / 2) end
-    return format('%.0f:%.0f:%.0f:%.0f', o.since, o.n, o.claims, o.noshows)
 end
 
 -- c: with the field called. Call it after state.check, which may have begun to count again. Of a step with claims, the
@@ -43,9 +24,15 @@ function overbook.open(c, capacity, claim_ttl)
     if o and capacity then o.capacity, o.claim_ttl, o.held = capacity, claim_ttl, call('ZCARD', c.key.held) end
 end
 
--- Before the commit.
+-- Before the commit. What cannot be right is emptied: something was damaged, and counting begins again.
 function overbook.save(c)
-    local t = text_of(c.overbook)
+    local o, t = c.overbook, ''
+    if o and o.n >= 0 then
+        if o.claims + o.noshows > REMEMBERED_MAX then
+            o.claims, o.noshows = floor(o.claims / 2), floor(o.noshows / 2)
+        end
+        t = format('%.0f:%.0f:%.0f:%.0f', o.since, o.n, o.claims, o.noshows)
+    end
     if t ~= (c.called or '') then state.set(c, 'called', t) end
 end
 
@@ -91,10 +78,9 @@ end
 
 ---- of the admit step
 
--- Begins to count where the queue is overbooked, and ends where it no longer is, nobody is held and all who are active
--- fit. Returns whether anything is counted, or was.
+-- Of a queue that is overbooked, or was: begins to count, and ends where it no longer is, nobody is held and all who
+-- are active fit.
 function overbook.open_admit(c, most, capacity)
-    if most == 0 and (not c.called or c.called == '') then return false end
     local o, held = parse(c.called), call('ZCARD', c.key.held)
     if most > 0 and (not o or o.since > c.now + 1000) then -- or the clock was ahead
         o = { since = c.now + 1, n = 0, claims = 0, noshows = 0 }
@@ -103,47 +89,34 @@ function overbook.open_admit(c, most, capacity)
     end
     c.overbook = o
     if o then o.held = held end
-    return true
-end
-
--- Is there somebody held, and a session free?
-function overbook.can_grant(c, capacity)
-    local o = c.overbook
-    return o and o.held > 0 and capacity - (c.active - o.n) > 0
 end
 
 -- Claims sessions for those who came while the capacity was claimed.
 function overbook.grant(c, capacity, session_ttl, most)
     local o = c.overbook
-    local free = min(capacity - (c.active - o.n), most)
-    while o.held > 0 and free > 0 do
+    local free = o and min(capacity - (c.active - o.n), most) or 0
+    if free > 0 and o.held > 0 then state.check(c, { 'events', 'sessions' }) end
+    while free > 0 and o.held > 0 do
         local id = call('ZPOPMIN', c.key.held)[1]
         local session = visitor.session(c, id)
         o.held = o.held - 1
         if session and not session.claimed and is_counted(o, session) then -- else it has ended
-            local deadline = c.now + session_ttl
             session.admitted, session.claimed = c.now, true
-            visitor.set_deadline(c, id, deadline)
-            visitor.set_session(c, id, session)
+            visitor.prolong(c, id, session, c.now + session_ttl, true)
             o.n, o.claims, free = o.n - 1, o.claims + 1, free - 1
-            state.event(c, EVENT.renewed, session.place, deadline)
         end
     end
 end
 
--- The share of those called who never come, cautiously.
-local function noshow_share(o)
-    local total = o.claims + o.noshows
-    if total < LEARNED_MIN then return 0 end
-    local share = o.noshows / total
-    return min(0.9, max(0, share - CAUTION * (share * (1 - share) / total) ^ 0.5))
-end
-
 -- How many more may be called: so that those who come are expected to fit, and at most `most` above the capacity.
 function overbook.left(c, capacity, most)
-    local o = c.overbook
-    local free = capacity - (c.active - o.n) - o.held
-    local more = floor(free / (1 - noshow_share(o)) + 1e-9) - (o.n - o.held)
+    local o, missing = c.overbook, 0 -- the share of those called who never come, cautiously
+    local free, total = capacity - (c.active - o.n) - o.held, o.claims + o.noshows
+    if total >= LEARNED_MIN then
+        local share = o.noshows / total
+        missing = min(0.9, max(0, share - CAUTION * (share * (1 - share) / total) ^ 0.5))
+    end
+    local more = floor(free / (1 - missing) + 1e-9) - (o.n - o.held)
     return max(0, min(more, capacity + most - c.active))
 end
 
@@ -157,31 +130,27 @@ end
 
 local COUNTED_MOST = 5000 -- sessions, one by one
 
-local function count_unclaimed(c, o)
-    local n, sessions = 0, call('HGETALL', c.key.sessions)
-    for i = 2, #sessions, 2 do
-        local session = text.parse_session(sessions[i])
-        if session and not session.claimed and is_counted(o, session) then n = n + 1 end
-    end
-    return n
-end
-
 -- admit_capacity: as the state has it, or nil.
 function overbook.check(c, active, admit_capacity)
     local t = audit.record(c, 'called')
     if not t then return end
-    local o = parse(t)
-    local n = o and (active <= COUNTED_MOST and count_unclaimed(c, o) or o.n)
+    local o, n = parse(t), 0
+    local sessions = o and active <= COUNTED_MOST and call('HGETALL', c.key.sessions) or {}
+    for i = 2, #sessions, 2 do
+        local session = text.parse_session(sessions[i])
+        if session and not session.claimed and is_counted(o, session) then n = n + 1 end
+    end
+    if o and active > COUNTED_MOST then n = o.n end
     local wrong = not o and 'what is counted of those called cannot be read: ' .. t
         or o.n > active
         and format('%.0f were called and have not claimed, but only %.0f are active', o.n, active)
         or n ~= o.n and format('%.0f sessions are not claimed, but the state counts %.0f', n, o.n)
     if wrong then
-        audit.found_record(c, 1, 'called', 'called', wrong, 'the admitter begins to count again')
+        audit.found_record(c, 1, 'called', 'called', 'the admitter begins to count again', '%s', wrong)
     end
     local capacity = tonumber(call('HGET', c.key.config, 'capacity')) or 0
     if o and admit_capacity and active - o.n > max(admit_capacity, capacity) then
-        audit.found(c, 2, 'claimed', format('%.0f have claimed, more than the capacity was', active - o.n),
-            'none is admitted until enough have gone; report how it came to this')
+        audit.found(c, 2, 'claimed', 'none is admitted until enough have gone; report how it came to this',
+            '%.0f have claimed, more than the capacity was', active - o.n)
     end
 end

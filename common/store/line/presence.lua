@@ -1,9 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- Presence: who has been seen lately. Time is cut into buckets, and seqs into chunks. A bit of the bitmap
--- tl:{q}:seen:<bucket>:<chunk> is set for a waiting visitor who was seen in that bucket. Chunk 0 is
--- tl:{q}:seen:<bucket>; it exists once presence was recorded at all in that bucket. tl:{q}:reports: worker -> when its
--- last SEEN was applied. A worker that ends sends a farewell and is not in it. And "silence:<worker>" -> when its last
--- SEEN before a silence was applied. Only this module writes these keys, and the field `marks` through state.set.
+-- Presence: who has been seen lately, in bitmaps by bucket of time and chunk of seqs
+-- (docs/contributors/wire-format.md). Only this module writes tl:{q}:seen:..., tl:{q}:reports, and the field `marks`
+-- through state.set.
 
 local int, BUCKETS = text.int, defs.PRESENCE_BUCKETS
 local SILENT_PARTS = 2 -- a worker is silent after waiting_ttl / 2: it reports every waiting_ttl / 8
@@ -24,22 +22,10 @@ end
 
 ---- workers that report
 
--- Has a worker that reported lately become silent without a farewell? Its visitors may be present, but cannot be seen.
--- They would be absent after waiting_ttl and get one waiting_ttl more, and the rest of a bucket. So they do when the
--- worker is back, because it takes a while until all of them have asked again.
-function presence.is_worker_silent(c, waiting_ttl)
-    local oldest = c.now - 2 * waiting_ttl - 2 * presence.length(waiting_ttl)
-    local newest = c.now - floor(waiting_ttl / SILENT_PARTS)
-    return #call('ZRANGE', c.key.reports, int(oldest), int(newest), 'BYSCORE', 'LIMIT', 0, 1) > 0
-end
-
 -- Notes that a SEEN of this worker was applied, or its farewell. Forgets the workers whose silence no longer counts.
 function presence.report(c, worker, is_farewell, waiting_ttl)
     local key = c.key.reports
-    if is_farewell then
-        call('ZREM', key, worker)
-        return
-    end
+    if is_farewell then return call('ZREM', key, worker) end
     local last = tonumber(call('ZSCORE', key, worker))
     if last and last <= c.now - floor(waiting_ttl / SILENT_PARTS) then
         call('ZADD', key, int(last), 'silence:' .. worker)
@@ -50,18 +36,14 @@ end
 
 ---- who is seen
 
-local function expire_later(c, bitmap, waiting_ttl)
-    if c.bitmaps[bitmap] == nil then
-        call('PEXPIRE', bitmap, 8 * presence.length(waiting_ttl))
-        c.bitmaps[bitmap] = true
-    end
-end
-
--- Removes a key of another type: the batch is acknowledged, so nothing may fail any more, and presence is recorded
--- again all the time.
-local function check_bitmap(c, bitmap)
+-- Sets bits of a bitmap by set(bitmap, ...). It expires by itself. A key of another type goes first: nothing may fail
+-- any more, because other steps of the batch are done, and presence is recorded again all the time.
+local function set_in(c, bitmap, waiting_ttl, set, ...)
     local is = c.bitmaps[bitmap] and 'string' or call('TYPE', bitmap).ok
     if is ~= 'string' and is ~= 'none' then call('UNLINK', bitmap) end
+    set(bitmap, ...)
+    if not c.bitmaps[bitmap] then call('PEXPIRE', bitmap, 8 * presence.length(waiting_ttl)) end
+    c.bitmaps[bitmap] = true
 end
 
 local function set_few(bitmap, from, past)
@@ -83,18 +65,13 @@ function presence.mark(c, first, count, waiting_ttl)
     local bucket = presence.bucket(c.now, waiting_ttl)
     if not c.bitmaps then
         c.bitmaps = {} -- those of this call that expire by themselves
-        local observed = seen_key(c, bucket, 0)
-        check_bitmap(c, observed)
-        call('SETBIT', observed, 0, 0)
-        expire_later(c, observed, waiting_ttl)
+        set_in(c, seen_key(c, bucket, 0), waiting_ttl, function(observed) call('SETBIT', observed, 0, 0) end)
     end
     local from, past = first, min(first + min(count, c.joined), c.seq + 1)
     while from < past do
         local chunk, chunk_first, chunk_past = chunk_of(from)
-        local to, bitmap = min(past, chunk_past), seen_key(c, bucket, chunk)
-        check_bitmap(c, bitmap)
-        set_bits(bitmap, from - chunk_first, to - chunk_first)
-        expire_later(c, bitmap, waiting_ttl)
+        local to = min(past, chunk_past)
+        set_in(c, seen_key(c, bucket, chunk), waiting_ttl, set_bits, from - chunk_first, to - chunk_first)
         from = to
     end
 end
@@ -112,13 +89,17 @@ function presence.is_seen(c, seq, bucket, bitmaps)
     return false
 end
 
--- Was presence recorded in each of the whole buckets that make up waiting_ttl, and has no worker become silent lately?
--- Only then may absence be judged: during an outage no visitor can be seen.
+-- Was presence recorded in each of the whole buckets that make up waiting_ttl, and has no worker become silent lately,
+-- without a farewell? Only then may absence be judged: visitors may be present, but cannot be seen. Those of a silent
+-- worker would be absent after waiting_ttl and get one waiting_ttl more, and the rest of a bucket; also when the worker
+-- is back, because it takes a while until all of them have asked again.
 function presence.is_observed(c, bucket, waiting_ttl)
     for b = bucket - BUCKETS, bucket - 1 do
         if call('EXISTS', seen_key(c, b, 0)) == 0 then return false end
     end
-    return not presence.is_worker_silent(c, waiting_ttl)
+    local oldest = c.now - 2 * waiting_ttl - 2 * presence.length(waiting_ttl)
+    local newest = c.now - floor(waiting_ttl / SILENT_PARTS)
+    return #call('ZRANGE', c.key.reports, int(oldest), int(newest), 'BYSCORE', 'LIMIT', 0, 1) == 0
 end
 
 ---- when visitors joined: state.marks, "bucket:last seq before its first join", newest first, joined by ','

@@ -1,22 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The rate budget: when the policies `rate` and `both` admit the next visitors.
+-- The rate budget: when the policies `rate` and `both` admit the next visitors. Field `budget` of the state;
+-- docs/contributors/wire-format.md says why no window of `every` ms holds more than `admit` visitors, or `burst` more.
 --
 -- A period of `every` ms has a slot for each of `admit` visitors, at an offset from its start: all at its start
 -- (lumps), or spread evenly over it, in groups STEP_MS apart (smooth). A visitor takes the next slot, when it is due or
--- later. The period after it starts `every` after this one, and later by the most that a slot was taken late in this
--- one: so the same slot is due again `every` after it was taken. Hence no window of `every` ms holds more than `admit`
--- visitors, and a delay costs its length once in a period. A burst of b: slot j may be taken as late as slot j + b is
--- due without moving the next period, so a window holds b more.
---
--- Field `budget` of the state: "from:used:late:last:base_seq:admit:every:burst:shape"; missing or '': none.
---   from      when the period starts, ms          used   slots taken in it, below admit
---   late      by how much the next one starts later, ms
---   last      the last admission, ms; or when the budget began
---   base_seq  of the incarnation that wrote it    and the rule it was written under
+-- later. The next period starts `every` after this one, and later by the most that a slot was taken late in this one.
 
 local STEP_MS = 20        -- at least, between two groups of slots
 local CATCH_UP_MS = 100   -- slots not taken for longer, and for an interval, lapse: unused ones must not add up
 local CLOCK_JUMP_MS = 100 -- the server's clock may run ahead of the caller's by less
+local RULE = '^(%d+):(%d+):(%d+):(%l+)$' -- in the budget: admit, every, burst, shape
 
 -- A rule by its four texts; nil when it is none: the queue has no rate.
 local function rule_of(admit, every, burst, shape)
@@ -49,8 +42,8 @@ local function slots_due(rule, elapsed)
     return min(rule.admit, groups * rule.group)
 end
 
--- { from, used, late, last, base_seq, text of the rule }; nil for a missing or damaged text.
-function rate.parse(t)
+-- nil for a missing or damaged text.
+local function parse(t)
     local from, used, late, last, base_seq, rule = match(t or '', '^(%d+):(%d+):(%d+):(%d+):(%d+):(%d+:%d+:%d+:%l+)$')
     return from and { from = from + 0, used = used + 0, late = late + 0, last = last + 0, base_seq = base_seq,
         rule_text = rule } or nil
@@ -58,22 +51,6 @@ end
 
 function rate.text(b)
     return format('%d:%d:%d:%d:%s:%s', b.from, b.used, b.late, b.last, b.base_seq, b.rule_text)
-end
-
--- A budget as after an admission of all that was allowed, just now.
-local function spent(rule, now, base_seq)
-    return { from = now + min(rule.every, rule.catch_up + 4 * rule.interval), used = 0, late = 0, last = now,
-        base_seq = base_seq, rule_text = rule.text, rule = rule, is_changed = true }
-end
-
--- A new period under `rule`, in the middle of one that was planned under `old`. It starts after the last slot taken, by
--- as much as makes up for what was taken late and for the two periods not fitting together; never later than `every`
--- after the last admission, which leaves no window with visitors of both. Lumps start then.
-local function begin_period(b, old, rule)
-    local next_slot = min(old.admit, ceil(b.used / old.group) * old.group)
-    local from = b.from + offset_of(old, next_slot) + b.late + rule.interval
-    local latest = b.last + rule.every
-    b.from, b.used, b.late, b.rule_text = rule.lumps and latest or min(from, latest), 0, 0, rule.text
 end
 
 local function next_period(b) b.from, b.used, b.late = b.from + b.rule.every + b.late, 0, 0 end
@@ -88,31 +65,35 @@ local function lapse(b, rule, before)
     if b.used >= rule.admit then next_period(b) end
 end
 
--- By how much the server's clock jumped since the last admission. A step of another caller may have moved the budget
--- along already, unless it admitted nobody since: then time is lost, not gained.
-local function jump_of(b, now, clock)
-    if now < b.last then return now - b.last end
-    local ahead = clock.ahead > CLOCK_JUMP_MS and clock.ahead or 0
-    local missed = b.last < clock.jumped_to and clock.jumped or 0
-    return min(ahead + missed, now - b.last)
-end
-
 -- The budget at this moment, by its field in the state and the settings rate_admit, rate_every, rate_burst and
--- rate_shape, as texts; nil where the queue has no rate.
--- is_changed: the state must keep it even if no visitor is admitted.
---   clock.ahead      by how many ms the server's clock is ahead of what the caller expects
---   clock.jumped     by how many ms it jumped before, as the caller saw, up to jumped_to
+-- rate_shape, as texts; nil where the queue has no rate. is_changed: the state must keep it even if no visitor is
+-- admitted. clock: by how many ms the server's clock is `ahead` of what the caller expects, and `jumped` before, as the
+-- caller saw, up to `jumped_to`.
 function rate.open(c, texts, clock)
     local rule = rule_of(texts[1], texts[2], texts[3], texts[4])
     if not rule then return nil end
-    local b = rate.parse(c.budget)
-    local old = b and (b.rule_text == rule.text and rule
-        or rule_of(match(b.rule_text, '^(%d+):(%d+):(%d+):(%l+)$')))
-    if not old or b.base_seq ~= c.base_seq then return spent(rule, c.now, c.base_seq) end
-    -- Time that did not pass grants nothing: when the clock jumps, the budget goes with it.
-    local jump = jump_of(b, c.now, clock)
+    local b = parse(c.budget)
+    local old = b and (b.rule_text == rule.text and rule or rule_of(match(b.rule_text, RULE)))
+    if not old or b.base_seq ~= c.base_seq then
+        -- As after an admission of all that was allowed, just now.
+        return { from = c.now + min(rule.every, rule.catch_up + 4 * rule.interval), used = 0, late = 0, last = c.now,
+            base_seq = c.base_seq, rule_text = rule.text, rule = rule, is_changed = true }
+    end
+    -- Time that did not pass grants nothing: when the server's clock jumped since the last admission, the budget goes
+    -- with it. A step of another caller may have moved it along already, unless it admitted nobody since: then time is
+    -- lost, not gained.
+    local ahead = clock.ahead > CLOCK_JUMP_MS and clock.ahead or 0
+    local missed = b.last < clock.jumped_to and clock.jumped or 0
+    local jump = c.now < b.last and c.now - b.last or min(ahead + missed, c.now - b.last)
     b.from, b.last, b.rule, b.is_changed = b.from + jump, b.last + jump, rule, jump ~= 0
-    if old ~= rule then begin_period(b, old, rule) end
+    if old ~= rule then
+        -- A new period, in the middle of one that was planned under `old`. It starts after the last slot taken, by as
+        -- much as makes up for what was taken late and for the two periods not fitting together; never later than
+        -- `every` after the last admission, which leaves no window with visitors of both. Lumps start then.
+        local next_slot = min(old.admit, ceil(b.used / old.group) * old.group)
+        local from, latest = b.from + offset_of(old, next_slot) + b.late + rule.interval, b.last + rule.every
+        b.from, b.used, b.late, b.rule_text = rule.lumps and latest or min(from, latest), 0, 0, rule.text
+    end
     if not rule.lumps then lapse(b, rule, c.now - rule.catch_up - ceil(rule.burst * rule.every / rule.admit)) end
     return b
 end
@@ -140,21 +121,6 @@ function rate.wait(b, now) return max(0, b.from + offset_of(b.rule, b.used) - no
 local LOOK_BACK = 500     -- entries of the events stream
 local CORRECTED_MS = 5000 -- a budget ahead of the clock: an idle admitter calls its step that often
 
-local function check_record(c, t)
-    local b = rate.parse(t)
-    local rule = b and rule_of(match(b.rule_text, '^(%d+):(%d+):(%d+):(%l+)$'))
-    local after = 'the admitter begins with a spent one'
-    if not rule then
-        audit.found_record(c, 2, 'budget', 'budget', 'the rate budget cannot be read: ' .. t, after)
-    elseif b.last > c.now + CORRECTED_MS then
-        audit.found(c, 2, 'budget clock',
-            format('the last admission by rate was %.0f ms ahead of the clock', b.last - c.now),
-            'did the clock of Redis go back? The admitter corrects it with its next step; is one running?')
-    elseif b.used >= rule.admit or b.from > b.last + rule.every or b.used > 0 and b.from + b.late > b.last then
-        audit.found_record(c, 2, 'budget', 'budget bounds', 'the rate budget is out of its bounds: ' .. t, after)
-    end
-end
-
 -- The last admissions as { ms, how many }, the newest first, back to where the settings changed or the budget began
 -- again. An admission set its deadline from the time of its step, ttl before.
 local function last_admissions(c, ttl)
@@ -181,8 +147,9 @@ local function check_window(c, rule, list)
             sum = sum + list[oldest][2]
         end
         if sum > rule.admit + rule.burst then
-            audit.found(c, 2, 'rate', format('%.0f were admitted within %.0f ms, but the rate allows %.0f', sum,
-                rule.every, rule.admit + rule.burst), 'are all admitters of this version? Report how it came to this')
+            audit.found(c, 2, 'rate', 'are all admitters of this version? Report how it came to this',
+                '%.0f were admitted within %.0f ms, but the rate allows %.0f', sum, rule.every,
+                rule.admit + rule.burst)
             return
         end
         sum = sum - list[newest][2]
@@ -194,6 +161,16 @@ function rate.check(c)
         'rate_burst', 'rate_shape')
     local rule, t = rule_of(unpack(v, 4)), audit.record(c, 'budget')
     if not rule or v[1] ~= 'rate' and v[1] ~= 'both' or not t then return end
-    check_record(c, t)
+    local b = parse(t)
+    local written, after = b and rule_of(match(b.rule_text, RULE)), 'the admitter begins with a spent one'
+    if not written then
+        audit.found_record(c, 2, 'budget', 'budget', after, 'the rate budget cannot be read: %s', t)
+    elseif b.last > c.now + CORRECTED_MS then
+        audit.found(c, 2, 'budget clock',
+            'did the clock of Redis go back? The admitter corrects it with its next step; is one running?',
+            'the last admission by rate was %.0f ms ahead of the clock', b.last - c.now)
+    elseif b.used >= written.admit or b.from > b.last + written.every or b.used > 0 and b.from + b.late > b.last then
+        audit.found_record(c, 2, 'budget', 'budget bounds', after, 'the rate budget is out of its bounds: %s', t)
+    end
     check_window(c, rule, last_admissions(c, min(tonumber(v[2]) or 0, tonumber(v[3]) or 0)))
 end

@@ -1,27 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Recovery: the store has lost the data of a queue, which was created again as another generation. For a while nobody
 -- is admitted, and those who hold places of the lost generation get them back. Or it has lost the end of the history of
--- this generation; then places and deadlines of that come back. docs/operators/recovery.md.
---
--- Fields of the state:
---   lost_generation  the generation whose places come back; missing or 0: not known
---   lost_by          who named it, NAMED_BY
---   lost_event       the last event of it that a worker remembers; 0: no worker remembers it
---   lost_size        how many were waiting or active then
---   front:<lane>     no place of this lane up to this seq waited any more
---   recover_since    when the recovery began, ms
---   recover_until    when it ends, ms; missing or 0: the queue does not recover
---   started          when the first batch of this generation was applied, ms
---   restored         how many joins were places that came back
--- tl:{q}:lost holds the sessions that workers remember: place -> deadline in ms. Only this module writes it.
+-- this generation; then places and deadlines of that come back. docs/operators/recovery.md; the fields of the state,
+-- and tl:{q}:lost, which only this module writes, are in docs/contributors/wire-format.md.
 
 local LANE, LANES, EVENT, REASON, OUTCOME = defs.LANE, defs.LANES_MAX, defs.EVENT, defs.REASON, defs.OUTCOME
 local int = text.int
-local MIN_MS = 5000             -- also when all are back: what every worker remembers must have arrived
-local ENDS_KNOWN_MS = 3600000   -- how long ends are kept, at least: later nobody knows whether a place has ended
-local UNREACHED_MS = 1000       -- to look again, while no worker has come
-local DROPPED_MAX = 1000        -- visitors, in one step
-
+local MIN_MS = 5000           -- also when all are back: what every worker remembers must have arrived
+local ENDS_KNOWN_MS = 3600000 -- how long ends are kept, at least: later nobody knows whether a place has ended
+local UNREACHED_MS = 1000     -- to look again, while no worker has come
+local DROPPED_MAX = 1000      -- visitors, in one step
 local WINDOW = settings.list({ 'recovery_window' })
 local OPENING = settings.list({ 'opening', 'opens_at' })
 
@@ -118,21 +106,16 @@ function recovery.raise_seq(c)
     if c.seq_floor and c.seq_floor > c.seq then state.set(c, 'seq', c.seq_floor) end
 end
 
--- A worker remembers this end of a session of the present generation, as of an event in the lost end of its history.
--- The latest that any remembers counts. The expirer looks here before it ends the session (keep_remembered).
-local function remember(c, event, place, deadline, session_max)
-    if c.base_ms == 0 or event <= c.found_event then return end
-    if deadline <= (tonumber(call('HGET', c.key.lost, int(place))) or 0) then return end
-    call('HSET', c.key.lost, int(place), int(deadline))
-    call('PEXPIRE', c.key.lost, int(session_max + ENDS_KNOWN_MS))
-end
-
 -- A worker remembers of a generation: with a deadline, a session at this place; with 0, that all places of the lane up
--- to this one are used up.
+-- to this one are used up. Of the present generation, only what was in the lost end of its history says anything. The
+-- latest end that any worker remembers counts: the expirer looks there before it ends the session (keep_remembered).
 function recovery.called(c, generation, event, place, deadline, session_max)
     open(c)
     if generation == c.generation then
-        remember(c, event, place, deadline, session_max)
+        if c.base_ms == 0 or event <= c.found_event then return end
+        if deadline <= (tonumber(call('HGET', c.key.lost, int(place))) or 0) then return end
+        call('HSET', c.key.lost, int(place), int(deadline))
+        call('PEXPIRE', c.key.lost, int(session_max + ENDS_KNOWN_MS))
     elseif generation ~= c.lost_generation or c.recover_until <= c.now then
         return
     elseif deadline == 0 then
@@ -178,13 +161,6 @@ local function may_return(c, id, place, ticket, s)
     return not has_ended_since(c, id, 0) and (till > c.now or is_undrawn or seq > front_of(c, lane)), till
 end
 
-local function restore_session(c, id, place, till, s)
-    local deadline = min(till, c.now + (s.session_sliding and s.session_max or s.session_ttl))
-    visitor.restore(c, id, place,
-        { place = place, admitted = min(c.now, deadline - s.session_ttl), claimed = true }, deadline)
-    if c.active > c.admit_capacity then state.set(c, 'admit_capacity', c.active) end
-end
-
 -- A visitor comes back to a place that the store lost. ticket: generation, deadline (the end of the session there, as
 -- known after this event, 0: none), front (what the ticket tells of its lane) and event. s: settings session_ttl,
 -- session_max, session_sliding, waiting_ttl, capacity. c: with the counters seq, joined, admitted and left; opens_at
@@ -212,7 +188,10 @@ function recovery.restore(c, id, place, ticket, s)
     end
     local is_active = till > c.now
     if is_active then
-        restore_session(c, id, place, till, s)
+        local deadline = min(till, c.now + (s.session_sliding and s.session_max or s.session_ttl))
+        visitor.restore(c, id, place,
+            { place = place, admitted = min(c.now, deadline - s.session_ttl), claimed = true }, deadline)
+        if c.active > c.admit_capacity then state.set(c, 'admit_capacity', c.active) end
     else
         visitor.restore(c, id, place)
         presence.mark(c, place % LANE, 1, s.waiting_ttl)
@@ -232,38 +211,36 @@ end
 
 ---- the admitter: nobody is admitted while the queue recovers
 
--- Ms until the recovery ends. Without a worker, to whom visitors can come back, it goes on.
-local function time_left(c, till)
-    local v = call('HMGET', c.key.state, 'lost_size', 'restored', 'recover_since', 'started')
-    local size, restored, since = tonumber(v[1]) or 0, tonumber(v[2]) or 0, tonumber(v[3]) or c.now
-    if size > 0 and restored >= size then till = min(till, since + MIN_MS) end -- everyone a worker remembers is back
-    return v[4] and till - c.now or UNREACHED_MS
-end
-
--- The visitors at up to `most` places up to the fronts of the lost generation, and their places. Places of before a
+-- The visitors at up to `most` places up to the fronts of the lost generation, and these as spans. Places of before a
 -- draw are not among them: the fronts are those of the drawn.
 local function called_before(c, most)
-    local s, ids, places = settings.read(c, OPENING), {}, {}
+    local s, ids, spans = settings.read(c, OPENING), {}, {}
     local undrawn = s.opening == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
     for lane = 0, LANES - 1 do
         local front = tonumber(call('HGET', c.key.state, 'front:' .. lane))
         local found = front and #ids < most and call('ZRANGE', c.key.waiting, int(lane * LANE + undrawn),
             int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #ids, 'WITHSCORES') or {}
-        for i = 1, #found, 2 do ids[#ids + 1], places[#places + 1] = found[i], (text.place(found[i + 1])) end
+        for i = 1, #found, 2 do
+            ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], found[i + 1] + 0, 1
+        end
     end
-    return ids, places
+    return ids, spans
 end
 
 -- A step while the queue recovers until then. At its end, who came back to a place that had been called before loses
--- it: at most so many in a step. Returns after how many ms to call again. check: the keys for state.check.
-function recovery.step(c, till, most, check)
-    local left = time_left(c, till)
-    if left > 0 then return left end
-    state.check(c, check)
-    local ids, places = called_before(c, min(most, DROPPED_MAX))
+-- it: at most so many in a step. Without a worker, to whom visitors can come back, it goes on. Returns after how many
+-- ms to call again.
+function recovery.step(c, till, most)
+    local v = call('HMGET', c.key.state, 'lost_size', 'restored', 'recover_since', 'started')
+    local size, restored, since = tonumber(v[1]) or 0, tonumber(v[2]) or 0, tonumber(v[3]) or c.now
+    if size > 0 and restored >= size then till = min(till, since + MIN_MS) end -- everyone a worker remembers is back
+    if not v[4] then return UNREACHED_MS end
+    if till > c.now then return till - c.now end
+    state.check(c, { 'waiting', 'active', 'ended', 'events' })
+    local ids, spans = called_before(c, min(most, DROPPED_MAX))
     if #ids > 0 then
         c.expired = text.counter(call('HGET', c.key.state, 'expired'))
-        visitor.drop(c, ids, places, REASON.expired)
+        visitor.drop(c, ids, spans, REASON.expired)
     else
         call('UNLINK', c.key.lost)
         state.set(c, 'recover_until', 0)
@@ -274,11 +251,11 @@ function recovery.step(c, till, most, check)
 end
 
 -- The caller remembers another generation of this queue. If no one has named it or a later one, recovery begins: nobody
--- is admitted before those who were there. Returns whether it does. check: the keys for state.check.
-function recovery.begins(c, known, check)
+-- is admitted before those who were there. Returns whether it does.
+function recovery.begins(c, known)
     open(c)
     if not may_name(c, known) then return false end
-    state.check(c, check)
+    state.check(c, { 'events' })
     name(c, known, recovery.NAMED_BY.memory)
     state.event(c, EVENT.config)
     state.commit(c)
@@ -287,33 +264,25 @@ end
 
 ---- the expirer: sessions whose last claim or renewal the store has lost with the end of its history
 
--- What a session comes to by the end that a worker remembers: its deadline, and whether it is claimed. nil: the store
--- knows no earlier one. No session gets more time than it could have had.
-local function remembered_session(remembered, deadline, session, s)
-    local till = min(remembered, session.admitted + (s.session_sliding and s.session_max or s.session_ttl))
-    if till <= deadline then return nil end
-    local is_extension = till == session.admitted + 2 * s.claim_ttl and 2 * s.claim_ttl < s.session_ttl
-    return till, session.claimed or not is_extension
-end
-
--- Of visitors whose sessions are due, lets those go on whose later end a worker remembers. Returns the others. s:
--- settings session_ttl, claim_ttl, session_max, session_sliding.
+-- Of visitors whose sessions are due, lets those go on whose later end a worker remembers; no session gets more time
+-- than it could have had. Returns the others. s: settings session_ttl, claim_ttl, session_max, session_sliding.
 function recovery.keep_remembered(c, due, s)
     local ended = {}
     for _, id in ipairs(due) do
         local session = visitor.session(c, id)
         local remembered = session and tonumber(call('HGET', c.key.lost, int(session.place)))
-        local till, is_claimed
+        local till = 0
         if remembered then
             call('HDEL', c.key.lost, int(session.place))
-            till, is_claimed = remembered_session(remembered, tonumber(call('ZSCORE', c.key.active, id)), session, s)
+            till = min(remembered, session.admitted + (s.session_sliding and s.session_max or s.session_ttl))
         end
-        if till then
-            if is_claimed then overbook.note_end(c, id, session, REASON.completed) end
-            session.claimed = is_claimed
-            visitor.set_deadline(c, id, till)
-            visitor.set_session(c, id, session)
-            state.event(c, is_claimed and EVENT.renewed or EVENT.extended, session.place, till)
+        if till > 0 and till > tonumber(call('ZSCORE', c.key.active, id)) then
+            local is_extension = till == session.admitted + 2 * s.claim_ttl and 2 * s.claim_ttl < s.session_ttl
+            if session.claimed or not is_extension then
+                overbook.note_end(c, id, session, REASON.completed)
+                session.claimed = true
+            end
+            visitor.prolong(c, id, session, till, true)
         else
             ended[#ended + 1] = id
         end

@@ -76,23 +76,18 @@ end
 
 local FULL = settings.list({ 'full_margin', 'full_cooldown' })
 
--- Is the line full, or was it a moment ago?
-local function is_full(c, most)
-    local s, before = settings.read(c, FULL), number(call('HGET', c.key.state, 'full_since')) or 0
-    local since, margin = before, ceil(most * s.full_margin / 100)
-    if since == 0 and c.waiting >= most then since = c.now end
-    local stays = c.now < since + s.full_cooldown or margin > 0 and c.waiting + margin > most
-    if not stays and c.waiting < most then since = 0 end
-    c.full = { most = most, before = before, since = since }
-    return since > 0 and stays
-end
-
 -- With as many waiting visitors, a JOIN gets no new place. s: max_waiting, mode and closes_at.
 function settings.limit(c, s)
     local most = s.max_waiting
-    local full = most > 0 and is_full(c, most)
     local closed = s.mode ~= 'open' and s.mode ~= 'paused' or s.closes_at > 0 and c.now >= s.closes_at
-    return (closed or full) and 0 or most > 0 and most or 1 / 0
+    if most == 0 then return closed and 0 or 1 / 0 end
+    local full, before = settings.read(c, FULL), number(call('HGET', c.key.state, 'full_since')) or 0
+    local since, margin = before, ceil(most * full.full_margin / 100)
+    if since == 0 and c.waiting >= most then since = c.now end
+    local stays = c.now < since + full.full_cooldown or margin > 0 and c.waiting + margin > most
+    if not stays and c.waiting < most then since = 0 end
+    c.full = { most = most, before = before, since = since }
+    return (closed or since > 0 and stays) and 0 or most
 end
 
 -- After the joins: tells readers when the line became full, or is so no more.
@@ -119,14 +114,13 @@ function settings.check_capacity(c, has_state)
     local most, least = s.capacity, tonumber(v[3])
     for i, name in ipairs(STEERED) do
         if values[i] and not match(values[i], '^%d+$') then
-            audit.found(c, 10, 'unreadable:' .. name, 'the field ' .. name .. ' of the state is no number: '
-                .. values[i], 'HDEL ' .. c.key.state .. ' ' .. name)
+            audit.found(c, 10, 'unreadable:' .. name, 'HDEL ' .. c.key.state .. ' ' .. name,
+                'the field %s of the state is no number: %s', name, values[i])
         end
     end
     if v[2] == 'auto' and most and least and least > most then
-        audit.found(c, 2, 'capacity bounds',
-            format('capacity_min is %.0f, above the capacity of %.0f', least, most),
-            'set one of them: `tellerline set QUEUE capacity_min=...`')
+        audit.found(c, 2, 'capacity bounds', 'set one of them: `tellerline set QUEUE capacity_min=...`',
+            'capacity_min is %.0f, above the capacity of %.0f', least, most)
     end
     return most and settings.capacity(s, values[1])
 end
@@ -140,26 +134,24 @@ local GRACE_MS = 1000 -- between the start of a step and the id of its entry
 function settings.check_mode(c)
     local v = call('HMGET', c.key.config, 'mode', 'paused', 'closes_at', 'at_close')
     local found = call('HMGET', c.key.state, 'full_since', 'base_seq', 'lost_generation')
-    local mode, closes_at, full_since = v[1] or 'open', tonumber(v[3]) or 0, found[1]
-    local base_seq, is_paused = tonumber(found[2]) or 0, v[2] == 'true'
+    local mode, closes_at, full_since, base_seq = v[1] or 'open', tonumber(v[3]) or 0, found[1], tonumber(found[2]) or 0
     if full_since and (tonumber(full_since) or 1 / 0) > c.now + 60000 then
-        audit.found(c, 7, 'full_since', 'the time since when the line is full cannot be right: ' .. full_since,
-            'HDEL ' .. c.key.state .. ' full_since')
+        audit.found(c, 7, 'full_since', 'HDEL ' .. c.key.state .. ' full_since',
+            'the time since when the line is full cannot be right: %s', full_since)
     end
     if found[3] and found[3] ~= '0' then return end -- places and sessions come back in every mode
     for _, written in ipairs(audit.entries(c, EVENTS_BACK)) do
         local is_over = closes_at > 0 and written.ms > closes_at + GRACE_MS
-        local admits = ADMITS[mode] and not is_paused and not (is_over and v[4] == 'stop')
+        local admits = ADMITS[mode] and v[2] ~= 'true' and not (is_over and v[4] == 'stop')
         local takes_joins = TAKES_JOINS[mode] and not is_over
         for _, event in ipairs(written.events) do
-            local kind = event[1]
-            local what = kind == defs.EVENT.admitted and not admits
+            local what = event[1] == defs.EVENT.admitted and not admits
                 and { 'admitted', 'visitors were admitted', 'admitters' }
-                or kind == defs.EVENT.joined and not takes_joins and { 'joined', 'visitors joined', 'dispatchers' }
+                or event[1] == defs.EVENT.joined and not takes_joins and { 'joined', 'visitors joined', 'dispatchers' }
             -- The place is new: given after the store was last started, and not one that came back.
             if what and type(event[2]) == 'table' and (tonumber(event[2][1]) or 0) % defs.LANE > base_seq then
-                audit.found(c, 12, what[1], format('%s although the mode is %s%s', what[2], mode,
-                    is_over and ' and closes_at has passed' or ''), 'are all ' .. what[3] .. ' of this version?')
+                audit.found(c, 12, what[1], 'are all ' .. what[3] .. ' of this version?',
+                    '%s although the mode is %s%s', what[2], mode, is_over and ' and closes_at has passed' or '')
             end
         end
     end

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The state of a queue and its events: the only writer of tl:{q}:state and tl:{q}:events. (ensure creates the state,
--- mend writes a lost one or its counters again, and lease counts its fence, through create, repair and next_fence.)
+-- The state of a queue and its events: the only writer of tl:{q}:state and tl:{q}:events.
 --
 -- A step makes its context c with `begin`, reads with `open`, calls `check` before its first write, changes c through
 -- the verbs of the other modules, and ends with `commit`. Whatever fails does so in open or check, or in a function
@@ -19,9 +18,9 @@
 
 local int, number, counter = text.int, text.number, text.counter
 
--- The command that counts what is in a key, or fails.
-local COUNTS = { waiting = 'ZCARD', active = 'ZCARD', ended = 'ZCARD', held = 'ZCARD', reports = 'ZCARD',
-    sessions = 'HLEN', batches = 'HLEN', serials = 'HLEN', lost = 'HLEN', events = 'XLEN', drawn = 'STRLEN' }
+-- The command that counts what is in a key, or fails where it has another type.
+local COUNTS, BY_TYPE = {}, { zset = 'ZCARD', hash = 'HLEN', stream = 'XLEN', string = 'STRLEN' }
+for i = 1, #defs.KEY do COUNTS[defs.KEY[i].name] = BY_TYPE[defs.KEY[i].type] end
 
 -- Ends the call. Before the first write only.
 function state.fail(kind, sentence) error({ err = kind .. ' ' .. sentence }) end
@@ -31,33 +30,31 @@ function state.fail(kind, sentence) error({ err = kind .. ' ' .. sentence }) end
 local NAMES_MAX = 1000
 local names, n_names = {}, 0 -- made once for each queue: they follow from the name of the state, whatever is in it
 
-local function names_of(key)
-    local found = names[key]
-    if not found then
-        if n_names == NAMES_MAX then names, n_names = {}, 0 end
-        local base = sub(key, 1, -6)
-        found = { base = base, none = base .. 'none' } -- that key never exists
-        for _, each in ipairs(defs.KEY) do found[each.name] = base .. each.name end
-        names[key], n_names = found, n_names + 1
-    end
-    return found
+local function make_names(key)
+    if n_names == NAMES_MAX then names, n_names = {}, 0 end
+    local base = sub(key, 1, -6)
+    local made = { base = base, none = base .. 'none' } -- that key never exists
+    for _, each in ipairs(defs.KEY) do made[each.name] = base .. each.name end
+    names[key], n_names = made, n_names + 1
+    return made
 end
 
--- keys: that of the state alone. A table with room for all fields need not grow, which takes Lua longer than the rest.
+-- A table with room for all fields need not grow, which takes Lua longer than the rest.
 function state.begin(keys, keep)
     local t = redis.call('TIME') -- in these words: tests put a clock of their own there
     local us = t[2] + 0
-    return { key = names_of(keys[1]), keep = keep, now = t[1] * 1000 + (us - us % 1000) / 1000, changes = {}, told = {},
-        events = {}, later = false, generation = 0, event = 0, waiting = 0, active = 0, waiting_before = 0,
-        active_before = 0, store = false, base_seq = false, called = false, named = false, ended = false }
+    return { key = names[keys[1]] or make_names(keys[1]), keep = keep, now = t[1] * 1000 + (us - us % 1000) / 1000,
+        changes = {}, told = {}, events = {}, later = false, generation = 0, event = 0, waiting = 0, active = 0,
+        waiting_before = 0, active_before = 0, store = false, base_seq = false, called = false, named = false,
+        ended = false }
 end
 
-local function no_queue() state.fail('NOQUEUE', 'the queue does not exist') end
+function state.no_queue() state.fail('NOQUEUE', 'the queue does not exist') end
 
 -- As begin, for a step that reads none of the counters. Raises NOQUEUE.
 function state.find(keys, keep)
     local c = state.begin(keys, keep)
-    if call('EXISTS', c.key.state) == 0 then no_queue() end
+    if call('EXISTS', c.key.state) == 0 then state.no_queue() end
     return c
 end
 
@@ -77,17 +74,13 @@ function state.fields(counters, texts)
     return list
 end
 
--- Reads fields into c, and those of the list `more`, which are texts. For steps that write nothing to the queue.
--- Raises NOQUEUE; and an error for a counter that is no whole number: mend writes it again.
-function state.read(c, fields, more)
-    local counters = fields.counters
-    if more and #more > 0 then
-        local list = { unpack(fields) }
-        for i = 1, #more do list[#list + 1] = more[i] end
-        fields = list
-    end
-    local found = call('HMGET', c.key.state, unpack(fields))
-    if not found[1] then no_queue() end
+state.CORE = state.fields({}, {}) -- no others than those that each step reads
+
+-- Reads fields into c, for a step that writes nothing to the queue. Raises NOQUEUE; and DAMAGED for a counter that is
+-- no whole number: mend writes it again.
+function state.read(c, fields)
+    local found, counters = call('HMGET', c.key.state, unpack(fields)), fields.counters
+    if not found[1] then state.no_queue() end
     for i = 1, counters do
         local n = found[i] + 0 -- as text.counter: this loop is in every step
         c[fields[i]] = n >= 0 and n < 9007199254740992 and n % 1 == 0 and n or counter(found[i])
@@ -99,10 +92,10 @@ end
 
 ---- incarnations: numbers that are never used twice
 --
--- A store can come back without the end of its history, or empty. Whatever was done in the lost part is forgotten, but
--- visitors and programs have seen its numbers. So each of `seq`, `event` and `fence` starts at a base that grows with
--- the server's clock, faster than a queue can use numbers up: the base of now lies above every number that was ever
--- given out. Where a draw has opened, the seqs of its latecomers are ahead of that (line/draw.lua).
+-- A store can come back without the end of its history, or empty, but visitors and programs have seen the numbers of
+-- the lost part. So each of `seq`, `event` and `fence` starts at a base that grows with the server's clock, faster than
+-- a queue can use numbers up: the base of now lies above every number that was ever given out. Where a draw has opened,
+-- the seqs of its latecomers are ahead of that (line/draw.lua).
 
 local BASE_GAP = 67108864 -- 2^26: where the clock went back, at least
 
@@ -118,21 +111,16 @@ function state.seq_after(last) return last + BASE_GAP end
 -- The replication id of the server names the history of its data: a start of the server and the promotion of a replica
 -- make another one. It is looked up where the state names another id, and every 100 ms, because that costs as much as
 -- seven other commands. The memory of it cannot hide another history: it is gone after a start, and where the server
--- took its data, and with it the library, from another one. A server that becomes a replica without taking all data,
--- and then a master again, may miss what that other one did between; but that takes longer.
+-- took its data, and with it the library, from another one. To become a replica without taking all data, and then a
+-- master again, takes longer.
 local LOOK_MS = 100
-local server = { at = -1, id = '' }
+local looked_ms, server = -1, ''
 
 local function look_up(now)
     local info = call('INFO', 'replication')
     local _, past = find(info, 'master_replid:', 1, true)
-    server.at, server.id = now, sub(info, past + 1, past + 40)
-    return server.id
-end
-
-local function is_of_this_server(c)
-    local known = c.now < server.at + LOOK_MS and c.now >= server.at and server.id
-    return known and c.store == known or c.store == look_up(c.now)
+    looked_ms, server = now, sub(info, past + 1, past + 40)
+    return server
 end
 
 -- An entry of the events: a msgpack array of six, which is written without making a table of them.
@@ -141,32 +129,30 @@ local function entry_of(c, event, events)
 end
 
 -- The store was restarted, or is another server: its last entries may be missing. Moves the numbers on, and appends an
--- entry without events, so that every reader finds a gap and rebuilds.
+-- entry without events: every reader finds a gap and rebuilds.
 local function begin_incarnation(c)
     call('XLEN', c.key.events) -- fails before the first write if it is no stream
     local found = call('HMGET', c.key.state, 'seq', 'fence', 'incarnation', 'draw')
     local seq, fence, base = number(found[1]) or 0, number(found[2]) or 0, state.number_base(c.now)
     local base_seq = int(number_after(seq, base + draw.seqs_ahead(c, found[4])))
     local event = number_after(c.event, base)
-    call('HSET', c.key.state, 'store', server.id, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq',
+    call('HSET', c.key.state, 'store', server, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq',
         int(seq), 'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event', int(c.event), 'event',
         int(event), 'fence', int(number_after(fence, base)))
     call('XADD', c.key.events, '*', 'd', entry_of(c, event, {}))
 end
 
 -- As read, for a step that writes: first begins a new incarnation if the store is not the one of the last write.
-function state.open(c, fields, more)
-    state.read(c, fields, more)
-    if not is_of_this_server(c) then
-        begin_incarnation(c)
-        state.read(c, fields, more)
-    end
-    return c
+function state.open(c, fields)
+    state.read(c, fields)
+    local is_known = c.store == server and c.now < looked_ms + LOOK_MS and c.now >= looked_ms
+    if is_known or c.store == look_up(c.now) then return c end
+    begin_incarnation(c)
+    return state.read(c, fields)
 end
 
 -- The field `about` of the state and of the settings. A value of more than 64 bytes (hash-max-listpack-value) makes
--- them hash tables, in which Redis finds a field at once. Else it reads through all fields for each one, which is 10 %
--- of a join.
+-- them hash tables. Else Redis reads through all fields for each one, which is 10 % of a join.
 state.ABOUT = 'Numbers or settings of a queue. So long a text makes Redis find fields by hash.'
 
 -- Writes the state of a new queue, or of one whose state was lost, with these fields. store: nil: of this server.
@@ -189,21 +175,8 @@ function state.next_fence(c) return call('HINCRBY', c.key.state, 'fence', 1) end
 
 ---- before the first write
 
--- The sets are right and the state is wrong, because a set was lost or changed by hand: visitors who are missing have
--- ended, those too many have joined. Readers find that their line has other sizes, and rebuild. Overbooking begins to
--- count again.
-local function correct_sizes(c, waiting, active)
-    local missing = c.waiting + c.active - waiting - active
-    local total = missing < 0 and 'joined' or 'expired'
-    local n = counter(call('HGET', c.key.state, total))
-    c.waiting, c.active, c.is_corrected, c.overbook = waiting, active, true, nil
-    state.set(c, total, n + max(missing, -missing))
-    state.set(c, 'called', '')
-end
-
--- Looks at the keys that the step is about to write: fails where one has another type. Corrects the sizes of the line,
--- which the commit then writes. c.ended: how many ends there are, and c.has_serials: whether any places were handed
--- over, where the step may end visitors.
+-- Looks at the keys that the step is about to write: fails where one has another type. Corrects the sizes of the line.
+-- Where the step may end visitors: c.ended, how many ends there are, and c.has_serials, were any places handed over?
 function state.check(c, keys)
     local key, waiting, active = c.key, c.waiting, c.active
     for i = 1, #keys do
@@ -219,7 +192,16 @@ function state.check(c, keys)
     end
     -- In a Redis Cluster whose slot of the queue moves, what looks at a key that is not here fails: so, here.
     if c.ended then c.has_serials = call('EXISTS', key.serials, key.none) == 1 end
-    if waiting ~= c.waiting or active ~= c.active then correct_sizes(c, waiting, active) end
+    if waiting == c.waiting and active == c.active then return end
+    -- The sets are right and the state is wrong, because a set was lost or changed by hand: visitors who are missing
+    -- have ended, those too many have joined. Readers find that their line has other sizes, and rebuild. Overbooking
+    -- begins to count again.
+    local missing = c.waiting + c.active - waiting - active
+    local total = missing < 0 and 'joined' or 'expired'
+    local n = counter(call('HGET', c.key.state, total))
+    c.waiting, c.active, c.is_corrected, c.overbook = waiting, active, true, nil
+    state.set(c, total, n + max(missing, -missing))
+    state.set(c, 'called', '')
 end
 
 ---- changes
@@ -240,8 +222,8 @@ end
 
 local OF_EVENT = 8796093022208 -- 2^43: events by their kinds, then by reasons or deadlines
 
--- Tells readers of places, as spans: first, n, first, n, ... The table becomes a part of the context.
--- detail: the reason; of ADMITTED the deadline; of JOINED 0.
+-- Tells readers of places, as spans: first, n, first, n, ... The table becomes a part of the context. detail: the
+-- reason; of ADMITTED the deadline; of JOINED 0.
 function state.tell(c, event, detail, spans)
     local key = event * OF_EVENT + detail
     local told, n = c.told[key], #spans
@@ -257,24 +239,18 @@ function state.is_told(c, event, detail) return c.told[event * OF_EVENT + detail
 
 -- The events told by places, in the order of their kinds, then of reasons or deadlines; and the later ones.
 local function add_told(c)
-    local told, events = c.told, c.events
-    if next(told) then
-        local keys, n = {}, 0
-        for key in pairs(told) do n, keys[n + 1] = n + 1, key end
-        if n > 1 then sort(keys) end
-        for i = 1, n do
-            local detail = keys[i] % OF_EVENT
-            events[#events + 1] =
-                { (keys[i] - detail) / OF_EVENT, runs.of(told[keys[i]]), detail > 0 and detail or nil }
-        end
+    local told, events, keys, n = c.told, c.events, {}, 0
+    for key in pairs(told) do n, keys[n + 1] = n + 1, key end
+    if n > 1 then sort(keys) end
+    for i = 1, n do
+        local detail = keys[i] % OF_EVENT
+        events[#events + 1] = { (keys[i] - detail) / OF_EVENT, text.runs(told[keys[i]]), detail > 0 and detail or nil }
     end
-    if c.later then
-        for i = 1, #c.later do events[#events + 1] = c.later[i] end
-    end
+    for i = 1, c.later and #c.later or 0 do events[#events + 1] = c.later[i] end
 end
 
--- Ends a step: writes what has changed, and appends one entry to the events. The only place where either happens. Does
--- nothing where there is nothing to tell. c.event is the number of that entry then.
+-- Ends a step: writes what has changed, and appends one entry to the events, number c.event. Does nothing where there
+-- is nothing to tell.
 function state.commit(c)
     add_told(c)
     local events, list, n = c.events, { 'event' }, 2
@@ -292,6 +268,9 @@ end
 
 ---- what is in the events
 
+-- The last entry, id and fields; nil: there is none.
+function state.last_entry(c) return call('XREVRANGE', c.key.events, '+', '-', 'COUNT', 1)[1] end
+
 -- An entry by its fields: { version, number, generation, waiting, active, events }. nil when it cannot be read:
 -- something else wrote it.
 function state.entry(fields)
@@ -300,15 +279,20 @@ function state.entry(fields)
         and type(found[5]) == 'number' and type(found[6]) == 'table' and found or nil
 end
 
--- The highest seq with which somebody joined or was called by this entry; 0: nobody.
-function state.highest_seq(found)
+-- The highest seq with which somebody joined or was called by the last `most` entries, of this generation or nil: any;
+-- 0: nobody.
+function state.highest_seq(c, most, generation)
     local highest = 0
-    for _, event in ipairs(found[6]) do
-        local is_new = event[1] == defs.EVENT.joined or event[1] == defs.EVENT.admitted
-        local list, past = is_new and type(event[2]) == 'table' and event[2] or {}, 0
-        for i = 1, #list, 2 do
-            past = past + list[i] + (list[i + 1] or 1)
-            highest = max(highest, (past - 1) % defs.LANE)
+    for _, row in ipairs(call('XREVRANGE', c.key.events, '+', '-', 'COUNT', most)) do
+        local found = state.entry(row[2])
+        local events = found and (not generation or found[3] == generation) and found[6] or {}
+        for _, event in ipairs(events) do
+            local is_new = event[1] == defs.EVENT.joined or event[1] == defs.EVENT.admitted
+            local list, past = is_new and type(event[2]) == 'table' and event[2] or {}, 0
+            for i = 1, #list, 2 do
+                past = past + list[i] + (list[i + 1] or 1)
+                highest = max(highest, (past - 1) % defs.LANE)
+            end
         end
     end
     return highest

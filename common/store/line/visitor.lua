@@ -2,17 +2,15 @@
 -- The moves of a visitor, each as a whole: the sets, the sizes and totals, and what readers are told. The only writer
 -- of tl:{q}:waiting, active, sessions, ended and serials.
 --
--- Invariants: a visitor is in at most one of waiting and active; c.waiting and c.active are the sizes of the sets;
--- joined = waiting + active + completed + left + expired, because each end counts in one of the last three (TOTALS);
--- who ends is kept in `ended`. A verb that refuses changes nothing, and returns an OUTCOME and a place.
---
--- The step has called state.check for the keys that its verbs write, and reads the totals that they count as counters.
+-- Invariants: a visitor is in at most one of waiting and active; joined = waiting + active + completed + left +
+-- expired, because each end counts in one of the last three (TOTALS). A verb that refuses changes nothing, and returns
+-- an OUTCOME and a place. The step has called state.check for the keys that its verbs write, and reads the totals that
+-- they count.
 
 local EVENT, REASON, OUTCOME, LANE = defs.EVENT, defs.REASON, defs.OUTCOME, defs.LANE
 local int, number = text.int, text.number
 local ADMIT_PORTION, PORTION = 250, 1000 -- visitors in one call of Redis; unpack is limited by Lua's stack
 local ROW_MIN = 50   -- with fewer visitors, to look whether they stand in a row costs more than it saves
-local JOINS_MAX = 1000 -- gathered at most, for one ZADD
 local ENDED_MAX = 500000 -- about 60 MB
 local TOTALS = { [REASON.completed] = { 'completed' }, [REASON.left] = { 'left' }, [REASON.expired] = { 'expired' },
     [REASON.unclaimed] = { 'expired', 'unclaimed' }, [REASON.absent] = { 'expired', 'absent' },
@@ -55,8 +53,7 @@ end
 -- batches, until visitor.settle lets them in together. list: is to have an exception for each who gets no new place;
 -- index: that of the first.
 function visitor.enter(c, lane, ids, from, n, list, index)
-    if n == 0 then return end
-    if c.joining and c.joining.n + n > JOINS_MAX then visitor.settle(c) end
+    if c.joining and c.joining.n + n > PORTION then visitor.settle(c) end
     local joining, first = c.joining or { n = 0, spans = {}, texts = {} }, lane * LANE + c.seq + 1
     local texts, at, row = joining.texts, 2 * joining.n, text.row(first, n, '')
     for i = 1, n do texts[at + 1], texts[at + 2], at = row[i], ids[from + i - 1], at + 2 end
@@ -152,13 +149,12 @@ function visitor.restore(c, id, place, session, deadline)
 end
 
 -- To another lane, with the same seq: the old place is gone by a move, which is no end, and somebody joined at the new
--- one. Returns that.
+-- one.
 function visitor.move(c, id, place, lane)
     local moved = lane * LANE + place % LANE
     call('ZADD', c.key.waiting, 'XX', int(moved), id)
     state.event(c, EVENT.removed, { place, 1 }, REASON.moved)
     state.event(c, EVENT.joined, { moved, 1 })
-    return moved
 end
 
 -- The draw gives numbers: of these visitors, those who wait at a seq up to `cut` get the next seqs from `first` on, in
@@ -265,7 +261,12 @@ end
 -- The session ends at this time instead.
 function visitor.set_deadline(c, id, deadline) call('ZADD', c.key.active, 'XX', int(deadline), id) end
 
-function visitor.set_session(c, id, session) call('HSET', c.key.sessions, id, text.session(session)) end
+-- The same, and tells it: a claimed session is renewed, another one extended. is_changed: it is written, too.
+function visitor.prolong(c, id, session, deadline, is_changed)
+    visitor.set_deadline(c, id, deadline)
+    if is_changed then call('HSET', c.key.sessions, id, text.session(session)) end
+    state.event_later(c, session.claimed and EVENT.renewed or EVENT.extended, session.place, deadline)
+end
 
 -- The visitor has come: session_ttl takes the place of claim_ttl. Later a session that slides is extended, and never
 -- past session_max, unless the command only claims. s: settings session_ttl, session_max, session_sliding.
@@ -278,25 +279,21 @@ function visitor.claim(c, id, place, s, only_claims)
     if session.claimed and (only_claims or not s.session_sliding) then return end
     local deadline = s.session_sliding and min(c.now + s.session_ttl, session.admitted + s.session_max)
         or session.admitted + s.session_ttl
-    visitor.set_deadline(c, id, deadline)
-    if not session.claimed then
-        session.claimed = true
-        visitor.set_session(c, id, session)
-    end
-    state.event_later(c, EVENT.renewed, session.place, deadline)
+    local was_claimed = session.claimed
+    session.claimed = true
+    visitor.prolong(c, id, session, deadline, not was_claimed)
 end
 
 -- Gives a visitor who has not claimed the session claim_ttl once more, at most as long as the session would last. It is
--- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline.
--- s: settings claim_ttl, session_ttl.
+-- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline. s:
+-- settings claim_ttl, session_ttl.
 function visitor.extend(c, id, place, s)
     local session = session_at(c, id, place)
     if not session then return refuse(c, id, place) end
     local deadline = session.admitted + min(2 * s.claim_ttl, s.session_ttl)
     if not session.claimed and not overbook.is_held(c, id)
         and deadline > (tonumber(call('ZSCORE', c.key.active, id)) or deadline) then
-        visitor.set_deadline(c, id, deadline)
-        state.event_later(c, EVENT.extended, session.place, deadline)
+        visitor.prolong(c, id, session, deadline, false)
     end
 end
 
@@ -326,23 +323,20 @@ function visitor.hand_over(c, id, place, serial, device)
 end
 
 -- The serials of these places go with them. A key of another type must not stop a step half-way.
-local function forget_serials(c, places)
-    if not c.has_serials then return end
+local function forget_serials(c, spans)
+    if not c.has_serials or #spans == 0 then return end
     local seqs = {}
-    for i = 1, #places do seqs[#seqs + 1] = places[i] and int(places[i] % LANE) or nil end
-    if #seqs > 0 then pcall_redis('HDEL', c.key.serials, unpack(seqs)) end
+    for i = 1, #spans, 2 do seqs[#seqs + 1] = int(spans[i] % LANE) end
+    pcall_redis('HDEL', c.key.serials, unpack(seqs))
 end
 
--- Ends visitors, at most PORTION, and tells it. event: removed, from the line; or freed, from a session. A place may be
--- false, where a damaged session does not tell it: readers find that the sizes differ, and rebuild.
-local function finish(c, event, reason, ids, places)
-    local n, score, ended, spans = #ids, text.end_score(c.now, reason), {}, {}
+-- Ends visitors, at most PORTION, and tells it. event: removed, from the line; or freed, from a session. spans: their
+-- places, but for those that a damaged session does not tell: readers find that the sizes differ, and rebuild.
+local function finish(c, event, reason, ids, spans)
+    local n, score, ended = #ids, text.end_score(c.now, reason), {}
     if n == 0 then return end
-    for i = 1, n do
-        ended[2 * i - 1], ended[2 * i] = score, ids[i]
-        if places[i] then spans[#spans + 1], spans[#spans + 2] = places[i], 1 end
-    end
-    forget_serials(c, places)
+    for i = 1, n do ended[2 * i - 1], ended[2 * i] = score, ids[i] end
+    forget_serials(c, spans)
     state.tell(c, event, reason, spans)
     if event == EVENT.removed then
         call('ZREM', c.key.waiting, unpack(ids))
@@ -362,24 +356,20 @@ end
 function visitor.leave(c, id, place, reason)
     local held = reason ~= REASON.completed and visitor.waits_at(c, id, place)
     if held then
-        finish(c, EVENT.removed, reason, { id }, { held })
-        if not is_same(held, place) then -- drawn: the lines of workers have the place of before until the draw is done
-            state.tell(c, EVENT.removed, reason, { place, 1 })
-        end
-        return
+        local spans = { held, 1 }
+        -- Drawn: the lines of workers have the place of before until the draw is done.
+        if not is_same(held, place) then spans[3], spans[4] = place, 1 end
+        return finish(c, EVENT.removed, reason, { id }, spans)
     end
     local session = session_at(c, id, place)
-    if session then
-        overbook.note_end(c, id, session, reason)
-        finish(c, EVENT.freed, reason, { id }, { session.place })
-    else
-        return refuse(c, id, place)
-    end
+    if not session then return refuse(c, id, place) end
+    overbook.note_end(c, id, session, reason)
+    finish(c, EVENT.freed, reason, { id }, { session.place, 1 })
 end
 
--- Takes at most PORTION visitors from the line: absent ones, those who were called before a loss, one whom the operator
--- removes.
-function visitor.drop(c, ids, places, reason) finish(c, EVENT.removed, reason, ids, places) end
+-- Takes at most PORTION visitors at these places from the line: absent ones, those who were called before a loss, one
+-- whom the operator removes.
+function visitor.drop(c, ids, spans, reason) finish(c, EVENT.removed, reason, ids, spans) end
 
 -- The visitor comes back to a lost place, and has joined again meanwhile, at `held`: gives that place up. Counts as
 -- left, but is no end of the visitor.
@@ -388,14 +378,14 @@ function visitor.give_up(c, id, held)
     c.waiting = c.waiting - 1
     state.count(c, 'left', 1)
     state.tell(c, EVENT.removed, REASON.left, { held, 1 })
-    forget_serials(c, { held })
+    forget_serials(c, { held, 1 })
 end
 
 -- Ends the session of a visitor whom the operator removes.
 function visitor.revoke(c, id)
     local session = visitor.session(c, id)
     overbook.note_end(c, id, session, REASON.removed)
-    finish(c, EVENT.freed, REASON.removed, { id }, { session and session.place or false })
+    finish(c, EVENT.freed, REASON.removed, { id }, session and { session.place, 1 } or {})
 end
 
 -- Ends the sessions of these visitors, which are overdue: of those who came, expired, else unclaimed. A damaged one
@@ -407,11 +397,10 @@ function visitor.expire(c, ids)
         local came, came_at, not_come, not_come_at = {}, {}, {}, {}
         for i = 1, #portion do
             local id, place, claimed = portion[i], match(sessions[i] or '', text.SESSION)
-            if claimed == '0' then
-                not_come[#not_come + 1], not_come_at[#not_come + 1] = id, place + 0
-            else
-                came[#came + 1], came_at[#came + 1] = id, place and place + 0 or false
-            end
+            local ids_of, spans = came, came_at
+            if claimed == '0' then ids_of, spans = not_come, not_come_at end
+            ids_of[#ids_of + 1] = id
+            if place then spans[#spans + 1], spans[#spans + 2] = place + 0, 1 end
             if c.overbook then overbook.note_end(c, id, text.parse_session(sessions[i]), REASON.unclaimed) end
         end
         finish(c, EVENT.freed, REASON.expired, came, came_at)

@@ -1,11 +1,20 @@
 -- SPDX-License-Identifier: Apache-2.0
--- snapshot_active: one page of the active sessions. Changes nothing.
---
--- args     1 cursor, 0 at first   2 about how many sessions
--- returns  { next cursor (0: done), place, deadline ms, place, deadline ms, ... }, the deadlines as scores
+-- What a reader begins with, before it follows the events. Changes nothing.
+
+-- head: the last event of a queue.
+-- returns  HEAD
+entry('head', { 'no-writes' }, function(keys)
+    local c = state.find(keys)
+    local v = call('HMGET', c.key.state, 'generation', 'event', 'base_seq', 'found_seq', 'seq', 'turns')
+    local last = state.last_entry(c)
+    return { v[1], v[2], last and last[1] or '0-0', v[3] or '0', v[4] or '0', v[5] or '0', v[6] or '' }
+end)
 
 local HMGET_MAX = 1000 -- unpack is limited by Lua's stack; a small sorted set comes back whole, whatever COUNT says
 
+-- snapshot_active: one page of the active sessions.
+-- args     1 cursor, 0 at first   2 about how many sessions
+-- returns  { next cursor (0: done), place, deadline ms, place, deadline ms, ... }, the deadlines as scores
 entry('snapshot_active', { 'no-writes' }, function(keys, args)
     local key = state.begin(keys).key
     local scan = call('ZSCAN', key.active, args[1], 'COUNT', args[2])

@@ -37,7 +37,8 @@ uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset);
 bool tl_keys_fail_missing(const struct tl_keys *keys, struct tl_error *err);
 /* Writes the name of any key of the queue, or the prefix of keys. Returns name. */
 const char *tl_key(const struct tl_keys *keys, enum tl_key key, char name[TL_KEY_MAX]);
-/* The same for a key of no queue. */
+/* The same for a key of no queue. These are in the slot of tl:queues, whose name is the hash tag of
+ * the others: tl:blocks{tl:queues}. Comments leave it out. */
 const char *tl_key_common(const char *prefix, enum tl_common_key key, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:seen:<bucket>, or tl:{q}:seen:<bucket>:<chunk> for another chunk than 0: a presence
  * bitmap. */

@@ -181,7 +181,7 @@ static void block(struct test_store *store, const char *words)
     struct tl_error err = {0};
     snprintf(command, sizeof(command), "%s", words);
     tl_call_begin_on(&args, TL_FN_BLOCK, 2);
-    tl_args_strs(&args, "tl:blocks", "tl:changes", NULL);
+    tl_args_strs(&args, "tl:blocks{tl:queues}", "tl:changes{tl:queues}", NULL);
     for (char *rest = NULL, *word = strtok_r(command, ",", &rest); word != NULL;
          word = strtok_r(NULL, ",", &rest))
         tl_args_str(&args, word);
@@ -289,7 +289,7 @@ static void pages_of_all_queues_miss_and_repeat_nothing(void **state)
             if (i % 3 != q)
                 add(store, key, id, "x");
         }
-        add(store, "tl:changes", id, "gone");
+        add(store, "tl:changes{tl:queues}", id, "gone");
     }
     read_changes(store, NULL, NULL, SEEN_MAX, &all);
     assert_int_equal(all.n, 18);
@@ -400,7 +400,7 @@ static void there_is_a_limit_of_tokens(void **state)
     assert_int_equal(err.kind, TL_ERR_INVALID);
     assert_false(
         tl_tokens_add(store->redis, "tl:", "Not Valid", TL_TOKEN_VIEWER, &hash, &test_actor, &err));
-    assert_int_equal(test_redis_number(store->redis, "HLEN tl:tokens"), TL_TOKENS_MAX);
+    assert_int_equal(test_redis_number(store->redis, "HLEN tl:tokens{tl:queues}"), TL_TOKENS_MAX);
 }
 
 /* A record written by hand is no token. */
@@ -414,7 +414,7 @@ static void damaged_records_are_no_tokens(void **state)
         struct tl_error err = {0};
         bool found = true;
         size_t n = 1;
-        test_redis_ask(store->redis, "HSET tl:tokens jo %s", bad[i]);
+        test_redis_ask(store->redis, "HSET tl:tokens{tl:queues} jo %s", bad[i]);
         assert_true(tl_tokens_find(store->redis, "tl:", "jo", &token, &found, &err));
         assert_false(found);
         assert_true(tl_tokens_list(store->redis, "tl:", &list, &n, &err));

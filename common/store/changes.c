@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/units.h"
+#include "common/base/text.h"
 #include "common/store/changes.h"
 #include "common/store/queue.h"
+#include "common/store/records.h"
 #include "common/store/reply.h"
 
-enum {
-    PAGE = 100
-}; /* entries of tl:changes read at once when most of them may be of other queues */
+/* Entries of tl:changes read at once when most of them may be of other queues. */
+enum { PAGE = 100 };
 
 /* ---- where an entry stands: by time, newest first; at the same time by the stream's queue ---- */
 
@@ -20,44 +20,16 @@ struct position {
     char queue[TL_QUEUE_NAME_MAX + 1]; /* of the stream tl:{q}:changes; "": tl:changes */
 };
 
-static bool parse_number(const char **text, char end, uint64_t *number)
-{
-    char digits[24];
-    size_t n = strspn(*text, "0123456789");
-    if (n >= sizeof(digits) || (*text)[n] != end)
-        return false;
-    memcpy(digits, *text, n);
-    digits[n] = '\0';
-    *text += n + (end != '\0' ? 1 : 0);
-    return tl_number_parse(digits, number, NULL);
-}
-
-static bool parse_entry_id(const char *text, struct position *position)
-{
-    return parse_number(&text, '-', &position->ms) && parse_number(&text, '\0', &position->seq);
-}
-
+/* "MS-SEQ", the id of an entry, or "MS-SEQ:QUEUE". */
 static bool parse_position(const char *text, struct position *position)
 {
-    char id[TL_CHANGES_ID_MAX + 1];
-    if (strlen(text) >= sizeof(id))
-        return false;
-    memcpy(id, text, strlen(text) + 1);
-    char *queue = strchr(id, ':');
+    char stop = strchr(text, ':') != NULL ? ':' : '\0';
     *position = (struct position){0};
-    if (queue != NULL) {
-        *queue++ = '\0';
-        if (!tl_queue_name_valid(queue, strlen(queue)))
-            return false;
-        memcpy(position->queue, queue, strlen(queue) + 1);
-    }
-    return parse_entry_id(id, position);
-}
-
-static void format_position(const struct position *position, char text[TL_CHANGES_ID_MAX + 1])
-{
-    snprintf(text, TL_CHANGES_ID_MAX + 1, "%" PRIu64 "-%" PRIu64 "%s%s", position->ms,
-             position->seq, position->queue[0] != '\0' ? ":" : "", position->queue);
+    if (!tl_record_number(&text, '-', &position->ms) ||
+        !tl_record_number(&text, stop, &position->seq))
+        return false;
+    snprintf(position->queue, sizeof(position->queue), "%s", text);
+    return stop == '\0' || tl_queue_name_valid(text, strlen(text));
 }
 
 /* Negative: a comes before b, as it is newer. */
@@ -74,67 +46,54 @@ static int compare(const struct position *a, const struct position *b)
 
 struct entry {
     struct position position;
-    char *texts; /* those of `change` */
+    struct tl_text texts; /* those of `change`, each with its zero */
     struct tl_changes_entry change;
 };
 
-struct newest {
+struct reading {
+    struct tl_redis *redis;
+    const char *key_prefix;
+    struct position before; /* only what is older */
     size_t n, limit;
     struct entry *list; /* newest first */
 };
 
-static void newest_deinit(struct newest *newest)
-{
-    for (size_t i = 0; i < newest->n; i++)
-        free(newest->list[i].texts);
-    free(newest->list);
-}
-
-static bool copy_texts(struct entry *entry, const struct tl_reply *fields, struct tl_error *err)
+static bool copy_texts(struct entry *entry, const struct tl_reply *fields)
 {
     static const char *const names[] = {"queue", "who", "from", "what", "before", "after"};
     enum { TEXTS = sizeof(names) / sizeof(names[0]) };
     struct tl_changes_entry *change = &entry->change;
     const char **const members[TEXTS] = {&change->queue, &change->who,    &change->from,
                                          &change->what,  &change->before, &change->after};
-    const char *values[TEXTS];
-    size_t lengths[TEXTS], size = 0;
+    size_t begins[TEXTS];
     for (size_t i = 0; i < TEXTS; i++) {
-        values[i] = tl_reply_string(tl_reply_of(fields, names[i]), &lengths[i]);
-        if (i == 0 && entry->position.queue[0] != '\0') {
-            values[i] = entry->position.queue;
-            lengths[i] = strlen(values[i]);
-        }
-        size += lengths[i] + 1;
+        const char *text = tl_reply_string(tl_reply_of(fields, names[i]), NULL);
+        begins[i] = entry->texts.length;
+        tl_text_append(&entry->texts, "%s%c", text, '\0');
     }
-    char *to = entry->texts = malloc(size);
-    if (to == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a change of %zu bytes", size);
-    for (size_t i = 0; i < TEXTS; i++) {
-        memcpy(to, values[i], lengths[i]);
-        to[lengths[i]] = '\0';
-        *members[i] = to;
-        to += lengths[i] + 1;
-    }
-    return true;
+    for (size_t i = 0; i < TEXTS && !entry->texts.failed; i++)
+        *members[i] = entry->texts.data + begins[i];
+    return !entry->texts.failed;
 }
 
 /* Puts the entry where it belongs; the oldest gives way. */
-static bool insert(struct newest *newest, const struct position *position,
+static bool insert(struct reading *self, const struct position *position,
                    const struct tl_reply *fields, struct tl_error *err)
 {
     struct entry entry = {.position = *position};
-    if (!copy_texts(&entry, fields, err))
-        return false;
+    if (!copy_texts(&entry, fields)) {
+        tl_text_free(&entry.texts);
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a change");
+    }
     entry.change.at_ms = tl_reply_integer(tl_reply_of(fields, "at"));
-    if (newest->n == newest->limit)
-        free(newest->list[--newest->n].texts);
-    size_t at = newest->n;
-    while (at > 0 && compare(position, &newest->list[at - 1].position) < 0)
+    if (self->n == self->limit)
+        tl_text_free(&self->list[--self->n].texts);
+    size_t at = self->n;
+    while (at > 0 && compare(position, &self->list[at - 1].position) < 0)
         at--;
-    memmove(&newest->list[at + 1], &newest->list[at], (newest->n - at) * sizeof(entry));
-    newest->list[at] = entry;
-    newest->n++;
+    memmove(&self->list[at + 1], &self->list[at], (self->n - at) * sizeof(entry));
+    self->list[at] = entry;
+    self->n++;
     return true;
 }
 
@@ -146,74 +105,67 @@ struct source {
     const char *only;  /* entries of tl:changes that concern this queue; NULL: all */
 };
 
-/* Where reading a stream begins: behind `position`, which may be of another stream. */
-static void format_start(const struct position *position, const char *queue, char text[48])
-{
-    bool passed = strcmp(queue, position->queue) <= 0;
-    snprintf(text, 48, "%s%" PRIu64 "-%" PRIu64, passed ? "(" : "", position->ms, position->seq);
-}
-
-/* Reads the next page behind *position and moves it on; *more is false when that was all. */
-static bool read_page(struct tl_redis *redis, const struct source *source, struct newest *newest,
-                      struct position *position, bool *more, struct tl_error *err)
+/* Reads the next page behind *position, which may be of another stream, and moves it on; *more is
+ * false when that was all. */
+static bool read_page(struct reading *self, const struct source *source, struct position *position,
+                      bool *more, struct tl_error *err)
 {
     char start[48], count[24];
-    size_t page = source->only != NULL || newest->limit > PAGE ? PAGE : newest->limit;
-    format_start(position, source->queue, start);
+    size_t page = source->only != NULL || self->limit > PAGE ? PAGE : self->limit;
+    snprintf(start, sizeof(start), "%s%" PRIu64 "-%" PRIu64,
+             strcmp(source->queue, position->queue) <= 0 ? "(" : "", position->ms, position->seq);
     snprintf(count, sizeof(count), "%zu", page);
     struct tl_reply *reply =
-        tl_ask(redis, err, "XREVRANGE", source->key, start, "-", "COUNT", count, NULL);
+        tl_ask(self->redis, err, "XREVRANGE", source->key, start, "-", "COUNT", count, NULL);
     bool ok = reply != NULL;
     *more = tl_reply_count(reply) == page;
     for (size_t i = 0; ok && i < tl_reply_count(reply); i++) {
         const struct tl_reply *entry = tl_reply_at(reply, i);
         const struct tl_reply *fields = tl_reply_at(entry, 1);
+        bool has_id = parse_position(tl_reply_text(entry, 0), position);
         snprintf(position->queue, sizeof(position->queue), "%s", source->queue);
-        if (!parse_entry_id(tl_reply_text(entry, 0), position)) {
+        if (!has_id) {
             ok = tl_error_set(err, TL_ERR_PROTOCOL, "%s: an entry without an id", source->key);
-        } else if (newest->n == newest->limit &&
-                   compare(position, &newest->list[newest->n - 1].position) >= 0) {
+        } else if (self->n == self->limit &&
+                   compare(position, &self->list[self->n - 1].position) >= 0) {
             *more = false;
             break;
         } else if (source->only == NULL ||
                    strcmp(tl_reply_string(tl_reply_of(fields, "queue"), NULL), source->only) == 0) {
-            ok = insert(newest, position, fields, err);
+            ok = insert(self, position, fields, err);
         }
     }
     tl_reply_free(reply);
     return ok;
 }
 
-static bool read_stream(struct tl_redis *redis, const struct source *source, struct newest *newest,
-                        const struct position *before, struct tl_error *err)
+static bool read_stream(struct reading *self, const struct source *source, struct tl_error *err)
 {
-    struct position position = *before;
+    struct position position = self->before;
     bool more = true, ok = true;
     while (ok && more)
-        ok = read_page(redis, source, newest, &position, &more, err);
+        ok = read_page(self, source, &position, &more, err);
     return ok;
 }
 
-static bool read_queue(struct tl_redis *redis, const char *key_prefix, const char *queue,
-                       struct newest *newest, const struct position *before, struct tl_error *err)
+static bool read_queue(struct reading *self, const char *queue, struct tl_error *err)
 {
     char key[TL_KEY_MAX];
     struct tl_keys keys;
-    tl_keys_init(&keys, key_prefix, queue);
+    tl_keys_init(&keys, self->key_prefix, queue);
     const struct source source = {.key = tl_key(&keys, TL_KEY_CHANGES, key), .queue = queue};
-    return read_stream(redis, &source, newest, before, err);
+    return read_stream(self, &source, err);
 }
 
-static bool read_all(struct tl_redis *redis, const char *key_prefix, struct newest *newest,
-                     const struct position *before, struct tl_error *err)
+static bool read_all(struct reading *self, struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1];
     size_t n;
-    if (!tl_queue_list(redis, key_prefix, &names, &n, err))
+    if (!tl_queue_list(self->redis, self->key_prefix, &names, &n, err))
         return false;
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++)
-        ok = read_queue(redis, key_prefix, names[i], newest, before, err);
+        ok = read_queue(self, names[i], err);
     free(names);
     return ok;
 }
@@ -223,30 +175,37 @@ bool tl_changes_read(struct tl_redis *redis, const char *key_prefix,
                      void *context, struct tl_error *err)
 {
     char key[TL_KEY_MAX];
-    struct position before = {.ms = UINT64_MAX, .seq = UINT64_MAX};
+    struct reading self = {.redis = redis,
+                           .key_prefix = key_prefix,
+                           .before = {.ms = UINT64_MAX, .seq = UINT64_MAX},
+                           .limit = query->limit};
     if (query->limit == 0 || query->limit > TL_CHANGES_LIMIT_MAX)
         return tl_error_set(err, TL_ERR_INVALID, "the limit must be from 1 to %d",
                             TL_CHANGES_LIMIT_MAX);
-    if (query->before != NULL && !parse_position(query->before, &before))
+    if (query->before != NULL && !parse_position(query->before, &self.before))
         return tl_error_set(err, TL_ERR_INVALID,
                             "`before` must be the id of a change, as in 1732320000000-0:sale");
     if (query->queue != NULL && !tl_queue_name_valid(query->queue, strlen(query->queue)))
         return tl_error_set(err, TL_ERR_INVALID, "that is not a valid queue name");
-    struct newest newest = {.limit = query->limit,
-                            .list = calloc(query->limit, sizeof(*newest.list))};
-    if (newest.list == NULL)
+    self.list = calloc(query->limit, sizeof(*self.list));
+    if (self.list == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu changes", query->limit);
     const struct source of_none = {.key = tl_key_common(key_prefix, TL_COMMON_CHANGES, key),
                                    .queue = "",
                                    .only = query->queue};
-    bool ok =
-        read_stream(redis, &of_none, &newest, &before, err) &&
-        (query->queue != NULL ? read_queue(redis, key_prefix, query->queue, &newest, &before, err)
-                              : read_all(redis, key_prefix, &newest, &before, err));
-    for (size_t i = 0; ok && i < newest.n; i++) {
-        format_position(&newest.list[i].position, newest.list[i].change.id);
-        ok = callback(context, &newest.list[i].change, err);
+    bool ok = read_stream(&self, &of_none, err) &&
+              (query->queue != NULL ? read_queue(&self, query->queue, err) : read_all(&self, err));
+    for (size_t i = 0; ok && i < self.n; i++) {
+        const struct position *position = &self.list[i].position;
+        struct tl_changes_entry *change = &self.list[i].change;
+        if (position->queue[0] != '\0')
+            change->queue = position->queue;
+        snprintf(change->id, sizeof(change->id), "%" PRIu64 "-%" PRIu64 "%s%s", position->ms,
+                 position->seq, position->queue[0] != '\0' ? ":" : "", position->queue);
+        ok = callback(context, change, err);
     }
-    newest_deinit(&newest);
+    for (size_t i = 0; i < self.n; i++)
+        tl_text_free(&self.list[i].texts);
+    free(self.list);
     return ok;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/auth/hex.h"
+#include "common/store/records.h"
 #include "common/store/reply.h"
 #include "common/store/state.h"
 
@@ -31,13 +31,9 @@ static void parse_draw(const char *text, struct tl_draw_record *record)
 {
     enum { OPENS_AT, PHASE, CUT, LAST = 4, FIRST, DRAWN = 7, EVENT, FIELDS };
     uint64_t fields[FIELDS];
-    for (int i = 0; i < FIELDS; i++) {
-        char *end;
-        fields[i] = strtoull(text, &end, 10);
-        if (*text < '0' || *text > '9' || *end != (i + 1 < FIELDS ? ':' : '\0'))
+    for (int i = 0; i < FIELDS; i++)
+        if (!tl_record_number(&text, i + 1 < FIELDS ? ':' : '\0', &fields[i]))
             return;
-        text = end + 1;
-    }
     if (fields[PHASE] < TL_DRAW_CUT || fields[PHASE] > TL_DRAW_DONE)
         return;
     record->phase = (enum tl_draw_phase)fields[PHASE];
@@ -53,12 +49,11 @@ static void parse_draw(const char *text, struct tl_draw_record *record)
 static void parse_hash(const char *text, struct tl_draw_record *record)
 {
     unsigned char hash[TL_DRAW_KEY_BYTES];
-    char *end;
-    uint64_t opens_at_ms = strtoull(text, &end, 10);
-    if (*end != ':' || strlen(end) != 2 * TL_DRAW_KEY_DIGITS + 2 ||
-        end[1 + TL_DRAW_KEY_DIGITS] != ':' ||
-        !tl_hex_parse(end + 1, TL_DRAW_KEY_DIGITS, hash, sizeof(hash)) ||
-        !tl_hex_parse(end + 2 + TL_DRAW_KEY_DIGITS, TL_DRAW_KEY_DIGITS, record->salt,
+    uint64_t opens_at_ms;
+    if (!tl_record_number(&text, ':', &opens_at_ms) || strlen(text) != 2 * TL_DRAW_KEY_DIGITS + 1 ||
+        text[TL_DRAW_KEY_DIGITS] != ':' ||
+        !tl_hex_parse(text, TL_DRAW_KEY_DIGITS, hash, sizeof(hash)) ||
+        !tl_hex_parse(text + 1 + TL_DRAW_KEY_DIGITS, TL_DRAW_KEY_DIGITS, record->salt,
                       sizeof(record->salt)))
         return;
     tl_hex_format(hash, sizeof(hash), record->hash);

@@ -3,8 +3,6 @@
 
 #include "common/line/line.h"
 #include "common/line/placemap.h"
-#include "common/wire/events.h"
-#include "common/wire/place.h"
 
 /* Ends are remembered for as long as the store keeps them at least. */
 #define END_KEPT_MS 3600000

@@ -6,7 +6,6 @@
 #include <sodium.h>
 
 #include "common/store/durable.h"
-#include "common/store/keys.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 

@@ -7,8 +7,6 @@
 
 #include "common/store/hooks.h"
 #include "common/store/library.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
 
 static int64_t member(const json_t *object, const char *name)
 {

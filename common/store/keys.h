@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/store/args.h"
 #include "common/wire/names.h"
 
 #include "generated/protocol.h"

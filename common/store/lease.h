@@ -21,8 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/store/args.h"
-#include "common/store/library.h"
 #include "common/store/store.h"
 
 #define TL_LEASE_MS     1500

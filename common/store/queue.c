@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +7,6 @@
 #include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/wire/names.h"
 #include "common/wire/notice_text.h"
 
 #define VALUE_MAX 1100

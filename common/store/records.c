@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/store/records.h"
-#include "common/wire/events.h"
 
 #define EXACT_MAX (UINT64_C(1) << 53) /* a double is exact up to here */
 #define PLACE_END ((uint64_t)TL_LANES_MAX << TL_PLACE_SEQ_BITS)

@@ -13,7 +13,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/wire/events.h"
 #include "common/wire/place.h"
 
 /* A number of digits, up to 2^53, before `stop`, which *text is then moved past (but not past the

@@ -6,13 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include <hiredis/hiredis.h>
 
 #include "common/base/clock.h"
 #include "common/base/grow.h"
-#include "common/config/redis_url.h"
 #include "common/store/redis.h"
 #include "common/store/reply.h"
 #include "common/store/tls.h"

@@ -129,21 +129,17 @@ static size_t deliver(struct tl_tail *tail, const struct tl_reply *read)
 /* Stops the queues whose key is no stream. False when there is none. */
 static bool stop_wrong_types(struct tl_tail *tail, struct tl_redis *redis)
 {
-    struct tl_args args = {0};
     bool found = false;
     for (size_t i = 0; i < tl_streams_count(tail->streams); i++) {
         struct tl_stream *stream = tl_streams_at(tail->streams, i);
         if (stream->rests)
             continue;
-        tl_args_reset(&args);
-        tl_args_strs(&args, "TYPE", stream->key, NULL);
-        struct tl_reply *reply = tl_redis_call(redis, &args, NULL);
+        struct tl_reply *reply = tl_ask(redis, NULL, "TYPE", stream->key, NULL);
         const char *type = tl_reply_string(reply, NULL);
         stream->rests = reply != NULL && strcmp(type, "stream") != 0 && strcmp(type, "none") != 0;
         found = found || stream->rests;
         tl_reply_free(reply);
     }
-    tl_args_free(&args);
     return found;
 }
 
@@ -153,8 +149,8 @@ bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms
     struct tl_error problem = {0};
     struct tl_reply *reply;
     size_t total = 0;
-    if (entries != NULL)
-        *entries = 0;
+    entries = entries != NULL ? entries : &total;
+    *entries = 0;
     if (!tl_streams_read(tail->streams, redis, ENTRIES_PER_READ, block_ms, &reply, &problem)) {
         if (problem.kind == TL_ERR_STORE && stop_wrong_types(tail, redis))
             return true;
@@ -167,9 +163,7 @@ bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms
     if (!ok)
         tl_streams_unread(tail->streams);
     for (size_t i = 0; ok && i < tl_reply_count(reply); i++)
-        total += deliver(tail, tl_reply_at(reply, i));
-    if (entries != NULL)
-        *entries = total;
+        *entries += deliver(tail, tl_reply_at(reply, i));
     tl_reply_free(reply);
     return ok;
 }

@@ -13,10 +13,10 @@
 #include "common/config/queue_settings.h"
 #include "common/store/changes.h"
 #include "common/store/library.h"
-#include "common/store/mend.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/tokens.h"
+#include "common/store/troubles.h"
 #include "ingest.h"
 
 enum { SEEN_MAX = 100, TEXT_MAX = 200 };

@@ -10,7 +10,7 @@
 
 struct tl_order {
     struct tl_region **regions; /* ascending; few, so that they are looked through from the end */
-    size_t n, capacity;
+    size_t n;
     uint64_t count;
 };
 
@@ -52,21 +52,6 @@ static void drop_empty_regions(struct tl_order *order)
         return;
     free(order->regions);
     order->regions = NULL;
-    order->capacity = 0;
-}
-
-static bool grow_list(struct tl_order *order)
-{
-    size_t capacity = order->capacity == 0 ? 2 : order->capacity * 2;
-    struct tl_region **regions = calloc(capacity, sizeof(struct tl_region *));
-    if (regions == NULL)
-        return false;
-    if (order->n > 0)
-        memcpy(regions, order->regions, order->n * sizeof(struct tl_region *));
-    free(order->regions);
-    order->regions = regions;
-    order->capacity = capacity;
-    return true;
 }
 
 /* The region with this number, made if there is none. NULL when out of memory. */
@@ -75,14 +60,17 @@ static struct tl_region *make_region(struct tl_order *order, uint64_t number)
     size_t i = find_region(order, number);
     if (i < order->n && tl_region_number(order->regions[i]) == number)
         return order->regions[i];
-    struct tl_region *region = NULL;
-    if ((order->n < order->capacity || grow_list(order)) &&
-        (region = tl_region_new(number)) != NULL) {
-        memmove(&order->regions[i + 1], &order->regions[i],
-                (order->n - i) * sizeof(struct tl_region *));
-        order->regions[i] = region;
-        order->n++;
-    }
+    struct tl_region **regions =
+        reallocarray(order->regions, order->n + 1, sizeof(struct tl_region *));
+    if (regions == NULL)
+        return NULL;
+    order->regions = regions;
+    struct tl_region *region = tl_region_new(number);
+    if (region == NULL)
+        return NULL;
+    memmove(&regions[i + 1], &regions[i], (order->n - i) * sizeof(struct tl_region *));
+    regions[i] = region;
+    order->n++;
     return region;
 }
 
@@ -214,7 +202,7 @@ bool tl_order_next(const struct tl_order *order, uint64_t from, uint64_t *found)
 
 size_t tl_order_bytes(const struct tl_order *order)
 {
-    size_t bytes = sizeof(*order) + order->capacity * sizeof(struct tl_region *);
+    size_t bytes = sizeof(*order) + order->n * sizeof(struct tl_region *);
     for (size_t i = 0; i < order->n; i++)
         bytes += tl_region_bytes(order->regions[i]);
     return bytes;

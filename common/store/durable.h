@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Waits until what a connection has read survives more than a crash of Redis: until it is on the
- * disk, or on a replica (the setting redis.durability).
- *
- * WAIT and WAITAOF wait for the writes of their own connection only. What was read was written
- * before, by others; so the connection writes something itself and waits for that. It has to be the
- * connection that has read: another one may lead to another server by now.
+ * disk, or on a replica (the setting redis.durability). WAIT and WAITAOF wait for the writes of
+ * their own connection only, so the one that has read writes something itself and waits for that.
  */
 #ifndef TL_DURABLE_H
 #define TL_DURABLE_H

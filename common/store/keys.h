@@ -15,8 +15,8 @@
 
 #define TL_KEY_MAX 160
 
-/* About how many events a change outside of the dispatcher, admitter and expirer keeps in the
- * stream. These trim to their own setting. An argument of functions, so a text. */
+/* About how many events a change by others than the dispatcher, admitter and expirer keeps in the
+ * stream. An argument of functions, so a text. */
 #define TL_EVENTS_KEPT "20000"
 
 /* The keys of a queue that is at hand: those of its line, which come first in enum tl_key. */

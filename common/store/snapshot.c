@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading a line from the store, page by page.
- *
  * The visitors who joined last stand in long runs without gaps. To save the store reading them all
  * out, we ask for the number of visitors in each block of places: a count of none or of all says
  * which places are taken. Only the other blocks are read out. Where most blocks have gaps, for

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the streams of many queues. A command that blocks names all streams, and Redis takes the
- * client off all of them whenever one has an entry: with many queues that costs more than the work
- * itself. Above TL_STREAMS_BLOCKING_MAX a program therefore lets the server remember what it has
- * read (client tracking, opt-in), learns over a second connection which streams were written since,
- * and reads only those. The server tells once, and remembers the stream again at the next read. In
- * case a message is lost, all streams are read once in TL_STREAMS_SWEEP_MS.
+ * client off all of them whenever one has an entry, which with many queues costs more than the work
+ * itself. Above TL_STREAMS_BLOCKING_MAX the server therefore remembers what was read (client
+ * tracking, opt-in), tells once over a second connection which stream was written since, and only
+ * those are read. In case a message is lost, all are read once in TL_STREAMS_SWEEP_MS.
  */
 #ifndef TL_STREAMS_H
 #define TL_STREAMS_H

@@ -34,21 +34,17 @@ static struct tl_region *region_of(const struct tl_order *order, uint64_t seq)
     return found ? order->regions[i] : NULL;
 }
 
-static void drop_region(struct tl_order *order, size_t i)
-{
-    tl_region_free(&order->regions[i]);
-    order->n--;
-    memmove(&order->regions[i], &order->regions[i + 1],
-            (order->n - i) * sizeof(struct tl_region *));
-}
-
 /* Drops the regions that hold nothing. */
 static void drop_empty_regions(struct tl_order *order)
 {
-    for (size_t i = order->n; i > 0; i--)
-        if (tl_region_count(order->regions[i - 1]) == 0)
-            drop_region(order, i - 1);
-    if (order->n > 0)
+    size_t kept = 0;
+    for (size_t i = 0; i < order->n; i++)
+        if (tl_region_count(order->regions[i]) == 0)
+            tl_region_free(&order->regions[i]);
+        else
+            order->regions[kept++] = order->regions[i];
+    order->n = kept;
+    if (kept > 0)
         return;
     free(order->regions);
     order->regions = NULL;

@@ -298,31 +298,23 @@ void tl_redis_lead_to(struct tl_redis *redis, const char *host, int port)
     redis->doubtful = true;
 }
 
-static bool fill_argv(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err)
-{
-    const char **argv = tl_grow(redis->argv, &redis->argv_capacity, args->n, sizeof(*argv));
-    if (argv == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a command of %zu arguments", args->n);
-    redis->argv = argv;
-    const char *at = args->bytes;
-    for (size_t i = 0; i < args->n; i++) {
-        argv[i] = at;
-        at += args->lengths[i];
-    }
-    return true;
-}
-
 /* Queues a command that may block for block_ms. */
 static bool append(struct tl_redis *redis, const struct tl_args *args, int64_t block_ms,
                    struct tl_error *err)
 {
-    if (args->failed)
+    const char **argv = tl_grow(redis->argv, &redis->argv_capacity, args->n, sizeof(*argv));
+    const char *at = args->bytes;
+    redis->argv = argv != NULL ? argv : redis->argv;
+    if (args->failed || argv == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a command");
     if (redis->context == NULL)
         return tl_error_set(err, TL_ERR_CONNECT, "not connected to the store");
-    if (!set_socket_timeout(redis, redis->timeout_ms + block_ms, err) ||
-        !fill_argv(redis, args, err))
+    if (!set_socket_timeout(redis, redis->timeout_ms + block_ms, err))
         return false;
+    for (size_t i = 0; i < args->n; i++) {
+        argv[i] = at;
+        at += args->lengths[i];
+    }
     if (redis->tls != NULL)
         return append_tls(redis, args, err);
     return redisAppendCommandArgv(redis->context, (int)args->n, redis->argv, args->lengths) ==

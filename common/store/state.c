@@ -60,13 +60,6 @@ static void parse_hash(const char *text, struct tl_draw_record *record)
     record->announced_for_ms = (int64_t)opens_at_ms;
 }
 
-/* The seed is public only when the draw is done. */
-static void parse_seed(const char *text, struct tl_draw_record *record)
-{
-    if (record->phase == TL_DRAW_DONE && strlen(text) == TL_DRAW_KEY_DIGITS)
-        memcpy(record->seed, text, sizeof(record->seed));
-}
-
 /* ---- all of it ---- */
 
 void tl_state_parse(const struct tl_reply *values, unsigned fields, struct tl_state *state)
@@ -99,9 +92,12 @@ void tl_state_parse(const struct tl_reply *values, unsigned fields, struct tl_st
     };
     memcpy(state->totals, &numbers[TL_FIELD_JOINED], sizeof(state->totals));
     snprintf(state->turns.field, sizeof(state->turns.field), "%s", texts[TL_FIELD_TURNS]);
-    parse_draw(texts[TL_FIELD_DRAW], &state->recovery.draw);
-    parse_hash(texts[TL_FIELD_DRAW_HASH], &state->recovery.draw);
-    parse_seed(texts[TL_FIELD_DRAW_SEED], &state->recovery.draw);
+    struct tl_draw_record *draw = &state->recovery.draw;
+    parse_draw(texts[TL_FIELD_DRAW], draw);
+    parse_hash(texts[TL_FIELD_DRAW_HASH], draw);
+    const char *seed = texts[TL_FIELD_DRAW_SEED]; /* public only when the draw is done */
+    if (draw->phase == TL_DRAW_DONE && strlen(seed) == TL_DRAW_KEY_DIGITS)
+        memcpy(draw->seed, seed, sizeof(draw->seed));
 }
 
 bool tl_state_read(struct tl_redis *redis, const struct tl_keys *keys, unsigned fields,

@@ -8,12 +8,6 @@
 #define COUNT_MAX (UINT64_C(1) << 32)
 #define SEQ_END   (UINT64_C(1) << 63) /* seqs stay below it, so that no sum of them wraps */
 
-struct tl_order {
-    struct tl_region **regions; /* ascending; few, so that they are looked through from the end */
-    size_t n;
-    uint64_t count;
-};
-
 /* ---- the regions ---- */
 
 /* The index of the first region with this number or a larger one. */

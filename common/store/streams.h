@@ -32,9 +32,8 @@ struct tl_stream {
 /* Zeroed but for the first two before the first use. */
 struct tl_streams {
     const char *const *command; /* that reads, up to COUNT: {"XREAD", NULL}; borrowed */
-    bool
-        writes; /* it is one that writes, as XREADGROUP; the server remembers only keys of others */
-    struct tl_named list; /* struct tl_stream, by key */
+    bool writes;                /* so does it, as XREADGROUP: the server remembers no keys of it */
+    struct tl_named list;       /* struct tl_stream, by key */
     struct tl_args args;
     struct tl_args look;       /* the command whose keys the server remembers */
     struct tl_redis *listener; /* learns what was written; NULL: not open */

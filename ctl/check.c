@@ -25,14 +25,9 @@ static bool check_store(struct tl_ctl_session *session, struct tl_error *err)
                             "the store deletes keys of queues when it is full (maxmemory-policy "
                             "%s): set it to noeviction",
                             memory.policy);
-    enum tl_durability mode = session->config->redis.durability;
-    if (mode == TL_DURABILITY_MEMORY)
-        return true;
-    struct tl_durable *durable = tl_durable_new(mode, session->config->redis.key_prefix);
-    bool ok = durable != NULL ? tl_durable_supported(durable, redis, err)
-                              : tl_error_set(err, TL_ERR_NOMEM, "no memory for a check");
-    tl_durable_free(&durable);
-    return ok;
+    struct tl_durable durable;
+    tl_durable_init(&durable, session->config->redis.durability, session->config->redis.key_prefix);
+    return tl_durable_supported(&durable, redis, err);
 }
 
 static int connect_to_store(const struct tl_ctl_options *options)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/units.h"
-#include "common/store/changes.h"
+#include "common/control/changes.h"
 
 #include "ctl/call.h"
 #include "ctl/change_text.h"

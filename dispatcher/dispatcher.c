@@ -82,7 +82,7 @@ struct queue {
 
 struct dispatcher {
     struct tl_process *process;
-    struct tl_streams *streams; /* of ingest; their things are the held queues */
+    struct tl_streams streams; /* of ingest; their things are the held queues */
     struct tl_apply *apply;
     struct tl_args args;
     size_t next_claim; /* the first queue to ask about other consumers */
@@ -119,7 +119,7 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
 {
     struct dispatcher *self = context;
     struct queue *queue = held->state;
-    queue->stream = tl_streams_add(self->streams, held->keys.names[TL_KEY_INGEST], held);
+    queue->stream = tl_streams_add(&self->streams, held->keys.names[TL_KEY_INGEST], held);
     if (queue->stream == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
     snprintf(queue->stream->id, sizeof(queue->stream->id), ">"); /* what nobody has read */
@@ -131,7 +131,7 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
 static void drop(void *context, struct tl_held_queue *held)
 {
     struct dispatcher *self = context;
-    tl_streams_remove(self->streams, held->keys.names[TL_KEY_INGEST]);
+    tl_streams_remove(&self->streams, held->keys.names[TL_KEY_INGEST]);
 }
 
 static const char *const read_command[] = {"XREADGROUP", "GROUP", TL_INGEST_GROUP,
@@ -143,9 +143,9 @@ static bool open_dispatcher(void *context, struct tl_process *process, struct tl
     self->process = process;
     self->read_entries = TL_READ_ENTRIES_MIN;
     self->apply = tl_apply_new(process->config->streams.events_length);
-    self->streams = tl_streams_new(read_command, true);
-    return (self->apply != NULL && self->streams != NULL) ||
-           tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
+    self->streams.command = read_command;
+    self->streams.writes = true;
+    return self->apply != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");
 }
 
 static void close_dispatcher(void *context)
@@ -330,7 +330,7 @@ static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, i
     for (size_t i = 0; i < tl_reply_count(reply); i++) {
         const struct tl_reply *read = tl_reply_at(reply, i);
         const struct tl_reply *entries = tl_reply_at(read, 1);
-        const struct tl_stream *stream = tl_streams_find(self->streams, tl_reply_text(read, 0));
+        const struct tl_stream *stream = tl_streams_find(&self->streams, tl_reply_text(read, 0));
         if (stream == NULL)
             continue;
         struct tl_held_queue *held = stream->thing;
@@ -415,7 +415,7 @@ static bool read_new(struct dispatcher *self, int64_t now_ms, int64_t block_ms,
         (void)tl_signals_wait(self->process->signals, block_ms);
         return true;
     }
-    if (!tl_streams_read(self->streams, tl_store_common(self->process->store), self->read_entries,
+    if (!tl_streams_read(&self->streams, tl_store_common(self->process->store), self->read_entries,
                          block_ms, &reply, err))
         return find_unreadable(self, now_ms, err);
     bool ok = apply_reply(self, reply, now_ms, &entries, err);

@@ -301,10 +301,11 @@ static bool prune_common(struct expirer *self, int64_t now_ms, struct tl_error *
 {
     const struct tl_config *config = self->process->config;
     char key[TL_KEY_MAX];
-    snprintf(key, sizeof(key), "%schanges", config->redis.key_prefix);
     int64_t before_ms = now_ms - config->retention.changes_ms;
     tl_args_reset(&self->args);
-    tl_args_strs(&self->args, "XTRIM", key, "MINID", "=", NULL);
+    tl_args_strs(&self->args, "XTRIM",
+                 tl_key_common(config->redis.key_prefix, TL_COMMON_CHANGES, key), "MINID", "=",
+                 NULL);
     tl_args_int(&self->args, before_ms > 0 ? before_ms : 0);
     return tl_redis_do(tl_store_common(self->process->store), &self->args, err);
 }

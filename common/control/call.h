@@ -21,7 +21,7 @@ struct tl_control {
     struct tl_store *store;
     char writer[TL_WORKER_ID_MAX + 1]; /* names the batches of bulk joins */
     uint64_t batches;                  /* the number of the last one */
-    struct tl_durable *durable;        /* NULL: nothing waits longer than for Redis */
+    struct tl_durable durable;
 };
 
 struct tl_control_call {

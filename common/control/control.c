@@ -36,11 +36,7 @@ struct tl_control *tl_control_new(const struct tl_config *config, const char *re
     snprintf(control->writer, sizeof(control->writer), "control-%s", hex);
     control->config = config;
     control->store = tl_store_new(&settings, err);
-    if (config->redis.durability != TL_DURABILITY_MEMORY) {
-        control->durable = tl_durable_new(config->redis.durability, config->redis.key_prefix);
-        if (control->durable == NULL)
-            tl_store_free(&control->store);
-    }
+    tl_durable_init(&control->durable, config->redis.durability, config->redis.key_prefix);
     if (control->store == NULL)
         tl_control_free(&control);
     return control;
@@ -51,7 +47,6 @@ void tl_control_free(struct tl_control **control)
     if (*control == NULL)
         return;
     tl_store_free(&(*control)->store);
-    tl_durable_free(&(*control)->durable);
     free(*control);
     *control = NULL;
 }

@@ -1,52 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/control/history.h"
-#include "common/store/history.h"
+#include "common/store/reply.h"
 
 #define TIME_MAX (UINT64_C(1) << 53)
 
-/* [at, mode, value, ...]. NULL: out of memory. */
-static json_t *row_of(const struct tl_history_point *point)
+static const char *const names[] = {TL_HISTORY_TEXTS};
+
+enum {
+    FIELDS = sizeof(names) / sizeof(names[0]),
+    POINTS_MAX = 10080, /* a week of minutes */
+};
+
+/* Appends the point of an entry of the stream if it is later than *last_ms, which moves on: one
+ * entry may be in both of two ranges. False: out of memory. */
+static bool add_point(json_t *points, const struct tl_reply *entry, int64_t *last_ms)
 {
-    json_t *row = json_pack("[I, s]", (json_int_t)point->at_ms, point->mode);
-    for (int field = 0; row != NULL && field < TL_HISTORY_FIELDS; field++) {
-        if (json_array_append_new(row, json_integer((json_int_t)point->values[field])) == 0)
-            continue;
-        json_decref(row);
-        row = NULL;
+    const struct tl_reply *pairs = tl_reply_at(entry, 1);
+    int64_t at_ms = tl_reply_signed(entry, 0); /* of "MS-SEQ" */
+    if (at_ms <= *last_ms)
+        return true;
+    *last_ms = at_ms;
+    json_t *point =
+        json_pack("[I, s]", (json_int_t)at_ms, tl_reply_string(tl_reply_of(pairs, "mode"), NULL));
+    bool ok = json_array_append_new(points, point) == 0;
+    for (size_t i = 0; ok && i < FIELDS; i++) {
+        int64_t value = tl_reply_integer(tl_reply_of(pairs, names[i]));
+        ok = json_array_append_new(point, json_integer((json_int_t)value)) == 0;
     }
-    return row;
+    return ok;
 }
 
-/* Takes part of the answer over; NULL parts: out of memory. */
-static json_t *body_of(const char *queue, bool minutes, const struct tl_history_point *points,
-                       size_t n)
+json_t *tl_history_points(struct tl_redis *redis, const struct tl_keys *keys,
+                          const struct tl_history_span *span, struct tl_error *err)
 {
-    json_t *fields = json_array(), *rows = json_array();
-    bool ok = fields != NULL && rows != NULL;
-    for (int field = 0; ok && field < TL_HISTORY_FIELDS; field++)
-        ok = json_array_append_new(
-                 fields, json_string(tl_history_field_name((enum tl_history_field)field))) == 0;
-    for (size_t i = 0; ok && i < n; i++)
-        ok = json_array_append_new(rows, row_of(&points[i])) == 0;
-    json_t *body = ok ? json_pack("{s:s, s:i, s:O, s:O}", "queue", queue, "step_ms",
-                                  minutes ? TL_HISTORY_MINUTE_MS : TL_HISTORY_STEP_MS, "fields",
-                                  fields, "points", rows)
-                      : NULL;
-    json_decref(fields);
-    json_decref(rows);
-    return body;
+    char key[TL_KEY_MAX], from[24], to[24], count[24];
+    tl_key(keys, span->minutes ? TL_KEY_HISTORY_MINUTES : TL_KEY_HISTORY, key);
+    snprintf(from, sizeof(from), "%" PRId64, span->from_ms);
+    snprintf(to, sizeof(to), "%" PRId64, span->to_ms);
+    snprintf(count, sizeof(count), "%zu", span->most);
+    struct tl_reply *later = tl_ask(redis, err, "XREVRANGE", key, to, from, "COUNT", count, NULL);
+    if (later == NULL)
+        return NULL;
+    size_t n = tl_reply_count(later);
+    struct tl_reply *before =
+        n < span->most ? tl_ask(redis, err, "XREVRANGE", key, from, "-", "COUNT", "1", NULL) : NULL;
+    bool answered = before != NULL || n == span->most;
+    json_t *points = answered ? json_array() : NULL;
+    int64_t last_ms = 0;
+    bool ok = points != NULL && add_point(points, tl_reply_at(before, 0), &last_ms);
+    for (size_t i = n; ok && i > 0; i--)
+        ok = add_point(points, tl_reply_at(later, i - 1), &last_ms);
+    tl_reply_free(later);
+    tl_reply_free(before);
+    if (ok)
+        return points;
+    json_decref(points);
+    if (answered)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for a history");
+    return NULL;
 }
 
 void tl_handle_history(struct tl_control_call *call)
 {
     struct tl_error err = {0};
-    struct tl_history_point *points = NULL;
     const char *step = tl_target_parameter(&call->target, "step");
     uint64_t from_ms = 0, to_ms = TIME_MAX;
-    size_t n;
     if (!tl_call_number(call, "from", 0, TIME_MAX, &from_ms) ||
         !tl_call_number(call, "to", 0, TIME_MAX, &to_ms))
         return;
@@ -55,10 +77,24 @@ void tl_handle_history(struct tl_control_call *call)
         tl_call_refuse(call, 400, "step must be 10s or 1m");
         return;
     }
-    if (tl_history_read(call->redis, &call->keys, minutes, (int64_t)from_ms, (int64_t)to_ms,
-                        TL_HISTORY_READ_MAX, &points, &n, &err))
-        tl_call_answer(call, 200, body_of(call->keys.queue, minutes, points, n));
-    else
+    const struct tl_history_span span = {.minutes = minutes,
+                                         .from_ms = (int64_t)from_ms,
+                                         .to_ms = (int64_t)to_ms,
+                                         .most = POINTS_MAX};
+    json_t *points = tl_history_points(call->redis, &call->keys, &span, &err);
+    if (points == NULL) {
         tl_call_fail(call, &err);
-    free(points);
+        return;
+    }
+    json_t *fields = json_array();
+    bool ok = fields != NULL;
+    for (size_t i = 0; ok && i < FIELDS; i++)
+        ok = json_array_append_new(fields, json_string(names[i])) == 0;
+    tl_call_answer(call, 200,
+                   ok ? json_pack("{s:s, s:i, s:O, s:O}", "queue", call->keys.queue, "step_ms",
+                                  minutes ? TL_HISTORY_MINUTE_MS : TL_HISTORY_STEP_MS, "fields",
+                                  fields, "points", points)
+                      : NULL);
+    json_decref(fields);
+    json_decref(points);
 }

@@ -6,62 +6,97 @@
 #include "common/config/hook_table.h"
 #include "common/control/call.h"
 #include "common/control/hooks.h"
-#include "common/store/hooks.h"
 #include "common/store/library.h"
 #include "common/store/queue.h"
+#include "common/store/reply.h"
 
 /* ---- as JSON ---- */
 
+/* A hook on one queue: what hooks.of() of line/hooks.lua says of it. */
+struct hook {
+    const char *name;   /* borrowed */
+    json_t *kept;       /* what told.lua wrote; NULL: nothing, or nothing that can be read */
+    json_int_t event;   /* of the last entry of the journal that it was told of */
+    json_int_t pending; /* entries that it was not told of yet */
+    json_int_t gone;    /* those that it is never told of, since its last answer */
+    int64_t oldest_ms;  /* when the first of the pending ones happened; -1: none is */
+    int64_t failing_ms; /* since when it fails; 0: it does not */
+};
+
+static json_int_t member(const json_t *object, const char *name)
+{
+    return (json_int_t)json_number_value(json_object_get(object, name));
+}
+
+/* Reads the parts from the i-th on. False: no memory. */
+static bool read_hook(const struct tl_reply *reply, size_t i, struct hook *hook)
+{
+    enum { NAME, CURSOR, STATE, PENDING, OLDEST, GONE };
+    json_error_t error;
+    *hook = (struct hook){.name = tl_reply_text(reply, i + NAME),
+                          .kept = json_loads(tl_reply_text(reply, i + STATE), 0, &error),
+                          .event = tl_reply_signed(reply, i + CURSOR),
+                          .pending = tl_reply_signed(reply, i + PENDING),
+                          .gone = tl_reply_signed(reply, i + GONE),
+                          .oldest_ms = tl_reply_signed(reply, i + OLDEST)};
+    hook->failing_ms = member(hook->kept, "since");
+    return hook->kept != NULL || json_error_code(&error) != json_error_out_of_memory;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const struct hook *)a)->name, ((const struct hook *)b)->name);
+}
+
 /* Dead: it fails, and events that it was not told of are gone, or go next. */
-static const char *word_of(const struct tl_hook_state *state, bool watched, bool outlived)
+static const char *word_of(const struct hook *hook, bool watched, bool outlived)
 {
     if (!watched)
         return "unwatched";
-    if (state->failing_ms != 0)
-        return state->losing || outlived ? "dead" : "failing";
-    return state->asked_ms != 0 ? "answers" : "new";
+    if (hook->failing_ms != 0)
+        return hook->gone > 0 || outlived ? "dead" : "failing";
+    return member(hook->kept, "at") != 0 ? "answers" : "new";
 }
 
-static json_t *describe(const struct tl_hook_state *state, const char *word, int64_t now_ms)
+static json_t *describe(const struct hook *hook, const char *word, int64_t now_ms)
 {
-    int64_t age_ms = now_ms > state->oldest_ms ? now_ms - state->oldest_ms : 0;
-    return json_pack("{s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:s?, s:o, s:I}", "hook",
-                     state->hook, "state", word, "pending", (json_int_t)state->pending,
-                     "oldest_pending_ms",
-                     state->oldest_ms >= 0 ? json_integer((json_int_t)age_ms) : json_null(), "told",
-                     (json_int_t)state->told, "lost", (json_int_t)state->lost, "asked_at",
-                     tl_call_time(state->asked_ms), "status",
-                     state->status != 0 ? json_integer((json_int_t)state->status) : json_null(),
-                     "problem", state->problem[0] != '\0' ? state->problem : NULL, "failing_since",
-                     tl_call_time(state->failing_ms), "event", (json_int_t)state->event);
-}
-
-static bool has(const struct tl_hook_states *states, const char *hook)
-{
-    for (size_t i = 0; i < states->n; i++)
-        if (strcmp(states->list[i].hook, hook) == 0)
-            return true;
-    return false;
+    int64_t age_ms = now_ms > hook->oldest_ms ? now_ms - hook->oldest_ms : 0;
+    json_int_t status = member(hook->kept, "status");
+    const char *problem = json_string_value(json_object_get(hook->kept, "problem"));
+    return json_pack("{s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:s?, s:o, s:I}", "hook", hook->name,
+                     "state", word, "pending", hook->pending, "oldest_pending_ms",
+                     hook->oldest_ms >= 0 ? json_integer((json_int_t)age_ms) : json_null(), "told",
+                     member(hook->kept, "told"), "lost", member(hook->kept, "lost") + hook->gone,
+                     "asked_at", tl_call_time(member(hook->kept, "at")), "status",
+                     status != 0 ? json_integer(status) : json_null(), "problem",
+                     problem != NULL && *problem != '\0' ? problem : NULL, "failing_since",
+                     tl_call_time(hook->failing_ms), "event", hook->event);
 }
 
 json_t *tl_hooks_to_json(const struct tl_config *config, const char *queue,
                          const struct tl_reply *reply, int64_t now_ms)
 {
-    struct tl_hook_states states;
-    struct tl_error err = {0};
+    enum { PARTS = 6 };
+    struct hook hooks[TL_HOOKS_MAX];
+    size_t n = 0;
+    bool watched = *tl_reply_text(reply, 0) != '\0';
     json_t *list = json_array();
-    bool ok = tl_hook_states_read(reply, &states, &err) && list != NULL;
-    for (size_t i = 0; ok && i < states.n; i++) {
-        const struct tl_hook_state *state = &states.list[i];
+    bool ok = list != NULL;
+    for (size_t i = 1; i + PARTS <= tl_reply_count(reply) && n < TL_HOOKS_MAX; i += PARTS)
+        ok = read_hook(reply, i, &hooks[n++]) && ok;
+    qsort(hooks, n, sizeof(hooks[0]), by_name);
+    for (size_t i = 0; i < n; i++) {
         bool outlived =
-            state->oldest_ms >= 0 && now_ms - state->oldest_ms > config->retention.journal_ms;
-        const char *word = word_of(state, states.watched, outlived);
-        ok = json_array_append_new(list, describe(state, word, now_ms)) == 0;
+            hooks[i].oldest_ms >= 0 && now_ms - hooks[i].oldest_ms > config->retention.journal_ms;
+        const char *word = word_of(&hooks[i], watched, outlived);
+        ok = ok && json_array_append_new(list, describe(&hooks[i], word, now_ms)) == 0;
+        json_decref(hooks[i].kept);
     }
     for (size_t i = 0; ok && i < config->n_hooks; i++) {
-        const struct tl_hook_state state = {.hook = config->hooks[i].name, .oldest_ms = -1};
-        if (tl_hook_watches(&config->hooks[i], queue) && !has(&states, state.hook))
-            ok = json_array_append_new(list, describe(&state, "unwatched", now_ms)) == 0;
+        const struct hook hook = {.name = config->hooks[i].name, .oldest_ms = -1};
+        if (tl_hook_watches(&config->hooks[i], queue) &&
+            bsearch(&hook, hooks, n, sizeof(hooks[0]), by_name) == NULL)
+            ok = json_array_append_new(list, describe(&hook, "unwatched", now_ms)) == 0;
     }
     if (ok)
         return list;
@@ -143,12 +178,16 @@ void tl_handle_queue_hooks(struct tl_control_call *call)
 void tl_handle_hook_test(struct tl_control_call *call)
 {
     struct tl_error err = {0};
-    uint64_t event = 0;
+    struct tl_args args = {0};
     char quoted[80];
     if (!tl_call_members(call, NULL, NULL))
         return;
     tl_quote(call->name, quoted, sizeof(quoted));
-    if (!tl_hook_test(call->redis, &call->keys, call->name, &event, &err))
+    tl_call_begin(&args, TL_FN_HOOK_TEST, &call->keys);
+    tl_args_strs(&args, TL_EVENTS_KEPT, call->name, NULL);
+    struct tl_reply *reply = tl_call_once(call->redis, &args, &err);
+    int64_t event = tl_reply_integer(reply); /* of "EVENT-NTH" */
+    if (reply == NULL)
         tl_call_fail(call, &err);
     else if (event == 0)
         tl_call_refuse(call, 409,
@@ -159,4 +198,5 @@ void tl_handle_hook_test(struct tl_control_call *call)
         tl_call_answer(call, 202,
                        json_pack("{s:s, s:s, s:I}", "queue", call->keys.queue, "hook", call->name,
                                  "event", (json_int_t)event));
+    tl_reply_free(reply);
 }

@@ -226,8 +226,7 @@ static bool read_events(struct tl_control_call *call, struct bulk *bulk, bool *f
 static bool is_durable(const struct tl_control_call *call)
 {
     struct tl_error err = {0};
-    return call->control->durable == NULL ||
-           tl_durable_wait(call->control->durable, call->redis, &err);
+    return tl_durable_wait(&call->control->durable, call->redis, &err);
 }
 
 static void wait_for_outcome(struct tl_control_call *call, struct bulk *bulk)

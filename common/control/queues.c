@@ -8,9 +8,9 @@
 #include "common/control/resource.h"
 #include "common/control/settings_json.h"
 #include "common/control/stats.h"
-#include "common/store/mend.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
+#include "common/store/troubles.h"
 
 enum { TROUBLE_MAX = 320 };
 

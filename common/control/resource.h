@@ -8,7 +8,6 @@
 
 #include "common/config/settings.h"
 #include "common/control/call.h"
-#include "common/store/changes.h"
 #include "common/store/queue.h"
 
 /* The ETag of a queue's settings: another one for any other settings, and for another generation.

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "common/auth/reference.h"
 #include "common/base/text.h"
@@ -11,7 +14,6 @@
 #include "common/control/reference_find.h"
 #include "common/control/visitor_find.h"
 #include "common/control/visitors.h"
-#include "common/store/forget.h"
 #include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/records.h"
@@ -287,23 +289,93 @@ void tl_handle_visitor_move(struct tl_control_call *call)
     tl_reply_free(reply);
 }
 
+/* ---- forgetting: erases the id wherever the store keeps it (docs/operators/privacy.md) ---- */
+
+enum { NEXT_MAX = 64, NAME_BYTES = 8 };
+
+/* It takes steps, each of which is bounded; one that fails half-way can be repeated. */
+struct forgetting {
+    struct tl_control_call *call;
+    const char *visitor;
+    char next[NEXT_MAX]; /* what follows, as the last step said; "": nothing */
+    uint64_t places;     /* that held the id */
+};
+
+/* One step with these words, up to the first NULL; one may be `next`. False: the call has failed.
+ */
+static bool take_step(struct forgetting *self, const char *what, const char *more, const char *next,
+                      const char *name)
+{
+    struct tl_args args = {0};
+    struct tl_error err = {0};
+    tl_call_begin(&args, TL_FN_FORGET, &self->call->keys);
+    tl_args_strs(&args, self->visitor, what, more, next, name, NULL);
+    tl_actor_append(self->call->request->actor, &args);
+    struct tl_reply *reply = tl_call_once(self->call->redis, &args, &err);
+    if (reply == NULL)
+        return tl_call_fail(self->call, &err);
+    self->places += tl_reply_number(reply, 0);
+    snprintf(self->next, sizeof(self->next), "%s", tl_reply_text(reply, 1));
+    tl_reply_free(reply);
+    return true;
+}
+
+static bool forget_spent(struct forgetting *self)
+{
+    bool ok = true;
+    snprintf(self->next, sizeof(self->next), "0");
+    while (ok && self->next[0] != '\0')
+        ok = take_step(self, "spent", self->next, NULL, NULL);
+    return ok;
+}
+
+/* Copies the stream only when the visitor is in it. */
+static bool forget_in_stream(struct forgetting *self, const char *stream)
+{
+    bool ok;
+    self->next[0] = '\0';
+    do
+        ok = take_step(self, "look", stream, self->next, NULL);
+    while (ok && self->next[0] != '\0' && strcmp(self->next, "found") != 0);
+    if (!ok || self->next[0] == '\0')
+        return ok;
+    unsigned char bytes[NAME_BYTES];
+    char name[2 * NAME_BYTES + 1];
+    randombytes_buf(bytes, sizeof(bytes));
+    sodium_bin2hex(name, sizeof(name), bytes, sizeof(bytes));
+    self->next[0] = '\0';
+    do
+        ok = take_step(self, "copy", stream, self->next, name);
+    while (ok && self->next[0] != '\0');
+    return ok;
+}
+
+/* The record of changes says that it was done, without the id. */
+static bool record_forgetting(struct forgetting *self)
+{
+    char places[24];
+    snprintf(places, sizeof(places), "%" PRIu64, self->places);
+    return take_step(self, "record", places, NULL, NULL);
+}
+
 void tl_handle_visitor_forget(struct tl_control_call *call)
 {
     char visitor[TL_VISITOR_MAX + 1] = "";
-    struct tl_error err = {0};
-    uint64_t places = 0;
     if (!tl_call_members(call, NULL, NULL) || !find(call, visitor))
         return;
     struct tl_reply *reply = run(call, TL_FN_REMOVE, visitor, NULL);
     if (reply == NULL)
         return;
     tl_reply_free(reply);
-    if (!tl_forget(call->redis, &call->keys, visitor, call->request->actor, &places, &err))
-        tl_call_fail(call, &err);
-    else if (places == 0)
+    struct forgetting self = {.call = call, .visitor = visitor};
+    if (!take_step(&self, "sets", NULL, NULL, NULL) || !forget_spent(&self) ||
+        !forget_in_stream(&self, "journal") || !forget_in_stream(&self, "changes") ||
+        (self.places > 0 && !record_forgetting(&self)))
+        return;
+    if (self.places == 0)
         tl_call_refuse(call, 404, "nothing is kept of this visitor");
     else
         tl_call_answer(
             call, 200,
-            json_pack("{s:s, s:I}", "queue", call->keys.queue, "places", (json_int_t)places));
+            json_pack("{s:s, s:I}", "queue", call->keys.queue, "places", (json_int_t)self.places));
 }

@@ -3,8 +3,6 @@
 
 #include "common/line/line.h"
 #include "common/line/placemap.h"
-#include "common/wire/events.h"
-#include "common/wire/place.h"
 
 /* Ends are remembered for as long as the store keeps them at least. */
 #define END_KEPT_MS 3600000
@@ -14,13 +12,14 @@
 struct tl_line {
     uint64_t generation;
     uint64_t event;
-    uint64_t compare_from;                /* sizes are compared from this event on */
-    uint64_t last_seq;                    /* of all joins seen */
-    uint64_t found_seq, base_seq;         /* lost: the seqs after the first up to the second */
-    struct tl_order *lanes[TL_LANES_MAX]; /* created with the first visitor of the lane */
-    struct tl_placemap *active;           /* place -> deadline */
-    struct tl_placemap *ended;            /* place -> end */
-    struct tl_placemap *serials; /* seq -> serial; as long as the place, or its end, is known */
+    uint64_t compare_from;        /* sizes are compared from this event on */
+    uint64_t last_seq;            /* of all joins seen */
+    uint64_t found_seq, base_seq; /* lost: the seqs after the first up to the second */
+    struct tl_order lanes[TL_LANES_MAX];
+    uint32_t lanes_used;        /* a bit for each lane that had a visitor */
+    struct tl_placemap active;  /* place -> deadline */
+    struct tl_placemap ended;   /* place -> end */
+    struct tl_placemap serials; /* seq -> serial; as long as the place, or its end, is known */
     /* Ends in the order they happened, so that tl_line_forget need not search. A ring of places. */
     tl_place *end_order;
     size_t end_first, end_count, end_capacity;
@@ -31,14 +30,8 @@ struct tl_line {
 struct tl_line *tl_line_new(void)
 {
     struct tl_line *line = calloc(1, sizeof(*line));
-    if (line == NULL)
-        return NULL;
-    line->compare_from = UINT64_MAX;
-    line->active = tl_placemap_new();
-    line->ended = tl_placemap_new();
-    line->serials = tl_placemap_new();
-    if (line->active == NULL || line->ended == NULL || line->serials == NULL)
-        tl_line_free(&line);
+    if (line != NULL)
+        line->compare_from = UINT64_MAX;
     return line;
 }
 
@@ -47,10 +40,10 @@ void tl_line_free(struct tl_line **line)
     if (*line == NULL)
         return;
     for (size_t i = 0; i < TL_LANES_MAX; i++)
-        tl_order_free(&(*line)->lanes[i]);
-    tl_placemap_free(&(*line)->active);
-    tl_placemap_free(&(*line)->ended);
-    tl_placemap_free(&(*line)->serials);
+        tl_order_clear(&(*line)->lanes[i]);
+    tl_placemap_clear(&(*line)->active);
+    tl_placemap_clear(&(*line)->ended);
+    tl_placemap_clear(&(*line)->serials);
     free((*line)->end_order);
     free(*line);
     *line = NULL;
@@ -70,19 +63,18 @@ uint64_t tl_line_waiting(const struct tl_line *line)
 {
     uint64_t waiting = 0;
     for (size_t i = 0; i < TL_LANES_MAX; i++)
-        if (line->lanes[i] != NULL)
-            waiting += tl_order_count(line->lanes[i]);
+        waiting += tl_order_count(&line->lanes[i]);
     return waiting;
 }
 
 uint64_t tl_line_active(const struct tl_line *line)
 {
-    return tl_placemap_count(line->active);
+    return tl_placemap_count(&line->active);
 }
 
 const struct tl_order *tl_line_order(const struct tl_line *line, unsigned lane)
 {
-    return lane < TL_LANES_MAX ? line->lanes[lane] : NULL;
+    return lane < TL_LANES_MAX && (line->lanes_used >> lane & 1) != 0 ? &line->lanes[lane] : NULL;
 }
 
 uint64_t tl_line_front(const struct tl_line *line, unsigned lane)
@@ -106,30 +98,29 @@ bool tl_line_lost(const struct tl_line *line, tl_place place)
 void tl_line_each_ended(const struct tl_line *line, void (*each)(void *context, tl_place place),
                         void *context)
 {
-    tl_placemap_each(line->ended, each, context);
+    tl_placemap_each(&line->ended, each, context);
 }
 
 void tl_line_each_active(const struct tl_line *line, void (*each)(void *context, tl_place place),
                          void *context)
 {
-    tl_placemap_each(line->active, each, context);
+    tl_placemap_each(&line->active, each, context);
 }
 
 size_t tl_line_bytes(const struct tl_line *line)
 {
-    size_t bytes = sizeof(*line) + tl_placemap_bytes(line->active) +
-                   tl_placemap_bytes(line->ended) + tl_placemap_bytes(line->serials) +
+    size_t bytes = sizeof(*line) + tl_placemap_bytes(&line->active) +
+                   tl_placemap_bytes(&line->ended) + tl_placemap_bytes(&line->serials) +
                    line->end_capacity * sizeof(*line->end_order);
     for (size_t i = 0; i < TL_LANES_MAX; i++)
-        if (line->lanes[i] != NULL)
-            bytes += tl_order_bytes(line->lanes[i]);
+        bytes += tl_order_bytes(&line->lanes[i]) - sizeof(line->lanes[i]);
     return bytes;
 }
 
 static void sizes_of(const struct tl_line *line, uint64_t sizes[TL_LANES_MAX])
 {
     for (size_t i = 0; i < TL_LANES_MAX; i++)
-        sizes[i] = line->lanes[i] != NULL ? tl_order_count(line->lanes[i]) : 0;
+        sizes[i] = tl_order_count(&line->lanes[i]);
 }
 
 size_t tl_line_first(const struct tl_line *line, tl_place *places, size_t most)
@@ -141,7 +132,7 @@ size_t tl_line_first(const struct tl_line *line, tl_place *places, size_t most)
     sizes_of(line, sizes);
     while (n < most && (lane = tl_turns_next(&turns, sizes)) >= 0) {
         uint64_t one[TL_LANES_MAX] = {0};
-        if (!tl_order_next(line->lanes[lane], last[lane] + 1, &last[lane]))
+        if (!tl_order_next(&line->lanes[lane], last[lane] + 1, &last[lane]))
             break; /* impossible */
         places[n++] = tl_place_make((unsigned)lane, last[lane]);
         one[lane] = 1;
@@ -156,8 +147,8 @@ static bool knows(const struct tl_line *line, tl_place place)
     const struct tl_order *order = tl_line_order(line, tl_place_lane(place));
     uint64_t value;
     return (order != NULL && tl_order_contains(order, tl_place_seq(place))) ||
-           tl_placemap_get(line->active, place, &value) ||
-           tl_placemap_get(line->ended, place, &value);
+           tl_placemap_get(&line->active, place, &value) ||
+           tl_placemap_get(&line->ended, place, &value);
 }
 
 tl_place tl_line_find(const struct tl_line *line, tl_place place)
@@ -176,7 +167,7 @@ uint32_t tl_line_serial(const struct tl_line *line, tl_place place)
 {
     uint64_t serial;
     uint64_t seq = tl_place_seq(place);
-    return seq != 0 && tl_placemap_get(line->serials, seq, &serial) ? (uint32_t)serial : 0;
+    return seq != 0 && tl_placemap_get(&line->serials, seq, &serial) ? (uint32_t)serial : 0;
 }
 
 struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place)
@@ -187,16 +178,16 @@ struct tl_line_view tl_line_look(const struct tl_line *line, tl_place place)
     uint64_t value;
     if (lane >= TL_LANES_MAX)
         return view;
-    if (line->lanes[lane] != NULL && tl_order_contains(line->lanes[lane], seq)) {
+    if (tl_order_contains(&line->lanes[lane], seq)) {
         view.status = TL_LINE_WAITING;
         uint64_t sizes[TL_LANES_MAX];
         sizes_of(line, sizes);
         view.ahead =
-            tl_turns_ahead(&line->turns, sizes, lane, tl_order_rank(line->lanes[lane], seq));
-    } else if (tl_placemap_get(line->active, place, &value)) {
+            tl_turns_ahead(&line->turns, sizes, lane, tl_order_rank(&line->lanes[lane], seq));
+    } else if (tl_placemap_get(&line->active, place, &value)) {
         view.status = TL_LINE_ACTIVE;
         view.deadline_ms = (int64_t)value;
-    } else if (tl_placemap_get(line->ended, place, &value)) {
+    } else if (tl_placemap_get(&line->ended, place, &value)) {
         view.status = TL_LINE_ENDED;
         view.reason = (enum tl_reason)(value & ((1 << END_REASON_BITS) - 1));
     }
@@ -210,17 +201,15 @@ bool tl_line_add_waiting(struct tl_line *line, tl_place first, uint64_t count)
     unsigned lane = tl_place_lane(first);
     if (lane >= TL_LANES_MAX)
         return false;
-    struct tl_order **order = &line->lanes[lane];
-    if (*order == NULL)
-        *order = tl_order_new();
-    return *order != NULL && tl_order_insert(*order, tl_place_seq(first), count) >= 0;
+    line->lanes_used |= UINT32_C(1) << lane;
+    return tl_order_insert(&line->lanes[lane], tl_place_seq(first), count) >= 0;
 }
 
 static void forget_oldest(struct tl_line *line)
 {
     tl_place place = line->end_order[line->end_first];
-    if (tl_placemap_remove(line->ended, place, NULL))
-        tl_placemap_remove(line->serials, tl_place_seq(place), NULL);
+    if (tl_placemap_remove(&line->ended, place, NULL))
+        tl_placemap_remove(&line->serials, tl_place_seq(place), NULL);
     line->end_first = (line->end_first + 1) % line->end_capacity;
     line->end_count--;
 }
@@ -243,7 +232,7 @@ static bool remember_end(struct tl_line *line, tl_place place, enum tl_reason re
         line->end_capacity = capacity;
     }
     uint64_t end = ((uint64_t)now_ms << END_REASON_BITS) | (uint64_t)reason;
-    if (!tl_placemap_put(line->ended, place, end))
+    if (!tl_placemap_put(&line->ended, place, end))
         return false;
     line->end_order[(line->end_first + line->end_count++) % line->end_capacity] = place;
     return true;
@@ -254,7 +243,7 @@ size_t tl_line_forget(struct tl_line *line, int64_t now_ms, size_t limit)
     size_t forgotten = 0;
     while (forgotten < limit && line->end_count > 0) {
         uint64_t end;
-        if (tl_placemap_get(line->ended, line->end_order[line->end_first], &end) &&
+        if (tl_placemap_get(&line->ended, line->end_order[line->end_first], &end) &&
             (int64_t)(end >> END_REASON_BITS) + END_KEPT_MS > now_ms)
             break;
         forget_oldest(line);
@@ -275,19 +264,19 @@ static bool apply_runs(struct tl_line *line, const struct tl_event *event, int64
                 line->last_seq = last;
             continue;
         }
-        struct tl_order *order = line->lanes[tl_place_lane(run->first) % TL_LANES_MAX];
-        if (event->kind != TL_EVENT_FREED && order != NULL)
+        struct tl_order *order = &line->lanes[tl_place_lane(run->first) % TL_LANES_MAX];
+        if (event->kind != TL_EVENT_FREED)
             tl_order_remove(order, tl_place_seq(run->first), run->count);
         if (event->reason == TL_REASON_MOVED)
             continue; /* the JOINED of the same entry tells where they are now */
         for (uint64_t k = 0; k < run->count; k++) {
             tl_place place = run->first + k;
             if (event->kind == TL_EVENT_ADMITTED) {
-                if (!tl_placemap_put(line->active, place, (uint64_t)event->deadline_ms))
+                if (!tl_placemap_put(&line->active, place, (uint64_t)event->deadline_ms))
                     return false;
                 continue;
             }
-            tl_placemap_remove(line->active, place, NULL);
+            tl_placemap_remove(&line->active, place, NULL);
             if (!remember_end(line, place, event->reason, now_ms))
                 return false;
         }
@@ -332,9 +321,9 @@ static bool apply_event(struct tl_line *line, const struct tl_event *event, int6
         uint64_t known;
         /* Only if it is still active here: the session may have ended before the snapshot was
          * taken. */
-        if (!tl_placemap_get(line->active, place, &known))
+        if (!tl_placemap_get(&line->active, place, &known))
             return true;
-        return tl_placemap_put(line->active, place, (uint64_t)event->deadline_ms);
+        return tl_placemap_put(&line->active, place, (uint64_t)event->deadline_ms);
     }
     case TL_EVENT_HANDED:
         return tl_line_add_serial(line, event->places.runs[0].first, event->serial);
@@ -402,7 +391,7 @@ bool tl_line_add_serial(struct tl_line *line, tl_place place, uint32_t serial)
 {
     uint64_t seq = tl_place_seq(place);
     return seq == 0 || serial <= tl_line_serial(line, place) ||
-           tl_placemap_put(line->serials, seq, serial);
+           tl_placemap_put(&line->serials, seq, serial);
 }
 
 uint64_t tl_line_base(const struct tl_line *line)
@@ -412,5 +401,5 @@ uint64_t tl_line_base(const struct tl_line *line)
 
 bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms)
 {
-    return tl_placemap_put(line->active, place, (uint64_t)deadline_ms);
+    return tl_placemap_put(&line->active, place, (uint64_t)deadline_ms);
 }

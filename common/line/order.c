@@ -8,12 +8,6 @@
 #define COUNT_MAX (UINT64_C(1) << 32)
 #define SEQ_END   (UINT64_C(1) << 63) /* seqs stay below it, so that no sum of them wraps */
 
-struct tl_order {
-    struct tl_region **regions; /* ascending; few, so that they are looked through from the end */
-    size_t n, capacity;
-    uint64_t count;
-};
-
 /* ---- the regions ---- */
 
 /* The index of the first region with this number or a larger one. */
@@ -34,39 +28,20 @@ static struct tl_region *region_of(const struct tl_order *order, uint64_t seq)
     return found ? order->regions[i] : NULL;
 }
 
-static void drop_region(struct tl_order *order, size_t i)
-{
-    tl_region_free(&order->regions[i]);
-    order->n--;
-    memmove(&order->regions[i], &order->regions[i + 1],
-            (order->n - i) * sizeof(struct tl_region *));
-}
-
 /* Drops the regions that hold nothing. */
 static void drop_empty_regions(struct tl_order *order)
 {
-    for (size_t i = order->n; i > 0; i--)
-        if (tl_region_count(order->regions[i - 1]) == 0)
-            drop_region(order, i - 1);
-    if (order->n > 0)
+    size_t kept = 0;
+    for (size_t i = 0; i < order->n; i++)
+        if (tl_region_count(order->regions[i]) == 0)
+            tl_region_free(&order->regions[i]);
+        else
+            order->regions[kept++] = order->regions[i];
+    order->n = kept;
+    if (kept > 0)
         return;
     free(order->regions);
     order->regions = NULL;
-    order->capacity = 0;
-}
-
-static bool grow_list(struct tl_order *order)
-{
-    size_t capacity = order->capacity == 0 ? 2 : order->capacity * 2;
-    struct tl_region **regions = calloc(capacity, sizeof(struct tl_region *));
-    if (regions == NULL)
-        return false;
-    if (order->n > 0)
-        memcpy(regions, order->regions, order->n * sizeof(struct tl_region *));
-    free(order->regions);
-    order->regions = regions;
-    order->capacity = capacity;
-    return true;
 }
 
 /* The region with this number, made if there is none. NULL when out of memory. */
@@ -75,14 +50,17 @@ static struct tl_region *make_region(struct tl_order *order, uint64_t number)
     size_t i = find_region(order, number);
     if (i < order->n && tl_region_number(order->regions[i]) == number)
         return order->regions[i];
-    struct tl_region *region = NULL;
-    if ((order->n < order->capacity || grow_list(order)) &&
-        (region = tl_region_new(number)) != NULL) {
-        memmove(&order->regions[i + 1], &order->regions[i],
-                (order->n - i) * sizeof(struct tl_region *));
-        order->regions[i] = region;
-        order->n++;
-    }
+    struct tl_region **regions =
+        reallocarray(order->regions, order->n + 1, sizeof(struct tl_region *));
+    if (regions == NULL)
+        return NULL;
+    order->regions = regions;
+    struct tl_region *region = tl_region_new(number);
+    if (region == NULL)
+        return NULL;
+    memmove(&regions[i + 1], &regions[i], (order->n - i) * sizeof(struct tl_region *));
+    regions[i] = region;
+    order->n++;
     return region;
 }
 
@@ -214,7 +192,7 @@ bool tl_order_next(const struct tl_order *order, uint64_t from, uint64_t *found)
 
 size_t tl_order_bytes(const struct tl_order *order)
 {
-    size_t bytes = sizeof(*order) + order->capacity * sizeof(struct tl_region *);
+    size_t bytes = sizeof(*order) + order->n * sizeof(struct tl_region *);
     for (size_t i = 0; i < order->n; i++)
         bytes += tl_region_bytes(order->regions[i]);
     return bytes;

@@ -13,7 +13,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct tl_order;
+/* Zeroed: an empty index. */
+struct tl_order {
+    struct tl_region **regions; /* ascending; few, so that they are looked through from the end */
+    size_t n;
+    uint64_t count;
+};
 
 /* A new empty index, or NULL when out of memory. */
 struct tl_order *tl_order_new(void);

@@ -6,18 +6,6 @@
 
 enum { ENTRIES_MIN = 16 };
 
-struct entry {
-    tl_place place; /* 0: free */
-    uint64_t value;
-};
-
-struct tl_placemap {
-    struct entry *entries; /* NULL until first use */
-    size_t capacity;       /* a power of two, or 0 */
-    unsigned shift;        /* 64 - log2(capacity) */
-    size_t count;
-};
-
 /* Where a place belongs: multiplicative hashing (Knuth, The Art of Computer Programming, vol.
  * 3, 6.4), which spreads consecutive places evenly. */
 static size_t home_of(const struct tl_placemap *map, tl_place place)
@@ -61,7 +49,7 @@ static void erase(struct tl_placemap *map, size_t i)
         map->entries[i] = map->entries[next];
         i = next;
     }
-    map->entries[i] = (struct entry){0};
+    map->entries[i] = (struct tl_placemap_entry){0};
     map->count--;
 }
 
@@ -102,7 +90,7 @@ bool tl_placemap_put(struct tl_placemap *map, tl_place place, uint64_t value)
             return false;
         i = find(map, place);
     }
-    map->entries[i] = (struct entry){.place = place, .value = value};
+    map->entries[i] = (struct tl_placemap_entry){.place = place, .value = value};
     map->count++;
     return true;
 }

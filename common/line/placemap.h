@@ -13,7 +13,16 @@
 
 #include "common/wire/place.h"
 
-struct tl_placemap;
+/* Zeroed: an empty map. */
+struct tl_placemap {
+    struct tl_placemap_entry {
+        tl_place place; /* 0: free */
+        uint64_t value;
+    } * entries;     /* NULL until first use */
+    size_t capacity; /* a power of two, or 0 */
+    unsigned shift;  /* 64 - log2(capacity) */
+    size_t count;
+};
 
 struct tl_placemap *tl_placemap_new(void); /* NULL when out of memory */
 void tl_placemap_free(struct tl_placemap **map);

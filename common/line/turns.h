@@ -16,8 +16,6 @@
 #ifndef TL_TURNS_H
 #define TL_TURNS_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/wire/place.h"

@@ -9,7 +9,6 @@
 #include "common/role/roster.h"
 #include "common/store/inventory.h"
 #include "common/store/lease.h"
-#include "common/store/lease_plan.h"
 #include "common/store/queue.h"
 #include "common/wire/names.h"
 
@@ -85,8 +84,11 @@ struct tl_roster *tl_roster_new(const struct tl_roster_settings *settings,
                                                     .context = roster};
     roster->settings = *settings;
     roster->config = config;
-    tl_lease_client_init(&roster->client, config->redis.key_prefix, settings->role, settings->owner,
-                         settings->fenced);
+    roster->client = (struct tl_lease_client){.key_prefix = config->redis.key_prefix,
+                                              .role = settings->role,
+                                              .owner = settings->owner,
+                                              .fenced = settings->fenced,
+                                              .length_ms = TL_LEASE_MS};
     roster->inventory = tl_inventory_new(&inventory);
     if (roster->inventory == NULL) {
         tl_roster_free(&roster);
@@ -111,7 +113,7 @@ void tl_roster_free(struct tl_roster **roster)
     tl_named_free(&(*roster)->held);
     free((*roster)->names);
     free((*roster)->leases);
-    tl_lease_client_deinit(&(*roster)->client);
+    tl_args_free(&(*roster)->client.args);
     free(*roster);
     *roster = NULL;
 }

@@ -55,7 +55,7 @@ void tl_roster_free(struct tl_roster **roster);
  * missing, lists all queues, takes and renews leases. now_ms: local monotonic time, at most one
  * turn of the loop old. A queue that cannot be served is set aside and does not stop the others. */
 bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *err);
-/* Sets aside a queue whose data caused this error (common/store/mend.h). False when the error
+/* Sets aside a queue whose data caused this error (common/store/troubles.h). False when the error
  * concerns all queues. */
 bool tl_roster_set_aside(struct tl_roster *roster, const char *queue, int64_t now_ms,
                          struct tl_error *err);

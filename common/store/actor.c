@@ -2,7 +2,6 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "common/store/actor.h"
@@ -10,19 +9,15 @@
 /* Copies at most size - 1 bytes; what is no printable ASCII becomes '?'. */
 static void copy_printable(char *to, size_t size, const char *from)
 {
-    size_t n = 0;
-    for (; n + 1 < size && from[n] != '\0'; n++)
-        to[n] = from[n];
-    to[n] = '\0';
-    for (size_t i = 0; i < n; i++)
-        if (to[i] <= ' ' || to[i] > '~')
-            to[i] = '?';
+    snprintf(to, size, "%s", from);
+    for (; *to != '\0'; to++)
+        if (*to <= ' ' || *to > '~')
+            *to = '?';
 }
 
-/* Texts are cut, and bytes that are no printable ASCII become '?'. */
 static void set(struct tl_actor *actor, const char *name, const char *from, uint64_t kept)
 {
-    *actor = (struct tl_actor){.kept = kept};
+    actor->kept = kept;
     copy_printable(actor->name, sizeof(actor->name), name);
     copy_printable(actor->from, sizeof(actor->from), from);
 }

@@ -5,12 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "common/store/args.h"
 
 void tl_args_free(struct tl_args *args)
 {
     free(args->bytes);
-    free(args->ends);
+    free(args->lengths);
     *args = (struct tl_args){0};
 }
 
@@ -21,37 +22,21 @@ void tl_args_reset(struct tl_args *args)
     args->failed = false;
 }
 
-static bool reserve(void **memory, size_t *capacity, size_t wanted, size_t element)
-{
-    if (wanted <= *capacity)
-        return true;
-    size_t grown = *capacity == 0 ? 64 : *capacity;
-    while (grown < wanted)
-        grown *= 2;
-    void *moved = reallocarray(*memory, grown, element);
-    if (moved == NULL)
-        return false;
-    *memory = moved;
-    *capacity = grown;
-    return true;
-}
-
 void tl_args_bin(struct tl_args *args, const void *bytes, size_t length)
 {
-    void *buffer = args->bytes;
-    void *ends = args->ends;
-    bool ok = reserve(&buffer, &args->bytes_capacity, args->n_bytes + length, 1);
-    args->bytes = buffer;
-    ok = ok && reserve(&ends, &args->ends_capacity, args->n + 1, sizeof(*args->ends));
-    args->ends = ends;
-    if (!ok) {
+    char *all = tl_grow(args->bytes, &args->bytes_capacity, args->n_bytes + length + 1, 1);
+    size_t *lengths =
+        tl_grow(args->lengths, &args->lengths_capacity, args->n + 1, sizeof(*lengths));
+    args->bytes = all != NULL ? all : args->bytes;
+    args->lengths = lengths != NULL ? lengths : args->lengths;
+    if (all == NULL || lengths == NULL) {
         args->failed = true;
         return;
     }
     if (length > 0)
-        memcpy(args->bytes + args->n_bytes, bytes, length);
+        memcpy(all + args->n_bytes, bytes, length);
     args->n_bytes += length;
-    args->ends[args->n++] = args->n_bytes;
+    lengths[args->n++] = length;
 }
 
 void tl_args_str(struct tl_args *args, const char *text)

@@ -10,8 +10,8 @@
 struct tl_args {
     char *bytes;
     size_t n_bytes, bytes_capacity;
-    size_t *ends; /* where each argument ends in bytes */
-    size_t n, ends_capacity;
+    size_t *lengths; /* of each argument */
+    size_t n, lengths_capacity;
     bool failed; /* memory ran out; sending the command reports it */
 };
 

@@ -1,43 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
 
 #include "common/store/durable.h"
-#include "common/store/keys.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 
 enum { WAIT_MS = 1000, KEY_MS = 60000 };
 
-struct tl_durable {
-    enum tl_durability mode;
-    char key[TL_KEY_MAX];
-    struct tl_args args;
-};
-
-struct tl_durable *tl_durable_new(enum tl_durability mode, const char *key_prefix)
+void tl_durable_init(struct tl_durable *durable, enum tl_durability mode, const char *key_prefix)
 {
-    struct tl_durable *durable = calloc(1, sizeof(*durable));
     uint64_t id;
-    if (durable == NULL)
-        return NULL;
     randombytes_buf(&id, sizeof(id));
     durable->mode = mode;
     snprintf(durable->key, sizeof(durable->key), "%sdurable:%016" PRIx64, key_prefix, id);
-    return durable;
-}
-
-void tl_durable_free(struct tl_durable **durable)
-{
-    if (*durable == NULL)
-        return;
-    tl_args_free(&(*durable)->args);
-    free(*durable);
-    *durable = NULL;
 }
 
 /* The command that waits. */
@@ -58,6 +37,8 @@ bool tl_durable_supported(const struct tl_durable *durable, struct tl_redis *red
 {
     struct tl_args args = {0};
     struct tl_error problem = {0};
+    if (durable->mode == TL_DURABILITY_MEMORY)
+        return true;
     bool ok = tl_redis_do(redis, wait_command(durable, &args, 1), &problem);
     tl_args_free(&args);
     if (ok)
@@ -75,26 +56,31 @@ bool tl_durable_supported(const struct tl_durable *durable, struct tl_redis *red
 }
 
 /* Sends the write and the wait in one pipeline. *reply gets the answer to the wait. */
-static bool ask(struct tl_durable *durable, struct tl_redis *redis, struct tl_reply **reply,
+static bool ask(const struct tl_durable *durable, struct tl_redis *redis, struct tl_reply **reply,
                 struct tl_error *err)
 {
-    struct tl_args *args = &durable->args;
-    tl_call_begin_on(args, TL_FN_DURABLE, 1);
-    tl_args_str(args, durable->key);
-    tl_args_int(args, KEY_MS);
-    if (!tl_redis_append(redis, args, err))
-        return false;
-    struct tl_reply *written =
-        tl_redis_call_blocking(redis, wait_command(durable, args, WAIT_MS), WAIT_MS, err);
-    *reply = tl_redis_next(redis, written != NULL ? err : NULL);
+    struct tl_args args = {0};
+    struct tl_reply *written = NULL;
+    tl_call_begin_on(&args, TL_FN_DURABLE, 1);
+    tl_args_str(&args, durable->key);
+    tl_args_int(&args, KEY_MS);
+    *reply = NULL;
+    if (tl_redis_append(redis, &args, err)) {
+        written =
+            tl_redis_call_blocking(redis, wait_command(durable, &args, WAIT_MS), WAIT_MS, err);
+        *reply = tl_redis_next(redis, written != NULL ? err : NULL);
+    }
+    tl_args_free(&args);
     tl_reply_free(written);
     return written != NULL && *reply != NULL;
 }
 
-bool tl_durable_wait(struct tl_durable *durable, struct tl_redis *redis, struct tl_error *err)
+bool tl_durable_wait(const struct tl_durable *durable, struct tl_redis *redis, struct tl_error *err)
 {
     struct tl_error problem = {0};
-    struct tl_reply *reply = NULL;
+    struct tl_reply *reply;
+    if (durable->mode == TL_DURABILITY_MEMORY)
+        return true;
     bool ok = ask(durable, redis, &reply, &problem);
     if (!ok && problem.kind == TL_ERR_NOFUNCTION) {
         tl_reply_free(reply);

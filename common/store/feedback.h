@@ -7,7 +7,8 @@
 #ifndef TL_FEEDBACK_H
 #define TL_FEEDBACK_H
 
-#include <stdint.h>
+#include <inttypes.h>
+#include <stdio.h>
 
 #include "generated/protocol.h"
 
@@ -21,6 +22,11 @@ struct tl_feedback {
 };
 
 /* One entry as text. */
-void tl_feedback_format(const struct tl_feedback *feedback, char text[TL_FEEDBACK_TEXT_MAX]);
+static inline void tl_feedback_format(const struct tl_feedback *feedback,
+                                      char text[TL_FEEDBACK_TEXT_MAX])
+{
+    snprintf(text, TL_FEEDBACK_TEXT_MAX, "%" PRId64 " %" PRId64 " %" PRId64, feedback->load,
+             feedback->latency_ms, feedback->errors);
+}
 
 #endif

@@ -17,7 +17,6 @@
 #include <stdint.h>
 
 #include "common/config/config.h"
-#include "common/store/mend.h"
 #include "common/store/store.h"
 #include "common/store/troubles.h"
 #include "common/wire/names.h"

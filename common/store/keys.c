@@ -52,7 +52,11 @@ const char *tl_key(const struct tl_keys *keys, enum tl_key key, char name[TL_KEY
 
 const char *tl_key_common(const char *prefix, enum tl_common_key key, char name[TL_KEY_MAX])
 {
-    snprintf(name, TL_KEY_MAX, "%s%s", prefix, common_texts[key]);
+    const char *queues = common_texts[TL_COMMON_QUEUES];
+    if (key == TL_COMMON_QUEUES)
+        snprintf(name, TL_KEY_MAX, "%s%s", prefix, queues);
+    else
+        snprintf(name, TL_KEY_MAX, "%s%s{%s%s}", prefix, common_texts[key], prefix, queues);
     return name;
 }
 

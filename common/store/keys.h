@@ -9,15 +9,14 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/store/args.h"
 #include "common/wire/names.h"
 
 #include "generated/protocol.h"
 
 #define TL_KEY_MAX 160
 
-/* About how many events a change outside of the dispatcher, admitter and expirer keeps in the
- * stream. These trim to their own setting. An argument of functions, so a text. */
+/* About how many events a change by others than the dispatcher, admitter and expirer keeps in the
+ * stream. An argument of functions, so a text. */
 #define TL_EVENTS_KEPT "20000"
 
 /* The keys of a queue that is at hand: those of its line, which come first in enum tl_key. */
@@ -37,7 +36,8 @@ uint64_t tl_presence_chunk(uint64_t seq, uint64_t *offset);
 bool tl_keys_fail_missing(const struct tl_keys *keys, struct tl_error *err);
 /* Writes the name of any key of the queue, or the prefix of keys. Returns name. */
 const char *tl_key(const struct tl_keys *keys, enum tl_key key, char name[TL_KEY_MAX]);
-/* The same for a key of no queue. */
+/* The same for a key of no queue. These are in the slot of tl:queues, whose name is the hash tag of
+ * the others: tl:blocks{tl:queues}. Comments leave it out. */
 const char *tl_key_common(const char *prefix, enum tl_common_key key, char name[TL_KEY_MAX]);
 /* Writes tl:{q}:seen:<bucket>, or tl:{q}:seen:<bucket>:<chunk> for another chunk than 0: a presence
  * bitmap. */

@@ -6,21 +6,6 @@
 #include "common/store/library.h"
 #include "common/store/reply.h"
 
-void tl_lease_client_init(struct tl_lease_client *client, const char *key_prefix, const char *role,
-                          const char *owner, bool fenced)
-{
-    *client = (struct tl_lease_client){.key_prefix = key_prefix,
-                                       .role = role,
-                                       .owner = owner,
-                                       .fenced = fenced,
-                                       .length_ms = TL_LEASE_MS};
-}
-
-void tl_lease_client_deinit(struct tl_lease_client *client)
-{
-    tl_args_free(&client->args);
-}
-
 /* Queues the command of one step. */
 static bool ask_one(struct tl_lease_client *client, struct tl_redis *redis,
                     const struct tl_lease *lease, struct tl_error *err)
@@ -56,12 +41,9 @@ static bool ask_one(struct tl_lease_client *client, struct tl_redis *redis,
 static void note(const struct tl_lease_client *client, struct tl_lease *lease,
                  const struct tl_reply *reply)
 {
-    int64_t left_ms;
+    int64_t left_ms = tl_reply_integer(reply);
     switch (lease->step) {
-    case TL_LEASE_SKIP:
-        break;
     case TL_LEASE_CHECK:
-        left_ms = tl_reply_integer(reply);
         /* One that ends later than any can, or never, was set before the server's clock went back,
          * or by hand. */
         lease->free = left_ms < 0 || left_ms > TL_LEASE_MAX_MS;
@@ -76,6 +58,7 @@ static void note(const struct tl_lease_client *client, struct tl_lease *lease,
         lease->fence = tl_reply_number(reply, 1);
         lease->left_ms = 0; /* not known for a lease of another replica */
         break;
+    case TL_LEASE_SKIP:
     case TL_LEASE_RELEASE:
         break;
     }
@@ -108,4 +91,74 @@ bool tl_lease_ask(struct tl_lease_client *client, struct tl_store *store, struct
         tl_reply_free(reply);
     }
     return (lacking == NULL || tl_library_load(lacking, err)) && ok;
+}
+
+/* ---- what a round asks ---- */
+
+void tl_lease_plan_round(struct tl_lease *leases, size_t n, const struct tl_lease_round *round,
+                         size_t *next)
+{
+    size_t checks = 0;
+    size_t first = *next;
+    for (size_t k = 0; k < n; k++) {
+        size_t at = (first + k) % n;
+        struct tl_lease *lease = &leases[at];
+        lease->free = false;
+        lease->error.kind = TL_OK;
+        lease->step = TL_LEASE_SKIP;
+        if (lease->resting && !lease->held) {
+            lease->left_ms = TL_LEASE_MS;
+        } else if (round->take_all) {
+            lease->step = TL_LEASE_TAKE;
+        } else if (lease->held) {
+            lease->step = round->renew ? TL_LEASE_RENEW : TL_LEASE_SKIP;
+        } else if (round->check_all || checks < TL_LEASE_CHECKS_PER_ROUND) {
+            lease->step = TL_LEASE_CHECK;
+            checks++;
+            *next = at + 1;
+        }
+    }
+}
+
+bool tl_lease_plan_checks(struct tl_lease *leases, size_t n)
+{
+    bool any_free = false;
+    for (size_t i = 0; i < n; i++)
+        any_free = any_free || (leases[i].step == TL_LEASE_CHECK && leases[i].free);
+    if (!any_free)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct tl_lease *lease = &leases[i];
+        bool skipped = lease->step == TL_LEASE_SKIP && !lease->held && !lease->resting;
+        lease->step = skipped ? TL_LEASE_CHECK : TL_LEASE_SKIP;
+    }
+    return true;
+}
+
+bool tl_lease_plan_take(struct tl_lease *leases, size_t n)
+{
+    bool any_free = false;
+    for (size_t i = 0; i < n; i++) {
+        leases[i].step = leases[i].free ? TL_LEASE_TAKE : TL_LEASE_SKIP;
+        any_free = any_free || leases[i].free;
+    }
+    return any_free;
+}
+
+int64_t tl_lease_plan_length(int64_t length_ms, int64_t turn_ms)
+{
+    int64_t longest_ms = TL_LEASE_MAX_MS / 2;
+    int64_t needed_ms = 2 * (turn_ms < longest_ms ? turn_ms : longest_ms);
+    int64_t kept_ms = length_ms - length_ms / 4;
+    int64_t most_ms = needed_ms > kept_ms ? needed_ms : kept_ms;
+    return most_ms > TL_LEASE_MS ? most_ms : TL_LEASE_MS;
+}
+
+int64_t tl_lease_next_check_ms(const struct tl_lease *leases, size_t n, int64_t now_ms)
+{
+    int64_t left_ms = TL_LEASE_MS;
+    for (size_t i = 0; i < n; i++)
+        if (!leases[i].held && !leases[i].free && leases[i].left_ms < left_ms)
+            left_ms = leases[i].left_ms;
+    return now_ms + (left_ms < TL_LEASE_CHECK_MIN_MS ? TL_LEASE_CHECK_MIN_MS : left_ms + 1);
 }

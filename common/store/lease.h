@@ -21,8 +21,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/store/args.h"
-#include "common/store/library.h"
 #include "common/store/store.h"
 
 #define TL_LEASE_MS     1500
@@ -52,17 +50,45 @@ struct tl_lease {
 struct tl_lease_client {
     const char *key_prefix, *role, *owner; /* borrowed */
     bool fenced;                           /* TAKE counts state.fence up when the holder changes */
-    int64_t length_ms;                     /* how long TAKE and RENEW make a lease last */
+    int64_t length_ms; /* how long TAKE and RENEW make a lease last; at first TL_LEASE_MS */
     struct tl_args args;
 };
-
-void tl_lease_client_init(struct tl_lease_client *client, const char *key_prefix, const char *role,
-                          const char *owner, bool fenced);
-void tl_lease_client_deinit(struct tl_lease_client *client);
 
 /* Does the steps of all leases in one pipeline. False with err when not all could be sent. A lease
  * whose step the store refused has that error and counts as not held. */
 bool tl_lease_ask(struct tl_lease_client *client, struct tl_store *store, struct tl_lease *leases,
                   size_t n, struct tl_error *err);
+
+/* ---- what a round asks about each lease: decisions, which only read and write the leases ---- */
+
+/* Leases of other replicas checked in every round, so that released ones are found early. */
+#define TL_LEASE_CHECKS_PER_ROUND 16
+/* The least time between two checks of leases that are about to run out. */
+#define TL_LEASE_CHECK_MIN_MS 20
+
+struct tl_lease_round {
+    bool take_all;  /* ask for all leases by function: what we know may be out of date */
+    bool renew;     /* renew the leases held */
+    bool check_all; /* check all leases of other replicas, not only some */
+};
+
+/* The first of up to three steps: renews what is held and checks some or all leases of other
+ * replicas. `held` of each lease says what is known. The few checks go round the list: *next is
+ * where they start and is moved behind them. */
+void tl_lease_plan_round(struct tl_lease *leases, size_t n, const struct tl_lease_round *round,
+                         size_t *next);
+/* The second step: when one of the few was free, its holder has released its leases, so those that
+ * the first step skipped are checked. False when none was: then there is nothing to do. */
+bool tl_lease_plan_checks(struct tl_lease *leases, size_t n);
+/* The last step: takes free leases. False when there are none. */
+bool tl_lease_plan_take(struct tl_lease *leases, size_t n);
+
+/* The next length of the leases: twice the longest recent turn. length_ms is their length now,
+ * turn_ms the time since they were renewed. A long turn is forgotten by a quarter in each renewal.
+ */
+int64_t tl_lease_plan_length(int64_t length_ms, int64_t turn_ms);
+
+/* When the first lease of another replica runs out, given that all were checked. */
+int64_t tl_lease_next_check_ms(const struct tl_lease *leases, size_t n, int64_t now_ms);
 
 #endif

@@ -22,28 +22,23 @@ bool tl_library_load(struct tl_redis *redis, struct tl_error *err)
     return tl_error_prefix(err, "loading the functions of this release (" TL_LIBRARY ")");
 }
 
-static void begin(struct tl_args *args, const char *command, const char *function, unsigned n_keys)
-{
-    tl_args_reset(args);
-    tl_args_strs(args, command, function, NULL);
-    tl_args_uint(args, n_keys);
-}
-
 void tl_call_begin(struct tl_args *args, const char *function, const struct tl_keys *keys)
 {
-    begin(args, "FCALL", function, 1);
-    tl_args_str(args, keys->names[TL_KEY_STATE]);
+    tl_args_reset(args);
+    tl_args_strs(args, "FCALL", function, "1", keys->names[TL_KEY_STATE], NULL);
 }
 
 void tl_call_begin_read(struct tl_args *args, const char *function, const struct tl_keys *keys)
 {
-    begin(args, "FCALL_RO", function, 1);
-    tl_args_str(args, keys->names[TL_KEY_STATE]);
+    tl_args_reset(args);
+    tl_args_strs(args, "FCALL_RO", function, "1", keys->names[TL_KEY_STATE], NULL);
 }
 
 void tl_call_begin_on(struct tl_args *args, const char *function, unsigned n)
 {
-    begin(args, "FCALL", function, n);
+    tl_args_reset(args);
+    tl_args_strs(args, "FCALL", function, NULL);
+    tl_args_uint(args, n);
 }
 
 struct tl_reply *tl_call(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err)

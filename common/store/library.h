@@ -28,8 +28,8 @@ void tl_call_begin_read(struct tl_args *args, const char *function, const struct
 /* The same for a function on other keys, of which there are n. The caller adds them, too. */
 void tl_call_begin_on(struct tl_args *args, const char *function, unsigned n);
 
-/* tl_redis_call for such args: when the store lacks the function, loads the library and tries once
- * more. TL_ERR_LOADING: this program may not load it, and no other one has done so yet. */
+/* tl_redis_call for such args. When the store lacks the function, loads the library and tries once
+ * more; TL_ERR_LOADING: this program may not load it, and no other one has done so yet. */
 struct tl_reply *tl_call(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err);
 /* The same for a call that is made once: frees args. */
 struct tl_reply *tl_call_once(struct tl_redis *redis, struct tl_args *args, struct tl_error *err);

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +7,6 @@
 #include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
-#include "common/wire/names.h"
 #include "common/wire/notice_text.h"
 
 #define VALUE_MAX 1100
@@ -92,30 +90,20 @@ static bool is_needed(const char *name)
 /* Reads the reply to HGETALL of the settings. Returns how many of those that are needed it has. */
 static size_t read_settings(const struct tl_reply *reply, struct tl_queue_settings *settings)
 {
-    size_t n = tl_reply_count(reply);
     size_t found = 0;
+    const char *lanes = tl_reply_string(tl_reply_of(reply, "lanes"), NULL);
     tl_queue_settings_defaults(settings);
-    struct tl_queue_settings known = *settings;
-    /* `lanes` first: default_lane is named after one of them. */
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i + 1 < n; i += 2) {
-            const char *name = tl_reply_text(reply, i);
-            const char *value = tl_reply_text(reply, i + 1);
-            if ((strcmp(name, "lanes") == 0) != (pass == 0))
-                continue;
-            if (strcmp(name, TL_QUEUE_CHANGED) == 0) {
-                known.changed_us = settings->changed_us = tl_reply_signed(reply, i + 1);
-                continue;
-            }
-            /* An unknown field of a newer version is skipped; an invalid value keeps the default.
-             */
-            if (tl_queue_settings_set(settings, name, value, TL_FORM_STORE, NULL)) {
-                known = *settings;
-                found += is_needed(name) ? 1 : 0;
-            } else {
-                *settings = known;
-            }
-        }
+    /* These first: default_lane is named after one of them. */
+    (void)tl_queue_settings_set(settings, "lanes", lanes, TL_FORM_STORE, NULL);
+    for (size_t i = 0; i + 1 < tl_reply_count(reply); i += 2) {
+        const char *name = tl_reply_text(reply, i);
+        const char *value = tl_reply_text(reply, i + 1);
+        /* An unknown field of a newer version is skipped; an invalid value keeps the default. */
+        if (strcmp(name, TL_QUEUE_CHANGED) == 0)
+            settings->changed_us = tl_reply_signed(reply, i + 1);
+        else if (tl_queue_settings_set(settings, name, value, TL_FORM_STORE, NULL))
+            found += is_needed(name) ? 1 : 0;
+    }
     tl_mode_read(settings);
     return found;
 }

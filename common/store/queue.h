@@ -22,7 +22,7 @@ void tl_queue_append_settings(const struct tl_queue_settings *settings, struct t
 
 /* Creates the queue with these settings if it does not exist, and does not change the settings of
  * an existing one. Also restores its consumer group and its entry in tl:queues. The creation is
- * recorded (common/store/changes.h). *created may be NULL. */
+ * recorded (common/control/changes.h). *created may be NULL. */
 bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err);
@@ -100,7 +100,7 @@ bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const c
                      const struct tl_actor *actor, struct tl_error *err);
 
 /* Lets the recovery of a queue end in this many ms, or begin. 0 ends it, and none begins by itself
- * any more in this generation. It is recorded (common/store/changes.h). */
+ * any more in this generation. It is recorded. */
 bool tl_recovery_end_in(struct tl_redis *redis, const struct tl_keys *keys, int64_t ms,
                         const struct tl_actor *actor, struct tl_error *err);
 

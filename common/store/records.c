@@ -4,36 +4,30 @@
 #include <string.h>
 
 #include "common/store/records.h"
-#include "common/wire/events.h"
 
 #define EXACT_MAX (UINT64_C(1) << 53) /* a double is exact up to here */
 #define PLACE_END ((uint64_t)TL_LANES_MAX << TL_PLACE_SEQ_BITS)
 
 enum { REASON_BITS = 3 };
 
-/* Digits up to `stop`, which *text is then moved past (but not past the end of the text). */
-static bool take_number(const char **text, char stop, uint64_t *number)
+bool tl_record_number(const char **text, char stop, uint64_t *number)
 {
     char *end;
-    if (**text < '0' || **text > '9')
-        return false;
     errno = 0;
-    *number = strtoull(*text, &end, 10);
-    if (errno != 0 || *end != stop || *number > EXACT_MAX)
+    uint64_t found = strtoull(*text, &end, 10);
+    if (**text < '0' || **text > '9' || errno != 0 || *end != stop || found > EXACT_MAX)
         return false;
+    *number = found;
     *text = stop == '\0' ? end : end + 1;
     return true;
 }
 
 bool tl_record_score(const char *text, uint64_t *score)
 {
-    uint64_t number;
-    const char *at = text;
-    if (take_number(&at, '\0', &number)) {
-        *score = number;
-        return true;
-    }
     char *end;
+    const char *at = text;
+    if (tl_record_number(&at, '\0', score))
+        return true;
     if (*text < '0' || *text > '9' || text[strspn(text, "0123456789.e+")] != '\0')
         return false;
     double value = strtod(text, &end);
@@ -55,8 +49,8 @@ bool tl_record_place(const char *text, tl_place *place)
 bool tl_record_session(const char *text, struct tl_session_record *session)
 {
     uint64_t place, admitted_ms, claimed;
-    if (!take_number(&text, ':', &place) || place == 0 || place >= PLACE_END ||
-        !take_number(&text, ':', &admitted_ms) || !take_number(&text, '\0', &claimed) ||
+    if (!tl_record_number(&text, ':', &place) || place == 0 || place >= PLACE_END ||
+        !tl_record_number(&text, ':', &admitted_ms) || !tl_record_number(&text, '\0', &claimed) ||
         claimed > 1)
         return false;
     *session = (struct tl_session_record){

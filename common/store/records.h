@@ -13,8 +13,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/wire/events.h"
 #include "common/wire/place.h"
+
+/* A number of digits, up to 2^53, before `stop`, which *text is then moved past (but not past the
+ * end of the text). */
+bool tl_record_number(const char **text, char stop, uint64_t *number);
 
 /* A whole number from 0 to 2^53 as a store writes a score. Usually those are digits, but Valkey and
  * newer versions of Redis write 100000000 as 1e+8. */

@@ -6,12 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/time.h>
-#include <unistd.h>
 
 #include <hiredis/hiredis.h>
 
 #include "common/base/clock.h"
-#include "common/config/redis_url.h"
+#include "common/base/grow.h"
 #include "common/store/redis.h"
 #include "common/store/reply.h"
 #include "common/store/tls.h"
@@ -28,19 +27,18 @@ struct tl_redis {
     int64_t look_ms;   /* when to ask again for the role of the server */
     bool doubtful;     /* the last server was a replica: ask for the role as part of connecting */
     const char **argv; /* buffer for one command */
-    size_t *argv_length;
     size_t argv_capacity;
-    struct tl_tls_trust *trust; /* NULL without TLS */
+    struct ssl_ctx_st *trust; /* NULL without TLS */
     bool borrows_trust;
-    struct tl_tls *tls; /* NULL while closed */
+    struct ssl_st *tls; /* NULL while closed */
     char *unsent;       /* commands that go through TLS */
     size_t n_unsent, unsent_size;
     void (*measured)(void *context, int64_t us); /* NULL: nobody wants to know */
     void *measured_context;
 };
 
-struct tl_redis *tl_redis_new_at(const struct tl_redis_url *url,
-                                 const struct tl_redis_settings *settings, struct tl_error *err)
+static struct tl_redis *new_closed(const struct tl_redis_url *url, int64_t timeout_ms,
+                                   struct tl_error *err)
 {
     struct tl_redis *redis = calloc(1, sizeof(*redis));
     if (redis == NULL) {
@@ -48,9 +46,16 @@ struct tl_redis *tl_redis_new_at(const struct tl_redis_url *url,
         return NULL;
     }
     redis->url = *url;
-    redis->timeout_ms = settings->timeout_ms;
-    if (url->tls && (redis->trust = tl_tls_trust_new(
-                         settings->ca_file != NULL ? settings->ca_file : "", err)) == NULL)
+    redis->timeout_ms = timeout_ms;
+    return redis;
+}
+
+struct tl_redis *tl_redis_new_at(const struct tl_redis_url *url,
+                                 const struct tl_redis_settings *settings, struct tl_error *err)
+{
+    const char *ca_file = settings->ca_file != NULL ? settings->ca_file : "";
+    struct tl_redis *redis = new_closed(url, settings->timeout_ms, err);
+    if (redis != NULL && url->tls && (redis->trust = tl_tls_trust_new(ca_file, err)) == NULL)
         tl_redis_free(&redis);
     return redis;
 }
@@ -67,15 +72,11 @@ struct tl_redis *tl_redis_new(const struct tl_redis_settings *settings, struct t
 
 struct tl_redis *tl_redis_new_beside(const struct tl_redis *redis, struct tl_error *err)
 {
-    struct tl_redis *beside = calloc(1, sizeof(*beside));
-    if (beside == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for a store connection");
-        return NULL;
+    struct tl_redis *beside = new_closed(&redis->url, redis->timeout_ms, err);
+    if (beside != NULL) {
+        beside->trust = redis->trust;
+        beside->borrows_trust = true;
     }
-    beside->url = redis->url;
-    beside->timeout_ms = redis->timeout_ms;
-    beside->trust = redis->trust;
-    beside->borrows_trust = true;
     return beside;
 }
 
@@ -85,10 +86,9 @@ void tl_redis_free(struct tl_redis **redis)
         return;
     tl_redis_close(*redis);
     if (!(*redis)->borrows_trust)
-        tl_tls_trust_free(&(*redis)->trust);
+        tl_tls_trust_free((*redis)->trust);
     free((*redis)->unsent);
     free((*redis)->argv);
-    free((*redis)->argv_length);
     explicit_bzero(&(*redis)->url, sizeof((*redis)->url));
     free(*redis);
     *redis = NULL;
@@ -155,39 +155,22 @@ static bool set_socket_timeout(struct tl_redis *redis, int64_t ms, struct tl_err
     if (redis->socket_timeout_ms == ms)
         return true;
     redis->socket_timeout_ms = ms;
-    if (redisSetTimeout(redis->context, to_timeval(ms)) != REDIS_OK)
-        return fail_io(redis, err);
-    return true;
+    return redisSetTimeout(redis->context, to_timeval(ms)) == REDIS_OK || fail_io(redis, err);
 }
 
-/* ---- TLS: hiredis formats and parses, the bytes go through tl_tls ---- */
+/* ---- with TLS hiredis formats and parses only; the bytes go through OpenSSL ---- */
 
-static bool start_tls(struct tl_redis *redis, struct tl_error *err)
-{
-    if (redis->trust == NULL)
-        return true;
-    redis->tls = tl_tls_open(redis->trust, redis->context->fd, redis->url.host, err);
-    if (redis->tls == NULL) {
-        tl_redis_close(redis);
-        return false;
-    }
-    return true;
-}
-
-static bool append_tls(struct tl_redis *redis, size_t n, struct tl_error *err)
+static bool append_tls(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err)
 {
     char *bytes = NULL;
     /* int in hiredis 0.14 */
-    long long length = redisFormatCommandArgv(&bytes, (int)n, redis->argv, redis->argv_length);
+    long long length = redisFormatCommandArgv(&bytes, (int)args->n, redis->argv, args->lengths);
     if (length < 0)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a command");
     size_t needed = redis->n_unsent + (size_t)length;
-    char *unsent = redis->unsent;
-    if (needed > redis->unsent_size && (unsent = realloc(redis->unsent, 2 * needed)) != NULL) {
-        redis->unsent = unsent;
-        redis->unsent_size = 2 * needed;
-    }
+    char *unsent = tl_grow(redis->unsent, &redis->unsent_size, needed, 1);
     if (unsent != NULL) {
+        redis->unsent = unsent;
         memcpy(unsent + redis->n_unsent, bytes, (size_t)length);
         redis->n_unsent = needed;
     }
@@ -195,19 +178,13 @@ static bool append_tls(struct tl_redis *redis, size_t n, struct tl_error *err)
     return unsent != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for a command");
 }
 
-static bool flush_tls(struct tl_redis *redis, struct tl_error *err)
-{
-    bool ok = redis->n_unsent == 0 || tl_tls_write(redis->tls, redis->unsent, redis->n_unsent, err);
-    redis->n_unsent = 0;
-    if (!ok)
-        tl_redis_close(redis);
-    return ok;
-}
-
 /* Waits for bytes of a reply. */
-static bool read_tls(struct tl_redis *redis, struct tl_error *err)
+static bool receive(struct tl_redis *redis, struct tl_error *err)
 {
     char bytes[16384]; /* as much as OpenSSL decrypts at once: none stay behind in it */
+    errno = 0;
+    if (redis->tls == NULL)
+        return redisBufferRead(redis->context) == REDIS_OK || fail_io(redis, err);
     size_t n = tl_tls_read(redis->tls, bytes, sizeof(bytes), err);
     if (n > 0 && redisReaderFeed(redis->context->reader, bytes, n) == REDIS_OK)
         return true;
@@ -215,20 +192,6 @@ static bool read_tls(struct tl_redis *redis, struct tl_error *err)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for a reply");
     tl_redis_close(redis);
     return false;
-}
-
-/* As redisGetReply. NULL: the connection broke. */
-static void *next_tls(struct tl_redis *redis, struct tl_error *err)
-{
-    void *answer = NULL;
-    while (redisGetReplyFromReader(redis->context, &answer) == REDIS_OK) {
-        if (answer != NULL)
-            return answer;
-        if (!flush_tls(redis, err) || !read_tls(redis, err))
-            return NULL;
-    }
-    fail_io(redis, err);
-    return NULL;
 }
 
 /* ---- connecting ---- */
@@ -252,8 +215,8 @@ static bool authenticate(struct tl_redis *redis, struct tl_error *err)
         ok = tl_redis_do(redis, &args, err) ||
              tl_error_prefix(err, "selecting database %d", redis->url.db);
     }
-    if (args.n_bytes > 0)
-        explicit_bzero(args.bytes, args.n_bytes);
+    if (args.bytes != NULL)
+        explicit_bzero(args.bytes, args.bytes_capacity);
     tl_args_free(&args);
     return ok;
 }
@@ -277,6 +240,7 @@ static bool check_role(struct tl_redis *redis, struct tl_error *err)
     return redis->context != NULL;
 }
 
+/* Leaves it to the caller to close what failed. */
 static bool open_connection(struct tl_redis *redis, struct tl_error *err)
 {
     struct timeval timeout = to_timeval(redis->timeout_ms);
@@ -287,25 +251,24 @@ static bool open_connection(struct tl_redis *redis, struct tl_error *err)
         redis->context = redisConnectWithTimeout(url->host, url->port, timeout);
     if (redis->context == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a store connection");
-    if (redis->context->err != 0) {
-        if (url->unix_path[0] != '\0')
-            tl_error_set(err, TL_ERR_CONNECT, "cannot reach the store at %s: %s", url->unix_path,
-                         redis->context->errstr);
-        else
-            tl_error_set(err, TL_ERR_CONNECT, "cannot reach the store at %s:%d: %s", url->host,
-                         url->port, redis->context->errstr);
-        tl_redis_close(redis);
-        return false;
-    }
+    if (redis->context->err != 0 && url->unix_path[0] != '\0')
+        return tl_error_set(err, TL_ERR_CONNECT, "cannot reach the store at %s: %s", url->unix_path,
+                            redis->context->errstr);
+    if (redis->context->err != 0)
+        return tl_error_set(err, TL_ERR_CONNECT, "cannot reach the store at %s:%d: %s", url->host,
+                            url->port, redis->context->errstr);
     redis->socket_timeout_ms = -1;
-    if (!set_socket_timeout(redis, redis->timeout_ms, err) || !start_tls(redis, err))
+    if (!set_socket_timeout(redis, redis->timeout_ms, err))
         return false;
+    if (redis->trust != NULL) {
+        redis->tls = tl_tls_open(redis->trust, redis->context->fd, url->host, err);
+        if (redis->tls == NULL)
+            return false;
+    }
     if (url->unix_path[0] == '\0' && redisEnableKeepAlive(redis->context) != REDIS_OK)
         return fail_io(redis, err);
-    if (!authenticate(redis, err)) {
-        tl_redis_close(redis);
+    if (!authenticate(redis, err))
         return false;
-    }
     redis->look_ms = tl_clock_ms() + LOOK_MS;
     if (redis->doubtful && !check_role(redis, err))
         return false;
@@ -321,7 +284,10 @@ bool tl_redis_check(struct tl_redis *redis)
 
 bool tl_redis_connect(struct tl_redis *redis, struct tl_error *err)
 {
-    return tl_redis_check(redis) || open_connection(redis, err);
+    if (tl_redis_check(redis) || open_connection(redis, err))
+        return true;
+    tl_redis_close(redis);
+    return false;
 }
 
 void tl_redis_lead_to(struct tl_redis *redis, const char *host, int port)
@@ -332,47 +298,28 @@ void tl_redis_lead_to(struct tl_redis *redis, const char *host, int port)
     redis->doubtful = true;
 }
 
-static bool fill_argv(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err)
-{
-    if (args->n > redis->argv_capacity) {
-        size_t capacity = args->n * 2;
-        const char **argv = reallocarray(redis->argv, capacity, sizeof(*argv));
-        if (argv != NULL)
-            redis->argv = argv;
-        size_t *lengths = reallocarray(redis->argv_length, capacity, sizeof(*lengths));
-        if (lengths != NULL)
-            redis->argv_length = lengths;
-        if (argv == NULL || lengths == NULL)
-            return tl_error_set(err, TL_ERR_NOMEM, "no memory for a command of %zu arguments",
-                                args->n);
-        redis->argv_capacity = capacity;
-    }
-    size_t start = 0;
-    for (size_t i = 0; i < args->n; i++) {
-        redis->argv[i] = args->bytes + start;
-        redis->argv_length[i] = args->ends[i] - start;
-        start = args->ends[i];
-    }
-    return true;
-}
-
 /* Queues a command that may block for block_ms. */
 static bool append(struct tl_redis *redis, const struct tl_args *args, int64_t block_ms,
                    struct tl_error *err)
 {
-    if (args->failed)
+    const char **argv = tl_grow(redis->argv, &redis->argv_capacity, args->n, sizeof(*argv));
+    const char *at = args->bytes;
+    redis->argv = argv != NULL ? argv : redis->argv;
+    if (args->failed || argv == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a command");
     if (redis->context == NULL)
         return tl_error_set(err, TL_ERR_CONNECT, "not connected to the store");
-    if (!set_socket_timeout(redis, redis->timeout_ms + block_ms, err) ||
-        !fill_argv(redis, args, err))
+    if (!set_socket_timeout(redis, redis->timeout_ms + block_ms, err))
         return false;
+    for (size_t i = 0; i < args->n; i++) {
+        argv[i] = at;
+        at += args->lengths[i];
+    }
     if (redis->tls != NULL)
-        return append_tls(redis, args->n, err);
-    if (redisAppendCommandArgv(redis->context, (int)args->n, redis->argv, redis->argv_length) !=
-        REDIS_OK)
-        return fail_io(redis, err);
-    return true;
+        return append_tls(redis, args, err);
+    return redisAppendCommandArgv(redis->context, (int)args->n, redis->argv, args->lengths) ==
+               REDIS_OK ||
+           fail_io(redis, err);
 }
 
 bool tl_redis_append(struct tl_redis *redis, const struct tl_args *args, struct tl_error *err)
@@ -385,9 +332,15 @@ bool tl_redis_flush(struct tl_redis *redis, struct tl_error *err)
     int done = 0;
     if (redis->context == NULL)
         return tl_error_set(err, TL_ERR_CONNECT, "not connected to the store");
-    if (redis->tls != NULL)
-        return flush_tls(redis, err);
     errno = 0;
+    if (redis->tls != NULL) {
+        size_t n = redis->n_unsent;
+        redis->n_unsent = 0;
+        if (n == 0 || tl_tls_write(redis->tls, redis->unsent, n, err))
+            return true;
+        tl_redis_close(redis);
+        return false;
+    }
     while (done == 0)
         if (redisBufferWrite(redis->context, &done) != REDIS_OK)
             return fail_io(redis, err);
@@ -434,13 +387,13 @@ struct tl_reply *tl_redis_next(struct tl_redis *redis, struct tl_error *err)
         return NULL;
     }
     void *answer = NULL;
-    errno = 0;
-    if (redis->tls != NULL)
-        answer = next_tls(redis, err);
-    else if (redisGetReply(redis->context, &answer) != REDIS_OK || answer == NULL)
+    while (redisGetReplyFromReader(redis->context, &answer) == REDIS_OK && answer == NULL)
+        if (!tl_redis_flush(redis, err) || !receive(redis, err))
+            return NULL;
+    if (answer == NULL) {
         fail_io(redis, err);
-    if (redis->context == NULL)
         return NULL;
+    }
     redisReply *reply = answer;
     if (reply->type == REDIS_REPLY_ERROR) {
         enum tl_error_kind kind = error_reply_kind(reply->str);
@@ -467,13 +420,8 @@ bool tl_redis_await(struct tl_redis *redis, int64_t wait_ms, struct tl_reply **m
         struct pollfd socket = {.fd = redis->context->fd, .events = POLLIN};
         if (poll(&socket, 1, left_ms > 0 ? (int)left_ms : 0) <= 0)
             return true;
-        errno = 0;
-        if (redis->tls != NULL) {
-            if (!read_tls(redis, err))
-                return false;
-        } else if (redisBufferRead(redis->context) != REDIS_OK) {
-            break;
-        }
+        if (!receive(redis, err))
+            return false;
     }
     return fail_io(redis, err);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One blocking connection to Redis or Valkey. Hides hiredis (0.14 and 1.x): commands are argument
- * vectors, and error replies become error kinds.
+ * One blocking connection to Redis or Valkey, of one thread. Hides hiredis (0.14 and 1.x): commands
+ * are argument vectors, and error replies become error kinds.
  *
- * A connection starts closed. tl_redis_connect opens it; any I/O error or time-out closes it. Then
- * the outcome of commands already sent is unknown, and the caller backs off and connects again. A
- * server that turns out to be a replica is left in the same way (TL_ERR_READONLY): it will never
- * accept a write, and the address may lead to another server by now. Not thread-safe: one
- * connection per thread.
+ * tl_redis_connect opens it; any I/O error or time-out closes it. Then the outcome of commands
+ * already sent is unknown, and the caller backs off and connects again. A server that turns out to
+ * be a replica is left in the same way (TL_ERR_READONLY): the address may lead to another one by
+ * now.
  */
 #ifndef TL_REDIS_H
 #define TL_REDIS_H
@@ -43,9 +42,8 @@ void tl_redis_free(struct tl_redis **redis);
  * connection. Cuts off a host of more than 255 bytes. */
 void tl_redis_lead_to(struct tl_redis *redis, const char *host, int port);
 
-/* Calls `measured` after each command of tl_redis_call and tl_redis_do with the time until its
- * reply came, or until it failed, in microseconds. Not for commands that block, nor for pipelines.
- */
+/* Calls `measured` after each command that neither blocks nor is of a pipeline, with the time until
+ * its reply came, or until it failed, in microseconds. */
 void tl_redis_measure(struct tl_redis *redis, void (*measured)(void *context, int64_t us),
                       void *context);
 

@@ -170,11 +170,6 @@ static bool ask(const struct tl_sentinel *sentinel, struct links *links, size_t 
 
 /* ---- all of them ---- */
 
-static bool same(const struct tl_redis_address *a, const struct tl_redis_address *b)
-{
-    return a->port == b->port && strcmp(a->host, b->host) == 0;
-}
-
 /* A question to all sentinels. */
 struct round {
     struct answer best;
@@ -208,8 +203,8 @@ static bool accept(struct tl_sentinel *sentinel, const struct round *round, int6
     if (round->answers == 0 || (older && !were_set_up_again(sentinel, round, now_ms)))
         return false;
     sentinel->older_ms = 0;
-    if (!same(&best->master, &round->best.master)) {
-        const struct tl_redis_address *master = &round->best.master;
+    const struct tl_redis_address *master = &round->best.master;
+    if (best->master.port != master->port || strcmp(best->master.host, master->host) != 0) {
         tl_info("the sentinels name %s:%d as the master %s", master->host, master->port,
                 sentinel->url.master);
         sentinel->moved = true;

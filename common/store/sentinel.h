@@ -2,11 +2,10 @@
 /*
  * The sentinels of a replicated store: they know which server is the master.
  *
- * They are asked at every connect. Besides, a thread asks all of them once a second while a
- * connection is open. Polling is preferred to their message +switch-master: the message is lost
- * while a subscription is broken or its sentinel is cut off, and then a program would stay with an
- * old master that it still reaches. The answer with the highest epoch counts, so a sentinel that is
- * out of date misleads only while no other can be reached.
+ * They are asked at every connect, and once a second by a thread while a connection is open: their
+ * message +switch-master is lost while a subscription is broken or its sentinel is cut off. The
+ * answer with the highest epoch counts, so a sentinel that is out of date misleads only while no
+ * other can be reached.
  */
 #ifndef TL_SENTINEL_H
 #define TL_SENTINEL_H

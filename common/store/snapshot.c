@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loading a line from the store, page by page.
- *
  * The visitors who joined last stand in long runs without gaps. To save the store reading them all
  * out, we ask for the number of visitors in each block of places: a count of none or of all says
  * which places are taken. Only the other blocks are read out. Where most blocks have gaps, for
@@ -39,27 +37,22 @@ struct tl_snapshot *tl_snapshot_begin(struct tl_redis *redis, const struct tl_ke
                                       struct tl_error *err)
 {
     struct tl_snapshot *snapshot = calloc(1, sizeof(*snapshot));
-    struct tl_line *line = tl_line_new();
-    if (snapshot == NULL || line == NULL) {
+    if (snapshot == NULL || (snapshot->line = tl_line_new()) == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the line of queue %s", keys->queue);
-        free(snapshot);
-        tl_line_free(&line);
-        return NULL;
+    } else if (tl_tail_head(redis, keys, &snapshot->head, err)) {
+        const struct tl_tail_head *head = &snapshot->head;
+        snapshot->keys = keys;
+        snapshot->next = 1;
+        strcpy(snapshot->cursor, "0");
+        tl_line_start(snapshot->line, head->generation, head->event);
+        tl_line_set_last_seq(snapshot->line, head->seq);
+        tl_line_set_turns(snapshot->line, head->turns.field, head->turns.event);
+        if (head->found_seq > 0) /* else it is the first incarnation */
+            tl_line_set_lost(snapshot->line, head->found_seq, head->base_seq);
+        return snapshot;
     }
-    snapshot->keys = keys;
-    snapshot->line = line;
-    snapshot->next = 1;
-    strcpy(snapshot->cursor, "0");
-    if (!tl_tail_head(redis, keys, &snapshot->head, err)) {
-        tl_snapshot_abandon(&snapshot);
-        return NULL;
-    }
-    tl_line_start(line, snapshot->head.generation, snapshot->head.event);
-    tl_line_set_last_seq(line, snapshot->head.seq);
-    tl_line_set_turns(line, snapshot->head.turns.field, snapshot->head.turns.event);
-    if (snapshot->head.found_seq > 0) /* else it is the first incarnation */
-        tl_line_set_lost(line, snapshot->head.found_seq, snapshot->head.base_seq);
-    return snapshot;
+    tl_snapshot_abandon(&snapshot);
+    return NULL;
 }
 
 void tl_snapshot_abandon(struct tl_snapshot **snapshot)

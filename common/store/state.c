@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/auth/hex.h"
+#include "common/store/records.h"
 #include "common/store/reply.h"
 #include "common/store/state.h"
 
@@ -31,13 +31,9 @@ static void parse_draw(const char *text, struct tl_draw_record *record)
 {
     enum { OPENS_AT, PHASE, CUT, LAST = 4, FIRST, DRAWN = 7, EVENT, FIELDS };
     uint64_t fields[FIELDS];
-    for (int i = 0; i < FIELDS; i++) {
-        char *end;
-        fields[i] = strtoull(text, &end, 10);
-        if (*text < '0' || *text > '9' || *end != (i + 1 < FIELDS ? ':' : '\0'))
+    for (int i = 0; i < FIELDS; i++)
+        if (!tl_record_number(&text, i + 1 < FIELDS ? ':' : '\0', &fields[i]))
             return;
-        text = end + 1;
-    }
     if (fields[PHASE] < TL_DRAW_CUT || fields[PHASE] > TL_DRAW_DONE)
         return;
     record->phase = (enum tl_draw_phase)fields[PHASE];
@@ -53,23 +49,15 @@ static void parse_draw(const char *text, struct tl_draw_record *record)
 static void parse_hash(const char *text, struct tl_draw_record *record)
 {
     unsigned char hash[TL_DRAW_KEY_BYTES];
-    char *end;
-    uint64_t opens_at_ms = strtoull(text, &end, 10);
-    if (*end != ':' || strlen(end) != 2 * TL_DRAW_KEY_DIGITS + 2 ||
-        end[1 + TL_DRAW_KEY_DIGITS] != ':' ||
-        !tl_hex_parse(end + 1, TL_DRAW_KEY_DIGITS, hash, sizeof(hash)) ||
-        !tl_hex_parse(end + 2 + TL_DRAW_KEY_DIGITS, TL_DRAW_KEY_DIGITS, record->salt,
+    uint64_t opens_at_ms;
+    if (!tl_record_number(&text, ':', &opens_at_ms) || strlen(text) != 2 * TL_DRAW_KEY_DIGITS + 1 ||
+        text[TL_DRAW_KEY_DIGITS] != ':' ||
+        !tl_hex_parse(text, TL_DRAW_KEY_DIGITS, hash, sizeof(hash)) ||
+        !tl_hex_parse(text + 1 + TL_DRAW_KEY_DIGITS, TL_DRAW_KEY_DIGITS, record->salt,
                       sizeof(record->salt)))
         return;
     tl_hex_format(hash, sizeof(hash), record->hash);
     record->announced_for_ms = (int64_t)opens_at_ms;
-}
-
-/* The seed is public only when the draw is done. */
-static void parse_seed(const char *text, struct tl_draw_record *record)
-{
-    if (record->phase == TL_DRAW_DONE && strlen(text) == TL_DRAW_KEY_DIGITS)
-        memcpy(record->seed, text, sizeof(record->seed));
 }
 
 /* ---- all of it ---- */
@@ -104,9 +92,12 @@ void tl_state_parse(const struct tl_reply *values, unsigned fields, struct tl_st
     };
     memcpy(state->totals, &numbers[TL_FIELD_JOINED], sizeof(state->totals));
     snprintf(state->turns.field, sizeof(state->turns.field), "%s", texts[TL_FIELD_TURNS]);
-    parse_draw(texts[TL_FIELD_DRAW], &state->recovery.draw);
-    parse_hash(texts[TL_FIELD_DRAW_HASH], &state->recovery.draw);
-    parse_seed(texts[TL_FIELD_DRAW_SEED], &state->recovery.draw);
+    struct tl_draw_record *draw = &state->recovery.draw;
+    parse_draw(texts[TL_FIELD_DRAW], draw);
+    parse_hash(texts[TL_FIELD_DRAW_HASH], draw);
+    const char *seed = texts[TL_FIELD_DRAW_SEED]; /* public only when the draw is done */
+    if (draw->phase == TL_DRAW_DONE && strlen(seed) == TL_DRAW_KEY_DIGITS)
+        memcpy(draw->seed, seed, sizeof(draw->seed));
 }
 
 bool tl_state_read(struct tl_redis *redis, const struct tl_keys *keys, unsigned fields,

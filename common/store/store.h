@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The connections to the store: callers ask for the one that serves a queue. Today one Redis serves
- * all queues. With a Redis Cluster the connection would depend on the queue's hash tag, and few
- * callers would change: those that name several queues in one command (common/store/streams.h).
- */
+/* The connections to the store: callers ask for the one that serves a queue. Today one Redis serves
+ * all; with a Redis Cluster it would depend on the queue's hash tag. */
 #ifndef TL_STORE_H
 #define TL_STORE_H
 

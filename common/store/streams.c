@@ -2,46 +2,19 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
-#include "common/base/named.h"
 #include "common/store/reply.h"
 #include "common/store/streams.h"
 
 #define CHANNEL "__redis__:invalidate"
 
-struct tl_streams {
-    const char *const *command;
-    bool writes;
-    struct tl_named list; /* struct tl_stream */
-    struct tl_args args;
-    struct tl_args look;       /* the command whose keys the server remembers */
-    struct tl_redis *listener; /* learns what was written; NULL: not open */
-    uint64_t epoch;            /* of the connection whose reads are remembered */
-    int64_t sweep_ms;          /* when all streams are read again */
-};
-
-struct tl_streams *tl_streams_new(const char *const *command, bool writes)
+void tl_streams_free(struct tl_streams *streams)
 {
-    struct tl_streams *streams = calloc(1, sizeof(*streams));
-    if (streams == NULL)
-        return NULL;
-    streams->command = command;
-    streams->writes = writes;
-    return streams;
-}
-
-void tl_streams_free(struct tl_streams **streams)
-{
-    struct tl_streams *old = *streams;
-    *streams = NULL;
-    if (old == NULL)
-        return;
-    for (size_t i = 0; i < old->list.n; i++)
-        free(tl_streams_at(old, i));
-    tl_named_free(&old->list);
-    tl_args_free(&old->args);
-    tl_args_free(&old->look);
-    tl_redis_free(&old->listener);
-    free(old);
+    for (size_t i = 0; i < streams->list.n; i++)
+        free(tl_streams_at(streams, i));
+    tl_named_free(&streams->list);
+    tl_args_free(&streams->args);
+    tl_args_free(&streams->look);
+    tl_redis_free(&streams->listener);
 }
 
 /* ---- the list ---- */
@@ -65,11 +38,6 @@ void tl_streams_remove(struct tl_streams *streams, const char *key)
 struct tl_stream *tl_streams_find(const struct tl_streams *streams, const char *key)
 {
     return tl_named_find(&streams->list, key);
-}
-
-size_t tl_streams_count(const struct tl_streams *streams)
-{
-    return streams->list.n;
 }
 
 struct tl_stream *tl_streams_at(const struct tl_streams *streams, size_t i)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reading the streams of many queues. A command that blocks names all streams, and Redis takes the
- * client off all of them whenever one has an entry: with many queues that costs more than the work
- * itself. Above TL_STREAMS_BLOCKING_MAX a program therefore lets the server remember what it has
- * read (client tracking, opt-in), learns over a second connection which streams were written since,
- * and reads only those. The server tells once, and remembers the stream again at the next read. In
- * case a message is lost, all streams are read once in TL_STREAMS_SWEEP_MS.
+ * client off all of them whenever one has an entry, which with many queues costs more than the work
+ * itself. Above TL_STREAMS_BLOCKING_MAX the server therefore remembers what was read (client
+ * tracking, opt-in), tells once over a second connection which stream was written since, and only
+ * those are read. In case a message is lost, all are read once in TL_STREAMS_SWEEP_MS.
  */
 #ifndef TL_STREAMS_H
 #define TL_STREAMS_H
@@ -14,14 +13,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/named.h"
 #include "common/store/redis.h"
 
 /* The most streams that one blocking command waits for. */
 #define TL_STREAMS_BLOCKING_MAX 32
 #define TL_STREAMS_SWEEP_MS     1000
 #define TL_STREAM_ID_MAX        48
-
-struct tl_streams;
 
 struct tl_stream {
     const char *key;           /* borrowed */
@@ -31,11 +29,20 @@ struct tl_stream {
     bool unread;               /* there may be entries; blocking reads do not ask */
 };
 
-/* The command that reads, up to COUNT: {"XREAD", NULL}; borrowed. writes: it is one that writes,
- * as XREADGROUP does; the server remembers only the keys of others. Opens nothing yet. NULL when
- * out of memory. */
-struct tl_streams *tl_streams_new(const char *const *command, bool writes);
-void tl_streams_free(struct tl_streams **streams);
+/* Zeroed but for the first two before the first use. */
+struct tl_streams {
+    const char *const *command; /* that reads, up to COUNT: {"XREAD", NULL}; borrowed */
+    bool writes;                /* so does it, as XREADGROUP: the server remembers no keys of it */
+    struct tl_named list;       /* struct tl_stream, by key */
+    struct tl_args args;
+    struct tl_args look;       /* the command whose keys the server remembers */
+    struct tl_redis *listener; /* learns what was written; NULL: not open */
+    uint64_t epoch;            /* of the connection whose reads are remembered */
+    int64_t sweep_ms;          /* when all streams are read again */
+};
+
+/* Frees what it holds. */
+void tl_streams_free(struct tl_streams *streams);
 
 /* Adds a stream that is not there yet. NULL when out of memory. */
 struct tl_stream *tl_streams_add(struct tl_streams *streams, const char *key, void *thing);
@@ -43,8 +50,7 @@ struct tl_stream *tl_streams_add(struct tl_streams *streams, const char *key, vo
 void tl_streams_remove(struct tl_streams *streams, const char *key);
 /* NULL: it is not there. */
 struct tl_stream *tl_streams_find(const struct tl_streams *streams, const char *key);
-/* All of them, by key. */
-size_t tl_streams_count(const struct tl_streams *streams);
+/* The i-th of list.n. */
 struct tl_stream *tl_streams_at(const struct tl_streams *streams, size_t i);
 
 /* Waits up to block_ms (0: does not wait) for entries of the streams that do not rest, and reads

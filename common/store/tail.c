@@ -18,14 +18,14 @@ struct tl_tail {
     void *context;
     tl_tail_gate *gate; /* NULL: none */
     void *gate_context;
-    struct tl_streams *streams;
+    struct tl_streams streams;
 };
 
 static const char *const command[] = {"XREAD", NULL};
 
 static struct tl_stream *find(const struct tl_tail *tail, const struct tl_keys *keys)
 {
-    return tl_streams_find(tail->streams, keys->names[TL_KEY_EVENTS]);
+    return tl_streams_find(&tail->streams, keys->names[TL_KEY_EVENTS]);
 }
 
 struct tl_tail *tl_tail_new(tl_tail_handler *handler, void *context)
@@ -35,9 +35,7 @@ struct tl_tail *tl_tail_new(tl_tail_handler *handler, void *context)
         return NULL;
     tail->handler = handler;
     tail->context = context;
-    tail->streams = tl_streams_new(command, false);
-    if (tail->streams == NULL)
-        tl_tail_free(&tail);
+    tail->streams.command = command;
     return tail;
 }
 
@@ -58,7 +56,7 @@ bool tl_tail_follows(const struct tl_tail *tail, const struct tl_keys *keys)
 
 size_t tl_tail_count(const struct tl_tail *tail)
 {
-    return tl_streams_count(tail->streams);
+    return tail->streams.list.n;
 }
 
 bool tl_tail_head(struct tl_redis *redis, const struct tl_keys *keys, struct tl_tail_head *head,
@@ -91,7 +89,7 @@ bool tl_tail_follow(struct tl_tail *tail, const struct tl_keys *keys,
 {
     struct tl_stream *stream = find(tail, keys);
     if (stream == NULL)
-        stream = tl_streams_add(tail->streams, keys->names[TL_KEY_EVENTS], NULL);
+        stream = tl_streams_add(&tail->streams, keys->names[TL_KEY_EVENTS], NULL);
     if (stream == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory to follow queue %s", keys->queue);
     stream->thing = (void *)(uintptr_t)keys; /* is not written to */
@@ -103,7 +101,7 @@ bool tl_tail_follow(struct tl_tail *tail, const struct tl_keys *keys,
 
 void tl_tail_forget(struct tl_tail *tail, const struct tl_keys *keys)
 {
-    tl_streams_remove(tail->streams, keys->names[TL_KEY_EVENTS]);
+    tl_streams_remove(&tail->streams, keys->names[TL_KEY_EVENTS]);
 }
 
 /* ---- reading ---- */
@@ -111,7 +109,7 @@ void tl_tail_forget(struct tl_tail *tail, const struct tl_keys *keys)
 /* Passes the entries of one stream to the handler: [key, [[id, [field, value...]]...]]. */
 static size_t deliver(struct tl_tail *tail, const struct tl_reply *read)
 {
-    struct tl_stream *stream = tl_streams_find(tail->streams, tl_reply_text(read, 0));
+    struct tl_stream *stream = tl_streams_find(&tail->streams, tl_reply_text(read, 0));
     if (stream == NULL)
         return 0;
     const struct tl_reply *entries = tl_reply_at(read, 1);
@@ -129,21 +127,17 @@ static size_t deliver(struct tl_tail *tail, const struct tl_reply *read)
 /* Stops the queues whose key is no stream. False when there is none. */
 static bool stop_wrong_types(struct tl_tail *tail, struct tl_redis *redis)
 {
-    struct tl_args args = {0};
     bool found = false;
-    for (size_t i = 0; i < tl_streams_count(tail->streams); i++) {
-        struct tl_stream *stream = tl_streams_at(tail->streams, i);
+    for (size_t i = 0; i < tail->streams.list.n; i++) {
+        struct tl_stream *stream = tl_streams_at(&tail->streams, i);
         if (stream->rests)
             continue;
-        tl_args_reset(&args);
-        tl_args_strs(&args, "TYPE", stream->key, NULL);
-        struct tl_reply *reply = tl_redis_call(redis, &args, NULL);
+        struct tl_reply *reply = tl_ask(redis, NULL, "TYPE", stream->key, NULL);
         const char *type = tl_reply_string(reply, NULL);
         stream->rests = reply != NULL && strcmp(type, "stream") != 0 && strcmp(type, "none") != 0;
         found = found || stream->rests;
         tl_reply_free(reply);
     }
-    tl_args_free(&args);
     return found;
 }
 
@@ -153,9 +147,9 @@ bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms
     struct tl_error problem = {0};
     struct tl_reply *reply;
     size_t total = 0;
-    if (entries != NULL)
-        *entries = 0;
-    if (!tl_streams_read(tail->streams, redis, ENTRIES_PER_READ, block_ms, &reply, &problem)) {
+    entries = entries != NULL ? entries : &total;
+    *entries = 0;
+    if (!tl_streams_read(&tail->streams, redis, ENTRIES_PER_READ, block_ms, &reply, &problem)) {
         if (problem.kind == TL_ERR_STORE && stop_wrong_types(tail, redis))
             return true;
         if (err != NULL)
@@ -165,11 +159,9 @@ bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms
     bool ok = tl_reply_count(reply) == 0 || tail->gate == NULL ||
               tail->gate(tail->gate_context, redis, err);
     if (!ok)
-        tl_streams_unread(tail->streams);
+        tl_streams_unread(&tail->streams);
     for (size_t i = 0; ok && i < tl_reply_count(reply); i++)
-        total += deliver(tail, tl_reply_at(reply, i));
-    if (entries != NULL)
-        *entries = total;
+        *entries += deliver(tail, tl_reply_at(reply, i));
     tl_reply_free(reply);
     return ok;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <openssl/err.h>
@@ -9,14 +8,6 @@
 
 #include "common/store/tls.h"
 
-struct tl_tls_trust {
-    SSL_CTX *context;
-};
-
-struct tl_tls {
-    SSL *ssl;
-};
-
 /* What OpenSSL says of the last failure. */
 static const char *reason(void)
 {
@@ -24,33 +15,29 @@ static const char *reason(void)
     return text != NULL ? text : "no reason given";
 }
 
-struct tl_tls_trust *tl_tls_trust_new(const char *ca_file, struct tl_error *err)
+SSL_CTX *tl_tls_trust_new(const char *ca_file, struct tl_error *err)
 {
-    struct tl_tls_trust *trust = calloc(1, sizeof(*trust));
-    if (trust == NULL || (trust->context = SSL_CTX_new(TLS_client_method())) == NULL ||
-        SSL_CTX_set_min_proto_version(trust->context, TLS1_2_VERSION) != 1) {
+    SSL_CTX *trust = SSL_CTX_new(TLS_client_method());
+    if (trust == NULL || SSL_CTX_set_min_proto_version(trust, TLS1_2_VERSION) != 1) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for TLS to the store");
-        tl_tls_trust_free(&trust);
+        SSL_CTX_free(trust);
         return NULL;
     }
-    SSL_CTX_set_verify(trust->context, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_verify(trust, SSL_VERIFY_PEER, NULL);
     ERR_clear_error();
-    int loaded = ca_file[0] != '\0' ? SSL_CTX_load_verify_locations(trust->context, ca_file, NULL)
-                                    : SSL_CTX_set_default_verify_paths(trust->context);
-    if (loaded != 1) {
-        tl_error_set(err, TL_ERR_INVALID, "redis.ca_file \"%s\": no certificates can be read: %s",
-                     ca_file, reason());
-        tl_tls_trust_free(&trust);
-    }
-    return trust;
+    int loaded = ca_file[0] != '\0' ? SSL_CTX_load_verify_locations(trust, ca_file, NULL)
+                                    : SSL_CTX_set_default_verify_paths(trust);
+    if (loaded == 1)
+        return trust;
+    tl_error_set(err, TL_ERR_INVALID, "redis.ca_file \"%s\": no certificates can be read: %s",
+                 ca_file, reason());
+    SSL_CTX_free(trust);
+    return NULL;
 }
 
-void tl_tls_trust_free(struct tl_tls_trust **trust)
+void tl_tls_trust_free(SSL_CTX *trust)
 {
-    if (*trust != NULL)
-        SSL_CTX_free((*trust)->context);
-    free(*trust);
-    *trust = NULL;
+    SSL_CTX_free(trust);
 }
 
 /* The certificate must be of this host. */
@@ -64,10 +51,10 @@ static bool expect(SSL *ssl, const char *host)
 }
 
 /* Why a call returned `result`, with the errno it left. */
-static bool fail(const struct tl_tls *tls, int result, struct tl_error *err)
+static bool fail(const SSL *tls, int result, struct tl_error *err)
 {
     int saved = errno;
-    int kind = SSL_get_error(tls->ssl, result);
+    int kind = SSL_get_error(tls, result);
     if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE)
         return tl_error_set(err, TL_ERR_TIMEOUT, "the store did not answer in time (TLS)");
     if (kind == SSL_ERROR_ZERO_RETURN || (kind == SSL_ERROR_SYSCALL && saved == 0))
@@ -77,20 +64,20 @@ static bool fail(const struct tl_tls *tls, int result, struct tl_error *err)
 }
 
 /* May the call be repeated, because a signal interrupted it? */
-static bool interrupted(const struct tl_tls *tls, int result)
+static bool interrupted(const SSL *tls, int result)
 {
-    return result <= 0 && errno == EINTR && SSL_want(tls->ssl) != SSL_NOTHING;
+    return result <= 0 && errno == EINTR && SSL_want(tls) != SSL_NOTHING;
 }
 
-static bool shake_hands(struct tl_tls *tls, const char *host, struct tl_error *err)
+static bool shake_hands(SSL *tls, const char *host, struct tl_error *err)
 {
     int result;
     do {
         ERR_clear_error();
         errno = 0;
-        result = SSL_connect(tls->ssl);
+        result = SSL_connect(tls);
     } while (interrupted(tls, result));
-    long verdict = SSL_get_verify_result(tls->ssl);
+    long verdict = SSL_get_verify_result(tls);
     if (result == 1 && verdict == X509_V_OK)
         return true;
     if (verdict != X509_V_OK)
@@ -100,12 +87,10 @@ static bool shake_hands(struct tl_tls *tls, const char *host, struct tl_error *e
     return fail(tls, result, err);
 }
 
-struct tl_tls *tl_tls_open(const struct tl_tls_trust *trust, int fd, const char *host,
-                           struct tl_error *err)
+SSL *tl_tls_open(SSL_CTX *trust, int fd, const char *host, struct tl_error *err)
 {
-    struct tl_tls *tls = calloc(1, sizeof(*tls));
-    if (tls == NULL || (tls->ssl = SSL_new(trust->context)) == NULL ||
-        SSL_set_fd(tls->ssl, fd) != 1 || !expect(tls->ssl, host))
+    SSL *tls = SSL_new(trust);
+    if (tls == NULL || SSL_set_fd(tls, fd) != 1 || !expect(tls, host))
         tl_error_set(err, TL_ERR_NOMEM, "no memory for TLS to the store");
     else if (shake_hands(tls, host, err))
         return tls;
@@ -113,34 +98,32 @@ struct tl_tls *tl_tls_open(const struct tl_tls_trust *trust, int fd, const char 
     return NULL;
 }
 
-void tl_tls_close(struct tl_tls **tls)
+void tl_tls_close(SSL **tls)
 {
-    if (*tls != NULL)
-        SSL_free((*tls)->ssl);
-    free(*tls);
+    SSL_free(*tls);
     *tls = NULL;
 }
 
-bool tl_tls_write(struct tl_tls *tls, const char *bytes, size_t n, struct tl_error *err)
+bool tl_tls_write(SSL *tls, const char *bytes, size_t n, struct tl_error *err)
 {
     int result;
     size_t written;
     do { /* without SSL_MODE_ENABLE_PARTIAL_WRITE a success has written all */
         ERR_clear_error();
         errno = 0;
-        result = SSL_write_ex(tls->ssl, bytes, n, &written);
+        result = SSL_write_ex(tls, bytes, n, &written);
     } while (interrupted(tls, result));
     return result == 1 || fail(tls, result, err);
 }
 
-size_t tl_tls_read(struct tl_tls *tls, char *bytes, size_t size, struct tl_error *err)
+size_t tl_tls_read(SSL *tls, char *bytes, size_t size, struct tl_error *err)
 {
     int result;
     size_t n = 0;
     do {
         ERR_clear_error();
         errno = 0;
-        result = SSL_read_ex(tls->ssl, bytes, size, &n);
+        result = SSL_read_ex(tls, bytes, size, &n);
     } while (interrupted(tls, result));
     if (result == 1)
         return n;

@@ -12,21 +12,21 @@
 
 #include "common/base/error.h"
 
-struct tl_tls_trust; /* the authorities trusted */
-struct tl_tls;       /* one connection */
+struct ssl_ctx_st; /* the authorities trusted */
+struct ssl_st;     /* one connection */
 
 /* ca_file: certificates (PEM); "": those of the system. NULL with err. */
-struct tl_tls_trust *tl_tls_trust_new(const char *ca_file, struct tl_error *err);
-void tl_tls_trust_free(struct tl_tls_trust **trust);
+struct ssl_ctx_st *tl_tls_trust_new(const char *ca_file, struct tl_error *err);
+void tl_tls_trust_free(struct ssl_ctx_st *trust);
 
 /* Shakes hands with the host, a name or an IP address. NULL with err. The caller keeps the
  * descriptor, and closes it after the connection. */
-struct tl_tls *tl_tls_open(const struct tl_tls_trust *trust, int fd, const char *host,
+struct ssl_st *tl_tls_open(struct ssl_ctx_st *trust, int fd, const char *host,
                            struct tl_error *err);
-void tl_tls_close(struct tl_tls **tls);
+void tl_tls_close(struct ssl_st **tls);
 /* Sends all bytes. */
-bool tl_tls_write(struct tl_tls *tls, const char *bytes, size_t n, struct tl_error *err);
+bool tl_tls_write(struct ssl_st *tls, const char *bytes, size_t n, struct tl_error *err);
 /* Waits for bytes, and returns how many came; 0 with err: none. */
-size_t tl_tls_read(struct tl_tls *tls, char *bytes, size_t size, struct tl_error *err);
+size_t tl_tls_read(struct ssl_st *tls, char *bytes, size_t size, struct tl_error *err);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The queues that a program cannot serve at the moment, and why. The trouble of one queue must not
- * stop the others: the program sets the queue aside, logs what is wrong once, and tries it again
- * after a pause that grows from one second to ten.
+ * stop the others: the program mends of its data what can be mended (mend.lua), sets the queue
+ * aside, logs what is wrong once, and tries it again after a pause that grows from one second to
+ * ten.
  *
  * Belongs to one thread. All times are local monotonic ms.
  */
@@ -14,6 +15,9 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/config/config.h"
+#include "common/store/actor.h"
+#include "common/store/keys.h"
 #include "common/store/redis.h"
 
 #define TL_TROUBLE_PAUSE_MS     1000
@@ -42,6 +46,25 @@ void tl_troubles_retry(struct tl_troubles *troubles);
 bool tl_troubles_end(struct tl_troubles *troubles, const char *queue, int64_t now_ms);
 /* The queue is not listed any more. */
 void tl_troubles_forget(struct tl_troubles *troubles, const char *queue);
+
+/* The settings that a program can offer for a queue whose own are missing. */
+struct tl_mend_offer {
+    bool from_memory; /* as read from the store earlier; else from the configuration file */
+    const struct tl_queue_settings *settings; /* NULL: none */
+    const struct tl_actor *actor;             /* what is mended is recorded as done by it */
+};
+
+/* Says what is wrong with the data of a queue, and changes nothing. *wrong gets a sentence for the
+ * operator, "" for a sound queue. False with err when the store did not answer. */
+bool tl_queue_examine(struct tl_redis *redis, const struct tl_keys *keys, char wrong[320],
+                      struct tl_error *err);
+
+/* A queue could not be served: mends what can be mended, and sets the queue aside. err, the reason,
+ * becomes what was mended or what the operator should do, if that is known. False, with nothing
+ * done, for a queue that is not in the store at all. */
+bool tl_queue_set_aside(struct tl_troubles *troubles, struct tl_redis *redis,
+                        const struct tl_keys *keys, const struct tl_mend_offer *offer,
+                        struct tl_error *err, int64_t now_ms);
 
 /* How many queues are set aside. */
 size_t tl_troubles_count(const struct tl_troubles *troubles);

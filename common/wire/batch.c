@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/base/big_endian.h"
+#include "common/base/grow.h"
 #include "common/wire/batch.h"
 #include "common/wire/fields.h"
 
@@ -43,7 +44,6 @@ static size_t fields_of(const struct layout *layout, bool invited)
 enum {
     ENVELOPE_MAX = 80, /* bytes of what stands before the commands */
     COMMAND_MAX = 256, /* bytes of a command: kind, visitor, numbers, invite */
-    CAPACITY_MIN = 4096,
 };
 
 _Static_assert(ENVELOPE_MAX + TL_BATCH_COMMANDS_MAX * COMMAND_MAX <= TL_WIRE_BYTES_MAX,
@@ -85,14 +85,11 @@ void tl_batch_writer_reset(struct tl_batch_writer *writer)
 /* Makes room for one more command. */
 static bool reserve(struct tl_batch_writer *writer)
 {
-    if (writer->length + COMMAND_MAX <= writer->capacity)
-        return true;
-    size_t capacity = writer->capacity == 0 ? CAPACITY_MIN : 2 * writer->capacity;
-    unsigned char *bytes = realloc(writer->bytes, capacity);
+    unsigned char *bytes =
+        tl_grow(writer->bytes, &writer->capacity, writer->length + COMMAND_MAX, 1);
     if (bytes == NULL)
         return false;
     writer->bytes = bytes;
-    writer->capacity = capacity;
     return true;
 }
 

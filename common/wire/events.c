@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Events: decoding. They are written in the store (common/store/line/state.lua). */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/wire/batch.h"
 #include "common/wire/events.h"

@@ -3,7 +3,6 @@
 
 #include "common/base/big_endian.h"
 #include "common/wire/fields.h"
-#include "common/wire/names.h"
 
 /* How a type begins in msgpack: with a tag that holds its value, or with one that tells how many
  * bytes after it do. */

@@ -21,7 +21,7 @@ static long long change(struct test_store *store, const char *what, const char *
     struct tl_error err = {0};
     struct tl_args args = {0};
     tl_call_begin_on(&args, TL_FN_BLOCK, 2);
-    tl_args_strs(&args, "tl:blocks", "tl:changes", what, entry, NULL);
+    tl_args_strs(&args, "tl:blocks{tl:queues}", "tl:changes{tl:queues}", what, entry, NULL);
     tl_args_int(&args, for_ms);
     tl_actor_append(&test_actor, &args);
     struct tl_reply *reply = tl_call(store->redis, &args, &err);
@@ -125,9 +125,9 @@ static void the_version_tells_of_changes(void **state)
 static void entries_that_make_no_sense_are_left_out(void **state)
 {
     struct test_store *store = *state;
-    tl_reply_free(test_redis_call(store->redis,
-                                  "HSET tl:blocks version 7 192.0.2.7 0 nonsense 0 10.0.0.0/99 0 "
-                                  "192.0.2.9 soon 192.0.2.8 -5"));
+    tl_reply_free(test_redis_call(
+        store->redis, "HSET tl:blocks{tl:queues} version 7 192.0.2.7 0 nonsense 0 10.0.0.0/99 0 "
+                      "192.0.2.9 soon 192.0.2.8 -5"));
     struct tl_blocks *blocks = table(store);
     assert_int_equal(blocks->n, 1);
     free(blocks);
@@ -136,9 +136,9 @@ static void entries_that_make_no_sense_are_left_out(void **state)
 static void the_table_is_bounded(void **state)
 {
     struct test_store *store = *state;
-    char entry[40];
+    char entry[64];
     for (int i = 0; i < TL_BLOCKS_MAX; i++) {
-        snprintf(entry, sizeof(entry), "HSET tl:blocks 10.1.%d.%d 0", i / 250, i % 250);
+        snprintf(entry, sizeof(entry), "HSET tl:blocks{tl:queues} 10.1.%d.%d 0", i / 250, i % 250);
         tl_reply_free(test_redis_call(store->redis, entry));
     }
     assert_int_equal(change(store, "block", "192.0.2.7", 0), -1);

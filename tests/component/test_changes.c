@@ -11,12 +11,12 @@
 #include <cmocka.h>
 
 #include "common/config/queue_settings.h"
-#include "common/store/changes.h"
+#include "common/control/changes.h"
 #include "common/store/library.h"
-#include "common/store/mend.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/tokens.h"
+#include "common/store/troubles.h"
 #include "ingest.h"
 
 enum { SEEN_MAX = 100, TEXT_MAX = 200 };
@@ -28,18 +28,20 @@ struct seen {
     char ids[SEEN_MAX][TL_CHANGES_ID_MAX + 1];
 };
 
-static bool see(void *context, const struct tl_changes_entry *change, struct tl_error *err)
+static void see(json_t *change, struct seen *seen)
 {
-    struct seen *seen = context;
-    (void)err;
+    json_int_t at_ms;
+    const char *id, *queue, *who, *from, *what, *before, *after;
+    assert_int_equal(json_unpack(change, "{s:s, s:s, s:I, s:s, s:s, s:s, s:s, s:s !}", "id", &id,
+                                 "queue", &queue, "at", &at_ms, "who", &who, "from", &from, "what",
+                                 &what, "before", &before, "after", &after),
+                     0);
     assert_true(seen->n < SEEN_MAX);
-    assert_true(change->at_ms > 1700000000000);
-    assert_string_equal(change->who, test_actor.name);
-    assert_string_equal(change->from, test_actor.from);
-    snprintf(seen->lines[seen->n], TEXT_MAX, "%s|%s|%s|%s", change->queue, change->what,
-             change->before, change->after);
-    memcpy(seen->ids[seen->n++], change->id, sizeof(change->id));
-    return true;
+    assert_true(at_ms > 1700000000000);
+    assert_string_equal(who, test_actor.name);
+    assert_string_equal(from, test_actor.from);
+    snprintf(seen->lines[seen->n], TEXT_MAX, "%s|%s|%s|%s", queue, what, before, after);
+    snprintf(seen->ids[seen->n++], sizeof(seen->ids[0]), "%s", id);
 }
 
 static void read_changes(struct test_store *store, const char *queue, const char *before,
@@ -47,9 +49,13 @@ static void read_changes(struct test_store *store, const char *queue, const char
 {
     struct tl_error err = {0};
     const struct tl_changes_query query = {.queue = queue, .before = before, .limit = limit};
-    seen->n = 0;
-    if (!tl_changes_read(store->redis, "tl:", &query, see, seen, &err))
+    json_t *list = tl_changes_list(store->redis, "tl:", &query, &err);
+    if (list == NULL)
         fail_msg("%s", err.text);
+    seen->n = 0;
+    for (size_t i = 0; i < json_array_size(list); i++)
+        see(json_array_get(list, i), seen);
+    json_decref(list);
 }
 
 static const char *newest(struct test_store *store)
@@ -181,7 +187,7 @@ static void block(struct test_store *store, const char *words)
     struct tl_error err = {0};
     snprintf(command, sizeof(command), "%s", words);
     tl_call_begin_on(&args, TL_FN_BLOCK, 2);
-    tl_args_strs(&args, "tl:blocks", "tl:changes", NULL);
+    tl_args_strs(&args, "tl:blocks{tl:queues}", "tl:changes{tl:queues}", NULL);
     for (char *rest = NULL, *word = strtok_r(command, ",", &rest); word != NULL;
          word = strtok_r(NULL, ",", &rest))
         tl_args_str(&args, word);
@@ -289,7 +295,7 @@ static void pages_of_all_queues_miss_and_repeat_nothing(void **state)
             if (i % 3 != q)
                 add(store, key, id, "x");
         }
-        add(store, "tl:changes", id, "gone");
+        add(store, "tl:changes{tl:queues}", id, "gone");
     }
     read_changes(store, NULL, NULL, SEEN_MAX, &all);
     assert_int_equal(all.n, 18);
@@ -324,7 +330,7 @@ static void bad_questions_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct tl_error err = {0};
-        assert_false(tl_changes_read(store->redis, "tl:", &bad[i], see, NULL, &err));
+        assert_null(tl_changes_list(store->redis, "tl:", &bad[i], &err));
         assert_int_equal(err.kind, TL_ERR_INVALID);
     }
 }
@@ -400,7 +406,7 @@ static void there_is_a_limit_of_tokens(void **state)
     assert_int_equal(err.kind, TL_ERR_INVALID);
     assert_false(
         tl_tokens_add(store->redis, "tl:", "Not Valid", TL_TOKEN_VIEWER, &hash, &test_actor, &err));
-    assert_int_equal(test_redis_number(store->redis, "HLEN tl:tokens"), TL_TOKENS_MAX);
+    assert_int_equal(test_redis_number(store->redis, "HLEN tl:tokens{tl:queues}"), TL_TOKENS_MAX);
 }
 
 /* A record written by hand is no token. */
@@ -414,7 +420,7 @@ static void damaged_records_are_no_tokens(void **state)
         struct tl_error err = {0};
         bool found = true;
         size_t n = 1;
-        test_redis_ask(store->redis, "HSET tl:tokens jo %s", bad[i]);
+        test_redis_ask(store->redis, "HSET tl:tokens{tl:queues} jo %s", bad[i]);
         assert_true(tl_tokens_find(store->redis, "tl:", "jo", &token, &found, &err));
         assert_false(found);
         assert_true(tl_tokens_list(store->redis, "tl:", &list, &n, &err));

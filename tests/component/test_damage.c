@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "common/config/queue_settings.h"
-#include "common/store/mend.h"
 #include "common/store/reply.h"
+#include "common/store/troubles.h"
 #include "ingest.h"
 
 static void wrong_is(struct test_store *store, const char *expected)

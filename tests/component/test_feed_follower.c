@@ -216,17 +216,17 @@ static void blocked_prefixes_are_followed(void **state)
 {
     struct feed_world *f = *state;
     feed_world_forget(f);
-    test_redis_ask(f->redis, "HSET tl:blocks version 7 192.0.2.7 0 10.0.0.0/8 0");
+    test_redis_ask(f->redis, "HSET tl:blocks{tl:queues} version 7 192.0.2.7 0 10.0.0.0/8 0");
     feed_world_until(f, "blocks=2 ");
-    test_redis_ask(f->redis, "HSET tl:blocks version 8 192.0.2.8 0");
+    test_redis_ask(f->redis, "HSET tl:blocks{tl:queues} version 8 192.0.2.8 0");
     feed_world_until(f, "blocks=3 ");
     feed_world_forget(f);
-    test_redis_ask(f->redis, "DEL tl:blocks");
-    test_redis_ask(f->redis, "RPUSH tl:blocks damaged");
+    test_redis_ask(f->redis, "DEL tl:blocks{tl:queues}");
+    test_redis_ask(f->redis, "RPUSH tl:blocks{tl:queues} damaged");
     lose_state(f);
     feed_world_until(f, "line:q ");
-    test_redis_ask(f->redis, "DEL tl:blocks");
-    test_redis_ask(f->redis, "HSET tl:blocks version 9");
+    test_redis_ask(f->redis, "DEL tl:blocks{tl:queues}");
+    test_redis_ask(f->redis, "HSET tl:blocks{tl:queues} version 9");
     feed_world_until(f, "blocks=0 ");
     assert_null(strstr(f->told, "down"));
 }

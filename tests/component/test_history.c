@@ -5,12 +5,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "common/store/history.h"
+#include "common/control/history.h"
 #include "common/store/reply.h"
 #include "ingest.h"
 
@@ -30,21 +29,59 @@ static void join_one(struct test_store *store, unsigned number)
     test_batch(store);
 }
 
-static size_t read_all(struct test_store *store, bool minutes, struct tl_history_point **points)
+static const char *const fields[] = {TL_HISTORY_TEXTS};
+enum { FIELDS = sizeof(fields) / sizeof(fields[0]), POINTS_MAX = 1000 };
+
+struct point {
+    int64_t at_ms;
+    const char *mode;
+    json_int_t values[FIELDS];
+};
+
+struct points {
+    size_t n;
+    struct point list[POINTS_MAX];
+    json_t *json; /* has the texts */
+};
+
+static void points_read(struct test_store *store, bool minutes, int64_t from_ms, int64_t to_ms,
+                        size_t most, struct points *points)
 {
     struct tl_error err = {0};
-    size_t n;
-    if (!tl_history_read(store->redis, &store->keys, minutes, 0, INT64_MAX, TL_HISTORY_READ_MAX,
-                         points, &n, &err))
+    const struct tl_history_span span = {
+        .minutes = minutes, .from_ms = from_ms, .to_ms = to_ms, .most = most};
+    points->json = tl_history_points(store->redis, &store->keys, &span, &err);
+    if (points->json == NULL)
         fail_msg("%s", err.text);
-    return n;
+    points->n = json_array_size(points->json);
+    assert_true(points->n <= POINTS_MAX);
+    for (size_t i = 0; i < points->n; i++) {
+        const json_t *row = json_array_get(points->json, i);
+        struct point *point = &points->list[i];
+        assert_int_equal(json_array_size(row), 2 + FIELDS);
+        point->at_ms = json_integer_value(json_array_get(row, 0));
+        point->mode = json_string_value(json_array_get(row, 1));
+        for (size_t k = 0; k < FIELDS; k++)
+            point->values[k] = json_integer_value(json_array_get(row, 2 + k));
+    }
+}
+
+static void points_free(struct points *points)
+{
+    json_decref(points->json);
+}
+
+static size_t read_all(struct test_store *store, bool minutes, struct points *points)
+{
+    points_read(store, minutes, 0, INT64_MAX, POINTS_MAX, points);
+    return points->n;
 }
 
 static size_t count(struct test_store *store, bool minutes)
 {
-    struct tl_history_point *points;
+    struct points points;
     size_t n = read_all(store, minutes, &points);
-    free(points);
+    points_free(&points);
     return n;
 }
 
@@ -65,22 +102,21 @@ static void put(struct test_store *store, long long at_ms, int waiting)
 /* Moves the only point of a history back in time. The function compares texts in its own order. */
 static void age(struct test_store *store, bool minutes, long long ms)
 {
-    struct tl_history_point *points;
+    struct points points;
     assert_int_equal(read_all(store, minutes, &points), 1);
-    const struct tl_history_point *point = &points[0];
+    const struct point *point = &points.list[0];
     char command[1024];
     int n = snprintf(command, sizeof(command), "XADD %s %lld-0 capacity %llu mode %s",
                      key(store, minutes), (long long)point->at_ms - ms,
                      (unsigned long long)point->values[TL_HISTORY_CAPACITY], point->mode);
-    for (int i = 0; i < TL_HISTORY_FIELDS; i++) {
+    for (int i = 0; i < FIELDS; i++) {
         if (i != TL_HISTORY_CAPACITY)
-            n += snprintf(command + n, sizeof(command) - (size_t)n, " %s %llu",
-                          tl_history_field_name((enum tl_history_field)i),
+            n += snprintf(command + n, sizeof(command) - (size_t)n, " %s %llu", fields[i],
                           (unsigned long long)point->values[i]);
     }
     test_redis_ask(store->redis, "DEL %s", key(store, minutes));
     tl_reply_free(test_redis_call(store->redis, command));
-    free(points);
+    points_free(&points);
 }
 
 static void a_point_has_the_numbers_of_its_time(void **state)
@@ -93,20 +129,20 @@ static void a_point_has_the_numbers_of_its_time(void **state)
     long long again_ms = note(store);
     assert_in_range(again_ms, 1, TL_HISTORY_STEP_MS);
     for (int minutes = 0; minutes < 2; minutes++) {
-        struct tl_history_point *points;
+        struct points points;
         assert_int_equal(read_all(store, minutes, &points), 1);
-        assert_int_equal(points[0].at_ms % (minutes ? TL_HISTORY_MINUTE_MS : TL_HISTORY_STEP_MS),
-                         0);
-        assert_int_equal(points[0].values[TL_HISTORY_WAITING], 3);
-        assert_int_equal(points[0].values[TL_HISTORY_ACTIVE], 2);
-        assert_int_equal(points[0].values[TL_HISTORY_CAPACITY], 2);
-        assert_int_equal(points[0].values[TL_HISTORY_SEQ], 5);
-        assert_int_equal(points[0].values[TL_HISTORY_JOINED], 5);
-        assert_int_equal(points[0].values[TL_HISTORY_ADMITTED], 2);
-        assert_int_equal(points[0].values[TL_HISTORY_ETA_JUDGED], 7);
-        assert_int_equal(points[0].values[TL_HISTORY_ETA_LATE], 0);
-        assert_string_equal(points[0].mode, "open");
-        free(points);
+        assert_int_equal(
+            points.list[0].at_ms % (minutes ? TL_HISTORY_MINUTE_MS : TL_HISTORY_STEP_MS), 0);
+        assert_int_equal(points.list[0].values[TL_HISTORY_WAITING], 3);
+        assert_int_equal(points.list[0].values[TL_HISTORY_ACTIVE], 2);
+        assert_int_equal(points.list[0].values[TL_HISTORY_CAPACITY], 2);
+        assert_int_equal(points.list[0].values[TL_HISTORY_SEQ], 5);
+        assert_int_equal(points.list[0].values[TL_HISTORY_JOINED], 5);
+        assert_int_equal(points.list[0].values[TL_HISTORY_ADMITTED], 2);
+        assert_int_equal(points.list[0].values[TL_HISTORY_ETA_JUDGED], 7);
+        assert_int_equal(points.list[0].values[TL_HISTORY_ETA_LATE], 0);
+        assert_string_equal(points.list[0].mode, "open");
+        points_free(&points);
     }
 }
 
@@ -162,10 +198,10 @@ static void a_clock_set_back_starts_the_history_again(void **state)
     note(store);
     age(store, false, -7200000);
     note(store);
-    struct tl_history_point *points;
+    struct points points;
     assert_int_equal(read_all(store, false, &points), 1);
-    assert_in_range(points[0].at_ms, 1, test_redis_ms(store->redis));
-    free(points);
+    assert_in_range(points.list[0].at_ms, 1, test_redis_ms(store->redis));
+    points_free(&points);
     age(store, false, -60000); /* a little: points wait until the clock has passed it */
     note(store);
     assert_int_equal(count(store, false), 1);
@@ -174,26 +210,22 @@ static void a_clock_set_back_starts_the_history_again(void **state)
 static void a_reading_begins_with_what_held_before(void **state)
 {
     struct test_store *store = *state;
-    struct tl_error err = {0};
-    struct tl_history_point *points;
-    size_t n;
+    struct points points;
     test_store_queue(store, "lanes=only capacity=0 claim_ttl=1h session_ttl=1h");
     for (int i = 1; i <= 5; i++)
         put(store, i * 10000LL, i);
-    assert_true(
-        tl_history_read(store->redis, &store->keys, false, 25000, 45000, 100, &points, &n, &err));
-    assert_int_equal(n, 3);
-    for (size_t i = 0; i < n; i++)
-        assert_int_equal(points[i].values[TL_HISTORY_WAITING], i + 2);
-    free(points);
-    assert_true(
-        tl_history_read(store->redis, &store->keys, false, 20000, 40000, 100, &points, &n, &err));
-    assert_int_equal(n, 3); /* the one at the beginning is not listed twice */
-    free(points);
-    assert_true(tl_history_read(store->redis, &store->keys, false, 0, 45000, 2, &points, &n, &err));
-    assert_int_equal(n, 2); /* the latest */
-    assert_int_equal(points[1].values[TL_HISTORY_WAITING], 4);
-    free(points);
+    points_read(store, false, 25000, 45000, 100, &points);
+    assert_int_equal(points.n, 3);
+    for (size_t i = 0; i < points.n; i++)
+        assert_int_equal(points.list[i].values[TL_HISTORY_WAITING], i + 2);
+    points_free(&points);
+    points_read(store, false, 20000, 40000, 100, &points);
+    assert_int_equal(points.n, 3); /* the one at the beginning is not listed twice */
+    points_free(&points);
+    points_read(store, false, 0, 45000, 2, &points);
+    assert_int_equal(points.n, 2); /* the latest */
+    assert_int_equal(points.list[1].values[TL_HISTORY_WAITING], 4);
+    points_free(&points);
 }
 
 static void a_queue_that_is_gone_has_no_history(void **state)

@@ -149,16 +149,18 @@ static void a_library_that_nobody_named_for_a_day_goes(void **state)
     assert_true(tl_library_note(store->redis, "tl:", &due_ms, tl_clock_ms(), NULL));
     assert_true(due_ms > tl_clock_ms());
     assert_int_equal(prune(store), 0); /* from now on its day runs */
-    assert_int_equal(test_redis_number(store->redis, "HLEN tl:libraries"), 2);
+    assert_int_equal(test_redis_number(store->redis, "HLEN tl:libraries{tl:queues}"), 2);
     long long yesterday = test_redis_ms(store->redis) - DAY_MS;
-    test_redis_ask(store->redis, "HSET tl:libraries tellerline_old %lld", yesterday + 60000);
+    test_redis_ask(store->redis, "HSET tl:libraries{tl:queues} tellerline_old %lld",
+                   yesterday + 60000);
     assert_int_equal(prune(store), 0);
-    test_redis_ask(store->redis, "HSET tl:libraries tellerline_old %lld " TL_LIBRARY " 1",
+    test_redis_ask(store->redis,
+                   "HSET tl:libraries{tl:queues} tellerline_old %lld " TL_LIBRARY " 1",
                    yesterday - 1000);
     assert_int_equal(prune(store), 1); /* our own is named by pruning */
     assert_false(has_library(store->redis, "tellerline_old"));
     assert_true(has_library(store->redis, TL_LIBRARY));
-    assert_int_equal(test_redis_number(store->redis, "HLEN tl:libraries"), 1);
+    assert_int_equal(test_redis_number(store->redis, "HLEN tl:libraries{tl:queues}"), 1);
 }
 
 /* What another product loaded is none of our business. */
@@ -172,7 +174,7 @@ static void the_libraries_of_others_stay(void **state)
     assert_true(tl_redis_do(store->redis, &args, NULL));
     tl_args_free(&args);
     prune(store);
-    test_redis_ask(store->redis, "HSET tl:libraries theirs 1");
+    test_redis_ask(store->redis, "HSET tl:libraries{tl:queues} theirs 1");
     prune(store);
     assert_true(has_library(store->redis, "theirs"));
     tl_reply_free(test_redis_call(store->redis, "FUNCTION DELETE theirs"));

@@ -47,7 +47,7 @@ struct tl_followed_queues {
     struct tl_inventory *inventory; /* with the settings as they were posted last */
     bool make_missing;              /* a queue that is listed is not in the store */
     struct tl_tail *tail;
-    struct tl_durable *durable; /* NULL: changes in the memory of the store are good enough */
+    struct tl_durable durable;
     struct tl_troubles *troubles;
     struct tl_named queues; /* struct followed */
     size_t next_check;      /* the first queue to check in the next update */
@@ -74,7 +74,7 @@ static bool on_entry(void *context, const struct tl_keys *keys, const void *payl
 static bool make_durable(void *context, struct tl_redis *redis, struct tl_error *err)
 {
     struct tl_followed_queues *self = context;
-    return tl_durable_wait(self->durable, redis, err);
+    return tl_durable_wait(&self->durable, redis, err);
 }
 
 static struct followed *add(struct tl_followed_queues *self, const char *queue, bool listed,
@@ -192,13 +192,10 @@ struct tl_followed_queues *tl_followed_queues_new(struct tl_store *store, const 
                                                                        .compares = compares,
                                                                        .failed = not_made,
                                                                        .context = self});
-    bool waits = config->redis.durability != TL_DURABILITY_MEMORY;
-    if (waits)
-        self->durable = tl_durable_new(config->redis.durability, key_prefix);
-    if (self->inventory == NULL || self->tail == NULL || self->troubles == NULL ||
-        (waits && self->durable == NULL))
+    tl_durable_init(&self->durable, config->redis.durability, key_prefix);
+    if (self->inventory == NULL || self->tail == NULL || self->troubles == NULL)
         tl_followed_queues_free(&self);
-    else if (waits)
+    else
         tl_tail_set_gate(self->tail, make_durable, self);
     return self;
 }
@@ -214,7 +211,6 @@ void tl_followed_queues_free(struct tl_followed_queues **queues)
     tl_named_free(&old->queues);
     tl_inventory_free(&old->inventory);
     tl_tail_free(&old->tail);
-    tl_durable_free(&old->durable);
     tl_troubles_free(&old->troubles);
     free(old);
 }
@@ -467,8 +463,7 @@ bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl
     queues->make_missing = true;
     queues->check_all = true;
     tl_troubles_retry(queues->troubles);
-    return queues->durable == NULL ||
-           tl_durable_supported(queues->durable, tl_store_common(queues->store), err);
+    return tl_durable_supported(&queues->durable, tl_store_common(queues->store), err);
 }
 
 bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_error *err)

@@ -216,7 +216,7 @@ def test_a_block_ends_by_itself_and_outlives_the_store(start):
     block(system, "block", "192.0.2.7", "--for", "5s")
     block(system, "block", "192.0.2.8")
     wait_until(lambda: come(system, "192.0.2.8") == 403, PATIENCE, "blocked")
-    system.store.command("DEL", "tl:blocks")
+    system.store.command("DEL", "tl:blocks{tl:queues}")
     wait_until(lambda: "has lost the blocked prefixes" in system.of("worker")[0].text(), PATIENCE, "it says so")
     assert come(system, "192.0.2.8") == 403
     wait_until(lambda: come(system, "192.0.2.7") == 200, PATIENCE, "the block is over")

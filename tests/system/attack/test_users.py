@@ -34,7 +34,8 @@ FORBIDDEN_TO_NOTIFIERS = [
     ("HSET", "state", "capacity_now", "1000"), ("HINCRBY", "state", "seq", "1"), ("XADD", "events", "*", "d", "x"),
 ]
 #: What is not of one queue, and no business of the visitors' processes: operators' tokens, and who changed what.
-SECRET_FROM_WORKERS = [("HGETALL", "tl:tokens"), ("HGET", "tl:tokens", "jane"), ("XRANGE", "tl:changes", "-", "+")]
+SECRET_FROM_WORKERS = [("HGETALL", "tl:tokens{tl:queues}"), ("HGET", "tl:tokens{tl:queues}", "jane"),
+                       ("XRANGE", "tl:changes{tl:queues}", "-", "+")]
 FORBIDDEN_TO_ALL = [("FLUSHALL",), ("CONFIG", "SET", "maxmemory", "1"), ("KEYS", "*"), ("ACL", "LIST"), ("SHUTDOWN",),
                     ("SET", "other", "x"), ("GET", "other"), ("REPLICAOF", "NO", "ONE"), ("DEBUG", "SLEEP", "0"),
                     ("EVAL", "return 1", "0"), ("SCRIPT", "LOAD", "return 1"), ("FUNCTION", "FLUSH"),

@@ -111,7 +111,7 @@ def test_tokens_are_written_once_and_never_kept(start):
     made = system.ctl("token", "make", "jo", "operator")
     token = made.stdout.strip()
     assert re.fullmatch(r"tl_jo_[A-Za-z0-9_-]{43}", token), made
-    kept = system.store.hash("tl:tokens")
+    kept = system.store.hash("tl:tokens{tl:queues}")
     assert list(kept) == ["jo"] and token not in kept["jo"] and token[6:] not in kept["jo"]
     listed = json.loads(system.ctl("token", "list", "--json").stdout)["tokens"]
     assert [(one["name"], one["role"], one["made_by"]) for one in listed] == [("jo", "operator", USER)]

@@ -69,7 +69,7 @@ def test_old_records_are_dropped(start):
     program = system.of("expirer")[0]
     program.stop()
     now = int(system.store.command("TIME")[0]) * 1000
-    streams = {system.key("shop", "signs"): 7, system.key("shop", "changes"): 365, "tl:changes": 365}
+    streams = {system.key("shop", "signs"): 7, system.key("shop", "changes"): 365, "tl:changes{tl:queues}": 365}
     for stream, days in streams.items():
         system.store.command("DEL", stream)
         for age in (days + 1, days - 1):

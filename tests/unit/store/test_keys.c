@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,6 +40,34 @@ static void a_queue_has_its_keys(void **state)
     tl_keys_lease(keys.queue, "tl:", "expirer", name);
     assert_string_equal(name, "tl:{sale}:expirer");
     assert_string_equal(tl_key_common("shop.", TL_COMMON_QUEUES, name), "shop.queues");
+}
+
+/* What Redis hashes of a key: between the first { and the first } behind it, else all. */
+static void copy_hashed(const char *key, char hashed[TL_KEY_MAX])
+{
+    const char *open = strchr(key, '{');
+    const char *close = open != NULL ? strchr(open, '}') : NULL;
+    if (close != NULL && close > open + 1)
+        snprintf(hashed, TL_KEY_MAX, "%.*s", (int)(close - open - 1), open + 1);
+    else
+        snprintf(hashed, TL_KEY_MAX, "%s", key);
+}
+
+static void keys_of_no_queue_are_in_one_slot(void **state)
+{
+    (void)state;
+    static const char *const names[] = {TL_COMMON_TEXTS};
+    char queues[TL_KEY_MAX], key[TL_KEY_MAX], hashed[TL_KEY_MAX];
+    tl_key_common("shop.", TL_COMMON_QUEUES, queues);
+    assert_string_equal(tl_key_common("shop.", TL_COMMON_BLOCKS, key), "shop.blocks{shop.queues}");
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        tl_key_common("shop.", (enum tl_common_key)i, key);
+        assert_memory_equal(key + strlen("shop."), names[i], strlen(names[i]));
+        copy_hashed(key, hashed);
+        assert_string_equal(hashed, queues);
+        /* Who may use the keys of all queues may not use these (deploy/redis/users.acl). */
+        assert_int_equal(fnmatch("shop.{*}:*", key, 0), FNM_NOMATCH);
+    }
 }
 
 static void presence_is_cut_into_chunks(void **state)
@@ -83,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_queue_has_its_keys),
+        cmocka_unit_test(keys_of_no_queue_are_in_one_slot),
         cmocka_unit_test(presence_is_cut_into_chunks),
         cmocka_unit_test(the_longest_names_fit),
     };

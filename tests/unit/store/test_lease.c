@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/store/lease_plan.h"
+#include "common/store/lease.h"
 
 #define N 40
 

@@ -32,7 +32,7 @@
 #define DRAW_TURN_MS  100
 #define DRAW_AGAIN_MS 50
 
-static const struct tl_metric_desc metric_rows[TL_ADMITTER_METRICS] = {
+static const struct tl_metric_desc metric_rows[TL_ADMITTER_METRICS + TL_ROLE_METRICS] = {
     [TL_ADMITTER_ADMITTED] = {"tellerline_admitter_admitted_total", "Visitors admitted.",
                               TL_COUNTER},
     [TL_ADMITTER_STEPS] = {"tellerline_admitter_steps_total", "Calls of the function admit.",
@@ -58,6 +58,7 @@ static const struct tl_metric_desc metric_rows[TL_ADMITTER_METRICS] = {
                             "Probes of sites that ended, one way or another.", TL_COUNTER},
     [TL_ADMITTER_PROBE_ERRORS] = {"tellerline_admitter_probe_errors_total",
                                   "Probes of sites that failed.", TL_COUNTER},
+    [TL_ADMITTER_METRICS] = TL_ROLE_METRIC_ROWS("admitter"),
 };
 
 /* Of a held queue. */

@@ -39,7 +39,7 @@
 enum { BATCHES, REPEATED, COMMANDS, POISON, LOST, TAKEOVERS, UNAPPLIED, AGE, APPLY_TIME, METRICS };
 enum { QUEUE_INGEST_UNAPPLIED, QUEUE_INGEST_AGE, QUEUE_COMMANDS, QUEUE_METRICS };
 
-static const struct tl_metric_desc metric_rows[METRICS] = {
+static const struct tl_metric_desc metric_rows[METRICS + TL_ROLE_METRICS] = {
     [BATCHES] = {"tellerline_dispatcher_batches_total", "Ingest batches applied.", TL_COUNTER},
     [REPEATED] = {"tellerline_dispatcher_repeated_total",
                   "Batches recognised as sent twice and ignored.", TL_COUNTER},
@@ -56,6 +56,7 @@ static const struct tl_metric_desc metric_rows[METRICS] = {
              TL_GAUGE},
     [APPLY_TIME] = {"tellerline_dispatcher_apply_seconds",
                     "From reading ingest entries to having them applied.", TL_HISTOGRAM},
+    [METRICS] = TL_ROLE_METRIC_ROWS("dispatcher"),
 };
 
 static const struct tl_metric_desc queue_rows[QUEUE_METRICS] = {

@@ -54,7 +54,7 @@
 
 enum { EXPIRED, ABSENT, STEPS, SNAPSHOTS, GAPS, LATE, METRICS };
 
-static const struct tl_metric_desc metric_rows[METRICS] = {
+static const struct tl_metric_desc metric_rows[METRICS + TL_ROLE_METRICS] = {
     [EXPIRED] = {"tellerline_expirer_expired_total", "Sessions ended at their deadline.",
                  TL_COUNTER},
     [ABSENT] = {"tellerline_expirer_absent_total",
@@ -65,6 +65,7 @@ static const struct tl_metric_desc metric_rows[METRICS] = {
     [GAPS] = {"tellerline_expirer_gaps_total", "Gaps found in the events.", TL_COUNTER},
     [LATE] = {"tellerline_expirer_late_seconds", "From a session deadline to the function expire.",
               TL_HISTOGRAM},
+    [METRICS] = TL_ROLE_METRIC_ROWS("expirer"),
 };
 
 /* The state of one held queue. */

@@ -19,7 +19,7 @@ enum {
     POSTS_WAIT_MS = 500, /* for requests under way, while the store fails */
 };
 
-static const struct tl_metric_desc metric_rows[TL_NOTIFIER_METRICS] = {
+static const struct tl_metric_desc metric_rows[TL_NOTIFIER_METRICS + TL_ROLE_METRICS] = {
     [TL_NOTIFIER_TOLD] = {"tellerline_hooks_told_total", "Events that hooks were told of.",
                           TL_COUNTER},
     [TL_NOTIFIER_LOST] = {"tellerline_hooks_lost_total",
@@ -38,6 +38,7 @@ static const struct tl_metric_desc metric_rows[TL_NOTIFIER_METRICS] = {
     [TL_NOTIFIER_FAILING_SECONDS] = {"tellerline_hook_failing_seconds",
                                      "For how long the hook that fails longest could not be told.",
                                      TL_GAUGE},
+    [TL_NOTIFIER_METRICS] = TL_ROLE_METRIC_ROWS("notifier"),
 };
 
 /* The state of one held queue. */

@@ -195,18 +195,6 @@ struct step {
     uint64_t allowed; /* may be active; 0: any number */
 };
 
-/* The static text of a state, as the function says it. A later release may know others. */
-static const char *state_of(const char *text)
-{
-    static const char *const states[] = {"open",     "paused",      "draining",  "closed",
-                                         "sold_out", "passthrough", "scheduled", "drawing",
-                                         "over",     "recovering"};
-    for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-        if (strcmp(states[i], text) == 0)
-            return states[i];
-    return "unknown";
-}
-
 /* Tells the metrics what the step found. Capacity may be lowered below those who are active: only
  * what was allowed at the last admission counts. */
 static void report_step(const struct tl_held_queue *held, const struct step *step,
@@ -224,7 +212,7 @@ static void report_step(const struct tl_held_queue *held, const struct step *ste
     tl_metrics_add(values, QUEUE_ADMITTED, (int64_t)step->admitted);
     tl_metrics_set(values, QUEUE_OVER_ADMISSION,
                    step->active > queue->allowed ? (int64_t)(step->active - queue->allowed) : 0);
-    tl_queue_series_set_state(held->series, state_of(state));
+    tl_queue_series_set_state(held->series, state);
 }
 
 /* Tells the function how the store's clock runs. A step that runs late makes it seem to have

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 enum {
     LABEL_SIZE = TL_QUEUE_NAME_MAX + 96,
     STATES_MAX = 16, /* more than a queue has */
+    STATE_SIZE = 16,
 };
 
 struct tl_queue_series {
@@ -20,7 +20,7 @@ struct tl_queue_series {
     bool named; /* it has series of its own */
     struct tl_metrics *values;
     struct tl_metrics *lanes[TL_LANES_MAX]; /* NULL: not used yet */
-    _Atomic(const char *) state;            /* NULL: not known yet */
+    char state[STATE_SIZE];                 /* "": not known yet */
     struct tl_queue_series *next;
 };
 
@@ -29,7 +29,7 @@ struct tl_queue_metrics {
     uint64_t most, n_named, n_others;
     struct tl_queue_series *first;
     struct tl_queue_series *gone; /* in the list: what others that are gone counted; or NULL */
-    pthread_mutex_t lock;         /* the list, and which lanes there are; values are atomic */
+    pthread_mutex_t lock; /* the list, states, and which lanes there are; values are atomic */
 };
 
 struct tl_queue_metrics *tl_queue_metrics_new(const struct tl_queue_metrics_tables *tables,
@@ -157,7 +157,9 @@ struct tl_metrics *tl_queue_series_lane(struct tl_queue_series *series, unsigned
 
 void tl_queue_series_set_state(struct tl_queue_series *series, const char *state)
 {
-    atomic_store(&series->state, state);
+    pthread_mutex_lock(&series->owner->lock);
+    snprintf(series->state, sizeof(series->state), "%s", state);
+    pthread_mutex_unlock(&series->owner->lock);
 }
 
 /* ---- Prometheus text ---- */
@@ -222,12 +224,11 @@ static void write_states(const struct writing *writing)
                    name, name);
     for (struct tl_queue_series *series = writing->metrics->first; series != NULL;
          series = series->next) {
-        const char *state = atomic_load(&series->state);
-        if (state != NULL && series->named)
+        if (series->state[0] != '\0' && series->named)
             tl_text_append(writing->out, "%s{%s,queue=\"%s\",state=\"%s\"} 1\n", name,
-                           writing->label, series->name, state);
-        else if (state != NULL)
-            count_state(tallies, state);
+                           writing->label, series->name, series->state);
+        else if (series->state[0] != '\0')
+            count_state(tallies, series->state);
     }
     for (size_t i = 0; i < STATES_MAX && tallies[i].state != NULL; i++)
         tl_text_append(writing->out, "%s{%s,queue=\"%s\",state=\"%s\"} %u\n", name, writing->label,

@@ -50,7 +50,8 @@ void tl_queue_metrics_remove(struct tl_queue_metrics *metrics, struct tl_queue_s
  * lane that cannot be. */
 struct tl_metrics *tl_queue_series_values(struct tl_queue_series *series);
 struct tl_metrics *tl_queue_series_lane(struct tl_queue_series *series, unsigned lane);
-/* The state that the label of tellerline_queue_state tells; a static text. Not reported before. */
+/* The state that the label of tellerline_queue_state tells, in 15 characters. Not reported before.
+ */
 void tl_queue_series_set_state(struct tl_queue_series *series, const char *state);
 
 /* Appends all of it as Prometheus text. Each sample gets this label (`role="admitter"`), too. */

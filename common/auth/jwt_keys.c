@@ -124,19 +124,16 @@ static bool read_ec(struct reader *reader, struct tl_ec_key *key)
 {
     char pem[PEM_BYTES_MAX];
     unsigned first = reader->number;
-    struct tl_error *err = reader->err;
+    bool private = reader->use == TL_JWT_SIGN;
     bool ok = read_pem(reader, pem);
-    if (ok && reader->use == TL_JWT_SIGN)
-        ok = tl_ec_key_read_private(pem, key, err) ||
-             tl_error_prefix(err, "%s:%u", reader->name, first);
-    else if (ok && strstr(pem, "PRIVATE KEY") != NULL)
-        ok = tl_error_set(err, TL_ERR_INVALID,
+    if (ok && !private && strstr(pem, "PRIVATE KEY") != NULL)
+        ok = tl_error_set(reader->err, TL_ERR_INVALID,
                           "%s:%u: a private key; only the signer may have it. Give its public "
                           "half: openssl pkey -in private.pem -pubout",
                           reader->name, first);
     else if (ok)
-        ok = tl_ec_key_read_public(pem, key, err) ||
-             tl_error_prefix(err, "%s:%u", reader->name, first);
+        ok = tl_ec_key_read(pem, private, key, reader->err) ||
+             tl_error_prefix(reader->err, "%s:%u", reader->name, first);
     sodium_memzero(pem, sizeof(pem));
     return ok;
 }

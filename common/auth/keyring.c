@@ -122,14 +122,9 @@ const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring)
     return &keyring->keys[0];
 }
 
-size_t tl_keyring_count(const struct tl_keyring *keyring)
-{
-    return keyring->n;
-}
-
 const struct tl_signing_key *tl_keyring_at(const struct tl_keyring *keyring, size_t i)
 {
-    return &keyring->keys[i];
+    return i < keyring->n ? &keyring->keys[i] : NULL;
 }
 
 const struct tl_signing_key *tl_keyring_find(const struct tl_keyring *keyring, uint32_t id)

@@ -31,8 +31,7 @@ void tl_keyring_free(struct tl_keyring **keyring); /* wipes the keys */
 const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring);
 /* Tells keys that sign apart, and nothing about them: for operators, who compare workers. */
 uint32_t tl_keyring_fingerprint(const struct tl_keyring *keyring);
-/* How many there are, and the i-th of them, the one that signs first. */
-size_t tl_keyring_count(const struct tl_keyring *keyring);
+/* The i-th of them, the one that signs first; NULL when there are no more. */
 const struct tl_signing_key *tl_keyring_at(const struct tl_keyring *keyring, size_t i);
 /* The key with this id, or NULL. */
 const struct tl_signing_key *tl_keyring_find(const struct tl_keyring *keyring, uint32_t id);

@@ -72,9 +72,9 @@ bool tl_reference_read(const char *text, uint64_t *number)
 bool tl_reference_is_of(const struct tl_keyring *keyring, const char *queue, const char *visitor,
                         uint64_t number)
 {
-    size_t n = tl_keyring_count(keyring);
-    for (size_t i = 0; i < n; i++)
-        if (number_of(tl_keyring_at(keyring, i), queue, visitor) == number)
+    const struct tl_signing_key *key;
+    for (size_t i = 0; (key = tl_keyring_at(keyring, i)) != NULL; i++)
+        if (number_of(key, queue, visitor) == number)
             return true;
     return false;
 }

@@ -210,10 +210,16 @@ void tl_reload(const struct tl_reload *reload)
     tl_config_free(&config);
 }
 
-void tl_reload_write(const struct tl_reload_outcome *outcome, const char *label,
-                     struct tl_text *out)
+void tl_program_metrics(const char *label, bool ready, const struct tl_reload_outcome *outcome,
+                        struct tl_text *out)
 {
     tl_text_append(out,
+                   "# HELP tellerline_build_info The running version.\n"
+                   "# TYPE tellerline_build_info gauge\n"
+                   "tellerline_build_info{%s,version=\"%s\"} 1\n"
+                   "# HELP tellerline_ready 1 when /readyz answers 200.\n"
+                   "# TYPE tellerline_ready gauge\n"
+                   "tellerline_ready{%s} %d\n"
                    "# HELP tellerline_reloads_refused_total Reloads (SIGHUP) that changed nothing, "
                    "because the configuration is not valid.\n"
                    "# TYPE tellerline_reloads_refused_total counter\n"
@@ -221,6 +227,7 @@ void tl_reload_write(const struct tl_reload_outcome *outcome, const char *label,
                    "# HELP tellerline_reload_failed 1 when the last reload was refused.\n"
                    "# TYPE tellerline_reload_failed gauge\n"
                    "tellerline_reload_failed{%s} %d\n",
-                   label, (long long)atomic_load(&outcome->refused), label,
+                   label, TELLERLINE_VERSION, label, ready ? 1 : 0, label,
+                   (long long)atomic_load(&outcome->refused), label,
                    atomic_load(&outcome->failed) ? 1 : 0);
 }

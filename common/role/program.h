@@ -77,8 +77,9 @@ struct tl_reload {
 /* Reads the file again, hands it to `take`, puts the log settings in force, and logs the outcome.
  */
 void tl_reload(const struct tl_reload *reload);
-/* Appends the outcome as Prometheus text, with this label. */
-void tl_reload_write(const struct tl_reload_outcome *outcome, const char *label,
-                     struct tl_text *out);
+/* Appends what every program tells, as Prometheus text with this label: its version, whether it is
+ * ready, and the outcome of reloads. */
+void tl_program_metrics(const char *label, bool ready, const struct tl_reload_outcome *outcome,
+                        struct tl_text *out);
 
 #endif

@@ -64,14 +64,7 @@ static void source_metrics(void *context, struct tl_text *out)
     char reason[160];
     char label[48];
     snprintf(label, sizeof(label), "role=\"%s\"", program->role->name);
-    tl_text_append(out, "# HELP tellerline_build_info The running version.\n# TYPE "
-                        "tellerline_build_info gauge\n");
-    tl_text_append(out, "tellerline_build_info{%s,version=\"%s\"} 1\n", label, TELLERLINE_VERSION);
-    tl_text_append(
-        out,
-        "# HELP tellerline_ready 1 when /readyz answers 200.\n# TYPE tellerline_ready gauge\n");
-    tl_text_append(out, "tellerline_ready{%s} %d\n", label, source_ready(program, reason) ? 1 : 0);
-    tl_reload_write(&program->reload, label, out);
+    tl_program_metrics(label, source_ready(program, reason), &program->reload, out);
     tl_metrics_write(&program->process->metrics, 1, label, out);
     tl_queue_metrics_write(program->process->queue_metrics, label, out);
 }

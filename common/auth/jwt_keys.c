@@ -5,7 +5,6 @@
 #include <jansson.h>
 #include <sodium.h>
 
-#include "common/auth/genuine.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/secret_file.h"
 
@@ -62,13 +61,6 @@ bool tl_jwt_key_verify(const struct tl_jwt_key *key, const char *text, size_t le
 }
 
 /* ---- sets ---- */
-
-struct tl_jwt_keys {
-    size_t n;
-    const struct tl_jwt_key *signer; /* NULL until chosen */
-    struct tl_jwt_key keys[TL_JWT_KEYS_MAX];
-    struct tl_genuine *genuine;
-};
 
 /* A key file being read. */
 struct reader {
@@ -241,11 +233,6 @@ void tl_jwt_keys_free(struct tl_jwt_keys **keys)
     *keys = NULL;
 }
 
-struct tl_genuine *tl_jwt_keys_genuine(const struct tl_jwt_keys *keys)
-{
-    return keys->genuine;
-}
-
 const struct tl_jwt_key *tl_jwt_keys_find(const struct tl_jwt_keys *keys, const char *id,
                                           size_t length)
 {
@@ -266,11 +253,6 @@ bool tl_jwt_keys_choose_signer(struct tl_jwt_keys *keys, enum tl_jwt_algorithm a
         }
     }
     return false;
-}
-
-const struct tl_jwt_key *tl_jwt_keys_signer(const struct tl_jwt_keys *keys)
-{
-    return keys->signer;
 }
 
 static bool same_key(const struct tl_jwt_key *a, const struct tl_jwt_key *b)

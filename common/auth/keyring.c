@@ -15,11 +15,6 @@ _Static_assert(TL_SIGNING_KEY_BYTES == crypto_generichash_KEYBYTES, "what libsod
 
 enum { ID_DIGITS = 8, KEY_DIGITS = 2 * TL_SIGNING_KEY_BYTES };
 
-struct tl_keyring {
-    size_t n;
-    struct tl_signing_key keys[TL_KEYRING_MAX];
-};
-
 static bool create_file(const char *path, struct tl_error *err)
 {
     char heading[256];
@@ -115,16 +110,6 @@ uint32_t tl_keyring_fingerprint(const struct tl_keyring *keyring)
     crypto_generichash(hash, sizeof(hash), (const unsigned char *)purpose, sizeof(purpose),
                        keyring->keys[0].bytes, TL_SIGNING_KEY_BYTES);
     return (uint32_t)tl_get_be(hash, sizeof(uint32_t));
-}
-
-const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring)
-{
-    return &keyring->keys[0];
-}
-
-const struct tl_signing_key *tl_keyring_at(const struct tl_keyring *keyring, size_t i)
-{
-    return i < keyring->n ? &keyring->keys[i] : NULL;
 }
 
 const struct tl_signing_key *tl_keyring_find(const struct tl_keyring *keyring, uint32_t id)

@@ -108,7 +108,7 @@ bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char
                   "sub", pass->visitor, "jti", pass->id, "iat", (json_int_t)pass->issued, "exp",
                   (json_int_t)pass->expires, "gen", (json_int_t)pass->generation, "place",
                   (json_int_t)pass->place, "evt", (json_int_t)pass->event);
-    bool ok = tl_jwt_write(tl_jwt_keys_signer(keys), "pass", claims, text, err);
+    bool ok = tl_jwt_write(keys->signer, "pass", claims, text, err);
     json_decref(claims);
     return ok;
 }

@@ -62,8 +62,6 @@ void tl_token_hash(const struct tl_token_key *key, const char *text, size_t leng
                    struct tl_token_hash *hash);
 /* In constant time. */
 bool tl_token_hash_equal(const struct tl_token_hash *a, const struct tl_token_hash *b);
-bool tl_token_hash_parse(const char *digits, size_t length, struct tl_token_hash *hash);
-void tl_token_hash_format(const struct tl_token_hash *hash, char digits[TL_TOKEN_HASH_DIGITS + 1]);
 
 /* The admin token: one line of TL_ADMIN_TOKEN_MIN to TL_ADMIN_TOKEN_MAX printable ASCII characters
  * without space, '#' comments. A missing file is no error: *found is false, and nothing equals it.

@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "admitter/admitter.h"
-#include "admitter/admitter_metrics.h"
 #include "admitter/draw.h"
 #include "admitter/steering.h"
 #include "admitter/store_clock.h"
@@ -185,102 +184,83 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
     return true;
 }
 
-/* What one call of the function admit returned. */
-struct step {
-    uint64_t admitted, capacity_left, waiting;
-    int64_t again_in_ms; /* 0: no need */
-    enum tl_draw_wanted draw_wanted;
-    int64_t opens_at_ms; /* of that draw */
-    uint64_t capacity, active;
-    uint64_t allowed; /* may be active; 0: any number */
-};
-
-/* Tells the metrics what the step found. Capacity may be lowered below those who are active: only
+/* Tells the metrics what a step found. Capacity may be lowered below those who are active: only
  * what was allowed at the last admission counts. */
-static void report_step(const struct tl_held_queue *held, const struct step *step,
-                        const char *state)
+static void report_step(const struct tl_held_queue *held, const struct tl_reply *step)
 {
     struct queue *queue = held->state;
     struct tl_metrics *values = tl_queue_series_values(held->series);
-    uint64_t allowed = step->allowed > 0 ? step->allowed : UINT64_MAX;
-    if (step->admitted > 0 || allowed > queue->allowed)
+    const char *state = tl_reply_text(step, TL_ADMIT_STATE);
+    uint64_t admitted = tl_reply_number(step, TL_ADMIT_ADMITTED);
+    uint64_t active = tl_reply_number(step, TL_ADMIT_ACTIVE);
+    uint64_t allowed = tl_reply_number(step, TL_ADMIT_ALLOWED);
+    if (allowed == 0)
+        allowed = UINT64_MAX;
+    if (admitted > 0 || allowed > queue->allowed)
         queue->allowed = allowed;
-    if (strcmp(state, "recovering") == 0 && step->active > queue->allowed)
-        queue->allowed = step->active; /* sessions of the lost generation come back */
-    report_sizes(held, step->waiting, step->active);
-    tl_metrics_set(values, QUEUE_CAPACITY, (int64_t)step->capacity);
-    tl_metrics_add(values, QUEUE_ADMITTED, (int64_t)step->admitted);
+    if (strcmp(state, "recovering") == 0 && active > queue->allowed)
+        queue->allowed = active; /* sessions of the lost generation come back */
+    report_sizes(held, tl_reply_number(step, TL_ADMIT_WAITING), active);
+    tl_metrics_set(values, QUEUE_CAPACITY, tl_reply_signed(step, TL_ADMIT_CAPACITY));
+    tl_metrics_add(values, QUEUE_ADMITTED, (int64_t)admitted);
     tl_metrics_set(values, QUEUE_OVER_ADMISSION,
-                   step->active > queue->allowed ? (int64_t)(step->active - queue->allowed) : 0);
+                   active > queue->allowed ? (int64_t)(active - queue->allowed) : 0);
     tl_queue_series_set_state(held->series, state);
 }
 
-/* Tells the function how the store's clock runs. A step that runs late makes it seem to have
- * jumped, which only delays an admission by rate. */
-static void add_clock(struct admitter *self, const struct queue *queue, int64_t now_ms)
+/* One call of the function admit. Returns its answer, which the caller frees; NULL with err. */
+static struct tl_reply *take_step(struct admitter *self, const struct tl_held_queue *held,
+                                  struct tl_error *err)
 {
-    tl_args_int(&self->args, tl_store_clock_at(&self->clock, now_ms));
-    tl_args_int(&self->args, self->clock.jumped_ms - queue->told_ms);
-    tl_args_int(&self->args, self->clock.jumped_to_ms);
-}
-
-static bool take_step(struct admitter *self, const struct tl_held_queue *held, struct step *step,
-                      struct tl_error *err)
-{
-    const struct tl_keys *keys = &held->keys;
     struct queue *queue = held->state;
     struct tl_metrics *metrics = self->process->metrics;
     int64_t started_us = tl_clock_us();
-    tl_call_begin(&self->args, TL_FN_ADMIT, keys);
+    tl_call_begin(&self->args, TL_FN_ADMIT, &held->keys);
     tl_args_uint(&self->args, self->batch);
     tl_args_uint(&self->args, self->events_length);
     tl_args_uint(&self->args, queue->generation);
-    add_clock(self, queue, started_us / 1000);
-    struct tl_reply *reply = tl_call(held->redis, &self->args, err);
-    if (reply == NULL)
-        return false;
-    step->admitted = tl_reply_number(reply, TL_ADMIT_ADMITTED);
-    step->capacity_left = tl_reply_number(reply, TL_ADMIT_LEFT);
-    step->waiting = tl_reply_number(reply, TL_ADMIT_WAITING);
-    int64_t store_ms = tl_reply_signed(reply, TL_ADMIT_NOW);
-    step->again_in_ms = tl_reply_signed(reply, TL_ADMIT_AGAIN);
-    queue->generation = tl_reply_number(reply, TL_ADMIT_GENERATION);
-    queue->moved = tl_reply_number(reply, TL_ADMIT_BASE_SEQ) != queue->base_seq;
-    step->draw_wanted = (enum tl_draw_wanted)tl_reply_signed(reply, TL_ADMIT_DRAW);
-    step->opens_at_ms = tl_reply_signed(reply, TL_ADMIT_OPENS_AT);
-    queue->steered.on = tl_reply_signed(reply, TL_ADMIT_STEERED) == 1;
-    queue->reason.overbooked = tl_reply_signed(reply, TL_ADMIT_OVERBOOKED) == 1;
-    step->capacity = tl_reply_number(reply, TL_ADMIT_CAPACITY);
-    step->active = tl_reply_number(reply, TL_ADMIT_ACTIVE);
-    step->allowed = tl_reply_number(reply, TL_ADMIT_ALLOWED);
-    report_step(held, step, tl_reply_text(reply, TL_ADMIT_STATE));
-    tl_reply_free(reply);
-    tl_store_clock_note(&self->clock, store_ms, started_us / 1000, tl_clock_ms());
+    /* How the store's clock runs. A step that runs late makes it seem to have jumped, which only
+     * delays an admission by rate. */
+    tl_args_int(&self->args, tl_store_clock_at(&self->clock, started_us / 1000));
+    tl_args_int(&self->args, self->clock.jumped_ms - queue->told_ms);
+    tl_args_int(&self->args, self->clock.jumped_to_ms);
+    struct tl_reply *step = tl_call(held->redis, &self->args, err);
+    if (step == NULL)
+        return NULL;
+    uint64_t admitted = tl_reply_number(step, TL_ADMIT_ADMITTED);
+    queue->generation = tl_reply_number(step, TL_ADMIT_GENERATION);
+    queue->moved = tl_reply_number(step, TL_ADMIT_BASE_SEQ) != queue->base_seq;
+    queue->steered.on = tl_reply_signed(step, TL_ADMIT_STEERED) == 1;
+    queue->reason.overbooked = tl_reply_signed(step, TL_ADMIT_OVERBOOKED) == 1;
+    report_step(held, step);
+    tl_store_clock_note(&self->clock, tl_reply_signed(step, TL_ADMIT_NOW), started_us / 1000,
+                        tl_clock_ms());
     queue->told_ms = self->clock.jumped_ms;
     tl_metrics_add(metrics, TL_ADMITTER_STEPS, 1);
-    tl_metrics_add(metrics, TL_ADMITTER_IDLE_STEPS, step->admitted == 0 ? 1 : 0);
-    tl_metrics_add(metrics, TL_ADMITTER_ADMITTED, (int64_t)step->admitted);
+    tl_metrics_add(metrics, TL_ADMITTER_IDLE_STEPS, admitted == 0 ? 1 : 0);
+    tl_metrics_add(metrics, TL_ADMITTER_ADMITTED, (int64_t)admitted);
     tl_metrics_observe(metrics, TL_ADMITTER_STEP_TIME, tl_clock_us() - started_us);
-    return true;
+    return step;
 }
 
 /* Does what the last step said of the queue's draw, and lowers *wait_ms to the time after which it
  * goes on. */
-static bool serve_draw(struct admitter *self, struct tl_held_queue *held, const struct step *step,
-                       int64_t *wait_ms, struct tl_error *err)
+static bool serve_draw(struct admitter *self, struct tl_held_queue *held,
+                       const struct tl_reply *step, int64_t *wait_ms, struct tl_error *err)
 {
     struct queue *queue = held->state;
+    int64_t wanted = tl_reply_signed(step, TL_ADMIT_DRAW);
+    int64_t opens_at_ms = tl_reply_signed(step, TL_ADMIT_OPENS_AT);
     enum tl_draw_state state;
-    if (step->draw_wanted != TL_WANTED_HOLD)
+    if (wanted != TL_WANTED_HOLD)
         tl_draw_free(&queue->draw);
-    if (step->draw_wanted == TL_WANTED_NOTHING)
+    if (wanted == TL_WANTED_NOTHING)
         return true;
-    if (queue->draw == NULL && !tl_drawer_announce(self->drawer, held, step->opens_at_ms, err))
+    if (queue->draw == NULL && !tl_drawer_announce(self->drawer, held, opens_at_ms, err))
         return false;
-    if (step->draw_wanted == TL_WANTED_ANNOUNCE)
+    if (wanted == TL_WANTED_ANNOUNCE)
         return true;
-    if (!tl_drawer_hold(self->drawer, held, step->opens_at_ms, DRAW_TURN_MS, &queue->draw, &state,
-                        err))
+    if (!tl_drawer_hold(self->drawer, held, opens_at_ms, DRAW_TURN_MS, &queue->draw, &state, err))
         return false;
     *wait_ms = state == TL_DRAW_WAITS && *wait_ms > DRAW_AGAIN_MS ? DRAW_AGAIN_MS : *wait_ms;
     queue->wake = queue->wake || state != TL_DRAW_WAITS; /* to go on, or to admit */
@@ -291,24 +271,27 @@ static bool serve_draw(struct admitter *self, struct tl_held_queue *held, const 
 static bool admit(struct admitter *self, struct tl_held_queue *held, struct tl_error *err)
 {
     struct queue *queue = held->state;
-    struct step step;
-    queue->wake = false;
-    for (int i = 0; i < STEPS_MAX; i++) {
-        if (!take_step(self, held, &step, err))
+    struct tl_reply *step = NULL;
+    bool full = true;
+    for (int i = 0; i < STEPS_MAX && full; i++) {
+        tl_reply_free(step);
+        step = take_step(self, held, err);
+        if (step == NULL)
             return false;
-        if (step.admitted < self->batch)
-            break;
-        queue->wake = i == STEPS_MAX - 1; /* go on after the other queues */
+        full = tl_reply_number(step, TL_ADMIT_ADMITTED) >= self->batch;
     }
-    queue->reason.capacity_left = step.capacity_left;
-    queue->reason.not_yet = step.again_in_ms > 0;
-    int64_t wait_ms = step.waiting == 0 ? RECHECK_IDLE_MS : RECHECK_MS;
-    if (step.again_in_ms > 0 && step.again_in_ms < wait_ms)
-        wait_ms = step.again_in_ms;
-    if (!serve_draw(self, held, &step, &wait_ms, err))
-        return false;
-    queue->due_ms = tl_clock_ms() + wait_ms; /* of the clock now: steps take time */
-    return true;
+    queue->wake = full; /* go on after the other queues */
+    queue->reason.capacity_left = tl_reply_number(step, TL_ADMIT_LEFT);
+    int64_t again_ms = tl_reply_signed(step, TL_ADMIT_AGAIN); /* 0: no need */
+    queue->reason.not_yet = again_ms > 0;
+    int64_t wait_ms = tl_reply_number(step, TL_ADMIT_WAITING) == 0 ? RECHECK_IDLE_MS : RECHECK_MS;
+    if (again_ms > 0 && again_ms < wait_ms)
+        wait_ms = again_ms;
+    bool ok = serve_draw(self, held, step, &wait_ms, err);
+    tl_reply_free(step);
+    if (ok)
+        queue->due_ms = tl_clock_ms() + wait_ms; /* of the clock now: steps take time */
+    return ok;
 }
 
 static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "admitter/admitter_metrics.h"
 #include "admitter/prober.h"
 #include "admitter/steering.h"
 #include "common/base/log.h"

@@ -150,11 +150,8 @@ static bool look(struct notifier *self, const struct tl_held_queue *held, struct
     int64_t again_ms = tl_reply_signed(reply, TL_LOOK_AGAIN);
     queue->script_ms = now_ms + (again_ms > 0 && again_ms < RENEW_MS ? again_ms : RENEW_MS);
     const struct tl_reply *cursors = tl_reply_at(reply, TL_LOOK_CURSORS);
-    for (size_t i = 0; i < queue->n_feeds; i++) {
-        struct tl_cursor cursor;
-        if (tl_cursor_parse(tl_reply_text(cursors, i), &cursor))
-            tl_feed_place(&queue->feeds[i], &cursor);
-    }
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        tl_feed_place(&queue->feeds[i], tl_reply_text(cursors, i));
     tl_reply_free(reply);
     queue->looked = true;
     tl_metrics_add(self->process->metrics, TL_NOTIFIER_LOOKS, 1);

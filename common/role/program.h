@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every program that runs as a service does alike: its command line (--config FILE, --check,
- * --healthcheck, --version, --help, and the options of its own), its first steps, and SIGHUP, which
- * makes it read the configuration again.
+ * --healthcheck, --version, --help, and the options of its own), its first steps, and SIGHUP.
  */
 #ifndef TL_PROGRAM_H
 #define TL_PROGRAM_H
@@ -44,8 +43,8 @@ bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
                       const char **config_path, int *status, FILE *out, FILE *errors);
 
 /* The first steps after that: reads the configuration, initialises libsodium, and starts the log
- * under the name `role` (borrowed). Returns the configuration, which the caller frees, or NULL: the
- * program is to exit with status 1, and why has been written to standard error. */
+ * under the name `role` (borrowed). The caller frees what it returns. NULL: the program exits with
+ * status 1; why has been written to standard error. */
 const struct tl_config *tl_program_start(const char *name, const char *role,
                                          const char *config_path);
 

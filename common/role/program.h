@@ -54,6 +54,15 @@ void tl_program_log(const struct tl_config *config, const char *role);
 /* Writes a random name for this process among its peers: role and random bits. */
 void tl_program_id(const char *role, char id[TL_PROCESS_ID_SIZE]);
 
+/* ---- a request that tells whether a program of ours is alive or ready ---- */
+
+/* Sends GET to the host and port that a program listens on. host is an address or a name as
+ * configured; 0.0.0.0 and ::, which mean every address, are asked at loopback. Returns the status
+ * code, or -1 without an answer within timeout_ms, which bounds everything but the name lookup. The
+ * body, which must fit into `size` bytes with a zero behind it, is read unless `body` is NULL. */
+int tl_http_get(const char *host, int port, const char *path, int64_t timeout_ms, char *body,
+                size_t size);
+
 /* ---- SIGHUP ---- */
 
 /* What became of it, for the metrics; starts zeroed. May be in shared memory. */

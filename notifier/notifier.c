@@ -97,38 +97,31 @@ static void outdated(void *context, struct tl_held_queue *held)
 
 /* ---- looking at a queue ---- */
 
-/* What the journal is to hold, as the function wants it; "" when no hook watches the queue. */
-static void write_wish(const struct notifier *self, const struct queue *queue, char wish[32])
+/* The arguments say what the journal is to hold, "" when no hook watches the queue. */
+static void begin_look(struct notifier *self, const struct tl_held_queue *held)
 {
-    bool all = false;
-    for (size_t i = 0; i < queue->n_feeds; i++)
-        all = all || tl_hook_wants(queue->feeds[i].hook->config, TL_HOOK_ADMITTED);
-    wish[0] = '\0';
-    if (queue->n_feeds > 0)
-        snprintf(wish, 32, "%s:%llu", all ? "all" : "some",
-                 (unsigned long long)self->config->streams.journal_length);
-}
-
-static bool has_threshold(const struct tl_feed *feed)
-{
-    return tl_hook_wants(feed->hook->config, TL_HOOK_THRESHOLD);
-}
-
-static void append_arguments(struct notifier *self, const struct queue *queue)
-{
+    const struct queue *queue = held->state;
     struct tl_args *args = &self->args;
-    char wish[32];
-    uint64_t n_thresholds = 0;
-    write_wish(self, queue, wish);
+    uint64_t thresholds[TL_HOOKS_MAX];
+    size_t n_thresholds = 0;
+    char wish[32] = "";
+    bool all = false;
+    for (size_t i = 0; i < queue->n_feeds; i++) {
+        const struct tl_hook_config *config = queue->feeds[i].hook->config;
+        all = all || tl_hook_wants(config, TL_HOOK_ADMITTED);
+        if (tl_hook_wants(config, TL_HOOK_THRESHOLD))
+            thresholds[n_thresholds++] = config->threshold;
+    }
+    if (queue->n_feeds > 0)
+        snprintf(wish, sizeof(wish), "%s:%llu", all ? "all" : "some",
+                 (unsigned long long)self->config->streams.journal_length);
+    tl_call_begin(args, TL_FN_LOOK, &held->keys);
     tl_args_str(args, wish);
     tl_args_int(args, self->config->retention.journal_ms);
     tl_args_uint(args, queue->generation);
-    for (size_t i = 0; i < queue->n_feeds; i++)
-        n_thresholds += has_threshold(&queue->feeds[i]);
     tl_args_uint(args, n_thresholds);
-    for (size_t i = 0; i < queue->n_feeds; i++)
-        if (has_threshold(&queue->feeds[i]))
-            tl_args_uint(args, queue->feeds[i].hook->config->threshold);
+    for (size_t i = 0; i < n_thresholds; i++)
+        tl_args_uint(args, thresholds[i]);
     for (size_t i = 0; i < queue->n_feeds; i++)
         tl_args_str(args, queue->feeds[i].hook->config->name);
 }
@@ -136,8 +129,7 @@ static void append_arguments(struct notifier *self, const struct queue *queue)
 static bool look(struct notifier *self, const struct tl_held_queue *held, struct tl_error *err)
 {
     struct queue *queue = held->state;
-    tl_call_begin(&self->args, TL_FN_LOOK, &held->keys);
-    append_arguments(self, queue);
+    begin_look(self, held);
     struct tl_reply *reply = tl_call(held->redis, &self->args, err);
     if (reply == NULL)
         return false;
@@ -158,28 +150,21 @@ static bool look(struct notifier *self, const struct tl_held_queue *held, struct
     return true;
 }
 
-/* A cheap look: is there any need for the function? */
-static bool has_changed(const struct tl_held_queue *held, bool *changed, struct tl_error *err)
-{
-    const struct queue *queue = held->state;
-    struct tl_state state;
-    if (!tl_state_read(held->redis, &held->keys, TL_STATE_EVENT, &state, err))
-        return false;
-    *changed = state.generation != queue->generation || state.event != queue->event;
-    return true;
-}
-
 static bool look_when_due(struct notifier *self, const struct tl_held_queue *held, int64_t now_ms,
                           struct tl_error *err)
 {
     struct queue *queue = held->state;
+    bool due = now_ms >= queue->look_ms;
     bool by_script = !queue->looked || (queue->n_feeds > 0 && now_ms >= queue->script_ms);
-    if (!by_script && queue->n_feeds > 0 && now_ms >= queue->look_ms &&
-        !has_changed(held, &by_script, err))
-        return false;
+    if (!by_script && queue->n_feeds > 0 && due) { /* a cheap look: is there any need? */
+        struct tl_state state;
+        if (!tl_state_read(held->redis, &held->keys, TL_STATE_EVENT, &state, err))
+            return false;
+        by_script = state.generation != queue->generation || state.event != queue->event;
+    }
     if (by_script && !look(self, held, err))
         return false;
-    if (by_script || now_ms >= queue->look_ms)
+    if (by_script || due)
         queue->look_ms = now_ms + LOOK_MS;
     return true;
 }

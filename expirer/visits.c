@@ -8,6 +8,12 @@
 /* Sessions whose beginning is remembered; of more, the lengths of some are not counted. */
 enum { SESSIONS_MAX = 200000 };
 
+#define WAITING_OVER(name, time)                                                                   \
+    {                                                                                              \
+        "tellerline_queue_waiting_over_" name,                                                     \
+            "Visitors in the line who have waited for " time " or longer, at least.", TL_GAUGE     \
+    }
+
 static const struct tl_metric_desc queue_rows[TL_VISITS_METRICS] = {
     [TL_VISITS_JOINED] = {"tellerline_queue_joined_total", "Visitors who got a place.", TL_COUNTER},
     [TL_VISITS_COMPLETED] = {"tellerline_queue_completed_total", "Sessions that were completed.",
@@ -25,21 +31,11 @@ static const struct tl_metric_desc queue_rows[TL_VISITS_METRICS] = {
                                "How long the first of a lane has waited, the longest of the lanes, "
                                "at least.",
                                TL_GAUGE_MAX},
-    [TL_VISITS_OVER_1M] = {"tellerline_queue_waiting_over_1m",
-                           "Visitors in the line who have waited for 1 minute or longer, at least.",
-                           TL_GAUGE},
-    [TL_VISITS_OVER_5M] =
-        {"tellerline_queue_waiting_over_5m",
-         "Visitors in the line who have waited for 5 minutes or longer, at least.", TL_GAUGE},
-    [TL_VISITS_OVER_10M] =
-        {"tellerline_queue_waiting_over_10m",
-         "Visitors in the line who have waited for 10 minutes or longer, at least.", TL_GAUGE},
-    [TL_VISITS_OVER_30M] =
-        {"tellerline_queue_waiting_over_30m",
-         "Visitors in the line who have waited for 30 minutes or longer, at least.", TL_GAUGE},
-    [TL_VISITS_OVER_1H] = {"tellerline_queue_waiting_over_1h",
-                           "Visitors in the line who have waited for 1 hour or longer, at least.",
-                           TL_GAUGE},
+    [TL_VISITS_OVER_1M] = WAITING_OVER("1m", "1 minute"),
+    [TL_VISITS_OVER_5M] = WAITING_OVER("5m", "5 minutes"),
+    [TL_VISITS_OVER_10M] = WAITING_OVER("10m", "10 minutes"),
+    [TL_VISITS_OVER_30M] = WAITING_OVER("30m", "30 minutes"),
+    [TL_VISITS_OVER_1H] = WAITING_OVER("1h", "1 hour"),
     [TL_VISITS_WAIT_TIME] = {"tellerline_queue_wait_seconds", "From joining to admission.",
                              TL_HISTOGRAM_LONG},
     [TL_VISITS_SESSION_TIME] = {"tellerline_queue_session_seconds",

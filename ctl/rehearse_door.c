@@ -36,7 +36,7 @@ static bool find_api_key(struct tl_door *door, const char *path, struct tl_error
         return missing;
     char *rest = door->api_keys;
     char *line;
-    while (door->api_key == NULL && tl_secret_line(&rest, &line)) {
+    while (door->api_key == NULL && tl_secret_line(&rest, &line, NULL)) {
         size_t name = strcspn(line, " \t");
         const char *key = line + name + strspn(line + name, " \t");
         if (key[0] != '\0')

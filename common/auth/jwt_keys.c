@@ -71,16 +71,6 @@ struct reader {
     unsigned number; /* of the line taken last */
 };
 
-static bool next_line(struct reader *reader, char **line)
-{
-    do {
-        if (!tl_secret_line(&reader->rest, line))
-            return false;
-        reader->number++;
-    } while (**line == '\0');
-    return true;
-}
-
 static bool starts_with(const char *text, const char *start)
 {
     return strncmp(text, start, strlen(start)) == 0;
@@ -92,7 +82,7 @@ static bool read_pem(struct reader *reader, char pem[PEM_BYTES_MAX])
     size_t used = 0;
     char *line = NULL;
     bool begun = false;
-    while (next_line(reader, &line)) {
+    while (tl_secret_line(&reader->rest, &line, &reader->number)) {
         size_t length = strlen(line);
         if (!begun && !starts_with(line, "-----BEGIN "))
             break;
@@ -171,7 +161,7 @@ static bool read_keys(struct reader *reader, struct tl_jwt_keys *keys)
 {
     struct tl_error *err = reader->err;
     char *line = NULL;
-    while (next_line(reader, &line)) {
+    while (tl_secret_line(&reader->rest, &line, &reader->number)) {
         unsigned first = reader->number;
         if (keys->n == TL_JWT_KEYS_MAX)
             return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", reader->name,

@@ -52,9 +52,8 @@ static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
                        struct tl_error *err)
 {
     char *line;
-    for (unsigned number = 1; tl_secret_line(&text, &line); number++) {
-        if (*line == '\0')
-            continue;
+    unsigned number = 0;
+    while (tl_secret_line(&text, &line, &number)) {
         if (keyring->n == TL_KEYRING_MAX)
             return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", path, number,
                                 TL_KEYRING_MAX);

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keys for JSON Web Tokens, each with an id (`kid`) and bound to one algorithm: sets of them in
- * files, what one signs and verifies, and the public halves as a JSON Web Key Set.
- *
- * The file: '#' comments, and for each key either
- *     <kid> HS256 <64 to 128 hex digits>
- * or
- *     <kid> ES256
- *     -----BEGIN PRIVATE KEY----- (or PUBLIC KEY)
- *     ...
- * with a P-256 key in PEM. kid: 1 to 64 of A-Z a-z 0-9 . _ -
+ * files (docs/integrators/passes.md, "Key files"), what one signs and verifies, and the public
+ * halves as a JSON Web Key Set.
  */
 #ifndef TL_JWT_KEYS_H
 #define TL_JWT_KEYS_H

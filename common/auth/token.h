@@ -2,11 +2,8 @@
 /*
  * Tokens for operators: "tl_NAME_SECRET", SECRET being 256 random bits in 43 characters of
  * base64url. The store keeps a keyed BLAKE2b of the whole text, so that a reader of the store can
- * neither use a token nor make one. The key is in a file that every program that checks tokens
- * needs.
- *
- * Besides, one token is in a file and never in the store: the admin token, for when nothing else
- * works.
+ * neither use a token nor make one. One token is in a file and never in the store: the admin token,
+ * for when nothing else works.
  */
 #ifndef TL_TOKEN_H
 #define TL_TOKEN_H

@@ -103,8 +103,7 @@ struct queue {
     int64_t told_ms;       /* of the jumps of the store's clock, told with a former step */
     struct tl_draw *draw;  /* while it is held, or NULL */
     struct tl_steered steered;
-    uint64_t allowed; /* active visitors, at the last admission; UINT64_MAX: any number, or not
-                         known */
+    uint64_t allowed; /* active visitors, at the last admission; UINT64_MAX: any number */
 };
 
 struct admitter {
@@ -122,15 +121,6 @@ static void wake(void *context, struct tl_held_queue *held)
     struct queue *queue = held->state;
     (void)context;
     queue->wake = true;
-}
-
-static bool take(void *context, struct tl_held_queue *held, struct tl_error *err)
-{
-    struct queue *queue = held->state;
-    (void)context;
-    (void)err;
-    queue->allowed = UINT64_MAX;
-    return true;
 }
 
 /* The lease is gone: another process goes on with the draw. */
@@ -196,6 +186,8 @@ static void report_step(const struct tl_held_queue *held, const struct tl_reply 
     uint64_t allowed = tl_reply_number(step, TL_ADMIT_ALLOWED);
     if (allowed == 0)
         allowed = UINT64_MAX;
+    if (queue->allowed == 0)
+        queue->allowed = UINT64_MAX; /* as long as none was admitted */
     if (admitted > 0 || allowed > queue->allowed)
         queue->allowed = allowed;
     if (strcmp(state, "recovering") == 0 && active > queue->allowed)
@@ -381,7 +373,6 @@ const struct tl_role tl_admitter = {
     .open = open_admitter,
     .close = close_admitter,
     .turn = turn,
-    .take = take,
     .drop = drop,
     .outdated = wake,
     .serve = serve,

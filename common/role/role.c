@@ -39,7 +39,7 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
     held->series = tl_queue_metrics_add(process->queue_metrics, held->keys.queue);
     bool ok = (held->state != NULL && held->series != NULL) ||
               tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
-    if (!ok || !role->take(process->self, held, err)) {
+    if (!ok || (role->take != NULL && !role->take(process->self, held, err))) {
         forget(process, held);
         return false;
     }

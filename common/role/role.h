@@ -24,8 +24,8 @@
 
 struct tl_process;
 
-/* Callbacks get the state of the process as `self`. Those from `serve` on may be NULL. Times are
- * local and monotonic. */
+/* Callbacks get the state of the process as `self`. `take` and those from `serve` on may be NULL.
+ * Times are local and monotonic. */
 struct tl_role {
     const char *name;                     /* "dispatcher"; also of its leases, tl:{q}:dispatcher */
     const char *summary;                  /* one line for --help */

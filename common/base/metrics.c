@@ -44,23 +44,9 @@ static const struct bound sizes[N_BOUNDS] = {
     {100000, "100000"}, {200000, "200000"},
 };
 
-/* NULL for what is no histogram. */
-static const struct bound *bounds_of(enum tl_metric_type type)
-{
-    switch (type) {
-    case TL_HISTOGRAM:
-        return latencies;
-    case TL_HISTOGRAM_LONG:
-        return waits;
-    case TL_HISTOGRAM_SIZE:
-        return sizes;
-    case TL_COUNTER:
-    case TL_GAUGE:
-    case TL_GAUGE_MAX:
-        return NULL;
-    }
-    return NULL;
-}
+/* By type; NULL for what is no histogram. */
+static const struct bound *const bounds_of[] = {
+    [TL_HISTOGRAM] = latencies, [TL_HISTOGRAM_LONG] = waits, [TL_HISTOGRAM_SIZE] = sizes};
 
 /* All of it is in the caller's memory. The pointers hold in forked children too, where shared
  * memory and the static table keep their addresses. */
@@ -81,7 +67,7 @@ static size_t round_up(size_t bytes)
 
 static size_t cells_of(enum tl_metric_type type)
 {
-    return bounds_of(type) != NULL ? HISTOGRAM_CELLS : 1;
+    return bounds_of[type] != NULL ? HISTOGRAM_CELLS : 1;
 }
 
 /* ---- one block ---- */
@@ -147,7 +133,7 @@ void tl_metrics_set(struct tl_metrics *metrics, size_t handle, int64_t value)
 
 void tl_metrics_observe(struct tl_metrics *metrics, size_t handle, int64_t value)
 {
-    const struct bound *bounds = bounds_of(metrics->table[handle].type);
+    const struct bound *bounds = bounds_of[metrics->table[handle].type];
     size_t bucket = 0;
     assert(bounds != NULL);
     while (bucket < N_BOUNDS && value > bounds[bucket].value)
@@ -170,7 +156,7 @@ void tl_metrics_add_up(struct tl_metrics *into, const struct tl_metrics *from)
 
 int64_t tl_metrics_get(const struct tl_metrics *metrics, size_t handle)
 {
-    if (bounds_of(metrics->table[handle].type) == NULL)
+    if (bounds_of[metrics->table[handle].type] == NULL)
         return cell_get(metrics, handle, 0);
     int64_t observations = 0;
     for (size_t bucket = 0; bucket < SUM_CELL; bucket++)
@@ -204,7 +190,7 @@ static int64_t cell_total(const struct exposition *exposition, size_t handle, si
 static void write_histogram(const struct exposition *exposition, size_t handle)
 {
     const struct tl_metric_desc *row = &exposition->blocks[0]->table[handle];
-    const struct bound *bounds = bounds_of(row->type);
+    const struct bound *bounds = bounds_of[row->type];
     const char *name = row->name;
     const char *label = exposition->label;
     struct tl_text *out = exposition->out;
@@ -226,7 +212,7 @@ static void write_histogram(const struct exposition *exposition, size_t handle)
 void tl_metrics_write_head(const struct tl_metric_desc *row, struct tl_text *out)
 {
     const char *type = row->type == TL_COUNTER        ? "counter"
-                       : bounds_of(row->type) != NULL ? "histogram"
+                       : bounds_of[row->type] != NULL ? "histogram"
                                                       : "gauge";
     tl_text_append(out, "# HELP %s %s\n# TYPE %s %s\n", row->name, row->help, row->name, type);
 }
@@ -238,7 +224,7 @@ void tl_metrics_write_samples(struct tl_metrics *const *blocks, size_t n_blocks,
         return;
     const struct exposition exposition = {blocks, n_blocks, label, out};
     const struct tl_metric_desc *row = &blocks[0]->table[handle];
-    if (bounds_of(row->type) != NULL) {
+    if (bounds_of[row->type] != NULL) {
         write_histogram(&exposition, handle);
         return;
     }

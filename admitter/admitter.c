@@ -149,9 +149,8 @@ static bool follow(struct admitter *self, struct tl_held_queue *held, struct tl_
 
 static void report_sizes(const struct tl_held_queue *held, uint64_t waiting, uint64_t active)
 {
-    struct tl_metrics *values = tl_queue_series_values(held->series);
-    tl_metrics_set(values, QUEUE_WAITING, (int64_t)waiting);
-    tl_metrics_set(values, QUEUE_ACTIVE, (int64_t)active);
+    tl_metrics_set(held->series->values, QUEUE_WAITING, (int64_t)waiting);
+    tl_metrics_set(held->series->values, QUEUE_ACTIVE, (int64_t)active);
 }
 
 static bool on_entry(void *context, struct tl_held_queue *held, const void *payload, size_t length)
@@ -179,7 +178,7 @@ static bool on_entry(void *context, struct tl_held_queue *held, const void *payl
 static void report_step(const struct tl_held_queue *held, const struct tl_reply *step)
 {
     struct queue *queue = held->state;
-    struct tl_metrics *values = tl_queue_series_values(held->series);
+    struct tl_metrics *values = held->series->values;
     const char *state = tl_reply_text(step, TL_ADMIT_STATE);
     uint64_t admitted = tl_reply_number(step, TL_ADMIT_ADMITTED);
     uint64_t active = tl_reply_number(step, TL_ADMIT_ACTIVE);
@@ -338,7 +337,7 @@ static void count_steered(const struct admitter *self)
         steered += queue->steered.on;
         unreported += queue->steered.on && queue->steered.unreported;
         capacity += queue->steered.on ? queue->steered.capacity : 0;
-        struct tl_metrics *values = tl_queue_series_values(held->series);
+        struct tl_metrics *values = held->series->values;
         tl_metrics_set(values, QUEUE_WITHOUT_FEEDBACK,
                        queue->steered.on && queue->steered.unreported ? 1 : 0);
         tl_metrics_set(values, QUEUE_SITE_LOAD,

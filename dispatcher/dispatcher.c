@@ -317,7 +317,7 @@ static bool apply_stream(struct dispatcher *self, const struct tl_held_queue *he
     tl_metrics_add(metrics, COMMANDS, (int64_t)counts.commands);
     tl_metrics_add(metrics, POISON, (int64_t)counts.poison);
     tl_metrics_add(metrics, LOST, (int64_t)counts.lost);
-    tl_metrics_add(tl_queue_series_values(held->series), QUEUE_COMMANDS, (int64_t)counts.commands);
+    tl_metrics_add(held->series->values, QUEUE_COMMANDS, (int64_t)counts.commands);
     tl_metrics_observe(metrics, APPLY_TIME, tl_clock_us() - started_us);
     self->read_entries = tl_apply_read_size(&counts);
     return ok;
@@ -469,14 +469,13 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
             continue;
         struct tl_reply *lag = tl_call_read(held->redis, TL_FN_LAG, &held->keys, err);
         if (lag != NULL) {
-            struct tl_metrics *values = tl_queue_series_values(held->series);
             int64_t entries = tl_reply_signed(lag, 0);
             int64_t age_ms = tl_reply_signed(lag, 1);
             queue->behind = entries > 0;
             all_entries += entries;
             oldest_ms = age_ms > oldest_ms ? age_ms : oldest_ms;
-            tl_metrics_set(values, QUEUE_INGEST_UNAPPLIED, entries);
-            tl_metrics_set(values, QUEUE_INGEST_AGE, age_ms);
+            tl_metrics_set(held->series->values, QUEUE_INGEST_UNAPPLIED, entries);
+            tl_metrics_set(held->series->values, QUEUE_INGEST_AGE, age_ms);
             tl_reply_free(lag);
             continue;
         }

@@ -5,23 +5,10 @@
 #include <string.h>
 
 #include "common/role/queue_metrics.h"
-#include "common/wire/names.h"
-#include "common/wire/place.h"
 
 enum {
     LABEL_SIZE = TL_QUEUE_NAME_MAX + 96,
     STATES_MAX = 16, /* more than a queue has */
-    STATE_SIZE = 16,
-};
-
-struct tl_queue_series {
-    struct tl_queue_metrics *owner;
-    char name[TL_QUEUE_NAME_MAX + 1];
-    bool named; /* it has series of its own */
-    struct tl_metrics *values;
-    struct tl_metrics *lanes[TL_LANES_MAX]; /* NULL: not used yet */
-    char state[STATE_SIZE];                 /* "": not known yet */
-    struct tl_queue_series *next;
 };
 
 struct tl_queue_metrics {
@@ -136,11 +123,6 @@ void tl_queue_metrics_remove(struct tl_queue_metrics *metrics, struct tl_queue_s
     pthread_mutex_unlock(&metrics->lock);
     free_series(series);
     *series_in = NULL;
-}
-
-struct tl_metrics *tl_queue_series_values(struct tl_queue_series *series)
-{
-    return series->values;
 }
 
 struct tl_metrics *tl_queue_series_lane(struct tl_queue_series *series, unsigned lane)

@@ -15,6 +15,8 @@
 
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "common/wire/names.h"
+#include "common/wire/place.h"
 
 /* No queue can have this name. */
 #define TL_QUEUE_METRICS_OTHER "_other"
@@ -29,7 +31,18 @@ struct tl_queue_metrics_tables {
 };
 
 struct tl_queue_metrics;
-struct tl_queue_series; /* of one queue */
+
+/* Of one queue. */
+struct tl_queue_series {
+    struct tl_metrics *values; /* by the rows of the table `queue` */
+    /* Of queue_metrics.c: */
+    struct tl_queue_metrics *owner;
+    char name[TL_QUEUE_NAME_MAX + 1];
+    bool named;                             /* it has series of its own */
+    struct tl_metrics *lanes[TL_LANES_MAX]; /* NULL: not used yet */
+    char state[16];                         /* "": not known yet */
+    struct tl_queue_series *next;
+};
 
 /* tables is borrowed; most: metrics.queues. NULL when out of memory. */
 struct tl_queue_metrics *tl_queue_metrics_new(const struct tl_queue_metrics_tables *tables,
@@ -42,9 +55,8 @@ struct tl_queue_series *tl_queue_metrics_add(struct tl_queue_metrics *metrics, c
 /* Ends it. A series NULL: nothing. */
 void tl_queue_metrics_remove(struct tl_queue_metrics *metrics, struct tl_queue_series **series);
 
-/* The values of the queue, by the rows of its table, and of one of its lanes, which is reported
- * from its first use on; NULL when out of memory, or for a lane that cannot be. */
-struct tl_metrics *tl_queue_series_values(struct tl_queue_series *series);
+/* The values of a lane, by the rows of the table `lane`; it is reported from its first use on. NULL
+ * when out of memory, or for a lane that cannot be. */
 struct tl_metrics *tl_queue_series_lane(struct tl_queue_series *series, unsigned lane);
 /* The state that the label of tellerline_queue_state tells, in 15 characters. Not reported before.
  */

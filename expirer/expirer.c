@@ -354,15 +354,6 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Once a second: what the metrics tell of the line. */
-static void look(struct queue *queue, int64_t now_ms)
-{
-    if (queue->line == NULL || now_ms < queue->look_ms)
-        return;
-    queue->look_ms = now_ms + LOOK_MS;
-    tl_visits_look(queue->visits, queue->line, now_ms);
-}
-
 static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
                   struct tl_error *err)
 {
@@ -370,7 +361,10 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     if (!expire(context, held, now_ms, err) || !load_line(context, held, err) ||
         !drop_absent(context, held, now_ms, err))
         return false;
-    look(queue, now_ms);
+    if (queue->line != NULL && now_ms >= queue->look_ms) {
+        queue->look_ms = now_ms + LOOK_MS;
+        tl_visits_look(queue->visits, queue->line, now_ms);
+    }
     note_history(context, held, now_ms);
     prune(context, held, now_ms);
     bool more = queue->behind || queue->line == NULL;

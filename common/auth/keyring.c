@@ -39,18 +39,11 @@ static bool parse_key(const char *line, struct tl_signing_key *key)
     return blanks > 0 && tl_hex_parse(digits, strlen(digits), key->bytes, sizeof(key->bytes));
 }
 
-/* A key for another purpose, from which the one that signs cannot be found. */
-static void derive_reference(struct tl_signing_key *key)
-{
-    static const char purpose[] = "reference code of a place";
-    (void)crypto_generichash(key->reference, sizeof(key->reference), (const unsigned char *)purpose,
-                             sizeof(purpose), key->bytes, sizeof(key->bytes));
-}
-
 /* The key itself never goes into a message. */
 static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
                        struct tl_error *err)
 {
+    static const char purpose[] = "reference code of a place";
     char *line;
     unsigned number = 0;
     while (tl_secret_line(&text, &line, &number)) {
@@ -65,7 +58,10 @@ static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
         if (tl_keyring_find(keyring, key->id) != NULL)
             return tl_error_set(err, TL_ERR_INVALID, "%s:%u: key id %08" PRIx32 " is given twice",
                                 path, number, key->id);
-        derive_reference(key);
+        /* A key for another purpose, from which the one that signs cannot be found. */
+        (void)crypto_generichash(key->reference, sizeof(key->reference),
+                                 (const unsigned char *)purpose, sizeof(purpose), key->bytes,
+                                 sizeof(key->bytes));
         keyring->n++;
     }
     return keyring->n > 0 ||

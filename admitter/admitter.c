@@ -8,7 +8,6 @@
  * said when the queue opens or its rate allows the next admission. A slow timer behind the events
  * makes up for one that was missed.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "admitter/admitter.h"

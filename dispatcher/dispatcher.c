@@ -12,7 +12,6 @@
  * not applied is pending, and it is applied first. Applied entries are trimmed from the stream.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/clock.h"

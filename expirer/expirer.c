@@ -16,7 +16,6 @@
  * saving.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"

@@ -10,7 +10,6 @@
 #ifndef TL_METRICS_H
 #define TL_METRICS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -76,9 +76,9 @@ static int check_health(const struct request *request, const struct tl_config *c
     const struct tl_program *program = request->program;
     const struct tl_listen *listen = NULL;
     for (size_t i = 0; i < TL_LISTENERS_MAX && listen == NULL; i++) {
-        if (program->listeners[i] != 0 &&
-            tl_program_listen(config, program->listeners[i])->port > 0)
-            listen = tl_program_listen(config, program->listeners[i]);
+        const struct tl_listen *one = tl_program_listen(config, program->listeners[i]);
+        if (program->listeners[i] != 0 && one->port > 0)
+            listen = one;
     }
     if (listen == NULL) {
         fprintf(request->errors, "%s: no listener with a fixed port is configured for /livez\n",
@@ -106,12 +106,10 @@ static int run_check(const struct request *request)
 {
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_load(request->config_path, &err);
-    int status = 0;
-    if (config == NULL) {
+    int status = config != NULL ? 0 : 1;
+    if (config == NULL)
         fprintf(request->errors, "%s\n", err.text);
-        return 1;
-    }
-    if (request->healthcheck)
+    else if (request->healthcheck)
         status = check_health(request, config);
     else
         fprintf(request->out, "%s: ok\n",

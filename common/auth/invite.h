@@ -12,13 +12,12 @@
 #include "common/base/error.h"
 #include "common/wire/names.h"
 
-#define TL_INVITE_ID_MAX     TL_JWT_ID_MAX /* bytes of a jti, without the terminating zero */
 #define TL_INVITE_LIFETIME_S 86400 /* exp is at most this far ahead: so long a jti is kept */
 
 struct tl_invite {
     char visitor[TL_VISITOR_MAX + 1];
     char lane[TL_LANE_NAME_MAX + 1]; /* "": none named; not checked against the queue's lanes */
-    char id[TL_INVITE_ID_MAX + 1];
+    char id[TL_JWT_ID_MAX + 1];
     bool bypass;        /* lets its bearer past the line, without a place; it is not spent */
     int64_t expires;    /* Unix seconds */
     int64_t kept_until; /* Unix seconds: until then the id must be remembered as spent, since a

@@ -111,8 +111,6 @@ struct admitter {
     struct tl_args args;
     struct tl_store_clock clock;
     struct tl_drawer *drawer;
-    uint64_t batch;
-    uint64_t events_length;
 };
 
 static void wake(void *context, struct tl_held_queue *held)
@@ -206,8 +204,8 @@ static struct tl_reply *take_step(struct admitter *self, const struct tl_held_qu
     struct tl_metrics *metrics = self->process->metrics;
     int64_t started_us = tl_clock_us();
     tl_call_begin(&self->args, TL_FN_ADMIT, &held->keys);
-    tl_args_uint(&self->args, self->batch);
-    tl_args_uint(&self->args, self->events_length);
+    tl_args_uint(&self->args, self->process->config->admitter.batch);
+    tl_args_uint(&self->args, self->process->config->streams.events_length);
     tl_args_uint(&self->args, queue->generation);
     /* How the store's clock runs. A step that runs late makes it seem to have jumped, which only
      * delays an admission by rate. */
@@ -268,7 +266,7 @@ static bool admit(struct admitter *self, struct tl_held_queue *held, struct tl_e
         step = take_step(self, held, err);
         if (step == NULL)
             return false;
-        full = tl_reply_number(step, TL_ADMIT_ADMITTED) >= self->batch;
+        full = tl_reply_number(step, TL_ADMIT_ADMITTED) >= self->process->config->admitter.batch;
     }
     queue->wake = full; /* go on after the other queues */
     queue->reason.capacity_left = tl_reply_number(step, TL_ADMIT_LEFT);
@@ -308,8 +306,6 @@ static bool open_admitter(void *context, struct tl_process *process, struct tl_e
     const struct tl_config *config = process->config;
     struct tl_actor actor;
     self->process = process;
-    self->batch = config->admitter.batch;
-    self->events_length = config->streams.events_length;
     tl_actor_of_program(&actor, "admitter", config->redis.changes_length);
     self->drawer = tl_drawer_new(config->secrets.draw_key, config->streams.events_length, &actor);
     if (self->drawer == NULL)

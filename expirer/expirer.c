@@ -86,8 +86,6 @@ struct expirer {
     struct tl_process *process;
     struct tl_absence *absence;
     struct tl_args args;
-    uint64_t batch;
-    uint64_t events_length;
     int64_t libraries_ms; /* when to look for libraries that nobody uses */
 };
 
@@ -200,13 +198,14 @@ static bool load_line(struct expirer *self, const struct tl_held_queue *held, st
 static bool take_step(struct expirer *self, const struct tl_held_queue *held, bool *more,
                       struct tl_error *err)
 {
+    const struct tl_config *config = self->process->config;
     struct tl_metrics *metrics = self->process->metrics;
     struct queue *queue = held->state;
     struct tl_schedule *schedule = &queue->schedule;
     tl_call_begin(&self->args, TL_FN_EXPIRE, &held->keys);
-    tl_args_uint(&self->args, self->batch);
-    tl_args_uint(&self->args, self->events_length);
-    tl_args_int(&self->args, self->process->config->retention.ended_ms);
+    tl_args_uint(&self->args, config->expirer.batch);
+    tl_args_uint(&self->args, config->streams.events_length);
+    tl_args_int(&self->args, config->retention.ended_ms);
     struct tl_reply *reply = tl_call(held->redis, &self->args, err);
     if (reply == NULL)
         return false;
@@ -219,7 +218,7 @@ static bool take_step(struct expirer *self, const struct tl_held_queue *held, bo
     if (queue->line != NULL && tl_reply_number(reply, TL_EXPIRE_BASE_SEQ) != queue->base_seq)
         drop_line(self, queue);
     tl_reply_free(reply);
-    *more = ended >= self->batch || forgotten >= self->batch;
+    *more = ended >= config->expirer.batch || forgotten >= config->expirer.batch;
     tl_metrics_add(metrics, STEPS, 1);
     tl_metrics_add(metrics, EXPIRED, (int64_t)ended);
     return true;
@@ -414,9 +413,7 @@ static bool open_expirer(void *context, struct tl_process *process, struct tl_er
 {
     struct expirer *self = context;
     self->process = process;
-    self->batch = process->config->expirer.batch;
-    self->events_length = process->config->streams.events_length;
-    self->absence = tl_absence_new(self->events_length);
+    self->absence = tl_absence_new(process->config->streams.events_length);
     return self->absence != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for the expirer");
 }
 

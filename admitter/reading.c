@@ -7,39 +7,36 @@
 
 #include "admitter/reading.h"
 
-enum { NUMBER_MAX = 64, KEY_MAX = 256 };
+enum { NUMBER_MAX = 64 };
 
 /* ---- JSON ---- */
 
 /* The member of an object by its name, or the item of an array by its index. */
-static const json_t *child(const json_t *parent, const char *name)
+static const json_t *child(const json_t *parent, const char *name, size_t length)
 {
     char *end;
     if (json_is_object(parent))
-        return json_object_get(parent, name);
+        return json_object_getn(parent, name, length);
     if (!json_is_array(parent) || *name < '0' || *name > '9')
         return NULL;
     unsigned long index = strtoul(name, &end, 10);
-    return *end == '\0' ? json_array_get(parent, index) : NULL;
+    return end == name + length ? json_array_get(parent, index) : NULL;
 }
 
 static bool take_json(const char *text, size_t length, const char *path, double *number,
                       struct tl_error *err)
 {
     json_error_t problem;
-    char copy[KEY_MAX];
-    size_t path_length = strlen(path);
-    if (path_length >= sizeof(copy))
-        return tl_error_set(err, TL_ERR_PROTOCOL, "the path is too long");
-    memcpy(copy, path, path_length + 1);
     json_t *root = json_loadb(text, length, 0, &problem);
     if (root == NULL)
         return tl_error_set(err, TL_ERR_PROTOCOL, "the answer is not JSON: line %d, column %d",
                             problem.line, problem.column);
     const json_t *node = root;
-    char *rest = copy;
-    for (char *name; node != NULL && (name = strsep(&rest, ".")) != NULL;)
-        node = child(node, name);
+    for (const char *name = path; node != NULL && name != NULL;) {
+        size_t n = strcspn(name, ".");
+        node = child(node, name, n);
+        name = name[n] == '.' ? name + n + 1 : NULL;
+    }
     bool found = json_is_number(node);
     if (found)
         *number = json_number_value(node);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "admitter/admitter_metrics.h"
 #include "admitter/prober.h"
 #include "admitter/steering.h"
 #include "common/base/log.h"
@@ -73,84 +72,64 @@ static void take_probed(struct tl_steering *steering, const char *queue, int64_t
 
 /* ---- what the function returned ---- */
 
-struct step {
-    int64_t before, after;
-    enum tl_capacity_why why;
-    int64_t load, latency_ms, errors; /* the worst reported; -1: none */
-};
-
-/* "load 93 %, errors 7 %" */
-static void describe(const struct step *step, char text[REPORT_TEXT_MAX])
+/* ", load 93.0 %, errors 7.1 %": the worst that was reported, in thousandths; -1: nothing. */
+static void describe(const struct tl_reply *step, char text[REPORT_TEXT_MAX])
 {
+    int64_t load = tl_reply_signed(step, TL_ADAPT_LOAD);
+    int64_t latency_ms = tl_reply_signed(step, TL_ADAPT_LATENCY);
+    int64_t errors = tl_reply_signed(step, TL_ADAPT_ERRORS);
     int n = 0;
     text[0] = '\0';
-    if (step->load >= 0)
-        n += snprintf(text, REPORT_TEXT_MAX, ", load %lld.%lld %%", (long long)step->load / 10,
-                      (long long)step->load % 10);
-    if (step->latency_ms >= 0)
+    if (load >= 0)
+        n += snprintf(text, REPORT_TEXT_MAX, ", load %lld.%lld %%", (long long)load / 10,
+                      (long long)load % 10);
+    if (latency_ms >= 0)
         n += snprintf(text + n, REPORT_TEXT_MAX - (size_t)n, ", latency %lld ms",
-                      (long long)step->latency_ms);
-    if (step->errors >= 0)
+                      (long long)latency_ms);
+    if (errors >= 0)
         (void)snprintf(text + n, REPORT_TEXT_MAX - (size_t)n, ", errors %lld.%lld %%",
-                       (long long)step->errors / 10, (long long)step->errors % 10);
+                       (long long)errors / 10, (long long)errors % 10);
 }
 
-static void tell(struct tl_steering *steering, const char *queue, const struct step *step,
-                 const struct tl_steered *before)
+/* Tells the log and the metrics; *steered is still as of the step before. */
+static void tell(struct tl_steering *steering, const char *queue, const struct tl_reply *step,
+                 const struct tl_steered *steered)
 {
     char report[REPORT_TEXT_MAX];
     const struct tl_log_fields fields = {.queue = queue};
-    bool unreported = step->why == TL_WHY_UNREPORTED;
+    long long before = tl_reply_signed(step, TL_ADAPT_BEFORE);
+    long long after = tl_reply_signed(step, TL_ADAPT_AFTER);
+    int64_t why = tl_reply_signed(step, TL_ADAPT_WHY);
+    bool unreported = why == TL_WHY_UNREPORTED;
     describe(step, report);
-    if (step->after < step->before && !unreported) {
+    if (after < before && !unreported) {
         tl_metrics_add(steering->metrics, TL_ADMITTER_CUTS, 1);
         tl_log(TL_LOG_INFO, &fields, "the site is overloaded%s: capacity cut from %lld to %lld",
-               report, (long long)step->before, (long long)step->after);
-    } else if (step->after > step->before) {
+               report, before, after);
+    } else if (after > before) {
         tl_metrics_add(steering->metrics, TL_ADMITTER_RAISES, 1);
         tl_log(TL_LOG_DEBUG, &fields, "the site has room%s: capacity raised from %lld to %lld",
-               report, (long long)step->before, (long long)step->after);
+               report, before, after);
     }
-    if (unreported && !(before->known && before->unreported))
+    if (unreported && !(steered->known && steered->unreported))
         tl_log(TL_LOG_WARN, &fields,
                "the site reports nothing: capacity %lld, the last one seen to be safe, until it "
                "does",
-               (long long)step->after);
-    else if (!unreported && before->known && before->unreported)
+               after);
+    else if (!unreported && steered->known && steered->unreported)
         tl_log(TL_LOG_INFO, &fields, "the site reports again%s: its reports steer the capacity",
                report);
-    if (step->why == TL_WHY_LOWEST && !(before->known && before->lowest))
+    if (why == TL_WHY_LOWEST && !(steered->known && steered->lowest))
         tl_log(TL_LOG_WARN, &fields,
                "the site is overloaded%s, and the capacity is as low as it may be: %lld "
                "(capacity_min)",
-               report, (long long)step->after);
-}
-
-static bool call(struct tl_steering *steering, const struct tl_held_queue *held, const char *own,
-                 bool *steered, struct step *step, struct tl_error *err)
-{
-    tl_call_begin(&steering->args, TL_FN_ADAPT, &held->keys);
-    tl_args_uint(&steering->args, steering->events_length);
-    tl_args_str(&steering->args, own);
-    struct tl_reply *reply = tl_call(held->redis, &steering->args, err);
-    if (reply == NULL)
-        return false;
-    *steered = tl_reply_signed(reply, TL_ADAPT_STEERED) == 1;
-    step->before = tl_reply_signed(reply, TL_ADAPT_BEFORE);
-    step->after = tl_reply_signed(reply, TL_ADAPT_AFTER);
-    step->why = (enum tl_capacity_why)tl_reply_signed(reply, TL_ADAPT_WHY);
-    step->load = tl_reply_signed(reply, TL_ADAPT_LOAD);
-    step->latency_ms = tl_reply_signed(reply, TL_ADAPT_LATENCY);
-    step->errors = tl_reply_signed(reply, TL_ADAPT_ERRORS);
-    tl_reply_free(reply);
-    return true;
+               report, after);
 }
 
 bool tl_steering_step(struct tl_steering *steering, const struct tl_held_queue *held,
                       struct tl_steered *steered, int64_t now_ms, struct tl_error *err)
 {
     char own[TL_FEEDBACK_TEXT_MAX];
-    struct step step;
     if (!steered->on) {
         steered->known = false;
         return true;
@@ -158,16 +137,23 @@ bool tl_steering_step(struct tl_steering *steering, const struct tl_held_queue *
     if (now_ms < steered->due_ms)
         return true;
     take_probed(steering, held->keys.queue, now_ms, own);
-    if (!call(steering, held, own, &steered->on, &step, err))
+    tl_call_begin(&steering->args, TL_FN_ADAPT, &held->keys);
+    tl_args_uint(&steering->args, steering->events_length);
+    tl_args_str(&steering->args, own);
+    struct tl_reply *step = tl_call(held->redis, &steering->args, err);
+    if (step == NULL)
         return false;
     steered->due_ms = now_ms + STEP_MS;
-    if (!steered->on)
-        return true;
-    tell(steering, held->keys.queue, &step, steered);
-    steered->known = true;
-    steered->unreported = step.why == TL_WHY_UNREPORTED;
-    steered->lowest = step.why == TL_WHY_LOWEST;
-    steered->capacity = step.after;
-    steered->load = step.load;
+    steered->on = tl_reply_signed(step, TL_ADAPT_STEERED) == 1;
+    if (steered->on) {
+        int64_t why = tl_reply_signed(step, TL_ADAPT_WHY);
+        tell(steering, held->keys.queue, step, steered);
+        steered->known = true;
+        steered->unreported = why == TL_WHY_UNREPORTED;
+        steered->lowest = why == TL_WHY_LOWEST;
+        steered->capacity = tl_reply_signed(step, TL_ADAPT_AFTER);
+        steered->load = tl_reply_signed(step, TL_ADAPT_LOAD);
+    }
+    tl_reply_free(step);
     return true;
 }

@@ -14,6 +14,22 @@
 #include "common/config/config.h"
 #include "common/role/roster.h"
 
+/* The metrics of the admitter; those from STEERED on are of steered queues. */
+enum tl_admitter_metric {
+    TL_ADMITTER_ADMITTED,
+    TL_ADMITTER_STEPS,
+    TL_ADMITTER_IDLE_STEPS,
+    TL_ADMITTER_STEP_TIME,
+    TL_ADMITTER_STEERED,
+    TL_ADMITTER_UNREPORTED,
+    TL_ADMITTER_CAPACITY,
+    TL_ADMITTER_RAISES,
+    TL_ADMITTER_CUTS,
+    TL_ADMITTER_PROBES,
+    TL_ADMITTER_PROBE_ERRORS,
+    TL_ADMITTER_METRICS
+};
+
 struct tl_steering;
 
 /* What is known of one held queue; starts zeroed. */

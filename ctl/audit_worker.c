@@ -8,7 +8,7 @@
 #include <jansson.h>
 
 #include "common/base/clock.h"
-#include "common/role/probe.h"
+#include "common/role/program.h"
 #include "common/store/queue.h"
 
 #include "ctl/audit_worker.h"

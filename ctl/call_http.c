@@ -67,7 +67,6 @@ static bool set_token(struct tl_ctl_http *http, const char *token, struct tl_err
 static bool read_token(struct tl_ctl_http *http, const char *path, struct tl_error *err)
 {
     size_t length;
-    bool ok = false;
     if (path == NULL) {
         const char *token = getenv(TOKEN_VARIABLE);
         return token != NULL ? set_token(http, token, err)
@@ -79,9 +78,7 @@ static bool read_token(struct tl_ctl_http *http, const char *path, struct tl_err
     if (bytes == NULL)
         return false;
     char *rest = bytes, *line = bytes;
-    while (!ok && tl_secret_line(&rest, &line))
-        ok = line[0] != '\0';
-    ok = set_token(http, ok ? line : "", err);
+    bool ok = set_token(http, tl_secret_line(&rest, &line, NULL) ? line : "", err);
     tl_secret_free(&bytes, length);
     return ok;
 }

@@ -42,7 +42,7 @@ static bool name_free(const char *path, const char *name, struct tl_error *err)
     char *line, *bytes = tl_secret_read(path, &length, &missing, err);
     if (bytes == NULL)
         return missing;
-    for (char *rest = bytes; !used && tl_secret_line(&rest, &line);) {
+    for (char *rest = bytes; !used && tl_secret_line(&rest, &line, NULL);) {
         size_t n = strcspn(line, " \t");
         used = n == strlen(name) && memcmp(line, name, n) == 0;
     }

@@ -36,7 +36,7 @@ static bool find_api_key(struct tl_door *door, const char *path, struct tl_error
         return missing;
     char *rest = door->api_keys;
     char *line;
-    while (door->api_key == NULL && tl_secret_line(&rest, &line)) {
+    while (door->api_key == NULL && tl_secret_line(&rest, &line, NULL)) {
         size_t name = strcspn(line, " \t");
         const char *key = line + name + strspn(line + name, " \t");
         if (key[0] != '\0')
@@ -92,7 +92,7 @@ void tl_door_free(struct tl_door **door)
 
 static const struct tl_jwt_key *signer(const struct tl_door *door)
 {
-    return door->invite_keys != NULL ? tl_jwt_keys_signer(door->invite_keys) : NULL;
+    return door->invite_keys != NULL ? door->invite_keys->signer : NULL;
 }
 
 bool tl_door_trusted(const struct tl_door *door)

@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/config/config.h"
 #include "common/role/listen.h"
-#include "common/role/probe.h"
+#include "common/role/program.h"
 
 #include "ctl/command.h"
 #include "ctl/private_redis.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/log.h"
 #include "common/store/library.h"
@@ -117,20 +116,17 @@ static void begin_call(struct tl_apply *apply, const char *function)
     tl_args_uint(&apply->args, apply->held->fence);
 }
 
-static bool send_call(struct tl_apply *apply, const struct call *call, struct tl_error *err)
-{
-    if (!tl_redis_append(apply->held->redis, &apply->args, err))
-        return false;
-    apply->calls[apply->n_calls++] = *call;
-    return tl_redis_flush(apply->held->redis,
-                          err); /* the store works while we build the next call */
-}
-
+/* Sends the open call, if there is one: the store works while we build the next. */
 static bool send_open(struct tl_apply *apply, struct tl_error *err)
 {
-    struct call call = apply->open;
+    const struct call call = apply->open;
     apply->open.n = 0;
-    return call.n == 0 || send_call(apply, &call, err);
+    if (call.n == 0)
+        return true;
+    if (!tl_redis_append(apply->held->redis, &apply->args, err))
+        return false;
+    apply->calls[apply->n_calls++] = call;
+    return tl_redis_flush(apply->held->redis, err);
 }
 
 /* Adds a batch to the open call. A full call is sent first: it has no more entries than the
@@ -200,7 +196,8 @@ static bool add_entry(struct tl_apply *apply, const struct tl_reply *read, struc
             begin_call(apply, TL_FN_POISON);
             tl_args_strs(&apply->args, entry->id, entry->why, NULL);
             tl_args_bin(&apply->args, payload, length);
-            ok = send_call(apply, &(struct call){.first = apply->n_entries, .n = 1}, err);
+            apply->open = (struct call){.first = apply->n_entries, .n = 1};
+            ok = send_open(apply, err);
         }
     }
     tl_batch_free(&batch);

@@ -8,7 +8,6 @@
 #define TL_APPLY_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "common/role/roster.h"

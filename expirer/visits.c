@@ -8,6 +8,12 @@
 /* Sessions whose beginning is remembered; of more, the lengths of some are not counted. */
 enum { SESSIONS_MAX = 200000 };
 
+#define WAITING_OVER(name, time)                                                                   \
+    {                                                                                              \
+        "tellerline_queue_waiting_over_" name,                                                     \
+            "Visitors in the line who have waited for " time " or longer, at least.", TL_GAUGE     \
+    }
+
 static const struct tl_metric_desc queue_rows[TL_VISITS_METRICS] = {
     [TL_VISITS_JOINED] = {"tellerline_queue_joined_total", "Visitors who got a place.", TL_COUNTER},
     [TL_VISITS_COMPLETED] = {"tellerline_queue_completed_total", "Sessions that were completed.",
@@ -25,21 +31,11 @@ static const struct tl_metric_desc queue_rows[TL_VISITS_METRICS] = {
                                "How long the first of a lane has waited, the longest of the lanes, "
                                "at least.",
                                TL_GAUGE_MAX},
-    [TL_VISITS_OVER_1M] = {"tellerline_queue_waiting_over_1m",
-                           "Visitors in the line who have waited for 1 minute or longer, at least.",
-                           TL_GAUGE},
-    [TL_VISITS_OVER_5M] =
-        {"tellerline_queue_waiting_over_5m",
-         "Visitors in the line who have waited for 5 minutes or longer, at least.", TL_GAUGE},
-    [TL_VISITS_OVER_10M] =
-        {"tellerline_queue_waiting_over_10m",
-         "Visitors in the line who have waited for 10 minutes or longer, at least.", TL_GAUGE},
-    [TL_VISITS_OVER_30M] =
-        {"tellerline_queue_waiting_over_30m",
-         "Visitors in the line who have waited for 30 minutes or longer, at least.", TL_GAUGE},
-    [TL_VISITS_OVER_1H] = {"tellerline_queue_waiting_over_1h",
-                           "Visitors in the line who have waited for 1 hour or longer, at least.",
-                           TL_GAUGE},
+    [TL_VISITS_OVER_1M] = WAITING_OVER("1m", "1 minute"),
+    [TL_VISITS_OVER_5M] = WAITING_OVER("5m", "5 minutes"),
+    [TL_VISITS_OVER_10M] = WAITING_OVER("10m", "10 minutes"),
+    [TL_VISITS_OVER_30M] = WAITING_OVER("30m", "30 minutes"),
+    [TL_VISITS_OVER_1H] = WAITING_OVER("1h", "1 hour"),
     [TL_VISITS_WAIT_TIME] = {"tellerline_queue_wait_seconds", "From joining to admission.",
                              TL_HISTOGRAM_LONG},
     [TL_VISITS_SESSION_TIME] = {"tellerline_queue_session_seconds",
@@ -114,20 +110,20 @@ static void count_lane(struct tl_visits *visits, tl_place place, enum tl_visits_
 
 static void join(struct tl_visits *visits, const struct tl_run *run, int64_t now_ms)
 {
-    tl_metrics_add(tl_queue_series_values(visits->series), TL_VISITS_JOINED, (int64_t)run->count);
+    tl_metrics_add(visits->series->values, TL_VISITS_JOINED, (int64_t)run->count);
     count_lane(visits, run->first, TL_VISITS_LANE_JOINED, run->count);
     tl_arrivals_note(&visits->arrivals, tl_place_seq(run->first), now_ms);
 }
 
 static void admit(struct tl_visits *visits, const struct tl_run *run, int64_t now_ms)
 {
-    struct tl_metrics *values = tl_queue_series_values(visits->series);
     count_lane(visits, run->first, TL_VISITS_LANE_ADMITTED, run->count);
     for (uint64_t k = 0; k < run->count; k++) {
         tl_place place = run->first + k;
         int64_t joined_ms;
         if (tl_arrivals_find(&visits->arrivals, tl_place_seq(place), now_ms, &joined_ms))
-            tl_metrics_observe(values, TL_VISITS_WAIT_TIME, (now_ms - joined_ms) * 1000);
+            tl_metrics_observe(visits->series->values, TL_VISITS_WAIT_TIME,
+                               (now_ms - joined_ms) * 1000);
         if (tl_placemap_count(visits->admitted) < SESSIONS_MAX)
             (void)tl_placemap_put(visits->admitted, place, (uint64_t)now_ms);
     }
@@ -140,7 +136,7 @@ static void end_sessions(struct tl_visits *visits, const struct tl_run *run, enu
         [TL_REASON_COMPLETED] = TL_VISITS_COMPLETED, [TL_REASON_LEFT] = TL_VISITS_LEFT,
         [TL_REASON_EXPIRED] = TL_VISITS_EXPIRED,     [TL_REASON_UNCLAIMED] = TL_VISITS_NO_SHOWS,
         [TL_REASON_ABSENT] = TL_VISITS_EXPIRED,      [TL_REASON_REMOVED] = TL_VISITS_REMOVED};
-    struct tl_metrics *values = tl_queue_series_values(visits->series);
+    struct tl_metrics *values = visits->series->values;
     if (reason < TL_REASON_COMPLETED || reason > TL_REASON_REMOVED)
         return;
     tl_metrics_add(values, counters[reason], (int64_t)run->count);
@@ -155,11 +151,10 @@ static void end_sessions(struct tl_visits *visits, const struct tl_run *run, enu
 
 static void leave_line(struct tl_visits *visits, const struct tl_run *run, enum tl_reason reason)
 {
-    struct tl_metrics *values = tl_queue_series_values(visits->series);
     if (reason == TL_REASON_LEFT || reason == TL_REASON_ABSENT)
-        tl_metrics_add(values, TL_VISITS_GAVE_UP, (int64_t)run->count);
+        tl_metrics_add(visits->series->values, TL_VISITS_GAVE_UP, (int64_t)run->count);
     else if (reason == TL_REASON_REMOVED)
-        tl_metrics_add(values, TL_VISITS_REMOVED, (int64_t)run->count);
+        tl_metrics_add(visits->series->values, TL_VISITS_REMOVED, (int64_t)run->count);
 }
 
 /* Do the places that joined in this entry belong to visitors who waited before it: a move to
@@ -197,7 +192,6 @@ void tl_visits_apply(struct tl_visits *visits, const struct tl_event_entry *entr
 static void look_at_waits(struct tl_visits *visits, const struct tl_line *line, int64_t now_ms)
 {
     static const int64_t minutes[] = {1, 5, 10, 30, 60};
-    struct tl_metrics *values = tl_queue_series_values(visits->series);
     for (size_t i = 0; i < sizeof(minutes) / sizeof(minutes[0]); i++) {
         uint64_t after = tl_arrivals_after(&visits->arrivals, now_ms - minutes[i] * 60000);
         uint64_t n = 0;
@@ -205,7 +199,7 @@ static void look_at_waits(struct tl_visits *visits, const struct tl_line *line, 
             const struct tl_order *order = tl_line_order(line, lane);
             n += order != NULL ? tl_order_rank(order, after) : 0;
         }
-        tl_metrics_set(values, TL_VISITS_OVER_1M + i, (int64_t)n);
+        tl_metrics_set(visits->series->values, TL_VISITS_OVER_1M + i, (int64_t)n);
     }
 }
 
@@ -230,7 +224,7 @@ void tl_visits_look(struct tl_visits *visits, const struct tl_line *line, int64_
         tl_metrics_set(values, TL_VISITS_LANE_WAITING, (int64_t)tl_order_count(order));
         tl_metrics_set(values, TL_VISITS_LANE_OLDEST_WAIT, wait_s);
     }
-    tl_metrics_set(tl_queue_series_values(visits->series), TL_VISITS_OLDEST_WAIT, longest_s);
+    tl_metrics_set(visits->series->values, TL_VISITS_OLDEST_WAIT, longest_s);
     look_at_waits(visits, line, now_ms);
     tl_arrivals_forget(&visits->arrivals, first_seq);
 }

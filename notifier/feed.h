@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one hook is told of one queue: one request after the other, in the order of the journal. A
- * request that fails is sent again, after a back-off, until the hook takes it or it is too old. The
- * cursor is in the store, so another process goes on where this one ends: every event is told at
- * least once.
+ * What one hook is told of one queue: one request after the other, in the order of the journal,
+ * each with the next entries that it asked for, as JSON (docs/integrators/webhooks.md). A request
+ * that fails is sent again, after a back-off, until the hook takes it or it is too old. The cursor
+ * is in the store, so another process goes on where this one ends: every event is told at least
+ * once.
  */
 #ifndef TL_FEED_H
 #define TL_FEED_H
@@ -13,8 +14,15 @@
 
 #include "common/base/clock.h"
 #include "common/store/library.h"
-#include "notifier/batch.h"
 #include "notifier/hook.h"
+
+enum { TL_CURSOR_ID_MAX = 48 };
+
+/* How far a hook was told: up to this entry, and how many were written by then. */
+struct tl_cursor {
+    char id[TL_CURSOR_ID_MAX];
+    uint64_t n;
+};
 
 struct tl_feed {
     struct tl_hook *hook; /* borrowed */
@@ -42,8 +50,9 @@ struct tl_feed_world {
 void tl_feed_init(struct tl_feed *feed, struct tl_hook *hook);
 void tl_feed_deinit(struct tl_feed *feed);
 
-/* The cursor as the store has it, unless a request is under way. */
-void tl_feed_place(struct tl_feed *feed, const struct tl_cursor *cursor);
+/* The cursor as the store has it, "ID N", unless a request is under way. What is no such text is
+ * left out. */
+void tl_feed_place(struct tl_feed *feed, const char *cursor);
 /* Notes how a request ended, and begins the next one when there is something to tell. Lowers
  * *due_ms to the time at which to come again, local monotonic. */
 bool tl_feed_serve(struct tl_feed *feed, const struct tl_feed_world *world, int64_t now_ms,

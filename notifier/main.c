@@ -1,13 +1,318 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tellerline-notifier: tells the hooks of the configuration what happens to queues.
- *
- * It reads what the other programs write into the journal of a queue, and slows none of them.
+ * The notifier: tells the hooks of the configuration what happens to queues. It reads what the
+ * other programs write into the journal of a queue, and slows none of them.
  */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "common/base/clock.h"
+#include "common/base/log.h"
+#include "common/config/hook_table.h"
 #include "common/role/role_main.h"
-#include "notifier/notifier.h"
+#include "common/store/library.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "notifier/alarm.h"
+#include "notifier/feed.h"
+
+enum {
+    LOOK_MS = 1000,      /* between two looks at a queue */
+    RENEW_MS = 20000,    /* at least so often by the function, which keeps the journal alive */
+    POSTS_WAIT_MS = 500, /* for requests under way, while the store fails */
+};
+
+static const struct tl_metric_desc metric_rows[TL_NOTIFIER_METRICS + TL_ROLE_METRICS] = {
+    [TL_NOTIFIER_TOLD] = {"tellerline_hooks_told_total", "Events that hooks were told of.",
+                          TL_COUNTER},
+    [TL_NOTIFIER_LOST] = {"tellerline_hooks_lost_total",
+                          "Events that were lost to hooks which did not answer for too long.",
+                          TL_COUNTER},
+    [TL_NOTIFIER_POSTS] = {"tellerline_hooks_requests_total", "Requests to hooks that ended.",
+                           TL_COUNTER},
+    [TL_NOTIFIER_FAILED] = {"tellerline_hooks_requests_failed_total",
+                            "Requests to hooks that failed and are sent again.", TL_COUNTER},
+    [TL_NOTIFIER_POST_TIME] = {"tellerline_hooks_request_seconds", "Time of a request to a hook.",
+                               TL_HISTOGRAM},
+    [TL_NOTIFIER_LOOKS] = {"tellerline_hooks_looks_total", "Calls of the function look.",
+                           TL_COUNTER},
+    [TL_NOTIFIER_HOOKS] = {"tellerline_hooks", "Hooks that are configured.", TL_GAUGE},
+    [TL_NOTIFIER_FAILING] = {"tellerline_hooks_failing", "Hooks that cannot be told.", TL_GAUGE},
+    [TL_NOTIFIER_FAILING_SECONDS] = {"tellerline_hook_failing_seconds",
+                                     "For how long the hook that fails longest could not be told.",
+                                     TL_GAUGE},
+    [TL_NOTIFIER_METRICS] = TL_ROLE_METRIC_ROWS("notifier"),
+};
+
+/* The state of one held queue. */
+struct queue {
+    size_t n_feeds;
+    struct tl_feed *feeds; /* of the hooks that watch it */
+    bool looked;           /* what follows is known */
+    uint64_t generation, event, journaled;
+    int64_t store_ms, store_at_ms; /* the store's clock at this local time */
+    int64_t look_ms;               /* local monotonic: the next look... */
+    int64_t script_ms;             /* ...and the next one by the function, whatever happens */
+};
+
+struct notifier {
+    struct tl_process *process;
+    const struct tl_config *config;
+    struct tl_sender *sender;
+    struct tl_args args;
+    struct tl_store_watch watch;
+    size_t n_hooks;
+    struct tl_hook hooks[TL_HOOKS_MAX];
+    struct tl_alarm alarms[TL_HOOKS_MAX];
+};
+
+/* ---- queues acquired and lost ---- */
+
+static bool take(void *context, struct tl_held_queue *held, struct tl_error *err)
+{
+    struct notifier *self = context;
+    struct queue *queue = held->state;
+    queue->feeds = calloc(self->n_hooks, sizeof(*queue->feeds));
+    if (queue->feeds == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the hooks of a queue");
+    for (size_t i = 0; i < self->n_hooks; i++)
+        if (tl_hook_watches(self->hooks[i].config, held->keys.queue))
+            tl_feed_init(&queue->feeds[queue->n_feeds++], &self->hooks[i]);
+    return true;
+}
+
+static void drop(void *context, struct tl_held_queue *held)
+{
+    struct queue *queue = held->state;
+    (void)context;
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        tl_feed_deinit(&queue->feeds[i]);
+    free(queue->feeds);
+}
+
+static void outdated(void *context, struct tl_held_queue *held)
+{
+    struct queue *queue = held->state;
+    (void)context;
+    queue->looked = false;
+    queue->look_ms = 0;
+}
+
+/* ---- looking at a queue ---- */
+
+/* The arguments say what the journal is to hold, "" when no hook watches the queue. */
+static void begin_look(struct notifier *self, const struct tl_held_queue *held)
+{
+    const struct queue *queue = held->state;
+    struct tl_args *args = &self->args;
+    uint64_t thresholds[TL_HOOKS_MAX];
+    size_t n_thresholds = 0;
+    char wish[32] = "";
+    bool all = false;
+    for (size_t i = 0; i < queue->n_feeds; i++) {
+        const struct tl_hook_config *config = queue->feeds[i].hook->config;
+        all = all || tl_hook_wants(config, TL_HOOK_ADMITTED);
+        if (tl_hook_wants(config, TL_HOOK_THRESHOLD))
+            thresholds[n_thresholds++] = config->threshold;
+    }
+    if (queue->n_feeds > 0)
+        snprintf(wish, sizeof(wish), "%s:%llu", all ? "all" : "some",
+                 (unsigned long long)self->config->streams.journal_length);
+    tl_call_begin(args, TL_FN_LOOK, &held->keys);
+    tl_args_str(args, wish);
+    tl_args_int(args, self->config->retention.journal_ms);
+    tl_args_uint(args, queue->generation);
+    tl_args_uint(args, n_thresholds);
+    for (size_t i = 0; i < n_thresholds; i++)
+        tl_args_uint(args, thresholds[i]);
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        tl_args_str(args, queue->feeds[i].hook->config->name);
+}
+
+static bool look(struct notifier *self, const struct tl_held_queue *held, struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    begin_look(self, held);
+    struct tl_reply *reply = tl_call(held->redis, &self->args, err);
+    if (reply == NULL)
+        return false;
+    int64_t now_ms = tl_clock_ms();
+    queue->generation = tl_reply_number(reply, TL_LOOK_GENERATION);
+    queue->event = tl_reply_number(reply, TL_LOOK_EVENT);
+    queue->journaled = tl_reply_number(reply, TL_LOOK_JOURNALED);
+    queue->store_ms = tl_reply_signed(reply, TL_LOOK_NOW);
+    queue->store_at_ms = now_ms;
+    int64_t again_ms = tl_reply_signed(reply, TL_LOOK_AGAIN);
+    queue->script_ms = now_ms + (again_ms > 0 && again_ms < RENEW_MS ? again_ms : RENEW_MS);
+    const struct tl_reply *cursors = tl_reply_at(reply, TL_LOOK_CURSORS);
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        tl_feed_place(&queue->feeds[i], tl_reply_text(cursors, i));
+    tl_reply_free(reply);
+    queue->looked = true;
+    tl_metrics_add(self->process->metrics, TL_NOTIFIER_LOOKS, 1);
+    return true;
+}
+
+static bool look_when_due(struct notifier *self, const struct tl_held_queue *held, int64_t now_ms,
+                          struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    bool due = now_ms >= queue->look_ms;
+    bool by_script = !queue->looked || (queue->n_feeds > 0 && now_ms >= queue->script_ms);
+    if (!by_script && queue->n_feeds > 0 && due) { /* a cheap look: is there any need? */
+        struct tl_state state;
+        if (!tl_state_read(held->redis, &held->keys, TL_STATE_EVENT, &state, err))
+            return false;
+        by_script = state.generation != queue->generation || state.event != queue->event;
+    }
+    if (by_script && !look(self, held, err))
+        return false;
+    if (by_script || due)
+        queue->look_ms = now_ms + LOOK_MS;
+    return true;
+}
+
+static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
+                  struct tl_error *err)
+{
+    struct notifier *self = context;
+    struct queue *queue = held->state;
+    if (!look_when_due(self, held, now_ms, err))
+        return false;
+    if (queue->n_feeds == 0)
+        return true;
+    const struct tl_feed_world world = {.redis = held->redis,
+                                        .keys = &held->keys,
+                                        .args = &self->args,
+                                        .generation = queue->generation,
+                                        .journaled = queue->journaled,
+                                        .store_ms = queue->store_ms + now_ms - queue->store_at_ms,
+                                        .kept_ms = self->config->retention.journal_ms};
+    for (size_t i = 0; i < queue->n_feeds; i++)
+        if (!tl_feed_serve(&queue->feeds[i], &world, now_ms, due_ms, err))
+            return false;
+    int64_t next_ms = queue->look_ms < queue->script_ms ? queue->look_ms : queue->script_ms;
+    *due_ms = next_ms < *due_ms ? next_ms : *due_ms;
+    return true;
+}
+
+/* ---- the turn ---- */
+
+/* When did the hook begin to fail, as one of its queues or its last request says? 0: it does not.
+ */
+static int64_t fails_since(const struct notifier *self, const struct tl_hook *hook)
+{
+    int64_t since_ms = hook->failing ? hook->failing_since_ms : 0;
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        const struct queue *queue = tl_roster_at(self->process->roster, i)->state;
+        for (size_t j = 0; j < queue->n_feeds; j++) {
+            const struct tl_feed *feed = &queue->feeds[j];
+            if (feed->hook == hook && feed->failing_since_ms != 0 &&
+                (since_ms == 0 || feed->failing_since_ms < since_ms))
+                since_ms = feed->failing_since_ms;
+        }
+    }
+    return since_ms;
+}
+
+static void count_failing(const struct notifier *self, int64_t now_ms)
+{
+    struct tl_metrics *metrics = self->process->metrics;
+    int64_t failing = 0, longest_ms = 0;
+    for (size_t i = 0; i < self->n_hooks; i++) {
+        int64_t since_ms = fails_since(self, &self->hooks[i]);
+        failing += since_ms != 0;
+        if (since_ms != 0 && now_ms - since_ms > longest_ms)
+            longest_ms = now_ms - since_ms;
+    }
+    tl_metrics_set(metrics, TL_NOTIFIER_FAILING, failing);
+    tl_metrics_set(metrics, TL_NOTIFIER_FAILING_SECONDS, longest_ms / 1000);
+}
+
+static bool turn(void *context, int64_t now_ms, struct tl_error *err)
+{
+    struct notifier *self = context;
+    struct tl_process *process = self->process;
+    int64_t due_ms = INT64_MAX;
+    tl_sender_turn(self->sender, 0);
+    bool ok =
+        tl_process_refresh(process, now_ms, err) && tl_process_serve(process, now_ms, &due_ms, err);
+    now_ms = tl_clock_ms();
+    tl_alarm_watch(self->alarms, self->n_hooks, &self->watch, ok,
+                   tl_roster_count(process->roster) > 0, now_ms);
+    for (size_t i = 0; i < self->n_hooks; i++)
+        tl_alarm_serve(&self->alarms[i], process->id, self->config->retention.journal_ms, now_ms);
+    count_failing(self, now_ms);
+    int64_t wait_ms = ok ? tl_process_wait_ms(process, due_ms, now_ms) : POSTS_WAIT_MS;
+    if (tl_sender_under_way(self->sender) > 0)
+        tl_sender_turn(self->sender, wait_ms);
+    else if (ok)
+        (void)tl_signals_wait(process->signals, wait_ms);
+    return ok;
+}
+
+/* ---- start and stop ---- */
+
+static bool load_hooks(struct notifier *self, struct tl_error *err)
+{
+    struct tl_metrics *metrics = self->process->metrics;
+    for (size_t i = 0; i < self->config->n_hooks; i++) {
+        const struct tl_hook_config *config = &self->config->hooks[i];
+        struct tl_hook *hook = &self->hooks[i];
+        *hook = (struct tl_hook){.config = config, .sender = self->sender, .metrics = metrics};
+        hook->signer = tl_signer_load(config->secret_file, err);
+        if (hook->signer == NULL)
+            return tl_error_prefix(err, "hook %s", config->name);
+        tl_alarm_init(&self->alarms[i], hook);
+        self->n_hooks++;
+    }
+    tl_metrics_set(metrics, TL_NOTIFIER_HOOKS, (int64_t)self->n_hooks);
+    return true;
+}
+
+static bool open_notifier(void *context, struct tl_process *process, struct tl_error *err)
+{
+    struct notifier *self = context;
+    self->process = process;
+    self->config = process->config;
+    if (self->config->n_hooks == 0) {
+        process->idle = "no hooks are configured";
+        tl_info("no hooks are configured: there is nothing to do");
+        return true;
+    }
+    self->sender = tl_sender_new(err);
+    return self->sender != NULL && load_hooks(self, err);
+}
+
+static void close_notifier(void *context)
+{
+    struct notifier *self = context;
+    for (size_t i = 0; i < self->n_hooks; i++)
+        tl_alarm_deinit(&self->alarms[i]);
+    for (size_t i = 0; i < TL_HOOKS_MAX; i++)
+        tl_signer_free(&self->hooks[i].signer);
+    tl_sender_free(&self->sender);
+    tl_args_free(&self->args);
+}
+
+static const struct tl_role role = {
+    .name = "notifier",
+    .summary = "Tells the hooks of the configuration what happens to queues.",
+    .admin = offsetof(struct tl_config, admin.notifier),
+    .size = sizeof(struct notifier),
+    .queue_size = sizeof(struct queue),
+    .metrics = metric_rows,
+    .n_metrics = TL_NOTIFIER_METRICS,
+    .open = open_notifier,
+    .close = close_notifier,
+    .turn = turn,
+    .take = take,
+    .drop = drop,
+    .outdated = outdated,
+    .serve = serve,
+};
 
 int main(int argc, char **argv)
 {
-    return tl_role_main(&tl_notifier, argc, argv);
+    return tl_role_main(&role, argc, argv);
 }

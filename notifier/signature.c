@@ -21,10 +21,8 @@ static bool read_lines(struct tl_signer *signer, const char *path, char *bytes,
 {
     char *rest = bytes;
     char *line;
-    while (tl_secret_line(&rest, &line)) {
+    while (tl_secret_line(&rest, &line, NULL)) {
         size_t length = strlen(line);
-        if (length == 0)
-            continue;
         if (length < SECRET_MIN || length > SECRET_MAX)
             return tl_error_set(err, TL_ERR_INVALID,
                                 "%s: a secret has %d to %d characters; `openssl rand -hex 32` "

@@ -2,14 +2,10 @@
 /*
  * The draw of a queue: in which order those stand who joined before the opening.
  *
- * A key file holds one secret for all draws. From it, the queue's name and the time of its opening
- * come two others: the seed, which is secret until the draw is done, and the salt, which is never
- * published. A visitor's draw id is an HMAC of the visitor by the salt, so that nobody can find out
- * from the published list who else was there. The draw key is HMAC-SHA-256 of the draw id by the
- * seed; visitors stand in ascending order of the whole 256 bits. Anyone who knows the seed can
- * compute the keys of a list of draw ids.
- *
- * All of it is the same in every process with the same key file, and after every restart.
+ * From one secret for all draws, the queue's name and the time of its opening come two others: the
+ * seed, which is secret until the draw is done, and the salt, which is never published. A visitor's
+ * draw id is an HMAC of the visitor by the salt, and the draw key is one of the draw id by the
+ * seed; visitors stand in ascending order of all its bits (docs/operators/openings.md).
  */
 #ifndef TL_DRAW_H
 #define TL_DRAW_H
@@ -44,13 +40,10 @@ struct tl_draw_opening {
 void tl_draw_opening(const struct tl_draw_secret *secret, const char *queue, int64_t opens_at_ms,
                      struct tl_draw_opening *opening);
 
-/* SHA-256 of the seed. */
 void tl_draw_hash(const unsigned char seed[TL_DRAW_KEY_BYTES],
                   unsigned char hash[TL_DRAW_KEY_BYTES]);
-/* The draw id of a visitor of `length` bytes. */
 void tl_draw_id(const unsigned char salt[TL_DRAW_KEY_BYTES], const char *visitor, size_t length,
                 unsigned char id[TL_DRAW_ID_BYTES]);
-/* The draw key of a draw id. */
 void tl_draw_key(const unsigned char seed[TL_DRAW_KEY_BYTES],
                  const unsigned char id[TL_DRAW_ID_BYTES], unsigned char key[TL_DRAW_KEY_BYTES]);
 

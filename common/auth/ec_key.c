@@ -58,14 +58,14 @@ static EVP_PKEY_CTX *prepare(EVP_PKEY *pkey, int (*init)(EVP_PKEY_CTX *))
     return context;
 }
 
-static bool read_key(const char *pem, bool private, struct tl_ec_key *key)
+bool tl_ec_key_read(const char *pem, bool private, struct tl_ec_key *key, struct tl_error *err)
 {
     memset(key, 0, sizeof(*key));
     BIO *bio = BIO_new_mem_buf(pem, -1);
-    if (bio == NULL)
-        return false;
-    EVP_PKEY *pkey = private ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL)
-                             : PEM_read_bio_PUBKEY(bio, NULL, no_passphrase, NULL);
+    EVP_PKEY *pkey = NULL;
+    if (bio != NULL)
+        pkey = private ? PEM_read_bio_PrivateKey(bio, NULL, no_passphrase, NULL)
+                       : PEM_read_bio_PUBKEY(bio, NULL, no_passphrase, NULL);
     bool ok = pkey != NULL && is_p256(pkey) && (!private || halves_match(pkey)) &&
               coordinate(pkey, OSSL_PKEY_PARAM_EC_PUB_X, key->x) &&
               coordinate(pkey, OSSL_PKEY_PARAM_EC_PUB_Y, key->y) &&
@@ -73,9 +73,15 @@ static bool read_key(const char *pem, bool private, struct tl_ec_key *key)
               (!private || (key->signer = prepare(pkey, EVP_PKEY_sign_init)) != NULL);
     EVP_PKEY_free(pkey); /* the contexts hold it */
     BIO_free(bio);
-    if (!ok)
-        tl_ec_key_free(key);
-    return ok;
+    if (ok)
+        return true;
+    tl_ec_key_free(key);
+    return tl_error_set(err, TL_ERR_INVALID, "%s",
+                        private
+                            ? "expected an unencrypted P-256 private key in PEM; make one with: "
+                              "openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256"
+                            : "expected a P-256 public key in PEM; take it from its private key "
+                              "with: openssl pkey -in private.pem -pubout");
 }
 
 void tl_ec_key_free(struct tl_ec_key *key)
@@ -83,22 +89,6 @@ void tl_ec_key_free(struct tl_ec_key *key)
     EVP_PKEY_CTX_free(key->signer);
     EVP_PKEY_CTX_free(key->verifier);
     memset(key, 0, sizeof(*key));
-}
-
-bool tl_ec_key_read_private(const char *pem, struct tl_ec_key *key, struct tl_error *err)
-{
-    return read_key(pem, true, key) ||
-           tl_error_set(err, TL_ERR_INVALID,
-                        "expected an unencrypted P-256 private key in PEM; make one with: openssl "
-                        "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256");
-}
-
-bool tl_ec_key_read_public(const char *pem, struct tl_ec_key *key, struct tl_error *err)
-{
-    return read_key(pem, false, key) ||
-           tl_error_set(err, TL_ERR_INVALID,
-                        "expected a P-256 public key in PEM; take it from its private key with: "
-                        "openssl pkey -in private.pem -pubout");
 }
 
 static bool write_pem(EVP_PKEY *pkey, char pem[TL_EC_PEM_MAX])

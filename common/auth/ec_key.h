@@ -20,10 +20,9 @@ struct tl_ec_key {
     unsigned char x[TL_EC_COORDINATE_BYTES], y[TL_EC_COORDINATE_BYTES]; /* big endian */
 };
 
-/* Reads an unencrypted private (or public) key, and nothing else: not another curve, not a private
+/* Reads a public or an unencrypted private key, and nothing else: not another curve, not a private
  * key whose public half is another's. On failure *key is empty and err says what was expected. */
-bool tl_ec_key_read_private(const char *pem, struct tl_ec_key *key, struct tl_error *err);
-bool tl_ec_key_read_public(const char *pem, struct tl_ec_key *key, struct tl_error *err);
+bool tl_ec_key_read(const char *pem, bool private, struct tl_ec_key *key, struct tl_error *err);
 /* Frees what the key holds. A zeroed key is allowed. */
 void tl_ec_key_free(struct tl_ec_key *key);
 

@@ -6,9 +6,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <sodium.h>
+
 /* Parses exactly 2 * n hex digits. False for anything else. */
-bool tl_hex_parse(const char *digits, size_t length, unsigned char *bytes, size_t n);
+static inline bool tl_hex_parse(const char *digits, size_t length, unsigned char *bytes, size_t n)
+{
+    size_t parsed = 0;
+    return length == 2 * n && sodium_hex2bin(bytes, n, digits, length, NULL, &parsed, NULL) == 0 &&
+           parsed == n;
+}
+
 /* Writes 2 * n lowercase hex digits and a NUL. */
-void tl_hex_format(const unsigned char *bytes, size_t n, char *digits);
+static inline void tl_hex_format(const unsigned char *bytes, size_t n, char *digits)
+{
+    sodium_bin2hex(digits, 2 * n + 1, bytes, n);
+}
 
 #endif

@@ -1,15 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Invites: a site's back end says who may join, in a JSON Web Token that travels through the
- * visitor's browser. Header `alg`, `kid`; claims
- *   aud   the queue
- *   sub   the visitor
- *   lane  optional: the name of the lane
- *   jti   the id of this invite, which can be spent once
- *   exp   Unix seconds, at most a day ahead
- *   bypass  optional, true: lets its bearer past the line until exp, without a place; not spent
- * nbf and iat are respected when present. `iss` and all other claims are ignored.
- */
+/* Invites: a site's back end says who may join, in a JSON Web Token that travels through the
+ * visitor's browser (docs/integrators/passes.md). */
 #ifndef TL_INVITE_H
 #define TL_INVITE_H
 
@@ -21,14 +12,13 @@
 #include "common/base/error.h"
 #include "common/wire/names.h"
 
-#define TL_INVITE_ID_MAX     TL_JWT_ID_MAX /* bytes of a jti, without the terminating zero */
 #define TL_INVITE_LIFETIME_S 86400 /* exp is at most this far ahead: so long a jti is kept */
 
 struct tl_invite {
     char visitor[TL_VISITOR_MAX + 1];
     char lane[TL_LANE_NAME_MAX + 1]; /* "": none named; not checked against the queue's lanes */
-    char id[TL_INVITE_ID_MAX + 1];
-    bool bypass;
+    char id[TL_JWT_ID_MAX + 1];
+    bool bypass;        /* lets its bearer past the line, without a place; it is not spent */
     int64_t expires;    /* Unix seconds */
     int64_t kept_until; /* Unix seconds: until then the id must be remembered as spent, since a
                            process with a slower clock may still take the invite for valid */

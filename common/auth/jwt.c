@@ -3,9 +3,7 @@
 
 #include <sodium.h>
 
-#include "common/auth/genuine.h"
 #include "common/auth/jwt.h"
-#include "common/auth/jwt_keys.h"
 #include "common/wire/names.h"
 
 enum { BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING };
@@ -92,7 +90,7 @@ static const struct tl_jwt_key *choose_key(const struct check *check, const json
 static bool check_signature(const struct check *check, const struct tl_jwt_key *key,
                             struct part signature)
 {
-    struct tl_genuine *known = tl_jwt_keys_genuine(check->keys);
+    struct tl_genuine *known = check->keys->genuine;
     unsigned char raw[TL_JWT_SIGNATURE_MAX];
     size_t raw_length = 0;
     size_t length = (size_t)(signature.text - check->text) - 1; /* without the dot */
@@ -220,7 +218,7 @@ bool tl_jwt_is_costly(const struct tl_jwt_keys *keys, const char *text, size_t l
     struct part parts[3];
     const struct tl_jwt_key *key = length <= TL_JWT_TEXT_MAX ? find_key(&check, parts) : NULL;
     return key != NULL && key->algorithm == TL_JWT_ES256 &&
-           !tl_genuine_has(tl_jwt_keys_genuine(keys), text, length);
+           !tl_genuine_has(keys->genuine, text, length);
 }
 
 /* ---- writing ---- */

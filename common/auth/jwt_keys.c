@@ -5,7 +5,6 @@
 #include <jansson.h>
 #include <sodium.h>
 
-#include "common/auth/genuine.h"
 #include "common/auth/jwt_keys.h"
 #include "common/auth/secret_file.h"
 
@@ -63,13 +62,6 @@ bool tl_jwt_key_verify(const struct tl_jwt_key *key, const char *text, size_t le
 
 /* ---- sets ---- */
 
-struct tl_jwt_keys {
-    size_t n;
-    const struct tl_jwt_key *signer; /* NULL until chosen */
-    struct tl_jwt_key keys[TL_JWT_KEYS_MAX];
-    struct tl_genuine *genuine;
-};
-
 /* A key file being read. */
 struct reader {
     const char *name;
@@ -78,16 +70,6 @@ struct reader {
     char *rest;
     unsigned number; /* of the line taken last */
 };
-
-static bool next_line(struct reader *reader, char **line)
-{
-    do {
-        if (!tl_secret_line(&reader->rest, line))
-            return false;
-        reader->number++;
-    } while (**line == '\0');
-    return true;
-}
 
 static bool starts_with(const char *text, const char *start)
 {
@@ -100,7 +82,7 @@ static bool read_pem(struct reader *reader, char pem[PEM_BYTES_MAX])
     size_t used = 0;
     char *line = NULL;
     bool begun = false;
-    while (next_line(reader, &line)) {
+    while (tl_secret_line(&reader->rest, &line, &reader->number)) {
         size_t length = strlen(line);
         if (!begun && !starts_with(line, "-----BEGIN "))
             break;
@@ -124,19 +106,16 @@ static bool read_ec(struct reader *reader, struct tl_ec_key *key)
 {
     char pem[PEM_BYTES_MAX];
     unsigned first = reader->number;
-    struct tl_error *err = reader->err;
+    bool private = reader->use == TL_JWT_SIGN;
     bool ok = read_pem(reader, pem);
-    if (ok && reader->use == TL_JWT_SIGN)
-        ok = tl_ec_key_read_private(pem, key, err) ||
-             tl_error_prefix(err, "%s:%u", reader->name, first);
-    else if (ok && strstr(pem, "PRIVATE KEY") != NULL)
-        ok = tl_error_set(err, TL_ERR_INVALID,
+    if (ok && !private && strstr(pem, "PRIVATE KEY") != NULL)
+        ok = tl_error_set(reader->err, TL_ERR_INVALID,
                           "%s:%u: a private key; only the signer may have it. Give its public "
                           "half: openssl pkey -in private.pem -pubout",
                           reader->name, first);
     else if (ok)
-        ok = tl_ec_key_read_public(pem, key, err) ||
-             tl_error_prefix(err, "%s:%u", reader->name, first);
+        ok = tl_ec_key_read(pem, private, key, reader->err) ||
+             tl_error_prefix(reader->err, "%s:%u", reader->name, first);
     sodium_memzero(pem, sizeof(pem));
     return ok;
 }
@@ -182,7 +161,7 @@ static bool read_keys(struct reader *reader, struct tl_jwt_keys *keys)
 {
     struct tl_error *err = reader->err;
     char *line = NULL;
-    while (next_line(reader, &line)) {
+    while (tl_secret_line(&reader->rest, &line, &reader->number)) {
         unsigned first = reader->number;
         if (keys->n == TL_JWT_KEYS_MAX)
             return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", reader->name,
@@ -244,11 +223,6 @@ void tl_jwt_keys_free(struct tl_jwt_keys **keys)
     *keys = NULL;
 }
 
-struct tl_genuine *tl_jwt_keys_genuine(const struct tl_jwt_keys *keys)
-{
-    return keys->genuine;
-}
-
 const struct tl_jwt_key *tl_jwt_keys_find(const struct tl_jwt_keys *keys, const char *id,
                                           size_t length)
 {
@@ -269,11 +243,6 @@ bool tl_jwt_keys_choose_signer(struct tl_jwt_keys *keys, enum tl_jwt_algorithm a
         }
     }
     return false;
-}
-
-const struct tl_jwt_key *tl_jwt_keys_signer(const struct tl_jwt_keys *keys)
-{
-    return keys->signer;
 }
 
 static bool same_key(const struct tl_jwt_key *a, const struct tl_jwt_key *b)

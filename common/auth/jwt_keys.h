@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Keys for JSON Web Tokens, each with an id (`kid`) and bound to one algorithm: sets of them in
- * files, what one signs and verifies, and the public halves as a JSON Web Key Set.
- *
- * The file: '#' comments, and for each key either
- *     <kid> HS256 <64 to 128 hex digits>
- * or
- *     <kid> ES256
- *     -----BEGIN PRIVATE KEY----- (or PUBLIC KEY)
- *     ...
- * with a P-256 key in PEM. kid: 1 to 64 of A-Z a-z 0-9 . _ -
+ * files (docs/integrators/passes.md, "Key files"), what one signs and verifies, and the public
+ * halves as a JSON Web Key Set.
  */
 #ifndef TL_JWT_KEYS_H
 #define TL_JWT_KEYS_H
@@ -18,6 +11,7 @@
 #include <stddef.h>
 
 #include "common/auth/ec_key.h"
+#include "common/auth/genuine.h"
 #include "common/base/error.h"
 
 #define TL_JWT_KEYS_MAX   16 /* of a set */
@@ -56,8 +50,12 @@ enum tl_jwt_use {
     TL_JWT_VERIFY, /* ES256 keys are public ones: another party holds the private half */
 };
 
-struct tl_genuine;
-struct tl_jwt_keys;
+struct tl_jwt_keys {
+    size_t n;
+    struct tl_jwt_key keys[TL_JWT_KEYS_MAX];
+    const struct tl_jwt_key *signer; /* one of them; NULL until it is chosen */
+    struct tl_genuine *genuine;      /* the tokens found genuine with these keys */
+};
 
 /* Reads a key file that only its owner (and group) can read. NULL on failure, with the line at
  * fault; no key ever goes into a message. */
@@ -69,17 +67,12 @@ struct tl_jwt_keys *tl_jwt_keys_parse(const char *name, char *text, enum tl_jwt_
 struct tl_jwt_keys *tl_jwt_keys_none(struct tl_error *err);
 void tl_jwt_keys_free(struct tl_jwt_keys **keys); /* wipes the keys; NULL allowed */
 
-/* The tokens found genuine with these keys. */
-struct tl_genuine *tl_jwt_keys_genuine(const struct tl_jwt_keys *keys);
-
 /* The key with this id (length bytes), or NULL. */
 const struct tl_jwt_key *tl_jwt_keys_find(const struct tl_jwt_keys *keys, const char *id,
                                           size_t length);
 
 /* Makes the first key of the algorithm the one that signs; false if there is none. */
 bool tl_jwt_keys_choose_signer(struct tl_jwt_keys *keys, enum tl_jwt_algorithm algorithm);
-/* The key that signs; NULL until one is chosen. */
-const struct tl_jwt_key *tl_jwt_keys_signer(const struct tl_jwt_keys *keys);
 
 /* False, with the two ids, when a key is in both sets: then a token made for one purpose would
  * pass for the other (RFC 8725, 3.12). To be checked whenever both were loaded. */

@@ -15,11 +15,6 @@ _Static_assert(TL_SIGNING_KEY_BYTES == crypto_generichash_KEYBYTES, "what libsod
 
 enum { ID_DIGITS = 8, KEY_DIGITS = 2 * TL_SIGNING_KEY_BYTES };
 
-struct tl_keyring {
-    size_t n;
-    struct tl_signing_key keys[TL_KEYRING_MAX];
-};
-
 static bool create_file(const char *path, struct tl_error *err)
 {
     char heading[256];
@@ -44,22 +39,14 @@ static bool parse_key(const char *line, struct tl_signing_key *key)
     return blanks > 0 && tl_hex_parse(digits, strlen(digits), key->bytes, sizeof(key->bytes));
 }
 
-/* A key for another purpose, from which the one that signs cannot be found. */
-static void derive_reference(struct tl_signing_key *key)
-{
-    static const char purpose[] = "reference code of a place";
-    (void)crypto_generichash(key->reference, sizeof(key->reference), (const unsigned char *)purpose,
-                             sizeof(purpose), key->bytes, sizeof(key->bytes));
-}
-
 /* The key itself never goes into a message. */
 static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
                        struct tl_error *err)
 {
+    static const char purpose[] = "reference code of a place";
     char *line;
-    for (unsigned number = 1; tl_secret_line(&text, &line); number++) {
-        if (*line == '\0')
-            continue;
+    unsigned number = 0;
+    while (tl_secret_line(&text, &line, &number)) {
         if (keyring->n == TL_KEYRING_MAX)
             return tl_error_set(err, TL_ERR_INVALID, "%s:%u: more than %d keys", path, number,
                                 TL_KEYRING_MAX);
@@ -71,7 +58,10 @@ static bool parse_file(struct tl_keyring *keyring, const char *path, char *text,
         if (tl_keyring_find(keyring, key->id) != NULL)
             return tl_error_set(err, TL_ERR_INVALID, "%s:%u: key id %08" PRIx32 " is given twice",
                                 path, number, key->id);
-        derive_reference(key);
+        /* A key for another purpose, from which the one that signs cannot be found. */
+        (void)crypto_generichash(key->reference, sizeof(key->reference),
+                                 (const unsigned char *)purpose, sizeof(purpose), key->bytes,
+                                 sizeof(key->bytes));
         keyring->n++;
     }
     return keyring->n > 0 ||
@@ -115,21 +105,6 @@ uint32_t tl_keyring_fingerprint(const struct tl_keyring *keyring)
     crypto_generichash(hash, sizeof(hash), (const unsigned char *)purpose, sizeof(purpose),
                        keyring->keys[0].bytes, TL_SIGNING_KEY_BYTES);
     return (uint32_t)tl_get_be(hash, sizeof(uint32_t));
-}
-
-const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring)
-{
-    return &keyring->keys[0];
-}
-
-size_t tl_keyring_count(const struct tl_keyring *keyring)
-{
-    return keyring->n;
-}
-
-const struct tl_signing_key *tl_keyring_at(const struct tl_keyring *keyring, size_t i)
-{
-    return &keyring->keys[i];
 }
 
 const struct tl_signing_key *tl_keyring_find(const struct tl_keyring *keyring, uint32_t id)

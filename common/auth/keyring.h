@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys that sign tickets: the first signs, all verify. */
+/* The keys that sign tickets: the first does, all verify. */
 #ifndef TL_KEYRING_H
 #define TL_KEYRING_H
 
@@ -19,7 +19,10 @@ struct tl_signing_key {
     unsigned char reference[TL_REFERENCE_KEY_BYTES]; /* derived: for codes (reference.h) */
 };
 
-struct tl_keyring;
+struct tl_keyring {
+    size_t n;
+    struct tl_signing_key keys[TL_KEYRING_MAX]; /* the first signs */
+};
 
 /* Reads a key file: a line each `<id: 8 hex digits> <key: 64 hex digits>`, '#' comments. With
  * create, a missing file is made with one random key, mode 0600, safely against other processes
@@ -27,13 +30,8 @@ struct tl_keyring;
 struct tl_keyring *tl_keyring_load(const char *path, bool create, struct tl_error *err);
 void tl_keyring_free(struct tl_keyring **keyring); /* wipes the keys */
 
-/* The key that signs. */
-const struct tl_signing_key *tl_keyring_first(const struct tl_keyring *keyring);
 /* Tells keys that sign apart, and nothing about them: for operators, who compare workers. */
 uint32_t tl_keyring_fingerprint(const struct tl_keyring *keyring);
-/* How many there are, and the i-th of them, the one that signs first. */
-size_t tl_keyring_count(const struct tl_keyring *keyring);
-const struct tl_signing_key *tl_keyring_at(const struct tl_keyring *keyring, size_t i);
 /* The key with this id, or NULL. */
 const struct tl_signing_key *tl_keyring_find(const struct tl_keyring *keyring, uint32_t id);
 

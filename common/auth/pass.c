@@ -74,16 +74,10 @@ void tl_pass_id(const char *queue, uint64_t generation, tl_place place, char id[
 /* Printable ASCII: nothing that JSON would write in more than two characters, so a pass fits. */
 static bool signable(const char *issuer, const char *queue, const struct tl_pass *pass)
 {
-    size_t length = strlen(issuer);
-    if (length == 0 || length > TL_PASS_ISSUER_MAX || pass->issued <= 0 ||
-        pass->expires < pass->issued || pass->expires > TL_JWT_TIME_MAX || pass->generation == 0 ||
-        pass->place == 0 || pass->event == 0)
-        return false;
-    for (size_t i = 0; i < length; i++) {
-        if (issuer[i] < ' ' || issuer[i] > '~')
-            return false;
-    }
-    return tl_queue_name_valid(queue, strlen(queue)) &&
+    return pass->issued > 0 && pass->expires >= pass->issued && pass->expires <= TL_JWT_TIME_MAX &&
+           pass->generation != 0 && pass->place != 0 && pass->event != 0 &&
+           tl_printable(issuer, strlen(issuer), TL_PASS_ISSUER_MAX) &&
+           tl_queue_name_valid(queue, strlen(queue)) &&
            tl_visitor_valid(pass->visitor, strlen(pass->visitor)) &&
            tl_visitor_valid(pass->id, strlen(pass->id));
 }
@@ -108,7 +102,7 @@ bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char
                   "sub", pass->visitor, "jti", pass->id, "iat", (json_int_t)pass->issued, "exp",
                   (json_int_t)pass->expires, "gen", (json_int_t)pass->generation, "place",
                   (json_int_t)pass->place, "evt", (json_int_t)pass->event);
-    bool ok = tl_jwt_write(tl_jwt_keys_signer(keys), "pass", claims, text, err);
+    bool ok = tl_jwt_write(keys->signer, "pass", claims, text, err);
     json_decref(claims);
     return ok;
 }

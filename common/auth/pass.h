@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Passes: what an admitted visitor shows the site. A JSON Web Token (RFC 7519) that any JWT library
- * can check, with the header `typ` JWT, `alg`, `kid` and the claims
- *   iss       the public address of this installation
- *   aud       the queue
- *   sub       the visitor
- *   jti       the admission: the same in every pass of one admission
- *   iat, exp  Unix seconds
- *   gen       the generation of the queue
- *   place     the place the visitor was called from
- *   evt       the number of an event of the queue after which the session was still active
- */
+/* Passes: what an admitted visitor shows the site, JSON Web Tokens that any library can check
+ * (docs/integrators/passes.md). */
 #ifndef TL_PASS_H
 #define TL_PASS_H
 
@@ -33,8 +23,8 @@ struct tl_pass {
     int64_t issued;              /* Unix seconds */
     int64_t expires;             /* Unix seconds */
     uint64_t generation;         /* of the queue */
-    tl_place place;
-    uint64_t event; /* the session was active after it */
+    tl_place place;              /* the visitor was called from it */
+    uint64_t event;              /* of the queue: the session was active after it */
 };
 
 /* Reads the keys (common/auth/jwt_keys.h). The first key of the algorithm signs, every key

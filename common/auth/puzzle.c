@@ -55,7 +55,7 @@ void tl_puzzle_make(const struct tl_keyring *keyring, const struct tl_puzzle_sco
                     enum tl_puzzle_kind kind, unsigned amount, int64_t now_s,
                     char text[TL_PUZZLE_MAX])
 {
-    const struct tl_signing_key *key = tl_keyring_first(keyring);
+    const struct tl_signing_key *key = &keyring->keys[0];
     unsigned char bytes[BYTES];
     bytes[KIND_AT] = (unsigned char)kind;
     tl_put_be(bytes + KEY_AT, key->id, 4);

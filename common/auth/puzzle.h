@@ -32,7 +32,6 @@
 #define TL_PUZZLE_MAX          48  /* bytes of a puzzle's text, with the terminating zero */
 #define TL_PUZZLE_SOLUTION_MAX 136 /* bytes of a solution's text, with the terminating zero */
 #define TL_PUZZLE_PARTS        16
-#define TL_PUZZLE_BITS_MAX     24 /* of a part; 32 bits always hold a number for them */
 #define TL_PUZZLE_LIFETIME_S   300
 #define TL_PUZZLE_ID_LENGTH    23 /* characters of a puzzle's id */
 

@@ -30,7 +30,7 @@ static uint64_t number_of(const struct tl_signing_key *key, const char *queue, c
 void tl_reference_write(const struct tl_keyring *keyring, const char *queue, const char *visitor,
                         char text[TL_REFERENCE_MAX])
 {
-    uint64_t number = number_of(tl_keyring_first(keyring), queue, visitor);
+    uint64_t number = number_of(&keyring->keys[0], queue, visitor);
     size_t n = 0;
     for (int i = DIGITS - 1; i >= 0; i--) {
         text[n++] = digit_names[number >> (i * DIGIT_BITS) & 31];
@@ -72,9 +72,8 @@ bool tl_reference_read(const char *text, uint64_t *number)
 bool tl_reference_is_of(const struct tl_keyring *keyring, const char *queue, const char *visitor,
                         uint64_t number)
 {
-    size_t n = tl_keyring_count(keyring);
-    for (size_t i = 0; i < n; i++)
-        if (number_of(tl_keyring_at(keyring, i), queue, visitor) == number)
+    for (size_t i = 0; i < keyring->n; i++)
+        if (number_of(&keyring->keys[i], queue, visitor) == number)
             return true;
     return false;
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reference codes: what a visitor tells the support, `Q5T9-4XDR`.
+ * Reference codes: what a visitor tells the support, `Q5T9-4XDR` (docs/operators/admin-api.md).
  *
  * A code is 40 bits in Crockford's base 32 (no I, L, O, U): SipHash-2-4 over the queue's name and
- * the visitor's id, with a key that comes from a ticket key. So nothing is stored for a code, and
- * it is the same from the first page to the last, in every lane, through a draw and a hand-over,
- * and after the place has ended or was lost, as long as the same key signs. Who looks for one
- * computes it for every visitor there is.
- *
- * It opens nothing, and without the key it tells nothing of the visitor. Nearly every code belongs
- * to nobody, so that one with a slip of the pen finds no one, not somebody else.
+ * the visitor's id, with a key that comes from a ticket key. So nothing is stored for it: who looks
+ * for one computes it for every visitor there is. Nearly every code belongs to nobody, so that one
+ * with a slip of the pen finds no one, not somebody else.
  */
 #ifndef TL_REFERENCE_H
 #define TL_REFERENCE_H

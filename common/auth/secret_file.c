@@ -240,32 +240,31 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-bool tl_secret_line(char **rest, char **line)
+bool tl_secret_line(char **rest, char **line, unsigned *number)
 {
-    char *start = *rest;
-    if (*start == '\0')
-        return false;
-    char *end = start + strcspn(start, "\n");
-    *rest = *end == '\n' ? end + 1 : end;
-    *end = '\0';
-    end = start + strcspn(start, "#");
-    while (end > start && is_blank(end[-1]))
-        end--;
-    *end = '\0';
-    while (is_blank(*start))
-        start++;
-    *line = start;
-    return true;
+    bool empty = true;
+    while (empty && **rest != '\0') {
+        char *start = *rest;
+        char *end = start + strcspn(start, "\n");
+        *rest = *end == '\n' ? end + 1 : end;
+        *end = '\0';
+        end = start + strcspn(start, "#");
+        while (end > start && is_blank(end[-1]))
+            end--;
+        *end = '\0';
+        while (is_blank(*start))
+            start++;
+        *line = start;
+        empty = *start == '\0';
+        if (number != NULL)
+            (*number)++;
+    }
+    return !empty;
 }
 
 const char *tl_secret_only_line(char *text)
 {
-    const char *found = NULL;
-    char *line;
-    while (tl_secret_line(&text, &line)) {
-        if (*line != '\0' && found != NULL)
-            return NULL;
-        found = *line != '\0' ? line : found;
-    }
-    return found;
+    char *line = NULL, *other;
+    bool is_only = tl_secret_line(&text, &line, NULL) && !tl_secret_line(&text, &other, NULL);
+    return is_only ? line : NULL;
 }

@@ -39,9 +39,10 @@ bool tl_secret_load_key(const char *path, const char *what, const char *comment,
  * without. The file keeps its owner and mode; a missing one is made as by tl_secret_create. */
 bool tl_secret_append(const char *path, const char *line, const char *what, struct tl_error *err);
 
-/* Takes the next line off *rest, without its end, '#' comment and surrounding blanks; changes the
- * bytes. False at the end. Empty lines are returned as "". */
-bool tl_secret_line(char **rest, char **line);
+/* Takes the next line that is not empty off *rest, without its end, '#' comment and surrounding
+ * blanks; changes the bytes. *number, from 0 (NULL: not wanted), is moved on to that of the line.
+ * False at the end. */
+bool tl_secret_line(char **rest, char **line, unsigned *number);
 /* The only line of the text that is not empty; NULL when there is none, or another one. */
 const char *tl_secret_only_line(char *text);
 

@@ -68,7 +68,7 @@ static void make_mac(const struct tl_signing_key *key, const char *queue,
 static void sign(const struct tl_keyring *keyring, const char *queue,
                  const struct tl_ticket *ticket, int kind, char text[TL_TICKET_MAX])
 {
-    const struct tl_signing_key *key = tl_keyring_first(keyring);
+    const struct tl_signing_key *key = &keyring->keys[0];
     unsigned char bytes[BYTES_MAX];
     size_t visitor_length = strnlen(ticket->visitor, TL_VISITOR_MAX);
     uint64_t seq = tl_place_seq(ticket->place);

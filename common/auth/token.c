@@ -4,7 +4,6 @@
 
 #include <sodium.h>
 
-#include "common/auth/hex.h"
 #include "common/auth/secret_file.h"
 #include "common/auth/token.h"
 #include "common/wire/names.h"
@@ -96,16 +95,6 @@ void tl_token_hash(const struct tl_token_key *key, const char *text, size_t leng
 bool tl_token_hash_equal(const struct tl_token_hash *a, const struct tl_token_hash *b)
 {
     return sodium_memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
-}
-
-bool tl_token_hash_parse(const char *digits, size_t length, struct tl_token_hash *hash)
-{
-    return tl_hex_parse(digits, length, hash->bytes, sizeof(hash->bytes));
-}
-
-void tl_token_hash_format(const struct tl_token_hash *hash, char digits[TL_TOKEN_HASH_DIGITS + 1])
-{
-    tl_hex_format(hash->bytes, sizeof(hash->bytes), digits);
 }
 
 /* ---- the admin token ---- */

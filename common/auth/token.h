@@ -2,11 +2,8 @@
 /*
  * Tokens for operators: "tl_NAME_SECRET", SECRET being 256 random bits in 43 characters of
  * base64url. The store keeps a keyed BLAKE2b of the whole text, so that a reader of the store can
- * neither use a token nor make one. The key is in a file that every program that checks tokens
- * needs.
- *
- * Besides, one token is in a file and never in the store: the admin token, for when nothing else
- * works.
+ * neither use a token nor make one. One token is in a file and never in the store: the admin token,
+ * for when nothing else works.
  */
 #ifndef TL_TOKEN_H
 #define TL_TOKEN_H
@@ -62,8 +59,6 @@ void tl_token_hash(const struct tl_token_key *key, const char *text, size_t leng
                    struct tl_token_hash *hash);
 /* In constant time. */
 bool tl_token_hash_equal(const struct tl_token_hash *a, const struct tl_token_hash *b);
-bool tl_token_hash_parse(const char *digits, size_t length, struct tl_token_hash *hash);
-void tl_token_hash_format(const struct tl_token_hash *hash, char digits[TL_TOKEN_HASH_DIGITS + 1]);
 
 /* The admin token: one line of TL_ADMIN_TOKEN_MIN to TL_ADMIN_TOKEN_MAX printable ASCII characters
  * without space, '#' comments. A missing file is no error: *found is false, and nothing equals it.

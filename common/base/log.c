@@ -54,15 +54,11 @@ struct line {
     bool json;
 };
 
-static void put_bytes(struct line *line, const char *bytes, size_t n)
-{
-    memcpy(line->bytes + line->length, bytes, n);
-    line->length += n;
-}
-
 static void put_text(struct line *line, const char *text)
 {
-    put_bytes(line, text, strlen(text));
+    size_t n = strlen(text);
+    memcpy(line->bytes + line->length, text, n);
+    line->length += n;
 }
 
 /* Appends at most `limit` bytes. Malformed bytes are shown as they are (\xNN) in logfmt; JSON has
@@ -89,14 +85,13 @@ static void put_escaped(struct line *line, const char *text, size_t limit)
         } else if (code <= 0xFFFF && tl_utf8_invisible(code)) {
             length = snprintf(out, sizeof(out), "\\u%04x", code);
         } else {
-            memcpy(out, text, taken);
-            length = (int)taken;
+            length = snprintf(out, sizeof(out), "%.*s", (int)taken, text);
         }
         if (line->length + (size_t)length > end) {
             put_text(line, "...");
             return;
         }
-        put_bytes(line, out, (size_t)length);
+        put_text(line, out);
         text += taken;
     }
 }
@@ -117,16 +112,12 @@ static bool is_bare(const char *text)
 
 static void put_key(struct line *line, const char *key)
 {
-    if (line->json) {
+    if (line->json)
         put_text(line, line->length == 0 ? "{\"" : ",\"");
-        put_text(line, key);
-        put_text(line, "\":");
-        return;
-    }
-    if (line->length > 0)
+    else if (line->length > 0)
         put_text(line, " ");
     put_text(line, key);
-    put_text(line, "=");
+    put_text(line, line->json ? "\":" : "=");
 }
 
 static void put_quoted(struct line *line, const char *key, const char *value, size_t limit)

@@ -44,31 +44,17 @@ static const struct bound sizes[N_BOUNDS] = {
     {100000, "100000"}, {200000, "200000"},
 };
 
-/* NULL for what is no histogram. */
-static const struct bound *bounds_of(enum tl_metric_type type)
-{
-    switch (type) {
-    case TL_HISTOGRAM:
-        return latencies;
-    case TL_HISTOGRAM_LONG:
-        return waits;
-    case TL_HISTOGRAM_SIZE:
-        return sizes;
-    case TL_COUNTER:
-    case TL_GAUGE:
-    case TL_GAUGE_MAX:
-        return NULL;
-    }
-    return NULL;
-}
+/* By type; NULL for what is no histogram. */
+static const struct bound *const bounds_of[] = {
+    [TL_HISTOGRAM] = latencies, [TL_HISTOGRAM_LONG] = waits, [TL_HISTOGRAM_SIZE] = sizes};
 
 /* All of it is in the caller's memory. The pointers hold in forked children too, where shared
  * memory and the static table keep their addresses. */
 struct tl_metrics {
     const struct tl_metric_desc *table;
     size_t n;
-    size_t *first; /* per row: index of its first cell */
     _Atomic int64_t *cells;
+    size_t first[]; /* per row: index of its first cell */
 };
 
 /* Of the cache. */
@@ -81,7 +67,7 @@ static size_t round_up(size_t bytes)
 
 static size_t cells_of(enum tl_metric_type type)
 {
-    return bounds_of(type) != NULL ? HISTOGRAM_CELLS : 1;
+    return bounds_of[type] != NULL ? HISTOGRAM_CELLS : 1;
 }
 
 /* ---- one block ---- */
@@ -91,21 +77,18 @@ size_t tl_metrics_size(const struct tl_metric_desc *table, size_t n)
     size_t cells = 0;
     for (size_t i = 0; i < n; i++)
         cells += cells_of(table[i].type);
-    return round_up(sizeof(struct tl_metrics)) + round_up(n * sizeof(size_t)) +
+    return round_up(sizeof(struct tl_metrics) + n * sizeof(size_t)) +
            round_up(cells * sizeof(_Atomic int64_t));
 }
 
 struct tl_metrics *tl_metrics_init(void *memory, const struct tl_metric_desc *table, size_t n)
 {
-    unsigned char *bytes = memory;
     struct tl_metrics *metrics = memory;
+    size_t next = 0;
     metrics->table = table;
     metrics->n = n;
-    bytes += round_up(sizeof(*metrics));
-    metrics->first = (void *)bytes;
-    bytes += round_up(n * sizeof(size_t));
-    metrics->cells = (void *)bytes;
-    size_t next = 0;
+    metrics->cells =
+        (void *)((unsigned char *)memory + round_up(sizeof(*metrics) + n * sizeof(size_t)));
     for (size_t i = 0; i < n; i++) {
         metrics->first[i] = next;
         next += cells_of(table[i].type);
@@ -150,7 +133,7 @@ void tl_metrics_set(struct tl_metrics *metrics, size_t handle, int64_t value)
 
 void tl_metrics_observe(struct tl_metrics *metrics, size_t handle, int64_t value)
 {
-    const struct bound *bounds = bounds_of(metrics->table[handle].type);
+    const struct bound *bounds = bounds_of[metrics->table[handle].type];
     size_t bucket = 0;
     assert(bounds != NULL);
     while (bucket < N_BOUNDS && value > bounds[bucket].value)
@@ -173,7 +156,7 @@ void tl_metrics_add_up(struct tl_metrics *into, const struct tl_metrics *from)
 
 int64_t tl_metrics_get(const struct tl_metrics *metrics, size_t handle)
 {
-    if (bounds_of(metrics->table[handle].type) == NULL)
+    if (bounds_of[metrics->table[handle].type] == NULL)
         return cell_get(metrics, handle, 0);
     int64_t observations = 0;
     for (size_t bucket = 0; bucket < SUM_CELL; bucket++)
@@ -187,7 +170,7 @@ int64_t tl_metrics_get(const struct tl_metrics *metrics, size_t handle)
 struct exposition {
     struct tl_metrics *const *blocks;
     size_t n_blocks;
-    const char *label; /* may be empty */
+    const char *label;
     struct tl_text *out;
 };
 
@@ -207,32 +190,29 @@ static int64_t cell_total(const struct exposition *exposition, size_t handle, si
 static void write_histogram(const struct exposition *exposition, size_t handle)
 {
     const struct tl_metric_desc *row = &exposition->blocks[0]->table[handle];
-    const struct bound *bounds = bounds_of(row->type);
+    const struct bound *bounds = bounds_of[row->type];
     const char *name = row->name;
     const char *label = exposition->label;
     struct tl_text *out = exposition->out;
-    const char *comma = label[0] == '\0' ? "" : ",";
-    const char *open = label[0] == '\0' ? "" : "{";
-    const char *close = label[0] == '\0' ? "" : "}";
     int64_t count = 0;
     for (size_t bucket = 0; bucket < SUM_CELL; bucket++) {
         count += cell_total(exposition, handle, bucket);
-        tl_text_append(out, "%s_bucket{%s%sle=\"%s\"} %" PRId64 "\n", name, label, comma,
+        tl_text_append(out, "%s_bucket{%s,le=\"%s\"} %" PRId64 "\n", name, label,
                        bucket < N_BOUNDS ? bounds[bucket].text : "+Inf", count);
     }
     int64_t sum = cell_total(exposition, handle, SUM_CELL);
     if (row->type == TL_HISTOGRAM_SIZE)
-        tl_text_append(out, "%s_sum%s%s%s %" PRId64 "\n", name, open, label, close, sum);
+        tl_text_append(out, "%s_sum{%s} %" PRId64 "\n", name, label, sum);
     else
-        tl_text_append(out, "%s_sum%s%s%s %" PRId64 ".%06" PRId64 "\n", name, open, label, close,
-                       sum / 1000000, sum % 1000000);
-    tl_text_append(out, "%s_count%s%s%s %" PRId64 "\n", name, open, label, close, count);
+        tl_text_append(out, "%s_sum{%s} %" PRId64 ".%06" PRId64 "\n", name, label, sum / 1000000,
+                       sum % 1000000);
+    tl_text_append(out, "%s_count{%s} %" PRId64 "\n", name, label, count);
 }
 
 void tl_metrics_write_head(const struct tl_metric_desc *row, struct tl_text *out)
 {
     const char *type = row->type == TL_COUNTER        ? "counter"
-                       : bounds_of(row->type) != NULL ? "histogram"
+                       : bounds_of[row->type] != NULL ? "histogram"
                                                       : "gauge";
     tl_text_append(out, "# HELP %s %s\n# TYPE %s %s\n", row->name, row->help, row->name, type);
 }
@@ -244,15 +224,12 @@ void tl_metrics_write_samples(struct tl_metrics *const *blocks, size_t n_blocks,
         return;
     const struct exposition exposition = {blocks, n_blocks, label, out};
     const struct tl_metric_desc *row = &blocks[0]->table[handle];
-    if (bounds_of(row->type) != NULL) {
+    if (bounds_of[row->type] != NULL) {
         write_histogram(&exposition, handle);
         return;
     }
-    int64_t value = cell_total(&exposition, handle, 0);
-    if (label[0] == '\0')
-        tl_text_append(out, "%s %" PRId64 "\n", row->name, value);
-    else
-        tl_text_append(out, "%s{%s} %" PRId64 "\n", row->name, label, value);
+    tl_text_append(out, "%s{%s} %" PRId64 "\n", row->name, label,
+                   cell_total(&exposition, handle, 0));
 }
 
 void tl_metrics_write(struct tl_metrics *const *blocks, size_t n_blocks, const char *label,

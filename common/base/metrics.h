@@ -10,7 +10,6 @@
 #ifndef TL_METRICS_H
 #define TL_METRICS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -50,7 +49,7 @@ void tl_metrics_observe(struct tl_metrics *metrics, size_t handle, int64_t value
 int64_t tl_metrics_get(const struct tl_metrics *metrics, size_t handle);
 
 /* Appends every metric, added up over n_blocks blocks of the same table. Each sample gets the label
- * (`role="dispatcher"`), unless it is "". */
+ * (`role="dispatcher"`). */
 void tl_metrics_write(struct tl_metrics *const *blocks, size_t n_blocks, const char *label,
                       struct tl_text *out);
 

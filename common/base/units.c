@@ -17,19 +17,14 @@ struct unit {
     uint64_t factor;
 };
 
-/* Largest first: the format functions take the first that divides. */
+/* Those that are written come first, the largest ahead: the last of them, of 1, divides all. */
 static const struct unit duration_units[] = {
     {"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1},
 };
 
 static const struct unit size_units[] = {
-    {"GiB", 1024 * 1024 * 1024},
-    {"MiB", 1024 * 1024},
-    {"KiB", 1024},
-    {"GB", 1000000000},
-    {"MB", 1000000},
-    {"KB", 1000},
-    {"B", 1},
+    {"GiB", 1024 * 1024 * 1024}, {"MiB", 1024 * 1024}, {"KiB", 1024}, {"B", 1},
+    {"GB", 1000000000},          {"MB", 1000000},      {"KB", 1000},
 };
 
 #define N_DURATION_UNITS (sizeof(duration_units) / sizeof(duration_units[0]))
@@ -114,19 +109,20 @@ bool tl_duration_parse(const char *text, int64_t *ms, struct tl_error *err)
     return true;
 }
 
+/* In the first of the units that divides the value. */
+static void format_with_unit(int64_t value, const struct unit *unit, char *text, size_t size)
+{
+    while (value % (int64_t)unit->factor != 0)
+        unit++;
+    snprintf(text, size, "%" PRId64 "%s", value / (int64_t)unit->factor, unit->name);
+}
+
 void tl_duration_format(int64_t ms, char *text, size_t size)
 {
-    if (ms == 0) {
+    if (ms == 0)
         snprintf(text, size, "0s");
-        return;
-    }
-    for (size_t i = 0; i < N_DURATION_UNITS; i++) {
-        int64_t factor = (int64_t)duration_units[i].factor;
-        if (ms % factor == 0) {
-            snprintf(text, size, "%" PRId64 "%s", ms / factor, duration_units[i].name);
-            return;
-        }
-    }
+    else
+        format_with_unit(ms, duration_units, text, size);
 }
 
 bool tl_size_parse(const char *text, uint64_t *bytes, struct tl_error *err)
@@ -144,15 +140,10 @@ bool tl_size_parse(const char *text, uint64_t *bytes, struct tl_error *err)
 
 void tl_size_format(uint64_t bytes, char *text, size_t size)
 {
-    const char *unit = "B";
-    for (size_t i = 0; bytes > 0 && i < 3; i++) {
-        if (bytes % size_units[i].factor == 0) {
-            bytes /= size_units[i].factor;
-            unit = size_units[i].name;
-            break;
-        }
-    }
-    snprintf(text, size, "%" PRIu64 "%s", bytes, unit);
+    if (bytes == 0)
+        snprintf(text, size, "0B");
+    else
+        format_with_unit((int64_t)bytes, size_units, text, size);
 }
 
 /* Exactly `digits` digits with a value from `min` to `max`, then one of the characters in `after`

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -187,10 +188,7 @@ static MHD_RESULT answer_ready(const struct tl_admin *admin, struct MHD_Connecti
     char reason[160] = "not ready";
     char line[170];
     bool ready = admin->source.ready(admin->source.context, reason);
-    size_t length = strnlen(reason, sizeof(reason) - 1);
-    memcpy(line, reason, length);
-    line[length] = '\n';
-    line[length + 1] = '\0';
+    snprintf(line, sizeof(line), "%.159s\n", reason);
     return answer_line(connection, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, line);
 }
 

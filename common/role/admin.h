@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The admin listener of a program: /livez, /readyz and /metrics. It has a thread of its own, so
- * that it answers while the program's loop is busy or waits for the store. Connections without a
- * request give way to new ones. A program may serve more on it (struct tl_admin_calls).
+ * The admin listener of a program: /livez, /readyz and /metrics, and more where the program has
+ * struct tl_admin_calls. It has a thread of its own, so that it answers while the program's loop is
+ * busy. Connections without a request give way to new ones.
  */
 #ifndef TL_ADMIN_H
 #define TL_ADMIN_H
@@ -16,21 +16,20 @@
 struct MHD_Connection;
 struct tl_admin;
 
-/* Called on the listener's thread: must only read atomics. */
+/* Called on the listener's thread. */
 struct tl_admin_source {
     void *context;
-    /* Does the loop turn? False makes /livez answer 503, so that a service manager restarts the
-     * program. */
+    /* Does the loop turn? Else /livez answers 503, and a service manager restarts the program. */
     bool (*live)(void *context);
     /* Can the program do its work now? Writes a line for /readyz: "ready" and what is not served,
-     * or the reason why it is not ready. */
+     * or why it is not. */
     bool (*ready)(void *context, char reason[160]);
     /* Appends Prometheus text. */
     void (*metrics)(void *context, struct tl_text *out);
 };
 
-/* All other requests, if the program serves any. Called on the listener's thread, as libmicrohttpd
- * calls its handlers: they may suspend a connection. */
+/* All other requests. Called on the listener's thread, as libmicrohttpd calls its handlers: they
+ * may suspend a connection. */
 struct tl_admin_calls {
     void *context;
     unsigned places; /* connections that may be busy with these requests at once */
@@ -51,8 +50,8 @@ struct tl_admin_calls {
 bool tl_admin_start(struct tl_admin **admin, const struct tl_listen *listen,
                     const struct tl_admin_source *source, const struct tl_admin_calls *calls,
                     struct tl_error *err);
-/* From `handle`: whether the connection is busy with a request. While it is, it does not give way
- * to others and has no time limit of ours. */
+/* From `handle`: a connection that is busy with a request does not give way to others and has no
+ * time limit of ours. */
 void tl_admin_busy(struct tl_admin *admin, struct MHD_Connection *connection, bool busy);
 /* No connection may be suspended any more. */
 void tl_admin_stop(struct tl_admin **admin);

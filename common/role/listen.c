@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,17 +47,15 @@ static int try_address(const struct addrinfo *address, bool reuse_port)
 
 static int port_of(int fd)
 {
-    struct sockaddr_storage address;
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } address;
     socklen_t length = sizeof(address);
-    char port[8];
-    if (getsockname(fd, (struct sockaddr *)&address, &length) != 0 ||
-        getnameinfo((struct sockaddr *)&address, length, NULL, 0, port, sizeof(port),
-                    NI_NUMERICSERV) != 0)
+    if (getsockname(fd, &address.any, &length) != 0)
         return -1;
-    int number = 0;
-    for (const char *digit = port; *digit != '\0'; digit++)
-        number = number * 10 + (*digit - '0');
-    return number;
+    return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
 }
 
 int tl_listen_open(const struct tl_listen *listen, bool reuse_port, int *port, struct tl_error *err)

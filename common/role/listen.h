@@ -9,9 +9,9 @@
 
 #include "common/config/config.h"
 
-/* Opens a listening socket (IPv4 or IPv6, non-blocking, close-on-exec, SO_REUSEADDR, SO_REUSEPORT
- * when asked); port 0 takes a free one. Returns the descriptor, which the caller closes, or -1;
- * *port gets the port. */
+/* Opens a listening socket (non-blocking, close-on-exec, SO_REUSEADDR, SO_REUSEPORT when asked);
+ * port 0 takes a free one. Returns the descriptor, which the caller closes, or -1; *port gets the
+ * port. */
 int tl_listen_open(const struct tl_listen *listen, bool reuse_port, int *port,
                    struct tl_error *err);
 
@@ -21,12 +21,10 @@ int tl_listen_open(const struct tl_listen *listen, bool reuse_port, int *port,
 bool tl_listen_share(const struct tl_listen *listen, int fds[], unsigned n, int *port,
                      struct tl_error *err);
 
-/* Passing listening sockets to a program, as in socket activation of systemd: they are the
- * descriptors from 3 on, LISTEN_FDS in the environment is their number and LISTEN_PID the program.
- * A socket that the parent keeps as well stays open while the program is started again: connections
- * wait instead of being refused. */
-
-/* In the new process, just before exec. False with errno. */
+/* Passes listening sockets to a program, as in socket activation of systemd, which names them in
+ * LISTEN_FDS and LISTEN_PID. One that the parent keeps as well stays open while the program is
+ * started again: connections wait instead of being refused. In the new process, just before exec.
+ * False with errno. */
 bool tl_listen_pass(const int fds[], unsigned n);
 /* Takes over the sockets that this program was started with; *n gets their number, 0 for none.
  * False when there are more than `most`, or when one is no listening socket. */

@@ -63,31 +63,26 @@ static int64_t watchdog_interval(void)
     return (int64_t)usec / 1000 / PINGS_PER_INTERVAL;
 }
 
-bool tl_notify_open(struct tl_notify **notify, int64_t now_ms, struct tl_error *err)
+bool tl_notify_open(struct tl_notify **notify_out, int64_t now_ms, struct tl_error *err)
 {
     const char *socket_text = getenv("NOTIFY_SOCKET");
-    *notify = NULL;
+    *notify_out = NULL;
     if (socket_text == NULL || socket_text[0] == '\0')
         return true;
-    struct tl_notify *opened = calloc(1, sizeof(*opened));
-    if (opened == NULL)
+    struct tl_notify *notify = calloc(1, sizeof(*notify));
+    if (notify == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory to notify the service manager");
-    opened->fd = -1;
-    if (!set_address(opened, socket_text, err)) {
-        tl_notify_free(&opened);
-        return false;
-    }
-    opened->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (opened->fd < 0) {
-        tl_error_set(err, TL_ERR_SYSTEM, "no socket to the service manager: %s", strerror(errno));
-        tl_notify_free(&opened);
-        return false;
-    }
-    opened->opened_ms = now_ms;
-    opened->ping_every_ms = watchdog_interval();
-    opened->pinged_ms = now_ms;
-    *notify = opened;
-    return true;
+    notify->opened_ms = notify->pinged_ms = now_ms;
+    notify->ping_every_ms = watchdog_interval();
+    notify->fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool ok = notify->fd >= 0
+                  ? set_address(notify, socket_text, err)
+                  : tl_error_set(err, TL_ERR_SYSTEM, "no socket to the service manager: %s",
+                                 strerror(errno));
+    *notify_out = notify;
+    if (!ok)
+        tl_notify_free(notify_out);
+    return ok;
 }
 
 void tl_notify_free(struct tl_notify **notify)

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reports the state of this program to the service manager with the datagrams of sd_notify(3),
- * without its library. The loop says at every turn whether it can serve. Changes are sent, and the
- * watchdog is pinged as often as the manager asked, so that the manager notices a stuck loop.
- *
- * Without NOTIFY_SOCKET in the environment these functions do nothing.
+ * without its library: what changes, and the pings of the watchdog, which show a stuck loop.
  */
 #ifndef TL_NOTIFY_H
 #define TL_NOTIFY_H
@@ -16,11 +13,10 @@
 
 struct tl_notify;
 
-/* Reads NOTIFY_SOCKET, and WATCHDOG_USEC with WATCHDOG_PID, from the environment. *notify is NULL
- * without a service manager; all functions here accept that. now_ms: local monotonic time. Fails
- * when the address of the socket is not valid. */
+/* Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID. *notify is NULL without a service manager;
+ * all functions here accept that. now_ms: local monotonic time. Fails when the address of the
+ * socket is not valid. */
 bool tl_notify_open(struct tl_notify **notify, int64_t now_ms, struct tl_error *err);
-/* Clears the caller's pointer; NULL allowed. */
 void tl_notify_free(struct tl_notify **notify);
 
 /* One turn of the loop. `reason` is "ready", or why not; it becomes the status line of the unit.

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
@@ -38,27 +37,20 @@ static int apply(const struct tl_option *option, int n, char *const *words, stru
     if (option == NULL) {
         char quoted[QUOTED_SIZE];
         tl_quote(words[0], quoted, sizeof(quoted));
-        tl_error_set(err, TL_ERR_INVALID, "no such option: %s; --help lists the options", quoted);
-        return 0;
+        return tl_error_set(err, TL_ERR_INVALID, "no such option: %s; --help lists the options",
+                            quoted);
     }
-    if (option->argument == NULL && value != NULL) {
-        tl_error_set(err, TL_ERR_INVALID, "--%s takes no value", option->name);
-        return 0;
-    }
+    if (option->argument == NULL && value != NULL)
+        return tl_error_set(err, TL_ERR_INVALID, "--%s takes no value", option->name);
     if (option->argument != NULL && value == NULL) {
-        value = n > 1 ? words[1] : NULL;
+        if (n < 2)
+            return tl_error_set(err, TL_ERR_INVALID, "--%s needs a value: %s", option->name,
+                                option->argument);
+        value = words[1];
         used = 2;
-        if (value == NULL) {
-            tl_error_set(err, TL_ERR_INVALID, "--%s needs a value: %s", option->name,
-                         option->argument);
-            return 0;
-        }
     }
-    if (!option->apply(option->context, value, err)) {
-        tl_error_prefix(err, "--%s", option->name);
-        return 0;
-    }
-    return used;
+    return option->apply(option->context, value, err) ? used
+                                                      : tl_error_prefix(err, "--%s", option->name);
 }
 
 int tl_options_read(const struct tl_option table[], int argc, char **argv, struct tl_error *err)

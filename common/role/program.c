@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include <sodium.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/config/config.h"
-#include "common/role/probe.h"
 #include "common/role/program.h"
 
 #define HEALTH_PATH          "/livez"
 #define CONFIG_PATH_VARIABLE "TELLERLINE_CONFIG"
 
-enum { HEALTH_TIMEOUT_MS = 3000, QUOTED_SIZE = 96 };
+enum {
+    HEALTH_TIMEOUT_MS = 3000,
+    QUOTED_SIZE = 96,
+    STATUS_LINE_LEAST = 12, /* "HTTP/1.1 200" */
+};
 
 /* What the command line asks for, and where the answer goes. */
 struct request {
@@ -68,9 +76,9 @@ static int check_health(const struct request *request, const struct tl_config *c
     const struct tl_program *program = request->program;
     const struct tl_listen *listen = NULL;
     for (size_t i = 0; i < TL_LISTENERS_MAX && listen == NULL; i++) {
-        if (program->listeners[i] != 0 &&
-            tl_program_listen(config, program->listeners[i])->port > 0)
-            listen = tl_program_listen(config, program->listeners[i]);
+        const struct tl_listen *one = tl_program_listen(config, program->listeners[i]);
+        if (program->listeners[i] != 0 && one->port > 0)
+            listen = one;
     }
     if (listen == NULL) {
         fprintf(request->errors, "%s: no listener with a fixed port is configured for /livez\n",
@@ -98,12 +106,10 @@ static int run_check(const struct request *request)
 {
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_load(request->config_path, &err);
-    int status = 0;
-    if (config == NULL) {
+    int status = config != NULL ? 0 : 1;
+    if (config == NULL)
         fprintf(request->errors, "%s\n", err.text);
-        return 1;
-    }
-    if (request->healthcheck)
+    else if (request->healthcheck)
         status = check_health(request, config);
     else
         fprintf(request->out, "%s: ok\n",
@@ -151,6 +157,88 @@ bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
         return true;
     *status = run_check(&request);
     return false;
+}
+
+/* ---- a request ---- */
+
+/* Makes the next blocking call on the socket end at the deadline. False when that has passed. */
+static bool limit_wait(int fd, int64_t deadline_ms)
+{
+    int64_t left_ms = deadline_ms - tl_clock_ms();
+    if (left_ms <= 0)
+        return false;
+    const struct timeval patience = {.tv_sec = left_ms / 1000, .tv_usec = left_ms % 1000 * 1000};
+    return setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) == 0 &&
+           setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience)) == 0;
+}
+
+static int connect_to(const char *host, int port, int64_t deadline_ms)
+{
+    char service[16];
+    snprintf(service, sizeof(service), "%d", port);
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    if (getaddrinfo(host, service, &hints, &found) != 0)
+        return -1;
+    int fd = -1;
+    for (const struct addrinfo *at = found; at != NULL && fd < 0; at = at->ai_next) {
+        fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd >= 0 &&
+            (!limit_wait(fd, deadline_ms) || connect(fd, at->ai_addr, at->ai_addrlen) != 0)) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(found);
+    return fd;
+}
+
+/* Sends the request and reads the answer: at least `least` bytes, or to its end if it is shorter,
+ * at most size - 1. Returns how many, -1 without an answer. */
+static ssize_t ask(int fd, const char *path, int64_t deadline_ms, char *answer, size_t least,
+                   size_t size)
+{
+    char request[256];
+    int length = snprintf(request, sizeof(request),
+                          "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
+    if (length < 0 || (size_t)length >= sizeof(request) ||
+        send(fd, request, (size_t)length, MSG_NOSIGNAL) != length)
+        return -1;
+    size_t read = 0;
+    ssize_t n = 1;
+    while (read < least && n > 0) {
+        n = limit_wait(fd, deadline_ms) ? recv(fd, answer + read, size - 1 - read, 0) : -1;
+        if (n > 0)
+            read += (size_t)n;
+    }
+    answer[read] = '\0';
+    return n < 0 ? -1 : (ssize_t)read;
+}
+
+int tl_http_get(const char *host, int port, const char *path, int64_t timeout_ms, char *body,
+                size_t size)
+{
+    char answer[16384];
+    int64_t deadline_ms = tl_clock_ms() + timeout_ms;
+    bool is_any6 = strcmp(host, "::") == 0;
+    if (strcmp(host, "0.0.0.0") == 0)
+        host = "127.0.0.1";
+    int fd = connect_to(is_any6 ? "::1" : host, port, deadline_ms);
+    if (fd < 0 && is_any6) /* :: accepts IPv4 too, and a container without IPv6 has no ::1. */
+        fd = connect_to("127.0.0.1", port, deadline_ms);
+    if (fd < 0)
+        return -1;
+    size_t least = body != NULL ? sizeof(answer) - 1 : STATUS_LINE_LEAST;
+    ssize_t n = ask(fd, path, deadline_ms, answer, least, sizeof(answer));
+    close(fd);
+    const char *start = n > 0 ? strstr(answer, "\r\n\r\n") : NULL;
+    if (n < STATUS_LINE_LEAST || strncmp(answer, "HTTP/1.", 7) != 0 || answer[8] != ' ' ||
+        (body != NULL && (start == NULL || strlen(start + 4) >= size)))
+        return -1;
+    if (body != NULL)
+        memcpy(body, start + 4, strlen(start + 4) + 1);
+    int status = (int)strtol(answer + 9, NULL, 10);
+    return status >= 100 && status <= 599 ? status : -1;
 }
 
 /* ---- the first steps ---- */
@@ -210,10 +298,16 @@ void tl_reload(const struct tl_reload *reload)
     tl_config_free(&config);
 }
 
-void tl_reload_write(const struct tl_reload_outcome *outcome, const char *label,
-                     struct tl_text *out)
+void tl_program_metrics(const char *label, bool ready, const struct tl_reload_outcome *outcome,
+                        struct tl_text *out)
 {
     tl_text_append(out,
+                   "# HELP tellerline_build_info The running version.\n"
+                   "# TYPE tellerline_build_info gauge\n"
+                   "tellerline_build_info{%s,version=\"%s\"} 1\n"
+                   "# HELP tellerline_ready 1 when /readyz answers 200.\n"
+                   "# TYPE tellerline_ready gauge\n"
+                   "tellerline_ready{%s} %d\n"
                    "# HELP tellerline_reloads_refused_total Reloads (SIGHUP) that changed nothing, "
                    "because the configuration is not valid.\n"
                    "# TYPE tellerline_reloads_refused_total counter\n"
@@ -221,6 +315,7 @@ void tl_reload_write(const struct tl_reload_outcome *outcome, const char *label,
                    "# HELP tellerline_reload_failed 1 when the last reload was refused.\n"
                    "# TYPE tellerline_reload_failed gauge\n"
                    "tellerline_reload_failed{%s} %d\n",
-                   label, (long long)atomic_load(&outcome->refused), label,
+                   label, TELLERLINE_VERSION, label, ready ? 1 : 0, label,
+                   (long long)atomic_load(&outcome->refused), label,
                    atomic_load(&outcome->failed) ? 1 : 0);
 }

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What every program that runs as a service does alike: its command line (--config FILE, --check,
- * --healthcheck, --version, --help, and the options of its own), its first steps, and SIGHUP, which
- * makes it read the configuration again.
+ * --healthcheck, --version, --help, and the options of its own), its first steps, and SIGHUP.
  */
 #ifndef TL_PROGRAM_H
 #define TL_PROGRAM_H
@@ -44,8 +43,8 @@ bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
                       const char **config_path, int *status, FILE *out, FILE *errors);
 
 /* The first steps after that: reads the configuration, initialises libsodium, and starts the log
- * under the name `role` (borrowed). Returns the configuration, which the caller frees, or NULL: the
- * program is to exit with status 1, and why has been written to standard error. */
+ * under the name `role` (borrowed). The caller frees what it returns. NULL: the program exits with
+ * status 1; why has been written to standard error. */
 const struct tl_config *tl_program_start(const char *name, const char *role,
                                          const char *config_path);
 
@@ -54,6 +53,15 @@ void tl_program_log(const struct tl_config *config, const char *role);
 
 /* Writes a random name for this process among its peers: role and random bits. */
 void tl_program_id(const char *role, char id[TL_PROCESS_ID_SIZE]);
+
+/* ---- a request that tells whether a program of ours is alive or ready ---- */
+
+/* Sends GET to the host and port that a program listens on. host is an address or a name as
+ * configured; 0.0.0.0 and ::, which mean every address, are asked at loopback. Returns the status
+ * code, or -1 without an answer within timeout_ms, which bounds everything but the name lookup. The
+ * body, which must fit into `size` bytes with a zero behind it, is read unless `body` is NULL. */
+int tl_http_get(const char *host, int port, const char *path, int64_t timeout_ms, char *body,
+                size_t size);
 
 /* ---- SIGHUP ---- */
 
@@ -77,8 +85,9 @@ struct tl_reload {
 /* Reads the file again, hands it to `take`, puts the log settings in force, and logs the outcome.
  */
 void tl_reload(const struct tl_reload *reload);
-/* Appends the outcome as Prometheus text, with this label. */
-void tl_reload_write(const struct tl_reload_outcome *outcome, const char *label,
-                     struct tl_text *out);
+/* Appends what every program tells, as Prometheus text with this label: its version, whether it is
+ * ready, and the outcome of reloads. */
+void tl_program_metrics(const char *label, bool ready, const struct tl_reload_outcome *outcome,
+                        struct tl_text *out);
 
 #endif

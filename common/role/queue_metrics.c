@@ -1,53 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/role/queue_metrics.h"
-#include "common/wire/names.h"
-#include "common/wire/place.h"
 
 enum {
     LABEL_SIZE = TL_QUEUE_NAME_MAX + 96,
     STATES_MAX = 16, /* more than a queue has */
 };
 
-struct tl_queue_series {
-    struct tl_queue_metrics *owner;
-    char name[TL_QUEUE_NAME_MAX + 1];
-    bool named; /* it has series of its own */
-    struct tl_metrics *values;
-    struct tl_metrics *lanes[TL_LANES_MAX]; /* NULL: not used yet */
-    _Atomic(const char *) state;            /* NULL: not known yet */
-    struct tl_queue_series *next;
-};
-
 struct tl_queue_metrics {
     const struct tl_queue_metrics_tables *tables;
     uint64_t most, n_named, n_others;
     struct tl_queue_series *first;
-    struct tl_metrics *gone;                     /* what others counted that were removed... */
-    struct tl_metrics *gone_lanes[TL_LANES_MAX]; /* ...and their lanes; NULL: never used */
-    bool had_others;
-    pthread_mutex_t lock; /* the list, and which lanes there are; values are atomic */
+    struct tl_queue_series *gone; /* in the list: what others that are gone counted; or NULL */
+    pthread_mutex_t lock; /* the list, states, and which lanes there are; values are atomic */
 };
 
 struct tl_queue_metrics *tl_queue_metrics_new(const struct tl_queue_metrics_tables *tables,
                                               uint64_t most)
 {
     struct tl_queue_metrics *metrics = calloc(1, sizeof(*metrics));
-    if (metrics == NULL)
+    if (metrics == NULL || pthread_mutex_init(&metrics->lock, NULL) != 0) {
+        free(metrics);
         return NULL;
+    }
     metrics->tables = tables;
     metrics->most = most;
-    metrics->gone = tl_metrics_new(tables->queue, tables->n_queue);
-    if (metrics->gone != NULL && pthread_mutex_init(&metrics->lock, NULL) == 0)
-        return metrics;
-    free(metrics->gone);
-    free(metrics);
-    return NULL;
+    return metrics;
 }
 
 static void free_series(struct tl_queue_series *series)
@@ -68,50 +50,59 @@ void tl_queue_metrics_free(struct tl_queue_metrics **metrics_in)
         metrics->first = series->next;
         free_series(series);
     }
-    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
-        free(metrics->gone_lanes[lane]);
-    free(metrics->gone);
     pthread_mutex_destroy(&metrics->lock);
     free(metrics);
     *metrics_in = NULL;
 }
 
-struct tl_queue_series *tl_queue_metrics_add(struct tl_queue_metrics *metrics, const char *queue)
+/* Under the lock. */
+static struct tl_queue_series *add_series(struct tl_queue_metrics *metrics, const char *name,
+                                          bool named)
 {
     struct tl_queue_series *series = calloc(1, sizeof(*series));
     if (series == NULL)
         return NULL;
     series->owner = metrics;
+    series->named = named;
     series->values = tl_metrics_new(metrics->tables->queue, metrics->tables->n_queue);
     if (series->values == NULL) {
         free(series);
         return NULL;
     }
-    snprintf(series->name, sizeof(series->name), "%s", queue);
-    pthread_mutex_lock(&metrics->lock);
-    series->named = metrics->n_named < metrics->most;
-    metrics->n_named += series->named;
-    metrics->n_others += !series->named;
-    metrics->had_others = metrics->had_others || !series->named;
+    snprintf(series->name, sizeof(series->name), "%s", name);
+    metrics->n_named += named;
+    metrics->n_others += !named;
     series->next = metrics->first;
     metrics->first = series;
+    return series;
+}
+
+struct tl_queue_series *tl_queue_metrics_add(struct tl_queue_metrics *metrics, const char *queue)
+{
+    struct tl_queue_series *series = NULL;
+    pthread_mutex_lock(&metrics->lock);
+    bool named = metrics->n_named < metrics->most;
+    if (!named && metrics->gone == NULL)
+        metrics->gone = add_series(metrics, TL_QUEUE_METRICS_OTHER, false);
+    if (named || metrics->gone != NULL)
+        series = add_series(metrics, queue, named);
     pthread_mutex_unlock(&metrics->lock);
     return series;
 }
 
 /* What it has counted stays in the sum of the others. Without memory for a lane, only that lane's
  * counters seem to start again. */
-static void keep_counts(struct tl_queue_metrics *metrics, const struct tl_queue_series *series)
+static void keep_counts(struct tl_queue_series *gone, const struct tl_queue_series *series)
 {
-    const struct tl_queue_metrics_tables *tables = metrics->tables;
-    tl_metrics_add_up(metrics->gone, series->values);
+    const struct tl_queue_metrics_tables *tables = gone->owner->tables;
+    tl_metrics_add_up(gone->values, series->values);
     for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
         if (series->lanes[lane] == NULL)
             continue;
-        if (metrics->gone_lanes[lane] == NULL)
-            metrics->gone_lanes[lane] = tl_metrics_new(tables->lane, tables->n_lane);
-        if (metrics->gone_lanes[lane] != NULL)
-            tl_metrics_add_up(metrics->gone_lanes[lane], series->lanes[lane]);
+        if (gone->lanes[lane] == NULL)
+            gone->lanes[lane] = tl_metrics_new(tables->lane, tables->n_lane);
+        if (gone->lanes[lane] != NULL)
+            tl_metrics_add_up(gone->lanes[lane], series->lanes[lane]);
     }
 }
 
@@ -128,15 +119,10 @@ void tl_queue_metrics_remove(struct tl_queue_metrics *metrics, struct tl_queue_s
     metrics->n_named -= series->named;
     metrics->n_others -= !series->named;
     if (!series->named)
-        keep_counts(metrics, series);
+        keep_counts(metrics->gone, series);
     pthread_mutex_unlock(&metrics->lock);
     free_series(series);
     *series_in = NULL;
-}
-
-struct tl_metrics *tl_queue_series_values(struct tl_queue_series *series)
-{
-    return series->values;
 }
 
 struct tl_metrics *tl_queue_series_lane(struct tl_queue_series *series, unsigned lane)
@@ -153,7 +139,9 @@ struct tl_metrics *tl_queue_series_lane(struct tl_queue_series *series, unsigned
 
 void tl_queue_series_set_state(struct tl_queue_series *series, const char *state)
 {
-    atomic_store(&series->state, state);
+    pthread_mutex_lock(&series->owner->lock);
+    snprintf(series->state, sizeof(series->state), "%s", state);
+    pthread_mutex_unlock(&series->owner->lock);
 }
 
 /* ---- Prometheus text ---- */
@@ -162,61 +150,32 @@ void tl_queue_series_set_state(struct tl_queue_series *series, const char *state
 struct writing {
     const struct tl_queue_metrics *metrics;
     const char *label;
-    struct tl_metrics **blocks; /* room for those of all others, and of those that are gone */
+    struct tl_metrics **others; /* room for a block of each of them */
     struct tl_text *out;
 };
 
-/* The blocks of the others, and what those that are gone have counted. lane -1: of the queues. */
-static size_t collect_others(const struct writing *writing, int lane)
-{
-    const struct tl_queue_metrics *metrics = writing->metrics;
-    struct tl_metrics *gone = lane < 0 ? metrics->gone : metrics->gone_lanes[lane];
-    size_t n = 0;
-    if (!metrics->had_others)
-        return 0;
-    for (struct tl_queue_series *series = metrics->first; series != NULL; series = series->next) {
-        struct tl_metrics *block = lane < 0 ? series->values : series->lanes[lane];
-        if (!series->named && block != NULL)
-            writing->blocks[n++] = block;
-    }
-    if (gone != NULL)
-        writing->blocks[n++] = gone;
-    return n;
-}
-
-static void write_queue_row(const struct writing *writing, size_t row)
+/* The samples of a row: of each queue that has series of its own, and of all others together. lane
+ * -1: of the queues. */
+static void write_samples(const struct writing *writing, size_t row, int lane)
 {
     char label[LABEL_SIZE];
-    tl_metrics_write_head(&writing->metrics->tables->queue[row], writing->out);
+    char of_lane[24] = "";
+    size_t n = 0;
+    if (lane >= 0)
+        snprintf(of_lane, sizeof(of_lane), ",lane=\"%d\"", lane);
     for (struct tl_queue_series *series = writing->metrics->first; series != NULL;
          series = series->next) {
-        snprintf(label, sizeof(label), "%s,queue=\"%s\"", writing->label, series->name);
-        if (series->named)
-            tl_metrics_write_samples(&series->values, 1, row, label, writing->out);
+        struct tl_metrics *block = lane < 0 ? series->values : series->lanes[lane];
+        if (block != NULL && !series->named)
+            writing->others[n++] = block;
+        if (block == NULL || !series->named)
+            continue;
+        snprintf(label, sizeof(label), "%s,queue=\"%s\"%s", writing->label, series->name, of_lane);
+        tl_metrics_write_samples(&block, 1, row, label, writing->out);
     }
-    snprintf(label, sizeof(label), "%s,queue=\"%s\"", writing->label, TL_QUEUE_METRICS_OTHER);
-    size_t n = collect_others(writing, -1);
-    tl_metrics_write_samples(writing->blocks, n, row, label, writing->out);
-}
-
-static void write_lane_row(const struct writing *writing, size_t row)
-{
-    char label[LABEL_SIZE];
-    tl_metrics_write_head(&writing->metrics->tables->lane[row], writing->out);
-    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
-        for (struct tl_queue_series *series = writing->metrics->first; series != NULL;
-             series = series->next) {
-            if (!series->named || series->lanes[lane] == NULL)
-                continue;
-            snprintf(label, sizeof(label), "%s,queue=\"%s\",lane=\"%u\"", writing->label,
-                     series->name, lane);
-            tl_metrics_write_samples(&series->lanes[lane], 1, row, label, writing->out);
-        }
-        snprintf(label, sizeof(label), "%s,queue=\"%s\",lane=\"%u\"", writing->label,
-                 TL_QUEUE_METRICS_OTHER, lane);
-        size_t n = collect_others(writing, (int)lane);
-        tl_metrics_write_samples(writing->blocks, n, row, label, writing->out);
-    }
+    snprintf(label, sizeof(label), "%s,queue=\"%s\"%s", writing->label, TL_QUEUE_METRICS_OTHER,
+             of_lane);
+    tl_metrics_write_samples(writing->others, n, row, label, writing->out);
 }
 
 /* How many of the others are in a state. */
@@ -247,12 +206,11 @@ static void write_states(const struct writing *writing)
                    name, name);
     for (struct tl_queue_series *series = writing->metrics->first; series != NULL;
          series = series->next) {
-        const char *state = atomic_load(&series->state);
-        if (state != NULL && series->named)
+        if (series->state[0] != '\0' && series->named)
             tl_text_append(writing->out, "%s{%s,queue=\"%s\",state=\"%s\"} 1\n", name,
-                           writing->label, series->name, state);
-        else if (state != NULL)
-            count_state(tallies, state);
+                           writing->label, series->name, series->state);
+        else if (series->state[0] != '\0')
+            count_state(tallies, series->state);
     }
     for (size_t i = 0; i < STATES_MAX && tallies[i].state != NULL; i++)
         tl_text_append(writing->out, "%s{%s,queue=\"%s\",state=\"%s\"} %u\n", name, writing->label,
@@ -262,20 +220,26 @@ static void write_states(const struct writing *writing)
 void tl_queue_metrics_write(struct tl_queue_metrics *metrics, const char *label,
                             struct tl_text *out)
 {
+    const struct tl_queue_metrics_tables *tables = metrics->tables;
     pthread_mutex_lock(&metrics->lock);
     const struct writing writing = {.metrics = metrics,
                                     .label = label,
-                                    .blocks =
+                                    .others =
                                         calloc(metrics->n_others + 1, sizeof(struct tl_metrics *)),
                                     .out = out};
-    out->failed = out->failed || writing.blocks == NULL;
-    bool any = writing.blocks != NULL && (metrics->first != NULL || metrics->had_others);
-    for (size_t row = 0; any && row < metrics->tables->n_queue; row++)
-        write_queue_row(&writing, row);
-    for (size_t row = 0; any && row < metrics->tables->n_lane; row++)
-        write_lane_row(&writing, row);
-    if (any && metrics->tables->state)
+    out->failed = out->failed || writing.others == NULL;
+    bool any = writing.others != NULL && metrics->first != NULL;
+    for (size_t row = 0; any && row < tables->n_queue; row++) {
+        tl_metrics_write_head(&tables->queue[row], out);
+        write_samples(&writing, row, -1);
+    }
+    for (size_t row = 0; any && row < tables->n_lane; row++) {
+        tl_metrics_write_head(&tables->lane[row], out);
+        for (int lane = 0; lane < TL_LANES_MAX; lane++)
+            write_samples(&writing, row, lane);
+    }
+    if (any && tables->state)
         write_states(&writing);
     pthread_mutex_unlock(&metrics->lock);
-    free(writing.blocks);
+    free(writing.others);
 }

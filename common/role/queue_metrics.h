@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Metrics of single queues and lanes, beside those of the process: a program reports the queues
- * whose lease it holds, so that of several replicas exactly one reports a queue.
- *
- * The first `most` queues have series of their own. The others are added up under the name
- * TL_QUEUE_METRICS_OTHER, so that many queues do not become many series. A queue's series end when
- * the queue is removed here; a counter of the others never falls.
+ * Metrics of single queues and lanes, reported by the program that holds the lease. The first
+ * `most` queues have series of their own, which end when they are removed here; the others are
+ * added up under the name TL_QUEUE_METRICS_OTHER, whose counters never fall.
  *
  * One thread adds, removes and counts; another one may write at the same time.
  */
@@ -18,6 +15,8 @@
 
 #include "common/base/metrics.h"
 #include "common/base/text.h"
+#include "common/wire/names.h"
+#include "common/wire/place.h"
 
 /* No queue can have this name. */
 #define TL_QUEUE_METRICS_OTHER "_other"
@@ -32,7 +31,18 @@ struct tl_queue_metrics_tables {
 };
 
 struct tl_queue_metrics;
-struct tl_queue_series; /* of one queue */
+
+/* Of one queue. */
+struct tl_queue_series {
+    struct tl_metrics *values; /* by the rows of the table `queue` */
+    /* Of queue_metrics.c: */
+    struct tl_queue_metrics *owner;
+    char name[TL_QUEUE_NAME_MAX + 1];
+    bool named;                             /* it has series of its own */
+    struct tl_metrics *lanes[TL_LANES_MAX]; /* NULL: not used yet */
+    char state[16];                         /* "": not known yet */
+    struct tl_queue_series *next;
+};
 
 /* tables is borrowed; most: metrics.queues. NULL when out of memory. */
 struct tl_queue_metrics *tl_queue_metrics_new(const struct tl_queue_metrics_tables *tables,
@@ -45,12 +55,11 @@ struct tl_queue_series *tl_queue_metrics_add(struct tl_queue_metrics *metrics, c
 /* Ends it. A series NULL: nothing. */
 void tl_queue_metrics_remove(struct tl_queue_metrics *metrics, struct tl_queue_series **series);
 
-/* The values of the queue, by the rows of the table `queue`; and of one of its lanes, by those of
- * the table `lane`. A lane is reported from its first use on; NULL when out of memory, or for a
- * lane that cannot be. */
-struct tl_metrics *tl_queue_series_values(struct tl_queue_series *series);
+/* The values of a lane, by the rows of the table `lane`; it is reported from its first use on. NULL
+ * when out of memory, or for a lane that cannot be. */
 struct tl_metrics *tl_queue_series_lane(struct tl_queue_series *series, unsigned lane);
-/* The state that the label of tellerline_queue_state tells; a static text. Not reported before. */
+/* The state that the label of tellerline_queue_state tells, in 15 characters. Not reported before.
+ */
 void tl_queue_series_set_state(struct tl_queue_series *series, const char *state);
 
 /* Appends all of it as Prometheus text. Each sample gets this label (`role="admitter"`), too. */

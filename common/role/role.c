@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/log.h"
 #include "common/role/role.h"
@@ -9,42 +8,7 @@
 
 #define WAIT_MAX_MS 500 /* of a turn, also of one with nothing to do */
 
-/* The names begin with the role's, but for that of the store. */
-static const struct tl_metric_desc common_metrics[TL_ROLE_METRICS] = {
-    [TL_ROLE_QUEUES] = {"queues", "Queues this process holds the lease of.", TL_GAUGE},
-    [TL_ROLE_TROUBLED] = {"queues_troubled", "Queues set aside because their data is damaged.",
-                          TL_GAUGE},
-    [TL_ROLE_LISTED] = {"queues_listed", "Queues there are, held by this process or not.",
-                        TL_GAUGE},
-    [TL_ROLE_STORE_TIME] = {"tellerline_store_seconds",
-                            "One command to Redis and its answer, pipelines and waits for events "
-                            "left out.",
-                            TL_HISTOGRAM},
-};
-
 static const struct tl_queue_metrics_tables no_queue_metrics = {0};
-
-static bool make_metrics(struct tl_process *process, struct tl_error *err)
-{
-    const struct tl_role *role = process->role;
-    size_t n = role->n_metrics;
-    process->table = calloc(n + TL_ROLE_METRICS, sizeof(*process->table));
-    if (process->table == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics");
-    memcpy(process->table, role->metrics, n * sizeof(*process->table));
-    memcpy(process->table + n, common_metrics, sizeof(common_metrics));
-    for (size_t i = 0; i < TL_ROLE_STORE_TIME; i++) {
-        snprintf(process->names[i], sizeof(process->names[i]), "tellerline_%s_%s", role->name,
-                 common_metrics[i].name);
-        process->table[n + i].name = process->names[i];
-    }
-    process->metrics = tl_metrics_new(process->table, n + TL_ROLE_METRICS);
-    process->queue_metrics =
-        tl_queue_metrics_new(role->queue_metrics != NULL ? role->queue_metrics : &no_queue_metrics,
-                             process->config->metrics.queues);
-    return (process->metrics != NULL && process->queue_metrics != NULL) ||
-           tl_error_set(err, TL_ERR_NOMEM, "no memory for the metrics");
-}
 
 static size_t common(const struct tl_process *process, size_t metric)
 {
@@ -75,7 +39,7 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
     held->series = tl_queue_metrics_add(process->queue_metrics, held->keys.queue);
     bool ok = (held->state != NULL && held->series != NULL) ||
               tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
-    if (!ok || !role->take(process->self, held, err)) {
+    if (!ok || (role->take != NULL && !role->take(process->self, held, err))) {
         forget(process, held);
         return false;
     }
@@ -142,9 +106,14 @@ struct tl_process *tl_process_new(const struct tl_role *role, const struct tl_co
     process->self = calloc(1, role->size);
     process->tail = tl_tail_new(on_event, process);
     process->troubles = tl_troubles_new();
-    bool ok = (process->self != NULL && process->tail != NULL && process->troubles != NULL) ||
+    process->metrics = tl_metrics_new(role->metrics, role->n_metrics + TL_ROLE_METRICS);
+    process->queue_metrics =
+        tl_queue_metrics_new(role->queue_metrics != NULL ? role->queue_metrics : &no_queue_metrics,
+                             config->metrics.queues);
+    bool ok = (process->self != NULL && process->tail != NULL && process->troubles != NULL &&
+               process->metrics != NULL && process->queue_metrics != NULL) ||
               tl_error_set(err, TL_ERR_NOMEM, "no memory for the role");
-    ok = ok && make_metrics(process, err) && role->open(process->self, process, err) &&
+    ok = ok && role->open(process->self, process, err) &&
          (process->idle != NULL || prepare_store(process, err));
     if (!ok)
         tl_process_free(&process);
@@ -167,7 +136,6 @@ void tl_process_free(struct tl_process **process_in)
     tl_store_free(&process->store);
     tl_queue_metrics_free(&process->queue_metrics);
     free(process->metrics);
-    free(process->table);
     free(process);
     *process_in = NULL;
 }

@@ -24,8 +24,8 @@
 
 struct tl_process;
 
-/* Callbacks get the state of the process as `self`. Those from `serve` on may be NULL. Times are
- * local and monotonic. */
+/* Callbacks get the state of the process as `self`. `take` and those from `serve` on may be NULL.
+ * Times are local and monotonic. */
 struct tl_role {
     const char *name;                     /* "dispatcher"; also of its leases, tl:{q}:dispatcher */
     const char *summary;                  /* one line for --help */
@@ -33,8 +33,8 @@ struct tl_role {
     bool fenced;                          /* count a fence whenever a lease changes hands */
     size_t size;                          /* of the state of a process, which starts zeroed */
     size_t queue_size;                    /* of held->state, likewise */
-    const struct tl_metric_desc *metrics; /* of its own */
-    size_t n_metrics;
+    const struct tl_metric_desc *metrics; /* of its own, then TL_ROLE_METRIC_ROWS */
+    size_t n_metrics;                     /* of its own */
     const struct tl_queue_metrics_tables *queue_metrics; /* of held->series */
 
     /* Completes the state. The store is not there yet: it may come up later. */
@@ -65,13 +65,20 @@ struct tl_role {
 };
 
 /* The metrics that all roles have follow those of its own: role->n_metrics + TL_ROLE_... */
-enum {
-    TL_ROLE_QUEUES,     /* leases held */
-    TL_ROLE_TROUBLED,   /* queues set aside */
-    TL_ROLE_LISTED,     /* all queues there are */
-    TL_ROLE_STORE_TIME, /* one command */
-    TL_ROLE_METRICS
-};
+enum { TL_ROLE_QUEUES, TL_ROLE_TROUBLED, TL_ROLE_LISTED, TL_ROLE_STORE_TIME, TL_ROLE_METRICS };
+
+/* Their rows, in the table of the role of this name. */
+#define TL_ROLE_METRIC_ROWS(name)                                                                  \
+    {"tellerline_" name "_queues", "Queues this process holds the lease of.", TL_GAUGE},           \
+        {"tellerline_" name "_queues_troubled", "Queues set aside because their data is damaged.", \
+         TL_GAUGE},                                                                                \
+        {"tellerline_" name "_queues_listed", "Queues there are, held by this process or not.",    \
+         TL_GAUGE},                                                                                \
+    {                                                                                              \
+        "tellerline_store_seconds",                                                                \
+            "One command to Redis and its answer, pipelines and waits for events left out.",       \
+            TL_HISTOGRAM                                                                           \
+    }
 
 /* A role at work. It reads: */
 struct tl_process {
@@ -92,9 +99,7 @@ struct tl_process {
     const struct tl_role *role;
     void *self;
     struct tl_queue_metrics *queue_metrics;
-    struct tl_metric_desc *table;       /* of the metrics... */
-    char names[TL_ROLE_STORE_TIME][48]; /* ...and the names in it that carry the role's */
-    uint64_t epoch;                     /* of the connection in the last turn */
+    uint64_t epoch;     /* of the connection in the last turn */
     int64_t library_ms; /* when the store is told again that this library is in use */
 };
 

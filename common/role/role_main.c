@@ -32,11 +32,10 @@ struct program {
     struct tl_notify *notify;
     struct tl_backoff backoff;       /* after failed turns */
     struct tl_log_limit failure_log; /* of their errors */
-    /* Shared with the admin listener's thread. Only the loop's thread writes them, so it reads them
-     * without the lock. */
+    /* Shared with the admin listener's thread, as is process->ready. Only the loop's thread writes
+     * them, so it reads them without the lock. */
     _Atomic int64_t turned_ms;
     pthread_mutex_t reason_lock;
-    bool ready;
     char reason[160];
 };
 
@@ -52,7 +51,7 @@ static bool source_ready(void *context, char reason[160])
 {
     struct program *program = context;
     pthread_mutex_lock(&program->reason_lock);
-    bool ready = program->ready;
+    bool ready = program->process->ready;
     snprintf(reason, 160, "%s", program->reason);
     pthread_mutex_unlock(&program->reason_lock);
     return ready;
@@ -64,14 +63,7 @@ static void source_metrics(void *context, struct tl_text *out)
     char reason[160];
     char label[48];
     snprintf(label, sizeof(label), "role=\"%s\"", program->role->name);
-    tl_text_append(out, "# HELP tellerline_build_info The running version.\n# TYPE "
-                        "tellerline_build_info gauge\n");
-    tl_text_append(out, "tellerline_build_info{%s,version=\"%s\"} 1\n", label, TELLERLINE_VERSION);
-    tl_text_append(
-        out,
-        "# HELP tellerline_ready 1 when /readyz answers 200.\n# TYPE tellerline_ready gauge\n");
-    tl_text_append(out, "tellerline_ready{%s} %d\n", label, source_ready(program, reason) ? 1 : 0);
-    tl_reload_write(&program->reload, label, out);
+    tl_program_metrics(label, source_ready(program, reason), &program->reload, out);
     tl_metrics_write(&program->process->metrics, 1, label, out);
     tl_queue_metrics_write(program->process->queue_metrics, label, out);
 }
@@ -81,11 +73,9 @@ static void source_metrics(void *context, struct tl_text *out)
 static void set_ready(struct program *program, bool ready, const char *reason)
 {
     pthread_mutex_lock(&program->reason_lock);
-    program->ready = ready;
+    program->process->ready = ready;
     snprintf(program->reason, sizeof(program->reason), "%.150s", reason);
     pthread_mutex_unlock(&program->reason_lock);
-    if (program->process != NULL)
-        program->process->ready = ready;
 }
 
 /* After a turn without failure. */
@@ -96,9 +86,9 @@ static void update_ready(struct program *program)
     bool able = tl_process_able(program->process, detail);
     snprintf(reason, sizeof(reason), "%s%s%.140s", able ? "ready" : "",
              able && detail[0] != '\0' ? "; " : "", detail);
-    if (program->ready == able && strcmp(reason, program->reason) == 0)
+    if (program->process->ready == able && strcmp(reason, program->reason) == 0)
         return;
-    if (!program->ready && able)
+    if (!program->process->ready && able)
         tl_info("ready");
     set_ready(program, able, reason);
 }
@@ -143,7 +133,7 @@ static void loop(struct program *program)
         } else {
             back_off(program, &err);
         }
-        tl_notify_turn(program->notify, program->ready, program->reason, tl_clock_ms());
+        tl_notify_turn(program->notify, program->process->ready, program->reason, tl_clock_ms());
         handle_signals(program);
     }
 }
@@ -157,7 +147,6 @@ static bool open_program(struct program *program, struct tl_error *err)
     atomic_store(&program->turned_ms, tl_clock_ms());
     if (pthread_mutex_init(&program->reason_lock, NULL) != 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "cannot make a mutex");
-    set_ready(program, false, "starting");
     /* The signals first: threads inherit those that are blocked. */
     return tl_signals_open(&program->signals, err) &&
            (program->process =
@@ -179,7 +168,7 @@ static void close_program(struct program *program)
 
 int tl_role_main(const struct tl_role *role, int argc, char **argv)
 {
-    struct program program = {.role = role, .signals = {.fd = -1}};
+    struct program program = {.role = role, .signals = {.fd = -1}, .reason = "starting"};
     struct tl_error err = {0};
     char name[48];
     int status;

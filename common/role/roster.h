@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The leases of one role in this process. Twice a second every replica of a role goes through all
- * queues, renews the leases it holds and takes free ones. A lease that is not renewed (its holder
- * died) runs out within TL_LEASE_MS, or later if its holder's turns were slow
- * (common/store/lease.h). The other replicas check it at that time, so one of them takes over in
- * less than two seconds. A released lease is found in the next round. Leases spread the work;
- * correctness does not depend on them.
+ * queues, renews the leases it holds and takes free ones. One that is not renewed, because its
+ * holder died, runs out within TL_LEASE_MS, or later if its holder's turns were slow; the others
+ * check it at that time. Leases spread the work; correctness does not depend on them.
  */
 #ifndef TL_ROSTER_H
 #define TL_ROSTER_H

@@ -48,14 +48,9 @@ enum tl_signal tl_signals_next(const struct tl_signals *signals)
     struct signalfd_siginfo info;
     if (read(signals->fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
         return TL_SIGNAL_NONE;
-    switch (info.ssi_signo) {
-    case SIGHUP:
-        return TL_SIGNAL_RELOAD;
-    case SIGCHLD:
-        return TL_SIGNAL_CHILD;
-    default:
-        return TL_SIGNAL_STOP;
-    }
+    return info.ssi_signo == SIGHUP    ? TL_SIGNAL_RELOAD
+           : info.ssi_signo == SIGCHLD ? TL_SIGNAL_CHILD
+                                       : TL_SIGNAL_STOP;
 }
 
 bool tl_signals_wait(const struct tl_signals *signals, int64_t timeout_ms)

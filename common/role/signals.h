@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The signals of a process as input of its loop: blocked in every thread and read from a
- * signalfd(2), so that there is no handler and no race between a signal and a wait. Wait for `fd`
- * with poll(2) or with uv_poll, then call tl_signals_next until it returns TL_SIGNAL_NONE.
- *
- * Open before the first other thread starts: threads inherit the blocked set. A forked child
- * inherits it too, and opens its own descriptor.
+ * signalfd(2), so that there is no handler and no race between a signal and a wait. Open before the
+ * first other thread starts: threads inherit the blocked set. A forked child inherits it too, and
+ * opens its own descriptor.
  */
 #ifndef TL_SIGNALS_H
 #define TL_SIGNALS_H
@@ -28,9 +26,8 @@ struct tl_signals {
 
 /* Blocks the signals above and ignores SIGPIPE. On failure the mask is as before. */
 bool tl_signals_open(struct tl_signals *signals, struct tl_error *err);
-/* Closes the descriptor; does nothing when it is not open. The signals stay blocked: a second
- * SIGTERM must not kill a process that is about to exit with status 0. A child that runs another
- * program unblocks them itself. */
+/* Closes the descriptor, if it is open. The signals stay blocked: a second SIGTERM must not kill a
+ * process that is about to exit with status 0. A child that runs another program unblocks them. */
 void tl_signals_close(struct tl_signals *signals);
 
 /* Takes one pending signal; TL_SIGNAL_NONE when there is none. */

@@ -199,22 +199,22 @@ static void watch(struct tl_supervisor *supervisor, int64_t now_ms)
 
 static void handle_signals(struct tl_supervisor *supervisor, int64_t now_ms)
 {
+    const struct tl_supervisor_settings *settings = &supervisor->settings;
     enum tl_signal signal;
     while ((signal = tl_signals_next(&supervisor->signals)) != TL_SIGNAL_NONE) {
-        if (signal == TL_SIGNAL_STOP ||
-            (signal == TL_SIGNAL_RELOAD && supervisor->settings.hangup_stops)) {
+        if (signal == TL_SIGNAL_CHILD)
+            continue;
+        if (signal == TL_SIGNAL_STOP || settings->hangup_stops) {
             if (supervisor->stop_asked == 0 || now_ms - supervisor->stop_asked_ms >= SAME_STOP_MS)
                 supervisor->stop_asked++;
             supervisor->stop_asked_ms = now_ms;
-        }
-        if (signal != TL_SIGNAL_RELOAD || supervisor->settings.hangup_stops)
             continue;
-        if (supervisor->settings.reload != NULL)
-            supervisor->settings.reload(supervisor->settings.context);
-        for (size_t i = 0; i < supervisor->n; i++) {
+        }
+        if (settings->reload != NULL)
+            settings->reload(settings->context);
+        for (size_t i = 0; i < supervisor->n; i++)
             if (supervisor->entries[i].state == RUNNING)
                 kill(supervisor->entries[i].pid, SIGHUP);
-        }
     }
 }
 
@@ -235,38 +235,24 @@ static void stop_entry(const struct tl_supervisor *supervisor, struct entry *ent
     kill_entry(entry);
 }
 
-/* The lowest stage that has not ended. False when all have. */
-static bool find_stage(const struct tl_supervisor *supervisor, unsigned *stage)
-{
-    bool found = false;
-    for (size_t i = 0; i < supervisor->n; i++) {
-        const struct entry *entry = &supervisor->entries[i];
-        if (entry->state == ENDED || (found && entry->child.stop_stage >= *stage))
-            continue;
-        *stage = entry->child.stop_stage;
-        found = true;
-    }
-    return found;
-}
-
-/* Tells the children of the lowest stage to stop and kills those that are late. Children of later
- * stages are kept running meanwhile. */
+/* Tells the children of the lowest stage with one that runs to stop, and kills those that are late.
+ * Children of later stages are kept running meanwhile. */
 static void advance_stop(struct tl_supervisor *supervisor, int64_t now_ms)
 {
-    unsigned stage = 0; /* set by find_stage; GCC does not see that with -fsanitize=thread */
-    bool running = false;
-    while (!running && find_stage(supervisor, &stage)) {
-        for (size_t i = 0; i < supervisor->n; i++) {
-            struct entry *entry = &supervisor->entries[i];
-            if (entry->child.stop_stage != stage)
-                continue;
-            if (entry->state == WAITING)
-                entry->state = ENDED;
-            if (entry->state == RUNNING) {
-                running = true;
-                stop_entry(supervisor, entry, now_ms);
-            }
-        }
+    unsigned stage = UINT_MAX;
+    for (size_t i = 0; i < supervisor->n; i++) {
+        const struct entry *entry = &supervisor->entries[i];
+        if (entry->state == RUNNING && entry->child.stop_stage < stage)
+            stage = entry->child.stop_stage;
+    }
+    for (size_t i = 0; i < supervisor->n; i++) {
+        struct entry *entry = &supervisor->entries[i];
+        if (entry->child.stop_stage > stage)
+            continue;
+        if (entry->state == WAITING)
+            entry->state = ENDED;
+        else if (entry->state == RUNNING)
+            stop_entry(supervisor, entry, now_ms);
     }
 }
 
@@ -308,15 +294,13 @@ static int64_t next_due(const struct tl_supervisor *supervisor)
     int64_t due_ms = INT64_MAX;
     for (size_t i = 0; i < supervisor->n; i++) {
         const struct entry *entry = &supervisor->entries[i];
-        int64_t own_ms = INT64_MAX;
-        if (entry->state == WAITING)
-            own_ms = entry->due_ms;
-        else if (entry->state == RUNNING && entry->stop_sent && !entry->kill_sent)
-            own_ms = entry->kill_ms;
-        if (entry->state == RUNNING && entry->child.beats != NULL && supervisor->tick_ms < own_ms)
-            own_ms = supervisor->tick_ms;
-        if (own_ms < due_ms)
-            due_ms = own_ms;
+        bool running = entry->state == RUNNING;
+        if (entry->state == WAITING && entry->due_ms < due_ms)
+            due_ms = entry->due_ms;
+        if (running && entry->stop_sent && !entry->kill_sent && entry->kill_ms < due_ms)
+            due_ms = entry->kill_ms;
+        if (running && entry->child.beats != NULL && supervisor->tick_ms < due_ms)
+            due_ms = supervisor->tick_ms;
     }
     return due_ms;
 }

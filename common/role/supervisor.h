@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Keeps child processes running: starts them, starts them again with a back-off when they end,
- * kills those whose loop no longer turns, passes SIGHUP on, and stops them in order.
+ * Keeps child processes running: starts them, again with a back-off when they end, kills those
+ * whose loop no longer turns, passes SIGHUP on, and stops them in order.
  *
- * Single-threaded, and one per process: it owns SIGCHLD and the signals that stop and reload
- * (signals.h). The caller's loop waits with tl_supervisor_wait and then calls tl_supervisor_turn.
- *
- *   waiting --start--> running --end--> waiting (until the back-off is over)
- *                                   \-> ended   (while stopping, or when `ended` says so)
+ * Single-threaded, and one per process: it owns the signals (signals.h). The caller's loop waits
+ * with tl_supervisor_wait and then calls tl_supervisor_turn.
  */
 #ifndef TL_SUPERVISOR_H
 #define TL_SUPERVISOR_H
@@ -82,17 +79,17 @@ bool tl_supervisor_wait(const struct tl_supervisor *supervisor, struct pollfd fd
  * monotonic time. */
 void tl_supervisor_turn(struct tl_supervisor *supervisor, int64_t now_ms);
 
-/* How often the operator asked to stop. Requests within half a second count as one: many wrappers
- * pass on a Ctrl-C that the terminal has already sent to all processes. */
+/* How often the operator asked to stop. What comes within half a second counts as one: many
+ * wrappers pass on a Ctrl-C that the terminal has sent to all processes. */
 unsigned tl_supervisor_stop_asked(const struct tl_supervisor *supervisor);
 
 /* Begins to stop all children, stage by stage; further turns do the rest. */
 void tl_supervisor_stop(struct tl_supervisor *supervisor, int64_t now_ms);
 /* From now on a child that is told to stop is killed at once. */
 void tl_supervisor_kill(struct tl_supervisor *supervisor, int64_t now_ms);
-/* True once tl_supervisor_stop has been called. */
+/* Has that begun? */
 bool tl_supervisor_stopping(const struct tl_supervisor *supervisor);
-/* True when tl_supervisor_stop has been called and no child runs any more. */
+/* Has it, and no child runs any more? */
 bool tl_supervisor_stopped(const struct tl_supervisor *supervisor);
 
 #endif

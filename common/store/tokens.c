@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "common/auth/hex.h"
 #include "common/store/keys.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
@@ -43,7 +44,7 @@ bool tl_tokens_add(struct tl_redis *redis, const char *key_prefix, const char *n
                             "the name of a token begins with a-z or 0-9, holds only a-z 0-9 . _ - "
                             "and at most %d of them, and is not \"%s\"",
                             TL_TOKEN_NAME_MAX, TL_ADMIN_NAME);
-    tl_token_hash_format(hash, digits);
+    tl_hex_format(hash->bytes, sizeof(hash->bytes), digits);
     const char *const words[4] = {"add", name, tl_token_role_name(role), digits};
     if (!call(redis, key_prefix, words, actor, &answer, err))
         return false;
@@ -96,7 +97,7 @@ static bool read_record(const char *name, const struct tl_reply *value,
     bool ok = json_unpack(object, "{s:s, s:s, s:I, s:s, s?I}", "role", &role, "hash", &hash,
                           "made_at", &made_at, "made_by", &made_by, "last_used", &last_used) == 0 &&
               tl_token_role_parse(role, &token->role) &&
-              tl_token_hash_parse(hash, strlen(hash), &token->hash) &&
+              tl_hex_parse(hash, strlen(hash), token->hash.bytes, sizeof(token->hash.bytes)) &&
               tl_token_name_valid(name, strlen(name));
     snprintf(token->name, sizeof(token->name), "%s", name);
     snprintf(token->made_by, sizeof(token->made_by), "%s", made_by);

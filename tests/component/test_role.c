@@ -15,8 +15,9 @@
 #include "redis_server.h"
 
 enum { WORK, METRICS };
-static const struct tl_metric_desc metrics_table[METRICS] = {
-    [WORK] = {"test_work", "What the role counts itself.", TL_COUNTER}};
+static const struct tl_metric_desc metrics_table[METRICS + TL_ROLE_METRICS] = {
+    [WORK] = {"test_work", "What the role counts itself.", TL_COUNTER},
+    [METRICS] = TL_ROLE_METRIC_ROWS("tester")};
 
 /* The state of one queue in the role of the test. */
 struct queue {

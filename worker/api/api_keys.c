@@ -65,8 +65,9 @@ struct tl_api_keys *tl_api_keys_load(const char *path, struct tl_error *err)
     bool ok = text != NULL;
     char *rest = text;
     char *line;
-    for (unsigned number = 1; ok && tl_secret_line(&rest, &line); number++)
-        ok = *line == '\0' || add(keys, line, err) || tl_error_prefix(err, "%s:%u", path, number);
+    unsigned number = 0;
+    while (ok && tl_secret_line(&rest, &line, &number))
+        ok = add(keys, line, err) || tl_error_prefix(err, "%s:%u", path, number);
     tl_secret_free(&text, length);
     if (!ok)
         tl_api_keys_free(&keys);

@@ -155,13 +155,7 @@ static void write_metrics(void *context, struct tl_text *out)
 {
     const struct tl_board *board = context;
     char reason[160];
-    tl_text_append(out,
-                   "# HELP tellerline_build_info The running version.\n"
-                   "# TYPE tellerline_build_info gauge\n"
-                   "tellerline_build_info{role=\"worker\",version=\"%s\"} 1\n",
-                   TELLERLINE_VERSION);
-    write_number(out, "tellerline_ready", "gauge", "1 when /readyz answers 200.",
-                 is_ready(context, reason));
+    tl_program_metrics("role=\"worker\"", is_ready(context, reason), &board->head->reload, out);
     write_number(out, "tellerline_worker_processes", "gauge", "Configured worker processes.",
                  board->n);
     write_number(out, "tellerline_worker_processes_ready", "gauge",
@@ -173,7 +167,6 @@ static void write_metrics(void *context, struct tl_text *out)
                  "Processes that were killed because they accepted no connections any more.",
                  atomic_load(&board->head->deaf));
     write_ticket_keys(board, out);
-    tl_reload_write(&board->head->reload, "role=\"worker\"", out);
     tl_metrics_write(board->metrics, board->n, "role=\"worker\"", out);
     tl_queue_counts_write(board->queue_counts, "role=\"worker\"", out);
 }

@@ -117,22 +117,25 @@ static void test_text_of_two_blocks(void **state)
     free(blocks[1]);
 }
 
-static void test_text_without_label(void **state)
+static void test_text_of_one_block(void **state)
 {
     (void)state;
     struct tl_metrics *metrics = new_block();
     struct tl_text text = {0};
     tl_metrics_add(metrics, JOINS, 3);
     tl_metrics_observe(metrics, APPLY, 1500);
-    tl_metrics_write(&metrics, 1, "", &text);
-    assert_non_null(strstr(text.data, "\ntellerline_joins_total 3\n"));
-    assert_non_null(strstr(text.data, "\ntellerline_apply_seconds_bucket{le=\"0.001\"} 0\n"));
-    assert_non_null(strstr(text.data, "\ntellerline_apply_seconds_bucket{le=\"0.002\"} 1\n"));
-    assert_non_null(strstr(text.data, "\ntellerline_apply_seconds_bucket{le=\"+Inf\"} 1\n"));
-    assert_non_null(strstr(text.data, "\ntellerline_apply_seconds_sum 0.001500\n"));
-    assert_non_null(strstr(text.data, "\ntellerline_apply_seconds_count 1\n"));
+    tl_metrics_write(&metrics, 1, "r=\"w\"", &text);
+    assert_non_null(strstr(text.data, "\ntellerline_joins_total{r=\"w\"} 3\n"));
+    assert_non_null(
+        strstr(text.data, "\ntellerline_apply_seconds_bucket{r=\"w\",le=\"0.001\"} 0\n"));
+    assert_non_null(
+        strstr(text.data, "\ntellerline_apply_seconds_bucket{r=\"w\",le=\"0.002\"} 1\n"));
+    assert_non_null(
+        strstr(text.data, "\ntellerline_apply_seconds_bucket{r=\"w\",le=\"+Inf\"} 1\n"));
+    assert_non_null(strstr(text.data, "\ntellerline_apply_seconds_sum{r=\"w\"} 0.001500\n"));
+    assert_non_null(strstr(text.data, "\ntellerline_apply_seconds_count{r=\"w\"} 1\n"));
     tl_text_free(&text);
-    tl_metrics_write(&metrics, 0, "", &text);
+    tl_metrics_write(&metrics, 0, "r=\"w\"", &text);
     assert_int_equal(text.length, 0);
     free(metrics);
 }
@@ -153,15 +156,15 @@ static void test_other_kinds(void **state)
         tl_metrics_observe(blocks[i], 1, 2 + i);
         tl_metrics_set(blocks[i], 2, 30 - i);
     }
-    tl_metrics_write(blocks, 2, "", &text);
+    tl_metrics_write(blocks, 2, "r=\"w\"", &text);
     assert_non_null(strstr(text.data, "# TYPE wait_seconds histogram\n"));
-    assert_non_null(strstr(text.data, "\nwait_seconds_bucket{le=\"600\"} 1\n"));
-    assert_non_null(strstr(text.data, "\nwait_seconds_bucket{le=\"900\"} 2\n"));
-    assert_non_null(strstr(text.data, "\nwait_seconds_sum 1200.000001\n"));
-    assert_non_null(strstr(text.data, "\nbatch_bucket{le=\"1\"} 0\n"));
-    assert_non_null(strstr(text.data, "\nbatch_bucket{le=\"2\"} 1\n"));
-    assert_non_null(strstr(text.data, "\nbatch_sum 5\nbatch_count 2\n"));
-    assert_non_null(strstr(text.data, "# TYPE used gauge\nused 30\n"));
+    assert_non_null(strstr(text.data, "\nwait_seconds_bucket{r=\"w\",le=\"600\"} 1\n"));
+    assert_non_null(strstr(text.data, "\nwait_seconds_bucket{r=\"w\",le=\"900\"} 2\n"));
+    assert_non_null(strstr(text.data, "\nwait_seconds_sum{r=\"w\"} 1200.000001\n"));
+    assert_non_null(strstr(text.data, "\nbatch_bucket{r=\"w\",le=\"1\"} 0\n"));
+    assert_non_null(strstr(text.data, "\nbatch_bucket{r=\"w\",le=\"2\"} 1\n"));
+    assert_non_null(strstr(text.data, "\nbatch_sum{r=\"w\"} 5\nbatch_count{r=\"w\"} 2\n"));
+    assert_non_null(strstr(text.data, "# TYPE used gauge\nused{r=\"w\"} 30\n"));
     tl_metrics_add_up(blocks[0], blocks[1]);
     assert_int_equal(tl_metrics_get(blocks[0], 0), 2);
     assert_int_equal(tl_metrics_get(blocks[0], 2), 30);
@@ -248,7 +251,7 @@ int main(void)
         cmocka_unit_test(test_size),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_text_of_two_blocks),
-        cmocka_unit_test(test_text_without_label),
+        cmocka_unit_test(test_text_of_one_block),
         cmocka_unit_test(test_other_kinds),
         cmocka_unit_test(test_shared_memory),
         cmocka_unit_test(test_threads),

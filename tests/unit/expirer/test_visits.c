@@ -68,7 +68,7 @@ static void happen(struct world *world, enum tl_event_kind kind, tl_place first,
 
 static int64_t of_queue(struct world *world, enum tl_visits_metric metric)
 {
-    return tl_metrics_get(tl_queue_series_values(world->series), metric);
+    return tl_metrics_get(world->series->values, metric);
 }
 
 static int64_t of_lane(struct world *world, unsigned lane, enum tl_visits_lane_metric metric)

@@ -19,7 +19,7 @@
 #include <microhttpd.h>
 
 #include "common/role/admin.h"
-#include "common/role/probe.h"
+#include "common/role/program.h"
 
 enum { SLOW = 80, DIGEST_TRIES = 100, PATIENCE_MS = 120000 };
 

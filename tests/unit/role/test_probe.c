@@ -14,7 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/role/listen.h"
-#include "common/role/probe.h"
+#include "common/role/program.h"
 
 /* A server that accepts one connection and sends a given answer in pieces. */
 struct server {

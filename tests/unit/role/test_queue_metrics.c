@@ -36,9 +36,9 @@ static struct tl_queue_series *add(struct tl_queue_metrics *metrics, const char 
 {
     struct tl_queue_series *series = tl_queue_metrics_add(metrics, queue);
     assert_non_null(series);
-    tl_metrics_set(tl_queue_series_values(series), WAITING, value);
-    tl_metrics_set(tl_queue_series_values(series), OLDEST, value);
-    tl_metrics_add(tl_queue_series_values(series), JOINED, value);
+    tl_metrics_set(series->values, WAITING, value);
+    tl_metrics_set(series->values, OLDEST, value);
+    tl_metrics_add(series->values, JOINED, value);
     tl_metrics_add(tl_queue_series_lane(series, lane), LANE_JOINED, value);
     return series;
 }
@@ -91,7 +91,7 @@ static void test_text(void **state)
     struct tl_queue_series *series = add(metrics, "a", 7, 3);
     assert_null(tl_queue_series_lane(series, 16));
     tl_queue_series_set_state(series, "paused");
-    tl_metrics_observe(tl_queue_series_values(series), WAIT, INT64_C(61000000));
+    tl_metrics_observe(series->values, WAIT, INT64_C(61000000));
     write_to(metrics, &text);
     assert_memory_equal(text.data, expected, sizeof(expected) - 1);
     assert_line(&text, "wait_seconds_bucket{role=\"r\",queue=\"a\",le=\"60\"} 0");

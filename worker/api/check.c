@@ -14,7 +14,7 @@
 #include "worker/api/restore.h"
 #include "worker/api/standing.h"
 #include "worker/api/visitor.h"
-#include "worker/http/renderer.h"
+#include "worker/http/router.h"
 #include "worker/queue/handover.h"
 
 enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,7 @@ struct tl_request {
     struct MHD_Response *response; /* of an answer that is not delivered yet */
     unsigned status;
     char id[REQUEST_ID_MAX + 1];
+    _Alignas(max_align_t) unsigned char visit[];
 };
 
 /* ---- reading ---- */
@@ -156,6 +158,11 @@ bool tl_request_peer(const struct tl_request *request, struct tl_address *addres
 void *tl_request_context(const struct tl_request *request)
 {
     return request->host->handler_context;
+}
+
+void *tl_request_visit(struct tl_request *request)
+{
+    return request->visit;
 }
 
 void tl_request_set_renderer(struct tl_request *request, const struct tl_renderer *renderer)
@@ -386,7 +393,7 @@ static void make_id(struct tl_request *request)
 struct tl_request *tl_request_new(struct tl_request_host *host, struct MHD_Connection *connection,
                                   const char *method, const char *path, const char *version)
 {
-    struct tl_request *request = calloc(1, sizeof(*request));
+    struct tl_request *request = calloc(1, sizeof(*request) + host->visit_size);
     if (request == NULL)
         return NULL;
     request->host = host;

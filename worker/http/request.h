@@ -40,6 +40,9 @@ size_t tl_request_headers(const struct tl_request *request, const char *name, co
 bool tl_request_peer(const struct tl_request *request, struct tl_address *address);
 /* The server's context. */
 void *tl_request_context(const struct tl_request *request);
+/* visit_size bytes of the room above, aligned for any type: zeroed when the request begins, freed
+ * with it. */
+void *tl_request_visit(struct tl_request *request);
 /* "" and 0 without a body; NUL-terminated. */
 const char *tl_request_body(const struct tl_request *request, size_t *length);
 /* The request's id: the client's X-Request-Id if it is well-formed, else a random one. */
@@ -94,6 +97,7 @@ struct tl_request_host {
     void *handler_context;                            /* what tl_request_context returns */
     void *context;                                    /* for `answered` */
     uint64_t max_body;                                /* bytes */
+    size_t visit_size;                                /* of each request */
     bool closing;                                     /* answers say `Connection: close` */
     uint64_t requests;                                /* that exist */
     uint64_t id_random;                               /* state of the generator of request ids */

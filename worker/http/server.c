@@ -350,6 +350,7 @@ struct tl_server *tl_server_new(uv_loop_t *loop, const struct tl_server_settings
     server->host = (struct tl_request_host){.handler_context = settings->handler_context,
                                             .context = settings->context,
                                             .max_body = settings->max_body,
+                                            .visit_size = settings->visit_size,
                                             .answered = settings->answered,
                                             .resumed = on_resumed};
     randombytes_buf(&server->host.id_random, sizeof(server->host.id_random));

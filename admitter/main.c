@@ -296,6 +296,8 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
         return false;
     if (queue->steered.on && queue->steered.due_ms < next_ms)
         next_ms = queue->steered.due_ms;
+    if (queue->steered.on && queue->steered.probe_ms < next_ms)
+        next_ms = queue->steered.probe_ms;
     *due_ms = next_ms < *due_ms ? next_ms : *due_ms;
     return true;
 }

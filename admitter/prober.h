@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that asks protected sites how loaded they are. It asks for those queues only that the
- * admitter steers at the moment; a site that hangs delays nobody else.
+ * Asks protected sites how loaded they are, without waiting for any: a site that hangs delays no
+ * one. Only a probe that is tended goes on, so that those queues alone are asked for whose capacity
+ * the admitter steers at the moment.
  */
 #ifndef TL_PROBER_H
 #define TL_PROBER_H
@@ -25,9 +26,12 @@ struct tl_probed {
 struct tl_prober *tl_prober_new(const struct tl_config *config, struct tl_error *err);
 void tl_prober_free(struct tl_prober **prober);
 
-/* Keeps the probe of this queue going for the next ten seconds, and takes its last result, once.
- * False: there is none, or none that is new. prober may be NULL. */
-bool tl_prober_take(struct tl_prober *prober, const char *queue, int64_t now_ms,
-                    struct tl_probed *probed);
+/* In the functions below prober may be NULL. */
+
+/* Reads what the probe of this queue has found, and asks again when it is due. Returns when to come
+ * again, local monotonic; INT64_MAX: no matter when. */
+int64_t tl_prober_tend(struct tl_prober *prober, const char *queue, int64_t now_ms);
+/* Takes the last result, once. False: there is none, or none that is new. */
+bool tl_prober_take(struct tl_prober *prober, const char *queue, struct tl_probed *probed);
 
 #endif

@@ -56,7 +56,7 @@ static void take_probed(struct tl_steering *steering, const char *queue, int64_t
     struct tl_probed probed;
     unsigned suppressed;
     text[0] = '\0';
-    if (!tl_prober_take(steering->prober, queue, now_ms, &probed))
+    if (!tl_prober_take(steering->prober, queue, &probed))
         return;
     tl_metrics_add(steering->metrics, TL_ADMITTER_PROBES, 1);
     if (!probed.failed) {
@@ -134,6 +134,7 @@ bool tl_steering_step(struct tl_steering *steering, const struct tl_held_queue *
         steered->known = false;
         return true;
     }
+    steered->probe_ms = tl_prober_tend(steering->prober, held->keys.queue, now_ms);
     if (now_ms < steered->due_ms)
         return true;
     take_probed(steering, held->keys.queue, now_ms, own);

@@ -34,9 +34,10 @@ struct tl_steering;
 
 /* What is known of one held queue; starts zeroed. */
 struct tl_steered {
-    bool on;        /* its capacity is steered: the caller says so */
-    int64_t due_ms; /* of the next step; local monotonic */
-    bool known;     /* what follows, by the last step */
+    bool on;          /* its capacity is steered: the caller says so */
+    int64_t due_ms;   /* of the next step; local monotonic */
+    int64_t probe_ms; /* when to come again for the probe of the site, likewise */
+    bool known;       /* what follows, by the last step */
     bool unreported;
     bool lowest;
     int64_t capacity;
@@ -48,7 +49,7 @@ struct tl_steering *tl_steering_new(const struct tl_config *config, struct tl_me
                                     struct tl_error *err);
 void tl_steering_free(struct tl_steering **steering);
 
-/* One step, if it is due. */
+/* Goes on with the probe of the site, and takes one step, if it is due. */
 bool tl_steering_step(struct tl_steering *steering, const struct tl_held_queue *held,
                       struct tl_steered *steered, int64_t now_ms, struct tl_error *err);
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/config/words.h"
 #include "common/control/control.h"
 #include "common/control/export.h"
-#include "common/control/target.h"
 
 #include "ctl/call.h"
 #include "ctl/call_http.h"
@@ -254,9 +254,9 @@ bool tl_ctl_target(char target[TL_CTL_TARGET_MAX], const char *first, ...)
         ok = part[0] != '\0' && length + 1 < TL_CTL_TARGET_MAX;
         if (ok)
             target[length++] = '/';
-        ok = ok && tl_target_escape(part, target + length, TL_CTL_TARGET_MAX - length);
         if (ok)
-            length += strlen(target + length);
+            length += tl_percent_encode(part, target + length, TL_CTL_TARGET_MAX - length);
+        ok = ok && length < TL_CTL_TARGET_MAX;
     }
     va_end(parts);
     if (!ok)
@@ -271,8 +271,10 @@ bool tl_ctl_target_add(char target[TL_CTL_TARGET_MAX], const char *name, const c
         return true;
     int n = snprintf(target + length, TL_CTL_TARGET_MAX - length,
                      "%c%s=", strchr(target, '?') != NULL ? '&' : '?', name);
-    bool ok = n > 0 && length + (size_t)n < TL_CTL_TARGET_MAX &&
-              tl_target_escape(value, target + length + n, TL_CTL_TARGET_MAX - length - (size_t)n);
+    length += n > 0 ? (size_t)n : TL_CTL_TARGET_MAX;
+    bool ok = length < TL_CTL_TARGET_MAX &&
+              tl_percent_encode(value, target + length, TL_CTL_TARGET_MAX - length) <
+                  TL_CTL_TARGET_MAX - length;
     if (!ok)
         fprintf(stderr, "tellerline: %s: too long\n", name);
     return ok;

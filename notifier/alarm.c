@@ -21,7 +21,7 @@ void tl_alarm_init(struct tl_alarm *alarm, struct tl_hook *hook)
 
 void tl_alarm_deinit(struct tl_alarm *alarm)
 {
-    tl_hook_break_off(&alarm->post);
+    tl_hook_break_off(alarm->hook, &alarm->post);
 }
 
 /* A store that goes and comes while a hook does not answer: the first loss and the last return are
@@ -98,7 +98,7 @@ static void send_alarm(struct tl_alarm *alarm, const char *owner, int64_t now_ms
 void tl_alarm_serve(struct tl_alarm *alarm, const char *owner, int64_t kept_ms, int64_t now_ms)
 {
     struct tl_post_result result;
-    if (tl_hook_result(&alarm->post, now_ms, &result)) {
+    if (tl_hook_result(alarm->hook, &alarm->post, now_ms, &result)) {
         if (result.accepted) {
             alarm->lost_ms = alarm->sent_lost ? 0 : alarm->lost_ms;
             alarm->back_ms = alarm->sent_back ? 0 : alarm->back_ms;

@@ -19,7 +19,7 @@ struct tl_alarm {
     struct tl_hook *hook;      /* borrowed */
     int64_t lost_ms, back_ms;  /* Unix ms; 0: nothing to tell */
     bool sent_lost, sent_back; /* of the request under way */
-    struct tl_post *post;      /* NULL: none */
+    struct tl_fetch *post;     /* NULL: none */
     struct tl_backoff backoff;
     int64_t due_ms; /* local monotonic */
 };

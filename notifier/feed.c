@@ -31,7 +31,7 @@ void tl_feed_init(struct tl_feed *feed, struct tl_hook *hook)
 
 void tl_feed_deinit(struct tl_feed *feed)
 {
-    tl_hook_break_off(&feed->post);
+    tl_hook_break_off(feed->hook, &feed->post);
 }
 
 /* "ID N". False for what is no such text. */
@@ -294,7 +294,7 @@ static bool settle(struct tl_feed *feed, const struct tl_feed_world *world, int6
                    struct tl_error *err)
 {
     struct tl_post_result result;
-    if (!tl_hook_result(&feed->post, now_ms, &result))
+    if (!tl_hook_result(feed->hook, &feed->post, now_ms, &result))
         return true;
     make_printable(result.problem);
     struct report said = {.status = result.status, .problem = result.problem};

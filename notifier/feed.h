@@ -28,7 +28,7 @@ struct tl_feed {
     struct tl_hook *hook; /* borrowed */
     struct tl_cursor cursor;
     bool placed;                 /* the cursor is known */
-    struct tl_post *post;        /* the request under way, or NULL */
+    struct tl_fetch *post;       /* the request under way, or NULL */
     struct tl_cursor sent_until; /* of the request under way */
     uint64_t sent_events, sent_lost;
     bool sent_all; /* there was no more in the journal */

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A hook as the notifier knows it: its settings, its secrets, and how it answers. A sender sends
- * bodies to hooks over HTTP, many at the same time, without waiting for any (libcurl): who posts
- * looks later how it went.
- */
+/* A hook as the notifier knows it: its settings, its secrets, and how it answers. Who posts to it
+ * does not wait, and looks later how it went. */
 #ifndef TL_HOOK_H
 #define TL_HOOK_H
 
@@ -12,6 +9,7 @@
 #include <stdint.h>
 
 #include "common/base/metrics.h"
+#include "common/client/fetcher.h"
 #include "common/config/config.h"
 #include "notifier/signature.h"
 
@@ -33,15 +31,12 @@ enum {
     TL_DELIVERY_ID_MAX = 256,
 };
 
-struct tl_sender;
-struct tl_post; /* one request under way */
-
 struct tl_hook {
     const struct tl_hook_config *config; /* borrowed */
     struct tl_signer *signer;
-    struct tl_sender *sender;   /* borrowed */
+    struct tl_fetcher *fetcher; /* borrowed */
     struct tl_metrics *metrics; /* borrowed */
-    unsigned under_way;
+    unsigned under_way;         /* posts */
     bool failing;
     int64_t failing_since_ms; /* local monotonic */
 };
@@ -52,22 +47,15 @@ struct tl_post_result {
     char problem[160];
 };
 
-struct tl_sender *tl_sender_new(struct tl_error *err);
-/* No post may be left. */
-void tl_sender_free(struct tl_sender **sender);
-/* Goes on with all posts; waits up to wait_ms for something to happen. */
-void tl_sender_turn(struct tl_sender *sender, int64_t wait_ms);
-/* How many posts are under way. */
-size_t tl_sender_under_way(const struct tl_sender *sender);
-
 /* Signs a body, which is JSON and copied, and begins to send it. NULL with err when it cannot even
  * begin. id: the header Tellerline-Id. */
-struct tl_post *tl_hook_post(struct tl_hook *hook, const char *id, const char *body, size_t length,
-                             struct tl_error *err);
+struct tl_fetch *tl_hook_post(struct tl_hook *hook, const char *id, const char *body, size_t length,
+                              struct tl_error *err);
 /* Is the request over? Then frees it, clears the caller's pointer, and says how it went; counts it;
  * logs when the hook begins or ends to fail. NULL in it: there is none. */
-bool tl_hook_result(struct tl_post **post, int64_t now_ms, struct tl_post_result *result);
+bool tl_hook_result(struct tl_hook *hook, struct tl_fetch **post, int64_t now_ms,
+                    struct tl_post_result *result);
 /* Breaks off what is under way. NULL in it is allowed; clears the caller's pointer. */
-void tl_hook_break_off(struct tl_post **post);
+void tl_hook_break_off(struct tl_hook *hook, struct tl_fetch **post);
 
 #endif

@@ -3,6 +3,7 @@
  * The notifier: tells the hooks of the configuration what happens to queues. It reads what the
  * other programs write into the journal of a queue, and slows none of them.
  */
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,9 +18,8 @@
 #include "notifier/feed.h"
 
 enum {
-    LOOK_MS = 1000,      /* between two looks at a queue */
-    RENEW_MS = 20000,    /* at least so often by the function, which keeps the journal alive */
-    POSTS_WAIT_MS = 500, /* for requests under way, while the store fails */
+    LOOK_MS = 1000,   /* between two looks at a queue */
+    RENEW_MS = 20000, /* at least so often by the function, which keeps the journal alive */
 };
 
 static const struct tl_metric_desc metric_rows[TL_NOTIFIER_METRICS + TL_ROLE_METRICS] = {
@@ -58,7 +58,7 @@ struct queue {
 struct notifier {
     struct tl_process *process;
     const struct tl_config *config;
-    struct tl_sender *sender;
+    struct tl_fetcher *fetcher;
     struct tl_args args;
     struct tl_store_watch watch;
     size_t n_hooks;
@@ -234,7 +234,6 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
     struct notifier *self = context;
     struct tl_process *process = self->process;
     int64_t due_ms = INT64_MAX;
-    tl_sender_turn(self->sender, 0);
     bool ok =
         tl_process_refresh(process, now_ms, err) && tl_process_serve(process, now_ms, &due_ms, err);
     now_ms = tl_clock_ms();
@@ -243,12 +242,13 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
     for (size_t i = 0; i < self->n_hooks; i++)
         tl_alarm_serve(&self->alarms[i], process->id, self->config->retention.journal_ms, now_ms);
     count_failing(self, now_ms);
-    int64_t wait_ms = ok ? tl_process_wait_ms(process, due_ms, now_ms) : POSTS_WAIT_MS;
-    if (tl_sender_under_way(self->sender) > 0)
-        tl_sender_turn(self->sender, wait_ms);
-    else if (ok)
-        (void)tl_signals_wait(process->signals, wait_ms);
-    return ok;
+    if (!ok)
+        return false;
+    struct pollfd either[] = {{.fd = process->signals->fd, .events = POLLIN},
+                              {.fd = tl_fetcher_fd(self->fetcher), .events = POLLIN}};
+    (void)poll(either, 2, (int)tl_process_wait_ms(process, due_ms, now_ms)); /* half a second */
+    tl_fetcher_seen(self->fetcher);
+    return true;
 }
 
 /* ---- start and stop ---- */
@@ -259,7 +259,7 @@ static bool load_hooks(struct notifier *self, struct tl_error *err)
     for (size_t i = 0; i < self->config->n_hooks; i++) {
         const struct tl_hook_config *config = &self->config->hooks[i];
         struct tl_hook *hook = &self->hooks[i];
-        *hook = (struct tl_hook){.config = config, .sender = self->sender, .metrics = metrics};
+        *hook = (struct tl_hook){.config = config, .fetcher = self->fetcher, .metrics = metrics};
         hook->signer = tl_signer_load(config->secret_file, err);
         if (hook->signer == NULL)
             return tl_error_prefix(err, "hook %s", config->name);
@@ -280,8 +280,8 @@ static bool open_notifier(void *context, struct tl_process *process, struct tl_e
         tl_info("no hooks are configured: there is nothing to do");
         return true;
     }
-    self->sender = tl_sender_new(err);
-    return self->sender != NULL && load_hooks(self, err);
+    self->fetcher = tl_fetcher_new(TL_HOOKS_MAX * (TL_HOOK_POSTS_MAX + 1), err); /* and an alarm */
+    return self->fetcher != NULL && load_hooks(self, err);
 }
 
 static void close_notifier(void *context)
@@ -291,7 +291,7 @@ static void close_notifier(void *context)
         tl_alarm_deinit(&self->alarms[i]);
     for (size_t i = 0; i < TL_HOOKS_MAX; i++)
         tl_signer_free(&self->hooks[i].signer);
-    tl_sender_free(&self->sender);
+    tl_fetcher_free(&self->fetcher);
     tl_args_free(&self->args);
 }
 

@@ -111,3 +111,24 @@ void tl_quote(const char *text, char *quoted, size_t size)
     }
     snprintf(quoted + used, size - used, *text != '\0' ? "...\"" : "\"");
 }
+
+size_t tl_percent_encode(const char *text, char *encoded, size_t size)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+    size_t n = 0, written = 0;
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        const char unit[] = {'%', digits[c >> 4], digits[c & 15]};
+        bool is_plain = strchr(plain, c) != NULL;
+        size_t length = is_plain ? 1 : sizeof(unit);
+        if (n == written && n + length < size) {
+            memcpy(encoded + n, is_plain ? text : unit, length);
+            written += length;
+        }
+        n += length;
+    }
+    encoded[written] = '\0';
+    return n;
+}

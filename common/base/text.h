@@ -30,6 +30,11 @@ bool tl_utf8_valid(const char *text);
  * by a terminal. */
 bool tl_utf8_invisible(unsigned code);
 
+/* Writes the text percent-encoded (RFC 3986, 2.1): all but letters, digits and "-._~". Ends it with
+ * a zero, before the first character that does not fit into size bytes. Returns how long it is when
+ * everything fits. */
+size_t tl_percent_encode(const char *text, char *encoded, size_t size);
+
 /* Writes the text in double quotes, cut to what fits into size bytes (64 at least). What a terminal
  * or a reader would obey instead of showing it becomes '?': control characters, marks of direction,
  * invisible ones, and bytes that are not UTF-8. */

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdint.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/control/target.h"
@@ -136,24 +134,4 @@ const char *tl_target_parameter(const struct tl_target *target, const char *name
         if (strcmp(target->parameters[i].name, name) == 0)
             return target->parameters[i].value;
     return NULL;
-}
-
-bool tl_target_escape(const char *text, char *out, size_t size)
-{
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-    size_t n = 0;
-    for (; *text != '\0'; text++) {
-        bool as_is = strchr(plain, *text) != NULL;
-        if (n + (as_is ? 1 : 3) >= size)
-            return false;
-        if (as_is)
-            out[n++] = *text;
-        else
-            n += (size_t)snprintf(out + n, size - n, "%%%02X", (unsigned)(uint8_t)*text);
-    }
-    if (n >= size)
-        return false;
-    out[n] = '\0';
-    return true;
 }

@@ -36,7 +36,4 @@ const char *tl_target_part(const struct tl_target *target, const char *pattern, 
 /* The value of a parameter of the query; NULL: it is not there. */
 const char *tl_target_parameter(const struct tl_target *target, const char *name);
 
-/* Percent-encodes one segment of a path or one value of a query. False when it does not fit. */
-bool tl_target_escape(const char *text, char *out, size_t size);
-
 #endif

@@ -6,7 +6,7 @@
 #include "common/base/net.h"
 #include "worker/admin/answer.h"
 #include "worker/admin/server.h"
-#include "worker/http/framing.h"
+#include "worker/http/request.h"
 
 enum {
     THREADS = 4,

@@ -13,8 +13,8 @@
 #include "worker/api/standing.h"
 #include "worker/api/view.h"
 #include "worker/api/visitor.h"
-#include "worker/http/problem.h"
-#include "worker/http/renderer.h"
+#include "worker/http/refusal.h"
+#include "worker/http/router.h"
 #include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
 

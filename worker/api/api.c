@@ -17,7 +17,7 @@
 #include "worker/api/routes.h"
 #include "worker/api/standing.h"
 #include "worker/api/verifications.h"
-#include "worker/http/problem.h"
+#include "worker/http/refusal.h"
 #include "worker/http/router.h"
 #include "worker/queue/handover.h"
 

@@ -5,6 +5,7 @@
 #include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "worker/api/bypass.h"
 #include "worker/api/check.h"
 #include "worker/api/cookie.h"
@@ -13,28 +14,10 @@
 #include "worker/api/restore.h"
 #include "worker/api/standing.h"
 #include "worker/api/visitor.h"
-#include "worker/http/renderer.h"
+#include "worker/http/router.h"
 #include "worker/queue/handover.h"
 
 enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };
-
-static void percent_encode(const char *text, char *out, size_t size)
-{
-    static const char hex[] = "0123456789ABCDEF";
-    static const char plain[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-    size_t n = 0;
-    for (; *text != '\0' && n + 4 <= size; text++) {
-        if (strchr(plain, *text) != NULL) {
-            out[n++] = *text;
-            continue;
-        }
-        out[n++] = '%';
-        out[n++] = hex[(unsigned char)*text >> 4];
-        out[n++] = hex[(unsigned char)*text & 15];
-    }
-    out[n] = '\0';
-}
 
 /* One request for a check. */
 struct check {
@@ -93,7 +76,7 @@ static void answer_out(const struct check *check)
         n = snprintf(address, sizeof(address), "%s://%s%s", scheme, host, path);
     if (n < 0 || (size_t)n >= sizeof(address))
         address[0] = '\0';
-    percent_encode(address, encoded, sizeof(encoded));
+    (void)tl_percent_encode(address, encoded, sizeof(encoded)); /* it fits */
     n = snprintf(location, sizeof(location), "%s/q/%s%s%s", check->api->config->http.public_url,
                  check->name, encoded[0] != '\0' ? "?return=" : "", encoded);
     struct tl_answer answer = {.status = 401,

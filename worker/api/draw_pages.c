@@ -10,7 +10,7 @@
 #include "worker/api/draw_pages.h"
 #include "worker/api/visitor.h"
 #include "worker/http/json_text.h"
-#include "worker/http/renderer.h"
+#include "worker/http/router.h"
 
 enum {
     IDS_MAX = 1000,   /* in a page */

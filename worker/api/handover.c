@@ -16,7 +16,7 @@
 #include "worker/api/shown_place.h"
 #include "worker/api/visitor.h"
 #include "worker/http/json_text.h"
-#include "worker/http/renderer.h"
+#include "worker/http/router.h"
 #include "worker/page/qr.h"
 #include "worker/page/return_address.h"
 #include "worker/queue/handover.h"

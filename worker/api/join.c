@@ -17,7 +17,7 @@
 #include "worker/api/standing.h"
 #include "worker/api/through.h"
 #include "worker/api/visitor.h"
-#include "worker/http/renderer.h"
+#include "worker/http/router.h"
 #include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
 

@@ -16,7 +16,7 @@
 #include "worker/api/standing.h"
 #include "worker/api/view.h"
 #include "worker/api/visitor.h"
-#include "worker/http/problem.h"
+#include "worker/http/refusal.h"
 #include "worker/page/page.h"
 #include "worker/verify/provider.h"
 

@@ -4,7 +4,7 @@
 #define TL_PAGE_RENDERER_H
 
 #include "worker/api/context.h"
-#include "worker/http/renderer.h"
+#include "worker/http/router.h"
 
 struct tl_qr;
 

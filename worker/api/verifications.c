@@ -11,7 +11,7 @@
 #include "worker/api/recent_tokens.h"
 #include "worker/api/verifications.h"
 #include "worker/api/visitor.h"
-#include "worker/http/renderer.h"
+#include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/provider.h"
 

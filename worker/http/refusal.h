@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a request is refused: what predicates and handlers return instead of answering themselves. */
+/* Why a request is refused: what predicates and handlers return instead of answering themselves. To
+ * programs it is told as RFC 9457 problem details (application/problem+json). */
 #ifndef TL_REFUSAL_H
 #define TL_REFUSAL_H
 
 #include <stdbool.h>
+
+struct tl_request;
 
 enum tl_refusal_kind {
     TL_REFUSAL_NOT_FOUND,
@@ -69,5 +72,14 @@ struct tl_refusal {
 /* Fills in a refusal. Returns false, so that a predicate can `return tl_refuse(...)`. */
 bool tl_refuse(struct tl_refusal *refusal, enum tl_refusal_kind kind, const char *detail, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* The status code of this kind of refusal. */
+unsigned tl_problem_status(enum tl_refusal_kind kind);
+/* Seconds for Retry-After; 0: none. Differs from call to call, so that clients do not come back all
+ * at once. */
+unsigned tl_problem_retry_after_s(enum tl_refusal_kind kind);
+
+/* Answers the request with the refusal as JSON. */
+void tl_problem_answer(struct tl_request *request, const struct tl_refusal *refusal);
 
 #endif

@@ -1,12 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
+#include <ctype.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
+#include <microhttpd.h>
+
+#include "common/base/grow.h"
 #include "worker/http/request.h"
-#include "worker/http/request_data.h"
+
+#define REQUEST_ID_MAX 64
+/* This much of a body that is too large is read and dropped, so that the client can read why. */
+enum { DROPPED_MAX = 1024 * 1024 };
+
+struct tl_request {
+    struct tl_request_host *host;
+    struct MHD_Connection *connection;
+    const struct tl_renderer *renderer;
+    const char *method, *path;
+    char *body;
+    size_t body_length, body_capacity;
+    size_t dropped;      /* bytes of a too large body */
+    const char *problem; /* of its head; NULL: none */
+    bool too_large, held, answered;
+    bool by_origin;                /* the answer depends on the Origin */
+    const char *shared_origin;     /* whose pages may read the answer; NULL: none */
+    struct MHD_Response *response; /* of an answer that is not delivered yet */
+    unsigned status;
+    char id[REQUEST_ID_MAX + 1];
+    _Alignas(max_align_t) unsigned char visit[];
+};
 
 /* ---- reading ---- */
 
@@ -132,6 +160,11 @@ void *tl_request_context(const struct tl_request *request)
     return request->host->handler_context;
 }
 
+void *tl_request_visit(struct tl_request *request)
+{
+    return request->visit;
+}
+
 void tl_request_set_renderer(struct tl_request *request, const struct tl_renderer *renderer)
 {
     request->renderer = renderer;
@@ -206,7 +239,7 @@ static struct MHD_Response *make_response(const struct tl_request *request,
         ok = add_header(response, answer->headers[i].name, answer->headers[i].value);
     for (size_t i = 0; ok && i < n_shared; i++)
         ok = add_header(response, shared[i].name, shared[i].value);
-    if (ok && (request->host->closing || request->last))
+    if (ok && (request->host->closing || request->problem != NULL))
         ok = add_header(response, "Connection", "close");
     if (ok)
         return response;
@@ -255,4 +288,175 @@ int tl_request_take_over(struct tl_request *request)
     int fd = info != NULL ? fcntl(info->connect_fd, F_DUPFD_CLOEXEC, 0) : -1;
     resume(request);
     return fd;
+}
+
+/* ---- framing ---- */
+
+/* libmicrohttpd 1.0 refuses bare LF itself (MHD_OPTION_CLIENT_DISCIPLINE_LVL). */
+#define LINES_ARE_CHECKED_HERE (MHD_VERSION < 0x01000000)
+
+struct head {
+    unsigned lengths, encodings; /* how many headers of this name */
+    bool chunked;
+    bool named;       /* no name so far has white space in it */
+    bool sound;       /* each line so far ended with CR LF, and none has a CR in it */
+    const char *last; /* the end of the last value in memory */
+};
+
+static bool is_named(const char *name, size_t length, const char *wanted)
+{
+    return length == strlen(wanted) && strncasecmp(name, wanted, length) == 0;
+}
+
+/* The library ends each value with zeros in the place of its line's end: two for CR LF, one for a
+ * bare LF. At least one more line end follows every value, so both bytes are the request's. */
+static enum MHD_Result look(void *context, enum MHD_ValueKind kind, const char *name,
+                            size_t name_length, const char *value, size_t length)
+{
+    struct head *head = context;
+    (void)kind;
+    head->named = head->named && memchr(name, ' ', name_length) == NULL &&
+                  memchr(name, '\t', name_length) == NULL;
+    if (is_named(name, name_length, "Content-Length")) {
+        head->lengths++;
+    } else if (is_named(name, name_length, "Transfer-Encoding")) {
+        head->encodings++;
+        head->chunked = value != NULL && is_named(value, length, "chunked");
+    }
+    if (value == NULL)
+        return MHD_YES;
+    head->sound = head->sound && value[length + 1] == '\0' && memchr(value, '\r', length) == NULL;
+    if (head->last == NULL || value + length > head->last)
+        head->last = value + length;
+    return MHD_YES;
+}
+
+/* The request line, the last header and the empty line behind it end with CR LF, too. The header
+ * size tells where the head ends. */
+static bool lines_are_sound(struct MHD_Connection *connection, const struct head *head,
+                            const char *method, const char *version)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    if (!LINES_ARE_CHECKED_HERE)
+        return true;
+    if (!head->sound || info == NULL || version[strlen(version) + 1] != '\0')
+        return false;
+    const char *end = method + info->header_size;
+    const char *last = head->last != NULL ? head->last : version + strlen(version);
+    return end - last == 4;
+}
+
+const char *tl_framing_problem(struct MHD_Connection *connection, const char *method,
+                               const char *version)
+{
+    struct head head = {.named = true, .sound = true};
+    (void)MHD_get_connection_values_n(connection, MHD_HEADER_KIND, look, &head);
+    if (head.lengths > 1)
+        return "There is more than one Content-Length";
+    if (head.encodings > 0 && head.lengths > 0)
+        return "There are both Content-Length and Transfer-Encoding";
+    if (head.encodings > 1 || (head.encodings == 1 && !head.chunked))
+        return "The only Transfer-Encoding is chunked";
+    if (!head.named)
+        return "There is white space before a colon";
+    if (!lines_are_sound(connection, &head, method, version))
+        return "Each line of the head must end with CR LF";
+    return NULL;
+}
+
+/* ---- life ---- */
+
+/* The id that the client sent, if it is valid, or a new one. */
+static void make_id(struct tl_request *request)
+{
+    static const char digits[] = "0123456789abcdef";
+    const char *given = tl_request_header(request, "X-Request-Id");
+    size_t n = 0;
+    while (given != NULL && n <= REQUEST_ID_MAX &&
+           (isalnum((unsigned char)given[n]) || (given[n] != '\0' && strchr("._-", given[n]))))
+        n++;
+    if (n > 0 && n <= REQUEST_ID_MAX && given[n] == '\0') {
+        memcpy(request->id, given, n + 1);
+        return;
+    }
+    /* splitmix64 (G. Steele et al., 2014): ids need to differ, not to be secret. */
+    uint64_t number = (request->host->id_random += UINT64_C(0x9E3779B97F4A7C15));
+    number = (number ^ (number >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    number = (number ^ (number >> 27)) * UINT64_C(0x94D049BB133111EB);
+    number ^= number >> 31;
+    for (size_t i = 0; i < 16; i++, number >>= 4)
+        request->id[i] = digits[number & 15];
+    request->id[16] = '\0';
+}
+
+struct tl_request *tl_request_new(struct tl_request_host *host, struct MHD_Connection *connection,
+                                  const char *method, const char *path, const char *version)
+{
+    struct tl_request *request = calloc(1, sizeof(*request) + host->visit_size);
+    if (request == NULL)
+        return NULL;
+    request->host = host;
+    request->connection = connection;
+    request->method = method;
+    request->path = path;
+    request->problem = tl_framing_problem(connection, method, version);
+    const char *length = tl_request_header(request, "Content-Length");
+    request->too_large = length != NULL && strtoull(length, NULL, 10) > host->max_body;
+    make_id(request);
+    host->requests++;
+    return request;
+}
+
+void tl_request_free(struct tl_request *request)
+{
+    if (request->response != NULL)
+        MHD_destroy_response(request->response);
+    request->host->requests--;
+    free(request->body);
+    free(request);
+}
+
+const char *tl_request_problem(const struct tl_request *request)
+{
+    return request->problem;
+}
+
+bool tl_request_too_large(const struct tl_request *request)
+{
+    return request->too_large;
+}
+
+bool tl_request_answered(const struct tl_request *request)
+{
+    return request->answered;
+}
+
+bool tl_request_add_body(struct tl_request *request, const char *bytes, size_t n)
+{
+    if (request->too_large || n > request->host->max_body - request->body_length) {
+        request->too_large = true;
+        request->dropped += n;
+        return request->dropped <= DROPPED_MAX;
+    }
+    size_t length = request->body_length + n;
+    char *body = tl_grow(request->body, &request->body_capacity, length + 1, 1);
+    if (body == NULL)
+        return false;
+    memcpy(body + request->body_length, bytes, n);
+    body[length] = '\0';
+    request->body = body;
+    request->body_length = length;
+    return true;
+}
+
+bool tl_request_deliver(struct tl_request *request)
+{
+    if (request->response == NULL)
+        return false;
+    bool queued =
+        MHD_queue_response(request->connection, request->status, request->response) == MHD_YES;
+    MHD_destroy_response(request->response);
+    request->response = NULL;
+    return queued;
 }

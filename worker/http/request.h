@@ -9,9 +9,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/base/net.h"
 
+struct MHD_Connection;
 struct tl_request;
 struct tl_renderer;
 
@@ -38,6 +40,9 @@ size_t tl_request_headers(const struct tl_request *request, const char *name, co
 bool tl_request_peer(const struct tl_request *request, struct tl_address *address);
 /* The server's context. */
 void *tl_request_context(const struct tl_request *request);
+/* visit_size bytes of the room above, aligned for any type: zeroed when the request begins, freed
+ * with it. */
+void *tl_request_visit(struct tl_request *request);
 /* "" and 0 without a body; NUL-terminated. */
 const char *tl_request_body(const struct tl_request *request, size_t *length);
 /* The request's id: the client's X-Request-Id if it is well-formed, else a random one. */
@@ -84,5 +89,45 @@ size_t tl_request_share_headers(const struct tl_request *request,
  * the answer is given. */
 void tl_answer_header(struct tl_answer *answer, const char *name, const char *value);
 void tl_request_answer(struct tl_request *request, const struct tl_answer *answer);
+
+/* ---- for the server ---- */
+
+/* What all requests of a server share. Filled in by the server. */
+struct tl_request_host {
+    void *handler_context;                            /* what tl_request_context returns */
+    void *context;                                    /* for `answered` */
+    uint64_t max_body;                                /* bytes */
+    size_t visit_size;                                /* of each request */
+    bool closing;                                     /* answers say `Connection: close` */
+    uint64_t requests;                                /* that exist */
+    uint64_t id_random;                               /* state of the generator of request ids */
+    void (*answered)(void *context, unsigned status); /* told of each answer's status */
+    /* A held request was answered: the library must run in this turn. */
+    void (*resumed)(struct tl_request_host *host);
+};
+
+/* What is wrong with where the request begins and ends, as a sentence; NULL: nothing. A proxy in
+ * front of us that reads two Content-Length headers, or a line that ends with a bare LF, in another
+ * way than we do would take a part of one visitor's request for the next visitor's. Such requests
+ * are refused, and their connection is closed (RFC 9112, 2.2, 5.2 and 6.3). method and version: as
+ * the library handed them to the handler. */
+const char *tl_framing_problem(struct MHD_Connection *connection, const char *method,
+                               const char *version);
+
+/* A new request, or NULL when out of memory. method and path must stay valid. */
+struct tl_request *tl_request_new(struct tl_request_host *host, struct MHD_Connection *connection,
+                                  const char *method, const char *path, const char *version);
+void tl_request_free(struct tl_request *request);
+/* tl_framing_problem of its head: it is answered without its body, the last of its connection. */
+const char *tl_request_problem(const struct tl_request *request);
+/* Is its body larger than max_body, as it declares or as it came? */
+bool tl_request_too_large(const struct tl_request *request);
+/* Adds bytes of the body. False when the connection should be closed: out of memory, or the body
+ * is far too large. */
+bool tl_request_add_body(struct tl_request *request, const char *bytes, size_t n);
+bool tl_request_answered(const struct tl_request *request);
+/* Queues the response of an answered request at its connection. False: the library is to let go of
+ * the connection, whose socket was taken over, or there is no memory for the response. */
+bool tl_request_deliver(struct tl_request *request);
 
 #endif

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A table of routes: how a request finds its handler, and gets one answer if that refuses. */
+/*
+ * A table of routes: how a request finds its handler, and gets one answer if that refuses. How
+ * answers look, JSON for programs or a page for people, is the renderer's matter. The route sets
+ * it, so that the code which answers later need not ask what kind of request it was.
+ */
 #ifndef TL_ROUTER_H
 #define TL_ROUTER_H
 
@@ -7,8 +11,17 @@
 #include <stddef.h>
 
 #include "worker/http/refusal.h"
-#include "worker/http/renderer.h"
 #include "worker/http/request.h"
+
+struct tl_view; /* what is said of a place; its definition belongs to the code that makes views */
+
+/* context is the server's. */
+struct tl_renderer {
+    /* Answers with the view. cookie: a Set-Cookie value, or NULL. */
+    void (*view)(void *context, struct tl_request *request, const struct tl_view *view,
+                 const char *cookie);
+    void (*refusal)(void *context, struct tl_request *request, const struct tl_refusal *refusal);
+};
 
 /* Answers the request or holds it, and returns true; or fills in `refusal` and returns false.
  * context: the server's. queue: the segment of the path that `*` stands for, "" without one; a
@@ -29,5 +42,11 @@ void tl_router_handle(const struct tl_route *routes, void *context, struct tl_re
 /* Refuses the request in the way of its route, without calling the handler. */
 void tl_router_refuse(const struct tl_route *routes, struct tl_request *request,
                       const struct tl_refusal *refusal);
+
+/* Answers a request through its renderer. */
+void tl_render_view(struct tl_request *request, const struct tl_view *view, const char *cookie);
+void tl_render_refusal(struct tl_request *request, const struct tl_refusal *refusal);
+/* The same with a kind and a sentence. */
+void tl_render_refused(struct tl_request *request, enum tl_refusal_kind kind, const char *detail);
 
 #endif

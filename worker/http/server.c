@@ -5,14 +5,13 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include <microhttpd.h>
 #include <sodium.h>
 
 #include "common/base/clock.h"
 #include "common/base/idle_sockets.h"
 #include "common/base/log.h"
 #include "worker/http/clients.h"
-#include "worker/http/framing.h"
-#include "worker/http/request_host.h"
 #include "worker/http/server.h"
 
 /* What no client sends that means well is refused by the library. */
@@ -177,31 +176,30 @@ void tl_server_tick(struct tl_server *server, int64_t now_ms)
 /* ---- the library's callbacks ---- */
 
 /* Delivers the answer. From now on it is the client's turn to take it. */
-static enum MHD_Result deliver(struct tl_server *server, struct tl_request *request)
+static enum MHD_Result deliver(struct tl_server *server, struct connection *connection,
+                               struct tl_request *request)
 {
-    struct connection *connection = connection_of(tl_request_connection(request));
     if (connection != NULL)
         tl_idle_sockets_add(&server->idle, &connection->idle, true, tl_clock_ms());
-    return tl_request_deliver(request);
+    return tl_request_deliver(request) ? MHD_YES : MHD_NO;
 }
 
 /* The request is complete, or there is a problem with its head: calls the handler and delivers the
  * answer, unless it is held. */
-static enum MHD_Result dispatch(struct tl_server *server, struct tl_request *request,
-                                const char *problem)
+static enum MHD_Result dispatch(struct tl_server *server, struct connection *connection,
+                                struct tl_request *request)
 {
     const struct tl_server_settings *settings = &server->settings;
-    struct connection *connection = connection_of(tl_request_connection(request));
+    const char *problem = tl_request_problem(request);
     if (connection != NULL)
         tl_idle_sockets_remove(&server->idle, &connection->idle);
-    (void)tl_request_complete(request);
     if (problem != NULL)
         settings->malformed(settings->handler_context, request, problem);
     else if (tl_request_too_large(request))
         settings->too_large(settings->handler_context, request);
     else
         settings->handle(settings->handler_context, request);
-    return tl_request_answered(request) ? deliver(server, request) : MHD_YES;
+    return tl_request_answered(request) ? deliver(server, connection, request) : MHD_YES;
 }
 
 /* Called when the headers are there, for each piece of the body, at its end, and again when a held
@@ -213,15 +211,12 @@ static enum MHD_Result on_request(void *closure, struct MHD_Connection *connecti
     struct tl_server *server = closure;
     struct tl_request *request = *context;
     if (request == NULL) {
-        const char *problem = tl_framing_problem(connection, method, version);
-        request = tl_request_new(&server->host, connection, method, path);
+        request = tl_request_new(&server->host, connection, method, path, version);
         *context = request;
         if (request == NULL)
             return MHD_NO;
-        if (problem != NULL)
-            tl_request_close_after(request);
-        return problem != NULL || tl_request_declares_too_much(request)
-                   ? dispatch(server, request, problem)
+        return tl_request_problem(request) != NULL || tl_request_too_large(request)
+                   ? dispatch(server, connection_of(connection), request)
                    : MHD_YES;
     }
     if (*upload_size > 0) {
@@ -229,8 +224,8 @@ static enum MHD_Result on_request(void *closure, struct MHD_Connection *connecti
         *upload_size = 0;
         return ok ? MHD_YES : MHD_NO;
     }
-    return tl_request_complete(request) ? deliver(server, request)
-                                        : dispatch(server, request, NULL);
+    return tl_request_answered(request) ? deliver(server, connection_of(connection), request)
+                                        : dispatch(server, connection_of(connection), request);
 }
 
 static void on_completed(void *closure, struct MHD_Connection *connection, void **context,
@@ -355,6 +350,7 @@ struct tl_server *tl_server_new(uv_loop_t *loop, const struct tl_server_settings
     server->host = (struct tl_request_host){.handler_context = settings->handler_context,
                                             .context = settings->context,
                                             .max_body = settings->max_body,
+                                            .visit_size = settings->visit_size,
                                             .answered = settings->answered,
                                             .resumed = on_resumed};
     randombytes_buf(&server->host.id_random, sizeof(server->host.id_random));

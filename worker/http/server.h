@@ -40,6 +40,7 @@ struct tl_server_settings {
     const struct tl_networks *proxies; /* whose connections are not limited; NULL: none. Borrowed */
     int64_t idle_timeout_ms;
     uint64_t max_body;     /* bytes */
+    size_t visit_size;     /* bytes of tl_request_visit */
     void *handler_context; /* also what tl_request_context returns */
     void (*handle)(void *handler_context, struct tl_request *request);
     /* The body is larger than max_body: answers with a refusal. */

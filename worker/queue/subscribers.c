@@ -5,7 +5,6 @@
 
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
-#include "worker/http/stream_head.h"
 #include "worker/queue/handover.h"
 #include "worker/queue/subscriber_table.h"
 #include "worker/queue/subscribers.h"

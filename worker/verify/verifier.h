@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The thread that asks a challenge service whether tokens are good. The loop hands it questions and
- * gets a verdict for each; it never waits for the service itself. So many questions are under way
- * at a time, each over a connection that is used again; the others wait in their order.
+ * Asks a challenge service whether tokens are good, in a thread of its own (common/client): the
+ * loop gets a verdict for each question and never waits for the service. So many questions are
+ * under way at a time, each over a connection that is used again; the others wait in their order.
  */
 #ifndef TL_VERIFIER_H
 #define TL_VERIFIER_H
@@ -24,8 +24,8 @@ struct tl_verifier_settings {
     uint64_t max_concurrent;
     struct tl_metrics *metrics;
     void *context;
-    /* Called on the loop's thread, once for each question that was not cancelled, unless the
-     * verifier is freed before. */
+    /* Called by the loop, once for each question that was not cancelled, unless the verifier is
+     * freed before. Must not cancel another one. */
     void (*verified)(void *context, uint64_t number, const struct tl_verdict *verdict);
 };
 
@@ -40,10 +40,10 @@ struct tl_question {
 struct tl_verifier *tl_verifier_new(uv_loop_t *loop, const struct tl_verifier_settings *settings,
                                     struct tl_error *err);
 /* False when out of memory. */
-bool tl_verifier_ask(struct tl_verifier *verifier, const struct tl_question *question);
-/* The verdict does not matter any more: ends the question, whose verdict may still come. */
+bool tl_verifier_ask(struct tl_verifier *verifier, const struct tl_question *asked);
+/* Ends the question, if it has no verdict yet. */
 void tl_verifier_cancel(struct tl_verifier *verifier, uint64_t number);
-/* Stops the thread, and frees. The loop must run one more turn to close the handle. */
+/* The loop must run one more turn to close the handle. */
 void tl_verifier_free(struct tl_verifier **verifier);
 
 #endif

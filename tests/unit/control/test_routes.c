@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/text.h"
 #include "common/control/routes.h"
 
 #define DOCUMENT "docs/integrators/openapi-admin.yaml"
@@ -171,13 +172,15 @@ static void what_is_escaped_comes_back(void **state)
     (void)state;
     char escaped[64] = "/";
     struct tl_target target;
-    assert_true(tl_target_escape("a/b %\"\xc3\xbc?&=", escaped + 1, sizeof(escaped) - 1));
+    assert_int_equal(tl_percent_encode("a/b %\"\xc3\xbc?&=", escaped + 1, sizeof(escaped) - 1), 29);
     assert_string_equal(escaped, "/a%2Fb%20%25%22%C3%BC%3F%26%3D");
     assert_true(tl_target_parse(escaped, &target, NULL));
     assert_string_equal(target.segments[0], "a/b %\"\xc3\xbc?&=");
-    assert_false(tl_target_escape("abc", escaped, 3));
-    assert_true(tl_target_escape("ab", escaped, 3));
-    assert_false(tl_target_escape("/", escaped, 3));
+    assert_int_equal(tl_percent_encode("abc", escaped, 3), 3);
+    assert_string_equal(escaped, "ab");
+    assert_int_equal(tl_percent_encode("ab", escaped, 3), 2);
+    assert_int_equal(tl_percent_encode("/a", escaped, 3), 4);
+    assert_string_equal(escaped, "");
 }
 
 int main(void)

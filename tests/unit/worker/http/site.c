@@ -39,6 +39,8 @@ static void handle(void *context, struct tl_request *request)
     size_t length;
     site->handled++;
     assert_ptr_equal(tl_request_context(request), site);
+    assert_memory_equal(tl_request_visit(request), (unsigned char[VISIT_SIZE]){0}, VISIT_SIZE);
+    memset(tl_request_visit(request), 0xff, VISIT_SIZE);
     copy(site->method, sizeof(site->method), tl_request_method(request));
     copy(site->path, sizeof(site->path), tl_request_path(request));
     copy(site->body, sizeof(site->body), tl_request_body(request, &length));
@@ -122,6 +124,7 @@ int site_setup(void **state)
                                                               .proxies = site->proxies,
                                                               .idle_timeout_ms = IDLE_MS,
                                                               .max_body = MAX_BODY,
+                                                              .visit_size = VISIT_SIZE,
                                                               .handler_context = site,
                                                               .handle = handle,
                                                               .too_large = too_large,

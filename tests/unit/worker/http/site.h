@@ -19,6 +19,7 @@ enum {
     EACH = 20,
     PROXY = INADDR_LOOPBACK + 8,
     MAX_BODY = 64,
+    VISIT_SIZE = 40,
     LARGE = 8 * 1024 * 1024, /* more than the kernel keeps */
     FEW = 64 * 1024,         /* of it, in a client's kernel */
     IDLE_MS = 60000,

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_request.h"
-#include "worker/http/problem.h"
+#include "worker/http/refusal.h"
 
 static struct tl_request refused(enum tl_refusal_kind kind)
 {

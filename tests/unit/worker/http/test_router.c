@@ -11,7 +11,7 @@
 
 #include "common/wire/names.h"
 #include "tests/unit/fake_request.h"
-#include "worker/http/problem.h"
+#include "worker/http/refusal.h"
 #include "worker/http/router.h"
 
 /* What the handlers and renderers below saw. */

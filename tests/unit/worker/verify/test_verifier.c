@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread that asks a challenge service: a small server on this machine stands for it. */
+/* A challenge service is asked: a small server on this machine stands for it. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -156,7 +156,7 @@ static void ask(struct asker *asker, uint64_t number, const char *token, int64_t
                                                       .until_ms = tl_clock_ms() + wait_ms}));
 }
 
-/* Runs the loop until there are so many verdicts; the mailbox keeps it alive. */
+/* Runs the loop until there are so many verdicts; its descriptor keeps it alive. */
 static void run_until(struct asker *asker, unsigned verdicts)
 {
     while (asker->verdicts < verdicts)

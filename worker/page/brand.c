@@ -8,7 +8,7 @@
 #include "worker/page/accent.h"
 #include "worker/page/asset_file.h"
 #include "worker/page/brand.h"
-#include "worker/page/page_template.h"
+#include "worker/page/page_fields.h"
 
 struct tl_brand {
     struct tl_brand_look look;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/units.h"
+#include "common/config/queue_settings.h"
 
 #include "worker/page/event_look.h"
 #include "worker/page/page.h"
@@ -37,9 +38,17 @@ static void append_parameter(struct tl_text *out, bool *first, const char *name,
     }
 }
 
-static uint64_t first_position(const struct tl_page_view *view)
+/* From 1; 0: nobody knows, or it is not told. */
+static uint64_t position_of(const struct tl_view *view)
 {
-    return view->from > view->position ? view->from : view->position;
+    bool known = view->page == TL_PAGE_WAITING && view->state.status == TL_LINE_WAITING;
+    return known && !view->drawing ? view->state.ahead + 1 : 0;
+}
+
+static uint64_t first_position(const struct tl_view *view)
+{
+    uint64_t position = position_of(view);
+    return view->from > position ? view->from : position;
 }
 
 static const char *valid_or_null(const char *address)
@@ -48,8 +57,8 @@ static const char *valid_or_null(const char *address)
 }
 
 /* solution: a signed wait that serves as one, or NULL. */
-static void append_joining(const struct tl_page_view *view, const char *action,
-                           const char *language, const char *solution, struct tl_text *out)
+static void append_joining(const struct tl_view *view, const char *action, const char *language,
+                           const char *solution, struct tl_text *out)
 {
     bool first = true;
     char from[24] = "";
@@ -59,7 +68,7 @@ static void append_joining(const struct tl_page_view *view, const char *action,
         append_parameter(out, &first, "lang", language);
         return;
     }
-    bool waiting = view->state == TL_PAGE_WAITING || view->state == TL_PAGE_DOWN;
+    bool waiting = view->page == TL_PAGE_WAITING || view->page == TL_PAGE_DOWN;
     if (waiting && first_position(view) > 0)
         snprintf(from, sizeof(from), "%" PRIu64, first_position(view));
     tl_text_append(out, "/q/%s%s", view->queue, action);
@@ -67,13 +76,13 @@ static void append_joining(const struct tl_page_view *view, const char *action,
     append_parameter(out, &first, "ticket", view->ticket);
     append_parameter(out, &first, "invite", view->invite);
     append_parameter(out, &first, "from", from);
-    append_parameter(out, &first, "place", action[0] != '\0' ? view->place : NULL);
+    append_parameter(out, &first, "place", action[0] != '\0' ? view->place_name : NULL);
     append_parameter(out, &first, "return", valid_or_null(view->return_url));
     append_parameter(out, &first, "solution", solution);
     append_parameter(out, &first, "cookies", view->asks_for_cookies ? "1" : NULL);
 }
 
-void tl_page_address(const struct tl_page_view *view, const char *action, const char *language,
+void tl_page_address(const struct tl_view *view, const char *action, const char *language,
                      struct tl_text *out)
 {
     append_joining(view, action, language, NULL, out);
@@ -81,8 +90,14 @@ void tl_page_address(const struct tl_page_view *view, const char *action, const 
 
 /* ---- the fields of one page ---- */
 
+static const struct tl_queue_settings no_settings;
+
 struct page {
-    const struct tl_page_view *view;
+    const struct tl_view *view;
+    const struct tl_queue_settings *queue; /* of the queue, as far as it is known here */
+    const struct tl_queue_settings *place; /* the same, for a place in it; for no place none */
+    enum tl_queue_mode mode;               /* what those who wait are told */
+    bool no_capacity;                      /* no one is admitted, as the capacity is 0 */
     const struct tl_brand_look *look;
     const struct tl_catalogue *language;
     const char *values[N_FIELDS];   /* borrowed */
@@ -119,37 +134,7 @@ static void set_duration(struct page *page, int field, const char *message, int6
     set_message(page, field, message, text);
 }
 
-static const struct {
-    const char *name, *title;
-} states[TL_PAGE_STATES] = {
-    [TL_PAGE_WAITING] = {"waiting", "title_waiting"},
-    [TL_PAGE_PENDING] = {"pending", "title_pending"},
-    [TL_PAGE_ACTIVE] = {"active", "title_active"},
-    [TL_PAGE_COMPLETED] = {"completed", "title_over"},
-    [TL_PAGE_LEFT] = {"left", "title_over"},
-    [TL_PAGE_EXPIRED] = {"expired", "title_over"},
-    [TL_PAGE_UNCLAIMED] = {"unclaimed", "title_over"},
-    [TL_PAGE_ABSENT] = {"absent", "title_over"},
-    [TL_PAGE_ENDED] = {"ended", "title_over"},
-    [TL_PAGE_LOST] = {"lost", "title_over"},
-    [TL_PAGE_REMOVED] = {"removed", "title_over"},
-    [TL_PAGE_MOVED] = {"moved", "moved_head"},
-    [TL_PAGE_CODE_OVER] = {"code_over", "code_over_head"},
-    [TL_PAGE_MOVE] = {"move_here", "move_here_head"},
-    [TL_PAGE_CODE] = {"transfer", "transfer_head"},
-    [TL_PAGE_BLOCKED] = {"blocked", "title_blocked"},
-    [TL_PAGE_CLOSED] = {"closed", "title_closed"},
-    [TL_PAGE_INVITED] = {"invited", "title_invited"},
-    [TL_PAGE_FULL] = {"full", "title_full"},
-    [TL_PAGE_OUTSIDE] = {"outside", "title_outside"},
-    [TL_PAGE_CHALLENGE] = {"challenge", "title_pending"},
-    [TL_PAGE_SHUT] = {"shut", "title_shut"},
-    [TL_PAGE_SOLD_OUT] = {"sold_out", "title_sold_out"},
-    [TL_PAGE_PASSTHROUGH] = {"passthrough", "title_passthrough"},
-    [TL_PAGE_DOWN] = {"down", "title_down"},
-};
-
-static const struct tl_page_source *source_of(const struct tl_page_view *view,
+static const struct tl_page_source *source_of(const struct tl_view *view,
                                               const struct tl_brand_look *look, unsigned i)
 {
     return i == TL_SOURCE_EVENT && view->event != NULL ? &view->event->style : &look->sources[i];
@@ -238,7 +223,7 @@ static void set_look(struct page *page)
  * admitted visitor. */
 static void set_addresses(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
+    const struct tl_view *view = page->view;
     const char *code = tl_catalogue_code(page->language);
     /* A browser without cookies does not remember the language either. */
     const char *carried = view->ticket == NULL ? NULL : code;
@@ -255,8 +240,8 @@ static void set_addresses(struct page *page)
     tl_page_address(view, "/move", carried, &page->texts[FIELD_move_url]);
     page->values[FIELD_move_code_value] = view->move;
     page->values[FIELD_move_device] = view->device;
-    bool reloads = view->state == TL_PAGE_WAITING || view->state == TL_PAGE_PENDING ||
-                   view->state == TL_PAGE_FULL || view->state == TL_PAGE_DOWN;
+    bool reloads = view->page == TL_PAGE_WAITING || view->page == TL_PAGE_PENDING ||
+                   view->page == TL_PAGE_FULL || view->page == TL_PAGE_DOWN;
     if (reloads && view->preview == NULL) {
         int64_t seconds = (view->poll_after_ms + 999) / 1000;
         if (seconds < REFRESH_MIN_S)
@@ -267,8 +252,8 @@ static void set_addresses(struct page *page)
     }
     const char *return_url = valid_or_null(view->return_url);
     const char *target = NULL;
-    if (view->state == TL_PAGE_ACTIVE)
-        target = return_url != NULL ? return_url : valid_or_null(view->target_url);
+    if (view->page == TL_PAGE_ACTIVE)
+        target = return_url != NULL ? return_url : valid_or_null(page->queue->target_url);
     page->values[FIELD_return_url] = return_url;
     page->values[FIELD_target_url] = target;
     if (target != NULL && view->preview == NULL)
@@ -278,7 +263,7 @@ static void set_addresses(struct page *page)
 /* The code for another device. When it is over, the page goes back to the place. */
 static void set_code(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
+    const struct tl_view *view = page->view;
     if (view->qr == NULL)
         return;
     page->values[FIELD_code_address] = view->code_address;
@@ -295,7 +280,7 @@ static void set_code(struct page *page)
  * button. */
 static void set_puzzle(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
+    const struct tl_view *view = page->view;
     const char *carried = view->ticket == NULL ? NULL : tl_catalogue_code(page->language);
     page->values[FIELD_puzzle] = view->puzzle;
     if (view->puzzle == NULL)
@@ -326,9 +311,9 @@ static void set_service(struct page *page)
 /* The state, which parts of the page it hides, and the title. */
 static void set_state(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
-    enum tl_page_state state = view->state;
-    page->values[FIELD_state] = states[state].name;
+    const struct tl_view *view = page->view;
+    enum tl_page_state state = view->page;
+    page->values[FIELD_state] = tl_page_states[state].page;
     page->values[FIELD_queue] = view->queue;
     page->values[FIELD_visitor] = view->visitor;
     page->values[FIELD_preview] = view->preview;
@@ -347,16 +332,17 @@ static void set_state(struct page *page)
     set_if(page, FIELD_in_line, state == TL_PAGE_WAITING || state == TL_PAGE_PENDING);
 
     char position[TL_PAGE_NUMBER_MAX];
-    tl_write_number(view->position, page->language, position, sizeof(position));
+    tl_write_number(position_of(view), page->language, position, sizeof(position));
     bool drawing = state == TL_PAGE_WAITING && view->drawing;
-    set_message(page, FIELD_title, drawing ? "drawing_head" : states[state].title, position);
+    set_message(page, FIELD_title, drawing ? "drawing_head" : tl_page_states[state].title,
+                position);
     tl_text_append(&page->texts[FIELD_title], " – %s", page->values[FIELD_name]);
 }
 
 /* The operator's text, and its language in the next field; else the built-in one. */
 static void set_said(struct page *page, int field, const char *text, const char *built_in)
 {
-    bool own = text != NULL && text[0] != '\0';
+    bool own = text[0] != '\0';
     page->values[field] = own ? text : tl_page_message(built_in, page->language);
     page->values[field + 1] = own ? operators_language(page) : NULL;
 }
@@ -364,13 +350,16 @@ static void set_said(struct page *page, int field, const char *text, const char 
 /* What the mode and the capacity mean for those who wait, and for those who cannot join. */
 static void set_mode(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
-    set_if(page, FIELD_draining, view->draining);
-    set_if(page, FIELD_closing, view->closed);
-    set_if(page, FIELD_sold_out, view->sold_out);
-    set_if(page, FIELD_no_capacity, view->no_capacity);
-    set_said(page, FIELD_shut_says, view->closed_text, "shut_text");
-    set_said(page, FIELD_sold_out_says, view->sold_out_text, "sold_out_text");
+    const char *code = tl_catalogue_code(page->language);
+    set_if(page, FIELD_paused, page->mode == TL_MODE_PAUSED);
+    set_if(page, FIELD_draining, page->mode == TL_MODE_DRAINING);
+    set_if(page, FIELD_closing, page->mode == TL_MODE_CLOSED);
+    set_if(page, FIELD_sold_out, page->mode == TL_MODE_SOLD_OUT);
+    set_if(page, FIELD_no_capacity, page->no_capacity);
+    set_said(page, FIELD_shut_says, tl_queue_closed_text(page->queue, TL_MODE_CLOSED, code),
+             "shut_text");
+    set_said(page, FIELD_sold_out_says, tl_queue_closed_text(page->queue, TL_MODE_SOLD_OUT, code),
+             "sold_out_text");
 }
 
 /* A reason that this version has no words for is not named. */
@@ -380,47 +369,57 @@ static void set_eta_reason(struct page *page)
     const char *reason = page->view->eta_reason;
     snprintf(name, sizeof(name), "why_%s", reason != NULL ? reason : "");
     page->values[FIELD_eta_why] = reason != NULL ? tl_page_message(name, page->language) : "";
-    bool said = page->view->paused || page->view->no_capacity; /* by a note */
+    bool said = page->mode == TL_MODE_PAUSED || page->no_capacity; /* by a note */
     set_if(page, FIELD_shows_why, page->values[FIELD_eta_why][0] != '\0' && !said);
+}
+
+static void set_eta(struct page *page)
+{
+    const struct tl_view *view = page->view;
+    char text[TL_PAGE_TEXT_MAX];
+    if (view->has_eta) {
+        int64_t low_s = (int64_t)view->eta_low_s;
+        int64_t high_s = (int64_t)view->eta_high_s + 1;
+        tl_write_range(low_s, high_s, page->language, text, sizeof(text));
+        set_text(page, FIELD_eta, text);
+        set_number(page, FIELD_eta_low, low_s);
+        set_number(page, FIELD_eta_high, high_s);
+    } else {
+        page->values[FIELD_eta] = tl_page_message("range_unknown", page->language);
+    }
+    set_eta_reason(page);
 }
 
 static void set_place(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
+    const struct tl_view *view = page->view;
     char text[TL_PAGE_TEXT_MAX];
+    uint64_t position = position_of(view);
+    uint64_t ahead = position > 0 ? position - 1 : 0;
     int64_t progress = 0; /* since the first known position, in thousandths */
-    if (view->position > 0) {
+    if (position > 0) {
         uint64_t from = first_position(view);
-        progress = (int64_t)((double)(from - view->position) * 1000 / (double)from);
-        set_number(page, FIELD_position_raw, (int64_t)view->position);
+        progress = (int64_t)((double)(from - position) * 1000 / (double)from);
+        set_number(page, FIELD_position_raw, (int64_t)position);
         set_number(page, FIELD_from_raw, (int64_t)from);
     }
     set_number(page, FIELD_progress, progress);
     tl_write_number((uint64_t)progress / 10, page->language, text, sizeof(text));
     set_message(page, FIELD_progress_text, "progress_value", text);
-    tl_page_message_count("ahead_value", page->language, view->ahead, text, sizeof(text));
+    tl_page_message_count("ahead_value", page->language, ahead, text, sizeof(text));
     set_text(page, FIELD_ahead, text);
     tl_page_message_count("ahead_value", page->language, view->admitted, text, sizeof(text));
     set_text(page, FIELD_admitted, text);
     set_if(page, FIELD_has_admitted, view->has_admitted);
-    if (view->has_eta) {
-        tl_write_range(view->eta_low_s, view->eta_high_s, page->language, text, sizeof(text));
-        set_text(page, FIELD_eta, text);
-        set_number(page, FIELD_eta_low, view->eta_low_s);
-        set_number(page, FIELD_eta_high, view->eta_high_s);
-    } else {
-        page->values[FIELD_eta] = tl_page_message("range_unknown", page->language);
-    }
-    bool moves = !view->paused && !view->recovering && !view->no_capacity && !view->called &&
-                 view->opens_at_ms <= view->now_ms;
+    set_eta(page);
+    bool moves = page->mode != TL_MODE_PAUSED && !view->recovering && !page->no_capacity &&
+                 !view->state.called && page->place->opens_at_ms <= view->store_ms;
     set_if(page, FIELD_shows_eta, view->has_eta || moves);
-    set_eta_reason(page);
-    set_if(page, FIELD_almost, moves && view->position > 0 && view->ahead < ALMOST);
-    set_if(page, FIELD_paused, view->paused);
+    set_if(page, FIELD_almost, moves && position > 0 && ahead < ALMOST);
     set_if(page, FIELD_recovering, view->recovering);
     set_mode(page);
     set_if(page, FIELD_drawing, view->drawing);
-    set_if(page, FIELD_called, view->called);
+    set_if(page, FIELD_called, view->state.called);
     page->values[FIELD_reference] = view->reference;
     page->values[FIELD_notice] = view->notice;
 }
@@ -428,15 +427,15 @@ static void set_place(struct page *page)
 /* The opening time and the time left until then; nothing when the queue is open. */
 static void set_opening(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
-    int64_t left_ms = view->opens_at_ms - view->now_ms;
+    int64_t opens_at_ms = page->place->opens_at_ms;
+    int64_t left_ms = opens_at_ms - page->view->store_ms;
     char text[TL_PAGE_TEXT_MAX];
     if (left_ms <= 0)
         return;
-    set_number(page, FIELD_opens_ms, view->opens_at_ms);
-    tl_time_format(view->opens_at_ms, text, sizeof(text));
+    set_number(page, FIELD_opens_ms, opens_at_ms);
+    tl_time_format(opens_at_ms, text, sizeof(text));
     set_text(page, FIELD_opens_iso, text);
-    tl_write_time(view->opens_at_ms, page->language, page->look->zone, text, sizeof(text));
+    tl_write_time(opens_at_ms, page->language, page->look->zone, text, sizeof(text));
     set_text(page, FIELD_opens, text);
     tl_write_duration((left_ms + 999) / 1000, page->language, text, sizeof(text));
     set_text(page, FIELD_countdown, text);
@@ -445,54 +444,58 @@ static void set_opening(struct page *page)
 /* What happens at the turn, how long the session then is, and how long one may be away. */
 static void set_outlook(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
+    const struct tl_queue_settings *place = page->place;
+    int64_t longest_ms = tl_queue_session_longest_ms(place);
     char longest[TL_PAGE_TEXT_MAX];
     char idle[TL_PAGE_TEXT_MAX];
     char text[TL_PAGE_TEXT_MAX];
-    bool goes_on =
-        valid_or_null(view->return_url) != NULL || valid_or_null(view->target_url) != NULL;
+    bool goes_on = valid_or_null(page->view->return_url) != NULL ||
+                   valid_or_null(page->queue->target_url) != NULL;
     page->values[FIELD_next_step] =
         tl_page_message(goes_on ? "next_text" : "next_nowhere", page->language);
-    if (view->session_idle_ms > 0 && view->session_idle_ms < view->session_ms) {
-        tl_write_duration(view->session_ms / 1000, page->language, longest, sizeof(longest));
-        tl_write_duration(view->session_idle_ms / 1000, page->language, idle, sizeof(idle));
+    if (place->session_sliding && place->session_ttl_ms > 0 && place->session_ttl_ms < longest_ms) {
+        tl_write_duration(longest_ms / 1000, page->language, longest, sizeof(longest));
+        tl_write_duration(place->session_ttl_ms / 1000, page->language, idle, sizeof(idle));
         tl_page_message_format("session_sliding", page->language, longest, idle, text,
                                sizeof(text));
         set_text(page, FIELD_session_then, text);
-    } else if (view->session_ms > 0) {
-        set_duration(page, FIELD_session_then, "session_time", view->session_ms / 1000);
+    } else if (longest_ms > 0) {
+        set_duration(page, FIELD_session_then, "session_time", longest_ms / 1000);
     }
-    if (view->waiting_ttl_ms > 0)
-        set_duration(page, FIELD_kept, "kept_text", view->waiting_ttl_ms / 1000);
-    if (view->waiting_ttl_ms > 0 && view->claim_ttl_ms > 0) {
+    int64_t kept_ms = page->queue->waiting_ttl_ms;
+    if (kept_ms > 0)
+        set_duration(page, FIELD_kept, "kept_text", kept_ms / 1000);
+    if (kept_ms > 0 && place->claim_ttl_ms > 0) {
         set_text(page, FIELD_kept, " ");
-        set_duration(page, FIELD_kept, "claim_time", view->claim_ttl_ms / 1000);
+        set_duration(page, FIELD_kept, "claim_time", place->claim_ttl_ms / 1000);
     }
 }
 
 /* The time of this view, and when the session ends. */
 static void set_times(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
+    const struct tl_view *view = page->view;
     char text[TL_PAGE_TEXT_MAX];
     bool stale = view->as_of_ms != 0;
-    tl_write_clock(stale ? view->as_of_ms : view->now_ms, page->look->zone, text, sizeof(text));
+    int64_t kept_ms = page->queue->waiting_ttl_ms;
+    int64_t ends_ms = view->page == TL_PAGE_ACTIVE ? view->state.deadline_ms : 0;
+    tl_write_clock(stale ? view->as_of_ms : view->store_ms, page->look->zone, text, sizeof(text));
     set_message(page, FIELD_updated, stale ? "stale_at" : "updated_at", text);
-    set_number(page, FIELD_now_ms, view->now_ms);
+    set_number(page, FIELD_now_ms, view->store_ms);
     set_number(page, FIELD_poll_ms, view->poll_after_ms);
-    set_number(page, FIELD_kept_ms, view->waiting_ttl_ms);
-    set_duration(page, FIELD_absent, "absent_text", view->waiting_ttl_ms / 1000);
-    set_number(page, FIELD_stale, stale ? view->now_ms - view->as_of_ms : 0);
+    set_number(page, FIELD_kept_ms, kept_ms);
+    set_duration(page, FIELD_absent, "absent_text", kept_ms / 1000);
+    set_number(page, FIELD_stale, stale ? view->store_ms - view->as_of_ms : 0);
     set_if(page, FIELD_claimed, view->claimed);
-    if (view->expires_at_ms > 0) {
-        set_number(page, FIELD_ends_ms, view->expires_at_ms);
-        tl_write_time(view->expires_at_ms, page->language, page->look->zone, text, sizeof(text));
+    if (ends_ms > 0) {
+        set_number(page, FIELD_ends_ms, ends_ms);
+        tl_write_time(ends_ms, page->language, page->look->zone, text, sizeof(text));
         set_message(page, FIELD_until, view->claimed ? "session_until" : "claim_until", text);
     }
 }
 
 /* Appends the hashes of the sources from `first` to before `end` that exist. */
-static void append_hashes(struct tl_text *out, const struct tl_page_view *view,
+static void append_hashes(struct tl_text *out, const struct tl_view *view,
                           const struct tl_brand_look *look, unsigned first, unsigned end)
 {
     for (unsigned i = first; i < end; i++) {
@@ -502,8 +505,7 @@ static void append_hashes(struct tl_text *out, const struct tl_page_view *view,
     }
 }
 
-void tl_page_policy(const struct tl_page_view *view, const struct tl_brand *brand,
-                    struct tl_text *out)
+void tl_page_policy(const struct tl_view *view, const struct tl_brand *brand, struct tl_text *out)
 {
     const struct tl_brand_look *look = tl_brand_look(brand);
     bool challenge = view->puzzle != NULL || view->service != NULL;
@@ -548,7 +550,7 @@ static bool take_language(struct page *page, size_t i)
     page->values[FIELD_item_name] = tl_catalogue_name(language);
     set_if(page, FIELD_item_current, language == page->language);
     tl_text_free(url);
-    tl_page_address(page->view, page->view->state == TL_PAGE_MOVE ? "/move" : "",
+    tl_page_address(page->view, page->view->page == TL_PAGE_MOVE ? "/move" : "",
                     tl_catalogue_code(language), url);
     return true;
 }
@@ -559,11 +561,11 @@ static bool take_state(struct page *page, enum tl_page_state state, enum tl_page
     char name[40];
     if (state > last)
         return false;
-    page->values[FIELD_item_code] = states[state].name;
-    set_if(page, FIELD_item_current, state == page->view->state);
-    snprintf(name, sizeof(name), "%s_head", states[state].name);
+    page->values[FIELD_item_code] = tl_page_states[state].page;
+    set_if(page, FIELD_item_current, state == page->view->page);
+    snprintf(name, sizeof(name), "%s_head", tl_page_states[state].page);
     page->values[FIELD_item_head] = tl_page_message(name, page->language);
-    snprintf(name, sizeof(name), "%s_text", states[state].name);
+    snprintf(name, sizeof(name), "%s_text", tl_page_states[state].page);
     page->values[FIELD_item_text] = state == TL_PAGE_ABSENT ? page->texts[FIELD_absent].data
                                                             : tl_page_message(name, page->language);
     return true;
@@ -581,10 +583,20 @@ static bool take_item(void *context, int number, size_t i)
            take_state(context, TL_PAGE_PASSTHROUGH + (unsigned)i, TL_PAGE_DOWN);
 }
 
-void tl_page_render(const struct tl_page_view *view, const struct tl_brand *brand,
+void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
                     const struct tl_catalogue *language, struct tl_text *out)
 {
-    struct page page = {.view = view, .look = tl_brand_look(brand), .language = language};
+    const struct tl_queue_settings *settings =
+        view->settings != NULL ? view->settings : &no_settings;
+    bool of_place = view->visitor != NULL;
+    struct page page = {.view = view,
+                        .queue = settings,
+                        .place = of_place ? settings : &no_settings,
+                        .mode = tl_view_told_mode(view),
+                        .no_capacity = of_place && settings->policy != TL_POLICY_RATE &&
+                                       settings->capacity == 0,
+                        .look = tl_brand_look(brand),
+                        .language = language};
     set_look(&page);
     set_addresses(&page);
     set_code(&page);

@@ -7,8 +7,8 @@
 #include "common/config/event_page.h"
 #include "worker/page/catalogue.h"
 #include "worker/page/page_source.h"
-#include "worker/page/page_view.h"
 #include "worker/page/template.h"
+#include "worker/page/view.h"
 
 /* {{lang}} is FIELD_lang. */
 #define TL_PAGE_FIELDS(F)                                                                          \

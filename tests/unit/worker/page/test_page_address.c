@@ -12,10 +12,11 @@ static void test_address(void **state)
 {
     (void)state;
     struct tl_text out = {0};
-    struct tl_page_view view = {.state = TL_PAGE_LEFT, .queue = "q", .position = 5};
+    struct tl_view view = {
+        .page = TL_PAGE_LEFT, .queue = "q", .state = {.status = TL_LINE_WAITING, .ahead = 4}};
     tl_page_address(&view, "", NULL, &out);
     assert_string_equal(out.data, "/q/q");
-    view.state = TL_PAGE_WAITING;
+    view.page = TL_PAGE_WAITING;
     view.ticket = "a b";
     view.return_url = "https://x.example/?a=b";
     view.invite = "i.j";
@@ -23,11 +24,11 @@ static void test_address(void **state)
     assert_string_equal(out.data, "/q/q/q/q/leave?lang=ko&ticket=a%20b&invite=i.j&from=5&return="
                                   "https%3A%2F%2Fx.example%2F%3Fa%3Db");
     tl_text_free(&out);
-    view = (struct tl_page_view){.state = TL_PAGE_WAITING,
-                                 .queue = "q",
-                                 .position = 5,
-                                 .place = "Q5T9-4XDR",
-                                 .return_url = "https://x.example/?a=b"};
+    view = (struct tl_view){.page = TL_PAGE_WAITING,
+                            .queue = "q",
+                            .state = {.status = TL_LINE_WAITING, .ahead = 4},
+                            .place_name = "Q5T9-4XDR",
+                            .return_url = "https://x.example/?a=b"};
     tl_page_address(&view, "", NULL, &out);
     tl_page_address(&view, "/transfer", NULL, &out);
     assert_string_equal(out.data, "/q/q?from=5&return=https%3A%2F%2Fx.example%2F%3Fa%3Db"

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a waiting page shows of one visitor: the input of tl_page_render. */
+/* What is said of one visitor's place, as JSON (worker/api/view.h) and on the waiting page; and
+ * what only the page says. */
 #ifndef TL_PAGE_VIEW_H
 #define TL_PAGE_VIEW_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/config/mode.h"
+#include "common/config/settings.h"
+#include "common/line/line.h"
+
+/* What is so of a visitor; those up to TL_PAGE_MOVED are states of a place. */
 enum tl_page_state {
     TL_PAGE_WAITING,
     TL_PAGE_PENDING, /* accepted, no number yet */
@@ -35,6 +41,14 @@ enum tl_page_state {
     TL_PAGE_STATES
 };
 
+/* How each is called. */
+struct tl_page_state_names {
+    const char *page, *title;    /* on the page, and the text that is its title */
+    const char *status, *reason; /* in JSON; NULL: it is no state of a place, or no end */
+};
+
+extern const struct tl_page_state_names tl_page_states[TL_PAGE_STATES];
+
 /* A challenge service whose token the page gets. */
 struct tl_page_service {
     const char *name;     /* "turnstile", "hcaptcha" or "recaptcha" */
@@ -45,47 +59,49 @@ struct tl_page_service {
     bool scored;          /* it asks the visitor nothing, and gives a score */
 };
 
+struct tl_draw_record;
 struct tl_event_look;
 struct tl_qr;
 
 /* Strings are borrowed and may be NULL; numbers that do not apply are 0. */
-struct tl_page_view {
-    enum tl_page_state state;
-    const char *queue;                 /* a valid name */
-    const struct tl_event_look *event; /* of the queue; NULL: none */
-    const char *visitor;               /* lets the script keep the progress of each place apart */
-    const char *ticket; /* put into the page's addresses, for browsers without cookies; else NULL */
-    const char *invite; /* likewise, until it has given a place */
-    bool asks_for_cookies; /* the address says that a cookie was sent, which should come back */
-    uint64_t position;     /* from 1; 0: not known */
-    uint64_t ahead;
-    uint64_t from; /* the first position this browser saw (`?from=`); progress counts from there */
-    uint64_t admitted; /* of the whole queue, during the last minute */
-    bool has_admitted;
-    bool has_eta;
-    int64_t eta_low_s, eta_high_s;
+struct tl_view {
+    const char *queue;         /* a valid name */
+    const char *visitor;       /* NULL: a page of no place */
+    const char *ticket;        /* NULL: not given again. On a page: put into its addresses, for
+                                * browsers without cookies; else NULL */
+    tl_place place;            /* seq 0: the number is not known */
+    struct tl_line_view state; /* UNKNOWN: how it ended is forgotten */
+    const struct tl_queue_settings *settings; /* NULL: a page of a queue that is not known here */
+    enum tl_queue_mode mode;                  /* what is so here: passthrough by the file counts */
+    enum tl_phase phase;
+    uint64_t waiting, active;
+    bool has_eta; /* else there is nothing honest to say */
+    double eta_low_s, eta_median_s, eta_high_s;
     const char *eta_reason; /* why there is none, or why it grew (tl_eta_reason_name); or NULL */
-    bool no_transfer;       /* the place does not move to another device */
-    const char *closed_text, *sold_out_text; /* the operator's; NULL or "": the built-in ones */
-    bool paused, draining, closed, sold_out; /* the mode */
-    bool no_capacity;                        /* no one is admitted, as the capacity is 0 */
-    bool claimed;                            /* ACTIVE: the session is claimed */
-    bool called;           /* has the next turn: goes in as soon as a session ends */
-    bool recovering;       /* the queue recovers from a loss of its data */
-    bool drawing;          /* the line is drawn at the opening: nobody has a position yet */
-    int64_t opens_at_ms;   /* Unix time; not in the future: open */
-    int64_t now_ms;        /* Unix time of this view */
-    int64_t as_of_ms;      /* when the line was last up to date; 0: it is */
-    int64_t expires_at_ms; /* ACTIVE: of the session, or while that is not claimed, of the claim */
-    int64_t claim_ttl_ms;  /* how long there is to come in */
-    int64_t session_ms;    /* how long a session may last */
-    int64_t session_idle_ms; /* it ends sooner after so long without activity; 0: it does not */
-    int64_t waiting_ttl_ms;  /* how long a place is kept while its visitor is absent */
+    bool has_admitted;      /* is `admitted` known? */
+    uint64_t admitted;      /* of the whole queue, during the last minute */
+    bool claimed;           /* ACTIVE: the session is claimed, as far as is known here */
+    bool drawing;           /* those who wait are yet to be drawn: nobody has a position */
+    const struct tl_draw_record *draw; /* as the store says; of a queue with `opening: draw` */
+    bool recovering;                   /* the queue recovers from a loss of its data */
+    bool moved;                        /* the place is on another device; its state is ENDED */
+    bool lost;                         /* the store lost the place, and it does not come back */
+    const char *pass;                  /* ACTIVE; NULL: none */
+    const char *reference;             /* the visitor's code; NULL: not told here */
+    const char *notice;                /* what the operator says; NULL: nothing */
+    int64_t store_ms;                  /* Unix time by the store's clock */
+    int64_t as_of_ms;                  /* Unix time when the line was last up to date; 0: it is */
+
+    /* ---- of a page only ---- */
+
+    enum tl_page_state page;           /* of a place tl_view_state */
+    const struct tl_event_look *event; /* of the queue; NULL: none */
+    const char *invite;                /* put into the page's addresses, until it gave a place */
+    bool asks_for_cookies; /* the address says that a cookie was sent, which should come back */
+    uint64_t from; /* the first position this browser saw (`?from=`); progress counts from there */
     int64_t poll_after_ms;
-    const char *notice;         /* the operator's */
-    const char *reference;      /* the visitor's code; NULL: none is known */
-    const char *place;          /* names the place that the page shows, in its forms; or NULL */
-    const char *target_url;     /* the queue's */
+    bool no_transfer;           /* the place does not move to another device */
+    const char *place_name;     /* names the place that the page shows, in its forms; or NULL */
     const char *return_url;     /* only if tl_return_address_allowed */
     const char *return_refused; /* why there is none although the request has one; not shown */
     /* CHALLENGE: the puzzle for the script; and for browsers without it a signed wait of wait_s,
@@ -103,5 +119,12 @@ struct tl_page_view {
      * its connection, and its name for the page's addresses. NULL: a visitor's page. */
     const char *preview, *preview_name;
 };
+
+/* What is so of the place. One that ended before its visitor learned the number is over, and not
+ * pending. */
+enum tl_page_state tl_view_state(const struct tl_view *view);
+/* What those who wait are told of the line, as one of the modes: that of the queue; after closes_at
+ * draining or closed, as at_close says. */
+enum tl_queue_mode tl_view_told_mode(const struct tl_view *view);
 
 #endif

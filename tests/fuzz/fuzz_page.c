@@ -12,7 +12,7 @@
 #include "common/wire/names.h"
 #include "worker/page/event_look.h"
 #include "worker/page/page.h"
-#include "worker/page/return_address.h"
+#include "worker/page/page_address.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

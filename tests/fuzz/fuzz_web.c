@@ -10,7 +10,7 @@
 #include "common/base/net.h"
 #include "common/base/units.h"
 #include "worker/page/languages.h"
-#include "worker/page/return_address.h"
+#include "worker/page/page_address.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

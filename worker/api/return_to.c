@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "worker/api/return_to.h"
-#include "worker/page/return_address.h"
+#include "worker/page/page_address.h"
 
 enum { ALLOWED_MAX = 32 };
 

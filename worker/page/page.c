@@ -8,85 +8,18 @@
 
 #include "worker/page/event_look.h"
 #include "worker/page/page.h"
+#include "worker/page/page_address.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_fields.h"
 #include "worker/page/page_gzip.h"
 #include "worker/page/page_text.h"
 #include "worker/page/qr.h"
-#include "worker/page/return_address.h"
 #include "worker/page/template.h"
 
 #define REFRESH_MIN_S 5   /* without the script the page never reloads faster */
 #define ALMOST        20  /* "almost there" from so many ahead on */
 #define CODE_S        120 /* how long a code is good, TL_TICKET_CODE_S */
 #define GO_ON_AFTER_S 3   /* how long "it is your turn" shows before the page goes on */
-
-/* ---- addresses ---- */
-
-/* Appends "?name=value" or "&name=value", encoded; nothing when there is no value. */
-static void append_parameter(struct tl_text *out, bool *first, const char *name, const char *value)
-{
-    if (value == NULL || value[0] == '\0')
-        return;
-    tl_text_append(out, "%c%s=", *first ? '?' : '&', name);
-    *first = false;
-    for (; *value != '\0'; value++) {
-        unsigned char c = (unsigned char)*value;
-        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                     c == '-' || c == '.' || c == '_' || c == '~';
-        tl_text_append(out, plain ? "%c" : "%%%02X", c);
-    }
-}
-
-/* From 1; 0: nobody knows, or it is not told. */
-static uint64_t position_of(const struct tl_view *view)
-{
-    bool known = view->page == TL_PAGE_WAITING && view->state.status == TL_LINE_WAITING;
-    return known && !view->drawing ? view->state.ahead + 1 : 0;
-}
-
-static uint64_t first_position(const struct tl_view *view)
-{
-    uint64_t position = position_of(view);
-    return view->from > position ? view->from : position;
-}
-
-static const char *valid_or_null(const char *address)
-{
-    return address != NULL && tl_address_valid(address) ? address : NULL;
-}
-
-/* solution: a signed wait that serves as one, or NULL. */
-static void append_joining(const struct tl_view *view, const char *action, const char *language,
-                           const char *solution, struct tl_text *out)
-{
-    bool first = true;
-    char from[24] = "";
-    if (view->preview != NULL) { /* whatever a visitor would do, it shows the same page */
-        tl_text_append(out, "/preview/%s", view->queue);
-        append_parameter(out, &first, "state", view->preview_name);
-        append_parameter(out, &first, "lang", language);
-        return;
-    }
-    bool waiting = view->page == TL_PAGE_WAITING || view->page == TL_PAGE_DOWN;
-    if (waiting && first_position(view) > 0)
-        snprintf(from, sizeof(from), "%" PRIu64, first_position(view));
-    tl_text_append(out, "/q/%s%s", view->queue, action);
-    append_parameter(out, &first, "lang", language);
-    append_parameter(out, &first, "ticket", view->ticket);
-    append_parameter(out, &first, "invite", view->invite);
-    append_parameter(out, &first, "from", from);
-    append_parameter(out, &first, "place", action[0] != '\0' ? view->place_name : NULL);
-    append_parameter(out, &first, "return", valid_or_null(view->return_url));
-    append_parameter(out, &first, "solution", solution);
-    append_parameter(out, &first, "cookies", view->asks_for_cookies ? "1" : NULL);
-}
-
-void tl_page_address(const struct tl_view *view, const char *action, const char *language,
-                     struct tl_text *out)
-{
-    append_joining(view, action, language, NULL, out);
-}
 
 /* ---- the fields of one page ---- */
 
@@ -250,10 +183,10 @@ static void set_addresses(struct page *page)
         tl_page_address(view, "", carried, &page->texts[FIELD_refresh]);
         set_duration(page, FIELD_refresh_every, "refreshes_every", seconds);
     }
-    const char *return_url = valid_or_null(view->return_url);
+    const char *return_url = tl_address_or_null(view->return_url);
     const char *target = NULL;
     if (view->page == TL_PAGE_ACTIVE)
-        target = return_url != NULL ? return_url : valid_or_null(page->queue->target_url);
+        target = return_url != NULL ? return_url : tl_address_or_null(page->queue->target_url);
     page->values[FIELD_return_url] = return_url;
     page->values[FIELD_target_url] = target;
     if (target != NULL && view->preview == NULL)
@@ -289,8 +222,8 @@ static void set_puzzle(struct page *page)
     set_number(page, FIELD_puzzle_parts, view->puzzle_parts);
     set_number(page, FIELD_puzzle_bits, view->puzzle_bits);
     tl_text_append(&page->texts[FIELD_refresh], "%" PRId64 ";url=", view->wait_s + 1);
-    append_joining(view, "", carried, view->wait, &page->texts[FIELD_refresh]);
-    append_joining(view, "/join", carried, view->wait, &page->texts[FIELD_wait_url]);
+    tl_page_address_solved(view, "", carried, view->wait, &page->texts[FIELD_refresh]);
+    tl_page_address_solved(view, "/join", carried, view->wait, &page->texts[FIELD_wait_url]);
     set_duration(page, FIELD_challenge_wait, "challenge_wait_text", view->wait_s);
 }
 
@@ -332,7 +265,7 @@ static void set_state(struct page *page)
     set_if(page, FIELD_in_line, state == TL_PAGE_WAITING || state == TL_PAGE_PENDING);
 
     char position[TL_PAGE_NUMBER_MAX];
-    tl_write_number(position_of(view), page->language, position, sizeof(position));
+    tl_write_number(tl_view_position(view), page->language, position, sizeof(position));
     bool drawing = state == TL_PAGE_WAITING && view->drawing;
     set_message(page, FIELD_title, drawing ? "drawing_head" : tl_page_states[state].title,
                 position);
@@ -394,11 +327,11 @@ static void set_place(struct page *page)
 {
     const struct tl_view *view = page->view;
     char text[TL_PAGE_TEXT_MAX];
-    uint64_t position = position_of(view);
+    uint64_t position = tl_view_position(view);
     uint64_t ahead = position > 0 ? position - 1 : 0;
     int64_t progress = 0; /* since the first known position, in thousandths */
     if (position > 0) {
-        uint64_t from = first_position(view);
+        uint64_t from = tl_view_first_position(view);
         progress = (int64_t)((double)(from - position) * 1000 / (double)from);
         set_number(page, FIELD_position_raw, (int64_t)position);
         set_number(page, FIELD_from_raw, (int64_t)from);
@@ -449,8 +382,8 @@ static void set_outlook(struct page *page)
     char longest[TL_PAGE_TEXT_MAX];
     char idle[TL_PAGE_TEXT_MAX];
     char text[TL_PAGE_TEXT_MAX];
-    bool goes_on = valid_or_null(page->view->return_url) != NULL ||
-                   valid_or_null(page->queue->target_url) != NULL;
+    bool goes_on = tl_address_or_null(page->view->return_url) != NULL ||
+                   tl_address_or_null(page->queue->target_url) != NULL;
     page->values[FIELD_next_step] =
         tl_page_message(goes_on ? "next_text" : "next_nowhere", page->language);
     if (place->session_sliding && place->session_ttl_ms > 0 && place->session_ttl_ms < longest_ms) {

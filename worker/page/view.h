@@ -127,4 +127,9 @@ enum tl_page_state tl_view_state(const struct tl_view *view);
  * draining or closed, as at_close says. */
 enum tl_queue_mode tl_view_told_mode(const struct tl_view *view);
 
+/* The position that a page shows: from 1; 0: nobody knows, or it is not told. */
+uint64_t tl_view_position(const struct tl_view *view);
+/* The one that the visitor began with, as far as this page knows; 0 likewise. */
+uint64_t tl_view_first_position(const struct tl_view *view);
+
 #endif

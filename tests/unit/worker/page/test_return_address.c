@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "common/base/origin.h"
-#include "worker/page/return_address.h"
+#include "worker/page/page_address.h"
 
 static const char *const allowed[] = {"https://seats.example:8443", "http://[2001:db8::1]/any"};
 

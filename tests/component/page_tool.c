@@ -153,12 +153,12 @@ static int render(const struct tl_languages *languages, int argc, char **argv)
 static int check_languages(const struct tl_languages *languages)
 {
     int status = 0;
-    for (size_t i = 0; i < tl_languages_count(languages); i++) {
-        const struct tl_catalogue *language = tl_languages_get(languages, i);
+    for (size_t i = 0; i < languages->n; i++) {
+        const struct tl_catalogue *language = languages->all[i];
         const char *missing = tl_catalogue_missing(language);
         if (missing != NULL) {
             fprintf(stderr, "worker/page/languages/%s.yaml: the text \"%s\" is missing\n",
-                    tl_catalogue_code(language), missing);
+                    language->code, missing);
             status = 1;
         }
     }

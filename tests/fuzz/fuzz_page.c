@@ -37,8 +37,7 @@ static void render(const struct tl_view *view, uint8_t number)
         brand = tl_brand_load(&(struct tl_brand_settings){.name = "Hall"}, languages, NULL);
     }
     require(brand != NULL);
-    const struct tl_catalogue *language =
-        tl_languages_get(languages, number % tl_languages_count(languages));
+    const struct tl_catalogue *language = languages->all[number % languages->n];
     struct tl_text out = {0};
     tl_page_render(view, brand, language, &out);
     require(!out.failed && strncmp(out.data, "<!doctype html>", 15) == 0);

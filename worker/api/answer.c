@@ -119,7 +119,7 @@ static const char *language_of(const struct tl_api *api, const struct tl_local_q
                                const struct tl_request *request)
 {
     return tl_notice_varies(tl_local_queue_notice(queue))
-               ? tl_catalogue_code(tl_language_of(api->languages, request))
+               ? tl_language_of(api->languages, request)->code
                : NULL;
 }
 

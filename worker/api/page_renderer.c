@@ -132,8 +132,7 @@ static void send_page(const struct tl_api *api, struct tl_request *request,
     }
     if (tl_request_query(request, "lang") != NULL) {
         snprintf(chosen, sizeof(chosen),
-                 "tellerline_lang=%s; Path=/q/; Max-Age=31536000; SameSite=Lax",
-                 tl_catalogue_code(language));
+                 "tellerline_lang=%s; Path=/q/; Max-Age=31536000; SameSite=Lax", language->code);
         tl_answer_header(&answer, "Set-Cookie", chosen);
     }
     tl_request_answer(request, &answer);
@@ -148,8 +147,7 @@ static void send_back(const struct tl_api *api, struct tl_request *request,
 {
     struct tl_text address = {0};
     bool chosen = tl_request_query(request, "lang") != NULL;
-    tl_page_address(view, "",
-                    chosen ? tl_catalogue_code(tl_language_of(api->languages, request)) : NULL,
+    tl_page_address(view, "", chosen ? tl_language_of(api->languages, request)->code : NULL,
                     &address);
     struct tl_answer answer = {.status = 303};
     tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);

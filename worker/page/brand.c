@@ -136,7 +136,7 @@ struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
     if (copy_text("name", settings->name, look->name, sizeof(look->name), err) &&
         copy_text("text_en", settings->text_en, look->text_en, sizeof(look->text_en), err) &&
         copy_text("text_ko", settings->text_ko, look->text_ko, sizeof(look->text_ko), err))
-        brand->template = tl_page_template_new(tl_languages_get(languages, 0), err);
+        brand->template = tl_page_template_new(languages->all[0], err);
     if (brand->template == NULL || !load_built_in(brand, err) ||
         !make_colours(brand, settings, err) || !load_style(brand, settings->style_file, err) ||
         !load_logo(brand, settings->logo_file, err) || !load_zone(brand, settings->timezone, err)) {

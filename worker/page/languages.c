@@ -17,11 +17,6 @@
 #define WEIGHT_ONE 1000 /* weights in thousandths, the precision of RFC 9110 */
 #define RANGES_MAX 16   /* of a header: browsers send a few, and what follows is not read */
 
-struct tl_languages {
-    struct tl_catalogue **all; /* English first */
-    size_t n;
-};
-
 /* ---- loading ---- */
 
 struct file {
@@ -59,7 +54,7 @@ static struct tl_catalogue *catalogue_for(struct tl_languages *languages, const 
     if (!tl_catalogue_read_code(file->name, file->bytes, file->length, code, err))
         return NULL;
     for (size_t i = 0; i < languages->n; i++) {
-        if (strcmp(tl_catalogue_code(languages->all[i]), code) == 0)
+        if (strcmp(languages->all[i]->code, code) == 0)
             return languages->all[i];
     }
     return add(languages, err);
@@ -164,7 +159,7 @@ static void report_missing(const struct tl_languages *languages)
         if (missing != NULL)
             tl_log(TL_LOG_WARN, NULL,
                    "the page's texts in %s (%s) lack \"%s\": visitors read it in English",
-                   tl_catalogue_name(language), tl_catalogue_code(language), missing);
+                   language->name, language->code, missing);
     }
 }
 
@@ -194,20 +189,10 @@ void tl_languages_free(struct tl_languages **languages)
     *languages = NULL;
 }
 
-size_t tl_languages_count(const struct tl_languages *languages)
-{
-    return languages->n;
-}
-
-const struct tl_catalogue *tl_languages_get(const struct tl_languages *languages, size_t i)
-{
-    return languages->all[i];
-}
-
 const struct tl_catalogue *tl_languages_find(const struct tl_languages *languages, const char *code)
 {
     for (size_t i = 0; i < languages->n; i++) {
-        if (strcmp(tl_catalogue_code(languages->all[i]), code) == 0)
+        if (strcmp(languages->all[i]->code, code) == 0)
             return languages->all[i];
     }
     return NULL;

@@ -76,7 +76,7 @@ static const struct tl_page_source *source_of(const struct tl_view *view,
 /* In the page's language, or in another one, which is then named. */
 static void set_event_text(struct page *page, enum tl_event_text text)
 {
-    const char *own = tl_catalogue_code(page->language);
+    const char *own = page->language->code;
     const struct tl_event_wording *wording = tl_event_look_text(page->view->event, text, own);
     if (wording == NULL)
         return;
@@ -127,7 +127,7 @@ static void set_event(struct page *page)
 /* Texts that operators have in English and Korean only are English elsewhere. NULL: the page's. */
 static const char *operators_language(const struct page *page)
 {
-    const char *own = tl_catalogue_code(page->language);
+    const char *own = page->language->code;
     return strcmp(own, "en") == 0 || strcmp(own, "ko") == 0 ? NULL : "en";
 }
 
@@ -136,7 +136,7 @@ static void set_look(struct page *page)
 {
     const struct tl_brand_look *look = page->look;
     page->values[FIELD_brand] = look->name[0] == '\0' ? page->view->queue : look->name;
-    bool korean = strcmp(tl_catalogue_code(page->language), "ko") == 0;
+    bool korean = strcmp(page->language->code, "ko") == 0;
     page->values[FIELD_brand_text] = korean ? look->text_ko : look->text_en;
     page->values[FIELD_brand_lang] = operators_language(page);
     page->values[FIELD_logo_url] = look->logo == NULL ? NULL : look->logo->path;
@@ -157,14 +157,14 @@ static void set_look(struct page *page)
 static void set_addresses(struct page *page)
 {
     const struct tl_view *view = page->view;
-    const char *code = tl_catalogue_code(page->language);
+    const char *code = page->language->code;
     /* A browser without cookies does not remember the language either. */
     const char *carried = view->ticket == NULL ? NULL : code;
     page->values[FIELD_lang] = code;
-    page->values[FIELD_language] = tl_catalogue_name(page->language);
-    page->values[FIELD_dir] = tl_catalogue_right_to_left(page->language) ? "rtl" : "ltr";
-    page->values[FIELD_locale] = tl_catalogue_locale(page->language);
-    page->values[FIELD_plurals] = tl_catalogue_forms(page->language);
+    page->values[FIELD_language] = page->language->name;
+    page->values[FIELD_dir] = page->language->direction;
+    page->values[FIELD_locale] = page->language->locale;
+    page->values[FIELD_plurals] = page->language->forms;
     tl_page_address(view, "", carried, &page->texts[FIELD_self_url]);
     tl_page_address(view, "/join", carried, &page->texts[FIELD_join_url]);
     tl_page_address(view, "/leave", carried, &page->texts[FIELD_leave_url]);
@@ -214,7 +214,7 @@ static void set_code(struct page *page)
 static void set_puzzle(struct page *page)
 {
     const struct tl_view *view = page->view;
-    const char *carried = view->ticket == NULL ? NULL : tl_catalogue_code(page->language);
+    const char *carried = view->ticket == NULL ? NULL : page->language->code;
     page->values[FIELD_puzzle] = view->puzzle;
     if (view->puzzle == NULL)
         return;
@@ -283,7 +283,7 @@ static void set_said(struct page *page, int field, const char *text, const char 
 /* What the mode and the capacity mean for those who wait, and for those who cannot join. */
 static void set_mode(struct page *page)
 {
-    const char *code = tl_catalogue_code(page->language);
+    const char *code = page->language->code;
     set_if(page, FIELD_paused, page->mode == TL_MODE_PAUSED);
     set_if(page, FIELD_draining, page->mode == TL_MODE_DRAINING);
     set_if(page, FIELD_closing, page->mode == TL_MODE_CLOSED);
@@ -475,16 +475,16 @@ static const char *value_of(const void *context, int number)
 static bool take_language(struct page *page, size_t i)
 {
     const struct tl_languages *languages = page->look->languages;
-    if (i == tl_languages_count(languages))
+    if (i == languages->n)
         return false;
-    const struct tl_catalogue *language = tl_languages_get(languages, i);
+    const struct tl_catalogue *language = languages->all[i];
     struct tl_text *url = &page->texts[FIELD_item_url];
-    page->values[FIELD_item_code] = tl_catalogue_code(language);
-    page->values[FIELD_item_name] = tl_catalogue_name(language);
+    page->values[FIELD_item_code] = language->code;
+    page->values[FIELD_item_name] = language->name;
     set_if(page, FIELD_item_current, language == page->language);
     tl_text_free(url);
-    tl_page_address(page->view, page->view->page == TL_PAGE_MOVE ? "/move" : "",
-                    tl_catalogue_code(language), url);
+    tl_page_address(page->view, page->view->page == TL_PAGE_MOVE ? "/move" : "", language->code,
+                    url);
     return true;
 }
 

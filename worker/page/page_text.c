@@ -66,9 +66,9 @@ void tl_page_message_count(const char *name, const struct tl_catalogue *language
 void tl_write_number(uint64_t number, const struct tl_catalogue *language, char *text, size_t size)
 {
     char digits[24];
-    const char *group = tl_catalogue_group(language);
+    const char *group = language->group;
     int n = snprintf(digits, sizeof(digits), "%" PRIu64, number);
-    bool grouped = (size_t)n >= tl_catalogue_group_from(language);
+    bool grouped = n >= language->group_from;
     size_t at = append(text, size, 0, "", 0);
     for (int i = 0; i < n; i++) {
         if (grouped && i > 0 && (n - i) % 3 == 0)
@@ -160,13 +160,13 @@ static const char date_zone[] = "UTC"; /* in the pattern of a date */
 static size_t write_part(const char *pattern, const struct tm *tm,
                          const struct tl_catalogue *language, char *part, size_t size)
 {
-    const char *month = tl_catalogue_month(language, (unsigned)tm->tm_mon);
+    const char *month = language->months[tm->tm_mon];
     if (strncmp(pattern, "{day}", 5) == 0) {
         snprintf(part, size, "%d", tm->tm_mday);
         return 5;
     }
     if (strncmp(pattern, "{year}", 6) == 0) {
-        snprintf(part, size, "%d", tm->tm_year + 1900 + tl_catalogue_year_add(language));
+        snprintf(part, size, "%d", tm->tm_year + 1900 + (int)language->year_add);
         return 6;
     }
     if (strncmp(pattern, "{time}", 6) == 0) {
@@ -179,7 +179,7 @@ static size_t write_part(const char *pattern, const struct tm *tm,
     }
     if (strncmp(pattern, "{month}", 7) != 0)
         return 0;
-    if (month != NULL)
+    if (month[0] != '\0')
         snprintf(part, size, "%s", month);
     else
         snprintf(part, size, "%d", tm->tm_mon + 1);
@@ -191,7 +191,7 @@ void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, const s
 {
     struct tm tm;
     size_t at = append(text, size, 0, "", 0);
-    const char *pattern = tl_catalogue_date(language);
+    const char *pattern = language->date;
     if (strstr(pattern, date_zone) == NULL)
         zone = NULL;
     const char *label = unix_ms < 0 ? NULL : tl_zone_time(zone, unix_ms / 1000, &tm);

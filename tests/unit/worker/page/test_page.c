@@ -153,11 +153,11 @@ static void test_every_state_in_every_language(void **state)
 {
     (void)state;
     for (size_t i = 0; i < TL_PAGE_STATES; i++) {
-        for (size_t j = 0; j < tl_languages_count(languages); j++) {
-            const struct tl_catalogue *language = tl_languages_get(languages, j);
+        for (size_t j = 0; j < languages->n; j++) {
+            const struct tl_catalogue *language = languages->all[j];
             bool korean = language == KO;
             char tag[64];
-            snprintf(tag, sizeof(tag), "<html lang=\"%s\" dir=", tl_catalogue_code(language));
+            snprintf(tag, sizeof(tag), "<html lang=\"%s\" dir=", language->code);
             struct tl_queue_settings own = settings;
             struct tl_view view = waiting;
             strcpy(own.closed_text_en, "Own end");
@@ -228,8 +228,8 @@ static void test_every_language_can_be_chosen(void **state)
     (void)state;
     page_holds(&waiting, KO, "<summary>한국어</summary>");
     page_holds(&waiting, KO, "lang=\"ko\" hreflang=\"ko\" aria-current=\"true\">한국어</a>");
-    for (size_t i = 1; i < tl_languages_count(languages); i++) {
-        const char *code = tl_catalogue_code(tl_languages_get(languages, i));
+    for (size_t i = 1; i < languages->n; i++) {
+        const char *code = languages->all[i]->code;
         char link[256];
         snprintf(link, sizeof(link), "<a href=\"/q/concert?lang=%s&amp;from=1234\" lang=\"%s\" ",
                  code, code);

@@ -60,11 +60,11 @@ static void test_comes_through_and_is_light(void **state)
     assert_non_null(brand);
     view.puzzle = "a-puzzle";
     view.wait = "a-wait";
-    for (size_t i = 0; i < tl_languages_count(languages); i++) {
-        const struct tl_catalogue *language = tl_languages_get(languages, i);
+    for (size_t i = 0; i < languages->n; i++) {
+        const struct tl_catalogue *language = languages->all[i];
         size_t length = comes_through(&view, brand, language);
         if (length >= BUDGET)
-            fail_msg("%s: %zu bytes", tl_catalogue_code(language), length);
+            fail_msg("%s: %zu bytes", language->code, length);
     }
     for (size_t i = 0; i < sizeof(notice) - 1; i++) /* nothing to compress */
         notice[i] = (char)('0' + (i * i * 7919 + i / 13) % 75);

@@ -6,8 +6,8 @@
 #include "common/base/log.h"
 #include "common/config/settings.h"
 #include "worker/page/accent.h"
-#include "worker/page/asset_file.h"
 #include "worker/page/brand.h"
+#include "worker/page/page_assets.h"
 #include "worker/page/page_fields.h"
 
 struct tl_brand {
@@ -37,16 +37,15 @@ static bool load_logo(struct tl_brand *brand, const char *path, struct tl_error 
 static bool load_style(struct tl_brand *brand, const char *path, struct tl_error *err)
 {
     char name[sizeof("style: ") + 256];
-    size_t length;
+    struct tl_asset_file file = {0};
     if (!is_set(path))
         return true;
-    unsigned char *bytes = tl_asset_file_read(TL_FILE_STYLE, "style", path, &length, err);
-    if (bytes == NULL)
+    if (!tl_asset_file_init(&file, TL_FILE_STYLE, "style", path, err))
         return false;
     snprintf(name, sizeof(name), "style: %s", path);
     bool made = tl_page_source_init(&brand->look.sources[TL_SOURCE_OWN], TL_SOURCE_STYLE, name,
-                                    bytes, length, err);
-    free(bytes);
+                                    file.bytes, file.asset.length, err);
+    tl_asset_file_deinit(&file);
     return made;
 }
 

@@ -9,8 +9,8 @@
 
 #include "common/config/event_page.h"
 #include "common/config/settings.h"
-#include "worker/page/asset_file.h"
 #include "worker/page/languages.h"
+#include "worker/page/page_assets.h"
 #include "worker/page/page_source.h"
 
 struct tl_event_look {

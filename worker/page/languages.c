@@ -11,6 +11,7 @@
 #include "generated/worker_languages.h"
 
 #include "worker/page/languages.h"
+#include "worker/page/page_assets.h"
 
 #include "common/base/log.h"
 
@@ -89,36 +90,16 @@ static bool load(struct tl_languages *languages, struct tl_error *err)
 
 /* ---- the operator's files ---- */
 
-/* A whole file; the caller frees it. One byte more than the limit shows that it is too large. */
-static unsigned char *read_whole(const char *path, size_t *length, struct tl_error *err)
-{
-    unsigned char *bytes = malloc(TL_CATALOGUE_BYTES_MAX + 1);
-    if (bytes == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the languages of the pages");
-        return NULL;
-    }
-    FILE *file = fopen(path, "rb");
-    *length = file != NULL ? fread(bytes, 1, TL_CATALOGUE_BYTES_MAX + 1, file) : 0;
-    if (file == NULL || ferror(file) != 0) {
-        tl_error_set(err, TL_ERR_SYSTEM, "page.languages: cannot read %s: %s", path,
-                     strerror(errno));
-        free(bytes);
-        bytes = NULL;
-    }
-    if (file != NULL)
-        (void)fclose(file);
-    return bytes;
-}
-
 static bool read_own_file(struct tl_languages *languages, const char *folder, const char *name,
                           struct tl_error *err)
 {
     char path[PATH_MAX];
-    size_t length;
+    size_t length = 0;
     if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
         return tl_error_set(err, TL_ERR_INVALID, "page.languages: the path of %s is too long",
                             name);
-    unsigned char *bytes = read_whole(path, &length, err);
+    unsigned char *bytes =
+        tl_file_read("page.languages", path, TL_CATALOGUE_BYTES_MAX, &length, err);
     const struct file file = {.name = path, .bytes = bytes, .length = length};
     bool ok = bytes != NULL && read_into(catalogue_for(languages, &file, err), &file, err);
     free(bytes);

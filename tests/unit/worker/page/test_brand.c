@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "worker/page/asset_file.h"
+#include "worker/page/page_assets.h"
 #include "worker/page/brand.h"
 #include "worker/page/colour.h"
 

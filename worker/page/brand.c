@@ -5,8 +5,8 @@
 
 #include "common/base/log.h"
 #include "common/config/settings.h"
-#include "worker/page/accent.h"
 #include "worker/page/brand.h"
+#include "worker/page/colour.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_fields.h"
 

@@ -8,7 +8,6 @@
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/checks.h"
-#include "worker/page/accent.h"
 #include "worker/page/colour.h"
 #include "worker/page/event_look.h"
 

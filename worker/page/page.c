@@ -11,7 +11,7 @@
 #include "worker/page/page_address.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_fields.h"
-#include "worker/page/page_gzip.h"
+#include "worker/page/page_source.h"
 #include "worker/page/page_text.h"
 #include "worker/page/qr.h"
 #include "worker/page/template.h"

@@ -27,19 +27,17 @@ struct tl_brand_settings {
     const char *timezone;     /* "Asia/Seoul"; default: UTC */
 };
 
-/* What a page shows of a brand. */
-struct tl_brand_look {
+struct tl_brand {
     char name[TL_BRAND_NAME_MAX + 1];    /* "" when not set */
     char text_en[TL_BRAND_TEXT_MAX + 1]; /* "" when not set */
     char text_ko[TL_BRAND_TEXT_MAX + 1];
     struct tl_page_source sources[TL_PAGE_SOURCES];
-    const struct tl_asset *logo;        /* NULL: none */
-    const struct tl_template *template; /* of the waiting page */
-    const struct tl_languages *languages;
-    const struct tl_zone *zone; /* of the times that pages name; NULL: UTC */
+    struct tl_asset_file logo;            /* may be absent */
+    struct tl_template *template;         /* owned: of the waiting page */
+    const struct tl_languages *languages; /* borrowed */
+    struct tl_zone *zone;                 /* owned: of the times that pages name; NULL: UTC */
 };
 
-struct tl_brand;
 struct tl_config;
 
 /* Reads the files and checks every setting. With empty settings the brand has the default look. The
@@ -56,7 +54,6 @@ struct tl_brand *tl_brand_again(const struct tl_brand_settings *settings,
 struct tl_brand_settings tl_brand_settings_of(const struct tl_config *config);
 void tl_brand_free(struct tl_brand **brand);
 
-const struct tl_brand_look *tl_brand_look(const struct tl_brand *brand);
 /* The brand's asset with exactly this path, or NULL; valid as long as the brand. */
 const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path);
 

@@ -31,7 +31,7 @@ struct page {
     const struct tl_queue_settings *place; /* the same, for a place in it; for no place none */
     enum tl_queue_mode mode;               /* what those who wait are told */
     bool no_capacity;                      /* no one is admitted, as the capacity is 0 */
-    const struct tl_brand_look *look;
+    const struct tl_brand *brand;
     const struct tl_catalogue *language;
     const char *values[N_FIELDS];   /* borrowed */
     struct tl_text texts[N_FIELDS]; /* owned; used where `values` has none */
@@ -68,9 +68,9 @@ static void set_duration(struct page *page, int field, const char *message, int6
 }
 
 static const struct tl_page_source *source_of(const struct tl_view *view,
-                                              const struct tl_brand_look *look, unsigned i)
+                                              const struct tl_brand *brand, unsigned i)
 {
-    return i == TL_SOURCE_EVENT && view->event != NULL ? &view->event->style : &look->sources[i];
+    return i == TL_SOURCE_EVENT && view->event != NULL ? &view->event->style : &brand->sources[i];
 }
 
 /* In the page's language, or in another one, which is then named. */
@@ -93,7 +93,7 @@ static void set_event_date(struct page *page)
     set_number(page, FIELD_event_date_ms, date_ms);
     tl_time_format(date_ms, text, sizeof(text));
     set_text(page, FIELD_event_date_iso, text);
-    tl_write_time(date_ms, page->language, page->look->zone, text, sizeof(text));
+    tl_write_time(date_ms, page->language, page->brand->zone, text, sizeof(text));
     page->values[FIELD_event_date] = NULL; /* as it is in the file */
     set_text(page, FIELD_event_date, text);
 }
@@ -120,7 +120,7 @@ static void set_event(struct page *page)
     if (title == NULL)
         return;
     page->values[FIELD_name] = title;
-    if (page->look->name[0] == '\0')
+    if (page->brand->name[0] == '\0')
         page->values[FIELD_brand] = title; /* of the logo */
 }
 
@@ -134,22 +134,22 @@ static const char *operators_language(const struct page *page)
 /* Brand, event, style sheets, scripts. */
 static void set_look(struct page *page)
 {
-    const struct tl_brand_look *look = page->look;
-    page->values[FIELD_brand] = look->name[0] == '\0' ? page->view->queue : look->name;
+    const struct tl_brand *brand = page->brand;
+    page->values[FIELD_brand] = brand->name[0] == '\0' ? page->view->queue : brand->name;
     bool korean = strcmp(page->language->code, "ko") == 0;
-    page->values[FIELD_brand_text] = korean ? look->text_ko : look->text_en;
+    page->values[FIELD_brand_text] = korean ? brand->text_ko : brand->text_en;
     page->values[FIELD_brand_lang] = operators_language(page);
-    page->values[FIELD_logo_url] = look->logo == NULL ? NULL : look->logo->path;
+    page->values[FIELD_logo_url] = brand->logo.asset.path;
     set_event(page);
     /* Without a name of its own, the header would repeat the event's. */
     set_if(page, FIELD_says_brand,
            page->values[FIELD_logo_url] == NULL &&
-               (look->name[0] != '\0' || page->values[FIELD_event_title] == NULL));
+               (brand->name[0] != '\0' || page->values[FIELD_event_title] == NULL));
     page->values[FIELD_favicon_url] = tl_page_icon.path;
-    set_if(page, FIELD_has_colours, look->sources[TL_SOURCE_COLOURS].text != NULL);
-    set_if(page, FIELD_has_own_style, look->sources[TL_SOURCE_OWN].text != NULL);
+    set_if(page, FIELD_has_colours, brand->sources[TL_SOURCE_COLOURS].text != NULL);
+    set_if(page, FIELD_has_own_style, brand->sources[TL_SOURCE_OWN].text != NULL);
     for (unsigned i = 0; i < TL_PAGE_SOURCES; i++)
-        page->values[FIRST_SOURCE + i] = source_of(page->view, look, i)->text;
+        page->values[FIRST_SOURCE + i] = source_of(page->view, brand, i)->text;
 }
 
 /* The page's own addresses, how it reloads itself without the script, and where it takes an
@@ -368,7 +368,7 @@ static void set_opening(struct page *page)
     set_number(page, FIELD_opens_ms, opens_at_ms);
     tl_time_format(opens_at_ms, text, sizeof(text));
     set_text(page, FIELD_opens_iso, text);
-    tl_write_time(opens_at_ms, page->language, page->look->zone, text, sizeof(text));
+    tl_write_time(opens_at_ms, page->language, page->brand->zone, text, sizeof(text));
     set_text(page, FIELD_opens, text);
     tl_write_duration((left_ms + 999) / 1000, page->language, text, sizeof(text));
     set_text(page, FIELD_countdown, text);
@@ -412,7 +412,7 @@ static void set_times(struct page *page)
     bool stale = view->as_of_ms != 0;
     int64_t kept_ms = page->queue->waiting_ttl_ms;
     int64_t ends_ms = view->page == TL_PAGE_ACTIVE ? view->state.deadline_ms : 0;
-    tl_write_clock(stale ? view->as_of_ms : view->store_ms, page->look->zone, text, sizeof(text));
+    tl_write_clock(stale ? view->as_of_ms : view->store_ms, page->brand->zone, text, sizeof(text));
     set_message(page, FIELD_updated, stale ? "stale_at" : "updated_at", text);
     set_number(page, FIELD_now_ms, view->store_ms);
     set_number(page, FIELD_poll_ms, view->poll_after_ms);
@@ -422,17 +422,17 @@ static void set_times(struct page *page)
     set_if(page, FIELD_claimed, view->claimed);
     if (ends_ms > 0) {
         set_number(page, FIELD_ends_ms, ends_ms);
-        tl_write_time(ends_ms, page->language, page->look->zone, text, sizeof(text));
+        tl_write_time(ends_ms, page->language, page->brand->zone, text, sizeof(text));
         set_message(page, FIELD_until, view->claimed ? "session_until" : "claim_until", text);
     }
 }
 
 /* Appends the hashes of the sources from `first` to before `end` that exist. */
 static void append_hashes(struct tl_text *out, const struct tl_view *view,
-                          const struct tl_brand_look *look, unsigned first, unsigned end)
+                          const struct tl_brand *brand, unsigned first, unsigned end)
 {
     for (unsigned i = first; i < end; i++) {
-        const struct tl_page_source *source = source_of(view, look, i);
+        const struct tl_page_source *source = source_of(view, brand, i);
         if (source->text != NULL)
             tl_text_append(out, " %s", source->hash);
     }
@@ -440,15 +440,14 @@ static void append_hashes(struct tl_text *out, const struct tl_view *view,
 
 void tl_page_policy(const struct tl_view *view, const struct tl_brand *brand, struct tl_text *out)
 {
-    const struct tl_brand_look *look = tl_brand_look(brand);
     bool challenge = view->puzzle != NULL || view->service != NULL;
     const char *service = view->service != NULL ? view->service->sources : "";
     const char *space = view->service != NULL ? " " : "";
     const char *asks = view->preview != NULL ? "'none'" : "'self'";
     tl_text_append(out, "default-src 'none'; script-src");
-    append_hashes(out, view, look, 0, challenge ? TL_SOURCE_LOOK : TL_SOURCE_CHALLENGE);
+    append_hashes(out, view, brand, 0, challenge ? TL_SOURCE_LOOK : TL_SOURCE_CHALLENGE);
     tl_text_append(out, "%s%s; style-src", space, service);
-    append_hashes(out, view, look, TL_SOURCE_LOOK, TL_PAGE_SOURCES);
+    append_hashes(out, view, brand, TL_SOURCE_LOOK, TL_PAGE_SOURCES);
     tl_text_append(out, "%s%s", space, service);
     if (view->puzzle != NULL)
         tl_text_append(out, "; worker-src 'self'");
@@ -474,7 +473,7 @@ static const char *value_of(const void *context, int number)
 /* The languages that a visitor can choose. */
 static bool take_language(struct page *page, size_t i)
 {
-    const struct tl_languages *languages = page->look->languages;
+    const struct tl_languages *languages = page->brand->languages;
     if (i == languages->n)
         return false;
     const struct tl_catalogue *language = languages->all[i];
@@ -528,7 +527,7 @@ void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
                         .mode = tl_view_told_mode(view),
                         .no_capacity = of_place && settings->policy != TL_POLICY_RATE &&
                                        settings->capacity == 0,
-                        .look = tl_brand_look(brand),
+                        .brand = brand,
                         .language = language};
     set_look(&page);
     set_addresses(&page);
@@ -543,7 +542,7 @@ void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
     for (size_t i = 0; i < N_FIELDS; i++)
         out->failed = out->failed || page.texts[i].failed;
     if (!out->failed)
-        tl_template_render(page.look->template, value_of, take_item, &page, out);
+        tl_template_render(page.brand->template, value_of, take_item, &page, out);
     out->failed = out->failed || page.texts[FIELD_item_url].failed;
     for (size_t i = 0; i < N_FIELDS; i++)
         tl_text_free(&page.texts[i]);
@@ -552,7 +551,7 @@ void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
 bool tl_page_compress(const struct tl_text *page, const struct tl_brand *brand,
                       unsigned char **bytes, size_t *length)
 {
-    const struct tl_page_source *all = tl_brand_look(brand)->sources;
+    const struct tl_page_source *all = brand->sources;
     /* As they stand in the page. */
     const struct tl_page_source *const sources[] = {&all[TL_SOURCE_LOOK], &all[TL_SOURCE_OWN],
                                                     &all[TL_SOURCE_PAGE], &all[TL_SOURCE_ATTENTION],

@@ -9,6 +9,7 @@
 #include "worker/page/colour.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_fields.h"
+#include "worker/page/zone.h"
 
 static bool is_set(const char *setting)
 {
@@ -109,12 +110,12 @@ struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
         copy_text("text_en", settings->text_en, brand->text_en, sizeof(brand->text_en), err) &&
         copy_text("text_ko", settings->text_ko, brand->text_ko, sizeof(brand->text_ko), err))
         brand->template = tl_page_template_new(languages->all[0], err);
+    brand->in_zone = is_set(settings->timezone);
     if (brand->template == NULL || !load_built_in(brand, err) ||
         !make_colours(brand, settings, err) || !load_style(brand, settings->style_file, err) ||
         (is_set(settings->logo_file) &&
          !tl_asset_file_init(&brand->logo, TL_FILE_LOGO, "logo", settings->logo_file, err)) ||
-        (is_set(settings->timezone) &&
-         (brand->zone = tl_zone_load(settings->timezone, err)) == NULL))
+        (brand->in_zone && !tl_zone_check(settings->timezone, err)))
         tl_brand_free(&brand);
     return brand;
 }
@@ -155,7 +156,6 @@ void tl_brand_free(struct tl_brand **brand)
         tl_page_source_deinit(&(*brand)->sources[i]);
     tl_asset_file_deinit(&(*brand)->logo);
     tl_template_free(&(*brand)->template);
-    tl_zone_free(&(*brand)->zone);
     free(*brand);
     *brand = NULL;
 }

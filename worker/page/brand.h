@@ -10,7 +10,6 @@
 #include "worker/page/page_assets.h"
 #include "worker/page/page_source.h"
 #include "worker/page/template.h"
-#include "worker/page/zone.h"
 
 #define TL_BRAND_NAME_MAX 80   /* bytes */
 #define TL_BRAND_TEXT_MAX 2000 /* bytes */
@@ -35,7 +34,7 @@ struct tl_brand {
     struct tl_asset_file logo;            /* may be absent */
     struct tl_template *template;         /* owned: of the waiting page */
     const struct tl_languages *languages; /* borrowed */
-    struct tl_zone *zone;                 /* owned: of the times that pages name; NULL: UTC */
+    bool in_zone; /* the times that pages name are in the zone of the process; else in UTC */
 };
 
 struct tl_config;

@@ -93,7 +93,7 @@ static void set_event_date(struct page *page)
     set_number(page, FIELD_event_date_ms, date_ms);
     tl_time_format(date_ms, text, sizeof(text));
     set_text(page, FIELD_event_date_iso, text);
-    tl_write_time(date_ms, page->language, page->brand->zone, text, sizeof(text));
+    tl_write_time(date_ms, page->language, page->brand->in_zone, text, sizeof(text));
     page->values[FIELD_event_date] = NULL; /* as it is in the file */
     set_text(page, FIELD_event_date, text);
 }
@@ -368,7 +368,7 @@ static void set_opening(struct page *page)
     set_number(page, FIELD_opens_ms, opens_at_ms);
     tl_time_format(opens_at_ms, text, sizeof(text));
     set_text(page, FIELD_opens_iso, text);
-    tl_write_time(opens_at_ms, page->language, page->brand->zone, text, sizeof(text));
+    tl_write_time(opens_at_ms, page->language, page->brand->in_zone, text, sizeof(text));
     set_text(page, FIELD_opens, text);
     tl_write_duration((left_ms + 999) / 1000, page->language, text, sizeof(text));
     set_text(page, FIELD_countdown, text);
@@ -412,7 +412,8 @@ static void set_times(struct page *page)
     bool stale = view->as_of_ms != 0;
     int64_t kept_ms = page->queue->waiting_ttl_ms;
     int64_t ends_ms = view->page == TL_PAGE_ACTIVE ? view->state.deadline_ms : 0;
-    tl_write_clock(stale ? view->as_of_ms : view->store_ms, page->brand->zone, text, sizeof(text));
+    tl_write_clock(stale ? view->as_of_ms : view->store_ms, page->brand->in_zone, text,
+                   sizeof(text));
     set_message(page, FIELD_updated, stale ? "stale_at" : "updated_at", text);
     set_number(page, FIELD_now_ms, view->store_ms);
     set_number(page, FIELD_poll_ms, view->poll_after_ms);
@@ -422,7 +423,7 @@ static void set_times(struct page *page)
     set_if(page, FIELD_claimed, view->claimed);
     if (ends_ms > 0) {
         set_number(page, FIELD_ends_ms, ends_ms);
-        tl_write_time(ends_ms, page->language, page->brand->zone, text, sizeof(text));
+        tl_write_time(ends_ms, page->language, page->brand->in_zone, text, sizeof(text));
         set_message(page, FIELD_until, view->claimed ? "session_until" : "claim_until", text);
     }
 }

@@ -157,7 +157,7 @@ static const char date_zone[] = "UTC"; /* in the pattern of a date */
 
 /* A part of a date: "{month}" and so on, or the zone. Returns its length in the pattern, 0: it is
  * none. */
-static size_t write_part(const char *pattern, const struct tm *tm,
+static size_t write_part(const char *pattern, const struct tm *tm, const char *zone,
                          const struct tl_catalogue *language, char *part, size_t size)
 {
     const char *month = language->months[tm->tm_mon];
@@ -174,7 +174,7 @@ static size_t write_part(const char *pattern, const struct tm *tm,
         return 6;
     }
     if (strncmp(pattern, date_zone, strlen(date_zone)) == 0) {
-        snprintf(part, size, "%s", tm->tm_zone);
+        snprintf(part, size, "%s", zone);
         return strlen(date_zone);
     }
     if (strncmp(pattern, "{month}", 7) != 0)
@@ -186,21 +186,19 @@ static size_t write_part(const char *pattern, const struct tm *tm,
     return 7;
 }
 
-void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, const struct tl_zone *zone,
-                   char *text, size_t size)
+void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, bool in_zone, char *text,
+                   size_t size)
 {
     struct tm tm;
+    char zone[TL_ZONE_LABEL_MAX];
     size_t at = append(text, size, 0, "", 0);
     const char *pattern = language->date;
-    if (strstr(pattern, date_zone) == NULL)
-        zone = NULL;
-    const char *label = unix_ms < 0 ? NULL : tl_zone_time(zone, unix_ms / 1000, &tm);
-    if (label == NULL)
+    in_zone = in_zone && strstr(pattern, date_zone) != NULL;
+    if (unix_ms < 0 || !tl_zone_time(in_zone, unix_ms / 1000, &tm, zone))
         return;
-    tm.tm_zone = label;
     while (*pattern != '\0') {
         char part[TL_PAGE_NUMBER_MAX];
-        size_t length = write_part(pattern, &tm, language, part, sizeof(part));
+        size_t length = write_part(pattern, &tm, zone, language, part, sizeof(part));
         if (length > 0) {
             at = append(text, size, at, part, strlen(part));
         } else {
@@ -214,11 +212,11 @@ void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, const s
     }
 }
 
-void tl_write_clock(int64_t unix_ms, const struct tl_zone *zone, char *text, size_t size)
+void tl_write_clock(int64_t unix_ms, bool in_zone, char *text, size_t size)
 {
     struct tm tm;
-    const char *label = tl_zone_time(zone, unix_ms / 1000, &tm);
-    if (label == NULL)
-        label = tl_zone_time(NULL, 0, &tm);
-    snprintf(text, size, "%02d:%02d:%02d %s", tm.tm_hour, tm.tm_min, tm.tm_sec, label);
+    char zone[TL_ZONE_LABEL_MAX];
+    if (!tl_zone_time(in_zone, unix_ms / 1000, &tm, zone))
+        (void)tl_zone_time(false, 0, &tm, zone);
+    snprintf(text, size, "%02d:%02d:%02d %s", tm.tm_hour, tm.tm_min, tm.tm_sec, zone);
 }

@@ -176,7 +176,7 @@ static int print_numbers(const struct tl_languages *languages, const char *code)
         char text[TL_PAGE_NUMBER_MAX] = "-";
         if (language != NULL)
             tl_write_number(number, language, text, sizeof(text));
-        printf("%" PRIu64 " %s %s\n", number, tl_plural_name(tl_plural_of(rule, number)), text);
+        printf("%" PRIu64 " %s %s\n", number, tl_plural_name(rule->of(number)), text);
     }
     return rule != NULL ? 0 : 2;
 }

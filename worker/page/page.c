@@ -295,20 +295,12 @@ static void set_mode(struct page *page)
              "sold_out_text");
 }
 
-/* A reason that this version has no words for is not named. */
-static void set_eta_reason(struct page *page)
-{
-    char name[40];
-    const char *reason = page->view->eta_reason;
-    snprintf(name, sizeof(name), "why_%s", reason != NULL ? reason : "");
-    page->values[FIELD_eta_why] = reason != NULL ? tl_page_message(name, page->language) : "";
-    bool said = page->mode == TL_MODE_PAUSED || page->no_capacity; /* by a note */
-    set_if(page, FIELD_shows_why, page->values[FIELD_eta_why][0] != '\0' && !said);
-}
-
+/* The estimate, and why it is so; a reason that this version has no words for is not named. */
 static void set_eta(struct page *page)
 {
     const struct tl_view *view = page->view;
+    const char *reason = view->eta_reason;
+    char name[40];
     char text[TL_PAGE_TEXT_MAX];
     if (view->has_eta) {
         int64_t low_s = (int64_t)view->eta_low_s;
@@ -320,7 +312,10 @@ static void set_eta(struct page *page)
     } else {
         page->values[FIELD_eta] = tl_page_message("range_unknown", page->language);
     }
-    set_eta_reason(page);
+    snprintf(name, sizeof(name), "why_%s", reason != NULL ? reason : "");
+    page->values[FIELD_eta_why] = reason != NULL ? tl_page_message(name, page->language) : "";
+    bool said = page->mode == TL_MODE_PAUSED || page->no_capacity; /* by a note */
+    set_if(page, FIELD_shows_why, page->values[FIELD_eta_why][0] != '\0' && !said);
 }
 
 static void set_place(struct page *page)

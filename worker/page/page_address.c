@@ -16,8 +16,7 @@ const char *tl_address_or_null(const char *address)
     return address != NULL && tl_address_valid(address) ? address : NULL;
 }
 
-bool tl_return_address_allowed(const char *address, const char *target_url,
-                               const char *const *allowed, size_t n_allowed)
+bool tl_return_address_allowed(const char *address, const char *target_url, const char *allowed)
 {
     struct tl_origin wanted;
     struct tl_origin known;
@@ -26,8 +25,11 @@ bool tl_return_address_allowed(const char *address, const char *target_url,
     if (target_url != NULL && tl_origin_parse(target_url, &known) &&
         tl_origin_same(&wanted, &known))
         return true;
-    for (size_t i = 0; i < n_allowed; i++) {
-        if (tl_origin_parse(allowed[i], &known) && tl_origin_same(&wanted, &known))
+    for (size_t n; *allowed != '\0'; allowed += n + strspn(allowed + n, " ")) {
+        char one[TL_ADDRESS_MAX];
+        n = strcspn(allowed, " ");
+        snprintf(one, sizeof(one), "%.*s", (int)n, allowed);
+        if (tl_origin_parse(one, &known) && tl_origin_same(&wanted, &known))
             return true;
     }
     return false;

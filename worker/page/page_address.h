@@ -17,11 +17,10 @@ bool tl_address_valid(const char *address);
 const char *tl_address_or_null(const char *address);
 
 /* May the page send a visitor to `address`, which came with the request? Only to the origin
- * (scheme, host, port) of target_url or of one of the `allowed` addresses; target_url may be NULL
- * or "". Without this check `?return=` would be an open redirect (CWE-601). Addresses that
- * tl_origin_parse refuses are refused. */
-bool tl_return_address_allowed(const char *address, const char *target_url,
-                               const char *const *allowed, size_t n_allowed);
+ * (scheme, host, port) of target_url, which may be NULL or "", or of one of the `allowed`
+ * addresses, separated by spaces. Without this check `?return=` would be an open redirect
+ * (CWE-601). Addresses that tl_origin_parse refuses are refused. */
+bool tl_return_address_allowed(const char *address, const char *target_url, const char *allowed);
 
 /* Appends text to an address as browsers would: spaces, quotes, letters beyond ASCII and the like
  * are percent-encoded. part: it is a name or a value of a query, in which "&", "=" and so on are

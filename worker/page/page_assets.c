@@ -10,33 +10,24 @@
 
 #include "worker/page/page_assets.h"
 
-#define ASSET(name, extension, content_type, symbol, hash)                                         \
+#define ASSET(address, content_type, symbol, hash)                                                 \
     {                                                                                              \
-        .path = TL_ASSET_PREFIX name "-" hash "." extension, .type = (content_type),               \
-        .etag = "\"" hash "\"", .bytes = tl_web_##symbol, .length = sizeof(tl_web_##symbol),       \
+        .path = (address), .type = (content_type), .etag = "\"" hash "\"",                         \
+        .bytes = tl_web_##symbol, .length = sizeof(tl_web_##symbol),                               \
         .gzip = tl_web_##symbol##_gzip, .gzip_length = sizeof(tl_web_##symbol##_gzip)              \
     }
+#define SCRIPT "text/javascript; charset=utf-8"
 
-const struct tl_asset tl_page_challenge = ASSET("challenge", "js", "text/javascript; charset=utf-8",
-                                                challenge_js, TL_WEB_CHALLENGE_JS_HASH);
+const struct tl_asset tl_page_challenge =
+    ASSET(TL_ASSET_PREFIX "challenge-" TL_WEB_CHALLENGE_JS_HASH ".js", SCRIPT, challenge_js,
+          TL_WEB_CHALLENGE_JS_HASH);
 const struct tl_asset tl_page_icon =
-    ASSET("favicon", "svg", "image/svg+xml", favicon_svg, TL_WEB_FAVICON_SVG_HASH);
-
-const struct tl_asset tl_page_embed = {.path = TL_ASSET_PREFIX "tellerline.js",
-                                       .type = "text/javascript; charset=utf-8",
-                                       .etag = "\"" TL_WEB_TELLERLINE_JS_HASH "\"",
-                                       .bytes = tl_web_tellerline_js,
-                                       .length = sizeof(tl_web_tellerline_js),
-                                       .gzip = tl_web_tellerline_js_gzip,
-                                       .gzip_length = sizeof(tl_web_tellerline_js_gzip)};
-
-const struct tl_asset tl_page_openapi = {.path = "/openapi.yaml",
-                                         .type = "application/yaml; charset=utf-8",
-                                         .etag = "\"" TL_WEB_OPENAPI_YAML_HASH "\"",
-                                         .bytes = tl_web_openapi_yaml,
-                                         .length = sizeof(tl_web_openapi_yaml),
-                                         .gzip = tl_web_openapi_yaml_gzip,
-                                         .gzip_length = sizeof(tl_web_openapi_yaml_gzip)};
+    ASSET(TL_ASSET_PREFIX "favicon-" TL_WEB_FAVICON_SVG_HASH ".svg", "image/svg+xml", favicon_svg,
+          TL_WEB_FAVICON_SVG_HASH);
+const struct tl_asset tl_page_embed =
+    ASSET(TL_ASSET_PREFIX "tellerline.js", SCRIPT, tellerline_js, TL_WEB_TELLERLINE_JS_HASH);
+const struct tl_asset tl_page_openapi = ASSET("/openapi.yaml", "application/yaml; charset=utf-8",
+                                              openapi_yaml, TL_WEB_OPENAPI_YAML_HASH);
 
 const struct tl_asset *tl_page_asset(const char *path)
 {

@@ -240,13 +240,29 @@ static void test_source(void **state)
     assert_string_equal(err.text, "t: has a zero byte");
 }
 
+static void test_built_in_assets(void **state)
+{
+    (void)state;
+    const struct tl_asset *const all[] = {&tl_page_challenge, &tl_page_icon};
+    for (size_t i = 0; i < 2; i++) {
+        static const unsigned char gzip_magic[] = {0x1f, 0x8b};
+        assert_ptr_equal(tl_page_asset(all[i]->path), all[i]);
+        assert_int_equal(strncmp(all[i]->path, TL_ASSET_PREFIX, strlen(TL_ASSET_PREFIX)), 0);
+        assert_memory_equal(all[i]->gzip, gzip_magic, 2);
+        assert_true(all[i]->etag[0] == '"' && strlen(all[i]->etag) == 14);
+    }
+    assert_true(all[0]->gzip_length < all[0]->length / 2);
+    assert_null(tl_page_asset("/q/assets/page.js"));
+    assert_null(tl_page_asset(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_colours), cmocka_unit_test(test_default),
         cmocka_unit_test(test_accents), cmocka_unit_test(test_logo),
         cmocka_unit_test(test_texts),   cmocka_unit_test(test_style),
-        cmocka_unit_test(test_source),
+        cmocka_unit_test(test_source),  cmocka_unit_test(test_built_in_assets),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

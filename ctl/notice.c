@@ -54,15 +54,15 @@ static bool languages_are_read(const struct tl_ctl_options *options,
 {
     for (int i = 1; i < options->n_words; i++) {
         const char *word = options->words[i];
-        size_t length = language_of(word), n = tl_languages_count(languages), at = 0;
-        while (at < n && !reads(tl_catalogue_code(tl_languages_get(languages, at)), word, length))
+        size_t length = language_of(word), n = languages->n, at = 0;
+        while (at < n && !reads(languages->all[at]->code, word, length))
             at++;
         if (at < n)
             continue;
         fprintf(stderr, "tellerline: no page is in \"%.*s\", so nobody would read it. Pages are in",
                 (int)length, word);
         for (at = 0; at < n; at++)
-            fprintf(stderr, " %s", tl_catalogue_code(tl_languages_get(languages, at)));
+            fprintf(stderr, " %s", languages->all[at]->code);
         fputs("; --config names the file of workers that have more (page.languages). Nothing was "
               "changed\n",
               stderr);

@@ -3,8 +3,8 @@
  * Renders the waiting page outside of the worker, for the tests of its function in a real browser.
  *
  *     page_tool page LANGUAGE NAME=VALUE...
- *         the HTML, and on the error output its policy; names are those of struct tl_page_view, and
- *         brand-*
+ *         the HTML, and on the error output its policy; names are those of what the page
+ *         says of a place, and brand-*
  *     page_tool asset PATH
  *         the content of a static file
  *     page_tool range LANGUAGE LOW HIGH
@@ -25,32 +25,30 @@
 #include "worker/page/page_text.h"
 #include "worker/page/plural.h"
 
-static const char *const state_names[TL_PAGE_STATES] = {
-    [TL_PAGE_WAITING] = "waiting",     [TL_PAGE_PENDING] = "pending",
-    [TL_PAGE_ACTIVE] = "active",       [TL_PAGE_COMPLETED] = "completed",
-    [TL_PAGE_LEFT] = "left",           [TL_PAGE_EXPIRED] = "expired",
-    [TL_PAGE_UNCLAIMED] = "unclaimed", [TL_PAGE_ABSENT] = "absent",
-    [TL_PAGE_ENDED] = "ended",         [TL_PAGE_LOST] = "lost",
-    [TL_PAGE_CLOSED] = "closed",       [TL_PAGE_INVITED] = "invited",
-    [TL_PAGE_FULL] = "full",           [TL_PAGE_DOWN] = "down",
-    [TL_PAGE_REMOVED] = "removed",     [TL_PAGE_BLOCKED] = "blocked",
-    [TL_PAGE_OUTSIDE] = "outside",     [TL_PAGE_CHALLENGE] = "challenge",
+/* What an option names. */
+struct input {
+    struct tl_view view;
+    struct tl_queue_settings settings;
+    struct tl_brand_settings brand;
 };
 
-static bool set_state(struct tl_page_view *view, const char *value)
+static bool set_state(struct tl_view *view, const char *value)
 {
     for (size_t i = 0; i < TL_PAGE_STATES; i++) {
-        if (strcmp(state_names[i], value) == 0) {
-            view->state = (enum tl_page_state)i;
+        if (strcmp(tl_page_states[i].page, value) == 0) {
+            view->page = (enum tl_page_state)i;
+            if (view->page == TL_PAGE_WAITING)
+                view->state.status = TL_LINE_WAITING;
             return true;
         }
     }
     return false;
 }
 
-static bool set_text(struct tl_page_view *view, struct tl_brand_settings *brand, const char *name,
-                     const char *value)
+static bool set_text(struct input *input, const char *name, const char *value)
 {
+    struct tl_view *view = &input->view;
+    struct tl_brand_settings *brand = &input->brand;
     const struct {
         const char *name;
         const char **text;
@@ -59,7 +57,6 @@ static bool set_text(struct tl_page_view *view, struct tl_brand_settings *brand,
         {"visitor", &view->visitor},
         {"ticket", &view->ticket},
         {"notice", &view->notice},
-        {"target_url", &view->target_url},
         {"return_url", &view->return_url},
         {"brand-name", &brand->name},
         {"brand-accent-light", &brand->accent_light},
@@ -75,46 +72,51 @@ static bool set_text(struct tl_page_view *view, struct tl_brand_settings *brand,
             return true;
         }
     }
-    return false;
+    if (strcmp(name, "target_url") != 0)
+        return false;
+    snprintf(input->settings.target_url, sizeof(input->settings.target_url), "%s", value);
+    return true;
 }
 
-static bool set_number(struct tl_page_view *view, const char *name, const char *value)
+static bool set_number(struct input *input, const char *name, const char *value)
 {
+    struct tl_view *view = &input->view;
+    struct tl_queue_settings *settings = &input->settings;
     int64_t number = strtoll(value, NULL, 10);
     const struct {
         const char *name;
         int64_t *number;
     } numbers[] = {
-        {"eta_low_s", &view->eta_low_s},         {"eta_high_s", &view->eta_high_s},
-        {"opens_at_ms", &view->opens_at_ms},     {"now_ms", &view->now_ms},
-        {"expires_at_ms", &view->expires_at_ms}, {"waiting_ttl_ms", &view->waiting_ttl_ms},
-        {"poll_after_ms", &view->poll_after_ms}, {"claim_ttl_ms", &view->claim_ttl_ms},
-        {"session_ms", &view->session_ms},       {"as_of_ms", &view->as_of_ms},
+        {"opens_at_ms", &settings->opens_at_ms},       {"now_ms", &view->store_ms},
+        {"expires_at_ms", &view->state.deadline_ms},   {"as_of_ms", &view->as_of_ms},
+        {"waiting_ttl_ms", &settings->waiting_ttl_ms}, {"poll_after_ms", &view->poll_after_ms},
+        {"claim_ttl_ms", &settings->claim_ttl_ms},     {"session_ms", &settings->session_ttl_ms},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
         if (strcmp(numbers[i].name, name) == 0) {
             *numbers[i].number = number;
-            view->has_eta = view->has_eta || strcmp(name, "eta_high_s") == 0;
             return true;
         }
     }
-    if (strcmp(name, "position") == 0)
-        view->position = (uint64_t)number;
-    else if (strcmp(name, "ahead") == 0)
-        view->ahead = (uint64_t)number;
+    if (strcmp(name, "ahead") == 0)
+        view->state.ahead = (uint64_t)number;
     else if (strcmp(name, "from") == 0)
         view->from = (uint64_t)number;
+    else if (strcmp(name, "eta_low_s") == 0)
+        view->eta_low_s = (double)number;
+    else if (strcmp(name, "eta_high_s") == 0)
+        view->eta_high_s = (double)(number - 1); /* the page says the second that it is within */
     else if (strcmp(name, "paused") == 0)
-        view->paused = number != 0;
+        view->mode = number != 0 ? TL_MODE_PAUSED : TL_MODE_OPEN;
     else
         return false;
+    view->has_eta = view->has_eta || strcmp(name, "eta_high_s") == 0;
     return true;
 }
 
 static int render(const struct tl_languages *languages, int argc, char **argv)
 {
-    struct tl_page_view view = {.queue = "concert"};
-    struct tl_brand_settings settings = {.name = NULL};
+    struct input input = {.view = {.queue = "concert", .visitor = ""}, .settings = {.capacity = 1}};
     struct tl_text out = {0};
     struct tl_text policy = {0};
     struct tl_error err;
@@ -123,21 +125,22 @@ static int render(const struct tl_languages *languages, int argc, char **argv)
         if (value == NULL)
             return 2;
         *value++ = '\0';
-        bool known = strcmp(argv[i], "state") == 0 ? set_state(&view, value)
-                                                   : set_text(&view, &settings, argv[i], value) ||
-                                                         set_number(&view, argv[i], value);
+        bool known = strcmp(argv[i], "state") == 0
+                         ? set_state(&input.view, value)
+                         : set_text(&input, argv[i], value) || set_number(&input, argv[i], value);
         if (!known) {
             fprintf(stderr, "page_tool: %s=%s?\n", argv[i], value);
             return 2;
         }
     }
-    struct tl_brand *brand = tl_brand_load(&settings, languages, &err);
+    struct tl_brand *brand = tl_brand_load(&input.brand, languages, &err);
     if (brand == NULL) {
         fprintf(stderr, "page_tool: %s\n", err.text);
         return 1;
     }
-    tl_page_render(&view, brand, tl_languages_choose(languages, argv[2], NULL, NULL), &out);
-    tl_page_policy(&view, brand, &policy);
+    input.view.settings = &input.settings;
+    tl_page_render(&input.view, brand, tl_languages_choose(languages, argv[2], NULL, NULL), &out);
+    tl_page_policy(&input.view, brand, &policy);
     bool written = !out.failed && !policy.failed &&
                    fwrite(out.data, 1, out.length, stdout) == out.length &&
                    fprintf(stderr, "%s", policy.data) > 0;
@@ -150,12 +153,12 @@ static int render(const struct tl_languages *languages, int argc, char **argv)
 static int check_languages(const struct tl_languages *languages)
 {
     int status = 0;
-    for (size_t i = 0; i < tl_languages_count(languages); i++) {
-        const struct tl_catalogue *language = tl_languages_get(languages, i);
+    for (size_t i = 0; i < languages->n; i++) {
+        const struct tl_catalogue *language = languages->all[i];
         const char *missing = tl_catalogue_missing(language);
         if (missing != NULL) {
             fprintf(stderr, "worker/page/languages/%s.yaml: the text \"%s\" is missing\n",
-                    tl_catalogue_code(language), missing);
+                    language->code, missing);
             status = 1;
         }
     }
@@ -173,7 +176,7 @@ static int print_numbers(const struct tl_languages *languages, const char *code)
         char text[TL_PAGE_NUMBER_MAX] = "-";
         if (language != NULL)
             tl_write_number(number, language, text, sizeof(text));
-        printf("%" PRIu64 " %s %s\n", number, tl_plural_name(tl_plural_of(rule, number)), text);
+        printf("%" PRIu64 " %s %s\n", number, tl_plural_name(rule->of(number)), text);
     }
     return rule != NULL ? 0 : 2;
 }

@@ -5,13 +5,14 @@
  * addresses and the texts of an event, each ended by a zero byte.
  */
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/wire/names.h"
 #include "worker/page/event_look.h"
 #include "worker/page/page.h"
-#include "worker/page/return_address.h"
+#include "worker/page/page_address.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -26,7 +27,7 @@ static void require(bool condition)
 /* The control character is in no page of ours, so each of these is markup of somebody else's. */
 static const char *const hostile[] = {"\x01<\x01", "\x01>\x01", "\x01\"\x01", "\x01'\x01"};
 
-static void render(const struct tl_page_view *view, uint8_t number)
+static void render(const struct tl_view *view, uint8_t number)
 {
     static struct tl_languages *languages;
     static struct tl_brand *brand;
@@ -36,8 +37,7 @@ static void render(const struct tl_page_view *view, uint8_t number)
         brand = tl_brand_load(&(struct tl_brand_settings){.name = "Hall"}, languages, NULL);
     }
     require(brand != NULL);
-    const struct tl_catalogue *language =
-        tl_languages_get(languages, number % tl_languages_count(languages));
+    const struct tl_catalogue *language = languages->all[number % languages->n];
     struct tl_text out = {0};
     tl_page_render(view, brand, language, &out);
     require(!out.failed && strncmp(out.data, "<!doctype html>", 15) == 0);
@@ -85,33 +85,37 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct tl_event_page event_page = {0};
     struct tl_event_wording wordings[TL_EVENT_TEXTS];
     make_event(&event, &event_page, wordings, text + EVENT, number);
-    const struct tl_page_view view = {
-        .state = data[0] % TL_PAGE_STATES,
+    struct tl_queue_settings settings = {.opens_at_ms = (int64_t)(number >> 20),
+                                         .waiting_ttl_ms = (int64_t)(number >> 40)};
+    const char *closed = (data[2] & 16) != 0 ? text[2] : "";
+    snprintf(settings.closed_text_en, sizeof(settings.closed_text_en), "%s", closed);
+    snprintf(settings.closed_text_ko, sizeof(settings.closed_text_ko), "%s", closed);
+    snprintf(settings.sold_out_text_en, sizeof(settings.sold_out_text_en), "%s", closed);
+    snprintf(settings.sold_out_text_ko, sizeof(settings.sold_out_text_ko), "%s", closed);
+    snprintf(settings.target_url, sizeof(settings.target_url), "%s", text[3]);
+    const struct tl_view view = {
+        .page = data[0] % TL_PAGE_STATES,
         .queue = "door",
         .event = (data[2] & 8) != 0 ? &event : NULL,
-        .closed_text = (data[2] & 16) != 0 ? text[2] : NULL,
-        .sold_out_text = (data[2] & 16) != 0 ? text[2] : NULL,
         .drawing = (data[2] & 32) != 0,
-        .called = (data[2] & 64) != 0,
         .claimed = (data[2] & 128) != 0,
         .visitor = tl_visitor_valid(text[0], strlen(text[0])) ? text[0] : NULL,
         .ticket = tl_visitor_valid(text[1], strlen(text[1])) ? text[1] : NULL,
-        .position = number,
-        .ahead = number >> 1,
+        .state = {.status = TL_LINE_WAITING,
+                  .ahead = number,
+                  .deadline_ms = (int64_t)(number >> 21),
+                  .called = (data[2] & 64) != 0},
+        .settings = &settings,
         .from = number >> 2,
         .has_eta = (data[2] & 1) != 0,
-        .eta_low_s = (int64_t)(number >> 34),
-        .eta_high_s = (int64_t)(number >> 32),
-        .paused = (data[2] & 2) != 0,
+        .eta_low_s = (double)(number >> 34),
+        .eta_high_s = (double)(number >> 32),
+        .mode = (data[2] & 2) != 0 ? TL_MODE_PAUSED : TL_MODE_OPEN,
         .recovering = (data[2] & 4) != 0,
-        .opens_at_ms = (int64_t)(number >> 20),
-        .now_ms = (int64_t)(number >> 22),
+        .store_ms = (int64_t)(number >> 22),
         .as_of_ms = (int64_t)(number >> 23),
-        .expires_at_ms = (int64_t)(number >> 21),
-        .waiting_ttl_ms = (int64_t)(number >> 40),
         .poll_after_ms = (int64_t)(number >> 48),
         .notice = text[2],
-        .target_url = tl_address_valid(text[3]) ? text[3] : NULL,
         .return_url = encoded && tl_address_valid(address) ? address : NULL,
     };
     render(&view, data[1]);

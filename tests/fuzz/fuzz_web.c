@@ -10,14 +10,14 @@
 #include "common/base/net.h"
 #include "common/base/units.h"
 #include "worker/page/languages.h"
-#include "worker/page/return_address.h"
+#include "worker/page/page_address.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_return_address(const char *text)
 {
-    static const char *const allowed[] = {"https://other.example", "http://127.0.0.1:8090/"};
-    if (!tl_return_address_allowed(text, "https://shop.example/checkout", allowed, 2))
+    static const char allowed[] = "https://other.example http://127.0.0.1:8090/";
+    if (!tl_return_address_allowed(text, "https://shop.example/checkout", allowed))
         return;
     /* The open redirect that this function must prevent. */
     if (strncmp(text, "https://shop.example", 20) != 0 &&

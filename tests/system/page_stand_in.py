@@ -172,8 +172,8 @@ class StandIn:
             state = view["reason"]
         fields: dict[str, Any] = {"state": state, "visitor": "v1", "waiting_ttl_ms": 600000,
                                   "poll_after_ms": view.get("poll_after_ms", 1000)}
-        for name, member in (("position", "position"), ("ahead", "ahead"), ("eta_low_s", "eta_low"),
-                             ("eta_high_s", "eta_high"), ("target_url", "target_url")):
+        for name, member in (("ahead", "ahead"), ("eta_low_s", "eta_low"), ("eta_high_s", "eta_high"),
+                             ("target_url", "target_url")):
             if member in view:
                 fields[name] = view[member]
         if "from" in query:

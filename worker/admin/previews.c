@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/queue_settings.h"
 #include "common/control/target.h"
 #include "common/store/keys.h"
 #include "common/store/queue.h"
@@ -97,39 +96,23 @@ static void write_list(const char *queue, struct tl_text *html)
     tl_text_append(html, "</ul>\n</main>\n</body>\n</html>\n");
 }
 
-/* What the page takes from the queue. */
-static void add_settings(struct tl_page_view *view, const struct tl_queue_settings *settings,
-                         const struct tl_catalogue *language)
-{
-    const char *code = tl_catalogue_code(language);
-    view->closed_text = tl_queue_closed_text(settings, TL_MODE_CLOSED, code);
-    view->sold_out_text = tl_queue_closed_text(settings, TL_MODE_SOLD_OUT, code);
-    view->target_url =
-        settings->target_url[0] != '\0' ? settings->target_url : "https://shop.example/";
-    view->waiting_ttl_ms = settings->waiting_ttl_ms;
-    view->claim_ttl_ms = settings->claim_ttl_ms;
-    view->session_ms = tl_queue_session_longest_ms(settings);
-    view->session_idle_ms = settings->session_sliding ? settings->session_ttl_ms : 0;
-}
-
 static bool render(struct tl_admin_previews *previews, const struct tl_target *target,
-                   const char *state, const struct tl_queue_settings *settings, int64_t now_ms,
+                   const char *state, struct tl_queue_settings *settings, int64_t now_ms,
                    struct tl_admin_page *page)
 {
     const char *code = tl_target_parameter(target, "lang");
     const struct tl_catalogue *language =
         tl_languages_choose(previews->languages, code, NULL, NULL);
-    struct tl_page_view view;
+    struct tl_view view;
     struct tl_text policy = {0};
     struct tl_qr qr = {0};
-    if (!tl_page_preview(state, now_ms, &view))
+    if (!tl_page_preview(state, now_ms, settings, &view))
         return false;
     if (view.code_address != NULL) {
         tl_qr_make(view.code_address, &qr);
         view.qr = &qr;
     }
     view.queue = tl_target_part(target, PATTERN, "queue");
-    add_settings(&view, settings, language);
     pthread_mutex_lock(&previews->mutex);
     view.event = tl_event_looks_find(previews->events, view.queue);
     tl_page_render(&view, previews->brand, language, &page->html);

@@ -38,7 +38,6 @@ struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
 /* A view, and the texts it points to. */
 struct filled {
     struct tl_view view;
-    struct tl_eta_range eta;
     char pass[TL_PASS_MAX];
     char ticket[TL_TICKET_MAX];
     char reference[TL_REFERENCE_MAX];
@@ -102,8 +101,11 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
     if (state->status == TL_LINE_WAITING) {
         view->has_admitted = tl_local_queue_admitted(queue, now_ms, &view->admitted);
         enum tl_eta_reason reason;
-        if (tl_local_queue_estimate(queue, state->ahead + 1, now_ms, &filled->eta, &reason))
-            view->eta = &filled->eta;
+        struct tl_eta_range eta = {0};
+        view->has_eta = tl_local_queue_estimate(queue, state->ahead + 1, now_ms, &eta, &reason);
+        view->eta_low_s = eta.low_s;
+        view->eta_median_s = eta.median_s;
+        view->eta_high_s = eta.high_s;
         view->eta_reason = tl_eta_reason_name(reason);
     }
     if (give != NULL) {
@@ -117,7 +119,7 @@ static const char *language_of(const struct tl_api *api, const struct tl_local_q
                                const struct tl_request *request)
 {
     return tl_notice_varies(tl_local_queue_notice(queue))
-               ? tl_catalogue_code(tl_language_of(api->languages, request))
+               ? tl_language_of(api->languages, request)->code
                : NULL;
 }
 
@@ -294,7 +296,7 @@ static void render_json(void *context, struct tl_request *request, const struct 
 {
     (void)context;
     char text[TL_VIEW_MAX];
-    struct tl_answer answer = {.status = tl_view_pending(view) ? 202 : 200,
+    struct tl_answer answer = {.status = tl_view_state(view) == TL_PAGE_PENDING ? 202 : 200,
                                .type = "application/json",
                                .body = text,
                                .length = tl_view_write(view, text)};

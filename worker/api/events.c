@@ -34,9 +34,9 @@ static void answer_short(struct tl_api *api, struct tl_local_queue *queue,
         struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
         if (known) {
             tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
-            size_t n = tl_answer_write_view(
-                api, queue, ticket, ticket->outdated, &state,
-                tl_catalogue_code(tl_language_of(api->languages, request)), now_ms, view);
+            size_t n =
+                tl_answer_write_view(api, queue, ticket, ticket->outdated, &state,
+                                     tl_language_of(api->languages, request)->code, now_ms, view);
             length += tl_sse_event(text + length, sizeof(text) - length,
                                    tl_telling_event_name(ticket->place, state.status), view, n);
         }
@@ -78,8 +78,7 @@ bool tl_handle_events(void *context, struct tl_request *request, const char *nam
     if (strcmp(tl_request_method(request), "GET") != 0 || api->env->draining ||
         !tl_visitor_may_stay(api, request, &address, &client) ||
         !tl_subscribers_stream(tl_local_queue_subscribers(queue), request, &ticket, client,
-                               tl_catalogue_code(tl_language_of(api->languages, request)),
-                               tl_clock_ms())) {
+                               tl_language_of(api->languages, request)->code, tl_clock_ms())) {
         count_failed(api, request);
         answer_short(api, queue, request, &ticket);
     }

@@ -18,7 +18,7 @@
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/page/qr.h"
-#include "worker/page/return_address.h"
+#include "worker/page/page_address.h"
 #include "worker/queue/handover.h"
 
 enum { SLACK_S = 5 }; /* workers estimate the store's clock */

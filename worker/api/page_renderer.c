@@ -21,7 +21,6 @@
 #include "worker/verify/provider.h"
 
 #include "common/base/clock.h"
-#include "common/config/queue_settings.h"
 
 enum {
     RETRY_TEXT = 16,
@@ -36,7 +35,7 @@ enum { RETRY_MIN_MS = 4000, RETRY_SPREAD_MS = 4000 };
 
 /* Reads `?return=` for this page; `back` is where the address is stored. */
 static void set_return(const struct tl_api *api, const struct tl_request *request,
-                       const char *target_url, struct tl_return_to *back, struct tl_page_view *page)
+                       const char *target_url, struct tl_return_to *back, struct tl_view *page)
 {
     tl_return_to_read(api, request, target_url, back);
     page->return_url = back->address[0] != '\0' ? back->address : NULL;
@@ -70,7 +69,7 @@ static bool may_view(const struct tl_api *api, const struct tl_request *request)
 }
 
 /* Instead of a page, for which the browser then asks again. */
-static void send_sorry(struct tl_request *request, const struct tl_page_view *view, unsigned status,
+static void send_sorry(struct tl_request *request, const struct tl_view *view, unsigned status,
                        const char *cookie)
 {
     static const char sorry[] =
@@ -97,7 +96,7 @@ static void send_sorry(struct tl_request *request, const struct tl_page_view *vi
 }
 
 static void send_page(const struct tl_api *api, struct tl_request *request,
-                      const struct tl_page_view *view, unsigned status, unsigned retry_after_s,
+                      const struct tl_view *view, unsigned status, unsigned retry_after_s,
                       const char *cookie)
 {
     const struct tl_catalogue *language = tl_language_of(api->languages, request);
@@ -133,8 +132,7 @@ static void send_page(const struct tl_api *api, struct tl_request *request,
     }
     if (tl_request_query(request, "lang") != NULL) {
         snprintf(chosen, sizeof(chosen),
-                 "tellerline_lang=%s; Path=/q/; Max-Age=31536000; SameSite=Lax",
-                 tl_catalogue_code(language));
+                 "tellerline_lang=%s; Path=/q/; Max-Age=31536000; SameSite=Lax", language->code);
         tl_answer_header(&answer, "Set-Cookie", chosen);
     }
     tl_request_answer(request, &answer);
@@ -145,39 +143,17 @@ static void send_page(const struct tl_api *api, struct tl_request *request,
 
 /* To the page by GET: after a form, so that a reload sends nothing twice. */
 static void send_back(const struct tl_api *api, struct tl_request *request,
-                      const struct tl_page_view *view, const char *cookie)
+                      const struct tl_view *view, const char *cookie)
 {
     struct tl_text address = {0};
     bool chosen = tl_request_query(request, "lang") != NULL;
-    tl_page_address(view, "",
-                    chosen ? tl_catalogue_code(tl_language_of(api->languages, request)) : NULL,
+    tl_page_address(view, "", chosen ? tl_language_of(api->languages, request)->code : NULL,
                     &address);
     struct tl_answer answer = {.status = 303};
     tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);
     tl_answer_header(&answer, "Set-Cookie", cookie);
     tl_request_answer(request, &answer);
     tl_text_free(&address);
-}
-
-static enum tl_page_state state_of(const struct tl_view *view)
-{
-    static const enum tl_page_state ends[] = {
-        [TL_REASON_COMPLETED] = TL_PAGE_COMPLETED, [TL_REASON_LEFT] = TL_PAGE_LEFT,
-        [TL_REASON_EXPIRED] = TL_PAGE_EXPIRED,     [TL_REASON_UNCLAIMED] = TL_PAGE_UNCLAIMED,
-        [TL_REASON_ABSENT] = TL_PAGE_ABSENT,       [TL_REASON_REMOVED] = TL_PAGE_REMOVED,
-        [TL_REASON_MOVED] = TL_PAGE_ENDED, /* which is no end */
-    };
-    if (view->moved)
-        return TL_PAGE_MOVED;
-    if (tl_view_pending(view))
-        return TL_PAGE_PENDING;
-    if (view->state.status == TL_LINE_WAITING)
-        return TL_PAGE_WAITING;
-    if (view->state.status == TL_LINE_ACTIVE)
-        return TL_PAGE_ACTIVE;
-    if (view->state.status == TL_LINE_ENDED)
-        return ends[view->state.reason];
-    return view->lost ? TL_PAGE_LOST : TL_PAGE_ENDED;
 }
 
 /* The position that the visitor began with, as the page's own addresses say. */
@@ -187,84 +163,32 @@ static uint64_t first_position(const struct tl_request *request)
     return from != NULL ? strtoull(from, NULL, 10) : 0;
 }
 
-/* What the operator says of states that take no joins. */
-static void set_texts(const struct tl_api *api, struct tl_page_view *page,
-                      const struct tl_request *request, const struct tl_queue_settings *settings)
-{
-    const char *language = tl_catalogue_code(tl_language_of(api->languages, request));
-    page->closed_text = tl_queue_closed_text(settings, TL_MODE_CLOSED, language);
-    page->sold_out_text = tl_queue_closed_text(settings, TL_MODE_SOLD_OUT, language);
-}
-
-/* What the page's addresses carry for its visitor. */
-static void set_carried(struct tl_page_view *page, const struct tl_request *request,
-                        const struct tl_view *view)
-{
-    /* Unless the browser has shown that it keeps cookies: the ticket. */
-    if (!tl_cookie_works(request, view->queue))
-        page->ticket = view->ticket != NULL ? view->ticket : tl_request_query(request, "ticket");
-    if (page->state >= TL_PAGE_COMPLETED && page->state <= TL_PAGE_LOST) /* for "join again" */
-        page->invite = tl_request_query(request, "invite");
-}
-
 static void render_view(void *context, struct tl_request *request, const struct tl_view *view,
                         const char *cookie)
 {
     const struct tl_api *api = context;
-    const struct tl_queue_settings *settings = view->settings;
-    char place[TL_REFERENCE_MAX];
+    char place_name[TL_REFERENCE_MAX];
     char reference[TL_REFERENCE_MAX];
-    enum tl_queue_mode mode = tl_view_told_mode(view);
-    struct tl_page_view page = {.state = state_of(view),
-                                .queue = view->queue,
-                                .event = tl_event_looks_find(api->events, view->queue),
-                                .visitor = view->visitor,
-                                .from = first_position(request),
-                                .paused = mode == TL_MODE_PAUSED,
-                                .draining = mode == TL_MODE_DRAINING,
-                                .closed = mode == TL_MODE_CLOSED,
-                                .sold_out = mode == TL_MODE_SOLD_OUT,
-                                .no_capacity = tl_view_no_capacity(view),
-                                .called = view->state.called,
-                                .no_transfer = !api->config->page.transfer,
-                                .recovering = view->recovering,
-                                .drawing = view->drawing,
-                                .opens_at_ms = settings->opens_at_ms,
-                                .now_ms = view->store_ms,
-                                .as_of_ms = view->as_of_ms,
-                                .waiting_ttl_ms = settings->waiting_ttl_ms,
-                                .has_admitted = view->has_admitted,
-                                .admitted = view->admitted,
-                                .claimed = view->claimed,
-                                .claim_ttl_ms = settings->claim_ttl_ms,
-                                .session_ms = tl_queue_session_longest_ms(settings),
-                                .session_idle_ms =
-                                    settings->session_sliding ? settings->session_ttl_ms : 0,
-                                .poll_after_ms = tl_view_poll_after_ms(view),
-                                .eta_reason = view->eta_reason,
-                                .notice = view->notice,
-                                .target_url = settings->target_url};
-    tl_shown_place_write(api, view->queue, view->visitor, view->place, place);
-    page.place = place;
-    if (page.state != TL_PAGE_MOVED) {
+    struct tl_return_to back;
+    struct tl_view page = *view;
+    page.page = tl_view_state(view);
+    page.event = tl_event_looks_find(api->events, view->queue);
+    page.from = first_position(request);
+    page.poll_after_ms = tl_view_poll_after_ms(view);
+    page.no_transfer = !api->config->page.transfer;
+    tl_shown_place_write(api, view->queue, view->visitor, view->place, place_name);
+    page.place_name = place_name;
+    if (page.page != TL_PAGE_MOVED) {
         tl_reference_write(api->secrets.keyring, view->queue, view->visitor, reference);
         page.reference = reference;
     }
-    struct tl_return_to back;
-    set_return(api, request, settings->target_url, &back, &page);
-    set_texts(api, &page, request, settings);
-    set_carried(&page, request, view);
-    if (page.state == TL_PAGE_WAITING && !view->drawing) {
-        page.position = view->state.ahead + 1;
-        page.ahead = view->state.ahead;
-    }
-    if (view->eta != NULL) {
-        page.has_eta = true;
-        page.eta_low_s = (int64_t)view->eta->low_s;
-        page.eta_high_s = (int64_t)view->eta->high_s + 1;
-    }
-    if (page.state == TL_PAGE_ACTIVE)
-        page.expires_at_ms = view->state.deadline_ms;
+    set_return(api, request, view->settings->target_url, &back, &page);
+    if (tl_cookie_works(request, view->queue)) /* else the addresses carry the ticket */
+        page.ticket = NULL;
+    else if (page.ticket == NULL)
+        page.ticket = tl_request_query(request, "ticket");
+    if (page.page >= TL_PAGE_COMPLETED && page.page <= TL_PAGE_LOST) /* for "join again" */
+        page.invite = tl_request_query(request, "invite");
     if (strcmp(tl_request_method(request), "POST") == 0)
         send_back(api, request, &page, cookie);
     else
@@ -313,26 +237,21 @@ static enum tl_page_state state_refused(enum tl_refusal_kind kind)
 }
 
 /* A page without a view of a place. The queue is a valid name. back: as for set_return. */
-static struct tl_page_view view_without_place(const struct tl_api *api,
-                                              const struct tl_request *request,
-                                              enum tl_page_state state, const char *name,
-                                              struct tl_return_to *back)
+static struct tl_view view_without_place(const struct tl_api *api, const struct tl_request *request,
+                                         enum tl_page_state state, const char *name,
+                                         struct tl_return_to *back)
 {
     const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
-    struct tl_page_view page = {.state = state,
-                                .queue = name,
-                                .now_ms = tl_queue_env_store_ms(api->env, tl_clock_ms()),
-                                .poll_after_ms =
-                                    RETRY_MIN_MS + randombytes_uniform(RETRY_SPREAD_MS),
-                                .ticket = tl_request_query(request, "ticket"),
-                                .invite = tl_request_query(request, "invite")};
+    struct tl_view page = {.page = state,
+                           .queue = name,
+                           .store_ms = tl_queue_env_store_ms(api->env, tl_clock_ms()),
+                           .poll_after_ms = RETRY_MIN_MS + randombytes_uniform(RETRY_SPREAD_MS),
+                           .ticket = tl_request_query(request, "ticket"),
+                           .invite = tl_request_query(request, "invite")};
     if (queue != NULL) {
-        const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+        page.settings = tl_local_queue_settings(queue);
         page.event = tl_event_looks_find(api->events, name);
-        page.target_url = settings->target_url;
-        page.waiting_ttl_ms = settings->waiting_ttl_ms;
-        set_texts(api, &page, request, settings);
-        set_return(api, request, page.target_url, back, &page);
+        set_return(api, request, page.settings->target_url, back, &page);
     }
     return page;
 }
@@ -340,8 +259,7 @@ static struct tl_page_view view_without_place(const struct tl_api *api,
 void tl_page_send_outside(const struct tl_api *api, struct tl_request *request, const char *queue)
 {
     struct tl_return_to back;
-    const struct tl_page_view page =
-        view_without_place(api, request, TL_PAGE_OUTSIDE, queue, &back);
+    const struct tl_view page = view_without_place(api, request, TL_PAGE_OUTSIDE, queue, &back);
     send_page(api, request, &page, 200, 0, NULL);
 }
 
@@ -349,8 +267,7 @@ void tl_page_send_through(const struct tl_api *api, struct tl_request *request, 
                           const char *target_url, const char *cookie)
 {
     struct tl_return_to back;
-    struct tl_page_view page = view_without_place(api, request, TL_PAGE_PASSTHROUGH, queue, &back);
-    page.target_url = target_url;
+    struct tl_view page = view_without_place(api, request, TL_PAGE_PASSTHROUGH, queue, &back);
     set_return(api, request, target_url, &back, &page);
     page.ticket = page.invite = NULL;
     const char *address = page.return_url != NULL ? page.return_url : target_url;
@@ -368,7 +285,7 @@ void tl_page_send_move(const struct tl_api *api, struct tl_request *request, con
                        const char *device)
 {
     struct tl_return_to back;
-    struct tl_page_view page = view_without_place(api, request, TL_PAGE_MOVE, queue, &back);
+    struct tl_view page = view_without_place(api, request, TL_PAGE_MOVE, queue, &back);
     page.ticket = page.invite = NULL;
     page.device = device;
     send_page(api, request, &page, 200, 0, NULL);
@@ -378,7 +295,7 @@ void tl_page_send_code(const struct tl_api *api, struct tl_request *request, con
                        const char *address, const struct tl_qr *qr)
 {
     struct tl_return_to back;
-    struct tl_page_view page = view_without_place(api, request, TL_PAGE_CODE, queue, &back);
+    struct tl_view page = view_without_place(api, request, TL_PAGE_CODE, queue, &back);
     page.from = first_position(request);
     page.code_address = address;
     page.qr = qr;
@@ -388,7 +305,7 @@ void tl_page_send_code(const struct tl_api *api, struct tl_request *request, con
 void tl_page_send_back(const struct tl_api *api, struct tl_request *request, const char *queue)
 {
     struct tl_return_to back;
-    struct tl_page_view page = view_without_place(api, request, TL_PAGE_WAITING, queue, &back);
+    struct tl_view page = view_without_place(api, request, TL_PAGE_WAITING, queue, &back);
     page.from = first_position(request);
     send_back(api, request, &page, NULL);
 }
@@ -402,7 +319,7 @@ bool tl_page_is_secret(const struct tl_request *request)
 void tl_page_send_clean(const struct tl_api *api, struct tl_request *request, const char *queue)
 {
     struct tl_return_to back;
-    struct tl_page_view page = view_without_place(api, request, TL_PAGE_WAITING, queue, &back);
+    struct tl_view page = view_without_place(api, request, TL_PAGE_WAITING, queue, &back);
     page.from = first_position(request);
     page.ticket = page.invite = NULL;
     send_back(api, request, &page, NULL);
@@ -411,7 +328,7 @@ void tl_page_send_clean(const struct tl_api *api, struct tl_request *request, co
 void tl_page_send_present(const struct tl_api *api, struct tl_request *request, const char *queue)
 {
     struct tl_return_to back;
-    struct tl_page_view page = view_without_place(api, request, TL_PAGE_PENDING, queue, &back);
+    struct tl_view page = view_without_place(api, request, TL_PAGE_PENDING, queue, &back);
     page.ticket = page.invite = NULL;
     send_back(api, request, &page, NULL);
 }
@@ -420,7 +337,7 @@ void tl_page_send_probe(const struct tl_api *api, struct tl_request *request, co
 {
     char cookie[TL_COOKIE_TEXT_MAX];
     struct tl_return_to back;
-    struct tl_page_view page = view_without_place(api, request, TL_PAGE_PENDING, queue, &back);
+    struct tl_view page = view_without_place(api, request, TL_PAGE_PENDING, queue, &back);
     page.asks_for_cookies = true;
     tl_cookie_write_probe(api, request, cookie);
     send_back(api, request, &page, cookie);
@@ -478,18 +395,18 @@ static void render_refusal(void *context, struct tl_request *request,
     unsigned retry_after_s = tl_problem_retry_after_s(refusal->kind);
     /* A name that no queue can have is not shown. */
     struct tl_return_to back;
-    struct tl_page_view page =
+    struct tl_view page =
         view_without_place(api, request, valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED,
                            valid ? name : "-", &back);
     const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
-    if ((page.state == TL_PAGE_LOST || page.state == TL_PAGE_REMOVED) &&
+    if ((page.page == TL_PAGE_LOST || page.page == TL_PAGE_REMOVED) &&
         tl_visitor_ticket(api, request, name, &ticket)) {
         tl_reference_write(api->secrets.keyring, name, ticket.visitor, reference);
         page.reference = reference;
     }
     struct tl_move_body body;
-    if (page.state == TL_PAGE_DOWN && valid && is_move(request, &body)) {
-        page.state = TL_PAGE_MOVE; /* which can be sent again */
+    if (page.page == TL_PAGE_DOWN && valid && is_move(request, &body)) {
+        page.page = TL_PAGE_MOVE; /* which can be sent again */
         page.move = body.code;
         page.device = body.device;
     }
@@ -501,7 +418,7 @@ static void render_refusal(void *context, struct tl_request *request,
         service = service_of(api->config, sources);
         page.service = &service;
         status = 200;
-    } else if (queue != NULL && page.state == TL_PAGE_CHALLENGE) {
+    } else if (queue != NULL && page.page == TL_PAGE_CHALLENGE) {
         tl_challenge_wait(api, queue, request, wait);
         page.puzzle = refusal->puzzle.text;
         page.puzzle_parts = refusal->puzzle.parts;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 
 #include "worker/api/return_to.h"
-#include "worker/page/return_address.h"
-
-enum { ALLOWED_MAX = 32 };
+#include "worker/page/page_address.h"
 
 /* Does a parameter of this name belong to the page, and not to an address before it? */
 static bool is_own(const char *name)
@@ -42,19 +39,6 @@ static void gather(void *context, const char *name, const char *value)
     }
 }
 
-static bool is_allowed(const struct tl_api *api, const char *address, const char *target_url)
-{
-    char copy[sizeof(api->config->page.return_urls)];
-    const char *allowed[ALLOWED_MAX];
-    size_t n = 0;
-    snprintf(copy, sizeof(copy), "%s", api->config->page.return_urls);
-    char *rest = NULL;
-    for (char *word = strtok_r(copy, " ", &rest); word != NULL && n < ALLOWED_MAX;
-         word = strtok_r(NULL, " ", &rest))
-        allowed[n++] = word;
-    return tl_return_address_allowed(address, target_url, allowed, n);
-}
-
 void tl_return_to_read(const struct tl_api *api, const struct tl_request *request,
                        const char *target_url, struct tl_return_to *result)
 {
@@ -66,7 +50,7 @@ void tl_return_to_read(const struct tl_api *api, const struct tl_request *reques
         return;
     if (!gathering.valid || !tl_address_valid(result->address))
         result->refused = "not an absolute address of http or https, or too long";
-    else if (!is_allowed(api, result->address, target_url))
+    else if (!tl_return_address_allowed(result->address, target_url, api->config->page.return_urls))
         result->refused = "its origin is neither that of target_url nor in page.return_urls";
     if (result->refused != NULL)
         result->address[0] = '\0';

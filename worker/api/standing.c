@@ -37,7 +37,7 @@ static bool refuse(const struct tl_api *api, const struct tl_request *request,
     const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
     enum tl_phase phase = tl_standing_phase(api, queue, tl_clock_ms());
     enum tl_refusal_kind kind = of_mode[settings->mode];
-    const char *language = tl_catalogue_code(tl_language_of(api->languages, request));
+    const char *language = tl_language_of(api->languages, request)->code;
     if (tl_phase_joins(settings, phase))
         return false;
     if (settings->mode == TL_MODE_PASSTHROUGH)

@@ -6,70 +6,11 @@
 #include "common/auth/hex.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
+#include "common/store/state.h"
 #include "worker/api/view.h"
 #include "worker/http/json_text.h"
 
 enum { POLL_NEAR_MS = 1000, POLL_FAR_MS = 10000, POLL_ACTIVE_MS = 5000, NEAR = 100 };
-
-static const char *reason_name(const struct tl_view *view)
-{
-    if (view->state.status == TL_LINE_UNKNOWN)
-        return view->lost ? "lost" : "unknown";
-    switch (view->state.reason) {
-    case TL_REASON_COMPLETED:
-        return "completed";
-    case TL_REASON_LEFT:
-        return "left";
-    case TL_REASON_EXPIRED:
-        return "expired";
-    case TL_REASON_UNCLAIMED:
-        return "unclaimed";
-    case TL_REASON_ABSENT:
-        return "absent";
-    case TL_REASON_REMOVED:
-        return "removed";
-    case TL_REASON_MOVED: /* no end */
-        break;
-    }
-    return "unknown";
-}
-
-bool tl_view_pending(const struct tl_view *view)
-{
-    return tl_place_seq(view->place) == 0 && view->state.status != TL_LINE_ENDED;
-}
-
-bool tl_view_no_capacity(const struct tl_view *view)
-{
-    return view->settings->policy != TL_POLICY_RATE && view->settings->capacity == 0;
-}
-
-enum tl_queue_mode tl_view_told_mode(const struct tl_view *view)
-{
-    bool moves = !tl_mode_holds(view->mode);
-    if (view->phase != TL_PHASE_OVER || view->mode > TL_MODE_DRAINING)
-        return view->mode;
-    if (view->settings->at_close == TL_AT_CLOSE_STOP)
-        return TL_MODE_CLOSED;
-    return moves ? TL_MODE_DRAINING : view->mode;
-}
-
-static const char *status_name(const struct tl_view *view)
-{
-    if (view->moved)
-        return "moved";
-    if (tl_view_pending(view))
-        return "pending";
-    if (view->state.status == TL_LINE_WAITING)
-        return "waiting";
-    if (view->state.status == TL_LINE_ACTIVE)
-        return "active";
-    if (view->state.status == TL_LINE_ENDED && view->state.reason == TL_REASON_COMPLETED)
-        return "completed";
-    if (view->state.status == TL_LINE_ENDED && view->state.reason == TL_REASON_LEFT)
-        return "left";
-    return "expired";
-}
 
 unsigned tl_view_poll_after_ms(const struct tl_view *view)
 {
@@ -97,11 +38,11 @@ static void write_waiting(struct tl_json *json, const struct tl_view *view)
         tl_json_uint(json, "admitted_last_minute", view->admitted);
     if (view->eta_reason != NULL)
         tl_json_string(json, "eta_reason", view->eta_reason);
-    if (view->eta == NULL)
+    if (!view->has_eta)
         return;
-    tl_json_uint(json, "eta_seconds", (uint64_t)llround(view->eta->median_s));
-    tl_json_uint(json, "eta_low", (uint64_t)floor(view->eta->low_s));
-    tl_json_uint(json, "eta_high", (uint64_t)ceil(view->eta->high_s));
+    tl_json_uint(json, "eta_seconds", (uint64_t)llround(view->eta_median_s));
+    tl_json_uint(json, "eta_low", (uint64_t)floor(view->eta_low_s));
+    tl_json_uint(json, "eta_high", (uint64_t)ceil(view->eta_high_s));
 }
 
 static void write_time(struct tl_json *json, const char *name, int64_t ms)
@@ -152,25 +93,26 @@ static void write_queue(struct tl_json *json, const struct tl_view *view)
 size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
 {
     struct tl_json json;
-    bool pending = tl_view_pending(view);
-    enum tl_line_status status = view->state.status;
+    enum tl_page_state state = tl_view_state(view);
+    const struct tl_page_state_names *names = &tl_page_states[state];
+    bool in_line = state == TL_PAGE_WAITING || state == TL_PAGE_PENDING;
     tl_json_begin(&json, text, TL_VIEW_MAX);
     tl_json_string(&json, "queue", view->queue);
     tl_json_string(&json, "visitor", view->visitor);
-    tl_json_string(&json, "status", status_name(view));
+    tl_json_string(&json, "status", names->status);
     if (view->ticket != NULL)
         tl_json_string(&json, "ticket", view->ticket);
     if (view->reference != NULL)
         tl_json_string(&json, "reference", view->reference);
-    if (!pending && status == TL_LINE_WAITING && !view->drawing)
+    if (state == TL_PAGE_WAITING && !view->drawing)
         write_waiting(&json, view);
-    if (!pending && !view->moved && (status == TL_LINE_ENDED || status == TL_LINE_UNKNOWN))
-        tl_json_string(&json, "reason", reason_name(view));
+    if (names->reason != NULL)
+        tl_json_string(&json, "reason", names->reason);
     tl_json_uint(&json, "waiting", view->waiting);
     tl_json_uint(&json, "active", view->active);
     if (view->settings->policy != TL_POLICY_RATE)
         tl_json_uint(&json, "capacity", tl_queue_capacity(view->settings));
-    if (!pending && status == TL_LINE_ACTIVE) {
+    if (state == TL_PAGE_ACTIVE) {
         write_time(&json, "expires_at", view->state.deadline_ms);
         if (view->claimed)
             tl_json_bool(&json, "claimed", true);
@@ -179,11 +121,11 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
         if (view->settings->target_url[0] != '\0')
             tl_json_string(&json, "target_url", view->settings->target_url);
     }
-    if (pending || status == TL_LINE_WAITING)
+    if (in_line)
         write_queue(&json, view);
-    if (pending || status == TL_LINE_WAITING || status == TL_LINE_ACTIVE)
+    if (in_line || state == TL_PAGE_ACTIVE) {
         write_draw(&json, view);
-    if (pending || status == TL_LINE_WAITING || status == TL_LINE_ACTIVE)
         tl_json_uint(&json, "poll_after_ms", tl_view_poll_after_ms(view));
+    }
     return tl_json_end(&json);
 }

@@ -5,17 +5,12 @@
 
 #include "common/base/log.h"
 #include "common/config/settings.h"
-#include "worker/page/accent.h"
-#include "worker/page/asset_file.h"
 #include "worker/page/brand.h"
-#include "worker/page/page_template.h"
-
-struct tl_brand {
-    struct tl_brand_look look;
-    struct tl_asset_file logo; /* what the look points to */
-    struct tl_template *template;
-    struct tl_zone *zone;
-};
+#include "worker/page/colour.h"
+#include "worker/page/event_look.h"
+#include "worker/page/page_assets.h"
+#include "worker/page/page_fields.h"
+#include "worker/page/zone.h"
 
 static bool is_set(const char *setting)
 {
@@ -24,29 +19,18 @@ static bool is_set(const char *setting)
 
 /* ---- the operator's style sheet and logo ---- */
 
-static bool load_logo(struct tl_brand *brand, const char *path, struct tl_error *err)
-{
-    if (!is_set(path))
-        return true;
-    if (!tl_asset_file_init(&brand->logo, TL_FILE_LOGO, "logo", path, err))
-        return false;
-    brand->look.logo = &brand->logo.asset;
-    return true;
-}
-
 static bool load_style(struct tl_brand *brand, const char *path, struct tl_error *err)
 {
     char name[sizeof("style: ") + 256];
-    size_t length;
+    struct tl_asset_file file = {0};
     if (!is_set(path))
         return true;
-    unsigned char *bytes = tl_asset_file_read(TL_FILE_STYLE, "style", path, &length, err);
-    if (bytes == NULL)
+    if (!tl_asset_file_init(&file, TL_FILE_STYLE, "style", path, err))
         return false;
     snprintf(name, sizeof(name), "style: %s", path);
-    bool made = tl_page_source_init(&brand->look.sources[TL_SOURCE_OWN], TL_SOURCE_STYLE, name,
-                                    bytes, length, err);
-    free(bytes);
+    bool made = tl_page_source_init(&brand->sources[TL_SOURCE_OWN], TL_SOURCE_STYLE, name,
+                                    file.bytes, file.asset.length, err);
+    tl_asset_file_deinit(&file);
     return made;
 }
 
@@ -64,7 +48,7 @@ static bool load_built_in(struct tl_brand *brand, struct tl_error *err)
         {TL_SOURCE_ATTENTION, TL_SOURCE_SCRIPT, "attention.js", &tl_page_attention},
         {TL_SOURCE_LOOK, TL_SOURCE_STYLE, "page.css", &tl_page_style},
     };
-    struct tl_page_source *sources = brand->look.sources;
+    struct tl_page_source *sources = brand->sources;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (!tl_page_source_init(&sources[all[i].source], all[i].kind, all[i].name,
                                  all[i].file->bytes, all[i].file->length, err))
@@ -94,22 +78,13 @@ static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings 
     if (good && text.failed)
         good = tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
     if (good && text.length > 0)
-        good = tl_page_source_init(&brand->look.sources[TL_SOURCE_COLOURS], TL_SOURCE_STYLE,
-                                   "brand", text.data, text.length, err);
+        good = tl_page_source_init(&brand->sources[TL_SOURCE_COLOURS], TL_SOURCE_STYLE, "brand",
+                                   text.data, text.length, err);
     tl_text_free(&text);
     return good;
 }
 
 /* ---- loading ---- */
-
-static bool load_zone(struct tl_brand *brand, const char *name, struct tl_error *err)
-{
-    if (!is_set(name))
-        return true;
-    brand->zone = tl_zone_load(name, err);
-    brand->look.zone = brand->zone;
-    return brand->zone != NULL;
-}
 
 static bool copy_text(const char *setting, const char *value, char *text, size_t size,
                       struct tl_error *err)
@@ -131,19 +106,18 @@ struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
         tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
         return NULL;
     }
-    struct tl_brand_look *look = &brand->look;
-    look->languages = languages;
-    if (copy_text("name", settings->name, look->name, sizeof(look->name), err) &&
-        copy_text("text_en", settings->text_en, look->text_en, sizeof(look->text_en), err) &&
-        copy_text("text_ko", settings->text_ko, look->text_ko, sizeof(look->text_ko), err))
-        brand->template = tl_page_template_new(tl_languages_get(languages, 0), err);
+    brand->languages = languages;
+    if (copy_text("name", settings->name, brand->name, sizeof(brand->name), err) &&
+        copy_text("text_en", settings->text_en, brand->text_en, sizeof(brand->text_en), err) &&
+        copy_text("text_ko", settings->text_ko, brand->text_ko, sizeof(brand->text_ko), err))
+        brand->template = tl_page_template_new(languages->all[0], err);
+    brand->in_zone = is_set(settings->timezone);
     if (brand->template == NULL || !load_built_in(brand, err) ||
         !make_colours(brand, settings, err) || !load_style(brand, settings->style_file, err) ||
-        !load_logo(brand, settings->logo_file, err) || !load_zone(brand, settings->timezone, err)) {
+        (is_set(settings->logo_file) &&
+         !tl_asset_file_init(&brand->logo, TL_FILE_LOGO, "logo", settings->logo_file, err)) ||
+        (brand->in_zone && !tl_zone_check(settings->timezone, err)))
         tl_brand_free(&brand);
-        return NULL;
-    }
-    brand->look.template = brand->template;
     return brand;
 }
 
@@ -180,21 +154,28 @@ void tl_brand_free(struct tl_brand **brand)
     if (*brand == NULL)
         return;
     for (size_t i = 0; i < TL_PAGE_SOURCES; i++)
-        tl_page_source_deinit(&(*brand)->look.sources[i]);
+        tl_page_source_deinit(&(*brand)->sources[i]);
     tl_asset_file_deinit(&(*brand)->logo);
     tl_template_free(&(*brand)->template);
-    tl_zone_free(&(*brand)->zone);
     free(*brand);
     *brand = NULL;
 }
 
-const struct tl_brand_look *tl_brand_look(const struct tl_brand *brand)
-{
-    return &brand->look;
-}
-
 const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path)
 {
-    const struct tl_asset *logo = brand->look.logo;
-    return logo != NULL && strcmp(path, logo->path) == 0 ? logo : NULL;
+    const struct tl_asset_file *logo = &brand->logo;
+    return logo->bytes != NULL && strcmp(path, logo->path) == 0 ? &logo->asset : NULL;
+}
+
+bool tl_page_check(const struct tl_config *config, const struct tl_languages *languages,
+                   struct tl_error *err)
+{
+    const struct tl_brand_settings settings = tl_brand_settings_of(config);
+    struct tl_brand *brand = tl_brand_load(&settings, languages, err);
+    struct tl_event_looks *events =
+        brand != NULL ? tl_event_looks_new(config, languages, err) : NULL;
+    bool good = events != NULL;
+    tl_event_looks_free(&events);
+    tl_brand_free(&brand);
+    return good;
 }

@@ -4,13 +4,14 @@
 #ifndef TL_BRAND_H
 #define TL_BRAND_H
 
+#include <stdbool.h>
+
 #include "common/base/error.h"
 
 #include "worker/page/languages.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_source.h"
 #include "worker/page/template.h"
-#include "worker/page/zone.h"
 
 #define TL_BRAND_NAME_MAX 80   /* bytes */
 #define TL_BRAND_TEXT_MAX 2000 /* bytes */
@@ -27,19 +28,17 @@ struct tl_brand_settings {
     const char *timezone;     /* "Asia/Seoul"; default: UTC */
 };
 
-/* What a page shows of a brand. */
-struct tl_brand_look {
+struct tl_brand {
     char name[TL_BRAND_NAME_MAX + 1];    /* "" when not set */
     char text_en[TL_BRAND_TEXT_MAX + 1]; /* "" when not set */
     char text_ko[TL_BRAND_TEXT_MAX + 1];
     struct tl_page_source sources[TL_PAGE_SOURCES];
-    const struct tl_asset *logo;        /* NULL: none */
-    const struct tl_template *template; /* of the waiting page */
-    const struct tl_languages *languages;
-    const struct tl_zone *zone; /* of the times that pages name; NULL: UTC */
+    struct tl_asset_file logo;            /* may be absent */
+    struct tl_template *template;         /* owned: of the waiting page */
+    const struct tl_languages *languages; /* borrowed */
+    bool in_zone; /* the times that pages name are in the zone of the process; else in UTC */
 };
 
-struct tl_brand;
 struct tl_config;
 
 /* Reads the files and checks every setting. With empty settings the brand has the default look. The
@@ -56,8 +55,13 @@ struct tl_brand *tl_brand_again(const struct tl_brand_settings *settings,
 struct tl_brand_settings tl_brand_settings_of(const struct tl_config *config);
 void tl_brand_free(struct tl_brand **brand);
 
-const struct tl_brand_look *tl_brand_look(const struct tl_brand *brand);
 /* The brand's asset with exactly this path, or NULL; valid as long as the brand. */
 const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path);
+
+/* The check of everything that the configuration says about pages, before anything runs: reads the
+ * brand and the events of the queues, with their files. On failure err says what is wrong and
+ * where. */
+bool tl_page_check(const struct tl_config *config, const struct tl_languages *languages,
+                   struct tl_error *err);
 
 #endif

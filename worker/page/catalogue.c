@@ -5,28 +5,16 @@
 #include <strings.h>
 
 #include "worker/page/catalogue.h"
-#include "worker/page/catalogue_head.h"
-#include "worker/page/plural.h"
 
+#include "common/base/text.h"
 #include "common/config/yaml.h"
 
-enum { TEXTS_MAX = 512, NAME_MAX_BYTES = 40, FORMS_BYTES = 40 };
-
-struct text {
-    char *name;              /* owned; only of the source */
-    char *forms[TL_PLURALS]; /* owned; a text without plural forms has `other` only */
-    bool plural;             /* only of the source */
-    char *joined;            /* owned */
-};
-
-struct tl_catalogue {
-    const struct tl_catalogue *source; /* itself, for the source */
-    struct tl_catalogue_head head;
-    const struct tl_plural_rule *rule;
-    char forms[FORMS_BYTES];
-    struct text *texts;
-    size_t n_texts;
-    bool complete; /* no file can add a text: all but the source while its own is read */
+enum {
+    TEXTS_MAX = 512,
+    NAME_MAX_BYTES = 40,
+    YEAR_ADD_MAX = 10000,
+    GROUP_FROM_MAX = 9,
+    QUOTED_BYTES = 80
 };
 
 struct reader {
@@ -35,14 +23,19 @@ struct reader {
     struct tl_error *err;
 };
 
+/* `label:line:column: "name": what`, of an entry or its value. */
 static bool fail(const struct reader *reader, const struct tl_yaml *node, const char *what)
 {
-    return tl_catalogue_fail(reader->err, reader->label, node, what);
+    char quoted[QUOTED_BYTES];
+    tl_quote(node->key != NULL ? node->key : node->text, quoted, sizeof(quoted));
+    return tl_yaml_fail(reader->err, reader->label, node->place, "%s: %s", quoted, what);
 }
 
 static bool fail_at_key(const struct reader *reader, const struct tl_yaml *entry, const char *what)
 {
-    return tl_catalogue_fail_key(reader->err, reader->label, entry, what);
+    char quoted[QUOTED_BYTES];
+    tl_quote(entry->key, quoted, sizeof(quoted));
+    return tl_yaml_fail(reader->err, reader->label, entry->key_place, "%s: %s", quoted, what);
 }
 
 static bool fail_memory(struct tl_error *err)
@@ -52,26 +45,173 @@ static bool fail_memory(struct tl_error *err)
 
 /* ---- the head: `language:` ---- */
 
+static bool is_code(const char *text)
+{
+    return strlen(text) >= 2 && text[strspn(text, "abcdefghijklmnopqrstuvwxyz"
+                                                  "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-")] == '\0';
+}
+
+static bool is_direction(const char *text)
+{
+    return strcmp(text, "ltr") == 0 || strcmp(text, "rtl") == 0;
+}
+
+static bool has_rule(const char *text)
+{
+    return tl_plural_rule_find(text) != NULL;
+}
+
+static bool is_text(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < ' ')
+            return false;
+    }
+    return true;
+}
+
+/* Each of the parts of a date once, and no other braces. */
+static bool is_date(const char *text)
+{
+    static const char *const parts[] = {"{day}", "{month}", "{year}", "{time}"};
+    size_t braces = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        if (strstr(text, parts[i]) == NULL)
+            return false;
+    }
+    for (const char *at = text; *at != '\0'; at++)
+        braces += *at == '{' || *at == '}';
+    return braces == 2 * sizeof(parts) / sizeof(parts[0]) && is_text(text);
+}
+
+struct head_entry {
+    const char *key;
+    size_t offset, size; /* of the text, or of each item of the list */
+    size_t least, most;  /* items of a list; most 0: it is a text */
+    bool (*valid)(const char *text);
+    const char *expected;
+};
+
+#define MEMBER(name) (((struct tl_catalogue *)NULL)->name)
+#define TEXT(name)   offsetof(struct tl_catalogue, name), sizeof(MEMBER(name)), 0, 0
+#define LIST(name, least)                                                                          \
+    offsetof(struct tl_catalogue, name), sizeof(MEMBER(name)[0]), (least),                         \
+        sizeof(MEMBER(name)) / sizeof(MEMBER(name)[0])
+
+static const struct head_entry head_entries[] = {
+    {"code", TEXT(code), is_code, "a language's code, such as ko or zh-Hant"},
+    {"name", TEXT(name), is_text, "how its speakers call it, at most 63 bytes"},
+    {"locale", TEXT(locale), is_code, "a locale of BCP 47, such as ar-u-nu-latn"},
+    {"direction", TEXT(direction), is_direction, "ltr or rtl"},
+    {"plurals", TEXT(plurals), has_rule, "a language whose plural forms are known, such as ru"},
+    {"group", TEXT(group), is_text, "what stands between groups of digits, at most 7 bytes"},
+    {"date", TEXT(date), is_date, "a text with {day}, {month}, {year} and {time}"},
+    {"also", LIST(also, 0), is_code, "a list of at most 8 codes"},
+    {"months", LIST(months, TL_CATALOGUE_MONTHS), is_text, "a list of 12 names"},
+};
+
+struct head_number {
+    const char *key;
+    size_t offset;
+    int64_t least, most;
+    const char *expected;
+};
+
+static const struct head_number head_numbers[] = {
+    {"group_from", offsetof(struct tl_catalogue, group_from), 4, GROUP_FROM_MAX,
+     "a number from 4 to 9"},
+    {"year_add", offsetof(struct tl_catalogue, year_add), -YEAR_ADD_MAX, YEAR_ADD_MAX,
+     "a number of years"},
+};
+
+/* Copies the text of a node that is valid and fits. */
+static bool copy(const struct tl_yaml *node, char *to, size_t size, bool (*valid)(const char *))
+{
+    if (node->kind != TL_YAML_SCALAR || node->text[0] == '\0' || strlen(node->text) >= size ||
+        !valid(node->text))
+        return false;
+    memcpy(to, node->text, strlen(node->text) + 1);
+    return true;
+}
+
+static bool read_head_text(const struct reader *reader, const struct head_entry *known,
+                           const struct tl_yaml *entry)
+{
+    char *member = (char *)reader->catalogue + known->offset;
+    size_t n = 0;
+    if (known->most == 0)
+        return copy(entry, member, known->size, known->valid) ||
+               fail(reader, entry, known->expected);
+    if (entry->kind != TL_YAML_LIST)
+        return fail(reader, entry, known->expected);
+    memset(member, 0, known->size * known->most);
+    for (const struct tl_yaml *item = entry->first; item != NULL; item = item->next, n++) {
+        if (n == known->most || !copy(item, member + n * known->size, known->size, known->valid))
+            return fail(reader, entry, known->expected);
+    }
+    return n >= known->least || fail(reader, entry, known->expected);
+}
+
+static bool read_head_number(const struct reader *reader, const struct head_number *known,
+                             const struct tl_yaml *entry)
+{
+    char *end = NULL;
+    int64_t value = entry->kind == TL_YAML_SCALAR ? strtoll(entry->text, &end, 10) : 0;
+    if (end == NULL || end == entry->text || *end != '\0' || value < known->least ||
+        value > known->most)
+        return fail(reader, entry, known->expected);
+    memcpy((char *)reader->catalogue + known->offset, &value, sizeof(value));
+    return true;
+}
+
+static bool read_head_entry(const struct reader *reader, const struct tl_yaml *entry)
+{
+    for (size_t i = 0; i < sizeof(head_entries) / sizeof(head_entries[0]); i++) {
+        if (strcmp(entry->key, head_entries[i].key) == 0)
+            return read_head_text(reader, &head_entries[i], entry);
+    }
+    for (size_t i = 0; i < sizeof(head_numbers) / sizeof(head_numbers[0]); i++) {
+        if (strcmp(entry->key, head_numbers[i].key) == 0)
+            return read_head_number(reader, &head_numbers[i], entry);
+    }
+    return fail_at_key(reader, entry, "a language has no such entry");
+}
+
 /* The names of the language's forms, for the page's script. */
 static void list_forms(struct tl_catalogue *catalogue)
 {
     size_t length = 0;
     for (int i = 0; i < TL_PLURALS; i++) {
-        if ((tl_plural_forms(catalogue->rule) & (1U << i)) != 0)
+        if ((catalogue->rule->forms & (1U << i)) != 0)
             length +=
                 (size_t)snprintf(catalogue->forms + length, sizeof(catalogue->forms) - length,
                                  "%s%s", length > 0 ? "|" : "", tl_plural_name((enum tl_plural)i));
     }
 }
 
-/* The language of the file, and the rule of its plural forms. */
+/* The mapping `language:` of a file; NULL: it has none. */
 static bool read_head(const struct reader *reader, const struct tl_yaml *language)
 {
     struct tl_catalogue *catalogue = reader->catalogue;
-    const struct tl_catalogue_head *head = &catalogue->head;
-    if (!tl_catalogue_head_read(&catalogue->head, reader->label, language, reader->err))
-        return false;
-    catalogue->rule = tl_plural_rule_find(head->plurals[0] != '\0' ? head->plurals : head->code);
+    if (language == NULL || language->kind != TL_YAML_MAPPING)
+        return tl_yaml_fail(reader->err, reader->label,
+                            language == NULL ? (struct tl_yaml_place){1, 1} : language->place,
+                            "a catalogue begins with `language:`, a mapping with code and name");
+    for (const struct tl_yaml *entry = language->first; entry != NULL; entry = entry->next) {
+        if (!read_head_entry(reader, entry))
+            return false;
+    }
+    if (catalogue->code[0] == '\0' || catalogue->name[0] == '\0')
+        return fail_at_key(reader, language, "a new language needs a code and a name");
+    if (catalogue->locale[0] == '\0')
+        snprintf(catalogue->locale, sizeof(catalogue->locale), "%s", catalogue->code);
+    catalogue->rule =
+        tl_plural_rule_find(catalogue->plurals[0] != '\0' ? catalogue->plurals : catalogue->code);
+    if (catalogue->rule == NULL)
+        return fail_at_key(
+            reader, language,
+            "the plural forms of this language are not known: add `plurals:` with the code of one "
+            "that has the same forms");
     list_forms(catalogue);
     return true;
 }
@@ -97,7 +237,7 @@ static int values_in(const char *text)
 }
 
 /* The values that a text must hold: those of the source. */
-static int values_of(const struct text *source)
+static int values_of(const struct tl_catalogue_text *source)
 {
     int values = 0;
     for (int i = 0; i < TL_PLURALS; i++) {
@@ -108,8 +248,9 @@ static int values_of(const struct text *source)
 }
 
 /* Reads one text or form. "one minute" needs no number, where the form is of one number only. */
-static bool read_form(const struct reader *reader, const struct text *source, struct text *text,
-                      enum tl_plural form, const struct tl_yaml *node)
+static bool read_form(const struct reader *reader, const struct tl_catalogue_text *source,
+                      struct tl_catalogue_text *text, enum tl_plural form,
+                      const struct tl_yaml *node)
 {
     if (node->kind != TL_YAML_SCALAR)
         return fail(reader, node, "expected a text");
@@ -132,10 +273,10 @@ static bool read_form(const struct reader *reader, const struct text *source, st
     return text->forms[form] != NULL || fail_memory(reader->err);
 }
 
-static bool read_forms(const struct reader *reader, const struct text *source, struct text *text,
-                       const struct tl_yaml *entry)
+static bool read_forms(const struct reader *reader, const struct tl_catalogue_text *source,
+                       struct tl_catalogue_text *text, const struct tl_yaml *entry)
 {
-    unsigned wanted = tl_plural_forms(reader->catalogue->rule);
+    unsigned wanted = reader->catalogue->rule->forms;
     unsigned got = 0;
     for (const struct tl_yaml *form = entry->first; form != NULL; form = form->next) {
         int i = 0;
@@ -154,13 +295,13 @@ static bool read_forms(const struct reader *reader, const struct text *source, s
                                          source->name, reader->catalogue->forms);
 }
 
-static bool read_text(const struct reader *reader, const struct text *source, struct text *text,
-                      const struct tl_yaml *entry)
+static bool read_text(const struct reader *reader, const struct tl_catalogue_text *source,
+                      struct tl_catalogue_text *text, const struct tl_yaml *entry)
 {
     if (entry->kind == TL_YAML_MAPPING)
         return source->plural ? read_forms(reader, source, text, entry)
                               : fail(reader, entry, "this text has no plural forms");
-    if (source->plural && tl_plural_forms(reader->catalogue->rule) != 1U << TL_PLURAL_OTHER)
+    if (source->plural && reader->catalogue->rule->forms != 1U << TL_PLURAL_OTHER)
         return tl_yaml_fail(reader->err, reader->label, entry->place,
                             "\"%s\": expected a mapping of the plural forms %s", source->name,
                             reader->catalogue->forms);
@@ -168,7 +309,7 @@ static bool read_text(const struct reader *reader, const struct text *source, st
 }
 
 /* A text that only the source's file can add. */
-static struct text *add_text(const struct reader *reader, const struct tl_yaml *entry)
+static struct tl_catalogue_text *add_text(const struct reader *reader, const struct tl_yaml *entry)
 {
     struct tl_catalogue *source = reader->catalogue;
     if (strlen(entry->key) > NAME_MAX_BYTES || entry->key[0] == '\0') {
@@ -179,7 +320,7 @@ static struct text *add_text(const struct reader *reader, const struct tl_yaml *
         (void)fail_at_key(reader, entry, "more than 512 texts");
         return NULL;
     }
-    struct text *text = &source->texts[source->n_texts++];
+    struct tl_catalogue_text *text = &source->texts[source->n_texts++];
     text->plural = entry->kind == TL_YAML_MAPPING;
     text->name = strdup(entry->key);
     if (text->name == NULL)
@@ -193,8 +334,8 @@ static bool read_texts(const struct reader *reader, const struct tl_yaml *texts)
     if (texts->kind != TL_YAML_MAPPING)
         return fail(reader, texts, "expected a mapping of names and texts");
     for (const struct tl_yaml *entry = texts->first; entry != NULL; entry = entry->next) {
-        struct text *text;
-        const struct text *source;
+        struct tl_catalogue_text *text;
+        const struct tl_catalogue_text *source;
         if (!catalogue->complete) {
             source = text = add_text(reader, entry);
             if (text == NULL)
@@ -214,7 +355,7 @@ static bool read_texts(const struct reader *reader, const struct tl_yaml *texts)
 
 /* ---- forms ---- */
 
-static bool is_own(const struct text *text)
+static bool is_own(const struct tl_catalogue_text *text)
 {
     for (int i = 0; i < TL_PLURALS; i++) {
         if (text->forms[i] != NULL)
@@ -226,8 +367,9 @@ static bool is_own(const struct text *text)
 /* The form of the text in this catalogue; else the source's, which always has `other`. */
 static const char *form_of(const struct tl_catalogue *catalogue, size_t i, enum tl_plural form)
 {
-    const struct text *source = &catalogue->source->texts[i];
-    const struct text *text = is_own(&catalogue->texts[i]) ? &catalogue->texts[i] : source;
+    const struct tl_catalogue_text *source = &catalogue->source->texts[i];
+    const struct tl_catalogue_text *text =
+        is_own(&catalogue->texts[i]) ? &catalogue->texts[i] : source;
     if (!source->plural)
         form = TL_PLURAL_OTHER;
     if (text->forms[form] != NULL)
@@ -243,7 +385,7 @@ static bool join_forms(struct tl_catalogue *catalogue, struct tl_error *err)
         size_t length = 0;
         joined[0] = '\0';
         for (int form = 0; form < TL_PLURALS && catalogue->source->texts[i].plural; form++) {
-            if ((tl_plural_forms(catalogue->rule) & (1U << form)) != 0)
+            if ((catalogue->rule->forms & (1U << form)) != 0)
                 length += (size_t)snprintf(joined + length, sizeof(joined) - length, "%s%s",
                                            length > 0 ? "|" : "",
                                            form_of(catalogue, i, (enum tl_plural)form));
@@ -280,7 +422,10 @@ bool tl_catalogue_read_code(const char *label, const void *bytes, size_t length,
     if (root == NULL)
         return false;
     const struct tl_yaml *language = tl_yaml_get(root, "language");
-    bool ok = tl_catalogue_head_code(language, code);
+    const struct tl_yaml *entry = language != NULL && language->kind == TL_YAML_MAPPING
+                                      ? tl_yaml_get(language, "code")
+                                      : NULL;
+    bool ok = entry != NULL && copy(entry, code, TL_LANGUAGE_CODE_MAX + 1, is_code);
     if (!ok)
         tl_yaml_fail(err, label, language != NULL ? language->place : root->place,
                      "a catalogue begins with `language:` and the code of the language in it, such "
@@ -311,7 +456,7 @@ bool tl_catalogue_read(struct tl_catalogue *catalogue, const char *label, const 
 static struct tl_catalogue *make(const struct tl_catalogue *source, size_t n, struct tl_error *err)
 {
     struct tl_catalogue *catalogue = calloc(1, sizeof(*catalogue));
-    struct text *texts = calloc(n > 0 ? n : 1, sizeof(*texts));
+    struct tl_catalogue_text *texts = calloc(n > 0 ? n : 1, sizeof(*texts));
     if (catalogue == NULL || texts == NULL) {
         free(catalogue);
         free(texts);
@@ -320,7 +465,10 @@ static struct tl_catalogue *make(const struct tl_catalogue *source, size_t n, st
     }
     catalogue->texts = texts;
     catalogue->source = source != NULL ? source : catalogue;
-    tl_catalogue_head_defaults(&catalogue->head);
+    catalogue->group_from = 4;
+    snprintf(catalogue->group, sizeof(catalogue->group), ",");
+    snprintf(catalogue->direction, sizeof(catalogue->direction), "ltr");
+    snprintf(catalogue->date, sizeof(catalogue->date), "{year}-{month}-{day} {time} UTC");
     return catalogue;
 }
 
@@ -350,7 +498,7 @@ void tl_catalogue_free(struct tl_catalogue **catalogue)
     if (*catalogue == NULL)
         return;
     for (size_t i = 0; i < (*catalogue)->n_texts; i++) {
-        struct text *text = &(*catalogue)->texts[i];
+        struct tl_catalogue_text *text = &(*catalogue)->texts[i];
         for (int form = 0; form < TL_PLURALS; form++)
             free(text->forms[form]);
         free(text->name);
@@ -372,26 +520,6 @@ const char *tl_catalogue_missing(const struct tl_catalogue *catalogue)
     return NULL;
 }
 
-const char *tl_catalogue_code(const struct tl_catalogue *catalogue)
-{
-    return catalogue->head.code;
-}
-
-const char *tl_catalogue_name(const struct tl_catalogue *catalogue)
-{
-    return catalogue->head.name;
-}
-
-const char *tl_catalogue_locale(const struct tl_catalogue *catalogue)
-{
-    return catalogue->head.locale;
-}
-
-bool tl_catalogue_right_to_left(const struct tl_catalogue *catalogue)
-{
-    return strcmp(catalogue->head.direction, "rtl") == 0;
-}
-
 /* The bytes of the code when the range is it, or one of its dialects ("ko-KR" of "ko"); else 0. */
 static size_t match(const char *code, const char *range, size_t length)
 {
@@ -403,18 +531,13 @@ static size_t match(const char *code, const char *range, size_t length)
 
 size_t tl_catalogue_match(const struct tl_catalogue *catalogue, const char *range, size_t length)
 {
-    size_t best = match(catalogue->head.code, range, length);
+    size_t best = match(catalogue->code, range, length);
     for (size_t i = 0; i < TL_CATALOGUE_ALSO_MAX; i++) {
-        size_t found = match(catalogue->head.also[i], range, length);
+        size_t found = match(catalogue->also[i], range, length);
         if (found > best)
             best = found;
     }
     return best;
-}
-
-size_t tl_catalogue_texts(const struct tl_catalogue *catalogue)
-{
-    return catalogue->n_texts;
 }
 
 int tl_catalogue_find(const struct tl_catalogue *catalogue, const char *name, size_t length)
@@ -428,11 +551,6 @@ int tl_catalogue_find(const struct tl_catalogue *catalogue, const char *name, si
     return -1;
 }
 
-const char *tl_catalogue_text_name(const struct tl_catalogue *catalogue, int text)
-{
-    return catalogue->source->texts[text].name;
-}
-
 const char *tl_catalogue_text(const struct tl_catalogue *catalogue, int text)
 {
     if (catalogue->source->texts[text].plural)
@@ -444,36 +562,5 @@ const char *tl_catalogue_form(const struct tl_catalogue *catalogue, int text, ui
 {
     const struct tl_plural_rule *rule =
         is_own(&catalogue->texts[text]) ? catalogue->rule : catalogue->source->rule;
-    return form_of(catalogue, (size_t)text, tl_plural_of(rule, number));
-}
-
-const char *tl_catalogue_forms(const struct tl_catalogue *catalogue)
-{
-    return catalogue->forms;
-}
-
-const char *tl_catalogue_group(const struct tl_catalogue *catalogue)
-{
-    return catalogue->head.group;
-}
-
-size_t tl_catalogue_group_from(const struct tl_catalogue *catalogue)
-{
-    return (size_t)catalogue->head.group_from;
-}
-
-const char *tl_catalogue_date(const struct tl_catalogue *catalogue)
-{
-    return catalogue->head.date;
-}
-
-const char *tl_catalogue_month(const struct tl_catalogue *catalogue, unsigned month)
-{
-    const char *name = catalogue->head.months[month];
-    return name[0] != '\0' ? name : NULL;
-}
-
-int tl_catalogue_year_add(const struct tl_catalogue *catalogue)
-{
-    return (int)catalogue->head.year_add;
+    return form_of(catalogue, (size_t)text, rule->of(number));
 }

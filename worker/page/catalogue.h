@@ -20,7 +20,35 @@
 #define TL_CATALOGUE_TEXT_MAX  1024 /* bytes of any text */
 #define TL_CATALOGUE_BYTES_MAX ((size_t)128 * 1024)
 
-struct tl_catalogue;
+enum { TL_CATALOGUE_ALSO_MAX = 8, TL_CATALOGUE_MONTHS = 12 };
+
+struct tl_catalogue_text {
+    char *name;              /* owned; only of the source */
+    char *forms[TL_PLURALS]; /* owned; a text without plural forms has `other` only */
+    bool plural;             /* only of the source */
+    char *joined;            /* owned */
+};
+
+/* Written by the functions below, and read by everyone. */
+struct tl_catalogue {
+    char code[TL_LANGUAGE_CODE_MAX + 1]; /* "zh-Hant": for the lang attribute, `?lang=`, cookie */
+    char name[64];                       /* as the speakers of the language call it */
+    char locale[48];                     /* what a browser's Intl is asked for: "ar-u-nu-latn" */
+    char direction[4];                   /* of the writing: "ltr" or "rtl" */
+    char plurals[TL_LANGUAGE_CODE_MAX + 1]; /* the language with the rule; "": this one */
+    char forms[40]; /* the names of the forms, as tl_catalogue_text joins them: "one|few|many" */
+    char group[8];  /* what stands between groups of three digits... */
+    int64_t group_from;                   /* ...of a number of so many digits at least */
+    char date[128];                       /* "{day} {month} {year}, {time} UTC" */
+    char months[TL_CATALOGUE_MONTHS][32]; /* in a date; "": its number stands there */
+    int64_t year_add;                     /* added to the year of the Gregorian calendar */
+    char also[TL_CATALOGUE_ALSO_MAX][TL_LANGUAGE_CODE_MAX + 1]; /* ranges that ask for it, too */
+    const struct tl_plural_rule *rule;
+    const struct tl_catalogue *source; /* itself, for the source */
+    struct tl_catalogue_text *texts;
+    size_t n_texts;
+    bool complete; /* no file can add a text: all but the source while its own is read */
+};
 
 /* The source, from its file. `label` stands for the file in errors: `label:line:column: what`. NULL
  * on failure; freed with tl_catalogue_free, after all that were made from it. */
@@ -41,38 +69,16 @@ bool tl_catalogue_read(struct tl_catalogue *catalogue, const char *label, const 
 /* The first text that is still the source's, or NULL: there is none. */
 const char *tl_catalogue_missing(const struct tl_catalogue *catalogue);
 
-/* "zh-Hant": for the lang attribute, `?lang=` and the cookie. */
-const char *tl_catalogue_code(const struct tl_catalogue *catalogue);
-/* As the speakers of the language call it. */
-const char *tl_catalogue_name(const struct tl_catalogue *catalogue);
-/* What a browser's Intl is asked for: "ar-u-nu-latn". */
-const char *tl_catalogue_locale(const struct tl_catalogue *catalogue);
-bool tl_catalogue_right_to_left(const struct tl_catalogue *catalogue);
 /* How well a language range of length bytes ("zh-TW") asks for this language: the bytes of it that
  * count; 0: it asks for another. */
 size_t tl_catalogue_match(const struct tl_catalogue *catalogue, const char *range, size_t length);
 
-size_t tl_catalogue_texts(const struct tl_catalogue *catalogue);
 /* The number of the text with this name of length bytes; -1: there is none. */
 int tl_catalogue_find(const struct tl_catalogue *catalogue, const char *name, size_t length);
-const char *tl_catalogue_text_name(const struct tl_catalogue *catalogue, int text);
 /* The text; of one with plural forms, all forms in the order of enum tl_plural, with "|" between
  * them. */
 const char *tl_catalogue_text(const struct tl_catalogue *catalogue, int text);
 /* The form of the text for this number. */
 const char *tl_catalogue_form(const struct tl_catalogue *catalogue, int text, uint64_t number);
-/* The names of the forms, as tl_catalogue_text joins them: "one|few|many". */
-const char *tl_catalogue_forms(const struct tl_catalogue *catalogue);
-
-/* What stands between groups of three digits, and the digits that a number has at least to be
- * divided into groups. */
-const char *tl_catalogue_group(const struct tl_catalogue *catalogue);
-size_t tl_catalogue_group_from(const struct tl_catalogue *catalogue);
-/* "{day} {month} {year}, {time} UTC". */
-const char *tl_catalogue_date(const struct tl_catalogue *catalogue);
-/* The name of the month (0 to 11) in a date; NULL: its number stands there. */
-const char *tl_catalogue_month(const struct tl_catalogue *catalogue, unsigned month);
-/* Added to the year of the Gregorian calendar. */
-int tl_catalogue_year_add(const struct tl_catalogue *catalogue);
 
 #endif

@@ -8,21 +8,15 @@
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/checks.h"
-#include "worker/page/accent.h"
 #include "worker/page/colour.h"
 #include "worker/page/event_look.h"
 
 /* Text over a gradient: the one of these that is readable on all of it. */
 static const uint32_t on_gradient[] = {0xffffff, 0x15121f};
 
-struct named_look {
-    char queue[TL_QUEUE_NAME_MAX + 1];
-    struct tl_event_look look;
-};
-
 struct tl_event_looks {
     size_t n;
-    struct named_look all[];
+    struct tl_event_look all[];
 };
 
 /* The event that is being made, and for messages where it is written. */
@@ -210,12 +204,12 @@ static struct tl_event_looks *make_looks(const struct tl_config *config,
         const struct tl_queue_config *queue = &config->queues[i];
         if (queue->page == NULL)
             continue;
-        struct named_look *named = &looks->all[looks->n++];
-        snprintf(named->queue, sizeof(named->queue), "%s", queue->name);
+        struct tl_event_look *look = &looks->all[looks->n++];
+        snprintf(look->queue, sizeof(look->queue), "%s", queue->name);
         const struct maker maker = {.file = config->queues_source,
                                     .queue = queue->name,
                                     .languages = languages,
-                                    .look = &named->look,
+                                    .look = look,
                                     .err = err};
         if (make_look(&maker, queue->page))
             continue;
@@ -227,7 +221,7 @@ static struct tl_event_looks *make_looks(const struct tl_config *config,
                "the page of the queue shows nothing of its event: mend what is wrong, then reload "
                "(SIGHUP)");
         *err = (struct tl_error){0};
-        deinit_look(&named->look);
+        deinit_look(look);
         looks->n--;
     }
     return looks;
@@ -252,7 +246,7 @@ void tl_event_looks_free(struct tl_event_looks **looks)
     if (*looks == NULL)
         return;
     for (size_t i = 0; i < (*looks)->n; i++)
-        deinit_look(&(*looks)->all[i].look);
+        deinit_look(&(*looks)->all[i]);
     free(*looks);
     *looks = NULL;
 }
@@ -262,14 +256,14 @@ const struct tl_event_look *tl_event_looks_find(const struct tl_event_looks *loo
 {
     for (size_t i = 0; i < looks->n; i++)
         if (strcmp(looks->all[i].queue, queue) == 0)
-            return &looks->all[i].look;
+            return &looks->all[i];
     return NULL;
 }
 
 const struct tl_asset *tl_event_looks_asset(const struct tl_event_looks *looks, const char *path)
 {
     for (size_t i = 0; i < looks->n; i++) {
-        const struct tl_event_look *look = &looks->all[i].look;
+        const struct tl_event_look *look = &looks->all[i];
         const struct tl_asset_file *const files[] = {&look->image, &look->logo, &look->logo_dark};
         for (size_t j = 0; j < sizeof(files) / sizeof(files[0]); j++)
             if (files[j]->bytes != NULL && strcmp(files[j]->path, path) == 0)

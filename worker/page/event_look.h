@@ -9,11 +9,12 @@
 
 #include "common/config/event_page.h"
 #include "common/config/settings.h"
-#include "worker/page/asset_file.h"
 #include "worker/page/languages.h"
+#include "worker/page/page_assets.h"
 #include "worker/page/page_source.h"
 
 struct tl_event_look {
+    char queue[TL_QUEUE_NAME_MAX + 1];
     struct tl_event_page *page; /* owned: the texts and the help link */
     int64_t date_ms;            /* Unix time; 0: the date is a text, or there is none */
     bool has_head;              /* a title, a place or a date */

@@ -11,16 +11,12 @@
 #include "generated/worker_languages.h"
 
 #include "worker/page/languages.h"
+#include "worker/page/page_assets.h"
 
 #include "common/base/log.h"
 
 #define WEIGHT_ONE 1000 /* weights in thousandths, the precision of RFC 9110 */
 #define RANGES_MAX 16   /* of a header: browsers send a few, and what follows is not read */
-
-struct tl_languages {
-    struct tl_catalogue **all; /* English first */
-    size_t n;
-};
 
 /* ---- loading ---- */
 
@@ -59,7 +55,7 @@ static struct tl_catalogue *catalogue_for(struct tl_languages *languages, const 
     if (!tl_catalogue_read_code(file->name, file->bytes, file->length, code, err))
         return NULL;
     for (size_t i = 0; i < languages->n; i++) {
-        if (strcmp(tl_catalogue_code(languages->all[i]), code) == 0)
+        if (strcmp(languages->all[i]->code, code) == 0)
             return languages->all[i];
     }
     return add(languages, err);
@@ -94,36 +90,16 @@ static bool load(struct tl_languages *languages, struct tl_error *err)
 
 /* ---- the operator's files ---- */
 
-/* A whole file; the caller frees it. One byte more than the limit shows that it is too large. */
-static unsigned char *read_whole(const char *path, size_t *length, struct tl_error *err)
-{
-    unsigned char *bytes = malloc(TL_CATALOGUE_BYTES_MAX + 1);
-    if (bytes == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the languages of the pages");
-        return NULL;
-    }
-    FILE *file = fopen(path, "rb");
-    *length = file != NULL ? fread(bytes, 1, TL_CATALOGUE_BYTES_MAX + 1, file) : 0;
-    if (file == NULL || ferror(file) != 0) {
-        tl_error_set(err, TL_ERR_SYSTEM, "page.languages: cannot read %s: %s", path,
-                     strerror(errno));
-        free(bytes);
-        bytes = NULL;
-    }
-    if (file != NULL)
-        (void)fclose(file);
-    return bytes;
-}
-
 static bool read_own_file(struct tl_languages *languages, const char *folder, const char *name,
                           struct tl_error *err)
 {
     char path[PATH_MAX];
-    size_t length;
+    size_t length = 0;
     if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
         return tl_error_set(err, TL_ERR_INVALID, "page.languages: the path of %s is too long",
                             name);
-    unsigned char *bytes = read_whole(path, &length, err);
+    unsigned char *bytes =
+        tl_file_read("page.languages", path, TL_CATALOGUE_BYTES_MAX, &length, err);
     const struct file file = {.name = path, .bytes = bytes, .length = length};
     bool ok = bytes != NULL && read_into(catalogue_for(languages, &file, err), &file, err);
     free(bytes);
@@ -164,7 +140,7 @@ static void report_missing(const struct tl_languages *languages)
         if (missing != NULL)
             tl_log(TL_LOG_WARN, NULL,
                    "the page's texts in %s (%s) lack \"%s\": visitors read it in English",
-                   tl_catalogue_name(language), tl_catalogue_code(language), missing);
+                   language->name, language->code, missing);
     }
 }
 
@@ -194,20 +170,10 @@ void tl_languages_free(struct tl_languages **languages)
     *languages = NULL;
 }
 
-size_t tl_languages_count(const struct tl_languages *languages)
-{
-    return languages->n;
-}
-
-const struct tl_catalogue *tl_languages_get(const struct tl_languages *languages, size_t i)
-{
-    return languages->all[i];
-}
-
 const struct tl_catalogue *tl_languages_find(const struct tl_languages *languages, const char *code)
 {
     for (size_t i = 0; i < languages->n; i++) {
-        if (strcmp(tl_catalogue_code(languages->all[i]), code) == 0)
+        if (strcmp(languages->all[i]->code, code) == 0)
             return languages->all[i];
     }
     return NULL;

@@ -9,7 +9,10 @@
 
 #include "worker/page/catalogue.h"
 
-struct tl_languages;
+struct tl_languages {
+    struct tl_catalogue **all; /* English first, which is the source of all texts */
+    size_t n;
+};
 
 /* The built-in languages, and on top of them the files (.yaml) of the operator's folder, in the
  * order of their names: each changes texts of a language, or adds one. NULL or "": no folder. NULL
@@ -17,9 +20,6 @@ struct tl_languages;
 struct tl_languages *tl_languages_new(const char *folder, struct tl_error *err);
 void tl_languages_free(struct tl_languages **languages);
 
-/* English first, which is the source of all texts. */
-size_t tl_languages_count(const struct tl_languages *languages);
-const struct tl_catalogue *tl_languages_get(const struct tl_languages *languages, size_t i);
 /* The language with this code, or NULL. */
 const struct tl_catalogue *tl_languages_find(const struct tl_languages *languages,
                                              const char *code);

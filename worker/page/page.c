@@ -4,15 +4,16 @@
 #include <string.h>
 
 #include "common/base/units.h"
+#include "common/config/queue_settings.h"
 
 #include "worker/page/event_look.h"
 #include "worker/page/page.h"
+#include "worker/page/page_address.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_fields.h"
-#include "worker/page/page_gzip.h"
+#include "worker/page/page_source.h"
 #include "worker/page/page_text.h"
 #include "worker/page/qr.h"
-#include "worker/page/return_address.h"
 #include "worker/page/template.h"
 
 #define REFRESH_MIN_S 5   /* without the script the page never reloads faster */
@@ -20,153 +21,68 @@
 #define CODE_S        120 /* how long a code is good, TL_TICKET_CODE_S */
 #define GO_ON_AFTER_S 3   /* how long "it is your turn" shows before the page goes on */
 
-/* ---- addresses ---- */
-
-/* Appends "?name=value" or "&name=value", encoded; nothing when there is no value. */
-static void append_parameter(struct tl_text *out, bool *first, const char *name, const char *value)
-{
-    if (value == NULL || value[0] == '\0')
-        return;
-    tl_text_append(out, "%c%s=", *first ? '?' : '&', name);
-    *first = false;
-    for (; *value != '\0'; value++) {
-        unsigned char c = (unsigned char)*value;
-        bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                     c == '-' || c == '.' || c == '_' || c == '~';
-        tl_text_append(out, plain ? "%c" : "%%%02X", c);
-    }
-}
-
-static uint64_t first_position(const struct tl_page_view *view)
-{
-    return view->from > view->position ? view->from : view->position;
-}
-
-static const char *valid_or_null(const char *address)
-{
-    return address != NULL && tl_address_valid(address) ? address : NULL;
-}
-
-/* solution: a signed wait that serves as one, or NULL. */
-static void append_joining(const struct tl_page_view *view, const char *action,
-                           const char *language, const char *solution, struct tl_text *out)
-{
-    bool first = true;
-    char from[24] = "";
-    if (view->preview != NULL) { /* whatever a visitor would do, it shows the same page */
-        tl_text_append(out, "/preview/%s", view->queue);
-        append_parameter(out, &first, "state", view->preview_name);
-        append_parameter(out, &first, "lang", language);
-        return;
-    }
-    bool waiting = view->state == TL_PAGE_WAITING || view->state == TL_PAGE_DOWN;
-    if (waiting && first_position(view) > 0)
-        snprintf(from, sizeof(from), "%" PRIu64, first_position(view));
-    tl_text_append(out, "/q/%s%s", view->queue, action);
-    append_parameter(out, &first, "lang", language);
-    append_parameter(out, &first, "ticket", view->ticket);
-    append_parameter(out, &first, "invite", view->invite);
-    append_parameter(out, &first, "from", from);
-    append_parameter(out, &first, "place", action[0] != '\0' ? view->place : NULL);
-    append_parameter(out, &first, "return", valid_or_null(view->return_url));
-    append_parameter(out, &first, "solution", solution);
-    append_parameter(out, &first, "cookies", view->asks_for_cookies ? "1" : NULL);
-}
-
-void tl_page_address(const struct tl_page_view *view, const char *action, const char *language,
-                     struct tl_text *out)
-{
-    append_joining(view, action, language, NULL, out);
-}
-
 /* ---- the fields of one page ---- */
 
+static const struct tl_queue_settings no_settings;
+
 struct page {
-    const struct tl_page_view *view;
-    const struct tl_brand_look *look;
+    const struct tl_view *view;
+    const struct tl_queue_settings *queue; /* of the queue, as far as it is known here */
+    const struct tl_queue_settings *place; /* the same, for a place in it; for no place none */
+    enum tl_queue_mode mode;               /* what those who wait are told */
+    bool no_capacity;                      /* no one is admitted, as the capacity is 0 */
+    const struct tl_brand *brand;
     const struct tl_catalogue *language;
     const char *values[N_FIELDS];   /* borrowed */
     struct tl_text texts[N_FIELDS]; /* owned; used where `values` has none */
 };
 
-static void set_if(struct page *page, enum tl_page_field field, bool condition)
+static void set_if(struct page *page, int field, bool condition)
 {
     page->values[field] = condition ? "1" : NULL;
 }
 
-static void set_text(struct page *page, enum tl_page_field field, const char *text)
+static void set_text(struct page *page, int field, const char *text)
 {
     tl_text_append(&page->texts[field], "%s", text);
 }
 
-static void set_number(struct page *page, enum tl_page_field field, int64_t number)
+static void set_number(struct page *page, int field, int64_t number)
 {
     tl_text_append(&page->texts[field], "%" PRId64, number);
 }
 
 /* The field becomes the message with {0} replaced by `value`. */
-static void set_message(struct page *page, enum tl_page_field field, const char *message,
-                        const char *value)
+static void set_message(struct page *page, int field, const char *message, const char *value)
 {
     char text[TL_PAGE_TEXT_MAX];
     tl_page_message_format(message, page->language, value, NULL, text, sizeof(text));
     set_text(page, field, text);
 }
 
-static void set_duration(struct page *page, enum tl_page_field field, const char *message,
-                         int64_t seconds)
+static void set_duration(struct page *page, int field, const char *message, int64_t seconds)
 {
     char text[TL_PAGE_TEXT_MAX];
     tl_write_duration(seconds, page->language, text, sizeof(text));
     set_message(page, field, message, text);
 }
 
-static const struct {
-    const char *name, *title;
-} states[TL_PAGE_STATES] = {
-    [TL_PAGE_WAITING] = {"waiting", "title_waiting"},
-    [TL_PAGE_PENDING] = {"pending", "title_pending"},
-    [TL_PAGE_ACTIVE] = {"active", "title_active"},
-    [TL_PAGE_COMPLETED] = {"completed", "title_over"},
-    [TL_PAGE_LEFT] = {"left", "title_over"},
-    [TL_PAGE_EXPIRED] = {"expired", "title_over"},
-    [TL_PAGE_UNCLAIMED] = {"unclaimed", "title_over"},
-    [TL_PAGE_ABSENT] = {"absent", "title_over"},
-    [TL_PAGE_ENDED] = {"ended", "title_over"},
-    [TL_PAGE_LOST] = {"lost", "title_over"},
-    [TL_PAGE_REMOVED] = {"removed", "title_over"},
-    [TL_PAGE_MOVED] = {"moved", "moved_head"},
-    [TL_PAGE_CODE_OVER] = {"code_over", "code_over_head"},
-    [TL_PAGE_MOVE] = {"move_here", "move_here_head"},
-    [TL_PAGE_CODE] = {"transfer", "transfer_head"},
-    [TL_PAGE_BLOCKED] = {"blocked", "title_blocked"},
-    [TL_PAGE_CLOSED] = {"closed", "title_closed"},
-    [TL_PAGE_INVITED] = {"invited", "title_invited"},
-    [TL_PAGE_FULL] = {"full", "title_full"},
-    [TL_PAGE_OUTSIDE] = {"outside", "title_outside"},
-    [TL_PAGE_CHALLENGE] = {"challenge", "title_pending"},
-    [TL_PAGE_SHUT] = {"shut", "title_shut"},
-    [TL_PAGE_SOLD_OUT] = {"sold_out", "title_sold_out"},
-    [TL_PAGE_PASSTHROUGH] = {"passthrough", "title_passthrough"},
-    [TL_PAGE_DOWN] = {"down", "title_down"},
-};
-
-static const struct tl_page_source *source_of(const struct tl_page_view *view,
-                                              const struct tl_brand_look *look, unsigned i)
+static const struct tl_page_source *source_of(const struct tl_view *view,
+                                              const struct tl_brand *brand, unsigned i)
 {
-    return i == TL_SOURCE_EVENT && view->event != NULL ? &view->event->style : &look->sources[i];
+    return i == TL_SOURCE_EVENT && view->event != NULL ? &view->event->style : &brand->sources[i];
 }
 
 /* In the page's language, or in another one, which is then named. */
 static void set_event_text(struct page *page, enum tl_event_text text)
 {
-    const char *own = tl_catalogue_code(page->language);
+    const char *own = page->language->code;
     const struct tl_event_wording *wording = tl_event_look_text(page->view->event, text, own);
     if (wording == NULL)
         return;
-    page->values[FIELD_EVENT_TEXT + text] = wording->text;
+    page->values[FIELD_event_title + text] = wording->text;
     if (wording->language[0] != '\0' && strcmp(wording->language, own) != 0)
-        page->values[FIELD_EVENT_LANG + text] = wording->language;
+        page->values[FIELD_event_title_lang + text] = wording->language;
 }
 
 /* A time is written like any other, and the script writes it again in the visitor's zone. */
@@ -174,143 +90,141 @@ static void set_event_date(struct page *page)
 {
     const int64_t date_ms = page->view->event->date_ms;
     char text[TL_PAGE_TEXT_MAX];
-    set_number(page, FIELD_EVENT_DATE_MS, date_ms);
+    set_number(page, FIELD_event_date_ms, date_ms);
     tl_time_format(date_ms, text, sizeof(text));
-    set_text(page, FIELD_EVENT_DATE_ISO, text);
-    tl_write_time(date_ms, page->language, page->look->zone, text, sizeof(text));
-    page->values[FIELD_EVENT_TEXT + TL_EVENT_DATE] = NULL; /* as it is in the file */
-    set_text(page, FIELD_EVENT_TEXT + TL_EVENT_DATE, text);
+    set_text(page, FIELD_event_date_iso, text);
+    tl_write_time(date_ms, page->language, page->brand->in_zone, text, sizeof(text));
+    page->values[FIELD_event_date] = NULL; /* as it is in the file */
+    set_text(page, FIELD_event_date, text);
 }
 
 static void set_event(struct page *page)
 {
     const struct tl_event_look *event = page->view->event;
-    page->values[FIELD_NAME] = page->values[FIELD_BRAND];
+    page->values[FIELD_name] = page->values[FIELD_brand];
     if (event == NULL)
         return;
     for (unsigned text = 0; text < TL_EVENT_TEXTS; text++)
         set_event_text(page, (enum tl_event_text)text);
     if (event->date_ms != 0)
         set_event_date(page);
-    set_if(page, FIELD_EVENT, event->has_head || event->image.bytes != NULL);
-    set_if(page, FIELD_HAS_EVENT_STYLE, event->style.text != NULL);
-    page->values[FIELD_EVENT_IMAGE_URL] = event->image.asset.path;
-    page->values[FIELD_HELP_URL] = event->page->help.text;
+    set_if(page, FIELD_event, event->has_head || event->image.bytes != NULL);
+    set_if(page, FIELD_has_event_style, event->style.text != NULL);
+    page->values[FIELD_event_image_url] = event->image.asset.path;
+    page->values[FIELD_help_url] = event->page->help.text;
     if (event->logo.bytes != NULL) {
-        page->values[FIELD_LOGO_URL] = event->logo.asset.path;
-        page->values[FIELD_LOGO_DARK_URL] = event->logo_dark.asset.path;
+        page->values[FIELD_logo_url] = event->logo.asset.path;
+        page->values[FIELD_logo_dark_url] = event->logo_dark.asset.path;
     }
-    const char *title = page->values[FIELD_EVENT_TEXT + TL_EVENT_TITLE];
+    const char *title = page->values[FIELD_event_title];
     if (title == NULL)
         return;
-    page->values[FIELD_NAME] = title;
-    if (page->look->name[0] == '\0')
-        page->values[FIELD_BRAND] = title; /* of the logo */
+    page->values[FIELD_name] = title;
+    if (page->brand->name[0] == '\0')
+        page->values[FIELD_brand] = title; /* of the logo */
 }
 
 /* Texts that operators have in English and Korean only are English elsewhere. NULL: the page's. */
 static const char *operators_language(const struct page *page)
 {
-    const char *own = tl_catalogue_code(page->language);
+    const char *own = page->language->code;
     return strcmp(own, "en") == 0 || strcmp(own, "ko") == 0 ? NULL : "en";
 }
 
 /* Brand, event, style sheets, scripts. */
 static void set_look(struct page *page)
 {
-    const struct tl_brand_look *look = page->look;
-    page->values[FIELD_BRAND] = look->name[0] == '\0' ? page->view->queue : look->name;
-    bool korean = strcmp(tl_catalogue_code(page->language), "ko") == 0;
-    page->values[FIELD_BRAND_TEXT] = korean ? look->text_ko : look->text_en;
-    page->values[FIELD_BRAND_LANG] = operators_language(page);
-    page->values[FIELD_LOGO_URL] = look->logo == NULL ? NULL : look->logo->path;
+    const struct tl_brand *brand = page->brand;
+    page->values[FIELD_brand] = brand->name[0] == '\0' ? page->view->queue : brand->name;
+    bool korean = strcmp(page->language->code, "ko") == 0;
+    page->values[FIELD_brand_text] = korean ? brand->text_ko : brand->text_en;
+    page->values[FIELD_brand_lang] = operators_language(page);
+    page->values[FIELD_logo_url] = brand->logo.asset.path;
     set_event(page);
     /* Without a name of its own, the header would repeat the event's. */
-    set_if(page, FIELD_NO_LOGO,
-           page->values[FIELD_LOGO_URL] == NULL &&
-               (look->name[0] != '\0' || page->values[FIELD_EVENT_TEXT + TL_EVENT_TITLE] == NULL));
-    page->values[FIELD_FAVICON_URL] = tl_page_icon.path;
-    set_if(page, FIELD_HAS_COLOURS, look->sources[TL_SOURCE_COLOURS].text != NULL);
-    set_if(page, FIELD_HAS_OWN_STYLE, look->sources[TL_SOURCE_OWN].text != NULL);
+    set_if(page, FIELD_says_brand,
+           page->values[FIELD_logo_url] == NULL &&
+               (brand->name[0] != '\0' || page->values[FIELD_event_title] == NULL));
+    page->values[FIELD_favicon_url] = tl_page_icon.path;
+    set_if(page, FIELD_has_colours, brand->sources[TL_SOURCE_COLOURS].text != NULL);
+    set_if(page, FIELD_has_own_style, brand->sources[TL_SOURCE_OWN].text != NULL);
     for (unsigned i = 0; i < TL_PAGE_SOURCES; i++)
-        page->values[FIRST_SOURCE + i] = source_of(page->view, look, i)->text;
+        page->values[FIRST_SOURCE + i] = source_of(page->view, brand, i)->text;
 }
 
 /* The page's own addresses, how it reloads itself without the script, and where it takes an
  * admitted visitor. */
 static void set_addresses(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
-    const char *code = tl_catalogue_code(page->language);
+    const struct tl_view *view = page->view;
+    const char *code = page->language->code;
     /* A browser without cookies does not remember the language either. */
     const char *carried = view->ticket == NULL ? NULL : code;
-    page->values[FIELD_LANG] = code;
-    page->values[FIELD_LANGUAGE] = tl_catalogue_name(page->language);
-    page->values[FIELD_DIR] = tl_catalogue_right_to_left(page->language) ? "rtl" : "ltr";
-    page->values[FIELD_LOCALE] = tl_catalogue_locale(page->language);
-    page->values[FIELD_PLURALS] = tl_catalogue_forms(page->language);
-    tl_page_address(view, "", carried, &page->texts[FIELD_SELF_URL]);
-    tl_page_address(view, "/join", carried, &page->texts[FIELD_JOIN_URL]);
-    tl_page_address(view, "/leave", carried, &page->texts[FIELD_LEAVE_URL]);
+    page->values[FIELD_lang] = code;
+    page->values[FIELD_language] = page->language->name;
+    page->values[FIELD_dir] = page->language->direction;
+    page->values[FIELD_locale] = page->language->locale;
+    page->values[FIELD_plurals] = page->language->forms;
+    tl_page_address(view, "", carried, &page->texts[FIELD_self_url]);
+    tl_page_address(view, "/join", carried, &page->texts[FIELD_join_url]);
+    tl_page_address(view, "/leave", carried, &page->texts[FIELD_leave_url]);
     if (!view->no_transfer)
-        tl_page_address(view, "/transfer", carried, &page->texts[FIELD_TRANSFER_URL]);
-    tl_page_address(view, "/move", carried, &page->texts[FIELD_MOVE_URL]);
-    page->values[FIELD_MOVE_CODE] = view->move;
-    set_if(page, FIELD_NO_MOVE_CODE, view->move == NULL);
-    page->values[FIELD_MOVE_DEVICE] = view->device;
-    bool reloads = view->state == TL_PAGE_WAITING || view->state == TL_PAGE_PENDING ||
-                   view->state == TL_PAGE_FULL || view->state == TL_PAGE_DOWN;
+        tl_page_address(view, "/transfer", carried, &page->texts[FIELD_transfer_url]);
+    tl_page_address(view, "/move", carried, &page->texts[FIELD_move_url]);
+    page->values[FIELD_move_code_value] = view->move;
+    page->values[FIELD_move_device] = view->device;
+    bool reloads = view->page == TL_PAGE_WAITING || view->page == TL_PAGE_PENDING ||
+                   view->page == TL_PAGE_FULL || view->page == TL_PAGE_DOWN;
     if (reloads && view->preview == NULL) {
         int64_t seconds = (view->poll_after_ms + 999) / 1000;
         if (seconds < REFRESH_MIN_S)
             seconds = REFRESH_MIN_S;
-        tl_text_append(&page->texts[FIELD_REFRESH], "%" PRId64 ";url=", seconds);
-        tl_page_address(view, "", carried, &page->texts[FIELD_REFRESH]);
-        set_duration(page, FIELD_REFRESH_EVERY, "refreshes_every", seconds);
+        tl_text_append(&page->texts[FIELD_refresh], "%" PRId64 ";url=", seconds);
+        tl_page_address(view, "", carried, &page->texts[FIELD_refresh]);
+        set_duration(page, FIELD_refresh_every, "refreshes_every", seconds);
     }
-    const char *return_url = valid_or_null(view->return_url);
+    const char *return_url = tl_address_or_null(view->return_url);
     const char *target = NULL;
-    if (view->state == TL_PAGE_ACTIVE)
-        target = return_url != NULL ? return_url : valid_or_null(view->target_url);
-    page->values[FIELD_RETURN_URL] = return_url;
-    page->values[FIELD_TARGET_URL] = target;
-    set_if(page, FIELD_NO_TARGET, target == NULL);
+    if (view->page == TL_PAGE_ACTIVE)
+        target = return_url != NULL ? return_url : tl_address_or_null(page->queue->target_url);
+    page->values[FIELD_return_url] = return_url;
+    page->values[FIELD_target_url] = target;
     if (target != NULL && view->preview == NULL)
-        tl_text_append(&page->texts[FIELD_REFRESH], "%d;url=%s", GO_ON_AFTER_S, target);
+        tl_text_append(&page->texts[FIELD_refresh], "%d;url=%s", GO_ON_AFTER_S, target);
 }
 
 /* The code for another device. When it is over, the page goes back to the place. */
 static void set_code(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
+    const struct tl_view *view = page->view;
     if (view->qr == NULL)
         return;
-    page->values[FIELD_CODE_ADDRESS] = view->code_address;
-    page->values[FIELD_QR_PATH] = view->qr->path.data;
-    tl_text_append(&page->texts[FIELD_QR_VIEW], "0 0 %u %u", view->qr->size, view->qr->size);
-    set_duration(page, FIELD_CODE_LEFT, "move_left", CODE_S);
+    page->values[FIELD_code_address] = view->code_address;
+    page->values[FIELD_qr_path] = view->qr->path.data;
+    tl_text_append(&page->texts[FIELD_qr_view], "0 0 %u %u", view->qr->size, view->qr->size);
+    set_duration(page, FIELD_code_left, "move_left", CODE_S);
     if (view->preview != NULL)
         return;
-    tl_text_append(&page->texts[FIELD_REFRESH], "%d;url=", CODE_S);
-    tl_page_address(view, "", NULL, &page->texts[FIELD_REFRESH]);
+    tl_text_append(&page->texts[FIELD_refresh], "%d;url=", CODE_S);
+    tl_page_address(view, "", NULL, &page->texts[FIELD_refresh]);
 }
 
 /* The puzzle; and how a browser without scripts joins after the signed wait: by itself, or with the
  * button. */
 static void set_puzzle(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
-    const char *carried = view->ticket == NULL ? NULL : tl_catalogue_code(page->language);
-    page->values[FIELD_PUZZLE] = view->puzzle;
+    const struct tl_view *view = page->view;
+    const char *carried = view->ticket == NULL ? NULL : page->language->code;
+    page->values[FIELD_puzzle] = view->puzzle;
     if (view->puzzle == NULL)
         return;
-    page->values[FIELD_CHALLENGE_URL] = tl_page_challenge.path;
-    set_number(page, FIELD_PUZZLE_PARTS, view->puzzle_parts);
-    set_number(page, FIELD_PUZZLE_BITS, view->puzzle_bits);
-    tl_text_append(&page->texts[FIELD_REFRESH], "%" PRId64 ";url=", view->wait_s + 1);
-    append_joining(view, "", carried, view->wait, &page->texts[FIELD_REFRESH]);
-    append_joining(view, "/join", carried, view->wait, &page->texts[FIELD_WAIT_URL]);
-    set_duration(page, FIELD_CHALLENGE_WAIT, "challenge_wait_text", view->wait_s);
+    page->values[FIELD_challenge_url] = tl_page_challenge.path;
+    set_number(page, FIELD_puzzle_parts, view->puzzle_parts);
+    set_number(page, FIELD_puzzle_bits, view->puzzle_bits);
+    tl_text_append(&page->texts[FIELD_refresh], "%" PRId64 ";url=", view->wait_s + 1);
+    tl_page_address_solved(view, "", carried, view->wait, &page->texts[FIELD_refresh]);
+    tl_page_address_solved(view, "/join", carried, view->wait, &page->texts[FIELD_wait_url]);
+    set_duration(page, FIELD_challenge_wait, "challenge_wait_text", view->wait_s);
 }
 
 /* The challenge service: what the script needs, and whose it is. */
@@ -319,44 +233,49 @@ static void set_service(struct page *page)
     const struct tl_page_service *service = page->view->service;
     if (service == NULL)
         return;
-    page->values[FIELD_CHALLENGE_URL] = tl_page_challenge.path;
-    page->values[FIELD_SERVICE] = service->name;
-    page->values[FIELD_SERVICE_KEY] = service->site_key;
-    page->values[FIELD_SERVICE_SCRIPT] = service->script;
-    set_if(page, FIELD_SERVICE_SCORED, service->scored);
-    set_message(page, FIELD_SERVICE_BY, "service_by_text", service->title);
+    page->values[FIELD_challenge_url] = tl_page_challenge.path;
+    page->values[FIELD_service] = service->name;
+    page->values[FIELD_service_key] = service->site_key;
+    page->values[FIELD_service_script] = service->script;
+    set_if(page, FIELD_service_scored, service->scored);
+    set_message(page, FIELD_service_by, "service_by_text", service->title);
 }
 
 /* The state, which parts of the page it hides, and the title. */
 static void set_state(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
-    enum tl_page_state state = view->state;
-    page->values[FIELD_STATE] = states[state].name;
-    page->values[FIELD_QUEUE] = view->queue;
-    page->values[FIELD_VISITOR] = view->visitor;
-    page->values[FIELD_PREVIEW] = view->preview;
-    for (unsigned i = 0; i < TL_PAGE_STATES; i++)
-        set_if(page, (enum tl_page_field)(FIELD_NOT_STATE + i), i != state);
+    const struct tl_view *view = page->view;
+    enum tl_page_state state = view->page;
+    page->values[FIELD_state] = tl_page_states[state].page;
+    page->values[FIELD_queue] = view->queue;
+    page->values[FIELD_visitor] = view->visitor;
+    page->values[FIELD_preview] = view->preview;
+    set_if(page, FIELD_is_waiting, state == TL_PAGE_WAITING);
+    set_if(page, FIELD_is_pending, state == TL_PAGE_PENDING);
+    set_if(page, FIELD_is_active, state == TL_PAGE_ACTIVE);
+    set_if(page, FIELD_is_move_here, state == TL_PAGE_MOVE);
+    set_if(page, FIELD_is_transfer, state == TL_PAGE_CODE);
+    set_if(page, FIELD_is_challenge, state == TL_PAGE_CHALLENGE);
+    set_if(page, FIELD_is_shut, state == TL_PAGE_SHUT);
+    set_if(page, FIELD_is_sold_out, state == TL_PAGE_SOLD_OUT);
     bool over = state >= TL_PAGE_COMPLETED && state <= TL_PAGE_LOST;
-    bool in_line = state == TL_PAGE_WAITING || state == TL_PAGE_PENDING;
-    set_if(page, FIELD_NO_JOIN, !over && state != TL_PAGE_OUTSIDE);
-    page->values[FIELD_JOIN_LABEL] =
+    set_if(page, FIELD_may_join, over || state == TL_PAGE_OUTSIDE);
+    page->values[FIELD_join_label] =
         tl_page_message(state == TL_PAGE_OUTSIDE ? "join" : "join_again", page->language);
-    set_if(page, FIELD_NOT_IN_LINE, !in_line);
+    set_if(page, FIELD_in_line, state == TL_PAGE_WAITING || state == TL_PAGE_PENDING);
 
     char position[TL_PAGE_NUMBER_MAX];
-    tl_write_number(view->position, page->language, position, sizeof(position));
+    tl_write_number(tl_view_position(view), page->language, position, sizeof(position));
     bool drawing = state == TL_PAGE_WAITING && view->drawing;
-    set_message(page, FIELD_TITLE, drawing ? "drawing_head" : states[state].title, position);
-    tl_text_append(&page->texts[FIELD_TITLE], " – %s", page->values[FIELD_NAME]);
+    set_message(page, FIELD_title, drawing ? "drawing_head" : tl_page_states[state].title,
+                position);
+    tl_text_append(&page->texts[FIELD_title], " – %s", page->values[FIELD_name]);
 }
 
 /* The operator's text, and its language in the next field; else the built-in one. */
-static void set_said(struct page *page, enum tl_page_field field, const char *text,
-                     const char *built_in)
+static void set_said(struct page *page, int field, const char *text, const char *built_in)
 {
-    bool own = text != NULL && text[0] != '\0';
+    bool own = text[0] != '\0';
     page->values[field] = own ? text : tl_page_message(built_in, page->language);
     page->values[field + 1] = own ? operators_language(page) : NULL;
 }
@@ -364,164 +283,167 @@ static void set_said(struct page *page, enum tl_page_field field, const char *te
 /* What the mode and the capacity mean for those who wait, and for those who cannot join. */
 static void set_mode(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
-    set_if(page, FIELD_NO_DRAINING, !view->draining);
-    set_if(page, FIELD_NO_CLOSING, !view->closed);
-    set_if(page, FIELD_NO_SOLD_OUT, !view->sold_out);
-    set_if(page, FIELD_HAS_CAPACITY, !view->no_capacity);
-    set_said(page, FIELD_SHUT_SAYS, view->closed_text, "shut_text");
-    set_said(page, FIELD_SOLD_OUT_SAYS, view->sold_out_text, "sold_out_text");
+    const char *code = page->language->code;
+    set_if(page, FIELD_paused, page->mode == TL_MODE_PAUSED);
+    set_if(page, FIELD_draining, page->mode == TL_MODE_DRAINING);
+    set_if(page, FIELD_closing, page->mode == TL_MODE_CLOSED);
+    set_if(page, FIELD_sold_out, page->mode == TL_MODE_SOLD_OUT);
+    set_if(page, FIELD_no_capacity, page->no_capacity);
+    set_said(page, FIELD_shut_says, tl_queue_closed_text(page->queue, TL_MODE_CLOSED, code),
+             "shut_text");
+    set_said(page, FIELD_sold_out_says, tl_queue_closed_text(page->queue, TL_MODE_SOLD_OUT, code),
+             "sold_out_text");
 }
 
-/* A reason that this version has no words for is not named. */
-static void set_eta_reason(struct page *page)
+/* The estimate, and why it is so; a reason that this version has no words for is not named. */
+static void set_eta(struct page *page)
 {
+    const struct tl_view *view = page->view;
+    const char *reason = view->eta_reason;
     char name[40];
-    const char *reason = page->view->eta_reason;
+    char text[TL_PAGE_TEXT_MAX];
+    if (view->has_eta) {
+        int64_t low_s = (int64_t)view->eta_low_s;
+        int64_t high_s = (int64_t)view->eta_high_s + 1;
+        tl_write_range(low_s, high_s, page->language, text, sizeof(text));
+        set_text(page, FIELD_eta, text);
+        set_number(page, FIELD_eta_low, low_s);
+        set_number(page, FIELD_eta_high, high_s);
+    } else {
+        page->values[FIELD_eta] = tl_page_message("range_unknown", page->language);
+    }
     snprintf(name, sizeof(name), "why_%s", reason != NULL ? reason : "");
-    page->values[FIELD_ETA_WHY] = reason != NULL ? tl_page_message(name, page->language) : "";
-    bool said = page->view->paused || page->view->no_capacity; /* by a note */
-    set_if(page, FIELD_NO_ETA_WHY, page->values[FIELD_ETA_WHY][0] == '\0' || said);
+    page->values[FIELD_eta_why] = reason != NULL ? tl_page_message(name, page->language) : "";
+    bool said = page->mode == TL_MODE_PAUSED || page->no_capacity; /* by a note */
+    set_if(page, FIELD_shows_why, page->values[FIELD_eta_why][0] != '\0' && !said);
 }
 
 static void set_place(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
+    const struct tl_view *view = page->view;
     char text[TL_PAGE_TEXT_MAX];
+    uint64_t position = tl_view_position(view);
+    uint64_t ahead = position > 0 ? position - 1 : 0;
     int64_t progress = 0; /* since the first known position, in thousandths */
-    if (view->position > 0) {
-        uint64_t from = first_position(view);
-        progress = (int64_t)((double)(from - view->position) * 1000 / (double)from);
-        set_number(page, FIELD_POSITION_RAW, (int64_t)view->position);
-        set_number(page, FIELD_FROM_RAW, (int64_t)from);
+    if (position > 0) {
+        uint64_t from = tl_view_first_position(view);
+        progress = (int64_t)((double)(from - position) * 1000 / (double)from);
+        set_number(page, FIELD_position_raw, (int64_t)position);
+        set_number(page, FIELD_from_raw, (int64_t)from);
     }
-    set_number(page, FIELD_PROGRESS, progress);
+    set_number(page, FIELD_progress, progress);
     tl_write_number((uint64_t)progress / 10, page->language, text, sizeof(text));
-    set_message(page, FIELD_PROGRESS_TEXT, "progress_value", text);
-    tl_page_message_count("ahead_value", page->language, view->ahead, text, sizeof(text));
-    set_text(page, FIELD_AHEAD, text);
+    set_message(page, FIELD_progress_text, "progress_value", text);
+    tl_page_message_count("ahead_value", page->language, ahead, text, sizeof(text));
+    set_text(page, FIELD_ahead, text);
     tl_page_message_count("ahead_value", page->language, view->admitted, text, sizeof(text));
-    set_text(page, FIELD_ADMITTED, text);
-    set_if(page, FIELD_NO_ADMITTED, !view->has_admitted);
-    if (view->has_eta) {
-        tl_write_range(view->eta_low_s, view->eta_high_s, page->language, text, sizeof(text));
-        set_text(page, FIELD_ETA, text);
-        set_number(page, FIELD_ETA_LOW, view->eta_low_s);
-        set_number(page, FIELD_ETA_HIGH, view->eta_high_s);
-    } else {
-        page->values[FIELD_ETA] = tl_page_message("range_unknown", page->language);
-    }
-    set_if(page, FIELD_NO_ETA,
-           !view->has_eta && (view->opens_at_ms > view->now_ms || view->paused || view->called ||
-                              view->recovering || view->no_capacity));
-    set_eta_reason(page);
-    bool moves = !view->paused && !view->recovering && !view->no_capacity && !view->called &&
-                 view->opens_at_ms <= view->now_ms;
-    set_if(page, FIELD_NOT_ALMOST, !moves || view->position == 0 || view->ahead >= ALMOST);
-    set_if(page, FIELD_NOT_PAUSED, !view->paused);
-    set_if(page, FIELD_NOT_RECOVERING, !view->recovering);
+    set_text(page, FIELD_admitted, text);
+    set_if(page, FIELD_has_admitted, view->has_admitted);
+    set_eta(page);
+    bool moves = page->mode != TL_MODE_PAUSED && !view->recovering && !page->no_capacity &&
+                 !view->state.called && page->place->opens_at_ms <= view->store_ms;
+    set_if(page, FIELD_shows_eta, view->has_eta || moves);
+    set_if(page, FIELD_almost, moves && position > 0 && ahead < ALMOST);
+    set_if(page, FIELD_recovering, view->recovering);
     set_mode(page);
-    set_if(page, FIELD_DRAWING, view->drawing);
-    set_if(page, FIELD_NOT_DRAWING, !view->drawing);
-    set_if(page, FIELD_NOT_CALLED, !view->called);
-    page->values[FIELD_REFERENCE] = view->reference;
-    set_if(page, FIELD_NO_REFERENCE, view->reference == NULL);
-    page->values[FIELD_NOTICE] = view->notice;
-    set_if(page, FIELD_NO_NOTICE, view->notice == NULL || view->notice[0] == '\0');
+    set_if(page, FIELD_drawing, view->drawing);
+    set_if(page, FIELD_called, view->state.called);
+    page->values[FIELD_reference] = view->reference;
+    page->values[FIELD_notice] = view->notice;
 }
 
 /* The opening time and the time left until then; nothing when the queue is open. */
 static void set_opening(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
-    int64_t left_ms = view->opens_at_ms - view->now_ms;
+    int64_t opens_at_ms = page->place->opens_at_ms;
+    int64_t left_ms = opens_at_ms - page->view->store_ms;
     char text[TL_PAGE_TEXT_MAX];
-    set_if(page, FIELD_NOT_BEFORE, left_ms <= 0);
     if (left_ms <= 0)
         return;
-    set_number(page, FIELD_OPENS_MS, view->opens_at_ms);
-    tl_time_format(view->opens_at_ms, text, sizeof(text));
-    set_text(page, FIELD_OPENS_ISO, text);
-    tl_write_time(view->opens_at_ms, page->language, page->look->zone, text, sizeof(text));
-    set_text(page, FIELD_OPENS, text);
+    set_number(page, FIELD_opens_ms, opens_at_ms);
+    tl_time_format(opens_at_ms, text, sizeof(text));
+    set_text(page, FIELD_opens_iso, text);
+    tl_write_time(opens_at_ms, page->language, page->brand->in_zone, text, sizeof(text));
+    set_text(page, FIELD_opens, text);
     tl_write_duration((left_ms + 999) / 1000, page->language, text, sizeof(text));
-    set_text(page, FIELD_COUNTDOWN, text);
+    set_text(page, FIELD_countdown, text);
 }
 
 /* What happens at the turn, how long the session then is, and how long one may be away. */
 static void set_outlook(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
+    const struct tl_queue_settings *place = page->place;
+    int64_t longest_ms = tl_queue_session_longest_ms(place);
     char longest[TL_PAGE_TEXT_MAX];
     char idle[TL_PAGE_TEXT_MAX];
     char text[TL_PAGE_TEXT_MAX];
-    bool goes_on =
-        valid_or_null(view->return_url) != NULL || valid_or_null(view->target_url) != NULL;
-    page->values[FIELD_NEXT_STEP] =
+    bool goes_on = tl_address_or_null(page->view->return_url) != NULL ||
+                   tl_address_or_null(page->queue->target_url) != NULL;
+    page->values[FIELD_next_step] =
         tl_page_message(goes_on ? "next_text" : "next_nowhere", page->language);
-    if (view->session_idle_ms > 0 && view->session_idle_ms < view->session_ms) {
-        tl_write_duration(view->session_ms / 1000, page->language, longest, sizeof(longest));
-        tl_write_duration(view->session_idle_ms / 1000, page->language, idle, sizeof(idle));
+    if (place->session_sliding && place->session_ttl_ms > 0 && place->session_ttl_ms < longest_ms) {
+        tl_write_duration(longest_ms / 1000, page->language, longest, sizeof(longest));
+        tl_write_duration(place->session_ttl_ms / 1000, page->language, idle, sizeof(idle));
         tl_page_message_format("session_sliding", page->language, longest, idle, text,
                                sizeof(text));
-        set_text(page, FIELD_SESSION_THEN, text);
-    } else if (view->session_ms > 0) {
-        set_duration(page, FIELD_SESSION_THEN, "session_time", view->session_ms / 1000);
+        set_text(page, FIELD_session_then, text);
+    } else if (longest_ms > 0) {
+        set_duration(page, FIELD_session_then, "session_time", longest_ms / 1000);
     }
-    if (view->waiting_ttl_ms > 0)
-        set_duration(page, FIELD_KEPT, "kept_text", view->waiting_ttl_ms / 1000);
-    if (view->waiting_ttl_ms > 0 && view->claim_ttl_ms > 0) {
-        set_text(page, FIELD_KEPT, " ");
-        set_duration(page, FIELD_KEPT, "claim_time", view->claim_ttl_ms / 1000);
+    int64_t kept_ms = page->queue->waiting_ttl_ms;
+    if (kept_ms > 0)
+        set_duration(page, FIELD_kept, "kept_text", kept_ms / 1000);
+    if (kept_ms > 0 && place->claim_ttl_ms > 0) {
+        set_text(page, FIELD_kept, " ");
+        set_duration(page, FIELD_kept, "claim_time", place->claim_ttl_ms / 1000);
     }
 }
 
 /* The time of this view, and when the session ends. */
 static void set_times(struct page *page)
 {
-    const struct tl_page_view *view = page->view;
+    const struct tl_view *view = page->view;
     char text[TL_PAGE_TEXT_MAX];
     bool stale = view->as_of_ms != 0;
-    tl_write_clock(stale ? view->as_of_ms : view->now_ms, page->look->zone, text, sizeof(text));
-    set_message(page, FIELD_UPDATED, stale ? "stale_at" : "updated_at", text);
-    set_number(page, FIELD_NOW_MS, view->now_ms);
-    set_number(page, FIELD_POLL_MS, view->poll_after_ms);
-    set_number(page, FIELD_KEPT_MS, view->waiting_ttl_ms);
-    set_duration(page, FIELD_ABSENT, "absent_text", view->waiting_ttl_ms / 1000);
-    set_number(page, FIELD_STALE, stale ? view->now_ms - view->as_of_ms : 0);
-    set_if(page, FIELD_CLAIMED, view->claimed);
-    set_if(page, FIELD_NOT_CLAIMED, !view->claimed);
-    set_if(page, FIELD_NO_UNTIL, view->expires_at_ms == 0);
-    if (view->expires_at_ms > 0) {
-        set_number(page, FIELD_ENDS_MS, view->expires_at_ms);
-        tl_write_time(view->expires_at_ms, page->language, page->look->zone, text, sizeof(text));
-        set_message(page, FIELD_UNTIL, view->claimed ? "session_until" : "claim_until", text);
+    int64_t kept_ms = page->queue->waiting_ttl_ms;
+    int64_t ends_ms = view->page == TL_PAGE_ACTIVE ? view->state.deadline_ms : 0;
+    tl_write_clock(stale ? view->as_of_ms : view->store_ms, page->brand->in_zone, text,
+                   sizeof(text));
+    set_message(page, FIELD_updated, stale ? "stale_at" : "updated_at", text);
+    set_number(page, FIELD_now_ms, view->store_ms);
+    set_number(page, FIELD_poll_ms, view->poll_after_ms);
+    set_number(page, FIELD_kept_ms, kept_ms);
+    set_duration(page, FIELD_absent, "absent_text", kept_ms / 1000);
+    set_number(page, FIELD_stale, stale ? view->store_ms - view->as_of_ms : 0);
+    set_if(page, FIELD_claimed, view->claimed);
+    if (ends_ms > 0) {
+        set_number(page, FIELD_ends_ms, ends_ms);
+        tl_write_time(ends_ms, page->language, page->brand->in_zone, text, sizeof(text));
+        set_message(page, FIELD_until, view->claimed ? "session_until" : "claim_until", text);
     }
 }
 
 /* Appends the hashes of the sources from `first` to before `end` that exist. */
-static void append_hashes(struct tl_text *out, const struct tl_page_view *view,
-                          const struct tl_brand_look *look, unsigned first, unsigned end)
+static void append_hashes(struct tl_text *out, const struct tl_view *view,
+                          const struct tl_brand *brand, unsigned first, unsigned end)
 {
     for (unsigned i = first; i < end; i++) {
-        const struct tl_page_source *source = source_of(view, look, i);
+        const struct tl_page_source *source = source_of(view, brand, i);
         if (source->text != NULL)
             tl_text_append(out, " %s", source->hash);
     }
 }
 
-void tl_page_policy(const struct tl_page_view *view, const struct tl_brand *brand,
-                    struct tl_text *out)
+void tl_page_policy(const struct tl_view *view, const struct tl_brand *brand, struct tl_text *out)
 {
-    const struct tl_brand_look *look = tl_brand_look(brand);
     bool challenge = view->puzzle != NULL || view->service != NULL;
     const char *service = view->service != NULL ? view->service->sources : "";
     const char *space = view->service != NULL ? " " : "";
     const char *asks = view->preview != NULL ? "'none'" : "'self'";
     tl_text_append(out, "default-src 'none'; script-src");
-    append_hashes(out, view, look, 0, challenge ? TL_SOURCE_LOOK : TL_SOURCE_CHALLENGE);
+    append_hashes(out, view, brand, 0, challenge ? TL_SOURCE_LOOK : TL_SOURCE_CHALLENGE);
     tl_text_append(out, "%s%s; style-src", space, service);
-    append_hashes(out, view, look, TL_SOURCE_LOOK, TL_PAGE_SOURCES);
+    append_hashes(out, view, brand, TL_SOURCE_LOOK, TL_PAGE_SOURCES);
     tl_text_append(out, "%s%s", space, service);
     if (view->puzzle != NULL)
         tl_text_append(out, "; worker-src 'self'");
@@ -545,27 +467,64 @@ static const char *value_of(const void *context, int number)
 }
 
 /* The languages that a visitor can choose. */
-static bool take_item(void *context, int number, size_t i)
+static bool take_language(struct page *page, size_t i)
 {
-    struct page *page = context;
-    const struct tl_languages *languages = page->look->languages;
-    if (number != FIELD_LANGUAGES || i == tl_languages_count(languages))
+    const struct tl_languages *languages = page->brand->languages;
+    if (i == languages->n)
         return false;
-    const struct tl_catalogue *language = tl_languages_get(languages, i);
-    struct tl_text *url = &page->texts[FIELD_ITEM_URL];
-    page->values[FIELD_ITEM_CODE] = tl_catalogue_code(language);
-    page->values[FIELD_ITEM_NAME] = tl_catalogue_name(language);
-    set_if(page, FIELD_ITEM_CURRENT, language == page->language);
+    const struct tl_catalogue *language = languages->all[i];
+    struct tl_text *url = &page->texts[FIELD_item_url];
+    page->values[FIELD_item_code] = language->code;
+    page->values[FIELD_item_name] = language->name;
+    set_if(page, FIELD_item_current, language == page->language);
     tl_text_free(url);
-    tl_page_address(page->view, page->view->state == TL_PAGE_MOVE ? "/move" : "",
-                    tl_catalogue_code(language), url);
+    tl_page_address(page->view, page->view->page == TL_PAGE_MOVE ? "/move" : "", language->code,
+                    url);
     return true;
 }
 
-void tl_page_render(const struct tl_page_view *view, const struct tl_brand *brand,
+/* The states whose part of the page is a heading and a text. */
+static bool take_state(struct page *page, enum tl_page_state state, enum tl_page_state last)
+{
+    char name[40];
+    if (state > last)
+        return false;
+    page->values[FIELD_item_code] = tl_page_states[state].page;
+    set_if(page, FIELD_item_current, state == page->view->page);
+    snprintf(name, sizeof(name), "%s_head", tl_page_states[state].page);
+    page->values[FIELD_item_head] = tl_page_message(name, page->language);
+    snprintf(name, sizeof(name), "%s_text", tl_page_states[state].page);
+    page->values[FIELD_item_text] = state == TL_PAGE_ABSENT ? page->texts[FIELD_absent].data
+                                                            : tl_page_message(name, page->language);
+    return true;
+}
+
+static bool take_item(void *context, int number, size_t i)
+{
+    if (number == FIELD_languages)
+        return take_language(context, i);
+    if (number == FIELD_over_states)
+        return take_state(context, TL_PAGE_COMPLETED + (unsigned)i, TL_PAGE_CODE_OVER);
+    if (number == FIELD_refused_states)
+        return take_state(context, TL_PAGE_BLOCKED + (unsigned)i, TL_PAGE_OUTSIDE);
+    return number == FIELD_last_states &&
+           take_state(context, TL_PAGE_PASSTHROUGH + (unsigned)i, TL_PAGE_DOWN);
+}
+
+void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
                     const struct tl_catalogue *language, struct tl_text *out)
 {
-    struct page page = {.view = view, .look = tl_brand_look(brand), .language = language};
+    const struct tl_queue_settings *settings =
+        view->settings != NULL ? view->settings : &no_settings;
+    bool of_place = view->visitor != NULL;
+    struct page page = {.view = view,
+                        .queue = settings,
+                        .place = of_place ? settings : &no_settings,
+                        .mode = tl_view_told_mode(view),
+                        .no_capacity = of_place && settings->policy != TL_POLICY_RATE &&
+                                       settings->capacity == 0,
+                        .brand = brand,
+                        .language = language};
     set_look(&page);
     set_addresses(&page);
     set_code(&page);
@@ -579,8 +538,8 @@ void tl_page_render(const struct tl_page_view *view, const struct tl_brand *bran
     for (size_t i = 0; i < N_FIELDS; i++)
         out->failed = out->failed || page.texts[i].failed;
     if (!out->failed)
-        tl_template_render(page.look->template, value_of, take_item, &page, out);
-    out->failed = out->failed || page.texts[FIELD_ITEM_URL].failed;
+        tl_template_render(page.brand->template, value_of, take_item, &page, out);
+    out->failed = out->failed || page.texts[FIELD_item_url].failed;
     for (size_t i = 0; i < N_FIELDS; i++)
         tl_text_free(&page.texts[i]);
 }
@@ -588,7 +547,7 @@ void tl_page_render(const struct tl_page_view *view, const struct tl_brand *bran
 bool tl_page_compress(const struct tl_text *page, const struct tl_brand *brand,
                       unsigned char **bytes, size_t *length)
 {
-    const struct tl_page_source *all = tl_brand_look(brand)->sources;
+    const struct tl_page_source *all = brand->sources;
     /* As they stand in the page. */
     const struct tl_page_source *const sources[] = {&all[TL_SOURCE_LOOK], &all[TL_SOURCE_OWN],
                                                     &all[TL_SOURCE_PAGE], &all[TL_SOURCE_ATTENTION],

@@ -13,31 +13,24 @@
 
 #include "worker/page/brand.h"
 #include "worker/page/catalogue.h"
-#include "worker/page/page_view.h"
+#include "worker/page/page_address.h"
+#include "worker/page/view.h"
 
 /* Appends the Content-Security-Policy of this page: its own scripts and style sheets by their
  * hashes, and where the page has a challenge service, what that needs. Send it with the page,
  * beside `Cache-Control: no-store` and `X-Content-Type-Options: nosniff`. out->failed when memory
  * ran out. */
-void tl_page_policy(const struct tl_page_view *view, const struct tl_brand *brand,
-                    struct tl_text *out);
+void tl_page_policy(const struct tl_view *view, const struct tl_brand *brand, struct tl_text *out);
 /* Only the origin, never the address, which may have a ticket or an invite. ("no-referrer" would
  * make browsers send the forms with "Origin: null".) */
 #define TL_PAGE_REFERRER_POLICY "strict-origin"
 
 /* Appends the page. out->failed when memory ran out. */
-void tl_page_render(const struct tl_page_view *view, const struct tl_brand *brand,
+void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
                     const struct tl_catalogue *language, struct tl_text *out);
 
 /* The rendered page compressed for its way; the caller frees *bytes. False when out of memory. */
 bool tl_page_compress(const struct tl_text *page, const struct tl_brand *brand,
                       unsigned char **bytes, size_t *length);
-
-/* Appends the page's own address with the parameters that must survive a reload (return, ticket,
- * invite, from): "/q/concert?from=12". `action` is "", or of a form, whose address names the
- * page's place, too: "/join", "/leave", "/transfer" or "/move". language NULL: none. After POST
- * /q/{queue}/join and /leave the browser is redirected (303) to the address without an action. */
-void tl_page_address(const struct tl_page_view *view, const char *action, const char *language,
-                     struct tl_text *out);
 
 #endif

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The static files of the pages, which are built into the program. */
+/* The static files of the pages: those that are built into the program, and the operator's. */
 #ifndef TL_PAGE_ASSETS_H
 #define TL_PAGE_ASSETS_H
 
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "common/base/error.h"
 
 /* Addresses hold a hash of the content, so an asset may be cached forever. */
 #define TL_ASSET_PREFIX        "/q/assets/"
@@ -44,5 +47,36 @@ extern const struct tl_page_file tl_page_style;
 extern const struct tl_page_file tl_page_script;
 extern const struct tl_page_file tl_page_attention; /* the script of the sound and the screen */
 extern const struct tl_page_file tl_page_refresh;   /* the script that replaces the refresh */
+
+/* ---- the operator's files ---- */
+
+#define TL_BRAND_LOGO_MAX  102400 /* bytes */
+#define TL_BRAND_STYLE_MAX 65536  /* bytes */
+#define TL_EVENT_IMAGE_MAX 512000 /* bytes */
+
+enum tl_asset_file_kind {
+    TL_FILE_STYLE, /* .css */
+    TL_FILE_LOGO,  /* .svg, .png or .webp */
+    TL_FILE_IMAGE  /* .jpg, .png or .webp */
+};
+
+/* An asset of an operator's file, read whole, with a limit, and held against what its name says,
+ * with an address made from a hash of its content. Zeroed before the first use; it does not move
+ * while the asset is used. */
+struct tl_asset_file {
+    struct tl_asset asset;
+    char path[64], etag[20];
+    void *bytes; /* owned; NULL: there is no such asset */
+};
+
+/* Reads and checks the file. `setting` names it in messages; the kind names it in its address. */
+bool tl_asset_file_init(struct tl_asset_file *file, enum tl_asset_file_kind kind,
+                        const char *setting, const char *path, struct tl_error *err);
+void tl_asset_file_deinit(struct tl_asset_file *file);
+
+/* A whole file, which the caller frees: at most `limit` bytes of it, and one more shows that it is
+ * larger. NULL on failure. */
+unsigned char *tl_file_read(const char *setting, const char *path, size_t limit, size_t *length,
+                            struct tl_error *err);
 
 #endif

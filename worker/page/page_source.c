@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <iconv.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -111,4 +112,91 @@ bool tl_page_source_init(struct tl_page_source *source, enum tl_source_kind kind
         return true;
     tl_page_source_deinit(source);
     return tl_error_set(err, TL_ERR_NOMEM, "%s: out of memory", name);
+}
+
+/* ---- a page with its sources ---- */
+
+/* Raw deflate with a window of 8 KiB and little memory: what changes from page to page is short. */
+enum { LEVEL = 4, WINDOW_BITS = -13, MEMORY_LEVEL = 7 };
+enum { HEAD_BYTES = 10, TAIL_BYTES = 8, FLUSH_BYTES = 16 };
+
+struct output {
+    z_stream stream;
+    unsigned char *bytes;
+    size_t length, size;
+    uLong crc;
+};
+
+/* Compresses text that changes. Nothing after it refers to it, so that a source may follow. */
+static bool put_text(struct output *out, const char *text, size_t length, bool last)
+{
+    out->stream.next_in = (const Bytef *)text;
+    out->stream.avail_in = (uInt)length;
+    out->stream.next_out = out->bytes + out->length;
+    out->stream.avail_out = (uInt)(out->size - out->length);
+    int result = deflate(&out->stream, last ? Z_FINISH : Z_FULL_FLUSH);
+    out->length = out->size - out->stream.avail_out;
+    out->crc = crc32(out->crc, (const Bytef *)text, (uInt)length);
+    return result == (last ? Z_STREAM_END : Z_OK) && out->stream.avail_in == 0 &&
+           out->stream.avail_out > 0;
+}
+
+static void put_source(struct output *out, const struct tl_page_source *source)
+{
+    memcpy(out->bytes + out->length, source->deflated, source->deflated_length);
+    out->length += source->deflated_length;
+    out->crc = crc32_combine(out->crc, source->crc, (z_off_t)source->length);
+}
+
+static void put_number(struct output *out, uLong number)
+{
+    for (int shift = 0; shift < 32; shift += 8)
+        out->bytes[out->length++] = (unsigned char)(number >> shift & 0xFF);
+}
+
+static bool put_page(struct output *out, const char *html, size_t length,
+                     const struct tl_page_source *const sources[], size_t n)
+{
+    static const unsigned char head[HEAD_BYTES] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};
+    const char *at = html;
+    bool ok = true;
+    memcpy(out->bytes, head, sizeof(head));
+    out->length = sizeof(head);
+    for (size_t i = 0; ok && i < n; i++) {
+        const char *found = sources[i]->text == NULL ? NULL : strstr(at, sources[i]->text);
+        if (found == NULL)
+            continue;
+        ok = put_text(out, at, (size_t)(found - at), false);
+        put_source(out, sources[i]);
+        at = found + sources[i]->length;
+    }
+    ok = ok && put_text(out, at, (size_t)(html + length - at), true);
+    if (ok) {
+        put_number(out, out->crc);
+        put_number(out, (uLong)length);
+    }
+    return ok;
+}
+
+bool tl_page_gzip(const char *html, size_t length, const struct tl_page_source *const sources[],
+                  size_t n, unsigned char **bytes, size_t *compressed)
+{
+    struct output out = {.crc = crc32(0, NULL, 0)};
+    *bytes = NULL;
+    if (length > UINT32_MAX / 2 || deflateInit2(&out.stream, LEVEL, Z_DEFLATED, WINDOW_BITS,
+                                                MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+        return false;
+    out.size = deflateBound(&out.stream, (uLong)length) + HEAD_BYTES + TAIL_BYTES;
+    for (size_t i = 0; i < n; i++)
+        out.size += sources[i]->deflated_length + FLUSH_BYTES;
+    out.bytes = malloc(out.size);
+    bool ok = out.bytes != NULL && put_page(&out, html, length, sources, n);
+    (void)deflateEnd(&out.stream);
+    if (!ok) {
+        free(out.bytes);
+        return false;
+    }
+    *bytes = out.bytes;
+    *compressed = out.length;
+    return true;
 }

@@ -45,4 +45,14 @@ bool tl_page_source_init(struct tl_page_source *source, enum tl_source_kind kind
                          const void *bytes, size_t length, struct tl_error *err);
 void tl_page_source_deinit(struct tl_page_source *source);
 
+/* ---- a page with its sources, compressed for its way (gzip, RFC 1952) ---- */
+
+/* Compresses the page, in which sources may stand in the order of `sources`. They are most of a
+ * page, always the same, and were compressed when they were made; only what is between them is
+ * compressed for each page. No attacker can guess a ticket by the length of an answer: a page holds
+ * one only if the request brought no cookie, and then it is a new one. The caller frees *bytes.
+ * False, with *bytes NULL, when out of memory. */
+bool tl_page_gzip(const char *html, size_t length, const struct tl_page_source *const sources[],
+                  size_t n, unsigned char **bytes, size_t *compressed);
+
 #endif

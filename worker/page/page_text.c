@@ -66,9 +66,9 @@ void tl_page_message_count(const char *name, const struct tl_catalogue *language
 void tl_write_number(uint64_t number, const struct tl_catalogue *language, char *text, size_t size)
 {
     char digits[24];
-    const char *group = tl_catalogue_group(language);
+    const char *group = language->group;
     int n = snprintf(digits, sizeof(digits), "%" PRIu64, number);
-    bool grouped = (size_t)n >= tl_catalogue_group_from(language);
+    bool grouped = n >= language->group_from;
     size_t at = append(text, size, 0, "", 0);
     for (int i = 0; i < n; i++) {
         if (grouped && i > 0 && (n - i) % 3 == 0)
@@ -157,16 +157,16 @@ static const char date_zone[] = "UTC"; /* in the pattern of a date */
 
 /* A part of a date: "{month}" and so on, or the zone. Returns its length in the pattern, 0: it is
  * none. */
-static size_t write_part(const char *pattern, const struct tm *tm,
+static size_t write_part(const char *pattern, const struct tm *tm, const char *zone,
                          const struct tl_catalogue *language, char *part, size_t size)
 {
-    const char *month = tl_catalogue_month(language, (unsigned)tm->tm_mon);
+    const char *month = language->months[tm->tm_mon];
     if (strncmp(pattern, "{day}", 5) == 0) {
         snprintf(part, size, "%d", tm->tm_mday);
         return 5;
     }
     if (strncmp(pattern, "{year}", 6) == 0) {
-        snprintf(part, size, "%d", tm->tm_year + 1900 + tl_catalogue_year_add(language));
+        snprintf(part, size, "%d", tm->tm_year + 1900 + (int)language->year_add);
         return 6;
     }
     if (strncmp(pattern, "{time}", 6) == 0) {
@@ -174,33 +174,31 @@ static size_t write_part(const char *pattern, const struct tm *tm,
         return 6;
     }
     if (strncmp(pattern, date_zone, strlen(date_zone)) == 0) {
-        snprintf(part, size, "%s", tm->tm_zone);
+        snprintf(part, size, "%s", zone);
         return strlen(date_zone);
     }
     if (strncmp(pattern, "{month}", 7) != 0)
         return 0;
-    if (month != NULL)
+    if (month[0] != '\0')
         snprintf(part, size, "%s", month);
     else
         snprintf(part, size, "%d", tm->tm_mon + 1);
     return 7;
 }
 
-void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, const struct tl_zone *zone,
-                   char *text, size_t size)
+void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, bool in_zone, char *text,
+                   size_t size)
 {
     struct tm tm;
+    char zone[TL_ZONE_LABEL_MAX];
     size_t at = append(text, size, 0, "", 0);
-    const char *pattern = tl_catalogue_date(language);
-    if (strstr(pattern, date_zone) == NULL)
-        zone = NULL;
-    const char *label = unix_ms < 0 ? NULL : tl_zone_time(zone, unix_ms / 1000, &tm);
-    if (label == NULL)
+    const char *pattern = language->date;
+    in_zone = in_zone && strstr(pattern, date_zone) != NULL;
+    if (unix_ms < 0 || !tl_zone_time(in_zone, unix_ms / 1000, &tm, zone))
         return;
-    tm.tm_zone = label;
     while (*pattern != '\0') {
         char part[TL_PAGE_NUMBER_MAX];
-        size_t length = write_part(pattern, &tm, language, part, sizeof(part));
+        size_t length = write_part(pattern, &tm, zone, language, part, sizeof(part));
         if (length > 0) {
             at = append(text, size, at, part, strlen(part));
         } else {
@@ -214,11 +212,11 @@ void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, const s
     }
 }
 
-void tl_write_clock(int64_t unix_ms, const struct tl_zone *zone, char *text, size_t size)
+void tl_write_clock(int64_t unix_ms, bool in_zone, char *text, size_t size)
 {
     struct tm tm;
-    const char *label = tl_zone_time(zone, unix_ms / 1000, &tm);
-    if (label == NULL)
-        label = tl_zone_time(NULL, 0, &tm);
-    snprintf(text, size, "%02d:%02d:%02d %s", tm.tm_hour, tm.tm_min, tm.tm_sec, label);
+    char zone[TL_ZONE_LABEL_MAX];
+    if (!tl_zone_time(in_zone, unix_ms / 1000, &tm, zone))
+        (void)tl_zone_time(false, 0, &tm, zone);
+    snprintf(text, size, "%02d:%02d:%02d %s", tm.tm_hour, tm.tm_min, tm.tm_sec, zone);
 }

@@ -6,6 +6,7 @@
 #ifndef TL_PAGE_TEXT_H
 #define TL_PAGE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -39,11 +40,11 @@ void tl_write_duration(int64_t seconds, const struct tl_catalogue *language, cha
 void tl_write_range(int64_t low_s, int64_t high_s, const struct tl_catalogue *language, char *text,
                     size_t size);
 
-/* "1 Dec 2026, 11:00 UTC", or in the zone, "1 Dec 2026, 20:00 KST"; NULL: UTC, and where the
- * language's date does not name it. The page's script shows the visitor's own time instead. */
-void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, const struct tl_zone *zone,
-                   char *text, size_t size);
+/* "1 Dec 2026, 11:00 UTC", or in the zone of the process, "1 Dec 2026, 20:00 KST", where the
+ * language's date names it. The page's script shows the visitor's own time instead. */
+void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, bool in_zone, char *text,
+                   size_t size);
 /* "11:00:00 UTC" */
-void tl_write_clock(int64_t unix_ms, const struct tl_zone *zone, char *text, size_t size);
+void tl_write_clock(int64_t unix_ms, bool in_zone, char *text, size_t size);
 
 #endif

@@ -5,12 +5,6 @@
 
 #include "worker/page/plural.h"
 
-struct tl_plural_rule {
-    const char *codes; /* separated by spaces */
-    unsigned forms;
-    enum tl_plural (*of)(uint64_t number);
-};
-
 #define FORM(name) (1U << TL_PLURAL_##name)
 
 static bool is_in(uint64_t number, uint64_t low, uint64_t high)
@@ -160,16 +154,6 @@ const struct tl_plural_rule *tl_plural_rule_find(const char *code)
             return &rules[i];
     }
     return NULL;
-}
-
-unsigned tl_plural_forms(const struct tl_plural_rule *rule)
-{
-    return rule->forms;
-}
-
-enum tl_plural tl_plural_of(const struct tl_plural_rule *rule, uint64_t number)
-{
-    return rule->of(number);
 }
 
 const char *tl_plural_name(enum tl_plural plural)

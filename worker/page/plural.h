@@ -21,14 +21,15 @@ enum tl_plural {
     TL_PLURALS
 };
 
-struct tl_plural_rule;
+struct tl_plural_rule {
+    const char *codes; /* separated by spaces */
+    unsigned forms;    /* a bit for each enum tl_plural that whole numbers have */
+    enum tl_plural (*of)(uint64_t number);
+};
 
 /* The rule of a language ("pl", "zh-Hant": what follows the first part does not count). NULL: this
  * table does not have it. Static storage. */
 const struct tl_plural_rule *tl_plural_rule_find(const char *code);
-/* A bit for each enum tl_plural that whole numbers have in this language. */
-unsigned tl_plural_forms(const struct tl_plural_rule *rule);
-enum tl_plural tl_plural_of(const struct tl_plural_rule *rule, uint64_t number);
 /* "zero", "one", "two", "few", "many", "other". */
 const char *tl_plural_name(enum tl_plural plural);
 

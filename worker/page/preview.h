@@ -6,15 +6,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "worker/page/page_view.h"
+#include "worker/page/view.h"
 
 size_t tl_page_previews(void);
 /* The name of the i-th one, for `?state=`: "waiting". Static storage. */
 const char *tl_page_preview_name(size_t i);
 
-/* Fills the view of the state with this name. False: there is none. The caller adds what the queue
- * has of its own: its name, its texts and addresses, and how long it keeps what; and the QR code of
- * view->code_address, if there is one. */
-bool tl_page_preview(const char *name, int64_t now_ms, struct tl_page_view *view);
+/* Fills the view of the state with this name. False: there is none. The settings are those of the
+ * queue, and change to what the state shows; the view borrows them. The caller adds the queue's
+ * name, its event, and the QR code of view->code_address, if there is one. */
+bool tl_page_preview(const char *name, int64_t now_ms, struct tl_queue_settings *settings,
+                     struct tl_view *view);
 
 #endif

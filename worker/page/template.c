@@ -8,13 +8,21 @@
 
 #define NAME_MAX_BYTES 40
 
-enum node_kind { NODE_TEXT, NODE_VALUE, NODE_SOURCE, NODE_OPEN, NODE_REPEAT, NODE_CLOSE };
+enum node_kind {
+    NODE_TEXT,
+    NODE_VALUE,
+    NODE_SOURCE,
+    NODE_IF,
+    NODE_UNLESS,
+    NODE_REPEAT,
+    NODE_CLOSE
+};
 
 struct node {
     enum node_kind kind;
     int number;           /* of the name; TEXT: none */
     size_t start, length; /* TEXT: the bytes */
-    size_t close;         /* OPEN, REPEAT: the index of the node that closes it */
+    size_t close;         /* IF, UNLESS, REPEAT: the index of the node that closes it */
 };
 
 struct tl_template {
@@ -54,10 +62,10 @@ struct parser {
     struct tl_error *err;
 };
 
-/* {{name}}, {{#name}}, {{*name}}, {{/name}} or {{>name}}. */
+/* {{name}}, {{#name}}, {{^name}}, {{*name}}, {{/name}} or {{>name}}. */
 struct braces {
     size_t at;
-    char sign; /* '#', '*', '/', '>' or none */
+    char sign; /* '#', '^', '*', '/', '>' or none */
     const char *name;
     size_t length;
     int number;
@@ -179,12 +187,12 @@ static bool open_section(struct parser *parser, const struct braces *braces)
             return fail_braces(parser, braces, "a list cannot stand in a list:");
     }
     bool is_list = braces->sign == '*';
+    enum node_kind kind = is_list ? NODE_REPEAT : braces->sign == '^' ? NODE_UNLESS : NODE_IF;
     const struct open_section section = {.node = parser->template->n_nodes,
                                          .number = braces->number,
                                          .is_list = is_list,
                                          .part = parser->part};
-    if (!add_node(parser, &(struct node){.kind = is_list ? NODE_REPEAT : NODE_OPEN,
-                                         .number = braces->number}))
+    if (!add_node(parser, &(struct node){.kind = kind, .number = braces->number}))
         return false;
     parser->open[parser->n_open++] = section;
     return true;
@@ -214,7 +222,7 @@ static bool parse_braces(struct parser *parser)
     if (end == NULL)
         return fail_at(parser, parser->at, "{{ without }}");
     struct braces braces = {.at = parser->at};
-    braces.sign = strchr("#*/>", *inside) != NULL ? *inside : '\0';
+    braces.sign = strchr("#^*/>", *inside) != NULL ? *inside : '\0';
     braces.name = inside + (braces.sign != '\0');
     braces.length = (size_t)(end - braces.name);
     braces.number =
@@ -224,7 +232,7 @@ static bool parse_braces(struct parser *parser)
     parser->at = (size_t)(end + 2 - parser->bytes);
     if (braces.number < 0)
         return fail_braces(parser, &braces, "there is no such name:");
-    if (braces.sign == '#' || braces.sign == '*')
+    if (braces.sign == '#' || braces.sign == '^' || braces.sign == '*')
         return open_section(parser, &braces);
     if (braces.sign == '/')
         return close_section(parser, &braces);
@@ -353,7 +361,7 @@ static void render(const struct renderer *renderer, size_t start, size_t end)
             append_escaped(out, text);
         else if (node->kind == NODE_SOURCE && !empty)
             tl_text_append(out, "%s", text);
-        else if (node->kind == NODE_OPEN && empty)
+        else if (node->kind == NODE_IF ? empty : node->kind == NODE_UNLESS && !empty)
             i = node->close;
     }
 }

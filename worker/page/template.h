@@ -4,6 +4,7 @@
  *
  *     {{name}}               the value, with & < > " ' escaped
  *     {{#name}}...{{/name}}  what is between them, unless the value is empty
+ *     {{^name}}...{{/name}}  what is between them, if the value is empty
  *     {{*name}}...{{/name}}  what is between them, once for each item of a list, which
  *                            stands in no other list
  *     {{>name}}              a source as it is: a script or a style sheet, in an element of its own

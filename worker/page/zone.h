@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A time zone as a list of periods with the same offset from UTC. The C library knows zones only as
- * that of the process, so a child computes the list, once. The zone of the process stays as it is.
- */
+/* The time zone of the times that pages name. It is that of the process, as the C library knows no
+ * other; nothing else in the worker reads local time. */
 #ifndef TL_PAGE_ZONE_H
 #define TL_PAGE_ZONE_H
 
@@ -14,15 +12,14 @@
 
 enum { TL_ZONE_LABEL_MAX = 16 };
 
-struct tl_zone;
+/* Is there a zone of this name (tl_check_timezone)? */
+bool tl_zone_check(const char *name, struct tl_error *err);
+/* Makes it the zone of this process and of those that it starts; "": it stays as it is. Called once
+ * at the start, before there are threads. */
+bool tl_zone_set(const char *name, struct tl_error *err);
 
-/* The zone of this name (tl_check_timezone), from 2020 to 2060. NULL when there is none, or on
- * failure; freed with tl_zone_free. */
-struct tl_zone *tl_zone_load(const char *name, struct tl_error *err);
-void tl_zone_free(struct tl_zone **zone);
-
-/* The time as it is in the zone. Returns the zone's name then, as clocks have it: "KST", "CEST",
- * "UTC+03". UTC where zone is NULL or does not know the time. NULL: there is no such time. */
-const char *tl_zone_time(const struct tl_zone *zone, int64_t unix_s, struct tm *tm);
+/* The time as it is in the zone of the process, or in UTC; and the zone's name then, as clocks have
+ * it: "KST", "CEST", "UTC+03". False: there is no such time. */
+bool tl_zone_time(bool in_zone, int64_t unix_s, struct tm *tm, char label[TL_ZONE_LABEL_MAX]);
 
 #endif

@@ -18,7 +18,8 @@
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
 #include "worker/api/api.h"
-#include "worker/page/page_check.h"
+#include "worker/page/brand.h"
+#include "worker/page/zone.h"
 #include "worker/process/admin_process.h"
 #include "worker/process/board.h"
 #include "worker/process/edge.h"
@@ -383,8 +384,9 @@ static bool prepare(struct parent *parent, struct tl_error *err)
     /* Settings that would make every child fail are found before anything waits for the store. */
     struct tl_store *store = tl_store_new(&redis, err);
     parent->languages = tl_languages_new(config->page.languages, err);
-    bool ok =
-        store != NULL && parent->languages != NULL && tl_page_check(config, parent->languages, err);
+    bool ok = store != NULL && parent->languages != NULL &&
+              tl_page_check(config, parent->languages, err) &&
+              tl_zone_set(config->page.timezone, err);
     tl_store_free(&store);
     return ok && parent->supervisor != NULL &&
            tl_notify_open(&parent->notify, tl_clock_ms(), err) &&

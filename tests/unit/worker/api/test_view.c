@@ -62,7 +62,6 @@ static void test_waiting(void **state)
 {
     (void)state;
     struct tl_view view = sample(TL_LINE_WAITING);
-    const struct tl_eta_range eta = {.low_s = 10.9, .median_s = 20.5, .high_s = 30.1};
     view.state.ahead = 4;
     json_t *json = read_view(&view, 9);
     string_is(json, "status", "waiting");
@@ -79,7 +78,10 @@ static void test_waiting(void **state)
     json_decref(json);
     view.as_of_ms = 0;
 
-    view.eta = &eta;
+    view.has_eta = true;
+    view.eta_low_s = 10.9;
+    view.eta_median_s = 20.5;
+    view.eta_high_s = 30.1;
     view.eta_reason = "slower";
     view.ticket = "TICKET";
     view.reference = "Q5T9-4XDR";

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "worker/page/asset_file.h"
 #include "worker/page/brand.h"
 #include "worker/page/colour.h"
+#include "worker/page/page_assets.h"
 
 static char folder[] = "/tmp/tellerline-brand-XXXXXX";
 static struct tl_languages *languages;
@@ -81,20 +81,20 @@ static void test_colours(void **state)
 
 static const char *source_of(const struct tl_brand *brand, enum tl_page_sources source)
 {
-    return tl_brand_look(brand)->sources[source].text;
+    return brand->sources[source].text;
 }
 
 static void test_default(void **state)
 {
     (void)state;
     struct tl_brand *brand = load(&(struct tl_brand_settings){.name = NULL});
-    assert_string_equal(tl_brand_look(brand)->name, "");
-    assert_string_equal(tl_brand_look(brand)->text_ko, "");
+    assert_string_equal(brand->name, "");
+    assert_string_equal(brand->text_ko, "");
     assert_null(source_of(brand, TL_SOURCE_COLOURS));
     assert_null(source_of(brand, TL_SOURCE_OWN));
     assert_non_null(source_of(brand, TL_SOURCE_PAGE));
-    assert_null(tl_brand_look(brand)->logo);
-    assert_non_null(tl_brand_look(brand)->template);
+    assert_null(brand->logo.bytes);
+    assert_non_null(brand->template);
     assert_null(tl_brand_asset(brand, "/q/assets/brand-.css"));
     tl_brand_free(&brand);
     assert_null(brand);
@@ -128,8 +128,8 @@ static void test_logo(void **state)
     static const char svg[] = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>";
     const char *path = write_file("logo.svg", svg, sizeof(svg) - 1);
     struct tl_brand *brand = load(&(struct tl_brand_settings){.logo_file = path});
-    const struct tl_asset *logo = tl_brand_look(brand)->logo;
-    assert_non_null(logo);
+    const struct tl_asset *logo = &brand->logo.asset;
+    assert_non_null(brand->logo.bytes);
     assert_string_equal(logo->type, "image/svg+xml");
     assert_int_equal(logo->length, sizeof(svg) - 1);
     assert_memory_equal(logo->bytes, svg, logo->length);
@@ -153,7 +153,7 @@ static void test_logo(void **state)
                "is too large, at most 102400 bytes");
     path = write_file("logo.webp", large, TL_BRAND_LOGO_MAX);
     brand = load(&(struct tl_brand_settings){.logo_file = path});
-    assert_string_equal(tl_brand_look(brand)->logo->type, "image/webp");
+    assert_string_equal(brand->logo.asset.type, "image/webp");
     tl_brand_free(&brand);
     unlink(path);
     free(large);
@@ -169,9 +169,9 @@ static void test_texts(void **state)
     longest[TL_BRAND_NAME_MAX] = '\0';
     struct tl_brand *brand = load(
         &(struct tl_brand_settings){.name = longest, .text_en = "English", .text_ko = "한국어"});
-    assert_string_equal(tl_brand_look(brand)->name, longest);
-    assert_string_equal(tl_brand_look(brand)->text_en, "English");
-    assert_string_equal(tl_brand_look(brand)->text_ko, "한국어");
+    assert_string_equal(brand->name, longest);
+    assert_string_equal(brand->text_en, "English");
+    assert_string_equal(brand->text_ko, "한국어");
     tl_brand_free(&brand);
 }
 
@@ -240,13 +240,29 @@ static void test_source(void **state)
     assert_string_equal(err.text, "t: has a zero byte");
 }
 
+static void test_built_in_assets(void **state)
+{
+    (void)state;
+    const struct tl_asset *const all[] = {&tl_page_challenge, &tl_page_icon};
+    for (size_t i = 0; i < 2; i++) {
+        static const unsigned char gzip_magic[] = {0x1f, 0x8b};
+        assert_ptr_equal(tl_page_asset(all[i]->path), all[i]);
+        assert_int_equal(strncmp(all[i]->path, TL_ASSET_PREFIX, strlen(TL_ASSET_PREFIX)), 0);
+        assert_memory_equal(all[i]->gzip, gzip_magic, 2);
+        assert_true(all[i]->etag[0] == '"' && strlen(all[i]->etag) == 14);
+    }
+    assert_true(all[0]->gzip_length < all[0]->length / 2);
+    assert_null(tl_page_asset("/q/assets/page.js"));
+    assert_null(tl_page_asset(""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_colours), cmocka_unit_test(test_default),
         cmocka_unit_test(test_accents), cmocka_unit_test(test_logo),
         cmocka_unit_test(test_texts),   cmocka_unit_test(test_style),
-        cmocka_unit_test(test_source),
+        cmocka_unit_test(test_source),  cmocka_unit_test(test_built_in_assets),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

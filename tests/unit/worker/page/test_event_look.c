@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "common/config/config.h"
-#include "worker/page/accent.h"
 #include "worker/page/colour.h"
 #include "worker/page/event_look.h"
 #include "worker/page/page.h"
@@ -71,11 +70,11 @@ static void is_refused(const char *lines, const char *message)
 static struct tl_text render(const struct tl_event_look *event, enum tl_page_state state,
                              const char *language)
 {
-    const struct tl_page_view view = {.state = state,
-                                      .queue = "demo",
-                                      .event = event,
-                                      .position = 1,
-                                      .now_ms = INT64_C(1790000000000)};
+    const struct tl_view view = {.page = state,
+                                 .queue = "demo",
+                                 .event = event,
+                                 .state = {.status = TL_LINE_WAITING},
+                                 .store_ms = INT64_C(1790000000000)};
     struct tl_text html = {0};
     tl_page_render(&view, brand, tl_languages_find(languages, language), &html);
     assert_false(html.failed);

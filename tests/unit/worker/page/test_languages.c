@@ -78,8 +78,8 @@ static void test_accept_language(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct tl_catalogue *language =
             tl_languages_choose(languages, cases[i].query, cases[i].cookie, cases[i].accept);
-        if (strcmp(tl_catalogue_code(language), cases[i].expected) != 0)
-            fail_msg("case %zu (%s) gives %s", i, cases[i].accept, tl_catalogue_code(language));
+        if (strcmp(language->code, cases[i].expected) != 0)
+            fail_msg("case %zu (%s) gives %s", i, cases[i].accept, language->code);
     }
 }
 
@@ -87,13 +87,13 @@ static void test_accept_language(void **state)
 static void test_every_language_is_complete(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < tl_languages_count(languages); i++) {
-        const struct tl_catalogue *language = tl_languages_get(languages, i);
+    for (size_t i = 0; i < languages->n; i++) {
+        const struct tl_catalogue *language = languages->all[i];
         const char *missing = tl_catalogue_missing(language);
         if (missing != NULL)
-            fail_msg("%s lacks \"%s\"", tl_catalogue_code(language), missing);
-        for (size_t text = 0; text < tl_catalogue_texts(language); text++) {
-            const char *name = tl_catalogue_text_name(language, (int)text);
+            fail_msg("%s lacks \"%s\"", language->code, missing);
+        for (size_t text = 0; text < language->n_texts; text++) {
+            const char *name = language->source->texts[text].name;
             assert_int_equal(tl_catalogue_find(language, name, strlen(name)), text);
             if (strcmp(name, "position_unit") != 0)
                 assert_string_not_equal(tl_catalogue_text(language, (int)text), "");
@@ -104,8 +104,8 @@ static void test_every_language_is_complete(void **state)
 static void test_english_is_the_source(void **state)
 {
     (void)state;
-    assert_string_equal(tl_catalogue_code(tl_languages_get(languages, 0)), "en");
-    assert_ptr_equal(tl_languages_find(languages, "en"), tl_languages_get(languages, 0));
+    assert_string_equal(languages->all[0]->code, "en");
+    assert_ptr_equal(tl_languages_find(languages, "en"), languages->all[0]);
     assert_null(tl_languages_find(languages, "xx"));
 }
 
@@ -162,14 +162,13 @@ static void test_own_texts_and_languages(void **state)
     struct tl_languages *own = tl_languages_new(folder, &err);
     if (own == NULL)
         fail_msg("%s", err.text);
-    assert_int_equal(tl_languages_count(own), tl_languages_count(languages) + 1);
+    assert_int_equal(own->n, languages->n + 1);
     assert_string_equal(text_of(own, "en", "waiting_head"), "Hold on");
     assert_string_equal(text_of(own, "en", "active_head"), "It is your turn");
-    assert_int_equal(tl_catalogue_texts(tl_languages_get(own, 0)),
-                     tl_catalogue_texts(tl_languages_get(languages, 0)));
+    assert_int_equal(own->all[0]->n_texts, languages->all[0]->n_texts);
     assert_string_equal(text_of(own, "sv", "waiting_head"), "Du står i kön");
     assert_string_equal(text_of(own, "sv", "active_head"), "It is your turn");
-    assert_string_equal(tl_catalogue_code(tl_languages_choose(own, NULL, NULL, "sv-SE")), "sv");
+    assert_string_equal(tl_languages_choose(own, NULL, NULL, "sv-SE")->code, "sv");
     tl_languages_free(&own);
 }
 

@@ -16,18 +16,25 @@
 
 #define PAGE_BUDGET 65536 /* bytes of HTML, style and script together, uncompressed */
 #define NOW_MS      INT64_C(1796122800000)
-static const struct tl_page_view waiting = {
-    .state = TL_PAGE_WAITING,
-    .queue = "concert",
-    .position = 1234,
-    .ahead = 1233,
-    .has_eta = true,
-    .eta_low_s = 250,
-    .eta_high_s = 400,
-    .now_ms = NOW_MS,
+
+static const struct tl_queue_settings settings = {
+    .capacity = 300,
     .waiting_ttl_ms = 600000,
-    .poll_after_ms = 8000,
+    .closed_text_en = "Own end",
+    .closed_text_ko = "Own end",
     .target_url = "https://shop.example/checkout",
+};
+static const struct tl_view waiting = {
+    .page = TL_PAGE_WAITING,
+    .queue = "concert",
+    .visitor = "ann",
+    .state = {.status = TL_LINE_WAITING, .ahead = 1233},
+    .settings = &settings,
+    .has_eta = true,
+    .eta_low_s = 250.6,
+    .eta_high_s = 399.4,
+    .store_ms = NOW_MS,
+    .poll_after_ms = 8000,
 };
 
 static struct tl_languages *languages;
@@ -56,7 +63,7 @@ static int free_brand(void **state)
     return 0;
 }
 
-static struct tl_text render(const struct tl_page_view *view, const struct tl_catalogue *language)
+static struct tl_text render(const struct tl_view *view, const struct tl_catalogue *language)
 {
     struct tl_text out = {0};
     tl_page_render(view, brand, language, &out);
@@ -76,7 +83,7 @@ static void lacks(const struct tl_text *page, const char *text)
         fail_msg("should not be there: %s\n%s", text, page->data);
 }
 
-static void page_holds(const struct tl_page_view *view, const struct tl_catalogue *language,
+static void page_holds(const struct tl_view *view, const struct tl_catalogue *language,
                        const char *text)
 {
     struct tl_text page = render(view, language);
@@ -84,7 +91,7 @@ static void page_holds(const struct tl_page_view *view, const struct tl_catalogu
     tl_text_free(&page);
 }
 
-static void page_lacks(const struct tl_page_view *view, const struct tl_catalogue *language,
+static void page_lacks(const struct tl_view *view, const struct tl_catalogue *language,
                        const char *text)
 {
     struct tl_text page = render(view, language);
@@ -92,13 +99,11 @@ static void page_lacks(const struct tl_page_view *view, const struct tl_catalogu
     tl_text_free(&page);
 }
 
-struct state_case {
+static const struct {
     const char *name;
     enum tl_page_state state;
     bool refreshes, offers_to_join, offers_to_leave;
-};
-
-static const struct state_case states[TL_PAGE_STATES] = {
+} states[TL_PAGE_STATES] = {
     {"waiting", TL_PAGE_WAITING, true, false, true},
     {"pending", TL_PAGE_PENDING, true, false, true},
     {"active", TL_PAGE_ACTIVE, true, false, false},
@@ -148,14 +153,13 @@ static void test_every_state_in_every_language(void **state)
 {
     (void)state;
     for (size_t i = 0; i < TL_PAGE_STATES; i++) {
-        for (size_t j = 0; j < tl_languages_count(languages); j++) {
-            const struct tl_catalogue *language = tl_languages_get(languages, j);
+        for (size_t j = 0; j < languages->n; j++) {
+            const struct tl_catalogue *language = languages->all[j];
             bool korean = language == KO;
             char tag[64];
-            snprintf(tag, sizeof(tag), "<html lang=\"%s\" dir=", tl_catalogue_code(language));
-            struct tl_page_view view = waiting;
-            view.state = states[i].state;
-            view.closed_text = "Own end";
+            snprintf(tag, sizeof(tag), "<html lang=\"%s\" dir=", language->code);
+            struct tl_view view = waiting;
+            view.page = states[i].state;
             struct tl_text page = render(&view, language);
             check_sections(&page, states[i].name, language);
             holds(&page, tag);
@@ -203,11 +207,11 @@ static void test_waiting(void **state)
 static void test_the_code_of_the_place(void **state)
 {
     (void)state;
-    struct tl_page_view view = waiting;
+    struct tl_view view = waiting;
     view.reference = "Q5T9-4XDR";
     static const enum tl_page_state shown[] = {TL_PAGE_WAITING, TL_PAGE_ACTIVE, TL_PAGE_EXPIRED};
     for (size_t i = 0; i < sizeof(shown) / sizeof(shown[0]); i++) {
-        view.state = shown[i];
+        view.page = shown[i];
         page_holds(&view, EN,
                    "data-tl=\"has-reference\">Reference for support: "
                    "<code data-tl=\"reference\">Q5T9-4XDR</code>");
@@ -220,8 +224,8 @@ static void test_every_language_can_be_chosen(void **state)
     (void)state;
     page_holds(&waiting, KO, "<summary>한국어</summary>");
     page_holds(&waiting, KO, "lang=\"ko\" hreflang=\"ko\" aria-current=\"true\">한국어</a>");
-    for (size_t i = 1; i < tl_languages_count(languages); i++) {
-        const char *code = tl_catalogue_code(tl_languages_get(languages, i));
+    for (size_t i = 1; i < languages->n; i++) {
+        const char *code = languages->all[i]->code;
         char link[256];
         snprintf(link, sizeof(link), "<a href=\"/q/concert?lang=%s&amp;from=1234\" lang=\"%s\" ",
                  code, code);
@@ -232,7 +236,7 @@ static void test_every_language_can_be_chosen(void **state)
 static void test_no_estimate(void **state)
 {
     (void)state;
-    struct tl_page_view view = waiting;
+    struct tl_view view = waiting;
     view.has_eta = false;
     page_holds(&view, EN, "<p class=\"why\" data-tl=\"eta-why\" hidden></p>");
     view.eta_reason = "stalled";
@@ -245,34 +249,39 @@ static void test_no_estimate(void **state)
     page_holds(&view, EN, "data-tl=\"eta\">Calculating…</p>");
     page_holds(&view, KO, "data-tl=\"eta\">계산 중입니다</p>");
     page_holds(&view, EN, "<div data-tl=\"eta-row\">");
-    view.called = true;
+    view.state.called = true;
     page_holds(&view, EN, "<div data-tl=\"eta-row\" hidden>");
-    view.called = false;
-    view.opens_at_ms = view.now_ms + 60000;
+    view.state.called = false;
+    struct tl_queue_settings own = settings;
+    own.opens_at_ms = NOW_MS + 60000;
+    view.settings = &own;
     page_holds(&view, EN, "<div data-tl=\"eta-row\" hidden>");
 }
 
 static void test_pace_and_nearness(void **state)
 {
     (void)state;
-    struct tl_page_view view = waiting;
+    struct tl_queue_settings own = settings;
+    struct tl_view view = waiting;
+    view.settings = &own;
     view.has_admitted = true;
     view.admitted = 1240;
-    view.claim_ttl_ms = 120000;
-    view.session_ms = 600000;
+    own.claim_ttl_ms = 120000;
+    own.session_ttl_ms = 600000;
     struct tl_text page = render(&view, EN);
     holds(&page, "<dd data-tl=\"admitted\">1,240</dd>");
     holds(&page, "There is no need to reload it.</li>\n<li>You then have 10 minutes");
     holds(&page, "while you are away, you have 2 minutes to come in.</li>");
     tl_text_free(&page);
-    view.session_idle_ms = 60000;
+    own.session_sliding = true;
+    own.session_max_ms = 600000;
+    own.session_ttl_ms = 60000;
     page_holds(&view, EN, "up to 10 minutes. Your visit ends sooner after 1 minute without");
-    view.target_url = "";
+    own.target_url[0] = '\0';
     page_holds(&view, EN, "<li>This page tells you when it is your turn.");
-    view.position = 20;
-    view.ahead = 19;
+    view.state.ahead = 19;
     page_holds(&view, EN, "data-tl=\"almost\">");
-    view.paused = true;
+    view.mode = TL_MODE_PAUSED;
     view.eta_reason = "paused"; /* the note says it */
     page_holds(&view, EN, "data-tl=\"almost\" hidden");
     page_holds(&view, EN, "data-tl=\"eta-why\" hidden");
@@ -281,7 +290,7 @@ static void test_pace_and_nearness(void **state)
 static void test_refresh_is_never_hasty(void **state)
 {
     (void)state;
-    struct tl_page_view view = waiting;
+    struct tl_view view = waiting;
     view.poll_after_ms = 1000;
     page_holds(&view, EN, "content=\"5;url=");
     view.poll_after_ms = 8001;
@@ -300,8 +309,8 @@ static void test_progress(void **state)
         {1, UINT64_MAX, "value=\"1000\""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct tl_page_view view = waiting;
-        view.position = cases[i].position;
+        struct tl_view view = waiting;
+        view.state.ahead = cases[i].position - 1;
         view.from = cases[i].from;
         page_holds(&view, EN, cases[i].value);
     }
@@ -310,16 +319,18 @@ static void test_progress(void **state)
 static void test_opening_and_pause(void **state)
 {
     (void)state;
-    struct tl_page_view view = waiting;
-    view.opens_at_ms = NOW_MS + 5400000;
+    struct tl_queue_settings own = settings;
+    struct tl_view view = waiting;
+    view.settings = &own;
+    own.opens_at_ms = NOW_MS + 5400000;
     struct tl_text page = render(&view, EN);
     holds(&page, "<div class=\"opening\" data-tl=\"before\">");
     holds(&page, "datetime=\"2026-12-01T12:30:00Z\">1 Dec 2026, 12:30 UTC</time>");
     holds(&page, "data-tl=\"countdown\">1 hour 30 minutes</span>");
     tl_text_free(&page);
-    view.opens_at_ms = NOW_MS;
+    own.opens_at_ms = NOW_MS;
     page_holds(&view, EN, "data-tl=\"before\" hidden");
-    view.paused = true;
+    view.mode = TL_MODE_PAUSED;
     page_holds(&view, EN, "<div class=\"note\" data-tl=\"paused\">");
     page_holds(&view, EN, "data-tl=\"recovering\" hidden");
     view.recovering = true;
@@ -329,10 +340,12 @@ static void test_opening_and_pause(void **state)
 static void test_going_on(void **state)
 {
     (void)state;
-    struct tl_page_view view = waiting;
-    view.state = TL_PAGE_ACTIVE;
-    view.expires_at_ms = NOW_MS + 600000;
-    view.session_ms = 900000;
+    struct tl_queue_settings own = settings;
+    struct tl_view view = waiting;
+    view.page = TL_PAGE_ACTIVE;
+    view.settings = &own;
+    view.state = (struct tl_line_view){.status = TL_LINE_ACTIVE, .deadline_ms = NOW_MS + 600000};
+    own.session_ttl_ms = 900000;
     struct tl_text page = render(&view, EN);
     holds(&page, "content=\"3;url=https://shop.example/checkout\"");
     holds(&page, "data-tl=\"go\" href=\"https://shop.example/checkout\"");
@@ -353,7 +366,7 @@ static void test_going_on(void **state)
     page_holds(&view, EN, "content=\"3;url=https://shop.example/seats?a=1&amp;b=2\"");
 
     view.return_url = NULL;
-    view.target_url = "javascript:alert(1)";
+    strcpy(own.target_url, "javascript:alert(1)");
     page_lacks(&view, EN, "javascript:");
     page_lacks(&view, EN, "http-equiv");
     page_holds(&view, EN, "<p data-tl=\"nowhere\">");
@@ -364,9 +377,8 @@ static void test_going_on(void **state)
 static void test_puzzle(void **state)
 {
     (void)state;
-    struct tl_page_view view = waiting;
-    view.state = TL_PAGE_CHALLENGE;
-    view.position = 0;
+    struct tl_view view = waiting;
+    view.page = TL_PAGE_CHALLENGE;
     view.puzzle = "the-puzzle";
     view.puzzle_parts = 16;
     view.puzzle_bits = 12;
@@ -398,9 +410,8 @@ static void test_service(void **state)
                                                    .sources = "https://a.example",
                                                    .scored = false};
     struct tl_text policy = {0};
-    struct tl_page_view view = waiting;
-    view.state = TL_PAGE_CHALLENGE;
-    view.position = 0;
+    struct tl_view view = waiting;
+    view.page = TL_PAGE_CHALLENGE;
     view.service = &service;
     struct tl_text page = render(&view, EN);
     holds(&page, "new Int32Array(64)");
@@ -429,7 +440,7 @@ static void test_service(void **state)
 static void test_what_comes_from_outside_is_escaped(void **state)
 {
     (void)state;
-    struct tl_page_view view = waiting;
+    struct tl_view view = waiting;
     view.notice = "</p><script>alert(\"1\")</script>";
     view.visitor = "\"onload=\"'";
     view.return_url = "https://shop.example/?a='b'&c=d";
@@ -467,8 +478,8 @@ static struct tl_text element(const struct tl_text *page, const char *name, size
 }
 
 /* The policy of the page, which allows what stands in its i-th element of this name. */
-static void policy_allows(const struct tl_page_view *view, const struct tl_brand *of,
-                          const char *name, size_t i)
+static void policy_allows(const struct tl_view *view, const struct tl_brand *of, const char *name,
+                          size_t i)
 {
     struct tl_text page = {0};
     struct tl_text policy = {0};
@@ -489,8 +500,8 @@ static void policy_allows(const struct tl_page_view *view, const struct tl_brand
 static void test_policy_has_the_hash_of_each_source(void **state)
 {
     (void)state;
-    struct tl_page_view puzzle = waiting;
-    puzzle.state = TL_PAGE_CHALLENGE;
+    struct tl_view puzzle = waiting;
+    puzzle.page = TL_PAGE_CHALLENGE;
     puzzle.puzzle = "the-puzzle";
     policy_allows(&waiting, brand, "script", 0);
     policy_allows(&waiting, brand, "script", 1);
@@ -551,25 +562,14 @@ static void test_order_of_style_sheets(void **state)
     tl_brand_free(&own);
 }
 
-static void test_assets_and_budget(void **state)
+static void test_budget(void **state)
 {
     (void)state;
-    const struct tl_asset *const all[] = {&tl_page_challenge, &tl_page_icon};
     static const char *const foreign[] = {" style=\"", " onclick", "src=", "stylesheet", "http://"};
     struct tl_text page = render(&waiting, EN);
     holds(&page, tl_page_icon.path);
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
         lacks(&page, foreign[i]);
-    for (size_t i = 0; i < 2; i++) {
-        static const unsigned char gzip_magic[] = {0x1f, 0x8b};
-        assert_ptr_equal(tl_page_asset(all[i]->path), all[i]);
-        assert_int_equal(strncmp(all[i]->path, TL_ASSET_PREFIX, strlen(TL_ASSET_PREFIX)), 0);
-        assert_memory_equal(all[i]->gzip, gzip_magic, 2);
-        assert_true(all[i]->etag[0] == '"' && strlen(all[i]->etag) == 14);
-    }
-    assert_true(all[0]->gzip_length < all[0]->length / 2);
-    assert_null(tl_page_asset("/q/assets/page.js"));
-    assert_null(tl_page_asset(""));
     if (page.length >= PAGE_BUDGET)
         fail_msg("the page has grown to %zu bytes", page.length);
     tl_text_free(&page);
@@ -594,7 +594,7 @@ int main(void)
         cmocka_unit_test(test_policy_has_the_hash_of_each_source),
         cmocka_unit_test(test_refresh_stands_behind_its_script),
         cmocka_unit_test(test_order_of_style_sheets),
-        cmocka_unit_test(test_assets_and_budget),
+        cmocka_unit_test(test_budget),
     };
     return cmocka_run_group_tests(tests, load_brand, free_brand);
 }

@@ -13,10 +13,9 @@
 static const char *template_name(const struct tl_catalogue *catalogue, size_t i)
 {
     if (i < N_FIELDS)
-        return tl_page_field_name((enum tl_page_field)i);
+        return tl_page_field_names[i];
     size_t text = i - N_FIELDS;
-    return text < tl_catalogue_texts(catalogue) ? tl_catalogue_text_name(catalogue, (int)text)
-                                                : NULL;
+    return text < catalogue->n_texts ? catalogue->texts[text].name : NULL;
 }
 
 /* No name of the template hides another. */

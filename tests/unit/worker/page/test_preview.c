@@ -33,12 +33,13 @@ static int release(void **state)
     return 0;
 }
 
-static struct tl_page_view preview(const char *name)
+static struct tl_view preview(const char *name)
 {
-    struct tl_page_view view;
-    assert_true(tl_page_preview(name, NOW_MS, &view));
+    static struct tl_queue_settings settings;
+    struct tl_view view;
+    assert_true(tl_page_preview(name, NOW_MS, &settings, &view));
+    assert_ptr_equal(view.settings, &settings);
     view.queue = "concert";
-    view.target_url = "https://shop.example/";
     return view;
 }
 
@@ -48,7 +49,7 @@ static void test_previews_ask_for_nothing(void **state)
     (void)state;
     const struct tl_catalogue *english = tl_languages_find(languages, "en");
     for (size_t i = 0; i < tl_page_previews(); i++) {
-        const struct tl_page_view view = preview(tl_page_preview_name(i));
+        const struct tl_view view = preview(tl_page_preview_name(i));
         struct tl_text page = {0}, policy = {0};
         tl_page_render(&view, brand, english, &page);
         tl_page_policy(&view, brand, &policy);
@@ -68,7 +69,7 @@ static void test_every_state_has_one(void **state)
     (void)state;
     bool shown[TL_PAGE_STATES] = {false};
     for (size_t i = 0; i < tl_page_previews(); i++)
-        shown[preview(tl_page_preview_name(i)).state] = true;
+        shown[preview(tl_page_preview_name(i)).page] = true;
     for (size_t i = 0; i < TL_PAGE_STATES; i++)
         assert_true(shown[i]);
     for (size_t i = 0; i < tl_page_previews(); i++) {
@@ -80,18 +81,37 @@ static void test_every_state_has_one(void **state)
 static void test_times_count_from_now(void **state)
 {
     (void)state;
-    assert_int_equal(preview("before").opens_at_ms, NOW_MS + 12 * 60 * 1000);
-    assert_int_equal(preview("turn").expires_at_ms, NOW_MS + 2 * 60 * 1000);
+    assert_int_equal(preview("before").settings->opens_at_ms, NOW_MS + 12 * 60 * 1000);
+    assert_int_equal(preview("turn").state.deadline_ms, NOW_MS + 2 * 60 * 1000);
     assert_int_equal(preview("stale").as_of_ms, NOW_MS - 40 * 1000);
-    assert_int_equal(preview("waiting").opens_at_ms, 0);
+    assert_int_equal(preview("waiting").settings->opens_at_ms, 0);
+}
+
+/* What the queue has of its own stays, but where the state says otherwise. */
+static void test_settings_of_the_queue(void **state)
+{
+    (void)state;
+    struct tl_queue_settings settings = {
+        .policy = TL_POLICY_RATE, .claim_ttl_ms = 1, .opens_at_ms = NOW_MS, .target_url = "/own"};
+    struct tl_view view;
+    assert_true(tl_page_preview("no_capacity", NOW_MS, &settings, &view));
+    assert_true(settings.policy != TL_POLICY_RATE && settings.capacity == 0);
+    assert_int_equal(settings.opens_at_ms, 0);
+    assert_int_equal(settings.claim_ttl_ms, 1);
+    assert_string_equal(settings.target_url, "/own");
+    settings.target_url[0] = '\0';
+    assert_true(tl_page_preview("turn", NOW_MS, &settings, &view));
+    assert_true(settings.capacity > 0);
+    assert_string_equal(settings.target_url, "https://shop.example/");
 }
 
 static void test_unknown(void **state)
 {
     (void)state;
-    struct tl_page_view view;
-    assert_false(tl_page_preview("", NOW_MS, &view));
-    assert_false(tl_page_preview("waiting ", NOW_MS, &view));
+    struct tl_queue_settings settings = {0};
+    struct tl_view view;
+    assert_false(tl_page_preview("", NOW_MS, &settings, &view));
+    assert_false(tl_page_preview("waiting ", NOW_MS, &settings, &view));
 }
 
 int main(void)
@@ -100,6 +120,7 @@ int main(void)
         cmocka_unit_test(test_previews_ask_for_nothing),
         cmocka_unit_test(test_every_state_has_one),
         cmocka_unit_test(test_times_count_from_now),
+        cmocka_unit_test(test_settings_of_the_queue),
         cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, load, release);

@@ -88,6 +88,21 @@ static void test_sections(void **state)
     renders("<p{{#name}} hidden{{/name}}>", "1", "<p hidden>");
 }
 
+static void test_sections_of_what_is_empty(void **state)
+{
+    (void)state;
+    renders("a{{^name}}b{{/name}}c", "1", "ac");
+    renders("a{{^name}}b{{name}}{{/name}}c", "", "abc");
+    renders("a{{^empty}}b{{#name}}c{{/name}}{{/empty}}d", "1", "abcd");
+    renders("{{^name}}{{^empty}}in{{/empty}}{{/name}}{{#name}}out{{/name}}", "", "in");
+    renders("<p{{^name}} hidden{{/name}}>", "", "<p hidden>");
+    renders("{{*name}}{{^other}}-{{/other}}{{^empty}}+{{/empty}}{{/name}}.", "", "+++.");
+    is_refused("{{^nmae}}{{/nmae}}", "t:1:1: there is no such name: \"nmae\"");
+    is_refused("{{^name}}", "t:1:10: a section is not closed");
+    is_refused("<p{{^name}}>{{/name}}",
+               "t:1:13: the section ends in another part of a tag than it began in: \"name\"");
+}
+
 static void test_what_is_refused(void **state)
 {
     (void)state;
@@ -187,6 +202,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values_are_escaped),
         cmocka_unit_test(test_sections),
+        cmocka_unit_test(test_sections_of_what_is_empty),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_values_only_where_escaping_helps),
         cmocka_unit_test(test_sources_only_in_scripts_and_styles),

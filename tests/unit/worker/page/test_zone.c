@@ -15,21 +15,19 @@
 
 #define NOW INT64_C(1796122800) /* 1 Dec 2026, 11:00 UTC */
 
-static struct tl_zone *load(const char *name)
+static void set(const char *name)
 {
     struct tl_error err = {0};
-    struct tl_zone *zone = tl_zone_load(name, &err);
-    if (zone == NULL)
+    if (!tl_zone_check(name, &err) || !tl_zone_set(name, &err))
         fail_msg("%s", err.text);
-    return zone;
 }
 
-static void reads(const struct tl_zone *zone, int64_t unix_s, const char *expected)
+static void reads(bool in_zone, int64_t unix_s, const char *expected)
 {
     struct tm tm;
     char text[64];
-    const char *label = tl_zone_time(zone, unix_s, &tm);
-    assert_non_null(label);
+    char label[TL_ZONE_LABEL_MAX];
+    assert_true(tl_zone_time(in_zone, unix_s, &tm, label));
     snprintf(text, sizeof(text), "%d-%d %02d:%02d:%02d %s", tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
              tm.tm_min, tm.tm_sec, label);
     assert_string_equal(text, expected);
@@ -38,63 +36,61 @@ static void reads(const struct tl_zone *zone, int64_t unix_s, const char *expect
 static void a_zone_without_summer_time(void **state)
 {
     (void)state;
-    struct tl_zone *zone = load("Asia/Seoul");
-    reads(zone, NOW, "12-1 20:00:00 KST");
-    reads(zone, INT64_C(2840140799), "1-1 08:59:59 KST");
-    reads(zone, INT64_C(2840140800), "1-1 00:00:00 UTC"); /* not known any more */
-    reads(zone, INT64_C(1577836800), "1-1 09:00:00 KST");
-    reads(zone, INT64_C(1577836799), "12-31 23:59:59 UTC");
-    tl_zone_free(&zone);
-    assert_null(zone);
-    reads(NULL, NOW, "12-1 11:00:00 UTC");
+    set("Asia/Seoul");
+    reads(true, NOW, "12-1 20:00:00 KST");
+    reads(true, INT64_C(2840140799), "1-1 08:59:59 KST");
+    reads(true, INT64_C(2840140800), "1-1 09:00:00 KST"); /* 2060 */
+    reads(true, INT64_C(1577836800), "1-1 09:00:00 KST"); /* 2020 */
+    reads(true, INT64_C(1577836799), "1-1 08:59:59 KST");
+    reads(false, NOW, "12-1 11:00:00 UTC");
 }
 
 /* At the very second, and also far ahead, where files tell a rule only. */
 static void summer_time_begins_and_ends(void **state)
 {
     (void)state;
-    struct tl_zone *zone = load("Europe/Berlin");
-    reads(zone, INT64_C(1806195599), "3-28 01:59:59 CET"); /* 2027 */
-    reads(zone, INT64_C(1806195600), "3-28 03:00:00 CEST");
-    reads(zone, INT64_C(1824944399), "10-31 02:59:59 CEST");
-    reads(zone, INT64_C(1824944400), "10-31 02:00:00 CET");
-    reads(zone, INT64_C(2413760400), "6-28 03:00:00 CEST");  /* 2046 */
-    reads(zone, INT64_C(2834000000), "10-22 00:13:20 CEST"); /* 2059 */
-    tl_zone_free(&zone);
-    zone = load("Australia/Lord_Howe"); /* by half an hour */
-    reads(zone, NOW, "12-1 22:00:00 UTC+11");
-    tl_zone_free(&zone);
-    zone = load("America/St_Johns");
-    reads(zone, NOW, "12-1 07:30:00 NST");
-    tl_zone_free(&zone);
+    set("Europe/Berlin");
+    reads(true, INT64_C(1806195599), "3-28 01:59:59 CET"); /* 2027 */
+    reads(true, INT64_C(1806195600), "3-28 03:00:00 CEST");
+    reads(true, INT64_C(1824944399), "10-31 02:59:59 CEST");
+    reads(true, INT64_C(1824944400), "10-31 02:00:00 CET");
+    reads(true, INT64_C(2413760400), "6-28 03:00:00 CEST");  /* 2046 */
+    reads(true, INT64_C(2834000000), "10-22 00:13:20 CEST"); /* 2059 */
+    set("Australia/Lord_Howe");                              /* by half an hour */
+    reads(true, NOW, "12-1 22:00:00 UTC+11");
+    set("America/St_Johns");
+    reads(true, NOW, "12-1 07:30:00 NST");
 }
 
-/* The zone of the process, which others see, stays as it is. */
-static void the_process_keeps_its_zone(void **state)
+/* Without a zone of its own the process keeps the one it has, and pages are in UTC. */
+static void no_zone_is_utc(void **state)
 {
     (void)state;
     const time_t now = NOW;
     struct tm tm;
-    assert_int_equal(setenv("TZ", "UTC", 1), 0);
-    tzset();
-    struct tl_zone *zone = load("Asia/Seoul");
-    assert_string_equal(getenv("TZ"), "UTC");
+    set("Asia/Seoul");
+    assert_true(tl_zone_set("", NULL));
     assert_non_null(localtime_r(&now, &tm));
-    assert_int_equal(tm.tm_hour, 11);
-    tl_zone_free(&zone);
+    assert_int_equal(tm.tm_hour, 20);
+    reads(false, NOW, "12-1 11:00:00 UTC");
 }
 
+/* To check a name changes nothing. */
 static void others_are_refused(void **state)
 {
     (void)state;
     static const char *const names[] = {
         "Asia/Soul",    "",     "/Asia/Seoul", "../zoneinfo/Asia/Seoul", "Asia/Seoul/", "KST-9:00",
         "zone1970.tab", "Asia", "Asia/Seoul\n"};
+    assert_int_equal(setenv("TZ", "UTC", 1), 0);
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         struct tl_error err = {0};
-        assert_null(tl_zone_load(names[i], &err));
+        assert_false(tl_zone_check(names[i], &err));
         assert_int_equal(strncmp(err.text, "timezone: ", 10), 0);
+        assert_true(names[i][0] == '\0' || !tl_zone_set(names[i], NULL));
     }
+    assert_true(tl_zone_check("Asia/Seoul", NULL));
+    assert_string_equal(getenv("TZ"), "UTC");
 }
 
 int main(void)
@@ -102,7 +98,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_zone_without_summer_time),
         cmocka_unit_test(summer_time_begins_and_ends),
-        cmocka_unit_test(the_process_keeps_its_zone),
+        cmocka_unit_test(no_zone_is_utc),
         cmocka_unit_test(others_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

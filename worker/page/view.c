@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/page/view.h"
+
+const struct tl_page_state_names tl_page_states[TL_PAGE_STATES] = {
+    [TL_PAGE_WAITING] = {"waiting", "title_waiting", "waiting", NULL},
+    [TL_PAGE_PENDING] = {"pending", "title_pending", "pending", NULL},
+    [TL_PAGE_ACTIVE] = {"active", "title_active", "active", NULL},
+    [TL_PAGE_COMPLETED] = {"completed", "title_over", "completed", "completed"},
+    [TL_PAGE_LEFT] = {"left", "title_over", "left", "left"},
+    [TL_PAGE_EXPIRED] = {"expired", "title_over", "expired", "expired"},
+    [TL_PAGE_UNCLAIMED] = {"unclaimed", "title_over", "expired", "unclaimed"},
+    [TL_PAGE_ABSENT] = {"absent", "title_over", "expired", "absent"},
+    [TL_PAGE_ENDED] = {"ended", "title_over", "expired", "unknown"},
+    [TL_PAGE_LOST] = {"lost", "title_over", "expired", "lost"},
+    [TL_PAGE_REMOVED] = {"removed", "title_over", "expired", "removed"},
+    [TL_PAGE_MOVED] = {"moved", "moved_head", "moved", NULL},
+    [TL_PAGE_CODE_OVER] = {"code_over", "code_over_head", NULL, NULL},
+    [TL_PAGE_MOVE] = {"move_here", "move_here_head", NULL, NULL},
+    [TL_PAGE_CODE] = {"transfer", "transfer_head", NULL, NULL},
+    [TL_PAGE_BLOCKED] = {"blocked", "title_blocked", NULL, NULL},
+    [TL_PAGE_CLOSED] = {"closed", "title_closed", NULL, NULL},
+    [TL_PAGE_INVITED] = {"invited", "title_invited", NULL, NULL},
+    [TL_PAGE_FULL] = {"full", "title_full", NULL, NULL},
+    [TL_PAGE_OUTSIDE] = {"outside", "title_outside", NULL, NULL},
+    [TL_PAGE_CHALLENGE] = {"challenge", "title_pending", NULL, NULL},
+    [TL_PAGE_SHUT] = {"shut", "title_shut", NULL, NULL},
+    [TL_PAGE_SOLD_OUT] = {"sold_out", "title_sold_out", NULL, NULL},
+    [TL_PAGE_PASSTHROUGH] = {"passthrough", "title_passthrough", NULL, NULL},
+    [TL_PAGE_DOWN] = {"down", "title_down", NULL, NULL},
+};
+
+static enum tl_page_state end_of(enum tl_reason reason)
+{
+    switch (reason) {
+    case TL_REASON_COMPLETED:
+        return TL_PAGE_COMPLETED;
+    case TL_REASON_LEFT:
+        return TL_PAGE_LEFT;
+    case TL_REASON_EXPIRED:
+        return TL_PAGE_EXPIRED;
+    case TL_REASON_UNCLAIMED:
+        return TL_PAGE_UNCLAIMED;
+    case TL_REASON_ABSENT:
+        return TL_PAGE_ABSENT;
+    case TL_REASON_REMOVED:
+        return TL_PAGE_REMOVED;
+    case TL_REASON_MOVED: /* no end */
+        break;
+    }
+    return TL_PAGE_ENDED;
+}
+
+enum tl_page_state tl_view_state(const struct tl_view *view)
+{
+    if (view->moved)
+        return TL_PAGE_MOVED;
+    if (tl_place_seq(view->place) == 0 && view->state.status != TL_LINE_ENDED)
+        return TL_PAGE_PENDING;
+    switch (view->state.status) {
+    case TL_LINE_WAITING:
+        return TL_PAGE_WAITING;
+    case TL_LINE_ACTIVE:
+        return TL_PAGE_ACTIVE;
+    case TL_LINE_ENDED:
+        return end_of(view->state.reason);
+    case TL_LINE_UNKNOWN:
+        break;
+    }
+    return view->lost ? TL_PAGE_LOST : TL_PAGE_ENDED;
+}
+
+enum tl_queue_mode tl_view_told_mode(const struct tl_view *view)
+{
+    bool moves = !tl_mode_holds(view->mode);
+    if (view->phase != TL_PHASE_OVER || view->mode > TL_MODE_DRAINING)
+        return view->mode;
+    if (view->settings->at_close == TL_AT_CLOSE_STOP)
+        return TL_MODE_CLOSED;
+    return moves ? TL_MODE_DRAINING : view->mode;
+}
+
+uint64_t tl_view_position(const struct tl_view *view)
+{
+    bool known = view->page == TL_PAGE_WAITING && view->state.status == TL_LINE_WAITING;
+    return known && !view->drawing ? view->state.ahead + 1 : 0;
+}
+
+uint64_t tl_view_first_position(const struct tl_view *view)
+{
+    uint64_t position = tl_view_position(view);
+    return view->from > position ? view->from : position;
+}

@@ -581,7 +581,7 @@ def test_a_page_whose_script_fails_reloads_itself(browser, stand_in, broken, all
     forget_errors(browser)  # those that were planted
 
 
-@pytest.mark.parametrize("script", ["page.js", "refresh.js", "challenge.js"])
+@pytest.mark.parametrize("script", ["page.js", "puzzle.js", "refresh.js", "challenge.js"])
 def test_scripts_are_es5(script):
     check_es5((TOP / "worker" / "web" / script).read_bytes())
 

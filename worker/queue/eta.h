@@ -76,7 +76,8 @@ void tl_eta_grew(struct tl_eta *eta, enum tl_eta_reason reason, int64_t now_ms);
  * otherwise O(1), a few microseconds. */
 bool tl_eta_estimate(struct tl_eta *eta, uint64_t position, int64_t now_ms,
                      struct tl_eta_range *range, enum tl_eta_reason *reason);
-/* How many visitors were admitted during the last minute; false: not all of it was seen. */
+/* How many visitors were admitted during the last minute (of 60 to 65 s), as a page shows of the
+ * pace; false: not all of it was seen. */
 bool tl_eta_admitted(const struct tl_eta *eta, int64_t now_ms, uint64_t *count);
 size_t tl_eta_bytes(const struct tl_eta *eta);
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "worker/queue/eta.h"
-#include "worker/queue/outlook.h"
 #include "worker/queue/sessions.h"
 
 enum {
@@ -17,8 +16,6 @@ enum {
 };
 
 static const double stalled_ms = 10e3;
-static const double z =
-    1.2815515655; /* of the normal distribution: one in ten lies beyond it on either side */
 
 struct tl_eta {
     int64_t seen_since_ms; /* every event since then was seen; 0: none yet */
@@ -222,7 +219,8 @@ static void refresh(struct tl_eta *eta, int64_t now_ms)
     if (!eta->outdated && (double)(now_ms - eta->computed_ms) < due_ms)
         return;
     struct tl_lifetimes lifetimes;
-    struct tl_outlook_input input = {.active = (double)eta->active,
+    struct tl_outlook_input input = {.waiting = (double)eta->waiting,
+                                     .active = (double)eta->active,
                                      .capacity = (double)rule->capacity,
                                      .left_per_ms = left_per_ms(eta),
                                      .left_seen = eta->left,
@@ -260,7 +258,7 @@ static double stay(double position, double left, double admitted)
 static struct tl_eta_range by_rate_alone(const struct tl_eta *eta, double position)
 {
     double left = left_per_ms(eta);
-    double sure = 1 - fmin(1, z / sqrt(fmax(1, eta->left))); /* so much of it at least */
+    double sure = 1 - fmin(1, TL_OUTLOOK_Z / sqrt(fmax(1, eta->left))); /* so much of it at least */
     double admitted = rate_per_ms(&eta->rule);
     double few = fmax(1, stay(position, left * (2 - sure), admitted));
     double most = fmax(1, stay(position, left * sure, admitted));
@@ -278,17 +276,6 @@ static bool is_stalled(const struct tl_eta *eta, int64_t now_ms)
     if (rule->admit > 0)
         gap_ms = (double)rule->every_ms / (rule->lumps ? 1 : (double)rule->admit);
     return is_possible(eta) && (double)(now_ms - eta->possible_ms) > 2 * gap_ms + stalled_ms;
-}
-
-static bool by_sessions(const struct tl_eta *eta, double position, struct tl_eta_range *range)
-{
-    const struct tl_outlook *outlook = &eta->outlook;
-    if (!outlook->known)
-        return false;
-    *range = (struct tl_eta_range){.low_s = tl_outlook_wait_ms(outlook, position, -z) / 1000,
-                                   .median_s = tl_outlook_wait_ms(outlook, position, 0) / 1000,
-                                   .high_s = tl_outlook_wait_ms(outlook, position, z) / 1000};
-    return isfinite(range->high_s);
 }
 
 static enum tl_eta_reason why_none(const struct tl_eta *eta, int64_t now_ms)
@@ -315,7 +302,9 @@ bool tl_eta_estimate(struct tl_eta *eta, uint64_t position, int64_t now_ms,
         return true;
     }
     refresh(eta, now_ms);
-    if (!by_sessions(eta, (double)position, range)) {
+    if (eta->outlook.known)
+        *range = tl_outlook_range(&eta->outlook, (double)position);
+    if (!eta->outlook.known || !isfinite(range->high_s)) {
         *reason = TL_ETA_NOT_KNOWN;
         return false;
     }

@@ -33,14 +33,21 @@ endfunction()
 
 # The scripts of worker/web go into every waiting page, or into the pages of others: without their comments and
 # indentation they weigh a quarter less. The comment at the top is left out, unless it begins with "/*!", and so are lines
-# that are nothing but a comment, and comments at the end of a line, behind two blanks or more.
+# that are nothing but a comment, and comments at the end of a line, behind two blanks or more. The line
+# "// include: NAME" stands for that script.
 function(without_comments file result)
     set(${result} ${file} PARENT_SCOPE)
     if(NOT file MATCHES "/worker/web/[^/]*\\.js$")
         return()
     endif()
     file(READ ${file} text)
-    string(REGEX REPLACE "^/\\*[^!]([^*]|\\*[^/])*\\*/\n" "" text "${text}")
+    get_filename_component(folder ${file} DIRECTORY)
+    while(text MATCHES "\n *// include: ([a-z]+\\.js)")
+        set(line "${CMAKE_MATCH_0}")
+        file(READ ${folder}/${CMAKE_MATCH_1} part)
+        string(REPLACE "${line}" "\n${part}" text "${text}")
+    endwhile()
+    string(REGEX REPLACE "(^|\n)/\\*[^!]([^*]|\\*[^/])*\\*/\n" "\\1" text "${text}")
     string(REGEX REPLACE "\n *//[^\n]*" "" text "${text}")
     string(REGEX REPLACE "  +//[^\n\"']*\n" "\n" text "${text}")
     string(REGEX REPLACE "\n[ \n]+" "\n" text "${text}")

@@ -122,8 +122,8 @@ export interface Line {
   on<Name extends keyof Events>(name: Name, handler: (value: Events[Name]) => void): Line;
   /** Takes a place, or returns to the one this browser has, and follows it. */
   join(proof?: Proof): void;
-  /** Follows the place this browser has; `refused` with the status 401 if there is none. */
-  resume(): void;
+  /** Follows the place this browser has; `refused` with the status 401 if there is none. Asks nothing about a known view. */
+  resume(view?: View): void;
   /** Claims the session, so that it lasts its whole time, and gets its pass. */
   claim(done?: Done): void;
   /** Makes a sliding session last longer. The same call as `claim`. */
@@ -134,6 +134,8 @@ export interface Line {
   leave(done?: Done): void;
   /** Stops following. The place is kept as long as `waiting_ttl` says. */
   stop(): void;
+  /** Whether this tab listens for all tabs that have its place. */
+  leads(): boolean;
   /** The newest view. */
   view(): View | null;
   /** The ticket as far as this page knows it; "" if only the browser does. */

@@ -294,7 +294,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.state.statuses += 1
         if self.state.refuse is not None:
             after = {} if self.state.retry_after is None else {"Retry-After": str(self.state.retry_after)}
-            self.answer_json(self.state.refuse, {"status": self.state.refuse}, **after)
+            self.answer_json(self.state.refuse, {"type": "/problems/planted", "status": self.state.refuse}, **after)
         else:
             self.answer_json(200, self.state.view)
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "worker/queue/admissions.h"
 #include "worker/queue/eta.h"
-#include "worker/queue/outlook.h"
 #include "worker/queue/sessions.h"
 
 enum {
@@ -12,14 +11,16 @@ enum {
     REFRESH_MIN_MS = 100, /* between two computations of the outlook: no place is told more often */
     REFRESH_MAX_MS = 1000,
     LEFT_MAX = 256, /* then half of them are forgotten, with their time */
+    STEP_MS = 5000, /* admissions are counted in steps: a minute, and the one that is not over */
+    STEPS = 13,
 };
 
 static const double stalled_ms = 10e3;
-static const double z =
-    1.2815515655; /* of the normal distribution: one in ten lies beyond it on either side */
 
 struct tl_eta {
-    struct tl_admissions admissions;
+    int64_t seen_since_ms; /* every event since then was seen; 0: none yet */
+    int64_t step;          /* the newest: admitted[step % STEPS] */
+    uint64_t admitted[STEPS];
     struct tl_sessions *sessions;
     struct tl_eta_rule rule;
     bool open;
@@ -97,6 +98,11 @@ static bool is_possible(const struct tl_eta *eta)
 /* Lets time pass up to now_ms, before something changes. */
 static void pass(struct tl_eta *eta, int64_t now_ms)
 {
+    int64_t step = now_ms / STEP_MS;
+    if (eta->step < step - STEPS)
+        eta->step = step - STEPS;
+    while (eta->step < step)
+        eta->admitted[++eta->step % STEPS] = 0;
     if (now_ms > eta->now_ms)
         eta->left_ms += (double)eta->waiting * (double)(now_ms - eta->now_ms);
     if (!is_possible(eta))
@@ -149,8 +155,9 @@ static void find(void *context, tl_place place)
 
 void tl_eta_set_line(struct tl_eta *eta, const struct tl_line *line, int64_t now_ms)
 {
-    tl_admissions_begin(&eta->admissions, now_ms);
     pass(eta, now_ms);
+    eta->seen_since_ms = now_ms;
+    memset(eta->admitted, 0, sizeof(eta->admitted));
     tl_sessions_lose(eta->sessions);
     tl_line_each_active(line, find, eta->sessions);
     eta->waiting = tl_line_waiting(line);
@@ -163,7 +170,6 @@ void tl_eta_apply(struct tl_eta *eta, const struct tl_event_entry *entry, int64_
 {
     uint64_t admitted = 0;
     pass(eta, now_ms);
-    tl_admissions_apply(&eta->admissions, entry, now_ms);
     for (size_t i = 0; i < entry->n_events; i++) {
         const struct tl_event *event = &entry->events[i];
         for (size_t r = 0; r < event->places.n; r++) {
@@ -186,12 +192,17 @@ void tl_eta_apply(struct tl_eta *eta, const struct tl_event_entry *entry, int64_
     eta->active = entry->active;
     if (admitted > 0)
         eta->possible_ms = now_ms;
+    eta->admitted[eta->step % STEPS] += admitted;
     eta->changed = true;
 }
 
 bool tl_eta_admitted(const struct tl_eta *eta, int64_t now_ms, uint64_t *count)
 {
-    return tl_admissions_minute(&eta->admissions, now_ms, count);
+    int64_t step = now_ms / STEP_MS;
+    *count = 0;
+    for (int64_t i = step < STEPS ? 0 : step - STEPS + 1; i <= eta->step; i++)
+        *count += eta->admitted[i % STEPS];
+    return eta->seen_since_ms > 0 && now_ms - eta->seen_since_ms >= (STEPS - 1) * STEP_MS;
 }
 
 /* ---- the estimate ---- */
@@ -208,7 +219,8 @@ static void refresh(struct tl_eta *eta, int64_t now_ms)
     if (!eta->outdated && (double)(now_ms - eta->computed_ms) < due_ms)
         return;
     struct tl_lifetimes lifetimes;
-    struct tl_outlook_input input = {.active = (double)eta->active,
+    struct tl_outlook_input input = {.waiting = (double)eta->waiting,
+                                     .active = (double)eta->active,
                                      .capacity = (double)rule->capacity,
                                      .left_per_ms = left_per_ms(eta),
                                      .left_seen = eta->left,
@@ -246,7 +258,7 @@ static double stay(double position, double left, double admitted)
 static struct tl_eta_range by_rate_alone(const struct tl_eta *eta, double position)
 {
     double left = left_per_ms(eta);
-    double sure = 1 - fmin(1, z / sqrt(fmax(1, eta->left))); /* so much of it at least */
+    double sure = 1 - fmin(1, TL_OUTLOOK_Z / sqrt(fmax(1, eta->left))); /* so much of it at least */
     double admitted = rate_per_ms(&eta->rule);
     double few = fmax(1, stay(position, left * (2 - sure), admitted));
     double most = fmax(1, stay(position, left * sure, admitted));
@@ -264,17 +276,6 @@ static bool is_stalled(const struct tl_eta *eta, int64_t now_ms)
     if (rule->admit > 0)
         gap_ms = (double)rule->every_ms / (rule->lumps ? 1 : (double)rule->admit);
     return is_possible(eta) && (double)(now_ms - eta->possible_ms) > 2 * gap_ms + stalled_ms;
-}
-
-static bool by_sessions(const struct tl_eta *eta, double position, struct tl_eta_range *range)
-{
-    const struct tl_outlook *outlook = &eta->outlook;
-    if (!outlook->known)
-        return false;
-    *range = (struct tl_eta_range){.low_s = tl_outlook_wait_ms(outlook, position, -z) / 1000,
-                                   .median_s = tl_outlook_wait_ms(outlook, position, 0) / 1000,
-                                   .high_s = tl_outlook_wait_ms(outlook, position, z) / 1000};
-    return isfinite(range->high_s);
 }
 
 static enum tl_eta_reason why_none(const struct tl_eta *eta, int64_t now_ms)
@@ -301,7 +302,9 @@ bool tl_eta_estimate(struct tl_eta *eta, uint64_t position, int64_t now_ms,
         return true;
     }
     refresh(eta, now_ms);
-    if (!by_sessions(eta, (double)position, range)) {
+    if (eta->outlook.known)
+        *range = tl_outlook_range(&eta->outlook, (double)position);
+    if (!eta->outlook.known || !isfinite(range->high_s)) {
         *reason = TL_ETA_NOT_KNOWN;
         return false;
     }

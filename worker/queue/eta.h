@@ -20,6 +20,7 @@
 
 #include "common/line/line.h"
 #include "common/wire/events.h"
+#include "worker/queue/outlook.h"
 
 struct tl_eta;
 
@@ -51,11 +52,6 @@ enum tl_eta_reason {
 /* The reason in a view; NULL: nothing to explain. */
 const char *tl_eta_reason_name(enum tl_eta_reason reason);
 
-/* Seconds; eight in ten waits end between low and high, half of them by median. */
-struct tl_eta_range {
-    double low_s, median_s, high_s;
-};
-
 struct tl_eta *tl_eta_new(void); /* NULL when out of memory */
 void tl_eta_free(struct tl_eta **eta);
 
@@ -73,10 +69,11 @@ void tl_eta_grew(struct tl_eta *eta, enum tl_eta_reason reason, int64_t now_ms);
 /* The wait until the position-th admission from now (position >= 1). False: not known, or nothing
  * honest to say. *reason says why; if true, why it is longer than it was, if it is. Computes the
  * outlook again when it is out of date: O(1), tens of microseconds, at most 10 times a second;
- * otherwise O(1), a few microseconds. */
+ * otherwise O(1): once in a while some microseconds, mostly less than one. */
 bool tl_eta_estimate(struct tl_eta *eta, uint64_t position, int64_t now_ms,
                      struct tl_eta_range *range, enum tl_eta_reason *reason);
-/* How many visitors were admitted during the last minute; false: not all of it was seen. */
+/* How many visitors were admitted during the last minute (of 60 to 65 s), as a page shows of the
+ * pace; false: not all of it was seen. */
 bool tl_eta_admitted(const struct tl_eta *eta, int64_t now_ms, uint64_t *count);
 size_t tl_eta_bytes(const struct tl_eta *eta);
 

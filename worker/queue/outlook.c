@@ -4,7 +4,7 @@
 
 #include "worker/queue/outlook.h"
 
-enum { STEPS = TL_LIFETIME_BINS, GROUPS = 8, TURNS = 3 };
+enum { STEPS = TL_LIFETIME_BINS, GROUPS = 8, TURNS = 3, EXACT = 16 };
 
 /* Beyond chance and few observations, sessions change over the day: relative standard deviation of
  * the mean session that is to be expected. */
@@ -194,6 +194,8 @@ void tl_outlook_compute(struct tl_outlook *outlook, const struct tl_lifetimes *l
                                    .spread = lifetimes->spread};
     compute_parts(&parts, lifetimes);
     advance(outlook, &parts, input);
+    outlook->log_ratio =
+        log(fmax((input->waiting - outlook->served[0]) / EXACT, 2)) / (TL_OUTLOOK_NODES - EXACT);
     outlook->per_ms = input->capacity / lifetimes->mean_ms;
     if (input->admit_per_ms > 0)
         outlook->per_ms = fmin(outlook->per_ms, input->admit_per_ms);
@@ -293,4 +295,43 @@ double tl_outlook_wait_ms(const struct tl_outlook *outlook, double position, dou
         wait_ms = served_at_ms(outlook, position * wanted / fmax(admitted, 1e-9));
     }
     return wait_ms;
+}
+
+static struct tl_eta_range range_at(const struct tl_outlook *outlook, double position)
+{
+    return (struct tl_eta_range){
+        .low_s = tl_outlook_wait_ms(outlook, position, -TL_OUTLOOK_Z) / 1000,
+        .median_s = tl_outlook_wait_ms(outlook, position, 0) / 1000,
+        .high_s = tl_outlook_wait_ms(outlook, position, TL_OUTLOOK_Z) / 1000};
+}
+
+static const struct tl_outlook_node *node_at(struct tl_outlook *outlook, int i)
+{
+    struct tl_outlook_node *node = &outlook->nodes[i];
+    if (!node->known) {
+        node->known = true;
+        node->position = outlook->served[0] +
+                         (i < EXACT ? i + 1 : EXACT * exp(outlook->log_ratio * (i + 1 - EXACT)));
+        node->range = range_at(outlook, node->position);
+    }
+    return node;
+}
+
+struct tl_eta_range tl_outlook_range(struct tl_outlook *outlook, double position)
+{
+    double beyond = position - outlook->served[0];
+    if (beyond <= 0) /* at once */
+        return (struct tl_eta_range){0};
+    if (beyond <= EXACT)
+        return node_at(outlook, (int)beyond - 1)->range;
+    double i = EXACT - 1 + log(beyond / EXACT) / outlook->log_ratio;
+    if (i >= TL_OUTLOOK_NODES - 1)
+        return range_at(outlook, position);
+    const struct tl_outlook_node *from = node_at(outlook, (int)i);
+    const struct tl_outlook_node *to = node_at(outlook, (int)i + 1);
+    double part = (position - from->position) / (to->position - from->position);
+    const struct tl_eta_range *a = &from->range, *b = &to->range;
+    return (struct tl_eta_range){.low_s = a->low_s + part * (b->low_s - a->low_s),
+                                 .median_s = a->median_s + part * (b->median_s - a->median_s),
+                                 .high_s = a->high_s + part * (b->high_s - a->high_s)};
 }

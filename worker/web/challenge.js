@@ -1,88 +1,20 @@
 /*
- * Solves the puzzle of a queue with `challenge: work` (common/auth/puzzle.h) and joins with the solution; or with
- * `challenge: external` shows the widget of a challenge service and joins with its token. Only pages that need it hold
- * it. Its address starts it once more as a web worker, which solves; where that fails, it solves in the page, in
- * slices. ES5, for old browsers: theirs is the longest wait.
+ * Solves the puzzle of a queue with `challenge: work` and joins with the solution; or with `challenge: external` shows
+ * the widget of a challenge service and joins with its token. Only pages that need it hold it. Its address starts it
+ * once more as a web worker, which solves. ES5, for old browsers: theirs is the longest wait.
  */
 (function () {
   'use strict';
 
-  // ---- SHA-256 of one block, of which only the first word is needed ----
-
-  var K = new Int32Array(64);
-  var START = new Int32Array(8);
-  for (var n = 0, prime = 2; n < 64; prime++) {
-    var divisor = 2;
-    while (prime % divisor) divisor++;
-    if (divisor < prime) continue;
-    if (n < 8) START[n] = fraction(Math.sqrt(prime));
-    K[n++] = fraction(Math.pow(prime, 1 / 3));
-  }
-
-  function fraction(x) {
-    return ((x - Math.floor(x)) * 4294967296) | 0;
-  }
-
-  // w: the 16 words of the block, and room for 48 more.
-  function hash(w) {
-    var a = START[0], b = START[1], c = START[2], d = START[3];
-    var e = START[4], f = START[5], g = START[6], h = START[7];
-    for (var i = 0; i < 64; i++) {
-      if (i > 15) {
-        var x = w[i - 15], y = w[i - 2];
-        w[i] = w[i - 16] + w[i - 7] + ((x >>> 7 | x << 25) ^ (x >>> 18 | x << 14) ^ x >>> 3) +
-          ((y >>> 17 | y << 15) ^ (y >>> 19 | y << 13) ^ y >>> 10);
-      }
-      var s = h + ((e >>> 6 | e << 26) ^ (e >>> 11 | e << 21) ^ (e >>> 25 | e << 7)) + (g ^ e & (f ^ g)) + K[i] + w[i] | 0;
-      var t = ((a >>> 2 | a << 30) ^ (a >>> 13 | a << 19) ^ (a >>> 22 | a << 10)) + (a & b | c & (a | b)) | 0;
-      h = g; g = f; f = e; e = d + s | 0;
-      d = c; c = b; b = a; a = s + t | 0;
-    }
-    return START[0] + a | 0;
-  }
-
-  // ---- the puzzle ----
-
-  // Makes step(tries, tell): tries so many numbers, tells how many parts are solved, and returns the solution once all
-  // are. puzzle: { puzzle, parts, bits }, as a refused join carries it.
-  function solver(puzzle) {
-    var bytes = atob(puzzle.puzzle.replace(/-/g, '+').replace(/_/g, '/'));
-    var w = new Int32Array(64);
-    var found = '';
-    var part = 0;
-    var number = 0;
-    for (var i = 0; i < bytes.length; i++) w[i >> 2] |= bytes.charCodeAt(i) << (24 - 8 * (i & 3));
-    w[15] = 8 * (bytes.length + 5);
-    var w8 = w[8];
-    return function (tries, tell) {
-      for (; tries > 0; tries--, number++) {
-        w[8] = w8 | part << 8 | number >>> 24;
-        w[9] = number << 8 | 128;
-        if (hash(w) >>> (32 - puzzle.bits)) continue;
-        for (var shift = 24; shift >= 0; shift -= 8) found += String.fromCharCode(number >>> shift & 255);
-        number = -1;
-        tell(++part);
-        if (part === puzzle.parts)
-          return puzzle.puzzle + '.' + btoa(found).replace(/\+/g, '-').replace(/\//g, '_').replace(/=/g, '');
-      }
-      return '';
-    };
-  }
+  // include: puzzle.js
 
   if (typeof document === 'undefined') { // the web worker
-    self.onmessage = function (event) {
-      var step = solver(event.data);
-      var solution = '';
-      while (!solution) solution = step(100000, function (parts) { self.postMessage({ parts: parts }); });
-      self.postMessage({ solution: solution });
-    };
+    work(solver);
     return;
   }
 
   // ---- the page ----
 
-  var SLICE = 1000;             // tries between two looks at the clock
-  var SLICE_MS = 20;            // then the page may do something else
   var PUZZLES_MAX = 4;          // more are not solved without being asked
   var TOKENS_MAX = 6;           // likewise
   var SENT_MAX = 6;
@@ -102,37 +34,11 @@
     document.querySelector('[data-tl="unsolved"]').hidden = false;
   }
 
-  function solveHere(puzzle) {
-    var step = solver(puzzle);
-    (function slice() {
-      var end = Date.now() + SLICE_MS;
-      var solution = '';
-      while (!solution && Date.now() < end) solution = step(SLICE, show);
-      if (solution) send({ solution: solution });
-      else setTimeout(slice, 0);
-    })();
-  }
-
-  function solve(puzzle) {
+  function begin(puzzle) {
     puzzles++;
     bar.max = puzzle.parts;
     show(0);
-    try {
-      var worker = new Worker(box.dataset.worker);
-      worker.onmessage = function (event) {
-        if (event.data.parts) show(event.data.parts);
-        if (!event.data.solution) return;
-        worker.terminate();
-        send({ solution: event.data.solution });
-      };
-      worker.onerror = function () {
-        worker.terminate();
-        solveHere(puzzle);
-      };
-      worker.postMessage(puzzle);
-    } catch (e) {
-      solveHere(puzzle);
-    }
+    solve(puzzle, box.dataset.worker, function (solution) { send({ solution: solution }); }, show);
   }
 
   // A question to the server; done(status, answer, the request), with status 0 when there is none.
@@ -160,7 +66,7 @@
       if (status === 200 || status === 202) {
         goOn(answer.ticket);
       } else if (answer.puzzle && puzzles < PUZZLES_MAX) {
-        solve(answer);
+        begin(answer);
       } else if (answer.site_key && widget && tokens < TOKENS_MAX) {
         widget.again();
       } else if ((status === 0 || status === 429 || status >= 500) && sent < SENT_MAX) {
@@ -225,6 +131,6 @@
   });
 
   var widget = box.dataset.service ? showWidget(box.dataset) : null;
-  if (!widget) solve({ puzzle: box.dataset.puzzle, parts: Number(box.dataset.parts), bits: Number(box.dataset.bits) });
+  if (!widget) begin({ puzzle: box.dataset.puzzle, parts: Number(box.dataset.parts), bits: Number(box.dataset.bits) });
   document.documentElement.setAttribute('data-running', '1'); // refresh.js asks
 })();

@@ -1,11 +1,11 @@
 /*
  * Keeps the waiting page current. The page is complete without this script; with it, it updates in place.
  *
- * All tabs of a browser share one event stream: the leading tab holds it and sends what it receives to the others. The
- * place belongs to the ticket (a cookie this script cannot read), so a lost connection loses nothing; the page says so.
+ * line.js asks and listens, for all tabs with this place; this script shows. The place belongs to the ticket (a cookie
+ * that it cannot read), so a lost connection loses nothing; the page says so.
  *
  * The cookie is the browser's, and may be of another place than the page by now: one that was moved here in another
- * tab. So tabs listen only to those with the same visitor, and a page whose answer is of another visitor loads again.
+ * tab. So a page whose answer is of another visitor loads again.
  *
  * ES5, as an old browser that cannot parse the script would not even run its first line.
  *
@@ -13,6 +13,8 @@
  */
 (function () {
   'use strict';
+
+  // include: line.js
 
   // An old browser lacks one of these; then the page reloads itself (refresh.js).
   if (!window.Promise || !window.fetch || !window.Intl || !window.NodeList || !NodeList.prototype.forEach) return;
@@ -22,7 +24,7 @@
   var locale = words.locale;
   var api = '/v1/queues/' + page.queue;
   var shared = 'tellerline:' + page.queue;
-  var carried = /[?&]ticket=([^&#]+)/.exec(location.search);
+  var carried = /[?&](ticket=[^&#]+)/.exec(location.search);
   var OVER = ['completed', 'left', 'expired', 'unclaimed', 'absent', 'ended', 'lost', 'removed', 'moved', 'blocked',
     'closed', 'shut', 'sold_out', 'passthrough'];
   var ALONE = ['invited', 'outside', 'challenge', 'code_over', 'move_here', 'transfer'];  // no place to ask about
@@ -30,19 +32,12 @@
   var SAY_EVERY = 60000;      // at most this often aloud, unless something important happens
   var ALMOST = 20;            // "almost there" from so many ahead on
   var GO_ON_AFTER = 3000;
-  var FIRST_EVENT = 10000;    // a stream silent for this long is held up by something on the way
-  var QUIET = 45000;          // ask when nothing was heard for this long
-  var STREAM_AGAIN = 90000;   // how long to ask in turns before trying a stream again
-  var RENEW_EVERY = 600000;   // the answer to a held question renews no cookie: so often, ask without holding
   var MOVING = 5000;          // the longest silence while another tab takes another place
-  var RETRY_MIN = 1000;
-  var RETRY_MAX = 8000;       // back within seconds after the trouble; spread, and later where the server says so
+  var BACK_WITHIN = 8000;     // after trouble; spread, and later where the server says so
 
   // ---- small helpers ----
 
   var find = function (key) { return document.querySelector('[data-tl="' + key + '"]'); };
-  var jitter = function (ms) { return ms * (0.75 + Math.random() / 2); };
-  var now = function () { return Date.now(); };
 
   function put(key, text) {
     var element = find(key);
@@ -113,13 +108,79 @@
     return fill(words.rangeBetween, unit ? numbers.format(low / unit) : duration(low * 60), to);
   }
 
-  // ---- the server's clock: that of this device may be wrong, or jump ----
+  // ---- the place, as line.js follows it ----
 
-  // The page holds the time of its answer, whose first byte came before the rest had to load.
+  // Where the browser has no Web Locks (they exist on secure pages only), a lease in the storage, renewed every 2 s and
+  // dead after 6, says which tab leads.
+  var LEASE = 6000;
+  var LEASE_SEEN = 300;       // by then the others have written theirs
+  var me = String(Math.random());
+
+  function takeTurnsByLease(name, lead, lost) {
+    var leading = false;
+    var renewal = setInterval(hold, 2000);
+
+    function take() {
+      leading = true;
+      lead();
+    }
+
+    function hold() {
+      var lease = stored(':lease:' + name);
+      if (!lease || lease.me === me || lease.until < now() || lease.until > now() + LEASE) {
+        var held = lease && lease.me === me;
+        stored(':lease:' + name, { me: me, until: now() + LEASE });
+        // All tabs may see a lease that has ended at once: the last to write has it, which shows once all have written.
+        if (!leading && (held || !stored(':lease:' + name))) take();
+        else if (!leading) setTimeout(confirm, LEASE_SEEN + Math.random() * LEASE_SEEN);
+      } else if (leading) {
+        leading = false;
+        lost();
+      }
+    }
+
+    function confirm() {
+      var lease = stored(':lease:' + name);
+      if (renewal && !leading && lease && lease.me === me) take();
+    }
+
+    hold();
+    return function () {
+      clearInterval(renewal);
+      renewal = 0;
+      if (leading) stored(':lease:' + name, null);
+    };
+  }
+
+  // Where it has no BroadcastChannel: the events of the storage.
+  function StorageChannel(name) {
+    var channel = this;
+
+    function hear(event) {
+      if (event.key === shared + ':said:' + name && event.newValue)
+        channel.onmessage({ data: JSON.parse(event.newValue).message });
+    }
+
+    channel.postMessage = function (message) {
+      stored(':said:' + name, { at: now(), random: Math.random(), message: message });
+    };
+    channel.close = function () { removeEventListener('storage', hear); };
+    addEventListener('storage', hear);
+  }
+
+  // This device's clock may be wrong, or jump, so there is the server's. The page holds the time of its answer, whose
+  // first byte came before the rest had to load.
   var timing = window.performance && performance.timing;
   var answered = timing && timing.responseStart > 0 && timing.responseStart <= now() ? timing.responseStart : now();
-  var ahead = Number(page.now) ? Number(page.now) - answered : 0;
-  var serverNow = function () { return now() + ahead; };
+
+  var place = line({ queue: page.queue, storage: null, page: {
+    query: carried && carried[1],
+    retry_max: BACK_WITHIN,
+    ahead: Number(page.now) ? Number(page.now) - answered : NaN,
+    notice: find('notice').textContent,
+    Channel: window.BroadcastChannel || StorageChannel,
+    takeTurns: navigator.locks ? null : takeTurnsByLease
+  } });
 
   // ---- read aloud, politely ----
 
@@ -169,7 +230,6 @@
 
   function setState(name) {
     if (name === state) return;
-    var wasOver = isOver();
     state = name;
     next = '';                  // about the state that was
     wentOn = false;
@@ -180,9 +240,6 @@
     var section = document.querySelector('section[data-state="' + name + '"]');
     var head = section && section.querySelector('h1');
     if (head) say(head.textContent, true);
-    // A tab with nothing to wait for must not hold the lead; joined again in another tab, it takes part again.
-    if (isOver()) resign();
-    else if (wasOver) contest();
   }
 
   function setTitle(position) {
@@ -293,7 +350,7 @@
   }
 
   function showOpening() {
-    var left = opensAt - serverNow();
+    var left = opensAt - place.now();
     var before = opensAt > 0 && (left > 0 || !shown);
     reveal('before', before);
     reveal('event-waiting', !before);
@@ -316,7 +373,8 @@
     }
     if (endsAt > 0) {
       reveal('until', true);
-      put('until', fill(claimed ? words.sessionUntil : words.claimUntil, shortClock.format(new Date(endsAt - ahead))));
+      var ends = new Date(endsAt - place.now() + now());
+      put('until', fill(claimed ? words.sessionUntil : words.claimUntil, shortClock.format(ends)));
     }
     reveal('to-claim', !claimed);
     reveal('then', !claimed);
@@ -329,7 +387,7 @@
 
   // How long the visitor has to come in; once the session is claimed, how long it lasts.
   function showLeft() {
-    var left = endsAt - serverNow();
+    var left = endsAt - place.now();
     reveal('remains', left > 0);
     if (left > 0) put('left', duration(Math.ceil(left / 1000)));
   }
@@ -339,18 +397,18 @@
   // The waiting page does not stay in the history, so that going back does not lead here again.
   function goOn(target) {
     if (page.preview) return;
-    if (document.hidden && (wentOn || !leading)) {
+    if (document.hidden && (wentOn || !place.leads())) {
       goTimer = 0;
       return;
     }
-    tell({ wentOn: true });
+    tell('gone on');
     location.replace(target);
   }
 
   function showUpdated() {
-    var line = find('updated');
-    if (!line) return;
-    line.classList.toggle('trouble', troubled !== '');
+    var updated = find('updated');
+    if (!updated) return;
+    updated.classList.toggle('trouble', troubled !== '');
     var keptUntil = heardAt + Number(page.kept);
     var text = words.live;
     if (troubled && troubled !== 'store' && Number(page.kept) && now() > keptUntil && state === 'waiting') {
@@ -363,26 +421,25 @@
     } else if (troubled) {
       text = words.troubleServer;
     }
-    if (line.textContent !== text) line.textContent = text;
+    if (updated.textContent !== text) updated.textContent = text;
   }
 
   var ENDINGS = { completed: 'completed', left: 'left', unclaimed: 'unclaimed', absent: 'absent', removed: 'removed',
     unknown: 'ended', lost: 'lost' };
 
   function show(view) {
-    if (!view || !view.status) return;
+    if (!isMine(view)) return;
     var before = troubled;
     if (view.visitor && !page.visitor) page.visitor = view.visitor;  // joined in another tab
     shown = view;
     var asOf = Date.parse(view.as_of);
-    heardAt = asOf > 0 ? now() - Math.max(0, serverNow() - asOf) : now();
+    heardAt = asOf > 0 ? now() - Math.max(0, place.now() - asOf) : now();
     troubled = asOf > 0 ? 'store' : '';
     var name = view.status === 'expired' ? ENDINGS[view.reason] || 'expired' : view.status;
     if (name !== 'active' && view.mode !== 'passthrough') {
       clearTimeout(goTimer);
       goTimer = 0;
     }
-    if (view.poll_after_ms) page.poll = view.poll_after_ms;
     if (!document.querySelector('section[data-state="' + name + '"]')) {
       reloadLater();            // a later release's, which its own page can show
       return;
@@ -391,7 +448,6 @@
     if (name === 'waiting') showWaiting(view);
     else if (name === 'active') showActive(view);
     else setTitle('');
-    if (view.notice !== undefined) showNotice(view.notice);
     if (view.reference) {
       put('reference', view.reference);
       reveal('has-reference', true);
@@ -418,13 +474,13 @@
     if (isOver() || state === 'active') return;
     troubled = kind;
     showUpdated();
-    var line = find('updated');
-    if (line && now() - heardAt > 5000) say(line.textContent, false);
+    var updated = find('updated');
+    if (updated && kind !== 'store' && now() - heardAt > 5000) say(updated.textContent, false);
   }
 
-  function showGone(status) {
+  function showGone(problem) {
     troubled = '';
-    setState({ 403: 'blocked', 404: 'closed' }[status] || 'lost');
+    setState({ 403: 'blocked', 404: 'closed' }[problem.status] || 'lost');
     setTitle('');
     showUpdated();
   }
@@ -439,12 +495,10 @@
     showUpdated();
   }
 
-  // ---- tabs: one leads, the others listen ----
+  // ---- other places, and other tabs ----
 
-  var leading = false;
-  var letGo = null;             // gives the lead away, or stops asking for it
-  var entered = false;          // takes part in what the tabs tell each other
-  var channel = null;
+  var moving = 0;               // the timer while another tab takes a place
+  var doubted = '';             // whose place another tab shows
 
   function isOther(visitor) {
     return Boolean(visitor && page.visitor && visitor !== page.visitor);
@@ -453,351 +507,60 @@
   // An answer to this page. Of another visitor: the cookie is of another place, which the page does not show.
   function isMine(view) {
     if (!isOther(view.visitor)) return true;
-    stop();
+    place.stop();
     clearTimeout(goTimer);
     location.reload();
     return false;
   }
 
-  // A tab shows another visitor's place: is it this browser's now? Or that tab's alone, with the ticket in its address.
-  var doubted = '';
-
-  function doubt(visitor) {
-    if (visitor === doubted) return;
-    doubted = visitor;
-    ask(false).then(isMine, function () {
-      setTimeout(function () { doubted = ''; }, jitter(RETRY_MAX));
-    });
-  }
-
-  // Another tab takes a place: the ticket of this page's is not sent any more, and the next answer says whose it is.
-  function hush() {
-    if (isOver()) return;
-    stop();
-    later(jitter(MOVING), wake);
-  }
-
-  function tell(message) {
-    message.of = page.visitor;
-    if (channel) channel.postMessage(message);
-    else stored(':said', { at: now(), random: Math.random(), message: message });
+  // What tabs with whatever place tell each other.
+  function tell(what) {
+    stored(':said', { what: what, of: page.visitor, at: now(), random: Math.random() });
   }
 
   function hear(message) {
-    if (!message) return;
-    var visitor = message.view && message.view.visitor || message.of;
-    if (isOther(visitor)) {
-      doubt(visitor);
-      return;
-    }
-    if (message.replaced) hush();
-    if (message.view) show(message.view);
-    if (message.notice !== undefined) showNotice(message.notice);
-    if (message.trouble) showTrouble(message.trouble);
-    if (message.gone) showGone(message.gone);
-    if (message.full) showFull();
-    if (message.wentOn) wentOn = true;
-  }
-
-  // An answer of the server goes to this tab and to all others.
-  function pass(message) {
-    hear(message);
-    tell(message);
-  }
-
-  function onStorage(event) {
-    if (event.key === shared + ':said' && event.newValue) hear(JSON.parse(event.newValue).message);
-  }
-
-  function takeLead() {
-    leading = true;
-    follow();
-  }
-
-  // Web Locks exist on secure pages only; elsewhere a lease in the storage, renewed every 2 s and dead after 6, does.
-  var LEASE = 6000;
-  var LEASE_SEEN = 300;       // by then the others have written theirs
-  var me = String(Math.random());
-  var group = function () { return ':' + page.visitor; };  // each place has its leader
-
-  function holdLease() {
-    var lease = stored(':lease' + group());
-    if (!lease || lease.me === me || lease.until < now() || lease.until > now() + LEASE) {
-      var held = lease && lease.me === me;
-      stored(':lease' + group(), { me: me, until: now() + LEASE });
-      // All tabs may see a lease that has ended at once: the last to write has it, which shows once all have written.
-      if (!leading && (held || !stored(':lease' + group()))) takeLead();
-      else if (!leading) setTimeout(confirmLease, LEASE_SEEN + Math.random() * LEASE_SEEN);
-    } else if (leading) {
-      leading = false;
-      follow();
+    if (message.what === 'moving' && !isOver()) {
+      // Another tab takes a place: the ticket of this page is not sent any more, and the next answer says whose it is.
+      place.stop();
+      clearTimeout(moving);
+      moving = setTimeout(askAgain, jitter(MOVING));
+      doubted = '';
+    } else if (message.what === 'here' && (isOver() || isOther(message.of) && message.of !== doubted)) {
+      // Another tab shows a place: is it this browser's now? Or that tab's alone, with the ticket in its address.
+      doubted = message.of;
+      askAgain();
+    } else if (message.what === 'gone on' && !isOther(message.of)) {
+      wentOn = true;
     }
   }
 
-  function confirmLease() {
-    var lease = stored(':lease' + group());
-    if (letGo && !leading && lease && lease.me === me) takeLead();
+  function askAgain() {
+    clearTimeout(moving);
+    moving = 0;
+    place.resume();
   }
 
-  function contest() {
-    if (letGo || !entered) return;
-    if (navigator.locks) {
-      var control = new AbortController();
-      letGo = function () { control.abort(); };
-      var options = { signal: control.signal };
-      navigator.locks.request(shared + group(), options, function () { return new Promise(function (resolve) {
-        letGo = resolve;
-        takeLead();
-      }); }).catch(function () { /* resigned before it was our turn */ });
-    } else {
-      var renewal = setInterval(holdLease, 2000);
-      letGo = function () {
-        clearInterval(renewal);
-        if (leading) stored(':lease' + group(), null);
-      };
-      holdLease();
-    }
-    if (!leading) follow();
-  }
-
-  function resign() {
-    if (letGo) letGo();
-    letGo = null;
-    leading = false;
-    stop();
+  // Is there a place by now?
+  function wake() {
+    if (state === 'lost' && !document.hidden) askAgain();
   }
 
   function enter() {
-    if (entered || ALONE.indexOf(state) >= 0) return;
-    entered = true;
-    if (window.BroadcastChannel) {
-      channel = new BroadcastChannel(shared);
-      channel.onmessage = function (event) { hear(event.data); };
-    } else {
-      addEventListener('storage', onStorage);
-    }
-    if (page.visitor) tell({});  // whose place the browser has now
-    if (!isOver()) contest();
-  }
-
-  function leave() {
-    resign();
-    entered = false;
-    if (channel) channel.close();
-    channel = null;
-    removeEventListener('storage', onStorage);
-  }
-
-  // ---- talking to the server ----
-
-  var turn = 0;                 // answers to an earlier turn are thrown away
-  var source = null;
-  var timer = 0;
-  var failures = 0;
-  var streamAfter = 0;          // not before this time
-  var patient = true;           // does a held question work on this network?
-  var holdUntil = now() + jitter(RENEW_EVERY);
-  var asking = [];              // what ends the questions on their way
-
-  function stop() {
-    turn++;
-    clearTimeout(timer);
-    asking.splice(0).forEach(function (control) { control.abort(); });
-    if (source) source.close();
-    source = null;
-  }
-
-  function later(ms, step) {
-    clearTimeout(timer);
-    timer = setTimeout(step, ms);
-  }
-
-  function address(path, query) {
-    var parameters = (query ? [query] : []).concat(carried ? ['ticket=' + carried[1]] : []);
-    return api + path + (parameters.length ? '?' + parameters.join('&') : '');
-  }
-
-  // stays: stop() does not end it.
-  function ask(wait, stays) {
-    var control = window.AbortController ? new AbortController() : null;
-    var options = { credentials: 'same-origin', cache: 'no-store', headers: { Accept: 'application/json' } };
-    if (control) options.signal = control.signal;
-    if (control && !stays) asking.push(control);
-    var limit = new Promise(function (resolve, reject) { return setTimeout(function () {
-      if (control) control.abort();
-      reject({ status: 0 });
-    }, wait ? 30000 : 12000); });
-    var answer = fetch(address('/status', wait ? 'wait=20s' : ''), options).then(function (response) {
-      asking = asking.filter(function (other) { return other !== control; });
-      var date = Date.parse(response.headers.get('Date'));
-      if (date && Math.abs(date - serverNow()) > 5000) ahead = date - now();
-      if (response.ok) return response.json();
-      throw { status: response.status, after: Number(response.headers.get('Retry-After')) || 0 };
+    place.on('view', show).on('refused', showGone).on('full', showFull);
+    place.on('notice', function (text) {
+      if (text || ['waiting', 'pending'].indexOf(place.view().status) >= 0) showNotice(text);  // other views have none
     });
-    return Promise.race([answer, limit]);
-  }
-
-  var isGone = function (error) { return error && [401, 403, 404, 409].indexOf(error.status) >= 0; };
-
-  // The waits grow with every failure in a row and are spread, so that a crowd does not come back all at once.
-  function retry(step, after) {
-    failures++;
-    showTroubleToAll();
-    var wait = Math.min(RETRY_MAX, RETRY_MIN * Math.pow(2, failures)) * (0.3 + 0.7 * Math.random());
-    later(Math.max(wait, (after || 0) * 1000 * (1 + Math.random() / 4)), step);
-  }
-
-  function showTroubleToAll() {
-    var kind = navigator.onLine === false ? 'offline' : 'server';
-    if (leading) pass({ trouble: kind });
-    else showTrouble(kind);
-  }
-
-  function settle(error, step) {
-    if (isGone(error)) {
-      stop();
-      pass({ gone: error.status });
-    } else {
-      retry(step, error && error.after);
-    }
-  }
-
-  function take(view) {
-    if (!isMine(view)) return;
-    failures = 0;
-    delete view.ticket;         // secrets stay where they are
-    delete view.pass;
-    pass({ view: view });
-  }
-
-  function parse(event) {
-    try {
-      return JSON.parse(event.data);
-    } catch (e) {
-      return null;
-    }
-  }
-
-  function stream() {
-    stop();
-    var mine = turn;
-    source = new EventSource(address('/events'));
-    var onView = function (event) {
-      if (mine !== turn) return;
-      later(jitter(QUIET), check);
-      var view = parse(event);
-      var numbered = view && view.ticket;
-      if (view) take(view);
-      if (numbered && mine === turn) check();  // the cookie still holds the pending ticket: a question replaces it
-    };
-    ['pending', 'position', 'admitted', 'ended'].forEach(function (kind) {
-      source.addEventListener(kind, onView);
+    place.on('trouble', function (trouble) {
+      if (trouble.kind !== 'store') showTrouble(trouble.kind);  // a view says that
     });
-    source.addEventListener('notice', function (event) {
-      var notice = parse(event);
-      if (mine === turn && notice) pass({ notice: notice.text || '' });
+    addEventListener('storage', function (event) {
+      if (event.key === shared + ':said' && event.newValue) hear(JSON.parse(event.newValue));
     });
-    // This ticket has newer streams than it may have at once: they stay, and this page asks in turns.
-    source.addEventListener('replaced', function () {
-      if (mine === turn) streamBroke(true);
-    });
-    // The worker asks again by itself, after a while: the place comes over this stream.
-    source.addEventListener('full', function () {
-      if (mine !== turn) return;
-      later(jitter(QUIET), check);
-      pass({ full: true });
-    });
-    source.addEventListener('moved', function () {
-      if (mine === turn) pass({ view: { status: 'moved' } });
-    });
-    source.addEventListener('blocked', function () {
-      if (mine !== turn) return;
-      stop();
-      pass({ gone: 403 });
-    });
-    source.onerror = function () {
-      if (mine === turn) streamBroke(source.readyState === 2);
-    };
-    later(FIRST_EVENT, function () { streamBroke(true); });
-  }
-
-  // A refusal has a reason, which only a question brings out; so has a stream that stays silent. A cut is just tried again.
-  function streamBroke(refused) {
-    stop();
-    if (refused) {
-      streamAfter = now() + jitter(STREAM_AGAIN);
-      later(jitter(500), poll);
-    } else {
-      retry(failures >= 2 ? poll : stream);
-    }
-  }
-
-  // Nothing heard for a while: is the stream dead, or is there just nothing new?
-  function check() {
-    var mine = turn;
-    later(jitter(QUIET), check);
-    ask(false).then(function (view) {
-      if (mine === turn) take(view);
-    }, function (error) {
-      if (mine === turn) {
-        stop();
-        settle(error, stream);
-      }
-    });
-  }
-
-  function poll() {
-    stop();
-    var mine = turn;
-    var asked = now();
-    var holds = patient && asked < holdUntil;
-    if (!holds) holdUntil = asked + jitter(RENEW_EVERY);
-    ask(holds).then(function (view) {
-      if (mine !== turn) return;
-      take(view);
-      if (mine !== turn || isOver()) return;
-      var held = now() - asked > 5000;
-      var step = window.EventSource && now() > streamAfter ? stream : poll;
-      later(held ? jitter(300) : jitter(Number(page.poll) || 5000), step);
-    }, function (error) {
-      if (mine !== turn) return;
-      if (now() - asked > 5000) patient = false;
-      settle(error, poll);
-    });
-  }
-
-  // A tab that does not lead asks only when it is looked at and has heard nothing for long.
-  function watch() {
-    stop();
-    var mine = turn;
-    later(jitter(Math.max(10000, Number(page.poll) || 0)), function () {
-      if (document.hidden || now() - heardAt < 1.5 * QUIET) {
-        watch();
-        return;
-      }
-      ask(false).then(function (view) {
-        if (mine !== turn) return;
-        if (!isMine(view)) return;
-        show(view);
-        watch();
-      }, function (error) {
-        if (mine !== turn) return;
-        if (isGone(error)) {
-          showGone(error.status);
-        } else {
-          showTroubleToAll();
-          watch();
-        }
-      });
-    });
-  }
-
-  function follow() {
-    stop();
-    if (isOver() || !entered) return;
-    if (!leading) watch();
-    else if (window.EventSource && now() > streamAfter) stream();
-    else poll();
+    addEventListener('online', wake);
+    addEventListener('pageshow', function (event) { if (event.persisted) wake(); });
+    document.addEventListener('visibilitychange', wake);
+    if (page.visitor) tell('here');
+    if (!isOver()) place.resume({ visitor: page.visitor, status: state });
   }
 
   // The visitor could not join, so there is no place to ask about: reload the page once the server is back. A full
@@ -812,6 +575,26 @@
   }
 
   // ---- the place of the cookie: handed over, or left, only if the page shows it ----
+
+  function address(path, query) {
+    var parameters = [query, carried && carried[1]].filter(Boolean);
+    return api + path + (parameters.length ? '?' + parameters.join('&') : '');
+  }
+
+  function send(method, path, query) {
+    return fetch(address(path, query), {
+      method: method, credentials: 'same-origin', cache: 'no-store', headers: { Accept: 'application/json' }
+    }).then(function (response) {
+      if (!response.ok) throw response;
+      return response.json();
+    });
+  }
+
+  // Resolves with whether it is the page's; if not, the page loads again.
+  function askWhose() {
+    var limit = new Promise(function (resolve, reject) { setTimeout(reject, 12000); });
+    return Promise.race([send('GET', '/status'), limit]).then(isMine);
+  }
 
   // The code is fetched only when it is asked for, and shown while it is good.
 
@@ -836,13 +619,8 @@
   if (moveForm) moveForm.addEventListener('submit', function (event) {
     event.preventDefault();
     var back = /[?&](return=[^&]*)/.exec(moveForm.action);
-    ask(false, true).then(function (view) {
-      if (!isMine(view)) return null;
-      return fetch(address('/transfer', back && back[1]), { method: 'POST', credentials: 'same-origin', cache: 'no-store' })
-        .then(function (response) {
-          if (!response.ok) throw response;
-          return response.json();
-        }).then(showCode);
+    askWhose().then(function (mine) {
+      return mine && send('POST', '/transfer', back && back[1]).then(showCode);
     }).catch(function () { moveForm.submit(); });  // its page says what is wrong
   });
 
@@ -852,11 +630,10 @@
     event.preventDefault();
     if (leaves) return;
     leaves = true;
-    ask(false, true).then(function (view) {
-      if (!isMine(view)) return false;
+    askWhose().then(function (mine) {
       // The page follows its visitor to the next place. The form still names the one with which it was loaded.
-      leaveForm.action = leaveForm.action.replace(/([?&])place=[^&]*&?/, '$1');
-      return true;
+      if (mine) leaveForm.action = leaveForm.action.replace(/([?&])place=[^&]*&?/, '$1');
+      return mine;
     }, function () { return true; }).then(function (mine) {  // the form's page says what is wrong
       leaves = false;
       if (mine) leaveForm.submit();
@@ -874,58 +651,20 @@
     moveHere.appendChild(code);
     document.querySelectorAll('a[hreflang]').forEach(function (e) { e.href += location.hash; });
   }
-  if (moveHere) moveHere.addEventListener('submit', function () {
-    if (window.BroadcastChannel && !channel) channel = new BroadcastChannel(shared);
-    tell({ replaced: true });
-  });
+  if (moveHere) moveHere.addEventListener('submit', function () { tell('moving'); });
 
-  // ---- back from sleep, from another page, from being offline ----
+  // ---- time passes ----
 
-  function wake() {
-    if ((isOver() && state !== 'lost') || !entered) return;
-    stop();
-    failures = 0;
-    var mine = turn;
-    ask(false).then(function (view) {
-      if (mine !== turn) return;
-      take(view);
-      if (mine === turn) follow();
-    }, function (error) {
-      if (mine === turn) settle(error, follow);
-    });
-  }
-
-  addEventListener('online', wake);
-  addEventListener('offline', showTroubleToAll);
-  addEventListener('pagehide', leave);
-  addEventListener('pageshow', function (event) {
-    if (!event.persisted) return;
-    enter();
-    wake();
-  });
-  document.addEventListener('freeze', leave);
-  document.addEventListener('resume', function () {
-    enter();
-    wake();
-  });
   document.addEventListener('visibilitychange', function () {
-    if (document.hidden) return;
-    if (now() - heardAt > 5000) wake();
-    if (state === 'active') showActive(shown || {});
+    if (!document.hidden && state === 'active') showActive(shown || {});
   });
 
-  // Once a second, while looked at: the countdown, whether the machine slept or its clock was set, and whether there is a
-  // network. An answer still on its way when the network went is shown; after that the page must not look connected.
-  var ticked = now();
+  // Once a second, while looked at.
   setInterval(function () {
-    var jumped = Math.abs(now() - ticked) > 15000;
-    ticked = now();
     if (document.hidden) return;
-    if (jumped) wake();
-    if (navigator.onLine === false && !troubled && now() - heardAt > 5000) showTroubleToAll();
     if (opensAt && state === 'waiting') showOpening();
     if (endsAt && state === 'active') showLeft();
-    if (troubled) showUpdated();
+    if (troubled) showTrouble(troubled);
   }, 1000);
 
   // ---- start: what the server rendered, written the visitor's way ----
@@ -946,6 +685,6 @@
     return;
   }
   if (state === 'down' || state === 'full') reloadWhenBack();
-  else enter();
+  else if (ALONE.indexOf(state) < 0) enter();
   if (state !== 'challenge') document.documentElement.setAttribute('data-running', '1');  // refresh.js asks
 })();

@@ -27,7 +27,7 @@ CUT_OFF = """return [...document.querySelectorAll('body *')].filter((e) => e.che
     e.getBoundingClientRect().right > document.documentElement.clientWidth + 1)).map((e) => e.outerHTML.slice(0, 120))"""
 #: Unimportant changes are announced to screen readers at most this often (seconds): SAY_EVERY in page.js.
 SAY_EVERY = 60
-#: The longest wait between two tries (milliseconds): RETRY_MAX in page.js.
+#: The longest wait between two tries (milliseconds): BACK_WITHIN in page.js.
 RETRY_MAX = 8000
 #: When a tab in the background goes on, unless another has gone (milliseconds): 2 * GO_ON_AFTER in page.js.
 GO_ON_HIDDEN = 6000
@@ -151,6 +151,7 @@ def test_a_full_line_is_said_until_there_is_a_place(browser, stand_in):
 def test_a_blocked_visitor_is_told_and_asks_no_more(browser, stand_in):
     open_page(browser, stand_in)
     stream_is_open(stand_in)
+    stand_in.refuse = 403
     stand_in.push("blocked", {})
     until(browser, lambda page: page.state == "blocked", "blocked")
     asked = len(stand_in.asked)
@@ -313,7 +314,7 @@ def test_back_within_seconds_of_the_end_of_the_trouble(browser, stand_in):
 
     def tries() -> list[float]:
         waits = browser.execute_script("return waits")
-        return [ms for step, ms in waits if step in ("stream", "poll")]
+        return [ms for step, ms in waits if step in ("listen", "poll")]
 
     assert not tries()
     stand_in.stop()
@@ -581,7 +582,7 @@ def test_a_page_whose_script_fails_reloads_itself(browser, stand_in, broken, all
     forget_errors(browser)  # those that were planted
 
 
-@pytest.mark.parametrize("script", ["page.js", "refresh.js", "challenge.js"])
+@pytest.mark.parametrize("script", ["page.js", "line.js", "puzzle.js", "refresh.js", "challenge.js"])
 def test_scripts_are_es5(script):
     check_es5((TOP / "worker" / "web" / script).read_bytes())
 

@@ -251,6 +251,68 @@ static void test_a_slower_site_is_named(void **state)
     tl_eta_free(&world.eta);
 }
 
+/* ---- how many were admitted during the last minute ---- */
+
+#define START INT64_C(1000000)
+
+static void admit(struct tl_eta *eta, uint64_t count, int64_t now_ms)
+{
+    struct tl_run run = {.first = 1, .count = count};
+    struct tl_event events[] = {
+        {.kind = TL_EVENT_ADMITTED, .places = {.n = 1, .runs = &run}},
+        {.kind = TL_EVENT_FREED, .places = {.n = 1, .runs = &run}}, /* does not count */
+    };
+    const struct tl_event_entry entry = {.n_events = 2, .events = events};
+    tl_eta_apply(eta, &entry, now_ms);
+}
+
+static uint64_t minute(const struct tl_eta *eta, int64_t now_ms)
+{
+    uint64_t count;
+    assert_true(tl_eta_admitted(eta, now_ms, &count));
+    return count;
+}
+
+static void test_a_minute_is_seen_before_it_is_told(void **state)
+{
+    (void)state;
+    struct tl_eta *eta = tl_eta_new();
+    struct tl_line *line = tl_line_new();
+    uint64_t count;
+    assert_true(eta != NULL && line != NULL);
+    assert_false(tl_eta_admitted(eta, START, &count));
+    tl_eta_set_line(eta, line, START);
+    admit(eta, 3, START + 1000);
+    assert_false(tl_eta_admitted(eta, START + 59999, &count));
+    assert_int_equal(minute(eta, START + 60000), 3);
+    tl_eta_set_line(eta, line, START + 60000);
+    assert_false(tl_eta_admitted(eta, START + 60000, &count));
+    assert_int_equal(minute(eta, START + 120000), 0);
+    tl_line_free(&line);
+    tl_eta_free(&eta);
+}
+
+static void test_what_is_older_is_forgotten(void **state)
+{
+    (void)state;
+    struct tl_eta *eta = tl_eta_new();
+    struct tl_line *line = tl_line_new();
+    assert_true(eta != NULL && line != NULL);
+    tl_eta_set_line(eta, line, START);
+    for (int64_t i = 0; i < 20; i++)
+        admit(eta, 2, START + i * 10000);
+    int64_t now_ms = START + 190000;
+    assert_int_equal(minute(eta, now_ms), 14);
+    assert_int_equal(minute(eta, now_ms + 30000), 8);
+    assert_int_equal(minute(eta, now_ms + 70000), 0);
+    admit(eta, 5, now_ms + INT64_C(1000000000));
+    assert_int_equal(minute(eta, now_ms + INT64_C(1000000000)), 5);
+    tl_line_free(&line);
+    tl_eta_free(&eta);
+}
+
+/* ---- what came true ---- */
+
 static void expect_news(struct tl_promises *promises, enum tl_promises_reader reader,
                         int64_t since_ms, uint64_t judged, uint64_t late)
 {
@@ -303,6 +365,8 @@ int main(void)
         cmocka_unit_test(test_a_rate_that_is_not_kept_says_nothing),
         cmocka_unit_test(test_a_rate_beside_a_capacity_is_a_bound),
         cmocka_unit_test(test_a_slower_site_is_named),
+        cmocka_unit_test(test_a_minute_is_seen_before_it_is_told),
+        cmocka_unit_test(test_what_is_older_is_forgotten),
         cmocka_unit_test(test_each_reader_gets_what_came_true_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -24,8 +24,8 @@ struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
 {
     struct tl_ticket ticket = {.place = place,
                                .issued = (uint32_t)(tl_queue_env_store_ms(env, now_ms) / 1000)};
-    if (tl_local_queue_loaded(queue) && tl_place_seq(place) != 0) {
-        ticket.generation = tl_local_queue_generation(queue);
+    if (queue->line != NULL && tl_place_seq(place) != 0) {
+        ticket.generation = tl_line_generation(queue->line);
         ticket.front = tl_local_queue_lane_front(queue, tl_place_lane(place));
         ticket.serial = tl_handover_serial(queue, place);
     }
@@ -53,11 +53,13 @@ static bool give_pass(const struct tl_api *api, const struct tl_local_queue *que
     struct tl_error err = {0};
     struct tl_pass pass = {.issued = view->store_ms / 1000,
                            .expires = view->state.deadline_ms / 1000,
-                           .generation = tl_local_queue_generation(queue),
+                           .generation = tl_line_generation(queue->line),
                            .place = view->place,
-                           .event = tl_local_queue_event(queue)};
+                           .event = tl_line_event(queue->line)};
     snprintf(pass.visitor, sizeof(pass.visitor), "%s", view->visitor);
-    tl_pass_id(view->queue, tl_local_queue_origin(queue, view->place), view->place, pass.id);
+    tl_pass_id(view->queue,
+               tl_lost_origin(queue->lost, tl_line_generation(queue->line), view->place),
+               view->place, pass.id);
     if (pass.expires <= pass.issued)
         return false; /* over within a second */
     const char *kept = tl_kept_passes_find(api->kept_passes, &pass);
@@ -81,26 +83,26 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
                  const struct tl_line_view *state, int64_t now_ms, struct filled *filled)
 {
     struct tl_view *view = &filled->view;
-    *view = (struct tl_view){.queue = tl_local_queue_name(queue),
+    *view = (struct tl_view){.queue = queue->name,
                              .visitor = ticket->visitor,
                              .place = ticket->place,
                              .state = *state,
-                             .settings = tl_local_queue_settings(queue),
+                             .settings = &queue->settings,
                              .mode = tl_standing_mode(api, queue),
                              .phase = tl_standing_phase(api, queue, now_ms),
-                             .waiting = tl_local_queue_waiting(queue),
-                             .active = tl_local_queue_active(queue),
+                             .waiting = tl_line_waiting(queue->line),
+                             .active = tl_line_active(queue->line),
                              .store_ms = tl_queue_env_store_ms(api->env, now_ms),
                              .drawing = tl_local_queue_drawing(queue),
-                             .draw = tl_local_queue_draw(queue),
+                             .draw = tl_lost_draw(queue->lost),
                              .recovering = tl_local_queue_recovering(queue),
                              .lost = tl_local_queue_lost(queue, ticket->place),
                              .as_of_ms = tl_queue_env_as_of_ms(api->env, now_ms)};
     if (state->status == TL_LINE_ACTIVE && give_pass(api, queue, filled))
         view->pass = filled->pass;
-    view->claimed = state->status == TL_LINE_ACTIVE && tl_local_queue_claimed(queue, ticket->place);
+    view->claimed = state->status == TL_LINE_ACTIVE && tl_claims_made(queue->claims, ticket->place);
     if (state->status == TL_LINE_WAITING) {
-        view->has_admitted = tl_local_queue_admitted(queue, now_ms, &view->admitted);
+        view->has_admitted = tl_eta_admitted(queue->eta, now_ms, &view->admitted);
         enum tl_eta_reason reason;
         if (tl_local_queue_estimate(queue, state->ahead + 1, now_ms, &filled->eta, &reason))
             view->eta = &filled->eta;
@@ -116,7 +118,7 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
 static const char *language_of(const struct tl_api *api, const struct tl_local_queue *queue,
                                const struct tl_request *request)
 {
-    return tl_notice_varies(tl_local_queue_notice(queue))
+    return tl_notice_varies(&queue->notice)
                ? tl_catalogue_code(tl_language_of(api->languages, request))
                : NULL;
 }
@@ -125,7 +127,7 @@ static const char *language_of(const struct tl_api *api, const struct tl_local_q
 static void add_notice(const struct tl_local_queue *queue, const char *language,
                        struct filled *filled)
 {
-    const char *notice = tl_notice_text(tl_local_queue_notice(queue), language);
+    const char *notice = tl_notice_text(&queue->notice, language);
     filled->view.notice = notice[0] != '\0' ? notice : NULL;
 }
 

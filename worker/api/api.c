@@ -48,7 +48,7 @@ static bool is_blocked(void *context, struct tl_local_queue *queue,
                        const struct tl_address *address)
 {
     const struct tl_api *api = context;
-    return tl_block_names(api, address, tl_local_queue_name(queue), tl_clock_ms());
+    return tl_block_names(api, address, queue->name, tl_clock_ms());
 }
 
 /* Files of keys that are gone since they were read again may still be there as of the start. */
@@ -248,11 +248,11 @@ static void tell_join(struct tl_subscribers *subscribers, const struct tl_pendin
 void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
                     struct tl_pending_command *pending, const struct tl_pending_result *result)
 {
-    struct tl_subscribers *subscribers = tl_local_queue_subscribers(queue);
+    struct tl_subscribers *subscribers = queue->subscribers;
     if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
         tl_handover_serial(queue, result->place) == 0) /* else the pending ticket does not count */
-        api->leaving = tl_outbox_command(tl_local_queue_outbox(queue), TL_COMMAND_LEAVE,
-                                         pending->visitor, result->place);
+        api->leaving =
+            tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
     tl_holds_settle(api->holds, pending, result);
     api->leaving = NULL;
     if (subscribers == NULL || result->end != TL_PENDING_APPLIED)
@@ -289,7 +289,7 @@ uint64_t tl_api_held(const struct tl_api *api)
 
 void tl_api_recreated(struct tl_api *api, struct tl_local_queue *queue)
 {
-    struct tl_subscribers *subscribers = tl_local_queue_subscribers(queue);
+    struct tl_subscribers *subscribers = queue->subscribers;
     tl_holds_drop(api->holds, queue);
     if (subscribers != NULL)
         tl_subscribers_recreated(subscribers, tl_clock_ms());

@@ -30,7 +30,7 @@ static struct client client_of(const struct tl_api *api, const struct tl_request
 static struct tl_puzzle_scope scope_of(const struct tl_local_queue *queue,
                                        const struct client *client)
 {
-    return (struct tl_puzzle_scope){.queue = tl_local_queue_name(queue), .prefix = &client->prefix};
+    return (struct tl_puzzle_scope){.queue = queue->name, .prefix = &client->prefix};
 }
 
 static int64_t store_s(const struct tl_api *api, int64_t now_ms)
@@ -70,7 +70,7 @@ static const char *const reasons[] = {
 
 static enum tl_challenge_mode mode_of(const struct tl_local_queue *queue)
 {
-    return tl_local_queue_settings(queue)->challenge;
+    return queue->settings.challenge;
 }
 
 static bool is_given(const char *text)
@@ -125,8 +125,7 @@ static bool refuse_without_service(struct tl_api *api, const struct tl_local_que
     struct tl_error err = {0};
     (void)tl_config_has_service(api->config, &err);
     if (tl_log_allow(&api->no_service_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
-        tl_log(TL_LOG_ERROR,
-               &(struct tl_log_fields){.queue = tl_local_queue_name(queue), .error = &err},
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue->name, .error = &err},
                "newcomers are refused: add it to the configuration of every worker and restart "
                "them, or set the queue to another challenge");
     tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);

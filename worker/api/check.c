@@ -157,15 +157,16 @@ static enum verdict ask_line(const struct check *check, const struct tl_pass *pa
         return tl_restore_session(queue, pass) ? COUNTS : VOID;
     (void)tl_local_queue_adopt(queue, &ticket);
     ticket.serial = tl_handover_serial(queue, ticket.place); /* who has the pass has the place */
-    if (pass->generation == tl_local_queue_generation(queue))
-        tl_local_queue_keep_pass(queue, ticket.place, pass->expires * 1000, pass->event);
+    if (pass->generation == tl_line_generation(queue->line))
+        tl_lost_keep_pass(queue->lost, queue->line, ticket.place, pass->expires * 1000,
+                          pass->event);
     if (is_active(check, &ticket) || tl_local_queue_behind(queue, &ticket, check->now_ms))
         return COUNTS;
     if (tl_local_queue_may_return(queue, &ticket)) {
         (void)tl_restore_pass(check->api, queue, check->request, pass, &refusal);
         return refusal.kind == TL_REFUSAL_HELD ? HELD : COUNTS; /* nobody can say that it is over */
     }
-    if (tl_visitor_outdated(queue, &ticket) || pass->event <= tl_local_queue_event(queue))
+    if (tl_visitor_outdated(queue, &ticket) || pass->event <= tl_line_event(queue->line))
         return VOID;
     return wait_for_event(check, &ticket, pass->event);
 }
@@ -223,7 +224,7 @@ static bool hold_claim(const struct check *check, const char *visitor, uint64_t 
         return false;
     snprintf(held.ticket.visitor, sizeof(held.ticket.visitor), "%s", visitor);
     struct tl_pending_command *pending =
-        tl_outbox_command(tl_local_queue_outbox(check->queue), TL_COMMAND_RENEW, visitor, place);
+        tl_outbox_command(check->queue->outbox, TL_COMMAND_RENEW, visitor, place);
     return pending != NULL && tl_holds_command(check->api->holds, &held, pending);
 }
 
@@ -239,7 +240,7 @@ void tl_check_claimed(const struct tl_api *api, const struct tl_held *held,
 {
     const struct check check = {.api = api,
                                 .request = held->request,
-                                .name = tl_local_queue_name(held->queue),
+                                .name = held->queue->name,
                                 .queue = held->queue,
                                 .now_ms = tl_clock_ms()};
     if (result == NULL || result->end != TL_PENDING_APPLIED)
@@ -256,7 +257,7 @@ void tl_check_caught_up(void *context, const struct tl_held *held)
 {
     const struct check check = {.api = context,
                                 .request = held->request,
-                                .name = tl_local_queue_name(held->queue),
+                                .name = held->queue->name,
                                 .queue = held->queue,
                                 .now_ms = tl_clock_ms()};
     struct tl_ticket ticket = held->ticket;
@@ -299,7 +300,7 @@ static bool fails_open(const struct check *check)
     const struct tl_api *api = check->api;
     if (check->queue != NULL)
         return !tl_queue_env_store_up(api->env) &&
-               tl_local_queue_settings(check->queue)->on_store_error == TL_STORE_ERROR_OPEN;
+               check->queue->settings.on_store_error == TL_STORE_ERROR_OPEN;
     /* Its settings were never loaded. */
     const struct tl_queue_settings *configured =
         tl_config_queue(api->config->queues, api->config->n_queues, check->name);
@@ -318,7 +319,7 @@ bool tl_handle_check(void *context, struct tl_request *request, const char *name
     struct check check = {.api = api, .request = request, .name = name, .now_ms = tl_clock_ms()};
     struct tl_ticket ticket;
     struct tl_pass pass;
-    if (queue != NULL && tl_local_queue_loaded(queue))
+    if (queue != NULL && queue->line != NULL)
         check.queue = queue;
     if (tl_passthrough_applies(api, name)) {
         pass_through(&check);

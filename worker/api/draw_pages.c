@@ -70,11 +70,11 @@ static void write_head(struct tl_json *json, const struct tl_local_queue *queue)
                                          [TL_DRAW_CUT] = "cut",
                                          [TL_DRAW_DRAWING] = "drawing",
                                          [TL_DRAW_DONE] = "done"};
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
-    const struct tl_draw_record *draw = tl_local_queue_draw(queue);
+    const struct tl_queue_settings *settings = &queue->settings;
+    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
     bool done = is_done(draw), draws = settings->opening == TL_OPENING_DRAW;
     int64_t opens_at_ms = done ? draw->opens_at_ms : settings->opens_at_ms;
-    tl_json_string(json, "queue", tl_local_queue_name(queue));
+    tl_json_string(json, "queue", queue->name);
     tl_json_string(json, "opening", draws ? "draw" : "fifo");
     if (opens_at_ms != 0) {
         char opens_at[TL_UNITS_TEXT_MAX];
@@ -93,11 +93,11 @@ static void write_head(struct tl_json *json, const struct tl_local_queue *queue)
 static void write_tag(const struct tl_local_queue *queue, const struct page *page,
                       char tag[TAG_MAX])
 {
-    const struct tl_draw_record *draw = tl_local_queue_draw(queue);
+    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
     tag[0] = '\0';
     if (is_done(draw))
         snprintf(tag, TAG_MAX, "\"%.*s-%llx-%llu-%llu\"", TAG_DIGITS, draw->hash,
-                 (unsigned long long)tl_local_queue_generation(queue),
+                 (unsigned long long)tl_line_generation(queue->line),
                  (unsigned long long)page->from, (unsigned long long)page->limit);
 }
 
@@ -208,7 +208,7 @@ bool tl_handle_draw(void *context, struct tl_request *request, const char *name,
     if (!within_limit(api, request))
         return tl_refuse(refusal, TL_REFUSAL_TOO_OFTEN, "At most %d pages a second",
                          PAGES_PER_SECOND);
-    const struct tl_draw_record *draw = tl_local_queue_draw(queue);
+    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
     write_tag(queue, &page, page.tag);
     if (is_known(request, &page))
         return true;
@@ -216,7 +216,7 @@ bool tl_handle_draw(void *context, struct tl_request *request, const char *name,
     uint64_t n = left < page.limit ? left : page.limit;
     if (n == 0)
         return answer(request, queue, &page, NULL, 0, refusal);
-    snprintf(page.queue, sizeof(page.queue), "%s", tl_local_queue_name(queue));
+    snprintf(page.queue, sizeof(page.queue), "%s", queue->name);
     return ask(api, request, &page, n, refusal);
 }
 
@@ -239,7 +239,7 @@ static void settle(struct tl_api *api, const struct page *page, const void *ids,
         write_tag(queue, page, tag);
     if (ok && (ids == NULL || strcmp(tag, page->tag) != 0)) /* another draw, meanwhile */
         ok = tl_refuse(&refusal, TL_REFUSAL_STORE, "%s", "");
-    uint64_t drawn = ok ? tl_local_queue_draw(queue)->drawn : 0;
+    uint64_t drawn = ok ? tl_lost_draw(queue->lost)->drawn : 0;
     uint64_t n = drawn - page->from + 1 < page->limit ? drawn - page->from + 1 : page->limit;
     if (ok && length != n * TL_DRAW_ID_BYTES)
         ok = tl_refuse(&refusal, TL_REFUSAL_NOT_FOUND, "The store has lost the list of this draw");

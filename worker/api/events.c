@@ -77,7 +77,7 @@ bool tl_handle_events(void *context, struct tl_request *request, const char *nam
     const struct tl_address *client;
     if (strcmp(tl_request_method(request), "GET") != 0 || api->env->draining ||
         !tl_visitor_may_stay(api, request, &address, &client) ||
-        !tl_subscribers_stream(tl_local_queue_subscribers(queue), request, &ticket, client,
+        !tl_subscribers_stream(queue->subscribers, request, &ticket, client,
                                tl_catalogue_code(tl_language_of(api->languages, request)),
                                tl_clock_ms())) {
         count_failed(api, request);

@@ -54,6 +54,6 @@ bool tl_handle_feedback(void *context, struct tl_request *request, const char *n
     tl_feedback_format(&feedback, text);
     if (!api->feedback(api->process, name, text))
         return tl_refuse(refusal, TL_REFUSAL_STORE, "%s", "");
-    answer(request, name, tl_local_queue_settings(queue));
+    answer(request, name, &queue->settings);
     return true;
 }

@@ -58,10 +58,10 @@ static void write_address(const struct tl_api *api, const struct tl_local_queue 
                           const struct tl_request *request, struct made *made)
 {
     const char *url = api->config->http.public_url;
-    const char *name = tl_local_queue_name(queue);
+    const char *name = queue->name;
     char encoded[TL_ADDRESS_MAX] = "";
     struct tl_return_to back;
-    tl_return_to_read(api, request, tl_local_queue_settings(queue)->target_url, &back);
+    tl_return_to_read(api, request, queue->settings.target_url, &back);
     if (back.address[0] == '\0' || !tl_address_append(encoded, back.address, true) ||
         snprintf(made->address, sizeof(made->address), "%s/q/%s/move?return=%s#%s", url, name,
                  encoded, made->code) > TL_QR_TEXT_MAX)
@@ -165,8 +165,7 @@ static bool read_code(const struct tl_api *api, const struct tl_local_queue *que
                       const char *text, struct tl_ticket *ticket, struct tl_refusal *refusal)
 {
     int64_t now_ms = tl_clock_ms();
-    if (!tl_ticket_verify_code(api->secrets.keyring, tl_local_queue_name(queue), text, strlen(text),
-                               ticket))
+    if (!tl_ticket_verify_code(api->secrets.keyring, queue->name, text, strlen(text), ticket))
         return tl_refuse(refusal, TL_REFUSAL_BAD_CODE, "%s", "");
     int64_t age_s = tl_queue_env_store_ms(api->env, now_ms) / 1000 - ticket->issued;
     const int64_t most_s = is_redeemed(queue, ticket) ? TL_TICKET_CODE_REPEAT_S : TL_TICKET_CODE_S;
@@ -226,8 +225,8 @@ bool tl_handle_move(void *context, struct tl_request *request, const char *name,
         return tl_refuse(refusal, TL_REFUSAL_LOADING, "%s", "");
     if (tl_visitor_outdated(queue, &ticket))
         return tl_refuse(refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
-    struct tl_pending_command *pending = tl_outbox_hand_over(
-        tl_local_queue_outbox(queue), ticket.visitor, ticket.place, ticket.serial, device);
+    struct tl_pending_command *pending =
+        tl_outbox_hand_over(queue->outbox, ticket.visitor, ticket.place, ticket.serial, device);
     const struct tl_held held = {
         .queue = queue, .request = request, .ticket = ticket, .since_us = tl_clock_us()};
     if (pending != NULL && tl_holds_command(api->holds, &held, pending))

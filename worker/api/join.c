@@ -48,7 +48,7 @@ static bool may_join(const struct tl_api *api, struct tl_local_queue *queue,
     if (may && api->env->memory_full)
         may = tl_refuse(refusal, TL_REFUSAL_STORE,
                         "The store's memory is nearly full; try again later");
-    int64_t lag_ms = tl_outbox_lag_ms(tl_local_queue_outbox(queue), tl_clock_ms());
+    int64_t lag_ms = tl_outbox_lag_ms(queue->outbox, tl_clock_ms());
     if (may && lag_ms > api->config->worker.max_lag_ms)
         may = tl_refuse(refusal, TL_REFUSAL_BUSY, "The line is %lld s behind; try again",
                         (long long)(lag_ms / 1000));
@@ -66,8 +66,7 @@ static bool join_visitor(struct tl_api *api, struct tl_local_queue *queue,
     const struct tl_ticket first = {.invite = trusted ? TL_TICKET_TRUSTED : 0};
     if (!may_join(api, queue, refusal))
         return false;
-    return hold(api, queue, request, tl_outbox_join(tl_local_queue_outbox(queue), visitor, lane),
-                &first, refusal);
+    return hold(api, queue, request, tl_outbox_join(queue->outbox, visitor, lane), &first, refusal);
 }
 
 /* The join spends this id, which lets nobody join after kept_until (Unix seconds). visitor: to
@@ -83,8 +82,8 @@ static bool join_spending(struct tl_api *api, struct tl_local_queue *queue,
     if (!may_join(api, queue, refusal))
         return false;
     return hold(api, queue, request,
-                tl_outbox_join_invited(tl_local_queue_outbox(queue), visitor, lane, id, until_ms),
-                &first, refusal);
+                tl_outbox_join_invited(queue->outbox, visitor, lane, id, until_ms), &first,
+                refusal);
 }
 
 bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
@@ -137,7 +136,7 @@ bool tl_join_verified(struct tl_api *api, const struct tl_token_join *join,
  * what had opened its lane. (Who still holds a place keeps it, whatever lane a JOIN names.) */
 static unsigned lane_of(const struct tl_local_queue *queue, tl_place place)
 {
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_queue_settings *settings = &queue->settings;
     unsigned lane = tl_place_lane(place);
     bool pending = tl_place_seq(place) == 0;
     return pending && lane < settings->n_lanes ? lane : settings->default_lane;
@@ -149,7 +148,7 @@ static unsigned lane_of(const struct tl_local_queue *queue, tl_place place)
 static struct tl_pending_command *repeat(struct tl_local_queue *queue,
                                          const struct tl_ticket *ticket)
 {
-    struct tl_outbox *outbox = tl_local_queue_outbox(queue);
+    struct tl_outbox *outbox = queue->outbox;
     char id[TL_BATCH_INVITE_MAX];
     /* An invite's own end is not known here: none is later than this. */
     uint64_t until_ms = (ticket->issued + (uint64_t)TL_INVITE_LIFETIME_S + 2 * UINT64_C(60)) * 1000;
@@ -183,10 +182,10 @@ bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued)
 static bool may_repeat(const struct tl_local_queue *queue, const struct tl_ticket *ticket,
                        struct tl_refusal *refusal)
 {
-    bool before = ticket->issued + TL_TICKET_CLOCK_S < tl_local_queue_generation(queue) / 1000000;
+    bool before = ticket->issued + TL_TICKET_CLOCK_S < tl_line_generation(queue->line) / 1000000;
     if (before && !tl_local_queue_recovering(queue))
         return tl_refuse(refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
-    if (ticket->invite == 0 && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
+    if (ticket->invite == 0 && queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     return true;
 }
@@ -198,7 +197,7 @@ bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct 
         return false;
     /* Accepted before: what keeps new visitors out does not matter. Asked too often, the answer is
      * what is known. */
-    if (tl_outbox_joining(tl_local_queue_outbox(queue), ticket->visitor) == NULL &&
+    if (tl_outbox_joining(queue->outbox, ticket->visitor) == NULL &&
         !tl_visitor_may_repeat(api, queue, ticket)) {
         tl_answer_pending(api, queue, request, ticket);
         return true;
@@ -240,7 +239,7 @@ void tl_join_ask_number(void *context, struct tl_local_queue *queue, const struc
 static bool find_lane(const struct tl_local_queue *queue, const char *name, unsigned *lane,
                       struct tl_refusal *refusal)
 {
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_queue_settings *settings = &queue->settings;
     *lane = settings->default_lane;
     if (name[0] == '\0')
         return true;
@@ -259,7 +258,7 @@ static bool pass_by(const struct tl_api *api, const struct tl_local_queue *queue
                     struct tl_refusal *refusal)
 {
     char cookie[TL_BYPASS_COOKIE_MAX];
-    const char *name = tl_local_queue_name(queue);
+    const char *name = queue->name;
     if (!tl_bypass_cookie(api, request, name, text, invite, cookie))
         return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
     tl_bypass_note(api, request, name, "invite", tl_clock_ms());
@@ -275,14 +274,11 @@ static bool read_invite(struct tl_api *api, const struct tl_local_queue *queue,
     int64_t now_ms = tl_clock_ms();
     int64_t store_s = tl_queue_env_store_ms(api->env, now_ms) / 1000;
     const struct tl_jwt_keys *keys = api->secrets.invite_keys;
-    const struct tl_visitor_tokens tokens = {.kind = TL_LIMITER_INVITES,
-                                             .queue = tl_local_queue_name(queue),
-                                             .request = request,
-                                             .now_ms = now_ms};
+    const struct tl_visitor_tokens tokens = {
+        .kind = TL_LIMITER_INVITES, .queue = queue->name, .request = request, .now_ms = now_ms};
     if (!tl_visitor_may_verify(api, &tokens, keys, text, refusal))
         return false;
-    if (tl_invite_verify(keys, tl_local_queue_name(queue), text, strlen(text), store_s, invite,
-                         &err))
+    if (tl_invite_verify(keys, queue->name, text, strlen(text), store_s, invite, &err))
         return true;
     tl_visitor_refused(api, &tokens, keys, text);
     return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
@@ -343,7 +339,7 @@ void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct t
 {
     struct tl_join_body body;
     struct tl_refusal refusal;
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_queue_settings *settings = &queue->settings;
     tl_join_body_clear(&body);
     bool ok = settings->join == TL_JOIN_INVITED
                   ? tl_refuse(&refusal, TL_REFUSAL_BY_INVITATION, "%s", "")
@@ -365,8 +361,8 @@ void tl_join_confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl
                      const struct tl_ticket *ticket)
 {
     struct tl_refusal unused;
-    struct tl_outbox *outbox = tl_local_queue_outbox(queue);
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    struct tl_outbox *outbox = queue->outbox;
+    const struct tl_queue_settings *settings = &queue->settings;
     bool free = settings->join == TL_JOIN_OPEN && settings->challenge == TL_CHALLENGE_NONE;
     struct tl_pending_command *pending = NULL;
     if (tl_visitor_may_repeat(api, queue, ticket) && tl_visitor_may_send(api, &unused))
@@ -404,7 +400,7 @@ static bool join_again(struct tl_api *api, struct tl_local_queue *queue, struct 
     }
     if (pending) /* accepted before: what new visitors need does not matter */
         return tl_join_by_ticket(api, queue, request, ticket, refusal);
-    if (tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
+    if (queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     return tl_join_newcomer(api, queue, request, ticket->visitor, lane_of(queue, ticket->place),
                             proof, refusal);
@@ -438,7 +434,7 @@ bool tl_handle_join(void *context, struct tl_request *request, const char *name,
         (void)tl_local_queue_adopt(queue, &ticket);
         return join_again(api, queue, request, &ticket, &proof, refusal);
     }
-    if (!trusted && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
+    if (!trusted && queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     if (!find_lane(queue, body.lane, &lane, refusal))
         return false;

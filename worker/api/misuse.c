@@ -177,8 +177,8 @@ bool tl_misuse_session(const struct tl_api *api, const struct tl_local_queue *qu
                        tl_place place, struct tl_refusal *refusal)
 {
     struct tl_metrics *metrics = api->env->metrics;
-    enum tl_sharing_mode mode = tl_local_queue_settings(queue)->shared_sessions;
-    const char *name = tl_local_queue_name(queue);
+    enum tl_sharing_mode mode = queue->settings.shared_sessions;
+    const char *name = queue->name;
     struct tl_address address;
     int64_t now_ms = tl_clock_ms();
     if (!tl_visitor_address(api, request, &address))

@@ -47,7 +47,7 @@ static bool goes_without(const struct tl_held *held)
     return strcmp(tl_request_method(held->request), "POST") == 0 &&
            strncmp(tl_request_path(held->request), "/q/", 3) == 0 &&
            tl_request_query(held->request, "invite") != NULL &&
-           tl_local_queue_settings(held->queue)->join != TL_JOIN_INVITED;
+           held->queue->settings.join != TL_JOIN_INVITED;
 }
 
 static void answer_join(struct tl_api *api, const struct tl_held *held,
@@ -60,7 +60,7 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
     if (applied && result->outcome == TL_OUTCOME_SPENT && (repeated || pending->invite == NULL)) {
         ask_for_end(api, held, pending);
     } else if (applied && result->outcome == TL_OUTCOME_SPENT && goes_without(held)) {
-        tl_page_send_clean(api, held->request, tl_local_queue_name(held->queue));
+        tl_page_send_clean(api, held->request, held->queue->name);
     } else if (applied && result->outcome == TL_OUTCOME_SPENT) {
         struct tl_refusal refusal;
         tl_challenge_refuse_spent(api, held->queue, held->request, pending->invite, &refusal);
@@ -79,8 +79,8 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
         tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
         tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - held->since_us);
         if (!tl_local_queue_about_to_admit(held->queue, ticket.place, now_us / 1000) ||
-            !tl_subscribers_wait_for_admission(tl_local_queue_subscribers(held->queue),
-                                               held->request, &ticket, held->since_us / 1000))
+            !tl_subscribers_wait_for_admission(held->queue->subscribers, held->request, &ticket,
+                                               held->since_us / 1000))
             tl_answer_view(api, held->queue, held->request, &ticket, true);
     } else if (result == NULL || result->end == TL_PENDING_LOST) {
         struct tl_ticket joined = {.place = tl_place_make(pending->lane, 0),
@@ -123,7 +123,7 @@ static void refuse_new_place(struct tl_api *api, const struct tl_held *held)
 {
     struct tl_puzzle_solved unused;
     struct tl_refusal refusal;
-    if (tl_local_queue_settings(held->queue)->join == TL_JOIN_INVITED)
+    if (held->queue->settings.join == TL_JOIN_INVITED)
         tl_refuse(&refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     else if (tl_challenge_passed(api, held->queue, held->request, &(struct tl_proof){0}, &unused,
                                  &refusal))
@@ -207,7 +207,7 @@ void tl_outcome_settled(void *context, const struct tl_held *held,
                         const struct tl_pending_command *pending,
                         const struct tl_pending_result *result)
 {
-    if (result != NULL && tl_local_queue_deleted(held->queue))
+    if (result != NULL && held->queue->deleted)
         tl_render_refused(held->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
     else if (held->gate)
         tl_check_claimed(context, held, result);
@@ -231,7 +231,7 @@ static void answer_pending_ticket(struct tl_api *api, const struct tl_held *held
     static const char *const details[TL_REFUSAL_COUNT] = {
         [TL_REFUSAL_BAD_TICKET] = "Its invite was spent before, or its place ended long ago",
         [TL_REFUSAL_NOT_NUMBERED] = "Ask for the status first"};
-    struct tl_subscribers *subscribers = tl_local_queue_subscribers(held->queue);
+    struct tl_subscribers *subscribers = held->queue->subscribers;
     if (held->request == NULL) { /* asked for an event stream, which asks again if need be */
         if (known && subscribers != NULL)
             tl_subscribers_over(subscribers, &held->ticket, held->ended, tl_clock_ms());
@@ -251,7 +251,7 @@ static void answer_pending_ticket(struct tl_api *api, const struct tl_held *held
 
 void tl_outcome_looked_up(void *context, const struct tl_held *held, bool known)
 {
-    struct tl_subscribers *subscribers = tl_local_queue_subscribers(held->queue);
+    struct tl_subscribers *subscribers = held->queue->subscribers;
     if (tl_place_seq(held->ticket.place) == 0)
         answer_pending_ticket(context, held, known);
     else if (held->request == NULL && subscribers != NULL) /* asked for an event stream */
@@ -268,8 +268,8 @@ static bool joins_anew(const struct tl_api *api, const struct tl_local_queue *qu
                        const struct tl_request *request, bool returns)
 {
     struct tl_ticket brought;
-    bool numbered = tl_visitor_ticket(api, request, tl_local_queue_name(queue), &brought) &&
-                    tl_place_seq(brought.place) != 0;
+    bool numbered =
+        tl_visitor_ticket(api, request, queue->name, &brought) && tl_place_seq(brought.place) != 0;
     return !numbered || (!returns && strcmp(tl_request_method(request), "POST") == 0);
 }
 
@@ -296,8 +296,8 @@ void tl_outcome_refused(void *context, struct tl_local_queue *queue, struct tl_r
     if (blocked)
         tl_metrics_add(api->env->metrics, TL_WORKER_BLOCKED, 1);
     tl_render_refused(request,
-                      blocked                         ? TL_REFUSAL_BLOCKED
-                      : tl_local_queue_deleted(queue) ? TL_REFUSAL_NO_QUEUE
-                                                      : TL_REFUSAL_STOPPING,
+                      blocked          ? TL_REFUSAL_BLOCKED
+                      : queue->deleted ? TL_REFUSAL_NO_QUEUE
+                                       : TL_REFUSAL_STOPPING,
                       "");
 }

@@ -32,18 +32,18 @@ static bool join(struct tl_api *api, struct tl_local_queue *queue, struct tl_req
 {
     const char *invite = tl_request_query(request, "invite");
     if (ticket == NULL)
-        tl_misuse_join(api, request, tl_local_queue_name(queue));
+        tl_misuse_join(api, request, queue->name);
     if (invite != NULL)
         return tl_join_by_invite(api, queue, request, invite, refusal);
     bool pending = ticket != NULL && tl_place_seq(ticket->place) == 0; /* was accepted before */
-    if (!pending && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
+    if (!pending && queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     if (pending)
         return tl_join_by_ticket(api, queue, request, ticket, refusal);
-    unsigned lane = tl_local_queue_settings(queue)->default_lane;
+    unsigned lane = queue->settings.default_lane;
     if (ticket != NULL && holds_place(queue, ticket)) {
         struct tl_refusal unused;
-        if (tl_local_queue_settings(queue)->challenge == TL_CHALLENGE_NONE &&
+        if (queue->settings.challenge == TL_CHALLENGE_NONE &&
             tl_standing_joins(api, request, queue, &unused))
             tl_join_confirm(api, queue, request, ticket);
         else

@@ -327,7 +327,7 @@ static struct tl_page_view view_without_place(const struct tl_api *api,
                                 .ticket = tl_request_query(request, "ticket"),
                                 .invite = tl_request_query(request, "invite")};
     if (queue != NULL) {
-        const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+        const struct tl_queue_settings *settings = &queue->settings;
         page.event = tl_event_looks_find(api->events, name);
         page.target_url = settings->target_url;
         page.waiting_ttl_ms = settings->waiting_ttl_ms;

@@ -47,7 +47,7 @@ bool tl_passthrough_applies(const struct tl_api *api, const char *queue)
 {
     const struct tl_local_queue *local = tl_queues_find(api->queues, queue);
     return tl_passthrough_names(api->passthrough, queue) ||
-           (local != NULL && tl_local_queue_settings(local)->mode == TL_MODE_PASSTHROUGH);
+           (local != NULL && local->settings.mode == TL_MODE_PASSTHROUGH);
 }
 
 void tl_passthrough_count(const struct tl_api *api, const char *queue)

@@ -21,7 +21,7 @@ enum { JUDGED_MIN = 20 };
 static void write_state(struct tl_json *json, const struct tl_api *api,
                         const struct tl_local_queue *queue)
 {
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_queue_settings *settings = &queue->settings;
     enum tl_queue_mode mode = tl_standing_mode(api, queue);
     enum tl_phase phase = tl_standing_phase(api, queue, tl_clock_ms());
     tl_json_string(json, "mode", tl_mode_name(mode));
@@ -62,7 +62,7 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
     const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL)
         return false;
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_queue_settings *settings = &queue->settings;
     char text[QUEUE_TEXT_MAX];
     struct tl_json json;
     tl_json_begin(&json, text, sizeof(text));
@@ -75,16 +75,16 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
     }
     write_state(&json, api, queue);
     if (settings->opening == TL_OPENING_DRAW)
-        write_draw(&json, settings, tl_local_queue_draw(queue));
-    tl_json_uint(&json, "waiting", tl_local_queue_waiting(queue));
-    tl_json_uint(&json, "active", tl_local_queue_active(queue));
+        write_draw(&json, settings, tl_lost_draw(queue->lost));
+    tl_json_uint(&json, "waiting", tl_line_waiting(queue->line));
+    tl_json_uint(&json, "active", tl_line_active(queue->line));
     if (settings->policy != TL_POLICY_RATE)
         tl_json_uint(&json, "capacity", tl_queue_capacity(settings));
     if (settings->policy != TL_POLICY_COUNTER) {
         tl_json_uint(&json, "rate_admit", settings->rate_admit);
         tl_json_uint(&json, "rate_every_ms", (uint64_t)settings->rate_every_ms);
     }
-    struct tl_promises_score promises = tl_promises_score(tl_local_queue_promises(queue));
+    struct tl_promises_score promises = tl_promises_score(queue->promises);
     if (promises.judged >= JUDGED_MIN) {
         tl_json_uint(&json, "eta_inside_percent", (uint64_t)llround(promises.inside * 100));
         tl_json_uint(&json, "eta_error_percent", (uint64_t)llround(promises.error * 100));

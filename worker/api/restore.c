@@ -38,7 +38,7 @@ void tl_restore_subscriber(void *context, struct tl_local_queue *queue,
 bool tl_restore_removed(const struct tl_local_queue *queue, uint64_t generation, tl_place place)
 {
     bool known;
-    if (generation != tl_local_queue_generation(queue))
+    if (generation != tl_line_generation(queue->line))
         return false;
     struct tl_line_view state = tl_local_queue_look(queue, place, &known);
     return state.status == TL_LINE_ENDED && state.reason == TL_REASON_REMOVED;
@@ -67,7 +67,7 @@ bool tl_restore_session(struct tl_local_queue *queue, const struct tl_pass *pass
 {
     struct tl_ticket ticket = tl_restore_ticket(pass);
     bool known;
-    if (tl_local_queue_ended_before(queue, pass->generation, pass->place))
+    if (tl_lost_ended(queue->lost, pass->generation, pass->place))
         return false;
     if (!tl_local_queue_adopt(queue, &ticket) && tl_local_queue_may_return(queue, &ticket))
         (void)tl_local_queue_restore(queue, &ticket, (uint64_t)pass->expires * 1000, pass->event);

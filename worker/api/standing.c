@@ -9,20 +9,19 @@
 
 enum tl_queue_mode tl_standing_mode(const struct tl_api *api, const struct tl_local_queue *queue)
 {
-    return tl_passthrough_names(api->passthrough, tl_local_queue_name(queue))
-               ? TL_MODE_PASSTHROUGH
-               : tl_local_queue_settings(queue)->mode;
+    return tl_passthrough_names(api->passthrough, queue->name) ? TL_MODE_PASSTHROUGH
+                                                               : queue->settings.mode;
 }
 
 enum tl_phase tl_standing_phase(const struct tl_api *api, const struct tl_local_queue *queue,
                                 int64_t now_ms)
 {
     const struct tl_phase_facts facts = {.now_ms = tl_queue_env_store_ms(api->env, now_ms),
-                                         .waiting = tl_local_queue_waiting(queue),
-                                         .full_since_ms = tl_local_queue_full_since_ms(queue),
+                                         .waiting = tl_line_waiting(queue->line),
+                                         .full_since_ms = tl_lost_full_since_ms(queue->lost),
                                          .drawing = tl_local_queue_drawing(queue),
                                          .recovering = tl_local_queue_recovering(queue)};
-    return tl_phase_of(tl_local_queue_settings(queue), &facts);
+    return tl_phase_of(&queue->settings, &facts);
 }
 
 /* Why no one can join; false: someone can. */
@@ -34,7 +33,7 @@ static bool refuse(const struct tl_api *api, const struct tl_request *request,
                                                            [TL_MODE_SOLD_OUT] = TL_REFUSAL_SOLD_OUT,
                                                            [TL_MODE_PASSTHROUGH] =
                                                                TL_REFUSAL_UNKNOWN_OUTCOME};
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_queue_settings *settings = &queue->settings;
     enum tl_phase phase = tl_standing_phase(api, queue, tl_clock_ms());
     enum tl_refusal_kind kind = of_mode[settings->mode];
     const char *language = tl_catalogue_code(tl_language_of(api->languages, request));
@@ -68,7 +67,7 @@ void tl_standing_no_place(const struct tl_api *api, const struct tl_request *req
 
 unsigned tl_standing_number(void *context, const struct tl_local_queue *queue, int64_t now_ms)
 {
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_queue_settings *settings = &queue->settings;
     enum tl_phase phase = tl_standing_phase(context, queue, now_ms);
     bool over = phase == TL_PHASE_OVER;
     bool none = settings->policy != TL_POLICY_RATE && settings->capacity == 0;

@@ -64,7 +64,7 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
     const struct tl_address *client;
     if (wait_ms == 0 || replaces || api->env->draining || !may_change ||
         !tl_visitor_may_stay(api, request, &address, &client) ||
-        !tl_subscribers_wait(tl_local_queue_subscribers(queue), request, &ticket, client, now_ms,
+        !tl_subscribers_wait(queue->subscribers, request, &ticket, client, now_ms,
                              now_ms + wait_ms))
         tl_answer_view(api, queue, request, &ticket, renewed);
     return true;
@@ -111,7 +111,7 @@ static bool command(struct tl_api *api, struct tl_request *request, const char *
     if (!tl_visitor_may_send(api, refusal))
         return false;
     struct tl_pending_command *pending =
-        tl_outbox_command(tl_local_queue_outbox(queue), kind, ticket.visitor, ticket.place);
+        tl_outbox_command(queue->outbox, kind, ticket.visitor, ticket.place);
     if (pending != NULL && tl_holds_command(api->holds,
                                             &(struct tl_held){.queue = queue,
                                                               .request = request,

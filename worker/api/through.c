@@ -12,8 +12,8 @@ static const char *target_of(const struct tl_api *api, const char *queue)
 {
     const struct tl_local_queue *local = tl_queues_find(api->queues, queue);
     const struct tl_queue_settings *settings =
-        local != NULL && tl_local_queue_loaded(local)
-            ? tl_local_queue_settings(local)
+        local != NULL && local->line != NULL
+            ? &local->settings
             : tl_config_queue(api->config->queues, api->config->n_queues, queue);
     return settings != NULL ? settings->target_url : "";
 }

@@ -114,8 +114,7 @@ bool tl_verification_begin(struct tl_api *api, const struct tl_token_join *join,
     struct tl_verifications *all = api->verifications;
     const int64_t now_ms = tl_clock_ms();
     const int64_t until_ms = now_ms + api->config->challenge_service.timeout_ms;
-    const struct tl_visitor_tokens tokens =
-        tokens_of(tl_local_queue_name(join->queue), join->request, now_ms);
+    const struct tl_visitor_tokens tokens = tokens_of(join->queue->name, join->request, now_ms);
     if (!tl_visitor_may_fail(api, &tokens, refusal))
         return false;
     if (all->count >= api->config->challenge_service.max_concurrent +
@@ -140,8 +139,7 @@ bool tl_verification_begin(struct tl_api *api, const struct tl_token_join *join,
         tl_queue_env_store_ms(api->env, now_ms) / 1000 + TL_TOKENS_LIFE_S + CLOCK_S;
     verification->number = ++all->last_number;
     verification->deadline_ms = until_ms + GRACE_MS;
-    snprintf(verification->queue, sizeof(verification->queue), "%s",
-             tl_local_queue_name(join->queue));
+    snprintf(verification->queue, sizeof(verification->queue), "%s", join->queue->name);
     if (!ask(api, verification, token, until_ms)) {
         tl_recent_tokens_forget(all->tokens, verification->join.id);
         free(verification);

@@ -71,7 +71,7 @@ bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *reques
 bool tl_visitor_outdated(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
 {
     return tl_place_seq(ticket->place) != 0 &&
-           ticket->generation != tl_local_queue_generation(queue);
+           ticket->generation != tl_line_generation(queue->line);
 }
 
 /* ---- queues ---- */
@@ -86,7 +86,7 @@ struct tl_local_queue *tl_visitor_queue(const struct tl_api *api, const char *na
                                         struct tl_refusal *refusal)
 {
     struct tl_local_queue *queue = tl_queues_find(api->queues, name);
-    if (queue != NULL && tl_local_queue_loaded(queue))
+    if (queue != NULL && queue->line != NULL)
         return queue;
     if (api->env->draining) /* the queues are freed before the last answers are sent */
         tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
@@ -177,7 +177,7 @@ bool tl_visitor_may_join(struct tl_api *api, struct tl_local_queue *queue,
     const struct tl_press press = {
         .pending = env->in_flight,
         .pending_max = api->config->worker.max_pending,
-        .lag_ms = tl_outbox_lag_ms(tl_local_queue_outbox(queue), now_ms),
+        .lag_ms = tl_outbox_lag_ms(queue->outbox, now_ms),
         .lag_max_ms = api->config->worker.max_lag_ms,
         .memory_percent = env->memory_percent,
     };
@@ -224,8 +224,7 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
 bool tl_visitor_may_repeat(const struct tl_api *api, const struct tl_local_queue *queue,
                            const struct tl_ticket *ticket)
 {
-    const struct tl_address address =
-        tl_visitor_stand_in(tl_local_queue_name(queue), ticket->visitor);
+    const struct tl_address address = tl_visitor_stand_in(queue->name, ticket->visitor);
     return tl_limiter_allow(api->limiter, TL_LIMITER_REPEATS, &address, REPEATS_MAX, tl_clock_ms());
 }
 

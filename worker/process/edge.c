@@ -91,7 +91,7 @@ static void on_changed(void *context, struct tl_local_queue *queue,
                        const struct tl_event_entry *entry, int64_t now_ms)
 {
     (void)context;
-    tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
+    tl_subscribers_entry(queue->subscribers, entry, now_ms);
 }
 
 /* ---- what the handlers ask for ---- */

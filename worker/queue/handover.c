@@ -15,14 +15,13 @@ static bool is_held(const struct tl_local_queue *queue, tl_place place)
 
 bool tl_handover_moved(struct tl_local_queue *queue, const struct tl_ticket *ticket)
 {
-    struct tl_line *line = tl_local_queue_line(queue);
+    struct tl_line *line = queue->line;
     const uint32_t known = tl_handover_serial(queue, ticket->place);
     const uint32_t proven = ticket->serial > known ? ticket->serial : known;
     /* Without memory the next ticket that comes is told. */
     if (proven > tl_line_serial(line, ticket->place) && is_held(queue, ticket->place) &&
         tl_line_add_serial(line, ticket->place, proven))
-        (void)tl_outbox_hand_over(tl_local_queue_outbox(queue), ticket->visitor, ticket->place,
-                                  proven, 0);
+        (void)tl_outbox_hand_over(queue->outbox, ticket->visitor, ticket->place, proven, 0);
     return ticket->serial < known;
 }
 

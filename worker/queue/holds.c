@@ -130,8 +130,7 @@ static void time_out(struct tl_holds *holds, struct hold *hold)
 bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held)
 {
     uint64_t number = holds->last_number + 1;
-    if (!holds->settings.ask(holds->settings.context, tl_local_queue_name(held->queue),
-                             &held->ticket, number))
+    if (!holds->settings.ask(holds->settings.context, held->queue->name, &held->ticket, number))
         return false;
     holds->last_number = number;
     struct hold *hold = hold_new(&holds->lookups, held, holds->settings.wait_ms);
@@ -219,7 +218,7 @@ void tl_holds_tick(struct tl_holds *holds, int64_t now_ms)
     }
     for (struct hold *hold = holds->events.first; hold != NULL; hold = next) {
         next = hold->next;
-        if (hold->deadline_ms <= now_ms || tl_local_queue_event(hold->held.queue) >= hold->event)
+        if (hold->deadline_ms <= now_ms || tl_line_event(hold->held.queue->line) >= hold->event)
             end_event(holds, hold);
     }
 }

@@ -8,36 +8,14 @@
 #include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
 #include "worker/queue/adopt.h"
-#include "worker/queue/claims.h"
 #include "worker/queue/local_queue.h"
-#include "worker/queue/lost.h"
 #include "worker/queue/presence_sender.h"
-#include "worker/queue/promises.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
     ENDED_MAX = 100000,       /* ends remembered from the store's answers */
     DIFFERS_EVERY_MS = 30000, /* between two rebuilds because of the line's sizes */
     FORGET_PER_TICK = 1000,   /* old ends forgotten in one tick */
-};
-
-struct tl_local_queue {
-    const struct tl_queue_env *env;
-    char name[TL_QUEUE_NAME_MAX + 1];
-    struct tl_queue_settings settings;
-    struct tl_line *line; /* NULL until the first snapshot */
-    bool rebuilding;      /* after a gap: a fresh line was asked for */
-    int64_t differed_ms;  /* when its sizes last made us ask for one; 0: never */
-    bool deleted;
-    struct tl_eta *eta;
-    struct tl_promises *promises;
-    struct tl_outbox *outbox;
-    struct tl_presence_sender *presence;
-    struct tl_claims *claims;
-    struct tl_placemap *ended; /* place the line does not know -> its reason; 0: unknown */
-    struct tl_lost *lost;
-    struct tl_notice notice;
-    struct tl_subscribers *subscribers;
 };
 
 /* Notes the outcome of a RESTORE. */
@@ -107,51 +85,6 @@ void tl_local_queue_free(struct tl_local_queue **queue)
 
 /* ---- what is known ---- */
 
-const char *tl_local_queue_name(const struct tl_local_queue *queue)
-{
-    return queue->name;
-}
-
-const struct tl_queue_settings *tl_local_queue_settings(const struct tl_local_queue *queue)
-{
-    return &queue->settings;
-}
-
-bool tl_local_queue_loaded(const struct tl_local_queue *queue)
-{
-    return queue->line != NULL;
-}
-
-struct tl_line *tl_local_queue_line(const struct tl_local_queue *queue)
-{
-    return queue->line;
-}
-
-bool tl_local_queue_deleted(const struct tl_local_queue *queue)
-{
-    return queue->deleted;
-}
-
-uint64_t tl_local_queue_generation(const struct tl_local_queue *queue)
-{
-    return tl_line_generation(queue->line);
-}
-
-uint64_t tl_local_queue_event(const struct tl_local_queue *queue)
-{
-    return tl_line_event(queue->line);
-}
-
-uint64_t tl_local_queue_waiting(const struct tl_local_queue *queue)
-{
-    return tl_line_waiting(queue->line);
-}
-
-uint64_t tl_local_queue_active(const struct tl_local_queue *queue)
-{
-    return tl_line_active(queue->line);
-}
-
 uint64_t tl_local_queue_lane_front(const struct tl_local_queue *queue, unsigned lane)
 {
     /* While the queue recovers, visitors come back ahead of those who are there. */
@@ -163,19 +96,9 @@ bool tl_local_queue_recovering(const struct tl_local_queue *queue)
     return tl_lost_recovering(queue->lost);
 }
 
-uint64_t tl_local_queue_origin(const struct tl_local_queue *queue, tl_place place)
-{
-    return tl_lost_origin(queue->lost, tl_line_generation(queue->line), place);
-}
-
 size_t tl_local_queue_bytes(const struct tl_local_queue *queue)
 {
     return queue->line != NULL ? tl_line_bytes(queue->line) + tl_eta_bytes(queue->eta) : 0;
-}
-
-int64_t tl_local_queue_full_since_ms(const struct tl_local_queue *queue)
-{
-    return tl_lost_full_since_ms(queue->lost);
 }
 
 bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms)
@@ -184,25 +107,10 @@ bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms)
            tl_mode_admits(&queue->settings, tl_queue_env_store_ms(queue->env, now_ms));
 }
 
-const struct tl_draw_record *tl_local_queue_draw(const struct tl_local_queue *queue)
-{
-    return tl_lost_draw(queue->lost);
-}
-
 bool tl_local_queue_drawing(const struct tl_local_queue *queue)
 {
     uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
     return tl_lost_undrawn(queue->lost, &queue->settings, event);
-}
-
-bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms)
-{
-    return tl_queue_env_as_of_ms(queue->env, now_ms) != 0;
-}
-
-const struct tl_notice *tl_local_queue_notice(const struct tl_local_queue *queue)
-{
-    return &queue->notice;
 }
 
 struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_place place,
@@ -229,11 +137,6 @@ bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place 
            view.ahead + tl_line_active(queue->line) < tl_queue_capacity(&queue->settings);
 }
 
-bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place)
-{
-    return tl_claims_made(queue->claims, place);
-}
-
 bool tl_local_queue_must_claim(const struct tl_local_queue *queue, tl_place place)
 {
     return queue->settings.overbook > 0 && !tl_claims_has(queue->claims, place) &&
@@ -245,16 +148,6 @@ bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t positi
 {
     tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
     return tl_eta_estimate(queue->eta, position, now_ms, range, reason);
-}
-
-bool tl_local_queue_admitted(const struct tl_local_queue *queue, int64_t now_ms, uint64_t *count)
-{
-    return tl_eta_admitted(queue->eta, now_ms, count);
-}
-
-struct tl_promises *tl_local_queue_promises(const struct tl_local_queue *queue)
-{
-    return queue->promises;
 }
 
 void tl_local_queue_set_settings(struct tl_local_queue *queue,
@@ -380,21 +273,9 @@ bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct 
            !tl_lost_refused(queue->lost, ticket->place);
 }
 
-void tl_local_queue_keep_pass(struct tl_local_queue *queue, tl_place place, int64_t deadline_ms,
-                              uint64_t event)
-{
-    tl_lost_keep_pass(queue->lost, queue->line, place, deadline_ms, event);
-}
-
 bool tl_local_queue_lost(const struct tl_local_queue *queue, tl_place place)
 {
     return tl_line_lost(queue->line, place) && tl_lost_refused(queue->lost, place);
-}
-
-bool tl_local_queue_ended_before(const struct tl_local_queue *queue, uint64_t generation,
-                                 tl_place place)
-{
-    return tl_lost_ended(queue->lost, generation, place);
 }
 
 struct tl_pending_command *tl_local_queue_restore(struct tl_local_queue *queue,
@@ -417,11 +298,6 @@ void tl_local_queue_set_notice(struct tl_local_queue *queue, const char *text, s
     if (!tl_notice_set(&queue->notice, text, length))
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue->name},
                "no memory for the notice");
-}
-
-void tl_local_queue_set_deleted(struct tl_local_queue *queue)
-{
-    queue->deleted = true;
 }
 
 /* ---- events ---- */
@@ -561,19 +437,4 @@ void tl_local_queue_farewell(struct tl_local_queue *queue)
     if (queue->line != NULL && !tl_presence_sender_farewell(queue->presence))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
                "no memory for the farewell; absent visitors keep their places a little longer");
-}
-
-struct tl_outbox *tl_local_queue_outbox(struct tl_local_queue *queue)
-{
-    return queue->outbox;
-}
-
-void tl_local_queue_attach(struct tl_local_queue *queue, struct tl_subscribers *subscribers)
-{
-    queue->subscribers = subscribers;
-}
-
-struct tl_subscribers *tl_local_queue_subscribers(const struct tl_local_queue *queue)
-{
-    return queue->subscribers;
 }

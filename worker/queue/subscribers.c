@@ -181,7 +181,7 @@ static bool come_back(struct tl_subscriber *subscriber, int64_t now_ms)
         ask_back(subscriber, &ticket, now_ms);
         return false;
     }
-    if (ticket.generation == tl_local_queue_generation(self->queue))
+    if (ticket.generation == tl_line_generation(self->queue->line))
         return true;
     (void)drop(subscriber); /* the client asks again and is told so */
     return false;
@@ -272,7 +272,7 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_ev
     if (!moved || tl_subscriber_table_count(subscribers->table) == 0)
         return;
     tl_place front[TL_TELLING_FRONT];
-    size_t n = tl_line_first(tl_local_queue_line(subscribers->queue), front, TL_TELLING_FRONT);
+    size_t n = tl_line_first(subscribers->queue->line, front, TL_TELLING_FRONT);
     for (size_t i = 0; i < n; i++)
         tl_subscribers_look(subscribers, front[i], now_ms);
 }
@@ -287,7 +287,7 @@ void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *vis
         next = subscriber->chain;
         if (strcmp(subscriber->visitor, visitor) != 0 ||
             !tl_subscriber_table_set_place(subscribers->table, subscriber,
-                                           tl_local_queue_generation(subscribers->queue), place))
+                                           tl_line_generation(subscribers->queue->line), place))
             continue;
         subscriber->give_ticket = true;
         subscriber->told = false;
@@ -380,7 +380,7 @@ static void hand_over(struct tl_subscriber *subscriber, int64_t now_ms)
 
 void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms)
 {
-    uint64_t generation = tl_local_queue_generation(subscribers->queue);
+    uint64_t generation = tl_line_generation(subscribers->queue->line);
     for (size_t n = tl_subscriber_table_count(subscribers->table); n > 0; n--) {
         struct tl_subscriber *subscriber = tl_subscriber_table_next(subscribers->table);
         if (tl_place_seq(subscriber->place) != 0 && subscriber->generation != generation)

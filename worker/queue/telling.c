@@ -61,7 +61,7 @@ bool tl_telling_due(const struct tl_telling *telling, const struct tl_subscriber
     if (state->status != TL_LINE_WAITING || subscriber->until_admitted)
         return false;
     if (subscriber->stream != NULL &&
-        (tl_local_queue_stale(telling->queue, now_ms) != subscriber->told_stale ||
+        ((tl_queue_env_as_of_ms(telling->queue->env, now_ms) != 0) != subscriber->told_stale ||
          standing_of(telling, now_ms) != subscriber->told_standing ||
          tl_local_queue_recovering(telling->queue) != subscriber->told_recovering ||
          tl_local_queue_drawing(telling->queue) != subscriber->told_drawing))
@@ -85,7 +85,7 @@ void tl_telling_note(const struct tl_telling *telling, struct tl_subscriber *sub
         subscriber->moved_ms = now_ms;
     subscriber->told = true;
     subscriber->told_ms = now_ms;
-    subscriber->told_stale = tl_local_queue_stale(telling->queue, now_ms);
+    subscriber->told_stale = tl_queue_env_as_of_ms(telling->queue->env, now_ms) != 0;
     subscriber->told_standing = standing_of(telling, now_ms);
     subscriber->told_drawing = tl_local_queue_drawing(telling->queue);
     subscriber->told_recovering = tl_local_queue_recovering(telling->queue);
@@ -129,7 +129,7 @@ bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *sub
 bool tl_telling_maintain(const struct tl_telling *telling, struct tl_subscriber *subscriber,
                          int64_t now_ms)
 {
-    const struct tl_notice *notice = tl_local_queue_notice(telling->queue);
+    const struct tl_notice *notice = &telling->queue->notice;
     if (!tl_stream_ready(subscriber->stream))
         return now_ms - subscriber->wrote_ms < STUCK_MS;
     if (subscriber->notice != notice->version) { /* a new stream is at version 0 */

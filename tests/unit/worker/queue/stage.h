@@ -44,7 +44,7 @@ static inline size_t write_view(void *context, struct tl_local_queue *queue,
     (void)language;
     (void)now_ms;
     if (tl_place_seq(ticket->place) != 0)
-        assert_int_equal(ticket->generation, tl_local_queue_generation(queue));
+        assert_int_equal(ticket->generation, tl_line_generation(queue->line));
     return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[state->status],
                             (unsigned long long)state -> ahead, give_ticket ? "+ticket" : "");
 }
@@ -109,7 +109,7 @@ static inline void on_changed(void *context, struct tl_local_queue *queue,
                               const struct tl_event_entry *entry, int64_t now_ms)
 {
     (void)context;
-    tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
+    tl_subscribers_entry(queue->subscribers, entry, now_ms);
 }
 
 /* 1 to 3 are active, 4 to 20003 wait. */
@@ -135,7 +135,7 @@ static inline int start(void **state)
     stage.subscribers = tl_subscribers_new(&stage.settings, stage.world.queue);
     if (stage.subscribers == NULL)
         return -1;
-    tl_local_queue_attach(stage.world.queue, stage.subscribers);
+    stage.world.queue->subscribers = stage.subscribers;
     *state = &stage;
     return 0;
 }

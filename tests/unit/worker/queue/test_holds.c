@@ -47,7 +47,7 @@ static void settled(void *context, const struct tl_held *held,
 {
     struct stage *stage = context;
     assert_non_null(pending);
-    assert_string_equal(tl_local_queue_name(held->queue), "q");
+    assert_string_equal(held->queue->name, "q");
     assert_true(held->request->held);
     stage->ends[stage->n++] =
         (struct end){.request = held->request,

@@ -30,7 +30,7 @@ static int finish(void **state)
 
 static size_t pending(const struct world *world)
 {
-    return tl_outbox_count(tl_local_queue_outbox(world->queue));
+    return tl_outbox_count(world->queue->outbox);
 }
 
 static bool known(const struct world *world, tl_place place, enum tl_line_status *status)
@@ -60,14 +60,14 @@ static void a_fresh_line_keeps_what_is_known_of_places(void **state)
     world_apply(world, 5, 3, "[6,2,1700000090000]", 1000);
     tl_local_queue_set_line(world->queue, world_line(5), 1000);
     assert_int_equal(world->recreations, 0);
-    assert_true(tl_local_queue_claimed(world->queue, 2));
+    assert_true(tl_claims_made(world->queue->claims, 2));
     tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
     assert_int_equal(pending(world), 1); /* the claim of before is on its way */
     assert_true(known(world, 900, &status));
     assert_int_equal(status, TL_LINE_ENDED);
     uint64_t number;
     const char *entry;
-    struct tl_outbox *outbox = tl_local_queue_outbox(world->queue);
+    struct tl_outbox *outbox = world->queue->outbox;
     assert_true(tl_outbox_overdue(outbox, 0, 1000, &number, &entry)); /* it may have been applied */
     tl_local_queue_tick(world->queue, 1000);
     assert_int_equal(world_send(world), 2); /* the presence of 4 and of 6 */
@@ -83,8 +83,8 @@ static void a_line_of_another_generation_forgets_places(void **state)
     assert_true(tl_line_add_waiting(line, 4, 5));
     tl_local_queue_set_line(world->queue, line, 1000);
     assert_int_equal(world->recreations, 1);
-    assert_int_equal(tl_local_queue_generation(world->queue), 8);
-    assert_false(tl_local_queue_claimed(world->queue, 1));
+    assert_int_equal(tl_line_generation(world->queue->line), 8);
+    assert_false(tl_claims_made(world->queue->claims, 1));
     assert_false(known(world, 900, &status));
     tl_local_queue_tick(world->queue, 1000);
     assert_int_equal(world_send(world), 1); /* only that none was seen */
@@ -127,7 +127,7 @@ static void what_the_store_has_lost_may_return_unless_it_ended(void **state)
 static void what_was_not_told_of_a_loss_is_told_again(void **state)
 {
     struct world *world = *state;
-    struct tl_outbox *outbox = tl_local_queue_outbox(world->queue);
+    struct tl_outbox *outbox = world->queue->outbox;
     struct tl_outbox_payload payload;
     const struct tl_recovery recovery = {.lost_generation = 7, .present = 8, .until_ms = 1};
     struct tl_line *line = tl_line_new();
@@ -207,7 +207,7 @@ static void what_an_entry_says_is_passed_on(void **state)
     world_apply(world, 5, 3, "[7]", 0);
     assert_int_equal(world->reloads, 1);
     world_apply(world, 5, 3, "[8,\"Soon\"]", 0);
-    assert_string_equal(tl_notice_text(tl_local_queue_notice(world->queue), NULL), "Soon");
+    assert_string_equal(tl_notice_text(&world->queue->notice, NULL), "Soon");
     assert_int_equal(world->changes, 2);
     assert_int_equal(world_metric(world, TL_WORKER_EVENTS), 2);
 }
@@ -217,7 +217,7 @@ static void what_an_entry_says_is_passed_on(void **state)
 static void applied_settles_the_commands_of_this_worker(void **state)
 {
     struct world *world = *state;
-    assert_non_null(tl_outbox_join(tl_local_queue_outbox(world->queue), "new", 0));
+    assert_non_null(tl_outbox_join(world->queue->outbox, "new", 0));
     assert_int_equal(world_send(world), 1);
     world_apply(world, 5, 3, "[1,\"another\",1,9,[]]", 0);
     assert_int_equal(world->applied, 0);
@@ -230,11 +230,11 @@ static void applied_settles_the_commands_of_this_worker(void **state)
 static void applied_counts_also_in_an_entry_that_the_snapshot_contains(void **state)
 {
     struct world *world = *state;
-    assert_non_null(tl_outbox_join(tl_local_queue_outbox(world->queue), "new", 0));
+    assert_non_null(tl_outbox_join(world->queue->outbox, "new", 0));
     assert_int_equal(world_send(world), 1);
     world_apply_text(world, "[1,10,7,5,3,[[1,\"w\",1,8,[]],[2,[8,1]]]]", 0);
     assert_int_equal(world->applied, 1);
-    assert_int_equal(tl_local_queue_waiting(world->queue), 5);
+    assert_int_equal(tl_line_waiting(world->queue->line), 5);
 }
 
 static void a_session_is_claimed_once(void **state)
@@ -243,7 +243,7 @@ static void a_session_is_claimed_once(void **state)
     world->env.full = true;
     tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
     assert_int_equal(pending(world), 0);
-    assert_false(tl_local_queue_claimed(world->queue, 1));
+    assert_false(tl_claims_made(world->queue->claims, 1));
     world->env.full = false;
     tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
     tl_local_queue_touch(world->queue, "a", 1, &active, 50000);
@@ -257,17 +257,17 @@ static void a_claim_on_its_way_is_not_made_yet(void **state)
     tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
     tl_local_queue_use(world->queue, "b", 2, &active, 1000);
     assert_int_equal(pending(world), 2);
-    assert_false(tl_local_queue_claimed(world->queue, 1));
-    assert_false(tl_local_queue_claimed(world->queue, 2));
+    assert_false(tl_claims_made(world->queue->claims, 1));
+    assert_false(tl_claims_made(world->queue->claims, 2));
     world_apply(world, 5, 3, "[6,1,1700000090000],[6,2,1700000090000]", 1000);
-    assert_true(tl_local_queue_claimed(world->queue, 1));
-    assert_true(tl_local_queue_claimed(world->queue, 2));
+    assert_true(tl_claims_made(world->queue->claims, 1));
+    assert_true(tl_claims_made(world->queue->claims, 2));
     struct tl_queue_settings settings = world_settings();
     settings.session_sliding = true;
     tl_local_queue_set_settings(world->queue, &settings, 0);
     tl_local_queue_use(world->queue, "a", 1, &active, 9000); /* extends it */
     assert_int_equal(pending(world), 3);
-    assert_true(tl_local_queue_claimed(world->queue, 1));
+    assert_true(tl_claims_made(world->queue->claims, 1));
 }
 
 /* It was another process's, before this one started: no event tells of it. */
@@ -277,7 +277,7 @@ static void a_claim_of_a_claimed_session_is_made_by_its_outcome(void **state)
     tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
     assert_int_equal(world_send(world), 1);
     world_apply_text(world, "[1,10,7,5,3,[[1,\"w\",1,0,[]]]]", 1000);
-    assert_true(tl_local_queue_claimed(world->queue, 1));
+    assert_true(tl_claims_made(world->queue->claims, 1));
 }
 
 static void use_extends_a_sliding_session_every_tenth_of_it(void **state)
@@ -319,14 +319,14 @@ static void asking_extends_no_session(void **state)
 static void a_refused_claim_is_made_again(void **state)
 {
     struct world *world = *state;
-    struct tl_outbox *outbox = tl_local_queue_outbox(world->queue);
+    struct tl_outbox *outbox = world->queue->outbox;
     struct tl_outbox_payload payload;
     tl_local_queue_touch(world->queue, "a", 1, &active, 1000);
     assert_true(tl_outbox_next(outbox, &payload));
     free(payload.bytes);
     tl_outbox_sent(outbox, payload.number, TL_BATCH_REFUSED, "", 0);
     assert_int_equal(world->refused, 1);
-    assert_false(tl_local_queue_claimed(world->queue, 1));
+    assert_false(tl_claims_made(world->queue->claims, 1));
     tl_local_queue_touch(world->queue, "a", 1, &active, 1001);
     assert_int_equal(pending(world), 1);
 }
@@ -335,19 +335,19 @@ static void claims_follow_the_events(void **state)
 {
     struct world *world = *state;
     world_apply(world, 5, 3, "[6,2,1700000090000]", 1000); /* another worker's */
-    assert_true(tl_local_queue_claimed(world->queue, 2));
+    assert_true(tl_claims_made(world->queue->claims, 2));
     tl_local_queue_touch(world->queue, "b", 2, &active, 1000);
     assert_int_equal(pending(world), 0);
     world_apply(world, 5, 2, "[5,[1,2],1]", 1000);
-    assert_false(tl_local_queue_claimed(world->queue, 2));
+    assert_false(tl_claims_made(world->queue->claims, 2));
 }
 
 static void a_claim_and_the_end_of_its_session_may_come_in_one_entry(void **state)
 {
     struct world *world = *state;
     world_apply(world, 5, 2, "[5,[1,1],1],[6,1,1700000090000],[6,2,1700000090000]", 1000);
-    assert_false(tl_local_queue_claimed(world->queue, 1));
-    assert_true(tl_local_queue_claimed(world->queue, 2));
+    assert_false(tl_claims_made(world->queue->claims, 1));
+    assert_true(tl_claims_made(world->queue->claims, 2));
 }
 
 static void a_fresh_line_ends_the_claims_of_sessions_it_does_not_have(void **state)
@@ -358,8 +358,8 @@ static void a_fresh_line_ends_the_claims_of_sessions_it_does_not_have(void **sta
     tl_line_start(line, 7, 20);
     assert_true(tl_line_add_active(line, 2, WORLD_STORE_MS + 60000));
     tl_local_queue_set_line(world->queue, line, 1000);
-    assert_false(tl_local_queue_claimed(world->queue, 1));
-    assert_true(tl_local_queue_claimed(world->queue, 2));
+    assert_false(tl_claims_made(world->queue->claims, 1));
+    assert_true(tl_claims_made(world->queue->claims, 2));
 }
 
 static void presence_waits_until_the_last_was_applied(void **state)
@@ -401,7 +401,7 @@ static void the_stores_answers_are_remembered(void **state)
 static void expect_notice(const struct world *world, const char *text, const char *json,
                           uint64_t version)
 {
-    const struct tl_notice *notice = tl_local_queue_notice(world->queue);
+    const struct tl_notice *notice = &world->queue->notice;
     const char *as_json = tl_notice_json(notice, NULL);
     assert_int_equal(notice->version, version);
     assert_string_equal(tl_notice_text(notice, NULL), text);
@@ -424,14 +424,14 @@ static void a_notice_has_a_version(void **state)
     expect_notice(world, "", "{\"text\":\"\"}\n", 2);
     memset(much, 'x', sizeof(much));
     tl_local_queue_set_notice(world->queue, much, sizeof(much));
-    const struct tl_notice *notice = tl_local_queue_notice(world->queue);
+    const struct tl_notice *notice = &world->queue->notice;
     assert_int_equal(strlen(tl_notice_text(notice, NULL)), TL_NOTICE_TEXT_MAX);
 }
 
 static void a_notice_is_told_in_the_visitors_language(void **state)
 {
     struct world *world = *state;
-    const struct tl_notice *notice = tl_local_queue_notice(world->queue);
+    const struct tl_notice *notice = &world->queue->notice;
     static const char texts[] = "\x1e[ko] \xea\xb3\xa7\x1e[en] Soon";
     assert_false(tl_notice_varies(notice));
     tl_local_queue_set_notice(world->queue, texts, sizeof(texts) - 1);
@@ -496,7 +496,7 @@ static void promises_are_judged(void **state)
         world_apply(world, 100 - (uint64_t)i, 3, events, (int64_t)i * 2000);
         tl_local_queue_tick(world->queue, (int64_t)i * 2000);
     }
-    struct tl_promises_score score = tl_promises_score(tl_local_queue_promises(world->queue));
+    struct tl_promises_score score = tl_promises_score(world->queue->promises);
     assert_true(score.judged >= 10 && score.inside > 0.7 && score.error < 0.5);
 }
 
@@ -540,14 +540,14 @@ static void the_front_goes_over_the_lanes(void **state)
     assert_true(tl_line_add_waiting(line, tl_place_make(0, 7), 2));
     assert_true(tl_line_add_waiting(line, tl_place_make(2, 10), 2));
     tl_local_queue_set_line(world->queue, line, 0);
-    assert_int_equal(tl_line_first(tl_local_queue_line(world->queue), places, 8), 5);
+    assert_int_equal(tl_line_first(world->queue->line, places, 8), 5);
     assert_int_equal(places[0], 7);
     assert_int_equal(places[1], 8);
     assert_int_equal(places[2], tl_place_make(2, 5));
     assert_int_equal(places[3], tl_place_make(2, 10));
     assert_int_equal(places[4], tl_place_make(2, 11));
-    assert_int_equal(tl_line_first(tl_local_queue_line(world->queue), places, 3), 3);
-    assert_int_equal(tl_line_first(tl_local_queue_line(world->queue), places, 0), 0);
+    assert_int_equal(tl_line_first(world->queue->line, places, 3), 3);
+    assert_int_equal(tl_line_first(world->queue->line, places, 0), 0);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)

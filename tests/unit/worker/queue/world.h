@@ -162,7 +162,7 @@ static inline void world_apply(struct world *world, uint64_t waiting, uint64_t a
 /* The number of commands in the next batch, which the store takes; 0: there is none. */
 static inline size_t world_send(struct world *world)
 {
-    struct tl_outbox *outbox = tl_local_queue_outbox(world->queue);
+    struct tl_outbox *outbox = world->queue->outbox;
     struct tl_outbox_payload payload;
     if (!tl_outbox_next(outbox, &payload))
         return 0;

@@ -18,15 +18,14 @@
 #include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
 
-struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
-                                  const struct tl_queue_env *env, const char *visitor,
-                                  tl_place place, int64_t now_ms)
+struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const struct tl_queue_env *env,
+                                  const char *visitor, tl_place place, int64_t now_ms)
 {
     struct tl_ticket ticket = {.place = place,
                                .issued = (uint32_t)(tl_queue_env_store_ms(env, now_ms) / 1000)};
     if (queue->line != NULL && tl_place_seq(place) != 0) {
         ticket.generation = tl_line_generation(queue->line);
-        ticket.front = tl_local_queue_lane_front(queue, tl_place_lane(place));
+        ticket.front = tl_queue_lane_front(queue, tl_place_lane(place));
         ticket.serial = tl_handover_serial(queue, place);
     }
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
@@ -46,8 +45,7 @@ struct filled {
 
 /* The pass of an admitted visitor, valid until the session's deadline: the one given before, if it
  * is kept, or a new one. False: none. */
-static bool give_pass(const struct tl_api *api, const struct tl_local_queue *queue,
-                      struct filled *filled)
+static bool give_pass(const struct tl_api *api, const struct tl_queue *queue, struct filled *filled)
 {
     const struct tl_view *view = &filled->view;
     struct tl_error err = {0};
@@ -78,9 +76,9 @@ static bool give_pass(const struct tl_api *api, const struct tl_local_queue *que
 }
 
 /* give: the ticket that the view carries, or NULL. ticket and queue are borrowed by the view. */
-static void fill(const struct tl_api *api, struct tl_local_queue *queue,
-                 const struct tl_ticket *ticket, const struct tl_ticket *give,
-                 const struct tl_line_view *state, int64_t now_ms, struct filled *filled)
+static void fill(const struct tl_api *api, struct tl_queue *queue, const struct tl_ticket *ticket,
+                 const struct tl_ticket *give, const struct tl_line_view *state, int64_t now_ms,
+                 struct filled *filled)
 {
     struct tl_view *view = &filled->view;
     *view = (struct tl_view){.queue = queue->name,
@@ -93,10 +91,10 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
                              .waiting = tl_line_waiting(queue->line),
                              .active = tl_line_active(queue->line),
                              .store_ms = tl_queue_env_store_ms(api->env, now_ms),
-                             .drawing = tl_local_queue_drawing(queue),
+                             .drawing = tl_queue_drawing(queue),
                              .draw = tl_lost_draw(queue->lost),
-                             .recovering = tl_local_queue_recovering(queue),
-                             .lost = tl_local_queue_lost(queue, ticket->place),
+                             .recovering = tl_queue_recovering(queue),
+                             .lost = tl_queue_lost(queue, ticket->place),
                              .as_of_ms = tl_queue_env_as_of_ms(api->env, now_ms)};
     if (state->status == TL_LINE_ACTIVE && give_pass(api, queue, filled))
         view->pass = filled->pass;
@@ -104,7 +102,7 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
     if (state->status == TL_LINE_WAITING) {
         view->has_admitted = tl_eta_admitted(queue->eta, now_ms, &view->admitted);
         enum tl_eta_reason reason;
-        if (tl_local_queue_estimate(queue, state->ahead + 1, now_ms, &filled->eta, &reason))
+        if (tl_queue_estimate(queue, state->ahead + 1, now_ms, &filled->eta, &reason))
             view->eta = &filled->eta;
         view->eta_reason = tl_eta_reason_name(reason);
     }
@@ -115,7 +113,7 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
 }
 
 /* The language only matters to a notice of several: choosing it is a good part of a status. */
-static const char *language_of(const struct tl_api *api, const struct tl_local_queue *queue,
+static const char *language_of(const struct tl_api *api, const struct tl_queue *queue,
                                const struct tl_request *request)
 {
     return tl_notice_varies(&queue->notice)
@@ -124,8 +122,7 @@ static const char *language_of(const struct tl_api *api, const struct tl_local_q
 }
 
 /* What the operator says, in the visitor's language. */
-static void add_notice(const struct tl_local_queue *queue, const char *language,
-                       struct filled *filled)
+static void add_notice(const struct tl_queue *queue, const char *language, struct filled *filled)
 {
     const char *notice = tl_notice_text(&queue->notice, language);
     filled->view.notice = notice[0] != '\0' ? notice : NULL;
@@ -160,8 +157,8 @@ static bool renews_cookie(const struct tl_request *request, const struct tl_view
 }
 
 /* The view, with the cookie of the ticket that it carries, or with a renewed one. */
-static void send_view(struct tl_api *api, const struct tl_local_queue *queue,
-                      struct tl_request *request, struct filled *filled, int64_t now_ms)
+static void send_view(struct tl_api *api, const struct tl_queue *queue, struct tl_request *request,
+                      struct filled *filled, int64_t now_ms)
 {
     const struct tl_view *view = &filled->view;
     char cookie[TL_COOKIE_TEXT_MAX];
@@ -193,8 +190,8 @@ void tl_answer_unknown(struct tl_api *api, const struct tl_held *held)
 }
 
 /* 200 to a ticket that does not count any more: it says no more than that. */
-static void answer_moved(struct tl_api *api, struct tl_local_queue *queue,
-                         struct tl_request *request, const struct tl_ticket *ticket)
+static void answer_moved(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
+                         const struct tl_ticket *ticket)
 {
     struct filled filled;
     const struct tl_line_view ended = {.status = TL_LINE_ENDED, .reason = TL_REASON_MOVED};
@@ -204,7 +201,7 @@ static void answer_moved(struct tl_api *api, struct tl_local_queue *queue,
     send_view(api, queue, request, &filled, now_ms);
 }
 
-void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+void tl_answer_view(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                     const struct tl_ticket *ticket, bool give_ticket)
 {
     int64_t now_us = tl_clock_us();
@@ -212,7 +209,7 @@ void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_
     bool known;
     struct filled filled;
     if (tl_visitor_outdated(queue, ticket) || /* recreated while the request waited */
-        tl_local_queue_may_return(queue, ticket)) {
+        tl_queue_may_return(queue, ticket)) {
         struct tl_refusal refusal;
         (void)tl_restore_request(api, queue, request, ticket, &refusal);
         if (refusal.kind != TL_REFUSAL_HELD)
@@ -223,7 +220,7 @@ void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_
         answer_moved(api, queue, request, ticket);
         return;
     }
-    struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
+    struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
     if (!known) {
         const struct tl_held held = {.queue = queue,
                                      .request = request,
@@ -237,7 +234,7 @@ void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_
     /* A visitor who is called in the very answer to the join has yet to show up: only the next
      * request claims the session. */
     if (!give_ticket || state.status == TL_LINE_WAITING)
-        tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
+        tl_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
     struct tl_ticket fresh;
     const struct tl_ticket *give = give_ticket ? ticket : NULL;
     if (!give_ticket && ticket->outdated && lasts(&state)) { /* what the visitor has will not do */
@@ -248,7 +245,7 @@ void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_
     send_view(api, queue, request, &filled, now_ms);
 }
 
-void tl_answer_ended(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+void tl_answer_ended(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                      const struct tl_ticket *ticket, enum tl_reason reason)
 {
     struct filled filled;
@@ -258,7 +255,7 @@ void tl_answer_ended(struct tl_api *api, struct tl_local_queue *queue, struct tl
     send_view(api, queue, request, &filled, now_ms);
 }
 
-void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+void tl_answer_pending(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                        const struct tl_ticket *joined)
 {
     int64_t now_ms = tl_clock_ms();
@@ -274,10 +271,9 @@ void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct 
     send_view(api, queue, request, &filled, now_ms);
 }
 
-size_t tl_answer_write_view(void *context, struct tl_local_queue *queue,
-                            const struct tl_ticket *ticket, bool give_ticket,
-                            const struct tl_line_view *state, const char *language, int64_t now_ms,
-                            char *text)
+size_t tl_answer_write_view(void *context, struct tl_queue *queue, const struct tl_ticket *ticket,
+                            bool give_ticket, const struct tl_line_view *state,
+                            const char *language, int64_t now_ms, char *text)
 {
     const struct tl_api *api = context;
     struct filled filled;

@@ -34,7 +34,7 @@ static bool ask_store(void *context, const char *queue, const struct tl_ticket *
 }
 
 /* For event streams: asks the store about a place that the line does not know. */
-static void ask_place(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
+static void ask_place(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     struct tl_api *api = context;
     if (tl_queue_env_store_up(api->env)) /* else the stream asks again */
@@ -44,8 +44,7 @@ static void ask_place(void *context, struct tl_local_queue *queue, const struct 
 }
 
 /* For event streams and long polls. */
-static bool is_blocked(void *context, struct tl_local_queue *queue,
-                       const struct tl_address *address)
+static bool is_blocked(void *context, struct tl_queue *queue, const struct tl_address *address)
 {
     const struct tl_api *api = context;
     return tl_block_names(api, address, queue->name, tl_clock_ms());
@@ -245,8 +244,8 @@ static void tell_join(struct tl_subscribers *subscribers, const struct tl_pendin
         tl_subscribers_spent(subscribers, visitor, issued, now_ms);
 }
 
-void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
-                    struct tl_pending_command *pending, const struct tl_pending_result *result)
+void tl_api_settled(struct tl_api *api, struct tl_queue *queue, struct tl_pending_command *pending,
+                    const struct tl_pending_result *result)
 {
     struct tl_subscribers *subscribers = queue->subscribers;
     if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
@@ -287,7 +286,7 @@ uint64_t tl_api_held(const struct tl_api *api)
     return tl_verifications_count(api->verifications) + tl_draw_pages_count(api->draw_pages);
 }
 
-void tl_api_recreated(struct tl_api *api, struct tl_local_queue *queue)
+void tl_api_recreated(struct tl_api *api, struct tl_queue *queue)
 {
     struct tl_subscribers *subscribers = queue->subscribers;
     tl_holds_drop(api->holds, queue);

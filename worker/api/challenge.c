@@ -27,8 +27,7 @@ static struct client client_of(const struct tl_api *api, const struct tl_request
     return client;
 }
 
-static struct tl_puzzle_scope scope_of(const struct tl_local_queue *queue,
-                                       const struct client *client)
+static struct tl_puzzle_scope scope_of(const struct tl_queue *queue, const struct client *client)
 {
     return (struct tl_puzzle_scope){.queue = queue->name, .prefix = &client->prefix};
 }
@@ -68,7 +67,7 @@ static const char *const reasons[] = {
     [TL_PUZZLE_WRONG] = "The solution is wrong",
 };
 
-static enum tl_challenge_mode mode_of(const struct tl_local_queue *queue)
+static enum tl_challenge_mode mode_of(const struct tl_queue *queue)
 {
     return queue->settings.challenge;
 }
@@ -80,7 +79,7 @@ static bool is_given(const char *text)
 
 /* ---- tokens of a service ---- */
 
-bool tl_challenge_takes_token(const struct tl_api *api, const struct tl_local_queue *queue,
+bool tl_challenge_takes_token(const struct tl_api *api, const struct tl_queue *queue,
                               const struct tl_request *request, const struct tl_proof *proof)
 {
     return mode_of(queue) == TL_CHALLENGE_EXTERNAL && is_given(proof->token) &&
@@ -103,7 +102,7 @@ bool tl_challenge_refuse_token(const struct tl_api *api, const char *why,
     return ask_for_token(api, TL_REFUSAL_CHALLENGE_FAILED, why, refusal);
 }
 
-bool tl_challenge_refuse_unverified(const struct tl_api *api, const struct tl_local_queue *queue,
+bool tl_challenge_refuse_unverified(const struct tl_api *api, const struct tl_queue *queue,
                                     const struct tl_request *request, struct tl_refusal *refusal)
 {
     const struct client client = client_of(api, request);
@@ -118,7 +117,7 @@ bool tl_challenge_refuse_unverified(const struct tl_api *api, const struct tl_lo
 }
 
 /* The queue asks for tokens, and the configuration of this worker has no service. */
-static bool refuse_without_service(struct tl_api *api, const struct tl_local_queue *queue,
+static bool refuse_without_service(struct tl_api *api, const struct tl_queue *queue,
                                    struct tl_refusal *refusal)
 {
     unsigned suppressed;
@@ -134,7 +133,7 @@ static bool refuse_without_service(struct tl_api *api, const struct tl_local_que
 
 /* ---- both ---- */
 
-bool tl_challenge_passed(struct tl_api *api, const struct tl_local_queue *queue,
+bool tl_challenge_passed(struct tl_api *api, const struct tl_queue *queue,
                          const struct tl_request *request, const struct tl_proof *proof,
                          struct tl_puzzle_solved *solved, struct tl_refusal *refusal)
 {
@@ -174,7 +173,7 @@ bool tl_challenge_passed(struct tl_api *api, const struct tl_local_queue *queue,
     return true;
 }
 
-void tl_challenge_refuse_spent(struct tl_api *api, const struct tl_local_queue *queue,
+void tl_challenge_refuse_spent(struct tl_api *api, const struct tl_queue *queue,
                                const struct tl_request *request, const char *id,
                                struct tl_refusal *refusal)
 {
@@ -192,7 +191,7 @@ void tl_challenge_refuse_spent(struct tl_api *api, const struct tl_local_queue *
                  refusal);
 }
 
-void tl_challenge_wait(const struct tl_api *api, const struct tl_local_queue *queue,
+void tl_challenge_wait(const struct tl_api *api, const struct tl_queue *queue,
                        const struct tl_request *request, char text[TL_PUZZLE_MAX])
 {
     const struct client client = client_of(api, request);

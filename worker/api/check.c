@@ -40,8 +40,8 @@ static void percent_encode(const char *text, char *out, size_t size)
 struct check {
     const struct tl_api *api;
     struct tl_request *request;
-    const char *name;             /* of the queue */
-    struct tl_local_queue *queue; /* NULL: its line is not loaded */
+    const char *name;       /* of the queue */
+    struct tl_queue *queue; /* NULL: its line is not loaded */
     int64_t now_ms;
 };
 
@@ -111,15 +111,15 @@ static void answer_out(const struct check *check)
 static bool is_active(const struct check *check, const struct tl_ticket *ticket)
 {
     bool known;
-    struct tl_local_queue *queue = check->queue;
+    struct tl_queue *queue = check->queue;
     if (tl_place_seq(ticket->place) == 0 || tl_visitor_outdated(queue, ticket) ||
         tl_handover_serial(queue, ticket->place) > ticket->serial)
         return false;
-    struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
+    struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
     if (state.status != TL_LINE_ACTIVE ||
         state.deadline_ms <= tl_queue_env_store_ms(check->api->env, check->now_ms))
         return false;
-    tl_local_queue_use(queue, ticket->visitor, ticket->place, &state, check->now_ms);
+    tl_queue_use(queue, ticket->visitor, ticket->place, &state, check->now_ms);
     return true;
 }
 
@@ -150,19 +150,19 @@ static enum verdict wait_for_event(const struct check *check, const struct tl_ti
 /* What the line says of a valid pass. */
 static enum verdict ask_line(const struct check *check, const struct tl_pass *pass)
 {
-    struct tl_local_queue *queue = check->queue;
+    struct tl_queue *queue = check->queue;
     struct tl_ticket ticket = tl_restore_ticket(pass);
     struct tl_refusal refusal;
-    if (tl_local_queue_recovering(queue))
+    if (tl_queue_recovering(queue))
         return tl_restore_session(queue, pass) ? COUNTS : VOID;
-    (void)tl_local_queue_adopt(queue, &ticket);
+    (void)tl_queue_adopt(queue, &ticket);
     ticket.serial = tl_handover_serial(queue, ticket.place); /* who has the pass has the place */
     if (pass->generation == tl_line_generation(queue->line))
         tl_lost_keep_pass(queue->lost, queue->line, ticket.place, pass->expires * 1000,
                           pass->event);
-    if (is_active(check, &ticket) || tl_local_queue_behind(queue, &ticket, check->now_ms))
+    if (is_active(check, &ticket) || tl_queue_behind(queue, &ticket, check->now_ms))
         return COUNTS;
-    if (tl_local_queue_may_return(queue, &ticket)) {
+    if (tl_queue_may_return(queue, &ticket)) {
         (void)tl_restore_pass(check->api, queue, check->request, pass, &refusal);
         return refusal.kind == TL_REFUSAL_HELD ? HELD : COUNTS; /* nobody can say that it is over */
     }
@@ -219,7 +219,7 @@ static bool hold_claim(const struct check *check, const char *visitor, uint64_t 
                            .ticket = {.generation = generation, .place = place},
                            .since_us = tl_clock_us()};
     struct tl_refusal refusal;
-    if (check->queue == NULL || !tl_local_queue_must_claim(check->queue, place) ||
+    if (check->queue == NULL || !tl_queue_must_claim(check->queue, place) ||
         !tl_visitor_may_send(check->api, &refusal))
         return false;
     snprintf(held.ticket.visitor, sizeof(held.ticket.visitor), "%s", visitor);
@@ -262,7 +262,7 @@ void tl_check_caught_up(void *context, const struct tl_held *held)
                                 .now_ms = tl_clock_ms()};
     struct tl_ticket ticket = held->ticket;
     ticket.serial = tl_handover_serial(held->queue, ticket.place);
-    if (is_active(&check, &ticket) || tl_local_queue_recovering(held->queue))
+    if (is_active(&check, &ticket) || tl_queue_recovering(held->queue))
         let_in(&check, ticket.visitor, ticket.generation, ticket.place);
     else
         answer_out(&check);
@@ -315,7 +315,7 @@ bool tl_handle_check(void *context, struct tl_request *request, const char *name
                      struct tl_refusal *refusal)
 {
     const struct tl_api *api = context;
-    struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    struct tl_queue *queue = tl_queues_find(api->queues, name);
     struct check check = {.api = api, .request = request, .name = name, .now_ms = tl_clock_ms()};
     struct tl_ticket ticket;
     struct tl_pass pass;
@@ -331,7 +331,7 @@ bool tl_handle_check(void *context, struct tl_request *request, const char *name
         return tl_refuse(refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
     const bool has_ticket = check.queue != NULL && tl_visitor_ticket(api, request, name, &ticket);
     if (has_ticket)
-        (void)tl_local_queue_adopt(queue, &ticket);
+        (void)tl_queue_adopt(queue, &ticket);
     if (has_ticket && is_active(&check, &ticket)) {
         let_in(&check, ticket.visitor, ticket.generation, ticket.place);
         return true;
@@ -346,7 +346,7 @@ bool tl_handle_check(void *context, struct tl_request *request, const char *name
         return verdict == HELD;
     if (verdict == COUNTS)
         let_in(&check, pass.visitor, pass.generation, pass.place);
-    else if (has_ticket && tl_local_queue_may_return(queue, &ticket))
+    else if (has_ticket && tl_queue_may_return(queue, &ticket))
         return tl_restore_request(api, check.queue, request, &ticket, refusal);
     else if (verdict == NO_PASS && fails_open(&check))
         answer_in(request, NULL);

@@ -64,7 +64,7 @@ static bool is_done(const struct tl_draw_record *draw)
 }
 
 /* The same members as in the admin API. */
-static void write_head(struct tl_json *json, const struct tl_local_queue *queue)
+static void write_head(struct tl_json *json, const struct tl_queue *queue)
 {
     static const char *const phases[] = {[TL_DRAW_NONE] = "none",
                                          [TL_DRAW_CUT] = "cut",
@@ -90,8 +90,7 @@ static void write_head(struct tl_json *json, const struct tl_local_queue *queue)
 }
 
 /* Another draw has another hash, or is of another generation. "" before the draw is done. */
-static void write_tag(const struct tl_local_queue *queue, const struct page *page,
-                      char tag[TAG_MAX])
+static void write_tag(const struct tl_queue *queue, const struct page *page, char tag[TAG_MAX])
 {
     const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
     tag[0] = '\0';
@@ -102,7 +101,7 @@ static void write_tag(const struct tl_local_queue *queue, const struct page *pag
 }
 
 /* Answers with n ids. Before the draw is done there are none, and the answer is not kept. */
-static bool answer(struct tl_request *request, const struct tl_local_queue *queue,
+static bool answer(struct tl_request *request, const struct tl_queue *queue,
                    const struct page *page, const unsigned char *ids, size_t n,
                    struct tl_refusal *refusal)
 {
@@ -201,7 +200,7 @@ bool tl_handle_draw(void *context, struct tl_request *request, const char *name,
 {
     const struct tl_api *api = context;
     struct page page = {.from = 1, .limit = IDS_MAX};
-    const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    const struct tl_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL || !read_number(request, "from", 1, RANK_MAX, &page.from, refusal) ||
         !read_number(request, "limit", 0, IDS_MAX, &page.limit, refusal))
         return false;
@@ -232,7 +231,7 @@ static struct page release(struct tl_draw_pages *pages, struct page *page)
 static void settle(struct tl_api *api, const struct page *page, const void *ids, size_t length)
 {
     struct tl_refusal refusal;
-    const struct tl_local_queue *queue = tl_visitor_queue(api, page->queue, &refusal);
+    const struct tl_queue *queue = tl_visitor_queue(api, page->queue, &refusal);
     bool ok = queue != NULL;
     char tag[TAG_MAX] = "";
     if (ok)

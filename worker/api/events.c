@@ -20,8 +20,8 @@
 enum { RETRY_MIN_MS = 2000, RETRY_SPREAD_MS = 3000, SHORT_MAX = TL_VIEW_MAX + 128 };
 
 /* A stream that ends at once. queue NULL: its line is not loaded. */
-static void answer_short(struct tl_api *api, struct tl_local_queue *queue,
-                         struct tl_request *request, const struct tl_ticket *ticket)
+static void answer_short(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
+                         const struct tl_ticket *ticket)
 {
     char text[SHORT_MAX];
     char view[TL_VIEW_MAX];
@@ -31,9 +31,9 @@ static void answer_short(struct tl_api *api, struct tl_local_queue *queue,
     if (queue != NULL && tl_handover_moved(queue, ticket)) {
         length += tl_sse_event(text + length, sizeof(text) - length, "moved", "{}", 2);
     } else if (queue != NULL && tl_place_seq(ticket->place) != 0) {
-        struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
+        struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
         if (known) {
-            tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
+            tl_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
             size_t n = tl_answer_write_view(
                 api, queue, ticket, ticket->outdated, &state,
                 tl_catalogue_code(tl_language_of(api->languages, request)), now_ms, view);
@@ -64,7 +64,7 @@ bool tl_handle_events(void *context, struct tl_request *request, const char *nam
     struct tl_ticket ticket;
     if (!tl_block_passes(api, request, name, refusal))
         return false;
-    struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
+    struct tl_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
     if (queue == NULL) {
         bool may_come = refusal->kind == TL_REFUSAL_LOADING || refusal->kind == TL_REFUSAL_STOPPING;
         if (!may_come || !tl_visitor_ticket(api, request, name, &ticket))

@@ -39,7 +39,7 @@ bool tl_handle_feedback(void *context, struct tl_request *request, const char *n
     struct tl_error err = {0};
     size_t length = 0;
     char text[TL_FEEDBACK_TEXT_MAX];
-    const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    const struct tl_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL)
         return false;
     const char *caller = tl_visitor_caller(api, request);

@@ -44,17 +44,17 @@ struct made {
 
 /* Does the ticket's place wait, with a number that lasts? Who has the next turn is called already.
  */
-static bool is_waiting(struct tl_local_queue *queue, const struct tl_ticket *ticket)
+static bool is_waiting(struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     bool known;
-    struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
-    return state.status == TL_LINE_WAITING && !state.called && !tl_local_queue_drawing(queue);
+    struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
+    return state.status == TL_LINE_WAITING && !state.called && !tl_queue_drawing(queue);
 }
 
 /* The address of the other device's page. The code is its fragment, which a browser sends to no
  * server, so that it stands in no log. In front of it is where the visitor wants to go, unless the
  * code would get hard to scan. */
-static void write_address(const struct tl_api *api, const struct tl_local_queue *queue,
+static void write_address(const struct tl_api *api, const struct tl_queue *queue,
                           const struct tl_request *request, struct made *made)
 {
     const char *url = api->config->http.public_url;
@@ -77,7 +77,7 @@ static bool make(struct tl_api *api, struct tl_request *request, const char *nam
         return tl_refuse(refusal, TL_REFUSAL_NO_TRANSFER, "%s", "");
     if (!tl_block_passes(api, request, name, refusal))
         return false;
-    struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
+    struct tl_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
     if (queue == NULL)
         return false;
     if (tl_place_seq(ticket.place) == 0)
@@ -153,7 +153,7 @@ bool tl_handle_page_transfer(void *context, struct tl_request *request, const ch
 /* ---- redeeming it ---- */
 
 /* Was this code, or another one for its serial, redeemed? The store knows by which device. */
-static bool is_redeemed(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
+static bool is_redeemed(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     return !tl_visitor_outdated(queue, ticket) &&
            tl_handover_serial(queue, ticket->place) >= ticket->serial;
@@ -161,8 +161,8 @@ static bool is_redeemed(const struct tl_local_queue *queue, const struct tl_tick
 
 /* The code, as the ticket that it gives. One that was redeemed lasts longer: if the answer was
  * lost, no device has the place until that device repeats the request. */
-static bool read_code(const struct tl_api *api, const struct tl_local_queue *queue,
-                      const char *text, struct tl_ticket *ticket, struct tl_refusal *refusal)
+static bool read_code(const struct tl_api *api, const struct tl_queue *queue, const char *text,
+                      struct tl_ticket *ticket, struct tl_refusal *refusal)
 {
     int64_t now_ms = tl_clock_ms();
     if (!tl_ticket_verify_code(api->secrets.keyring, queue->name, text, strlen(text), ticket))
@@ -214,14 +214,14 @@ bool tl_handle_move(void *context, struct tl_request *request, const char *name,
     struct tl_api *api = context;
     struct tl_ticket ticket = {0};
     struct tl_move_body body;
-    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    struct tl_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL || !tl_block_passes(api, request, name, refusal) ||
         !tl_visitor_may_send(api, refusal) || !read_body(request, &body, refusal) ||
         !read_code(api, queue, body.code, &ticket, refusal) || !may_move(api, request, refusal))
         return false;
     const uint64_t device =
         1 + (body.device[0] != '\0' ? strtoull(body.device, NULL, 16) : random_device());
-    if (tl_local_queue_behind(queue, &ticket, tl_clock_ms()))
+    if (tl_queue_behind(queue, &ticket, tl_clock_ms()))
         return tl_refuse(refusal, TL_REFUSAL_LOADING, "%s", "");
     if (tl_visitor_outdated(queue, &ticket))
         return tl_refuse(refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
@@ -239,7 +239,7 @@ static void answer_moved_here(struct tl_api *api, const struct tl_held *held)
     struct tl_ticket ticket = tl_answer_ticket(held->queue, api->env, held->ticket.visitor,
                                                held->ticket.place, tl_clock_ms());
     ticket.serial = held->ticket.serial;
-    (void)tl_local_queue_adopt(held->queue, &ticket); /* in another lane meanwhile */
+    (void)tl_queue_adopt(held->queue, &ticket); /* in another lane meanwhile */
     tl_answer_view(api, held->queue, held->request, &ticket, true);
 }
 

@@ -25,7 +25,7 @@
 
 /* Holds the request for its join; pending NULL: there was no memory for that. ticket: the pending
  * one that repeats a join; or of a first join what opened it, for the pending ticket to come. */
-static bool hold(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+static bool hold(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                  struct tl_pending_command *pending, const struct tl_ticket *ticket,
                  struct tl_refusal *refusal)
 {
@@ -41,8 +41,7 @@ static bool hold(struct tl_api *api, struct tl_local_queue *queue, struct tl_req
 }
 
 /* May a visitor join now who was not accepted before? */
-static bool may_join(const struct tl_api *api, struct tl_local_queue *queue,
-                     struct tl_refusal *refusal)
+static bool may_join(const struct tl_api *api, struct tl_queue *queue, struct tl_refusal *refusal)
 {
     bool may = tl_visitor_may_send(api, refusal);
     if (may && api->env->memory_full)
@@ -59,9 +58,9 @@ static bool may_join(const struct tl_api *api, struct tl_local_queue *queue,
 
 /* Joins this visitor and holds the request until the place is known. Joining again returns the
  * place already held. trusted: a trusted caller says so. False: refused. */
-static bool join_visitor(struct tl_api *api, struct tl_local_queue *queue,
-                         struct tl_request *request, const char *visitor, unsigned lane,
-                         bool trusted, struct tl_refusal *refusal)
+static bool join_visitor(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
+                         const char *visitor, unsigned lane, bool trusted,
+                         struct tl_refusal *refusal)
 {
     const struct tl_ticket first = {.invite = trusted ? TL_TICKET_TRUSTED : 0};
     if (!may_join(api, queue, refusal))
@@ -72,9 +71,9 @@ static bool join_visitor(struct tl_api *api, struct tl_local_queue *queue,
 /* The join spends this id, which lets nobody join after kept_until (Unix seconds). visitor: to
  * join.
  */
-static bool join_spending(struct tl_api *api, struct tl_local_queue *queue,
-                          struct tl_request *request, const char *visitor, unsigned lane,
-                          const char *id, int64_t kept_until, struct tl_refusal *refusal)
+static bool join_spending(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
+                          const char *visitor, unsigned lane, const char *id, int64_t kept_until,
+                          struct tl_refusal *refusal)
 {
     const struct tl_ticket first = {.invite = tl_invite_digest(id)};
     /* It stays spent as long as the pending ticket may repeat the join. */
@@ -86,7 +85,7 @@ static bool join_spending(struct tl_api *api, struct tl_local_queue *queue,
                 refusal);
 }
 
-bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+bool tl_join_newcomer(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                       const char *visitor, unsigned lane, const struct tl_proof *proof,
                       struct tl_refusal *refusal)
 {
@@ -134,7 +133,7 @@ bool tl_join_verified(struct tl_api *api, const struct tl_token_join *join,
 /* The lane in which a ticket joins. A pending one repeats its own join, so it keeps that lane if
  * the queue still has it. With any other, a new place is in the default lane: the old one used up
  * what had opened its lane. (Who still holds a place keeps it, whatever lane a JOIN names.) */
-static unsigned lane_of(const struct tl_local_queue *queue, tl_place place)
+static unsigned lane_of(const struct tl_queue *queue, tl_place place)
 {
     const struct tl_queue_settings *settings = &queue->settings;
     unsigned lane = tl_place_lane(place);
@@ -145,8 +144,7 @@ static unsigned lane_of(const struct tl_local_queue *queue, tl_place place)
 /* The join of a pending ticket once more: the one in progress, or a JOIN that the store takes only
  * if the place has not ended, and what opened the join was not spent before
  * (common/store/line/invites.lua). */
-static struct tl_pending_command *repeat(struct tl_local_queue *queue,
-                                         const struct tl_ticket *ticket)
+static struct tl_pending_command *repeat(struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     struct tl_outbox *outbox = queue->outbox;
     char id[TL_BATCH_INVITE_MAX];
@@ -179,18 +177,18 @@ bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued)
 
 /* May a pending ticket still join? Not into another generation of the queue, except while that
  * recovers; and not uninvited where only the invited may join. */
-static bool may_repeat(const struct tl_local_queue *queue, const struct tl_ticket *ticket,
+static bool may_repeat(const struct tl_queue *queue, const struct tl_ticket *ticket,
                        struct tl_refusal *refusal)
 {
     bool before = ticket->issued + TL_TICKET_CLOCK_S < tl_line_generation(queue->line) / 1000000;
-    if (before && !tl_local_queue_recovering(queue))
+    if (before && !tl_queue_recovering(queue))
         return tl_refuse(refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
     if (ticket->invite == 0 && queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     return true;
 }
 
-bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+bool tl_join_by_ticket(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                        const struct tl_ticket *ticket, struct tl_refusal *refusal)
 {
     if (!may_repeat(queue, ticket, refusal))
@@ -209,9 +207,8 @@ bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct 
     return hold(api, queue, request, repeat(queue, ticket), ticket, refusal);
 }
 
-bool tl_join_then_leave(struct tl_api *api, struct tl_local_queue *queue,
-                        struct tl_request *request, const struct tl_ticket *ticket,
-                        struct tl_refusal *refusal)
+bool tl_join_then_leave(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
+                        const struct tl_ticket *ticket, struct tl_refusal *refusal)
 {
     const struct tl_held held = {.queue = queue,
                                  .request = request,
@@ -227,7 +224,7 @@ bool tl_join_then_leave(struct tl_api *api, struct tl_local_queue *queue,
            tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this command; try again");
 }
 
-void tl_join_ask_number(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
+void tl_join_ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     const struct tl_api *api = context;
     struct tl_refusal refusal;
@@ -236,7 +233,7 @@ void tl_join_ask_number(void *context, struct tl_local_queue *queue, const struc
 }
 
 /* The number of a lane's name; "" is the default lane. */
-static bool find_lane(const struct tl_local_queue *queue, const char *name, unsigned *lane,
+static bool find_lane(const struct tl_queue *queue, const char *name, unsigned *lane,
                       struct tl_refusal *refusal)
 {
     const struct tl_queue_settings *settings = &queue->settings;
@@ -253,7 +250,7 @@ static bool find_lane(const struct tl_local_queue *queue, const char *name, unsi
 }
 
 /* An invite that lets its bearer past the line: remembered in a cookie, which `check` reads. */
-static bool pass_by(const struct tl_api *api, const struct tl_local_queue *queue,
+static bool pass_by(const struct tl_api *api, const struct tl_queue *queue,
                     struct tl_request *request, const char *text, const struct tl_invite *invite,
                     struct tl_refusal *refusal)
 {
@@ -266,7 +263,7 @@ static bool pass_by(const struct tl_api *api, const struct tl_local_queue *queue
     return true;
 }
 
-static bool read_invite(struct tl_api *api, const struct tl_local_queue *queue,
+static bool read_invite(struct tl_api *api, const struct tl_queue *queue,
                         const struct tl_request *request, const char *text,
                         struct tl_invite *invite, struct tl_refusal *refusal)
 {
@@ -284,7 +281,7 @@ static bool read_invite(struct tl_api *api, const struct tl_local_queue *queue,
     return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
 }
 
-bool tl_join_passes_by(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+bool tl_join_passes_by(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                        const char *text)
 {
     struct tl_invite invite;
@@ -293,7 +290,7 @@ bool tl_join_passes_by(struct tl_api *api, struct tl_local_queue *queue, struct 
            pass_by(api, queue, request, text, &invite, &unused);
 }
 
-bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+bool tl_join_by_invite(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                        const char *text, struct tl_refusal *refusal)
 {
     struct tl_invite invite;
@@ -334,7 +331,7 @@ static bool read_body(const struct tl_request *request, struct tl_join_body *bod
            tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
 }
 
-void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+void tl_join_past_end(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                       const struct tl_ticket *ticket)
 {
     struct tl_join_body body;
@@ -357,7 +354,7 @@ void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct t
  * place held, or takes a new one; where an invite or a solution is needed for that, CLAIM only
  * looks. Without the store, or asked too often, the place is given as known.
  */
-void tl_join_confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+void tl_join_confirm(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                      const struct tl_ticket *ticket)
 {
     struct tl_refusal unused;
@@ -379,18 +376,18 @@ void tl_join_confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl
 }
 
 /* A visitor who comes with a ticket: the place still held, or a new one in the default lane. */
-static bool join_again(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+static bool join_again(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                        const struct tl_ticket *ticket, const struct tl_proof *proof,
                        struct tl_refusal *refusal)
 {
     bool pending = tl_place_seq(ticket->place) == 0;
-    if (tl_local_queue_may_return(queue, ticket))
+    if (tl_queue_may_return(queue, ticket))
         return tl_restore_request(api, queue, request, ticket, refusal);
     if (tl_handover_holds(queue, ticket))
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (!pending && !tl_visitor_outdated(queue, ticket)) {
         bool known;
-        enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;
+        enum tl_line_status status = tl_queue_look(queue, ticket->place, &known).status;
         if (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE) {
             tl_join_confirm(api, queue, request, ticket);
             return true;
@@ -412,7 +409,7 @@ bool tl_handle_join(void *context, struct tl_request *request, const char *name,
     struct tl_api *api = context;
     if (tl_through_passes_all(api, request, name))
         return true;
-    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    struct tl_queue *queue = tl_visitor_queue(api, name, refusal);
     struct tl_join_body body;
     struct tl_ticket ticket;
     unsigned lane;
@@ -431,7 +428,7 @@ bool tl_handle_join(void *context, struct tl_request *request, const char *name,
     if (body.invite[0] != '\0')
         return tl_join_by_invite(api, queue, request, body.invite, refusal);
     if (!named && tl_visitor_ticket(api, request, name, &ticket)) {
-        (void)tl_local_queue_adopt(queue, &ticket);
+        (void)tl_queue_adopt(queue, &ticket);
         return join_again(api, queue, request, &ticket, &proof, refusal);
     }
     if (!trusted && queue->settings.join == TL_JOIN_INVITED)

@@ -172,7 +172,7 @@ static void count_session(const struct tl_api *api, const char *queue,
     }
 }
 
-bool tl_misuse_session(const struct tl_api *api, const struct tl_local_queue *queue,
+bool tl_misuse_session(const struct tl_api *api, const struct tl_queue *queue,
                        const struct tl_request *request, const char *visitor, uint64_t generation,
                        tl_place place, struct tl_refusal *refusal)
 {

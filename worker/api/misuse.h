@@ -31,7 +31,7 @@ void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, 
 void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request,
                       const char *queue);
 /* May this client use the session at this place, by the queue's setting shared_sessions? */
-bool tl_misuse_session(const struct tl_api *api, const struct tl_local_queue *queue,
+bool tl_misuse_session(const struct tl_api *api, const struct tl_queue *queue,
                        const struct tl_request *request, const char *visitor, uint64_t generation,
                        tl_place place, struct tl_refusal *refusal);
 

@@ -78,7 +78,7 @@ static void answer_join(struct tl_api *api, const struct tl_held *held,
             tl_answer_ticket(held->queue, api->env, pending->visitor, result->place, now_us / 1000);
         tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
         tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - held->since_us);
-        if (!tl_local_queue_about_to_admit(held->queue, ticket.place, now_us / 1000) ||
+        if (!tl_queue_about_to_admit(held->queue, ticket.place, now_us / 1000) ||
             !tl_subscribers_wait_for_admission(held->queue->subscribers, held->request, &ticket,
                                                held->since_us / 1000))
             tl_answer_view(api, held->queue, held->request, &ticket, true);
@@ -144,8 +144,8 @@ static void answer_again(struct tl_api *api, const struct tl_held *held,
     bool applied = result != NULL && result->end == TL_PENDING_APPLIED;
     bool lost = tl_visitor_outdated(held->queue, &ticket);
     bool gone = lost || (applied && result->outcome == TL_OUTCOME_GONE);
-    bool adopted = tl_local_queue_adopt(held->queue, &ticket);
-    if (tl_local_queue_may_return(held->queue, &ticket) || (gone && adopted && !(joins && applied)))
+    bool adopted = tl_queue_adopt(held->queue, &ticket);
+    if (tl_queue_may_return(held->queue, &ticket) || (gone && adopted && !(joins && applied)))
         tl_router_handle(tl_routes, api, held->request);
     else if (joins && (applied || lost))
         answer_join(api, held, pending, result);
@@ -160,8 +160,7 @@ static void answer_again(struct tl_api *api, const struct tl_held *held,
 static void answer_lost_command(struct tl_api *api, const struct tl_held *held)
 {
     struct tl_ticket ticket = held->ticket;
-    if (tl_local_queue_adopt(held->queue, &ticket) ||
-        tl_local_queue_may_return(held->queue, &ticket))
+    if (tl_queue_adopt(held->queue, &ticket) || tl_queue_may_return(held->queue, &ticket))
         tl_router_handle(tl_routes, api, held->request);
     else
         tl_render_refused(held->request, TL_REFUSAL_OLD_GENERATION, "");
@@ -264,7 +263,7 @@ void tl_outcome_looked_up(void *context, const struct tl_held *held, bool known)
 
 /* The place of a request that waited for a change is lost. Is that a join, which gets a place anew?
  * Not if the request brought a ticket with which the place comes back, or asks about one. */
-static bool joins_anew(const struct tl_api *api, const struct tl_local_queue *queue,
+static bool joins_anew(const struct tl_api *api, const struct tl_queue *queue,
                        const struct tl_request *request, bool returns)
 {
     struct tl_ticket brought;
@@ -273,12 +272,12 @@ static bool joins_anew(const struct tl_api *api, const struct tl_local_queue *qu
     return !numbered || (!returns && strcmp(tl_request_method(request), "POST") == 0);
 }
 
-void tl_outcome_changed(void *context, struct tl_local_queue *queue, struct tl_request *request,
+void tl_outcome_changed(void *context, struct tl_queue *queue, struct tl_request *request,
                         const struct tl_ticket *ticket, bool give_ticket)
 {
     const struct tl_api *api = context;
     struct tl_ticket fresh = *ticket;
-    bool returns = tl_local_queue_may_return(queue, ticket);
+    bool returns = tl_queue_may_return(queue, ticket);
     bool lost = returns || tl_visitor_outdated(queue, ticket);
     if (give_ticket && lost && joins_anew(api, queue, request, returns)) {
         fresh.invite = TL_TICKET_TRUSTED;
@@ -289,7 +288,7 @@ void tl_outcome_changed(void *context, struct tl_local_queue *queue, struct tl_r
     tl_answer_view(context, queue, request, &fresh, give_ticket);
 }
 
-void tl_outcome_refused(void *context, struct tl_local_queue *queue, struct tl_request *request,
+void tl_outcome_refused(void *context, struct tl_queue *queue, struct tl_request *request,
                         bool blocked)
 {
     const struct tl_api *api = context;

@@ -13,9 +13,9 @@ void tl_outcome_settled(void *context, const struct tl_held *held,
                         const struct tl_pending_result *result);
 void tl_outcome_looked_up(void *context, const struct tl_held *held, bool known);
 
-void tl_outcome_changed(void *context, struct tl_local_queue *queue, struct tl_request *request,
+void tl_outcome_changed(void *context, struct tl_queue *queue, struct tl_request *request,
                         const struct tl_ticket *ticket, bool give_ticket);
-void tl_outcome_refused(void *context, struct tl_local_queue *queue, struct tl_request *request,
+void tl_outcome_refused(void *context, struct tl_queue *queue, struct tl_request *request,
                         bool blocked);
 
 #endif

@@ -18,16 +18,16 @@
 #include "worker/queue/handover.h"
 
 /* Does the visitor hold the place, as far as this process knows? */
-static bool holds_place(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
+static bool holds_place(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     bool known;
-    enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;
+    enum tl_line_status status = tl_queue_look(queue, ticket->place, &known).status;
     return !tl_visitor_outdated(queue, ticket) &&
            (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE);
 }
 
 /* ticket NULL: the visitor has none. */
-static bool join(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+static bool join(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                  const struct tl_ticket *ticket, struct tl_refusal *refusal)
 {
     const char *invite = tl_request_query(request, "invite");
@@ -67,7 +67,7 @@ static bool asks_for_cookies(const struct tl_request *request, const char *name)
 }
 
 /* A visitor without a ticket. */
-static bool arrive(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
+static bool arrive(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
                    const char *name, struct tl_refusal *refusal)
 {
     switch (tl_navigation_of(request)) {
@@ -94,13 +94,13 @@ bool tl_handle_page(void *context, struct tl_request *request, const char *name,
     struct tl_ticket ticket;
     if (tl_through_passes_all(api, request, name))
         return true;
-    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    struct tl_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL || !tl_block_passes(api, request, name, refusal))
         return false;
     bool by_cookie;
     if (!tl_visitor_ticket(api, request, name, &ticket))
         return arrive(api, queue, request, name, refusal);
-    (void)tl_local_queue_adopt(queue, &ticket);
+    (void)tl_queue_adopt(queue, &ticket);
     struct tl_ticket kept;
     if (tl_page_is_secret(request) && tl_cookie_ticket(api, request, name, &kept, &by_cookie)) {
         const char *invite = tl_request_query(request, "invite");
@@ -129,13 +129,13 @@ bool tl_handle_page_join(void *context, struct tl_request *request, const char *
     struct tl_ticket ticket;
     if (tl_through_passes_all(api, request, name))
         return true;
-    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    struct tl_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL || !tl_block_passes(api, request, name, refusal))
         return false;
     bool known = tl_visitor_ticket(api, request, name, &ticket);
     if (known)
-        (void)tl_local_queue_adopt(queue, &ticket);
-    if (known && tl_local_queue_may_return(queue, &ticket))
+        (void)tl_queue_adopt(queue, &ticket);
+    if (known && tl_queue_may_return(queue, &ticket))
         return tl_restore_request(api, queue, request, &ticket, refusal);
     if (known && tl_handover_holds(queue, &ticket))
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");

@@ -318,7 +318,7 @@ static struct tl_page_view view_without_place(const struct tl_api *api,
                                               enum tl_page_state state, const char *name,
                                               struct tl_return_to *back)
 {
-    const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    const struct tl_queue *queue = tl_queues_find(api->queues, name);
     struct tl_page_view page = {.state = state,
                                 .queue = name,
                                 .now_ms = tl_queue_env_store_ms(api->env, tl_clock_ms()),
@@ -481,7 +481,7 @@ static void render_refusal(void *context, struct tl_request *request,
     struct tl_page_view page =
         view_without_place(api, request, valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED,
                            valid ? name : "-", &back);
-    const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    const struct tl_queue *queue = tl_queues_find(api->queues, name);
     if ((page.state == TL_PAGE_LOST || page.state == TL_PAGE_REMOVED) &&
         tl_visitor_ticket(api, request, name, &ticket)) {
         tl_reference_write(api->secrets.keyring, name, ticket.visitor, reference);

@@ -45,7 +45,7 @@ bool tl_passthrough_names(const struct tl_passthrough *passthrough, const char *
 
 bool tl_passthrough_applies(const struct tl_api *api, const char *queue)
 {
-    const struct tl_local_queue *local = tl_queues_find(api->queues, queue);
+    const struct tl_queue *local = tl_queues_find(api->queues, queue);
     return tl_passthrough_names(api->passthrough, queue) ||
            (local != NULL && local->settings.mode == TL_MODE_PASSTHROUGH);
 }

@@ -19,7 +19,7 @@ enum { JUDGED_MIN = 20 };
 
 /* Mode and phase, and what the operator says of them. */
 static void write_state(struct tl_json *json, const struct tl_api *api,
-                        const struct tl_local_queue *queue)
+                        const struct tl_queue *queue)
 {
     const struct tl_queue_settings *settings = &queue->settings;
     enum tl_queue_mode mode = tl_standing_mode(api, queue);
@@ -59,7 +59,7 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
                      struct tl_refusal *refusal)
 {
     const struct tl_api *api = context;
-    const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    const struct tl_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL)
         return false;
     const struct tl_queue_settings *settings = &queue->settings;
@@ -67,7 +67,7 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
     struct tl_json json;
     tl_json_begin(&json, text, sizeof(text));
     tl_json_string(&json, "queue", name);
-    tl_json_bool(&json, "open", tl_local_queue_open(queue, tl_clock_ms()));
+    tl_json_bool(&json, "open", tl_queue_open(queue, tl_clock_ms()));
     if (settings->opens_at_ms != 0) {
         char opens_at[TL_UNITS_TEXT_MAX];
         tl_time_format(settings->opens_at_ms, opens_at, sizeof(opens_at));

@@ -7,26 +7,26 @@
 #include "worker/api/passthrough.h"
 #include "worker/api/standing.h"
 
-enum tl_queue_mode tl_standing_mode(const struct tl_api *api, const struct tl_local_queue *queue)
+enum tl_queue_mode tl_standing_mode(const struct tl_api *api, const struct tl_queue *queue)
 {
     return tl_passthrough_names(api->passthrough, queue->name) ? TL_MODE_PASSTHROUGH
                                                                : queue->settings.mode;
 }
 
-enum tl_phase tl_standing_phase(const struct tl_api *api, const struct tl_local_queue *queue,
+enum tl_phase tl_standing_phase(const struct tl_api *api, const struct tl_queue *queue,
                                 int64_t now_ms)
 {
     const struct tl_phase_facts facts = {.now_ms = tl_queue_env_store_ms(api->env, now_ms),
                                          .waiting = tl_line_waiting(queue->line),
                                          .full_since_ms = tl_lost_full_since_ms(queue->lost),
-                                         .drawing = tl_local_queue_drawing(queue),
-                                         .recovering = tl_local_queue_recovering(queue)};
+                                         .drawing = tl_queue_drawing(queue),
+                                         .recovering = tl_queue_recovering(queue)};
     return tl_phase_of(&queue->settings, &facts);
 }
 
 /* Why no one can join; false: someone can. */
 static bool refuse(const struct tl_api *api, const struct tl_request *request,
-                   const struct tl_local_queue *queue, struct tl_refusal *refusal)
+                   const struct tl_queue *queue, struct tl_refusal *refusal)
 {
     static const enum tl_refusal_kind of_mode[TL_MODES] = {[TL_MODE_DRAINING] = TL_REFUSAL_DRAINING,
                                                            [TL_MODE_CLOSED] = TL_REFUSAL_CLOSED,
@@ -53,19 +53,19 @@ static bool refuse(const struct tl_api *api, const struct tl_request *request,
 }
 
 bool tl_standing_joins(const struct tl_api *api, const struct tl_request *request,
-                       const struct tl_local_queue *queue, struct tl_refusal *refusal)
+                       const struct tl_queue *queue, struct tl_refusal *refusal)
 {
     return !refuse(api, request, queue, refusal);
 }
 
 void tl_standing_no_place(const struct tl_api *api, const struct tl_request *request,
-                          const struct tl_local_queue *queue, struct tl_refusal *refusal)
+                          const struct tl_queue *queue, struct tl_refusal *refusal)
 {
     if (!refuse(api, request, queue, refusal)) /* the news of it is on its way here */
         (void)tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
 }
 
-unsigned tl_standing_number(void *context, const struct tl_local_queue *queue, int64_t now_ms)
+unsigned tl_standing_number(void *context, const struct tl_queue *queue, int64_t now_ms)
 {
     const struct tl_queue_settings *settings = &queue->settings;
     enum tl_phase phase = tl_standing_phase(context, queue, now_ms);

@@ -37,7 +37,7 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
     bool known;
     if (!tl_block_passes(api, request, name, refusal))
         return false;
-    struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
+    struct tl_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
     if (queue == NULL)
         return false;
     tl_metrics_add(api->env->metrics, TL_WORKER_STATUS, 1);
@@ -49,7 +49,7 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
         tl_answer_view(api, queue, request, &ticket, false);
         return true;
     }
-    enum tl_line_status status = tl_local_queue_look(queue, ticket.place, &known).status;
+    enum tl_line_status status = tl_queue_look(queue, ticket.place, &known).status;
     bool may_change = status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
     int64_t now_ms = tl_clock_ms();
     bool renewed =
@@ -72,7 +72,7 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
 
 /* A place without a number cannot be completed or renewed; but if it has ended already, the answer
  * says so. */
-static bool refuse_pending(const struct tl_api *api, struct tl_local_queue *queue,
+static bool refuse_pending(const struct tl_api *api, struct tl_queue *queue,
                            struct tl_request *request, const struct tl_ticket *ticket,
                            struct tl_refusal *refusal)
 {
@@ -90,7 +90,7 @@ static bool command(struct tl_api *api, struct tl_request *request, const char *
 {
     struct tl_ticket ticket;
     bool known;
-    struct tl_local_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
+    struct tl_queue *queue = tl_visitor_of(api, request, name, &ticket, refusal);
     if (queue == NULL)
         return false;
     if (tl_place_seq(ticket.place) == 0 && kind == TL_COMMAND_LEAVE)
@@ -99,7 +99,7 @@ static bool command(struct tl_api *api, struct tl_request *request, const char *
         return refuse_pending(api, queue, request, &ticket, refusal);
     if (tl_handover_moved(queue, &ticket))
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
-    if (tl_local_queue_look(queue, ticket.place, &known).status == TL_LINE_ENDED) {
+    if (tl_queue_look(queue, ticket.place, &known).status == TL_LINE_ENDED) {
         tl_answer_view(api, queue, request, &ticket, false); /* already done, or never possible */
         return true;
     }

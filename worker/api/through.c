@@ -10,7 +10,7 @@ enum { ANSWER_MAX = 4096 };
 
 static const char *target_of(const struct tl_api *api, const char *queue)
 {
-    const struct tl_local_queue *local = tl_queues_find(api->queues, queue);
+    const struct tl_queue *local = tl_queues_find(api->queues, queue);
     const struct tl_queue_settings *settings =
         local != NULL && local->line != NULL
             ? &local->settings

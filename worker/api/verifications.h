@@ -20,7 +20,7 @@ struct tl_verifications;
 
 /* A newcomer with a token. */
 struct tl_token_join {
-    struct tl_local_queue *queue;
+    struct tl_queue *queue;
     struct tl_request *request;
     unsigned lane;
     char visitor[TL_VISITOR_MAX + 1]; /* "": a new one */

@@ -68,7 +68,7 @@ bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *reques
     return false;
 }
 
-bool tl_visitor_outdated(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
+bool tl_visitor_outdated(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     return tl_place_seq(ticket->place) != 0 &&
            ticket->generation != tl_line_generation(queue->line);
@@ -82,10 +82,10 @@ bool tl_visitor_no_queue(const struct tl_api *api, const char *name)
            !tl_queues_troubled(api->queues, name);
 }
 
-struct tl_local_queue *tl_visitor_queue(const struct tl_api *api, const char *name,
-                                        struct tl_refusal *refusal)
+struct tl_queue *tl_visitor_queue(const struct tl_api *api, const char *name,
+                                  struct tl_refusal *refusal)
 {
-    struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    struct tl_queue *queue = tl_queues_find(api->queues, name);
     if (queue != NULL && queue->line != NULL)
         return queue;
     if (api->env->draining) /* the queues are freed before the last answers are sent */
@@ -97,11 +97,11 @@ struct tl_local_queue *tl_visitor_queue(const struct tl_api *api, const char *na
     return NULL;
 }
 
-struct tl_local_queue *tl_visitor_of(const struct tl_api *api, struct tl_request *request,
-                                     const char *name, struct tl_ticket *ticket,
-                                     struct tl_refusal *refusal)
+struct tl_queue *tl_visitor_of(const struct tl_api *api, struct tl_request *request,
+                               const char *name, struct tl_ticket *ticket,
+                               struct tl_refusal *refusal)
 {
-    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
+    struct tl_queue *queue = tl_visitor_queue(api, name, refusal);
     if (queue == NULL)
         return NULL;
     if (!tl_visitor_ticket(api, request, name, ticket)) {
@@ -109,8 +109,8 @@ struct tl_local_queue *tl_visitor_of(const struct tl_api *api, struct tl_request
                   "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
         return NULL;
     }
-    (void)tl_local_queue_adopt(queue, ticket);
-    if (tl_visitor_outdated(queue, ticket) || tl_local_queue_may_return(queue, ticket)) {
+    (void)tl_queue_adopt(queue, ticket);
+    if (tl_visitor_outdated(queue, ticket) || tl_queue_may_return(queue, ticket)) {
         (void)tl_restore_request(api, queue, request, ticket, refusal);
         return NULL;
     }
@@ -169,7 +169,7 @@ static void note_untrusted_proxy(struct tl_api *api, const struct tl_request *re
             text);
 }
 
-bool tl_visitor_may_join(struct tl_api *api, struct tl_local_queue *queue,
+bool tl_visitor_may_join(struct tl_api *api, struct tl_queue *queue,
                          const struct tl_request *request, bool paid, int64_t now_ms,
                          struct tl_refusal *refusal)
 {
@@ -221,7 +221,7 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
     return address;
 }
 
-bool tl_visitor_may_repeat(const struct tl_api *api, const struct tl_local_queue *queue,
+bool tl_visitor_may_repeat(const struct tl_api *api, const struct tl_queue *queue,
                            const struct tl_ticket *ticket)
 {
     const struct tl_address address = tl_visitor_stand_in(queue->name, ticket->visitor);

@@ -18,18 +18,18 @@ const char *tl_visitor_bearer(const struct tl_request *request);
 bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *request,
                        const char *queue, struct tl_ticket *ticket);
 /* Is the ticket of another generation of the queue? (A pending ticket is of none.) */
-bool tl_visitor_outdated(const struct tl_local_queue *queue, const struct tl_ticket *ticket);
+bool tl_visitor_outdated(const struct tl_queue *queue, const struct tl_ticket *ticket);
 
 /* Is there no queue of this name, or was it deleted? One that the store has lost is still known. */
 bool tl_visitor_no_queue(const struct tl_api *api, const char *name);
 /* The queue of that name when its line is loaded; NULL: refused. */
-struct tl_local_queue *tl_visitor_queue(const struct tl_api *api, const char *name,
-                                        struct tl_refusal *refusal);
+struct tl_queue *tl_visitor_queue(const struct tl_api *api, const char *name,
+                                  struct tl_refusal *refusal);
 /* The queue, and a valid ticket of its present generation (or a pending one); NULL: refused, or
  * held until the place of a lost generation has come back. */
-struct tl_local_queue *tl_visitor_of(const struct tl_api *api, struct tl_request *request,
-                                     const char *name, struct tl_ticket *ticket,
-                                     struct tl_refusal *refusal);
+struct tl_queue *tl_visitor_of(const struct tl_api *api, struct tl_request *request,
+                               const char *name, struct tl_ticket *ticket,
+                               struct tl_refusal *refusal);
 /* Can a command be sent now? */
 bool tl_visitor_may_send(const struct tl_api *api, struct tl_refusal *refusal);
 /* The name of the trusted caller whose API key the request carries, or NULL. / Does it carry one?
@@ -47,7 +47,7 @@ bool tl_visitor_shares(const struct tl_request *request, const struct tl_address
 struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
 /* May this visitor's ticket send one more command that changes little, however often it comes: a
  * join of who holds a place, a renewal? Else what is known is the answer. Counts one. */
-bool tl_visitor_may_repeat(const struct tl_api *api, const struct tl_local_queue *queue,
+bool tl_visitor_may_repeat(const struct tl_api *api, const struct tl_queue *queue,
                            const struct tl_ticket *ticket);
 /* Tokens of one kind that a request brings for this queue. Those that were not genuine are counted,
  * for the address; a request that has a ticket, too, is counted by that. */
@@ -71,7 +71,7 @@ bool tl_visitor_may_fail(const struct tl_api *api, const struct tl_visitor_token
 void tl_visitor_failed(const struct tl_api *api, const struct tl_visitor_tokens *tokens);
 /* Has the visitor's address a join left, and under pressure one in this second? Counts one. paid: a
  * challenge was passed for it, which is the limit then. */
-bool tl_visitor_may_join(struct tl_api *api, struct tl_local_queue *queue,
+bool tl_visitor_may_join(struct tl_api *api, struct tl_queue *queue,
                          const struct tl_request *request, bool paid, int64_t now_ms,
                          struct tl_refusal *refusal);
 /* May the request become an event stream or a long poll, or are all in use that there are, or that

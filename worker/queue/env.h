@@ -12,7 +12,7 @@
 #include "common/base/metrics.h"
 #include "worker/feed/outbox.h"
 
-struct tl_local_queue;
+struct tl_queue;
 struct tl_queue_counts;
 
 struct tl_queue_env {
@@ -36,12 +36,12 @@ struct tl_queue_env {
     void (*rebuild)(void *context, const char *queue);
     void (*reload)(void *context, const char *queue);
     /* The outcome of a pending command, once for each. */
-    void (*settled)(void *context, struct tl_local_queue *queue, struct tl_pending_command *pending,
+    void (*settled)(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
                     const struct tl_pending_result *result);
     /* The line is of another generation now: what waits for places of the former one must end. */
-    void (*recreated)(void *context, struct tl_local_queue *queue);
+    void (*recreated)(void *context, struct tl_queue *queue);
     /* The line has taken an entry of the events stream. */
-    void (*changed)(void *context, struct tl_local_queue *queue, const struct tl_event_entry *entry,
+    void (*changed)(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,
                     int64_t now_ms);
 };
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/queue/handover.h"
 
-uint32_t tl_handover_serial(const struct tl_local_queue *queue, tl_place place)
+uint32_t tl_handover_serial(const struct tl_queue *queue, tl_place place)
 {
-    return tl_local_queue_serial(queue, place);
+    return tl_queue_serial(queue, place);
 }
 
-static bool is_held(const struct tl_local_queue *queue, tl_place place)
+static bool is_held(const struct tl_queue *queue, tl_place place)
 {
     bool known;
-    enum tl_line_status status = tl_local_queue_look(queue, place, &known).status;
+    enum tl_line_status status = tl_queue_look(queue, place, &known).status;
     return status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
 }
 
-bool tl_handover_moved(struct tl_local_queue *queue, const struct tl_ticket *ticket)
+bool tl_handover_moved(struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     struct tl_line *line = queue->line;
     const uint32_t known = tl_handover_serial(queue, ticket->place);
@@ -25,7 +25,7 @@ bool tl_handover_moved(struct tl_local_queue *queue, const struct tl_ticket *tic
     return ticket->serial < known;
 }
 
-bool tl_handover_holds(struct tl_local_queue *queue, const struct tl_ticket *ticket)
+bool tl_handover_holds(struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     return tl_handover_moved(queue, ticket) && is_held(queue, ticket->place);
 }

@@ -163,7 +163,7 @@ void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_foun
     if (tl_place_seq(hold->held.ticket.place) == 0)
         hold->held.ended = ended;
     else if (found != TL_LOOKUP_FAILED)
-        tl_local_queue_remember_end(hold->held.queue, hold->held.ticket.place, ended);
+        tl_queue_remember_end(hold->held.queue, hold->held.ticket.place, ended);
     end_lookup(holds, hold, found != TL_LOOKUP_FAILED);
 }
 
@@ -183,7 +183,7 @@ static void end_event(struct tl_holds *holds, struct hold *hold)
     holds->settings.caught_up(holds->settings.context, &held);
 }
 
-void tl_holds_drop(struct tl_holds *holds, const struct tl_local_queue *queue)
+void tl_holds_drop(struct tl_holds *holds, const struct tl_queue *queue)
 {
     struct hold *next;
     for (struct hold *hold = holds->lookups.first; hold != NULL; hold = next) {
@@ -212,7 +212,7 @@ void tl_holds_tick(struct tl_holds *holds, int64_t now_ms)
         bool known = false;
         next = hold->next;
         if (hold->behind)
-            (void)tl_local_queue_look(hold->held.queue, hold->held.ticket.place, &known);
+            (void)tl_queue_look(hold->held.queue, hold->held.ticket.place, &known);
         if (known || hold->deadline_ms <= now_ms)
             end_lookup(holds, hold, known);
     }

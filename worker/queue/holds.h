@@ -18,13 +18,13 @@
 #include "worker/feed/outbox.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
-#include "worker/queue/local_queue.h"
+#include "worker/queue/queue.h"
 
 struct tl_holds;
 
 /* A request that no longer waits, with what its answer needs. Valid during the callback. */
 struct tl_held {
-    struct tl_local_queue *queue;
+    struct tl_queue *queue;
     struct tl_request *request; /* to be answered now; NULL: a lookup without a request */
     struct tl_ticket ticket;    /* all zero for a first join */
     bool again;                 /* joins again with the ticket of a place held as far as we know */
@@ -82,7 +82,7 @@ void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_foun
  * and waits for an event that it has read. */
 void tl_holds_tick(struct tl_holds *holds, int64_t now_ms);
 /* Ends all lookups of a queue (NULL: of all queues) as failed, and all waits for its events. */
-void tl_holds_drop(struct tl_holds *holds, const struct tl_local_queue *queue);
+void tl_holds_drop(struct tl_holds *holds, const struct tl_queue *queue);
 
 /* Requests held, and lookups in progress. */
 uint64_t tl_holds_count(const struct tl_holds *holds);

@@ -19,7 +19,7 @@ struct trouble {
 
 struct tl_queues {
     struct tl_queues_settings settings;
-    struct tl_named queues; /* struct tl_local_queue */
+    struct tl_named queues; /* struct tl_queue */
     struct trouble *troubles;
     size_t n_troubles;
     struct tl_blocks *blocks; /* NULL: none were ever read */
@@ -33,18 +33,18 @@ struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings)
     return queues;
 }
 
-static struct tl_local_queue *at(const struct tl_queues *queues, size_t i)
+static struct tl_queue *at(const struct tl_queues *queues, size_t i)
 {
     return queues->queues.all[i].thing;
 }
 
 /* Frees the subscribers first, because they read the queue. */
-static void free_queue(struct tl_local_queue *queue)
+static void free_queue(struct tl_queue *queue)
 {
     struct tl_subscribers *subscribers = queue->subscribers;
     tl_subscribers_free(&subscribers);
     queue->subscribers = NULL;
-    tl_local_queue_free(&queue);
+    tl_queue_free(&queue);
 }
 
 void tl_queues_clear(struct tl_queues *queues)
@@ -65,23 +65,23 @@ void tl_queues_free(struct tl_queues **queues)
     *queues = NULL;
 }
 
-struct tl_local_queue *tl_queues_find(const struct tl_queues *queues, const char *name)
+struct tl_queue *tl_queues_find(const struct tl_queues *queues, const char *name)
 {
     return tl_named_find(&queues->queues, name);
 }
 
 /* NULL when out of memory. */
-static struct tl_local_queue *add(struct tl_queues *self, const char *name)
+static struct tl_queue *add(struct tl_queues *self, const char *name)
 {
-    struct tl_local_queue *queue = tl_queues_find(self, name);
+    struct tl_queue *queue = tl_queues_find(self, name);
     if (queue != NULL)
         return queue;
-    queue = tl_local_queue_new(self->settings.env, name);
+    queue = tl_queue_new(self->settings.env, name);
     struct tl_subscribers *subscribers =
         queue != NULL ? tl_subscribers_new(&self->settings.subscribers, queue) : NULL;
     if (subscribers == NULL || !tl_named_add(&self->queues, queue->name, queue)) {
         tl_subscribers_free(&subscribers);
-        tl_local_queue_free(&queue);
+        tl_queue_free(&queue);
         return NULL;
     }
     queue->subscribers = subscribers;
@@ -155,7 +155,7 @@ size_t tl_queues_in_flight(const struct tl_queues *queues)
 bool tl_queues_drained(const struct tl_queues *queues)
 {
     for (size_t i = 0; i < queues->queues.n; i++) {
-        struct tl_local_queue *queue = at(queues, i);
+        struct tl_queue *queue = at(queues, i);
         if (!tl_outbox_flushed(queue->outbox) || tl_subscribers_count(queue->subscribers) > 0)
             return false;
     }
@@ -169,7 +169,7 @@ static void on_line(void *context, const char *name, const struct tl_queue_setti
 {
     struct tl_queues *self = context;
     const struct tl_queue_env *env = self->settings.env;
-    struct tl_local_queue *queue = add(self, name);
+    struct tl_queue *queue = add(self, name);
     if (queue == NULL) {
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = name}, "no memory for a queue");
         tl_line_free(&line);
@@ -178,8 +178,8 @@ static void on_line(void *context, const char *name, const struct tl_queue_setti
     }
     int64_t now_ms = tl_clock_ms();
     bool first = queue->line == NULL;
-    tl_local_queue_set_settings(queue, settings, now_ms);
-    tl_local_queue_set_line(queue, line, now_ms);
+    tl_queue_set_settings(queue, settings, now_ms);
+    tl_queue_set_line(queue, line, now_ms);
     if (first)
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name},
                "serving the queue: %llu waiting, %llu active",
@@ -188,29 +188,29 @@ static void on_line(void *context, const char *name, const struct tl_queue_setti
 
 static void on_entry(void *context, const char *name, const void *payload, size_t length)
 {
-    struct tl_local_queue *queue = tl_queues_find(context, name);
+    struct tl_queue *queue = tl_queues_find(context, name);
     if (queue != NULL)
-        tl_local_queue_apply(queue, payload, length, tl_clock_ms());
+        tl_queue_apply(queue, payload, length, tl_clock_ms());
 }
 
 static void on_settings(void *context, const char *name, const struct tl_queue_settings *settings)
 {
-    struct tl_local_queue *queue = tl_queues_find(context, name);
+    struct tl_queue *queue = tl_queues_find(context, name);
     if (queue == NULL)
         return;
     /* A steered capacity changes every few seconds. */
     const struct tl_capacity_now before = queue->settings.now;
     bool steered = before.capacity != settings->now.capacity || before.stale != settings->now.stale;
-    tl_local_queue_set_settings(queue, settings, tl_clock_ms());
+    tl_queue_set_settings(queue, settings, tl_clock_ms());
     tl_log(steered ? TL_LOG_DEBUG : TL_LOG_INFO, &(struct tl_log_fields){.queue = name},
            "settings changed");
 }
 
 static void on_notice(void *context, const char *name, const char *text, size_t length)
 {
-    struct tl_local_queue *queue = tl_queues_find(context, name);
+    struct tl_queue *queue = tl_queues_find(context, name);
     if (queue != NULL)
-        tl_local_queue_set_notice(queue, text, length);
+        tl_queue_set_notice(queue, text, length);
 }
 
 static void end_trouble(struct tl_queues *self, const char *name)
@@ -243,23 +243,23 @@ static void on_trouble(void *context, const char *name, const char *text, size_t
 
 static void on_recovery(void *context, const char *name, const struct tl_recovery *recovery)
 {
-    struct tl_local_queue *queue = add(context, name); /* its line comes next */
+    struct tl_queue *queue = add(context, name); /* its line comes next */
     if (queue != NULL)
-        tl_local_queue_set_recovery(queue, recovery);
+        tl_queue_set_recovery(queue, recovery);
 }
 
 static void on_turns(void *context, const char *name, const struct tl_turns_state *turns)
 {
-    struct tl_local_queue *queue = tl_queues_find(context, name);
+    struct tl_queue *queue = tl_queues_find(context, name);
     if (queue != NULL && queue->line != NULL)
-        tl_local_queue_set_turns(queue, turns);
+        tl_queue_set_turns(queue, turns);
 }
 
 static void on_gone(void *context, const char *name)
 {
     struct tl_queues *self = context;
     on_trouble(self, name, "", 0);
-    struct tl_local_queue *queue = tl_named_remove(&self->queues, name);
+    struct tl_queue *queue = tl_named_remove(&self->queues, name);
     if (queue == NULL)
         return;
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "the queue was deleted");
@@ -334,7 +334,7 @@ void tl_queues_follow(struct tl_queues *queues, struct tl_follower_settings *set
 void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                           const struct tl_batch_receipt *receipt, int64_t now_ms)
 {
-    struct tl_local_queue *queue = tl_queues_find(queues, name);
+    struct tl_queue *queue = tl_queues_find(queues, name);
     if (queue != NULL)
         tl_outbox_sent(queue->outbox, receipt->number, receipt->fate, receipt->entry, now_ms);
 }
@@ -343,7 +343,7 @@ void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t
 {
     const struct tl_queue_env *env = queues->settings.env;
     for (size_t i = 0; i < queues->queues.n && tl_queue_env_store_up(env); i++) {
-        const struct tl_local_queue *queue = at(queues, i);
+        const struct tl_queue *queue = at(queues, i);
         struct tl_outbox *outbox = at(queues, i)->outbox;
         uint64_t number;
         const char *entry;
@@ -358,7 +358,7 @@ void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t
 void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_t number,
                              const struct tl_batch_check *check, int64_t now_ms)
 {
-    struct tl_local_queue *queue = tl_queues_find(queues, name);
+    struct tl_queue *queue = tl_queues_find(queues, name);
     if (queue == NULL)
         return;
     if (!check->waits)
@@ -370,7 +370,7 @@ void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
 {
     struct tl_metrics *metrics = queues->settings.env->metrics;
     for (size_t i = 0; i < queues->queues.n; i++) {
-        struct tl_local_queue *queue = at(queues, i);
+        struct tl_queue *queue = at(queues, i);
         struct tl_outbox *outbox = queue->outbox;
         struct tl_outbox_payload payload;
         if (!tl_outbox_next(outbox, &payload))
@@ -393,7 +393,7 @@ void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
 /* ---- time ---- */
 
 /* Adds what came true of the waits told since the last time to the metrics. */
-static void report_promises(const struct tl_queue_env *env, struct tl_local_queue *queue)
+static void report_promises(const struct tl_queue_env *env, struct tl_queue *queue)
 {
     const char *name = queue->name;
     struct tl_promises_news news = tl_promises_news(queue->promises, TL_PROMISES_METRICS);
@@ -411,9 +411,9 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < queues->queues.n; i++) {
-        tl_local_queue_tick(at(queues, i), now_ms);
+        tl_queue_tick(at(queues, i), now_ms);
         report_promises(queues->settings.env, at(queues, i));
-        bytes += tl_local_queue_bytes(at(queues, i));
+        bytes += tl_queue_bytes(at(queues, i));
     }
     tl_metrics_set(queues->settings.env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
 }
@@ -450,6 +450,6 @@ void tl_queues_drain(struct tl_queues *queues, int64_t now_ms, int64_t until_ms)
 {
     for (size_t i = 0; i < queues->queues.n; i++) {
         tl_subscribers_drain(at(queues, i)->subscribers, now_ms, until_ms);
-        tl_local_queue_farewell(at(queues, i));
+        tl_queue_farewell(at(queues, i));
     }
 }

@@ -23,7 +23,7 @@ enum {
 
 struct tl_subscribers {
     const struct tl_subscribers_settings *settings;
-    struct tl_local_queue *queue;
+    struct tl_queue *queue;
     struct tl_telling telling;
     struct tl_subscriber_table *table;
     int64_t swept_ms;
@@ -33,7 +33,7 @@ struct tl_subscribers {
 };
 
 struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings,
-                                          struct tl_local_queue *queue)
+                                          struct tl_queue *queue)
 {
     struct tl_subscribers *subscribers = calloc(1, sizeof(*subscribers));
     if (subscribers == NULL)
@@ -168,7 +168,7 @@ static bool come_back(struct tl_subscriber *subscriber, int64_t now_ms)
     struct tl_ticket ticket = tl_telling_ticket(subscriber);
     if (tl_place_seq(ticket.place) == 0)
         return true;
-    if (tl_local_queue_adopt(self->queue, &ticket)) {
+    if (tl_queue_adopt(self->queue, &ticket)) {
         if (!tl_subscriber_table_set_place(self->table, subscriber, ticket.generation,
                                            ticket.place))
             return false; /* tried again at the next turn */
@@ -177,7 +177,7 @@ static bool come_back(struct tl_subscriber *subscriber, int64_t now_ms)
         subscriber->asked_ms = 0;
         return true;
     }
-    if (tl_local_queue_may_return(self->queue, &ticket)) {
+    if (tl_queue_may_return(self->queue, &ticket)) {
         ask_back(subscriber, &ticket, now_ms);
         return false;
     }
@@ -213,7 +213,7 @@ static struct tl_line_view state_of(const struct tl_subscriber *subscriber, bool
         return (struct tl_line_view){.status = subscriber->over ? TL_LINE_ENDED : TL_LINE_UNKNOWN,
                                      .reason = (enum tl_reason)subscriber->reason};
     }
-    return tl_local_queue_look(self->queue, subscriber->place, known);
+    return tl_queue_look(self->queue, subscriber->place, known);
 }
 
 /* Tells the subscriber what it does not know yet of this state. Frees it if it is done. */
@@ -398,7 +398,7 @@ static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
     bool known;
     char text[48];
     if (subscriber->request != NULL) {
-        struct tl_line_view state = tl_local_queue_look(self->queue, subscriber->place, &known);
+        struct tl_line_view state = tl_queue_look(self->queue, subscriber->place, &known);
         tell(subscriber, &state, now_ms);
         return;
     }
@@ -459,7 +459,7 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
     /* An open subscription marks its visitor as present. It also claims the session, in case the
      * store refused the claim sent at admission, but it does not extend one. */
     if (known)
-        tl_local_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
+        tl_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
     if (subscriber->request != NULL && now_ms >= subscriber->deadline_ms)
         tell(subscriber, &state, now_ms);
     else
@@ -565,8 +565,8 @@ static bool wait_for_change(struct tl_subscribers *self, struct tl_request *requ
     if (subscriber == NULL)
         return false;
     bool known;
-    struct tl_line_view state = tl_local_queue_look(self->queue, ticket->place, &known);
-    tl_local_queue_touch(self->queue, ticket->visitor, ticket->place, &state, now_ms);
+    struct tl_line_view state = tl_queue_look(self->queue, ticket->place, &known);
+    tl_queue_touch(self->queue, ticket->visitor, ticket->place, &state, now_ms);
     tl_telling_note(&self->telling, subscriber, &state, now_ms);
     subscriber->request = request;
     subscriber->ticket_ms = now_ms;

@@ -26,7 +26,7 @@
 #include "common/base/metrics.h"
 #include "worker/http/clients.h"
 #include "worker/http/request.h"
-#include "worker/queue/local_queue.h"
+#include "worker/queue/queue.h"
 #include "worker/queue/telling.h"
 
 struct tl_subscribers;
@@ -39,27 +39,26 @@ struct tl_subscribers_settings {
     void *context;              /* for the callbacks */
     tl_write_view *write_view;
     /* As in struct tl_telling. */
-    unsigned (*standing)(void *context, const struct tl_local_queue *queue, int64_t now_ms);
+    unsigned (*standing)(void *context, const struct tl_queue *queue, int64_t now_ms);
     /* Answers a request that has waited, with the view of the ticket's place. */
-    void (*answer)(void *context, struct tl_local_queue *queue, struct tl_request *request,
+    void (*answer)(void *context, struct tl_queue *queue, struct tl_request *request,
                    const struct tl_ticket *ticket, bool give_ticket);
     /* Refuses a request that has waited: its address is blocked now, or else the queue is deleted
      * or the process stops. */
-    void (*refuse)(void *context, struct tl_local_queue *queue, struct tl_request *request,
-                   bool blocked);
+    void (*refuse)(void *context, struct tl_queue *queue, struct tl_request *request, bool blocked);
     /* Is this address blocked from the queue? */
-    bool (*blocked)(void *context, struct tl_local_queue *queue, const struct tl_address *address);
+    bool (*blocked)(void *context, struct tl_queue *queue, const struct tl_address *address);
     /* Asks for the number of a pending place; the outcome comes as tl_subscribers_numbered. */
-    void (*ask_number)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
-    /* Asks the store about a place; the local queue remembers the answer. */
-    void (*ask_place)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
+    void (*ask_number)(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
+    /* Asks the store about a place; the queue remembers the answer. */
+    void (*ask_place)(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
     /* Asks the store for a place that it has lost, which may come back. */
-    void (*restore)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
+    void (*restore)(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
 };
 
 /* Both arguments must outlive the subscribers. NULL when out of memory. */
 struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings,
-                                          struct tl_local_queue *queue);
+                                          struct tl_queue *queue);
 /* Ends all streams and refuses all requests that wait. */
 void tl_subscribers_free(struct tl_subscribers **subscribers);
 

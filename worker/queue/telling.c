@@ -63,8 +63,8 @@ bool tl_telling_due(const struct tl_telling *telling, const struct tl_subscriber
     if (subscriber->stream != NULL &&
         ((tl_queue_env_as_of_ms(telling->queue->env, now_ms) != 0) != subscriber->told_stale ||
          standing_of(telling, now_ms) != subscriber->told_standing ||
-         tl_local_queue_recovering(telling->queue) != subscriber->told_recovering ||
-         tl_local_queue_drawing(telling->queue) != subscriber->told_drawing))
+         tl_queue_recovering(telling->queue) != subscriber->told_recovering ||
+         tl_queue_drawing(telling->queue) != subscriber->told_drawing))
         return true;
     if (state->ahead != subscriber->ahead && !subscriber->told_drawing)
         return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
@@ -87,8 +87,8 @@ void tl_telling_note(const struct tl_telling *telling, struct tl_subscriber *sub
     subscriber->told_ms = now_ms;
     subscriber->told_stale = tl_queue_env_as_of_ms(telling->queue->env, now_ms) != 0;
     subscriber->told_standing = standing_of(telling, now_ms);
-    subscriber->told_drawing = tl_local_queue_drawing(telling->queue);
-    subscriber->told_recovering = tl_local_queue_recovering(telling->queue);
+    subscriber->told_drawing = tl_queue_drawing(telling->queue);
+    subscriber->told_recovering = tl_queue_recovering(telling->queue);
     subscriber->status = state->status;
     subscriber->ahead = state->ahead;
 }
@@ -115,7 +115,7 @@ bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *sub
     bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
     if (!tl_stream_ready(subscriber->stream))
         return true;
-    tl_local_queue_touch(telling->queue, ticket.visitor, ticket.place, state, now_ms);
+    tl_queue_touch(telling->queue, ticket.visitor, ticket.place, state, now_ms);
     size_t length = telling->write_view(telling->context, telling->queue, &ticket, give_ticket,
                                         state, subscriber->language, now_ms, text);
     tl_telling_note(telling, subscriber, state, now_ms);

@@ -319,7 +319,7 @@ static void every_view_renews_the_cookie(void **state)
         world_handle(world, &request);
         assert_int_equal(kept_s(&request), 86400);
     }
-    tl_local_queue_remember_end(world_queue(world), tl_place_make(0, 99), TL_REASON_LEFT);
+    tl_queue_remember_end(world_queue(world), tl_place_make(0, 99), TL_REASON_LEFT);
     struct tl_request request = {
         .method = "GET", .path = paths[1], .cookies = {{"tellerline_concert", over.text + 7}}};
     world_handle(world, &request);

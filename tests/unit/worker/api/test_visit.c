@@ -145,7 +145,7 @@ static void the_status_does_not_wait_where_nothing_comes(void **state)
     assert_answer(&draining, 200, "waiting");
     world->env.draining = false;
     ticket = numbered(world, 99);
-    tl_local_queue_remember_end(world_queue(world), place(99), TL_REASON_LEFT);
+    tl_queue_remember_end(world_queue(world), place(99), TL_REASON_LEFT);
     struct tl_request over = waiting_for(&ticket, "20s");
     world_handle(world, &over);
     assert_answer(&over, 200, "\"status\":\"left\"");
@@ -287,7 +287,7 @@ static void a_command_after_the_end_needs_no_store(void **state)
 {
     struct world *world = *state;
     const struct world_ticket ticket = numbered(world, 99);
-    tl_local_queue_remember_end(world_queue(world), place(99), TL_REASON_EXPIRED);
+    tl_queue_remember_end(world_queue(world), place(99), TL_REASON_EXPIRED);
     world->env.full = true;
     struct tl_request request = world_send(world, "POST", "/v1/queues/concert/leave", ticket.text);
     assert_answer(&request, 200, "\"status\":\"expired\"");

@@ -26,21 +26,21 @@ static void ignore(void *context, const char *queue)
     (void)queue;
 }
 
-static void on_settled(void *context, struct tl_local_queue *queue,
-                       struct tl_pending_command *pending, const struct tl_pending_result *result)
+static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
+                       const struct tl_pending_result *result)
 {
     const struct world *world = context;
     tl_api_settled(world->api, queue, pending, result);
 }
 
-static void on_recreated(void *context, struct tl_local_queue *queue)
+static void on_recreated(void *context, struct tl_queue *queue)
 {
     const struct world *world = context;
     tl_api_recreated(world->api, queue);
 }
 
-static void on_changed(void *context, struct tl_local_queue *queue,
-                       const struct tl_event_entry *entry, int64_t now_ms)
+static void on_changed(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,
+                       int64_t now_ms)
 {
     (void)context;
     tl_subscribers_entry(queue->subscribers, entry, now_ms);
@@ -248,9 +248,9 @@ void world_admit(struct world *world, uint64_t seq)
     pack_free(&buffer);
 }
 
-struct tl_local_queue *world_queue(struct world *world)
+struct tl_queue *world_queue(struct world *world)
 {
-    struct tl_local_queue *queue = tl_queues_find(tl_api_queues(world->api), "concert");
+    struct tl_queue *queue = tl_queues_find(tl_api_queues(world->api), "concert");
     assert_non_null(queue);
     return queue;
 }

@@ -35,7 +35,7 @@ struct stage {
 };
 
 /* "w3", and "w3+ticket" where the view carries the ticket. */
-static inline size_t write_view(void *context, struct tl_local_queue *queue,
+static inline size_t write_view(void *context, struct tl_queue *queue,
                                 const struct tl_ticket *ticket, bool give_ticket,
                                 const struct tl_line_view *state, const char *language,
                                 int64_t now_ms, char *text)
@@ -49,7 +49,7 @@ static inline size_t write_view(void *context, struct tl_local_queue *queue,
                             (unsigned long long)state -> ahead, give_ticket ? "+ticket" : "");
 }
 
-static inline void answer(void *context, struct tl_local_queue *queue, struct tl_request *request,
+static inline void answer(void *context, struct tl_queue *queue, struct tl_request *request,
                           const struct tl_ticket *ticket, bool give_ticket)
 {
     struct stage *stage = context;
@@ -61,7 +61,7 @@ static inline void answer(void *context, struct tl_local_queue *queue, struct tl
     stage->answered_with_ticket = give_ticket;
 }
 
-static inline void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request,
+static inline void refuse(void *context, struct tl_queue *queue, struct tl_request *request,
                           bool blocked)
 {
     (void)queue;
@@ -71,8 +71,7 @@ static inline void refuse(void *context, struct tl_local_queue *queue, struct tl
 }
 
 /* 192.0.2.7 */
-static inline bool blocked(void *context, struct tl_local_queue *queue,
-                           const struct tl_address *address)
+static inline bool blocked(void *context, struct tl_queue *queue, const struct tl_address *address)
 {
     struct tl_address other;
     (void)queue;
@@ -81,31 +80,28 @@ static inline bool blocked(void *context, struct tl_local_queue *queue,
     return memcmp(address, &other, sizeof(other)) == 0;
 }
 
-static inline void ask_number(void *context, struct tl_local_queue *queue,
-                              const struct tl_ticket *ticket)
+static inline void ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     (void)queue;
     assert_int_equal(ticket->generation, 0);
     ((struct stage *)context)->number_questions++;
 }
 
-static inline void ask_place(void *context, struct tl_local_queue *queue,
-                             const struct tl_ticket *ticket)
+static inline void ask_place(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     (void)queue;
     ((struct stage *)context)->place_questions++;
     ((struct stage *)context)->asked_place = ticket->place;
 }
 
-static inline void restore(void *context, struct tl_local_queue *queue,
-                           const struct tl_ticket *ticket)
+static inline void restore(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     (void)queue;
     ((struct stage *)context)->restores++;
     ((struct stage *)context)->restored_place = ticket->place;
 }
 
-static inline void on_changed(void *context, struct tl_local_queue *queue,
+static inline void on_changed(void *context, struct tl_queue *queue,
                               const struct tl_event_entry *entry, int64_t now_ms)
 {
     (void)context;

@@ -202,7 +202,7 @@ static void the_stores_answer_ends_a_lookup(void **state)
         assert_int_equal(stage->n, i + 1);
         assert_ptr_equal(stage->ends[i].request, &request);
         assert_int_equal(stage->ends[i].known, cases[i].known);
-        const struct tl_line_view view = tl_local_queue_look(stage->world.queue, 900 + i, &known);
+        const struct tl_line_view view = tl_queue_look(stage->world.queue, 900 + i, &known);
         assert_int_equal(known, cases[i].known);
         assert_int_equal(view.status, cases[i].status);
         if (cases[i].status == TL_LINE_ENDED)
@@ -280,7 +280,7 @@ static void the_lookups_of_a_queue_are_dropped(void **state)
     struct stage *stage = *state;
     struct tl_request waits = {0}, lookup = {0}, another = {0};
     struct tl_pending_command pending = {0};
-    struct tl_local_queue *other = tl_local_queue_new(&stage->world.env, "r");
+    struct tl_queue *other = tl_queue_new(&stage->world.env, "r");
     hold(stage, &waits, &pending, 0);
     look_up(stage, &lookup, 900, 0);
     tl_holds_drop(stage->holds, other);
@@ -294,7 +294,7 @@ static void the_lookups_of_a_queue_are_dropped(void **state)
     assert_int_equal(stage->n, 2);
     assert_int_equal(tl_holds_count(stage->holds), 1); /* commands go on */
     tl_holds_settle(stage->holds, &pending, &applied);
-    tl_local_queue_free(&other);
+    tl_queue_free(&other);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)

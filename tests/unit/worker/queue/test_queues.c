@@ -83,8 +83,7 @@ static void looked_up(void *context, const struct tl_held *held, bool known)
     ((struct stage *)context)->failed_lookups += !known;
 }
 
-static void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request,
-                   bool blocked)
+static void refuse(void *context, struct tl_queue *queue, struct tl_request *request, bool blocked)
 {
     (void)blocked;
     (void)request;
@@ -132,11 +131,11 @@ static int finish(void **state)
     return stage->queues != NULL;
 }
 
-static struct tl_local_queue *add(struct stage *stage, const char *name)
+static struct tl_queue *add(struct stage *stage, const char *name)
 {
     const struct tl_queue_settings settings = world_settings();
     stage->follower.line(stage->follower.context, name, &settings, world_line(5));
-    struct tl_local_queue *queue = tl_queues_find(stage->queues, name);
+    struct tl_queue *queue = tl_queues_find(stage->queues, name);
     assert_non_null(queue);
     return queue;
 }
@@ -162,7 +161,7 @@ static void queues_are_found_by_name(void **state)
 static void a_second_line_is_for_the_same_queue(void **state)
 {
     struct stage *stage = *state;
-    struct tl_local_queue *queue = add(stage, "a");
+    struct tl_queue *queue = add(stage, "a");
     assert_ptr_equal(add(stage, "a"), queue);
     assert_int_equal(world_metric(&stage->world, TL_WORKER_SNAPSHOTS), 2);
 }
@@ -171,7 +170,7 @@ static void the_follower_reaches_the_queue(void **state)
 {
     struct stage *stage = *state;
     struct tl_queue_settings settings = world_settings();
-    struct tl_local_queue *queue = add(stage, "a");
+    struct tl_queue *queue = add(stage, "a");
     void *context = stage->follower.context;
     settings.capacity = 99;
     stage->follower.settings(context, "a", &settings);
@@ -235,7 +234,7 @@ static void batches_go_to_the_ingest_thread(void **state)
 {
     struct stage *stage = *state;
     (void)add(stage, "a");
-    struct tl_local_queue *queue = add(stage, "b");
+    struct tl_queue *queue = add(stage, "b");
     assert_non_null(tl_outbox_join(queue->outbox, "x", 0));
     assert_int_equal(tl_queues_in_flight(stage->queues), 1);
     tl_queues_flush(stage->queues, NULL);
@@ -287,8 +286,8 @@ static void the_store_is_asked_about_a_batch_that_is_overdue(void **state)
 static void too_many_commands_in_progress_are_noted_each_turn(void **state)
 {
     struct stage *stage = *state;
-    struct tl_local_queue *a = add(stage, "a");
-    struct tl_local_queue *b = add(stage, "b");
+    struct tl_queue *a = add(stage, "a");
+    struct tl_queue *b = add(stage, "b");
     assert_non_null(tl_outbox_join(a->outbox, "x", 0));
     tl_queues_flush(stage->queues, NULL);
     assert_false(stage->world.env.full);
@@ -303,7 +302,7 @@ static void too_many_commands_in_progress_are_noted_each_turn(void **state)
 static void drained_means_all_sent_and_no_subscribers(void **state)
 {
     struct stage *stage = *state;
-    struct tl_local_queue *queue = add(stage, "a");
+    struct tl_queue *queue = add(stage, "a");
     const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
     struct tl_request request = {0};
     assert_true(tl_queues_drained(stage->queues));
@@ -323,7 +322,7 @@ static void drained_means_all_sent_and_no_subscribers(void **state)
 static void a_deleted_queue_leaves_no_request_behind(void **state)
 {
     struct stage *stage = *state;
-    struct tl_local_queue *queue = add(stage, "a");
+    struct tl_queue *queue = add(stage, "a");
     const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
     struct tl_request lookup = {0}, poll = {0};
     const struct tl_held held = {.queue = queue, .request = &lookup, .ticket = ticket};
@@ -341,7 +340,7 @@ static void a_deleted_queue_leaves_no_request_behind(void **state)
 static void ticks_measure_the_lines(void **state)
 {
     struct stage *stage = *state;
-    size_t bytes = tl_local_queue_bytes(add(stage, "a")) + tl_local_queue_bytes(add(stage, "b"));
+    size_t bytes = tl_queue_bytes(add(stage, "a")) + tl_queue_bytes(add(stage, "b"));
     tl_queues_tick(stage->queues, 1000);
     assert_true(bytes > 0);
     assert_int_equal(world_metric(&stage->world, TL_WORKER_LINE_BYTES), bytes);

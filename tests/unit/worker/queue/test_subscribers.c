@@ -9,7 +9,7 @@ static void the_first_event_comes_at_once(void **state)
     struct stage *stage = *state;
     expect(open_stream(stage, "d", 4), POSITION("w0"));
     expect(open_stream(stage, "a", 1), ADMITTED);
-    tl_local_queue_remember_end(stage->world.queue, 900000, TL_REASON_LEFT);
+    tl_queue_remember_end(stage->world.queue, 900000, TL_REASON_LEFT);
     expect(open_stream(stage, "x", 900000), "event: ended\ndata: e0\n\n");
     assert_int_equal(tl_subscribers_count(stage->subscribers), 3);
     assert_int_equal(world_metric(&stage->world, TL_WORKER_EVENT_STREAMS), 3);
@@ -210,7 +210,7 @@ static void a_notice_is_told_to_all_in_turn(void **state)
     struct stage *stage = *state;
     struct tl_stream *stream = open_stream(stage, "a", 1);
     expect(stream, ADMITTED);
-    tl_local_queue_set_notice(stage->world.queue, "Soon", 4);
+    tl_queue_set_notice(stage->world.queue, "Soon", 4);
     sweep(stage, T + 1);
     sweep(stage, T + 500);
     expect(stream, "event: notice\ndata: {\"text\":\"Soon\"}\n\n");
@@ -225,14 +225,14 @@ static void an_open_stream_is_a_sign_of_life(void **state)
     struct stage *stage = *state;
     struct tl_queue_settings settings = world_settings();
     settings.session_sliding = true;
-    tl_local_queue_set_settings(stage->world.queue, &settings, T);
+    tl_queue_set_settings(stage->world.queue, &settings, T);
     (void)open_stream(stage, "d", 4);
     (void)open_stream(stage, "f", 6);
-    tl_local_queue_tick(stage->world.queue, T);
+    tl_queue_tick(stage->world.queue, T);
     assert_int_equal(world_send(&stage->world), 2); /* 4 and 6 were seen */
     world_apply(&stage->world, 20000, 3, "[1,\"w\",1,20004,[]]", T);
     sweep(stage, T + 500);
-    tl_local_queue_tick(stage->world.queue, T + 1000);
+    tl_queue_tick(stage->world.queue, T + 1000);
     assert_int_equal(world_send(&stage->world), 2); /* and again */
     world_apply(&stage->world, 20000, 3, "[1,\"w\",2,20004,[]]", T + 1000);
 
@@ -293,8 +293,8 @@ static void an_unknown_place_asks_the_store(void **state)
     sweep(stage, T + 1500);
     assert_int_equal(stage->place_questions, 4);
 
-    tl_local_queue_remember_end(stage->world.queue, 20004, TL_REASON_COMPLETED);
-    tl_local_queue_remember_end(stage->world.queue, 30000, 0);
+    tl_queue_remember_end(stage->world.queue, 20004, TL_REASON_COMPLETED);
+    tl_queue_remember_end(stage->world.queue, 30000, 0);
     tl_subscribers_look(stage->subscribers, 20004, T + 1600);
     expect(stream, "event: ended\ndata: e0\n\n");
     expect(nowhere, "");
@@ -419,7 +419,7 @@ static void a_few_subscribers_are_not_sent_away_early(void **state)
     assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
 }
 
-static void on_recreated(void *context, struct tl_local_queue *queue)
+static void on_recreated(void *context, struct tl_queue *queue)
 {
     tl_subscribers_recreated(((struct stage *)context)->subscribers, T + 100);
     assert_ptr_equal(queue, ((struct stage *)context)->world.queue);
@@ -438,7 +438,7 @@ static void another_generation_ends_the_subscriptions_to_places_of_the_former(vo
     struct tl_line *line = tl_line_new();
     tl_line_start(line, 8, 0);
     assert_true(tl_line_add_active(line, 4, WORLD_STORE_MS + 60000)); /* a stranger */
-    tl_local_queue_set_line(stage->world.queue, line, T + 100);
+    tl_queue_set_line(stage->world.queue, line, T + 100);
     expect(waiting, POSITION("w0")); /* and nothing else */
     assert_false(waiting->open);
     assert_ptr_equal(stage->answered, &request);
@@ -460,7 +460,7 @@ static void who_listens_at_a_lost_place_asks_for_it(void **state)
     assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 25000));
     struct tl_line *line = world_line(1);
     tl_line_set_lost(line, 4, 20);
-    tl_local_queue_set_line(stage->world.queue, line, T + 100);
+    tl_queue_set_line(stage->world.queue, line, T + 100);
     for (int64_t t = 600; t < 4000; t += 500)
         sweep(stage, T + t);
     assert_int_equal(stage->restores, 1);

@@ -8,8 +8,8 @@
 #include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
 #include "worker/queue/adopt.h"
-#include "worker/queue/local_queue.h"
 #include "worker/queue/presence_sender.h"
+#include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
@@ -19,7 +19,7 @@ enum {
 };
 
 /* Notes the outcome of a RESTORE. */
-static void note_restored(struct tl_local_queue *queue, const struct tl_pending_command *pending,
+static void note_restored(struct tl_queue *queue, const struct tl_pending_command *pending,
                           const struct tl_pending_result *result)
 {
     uint64_t generation = pending->numbers[0];
@@ -34,7 +34,7 @@ static void note_restored(struct tl_local_queue *queue, const struct tl_pending_
 static void on_settled(void *context, struct tl_pending_command *pending,
                        const struct tl_pending_result *result)
 {
-    struct tl_local_queue *queue = context;
+    struct tl_queue *queue = context;
     if (pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM)
         tl_claims_settled(queue->claims, queue->line, pending, result, tl_clock_ms());
     if (pending->kind == TL_COMMAND_RESTORE)
@@ -43,9 +43,9 @@ static void on_settled(void *context, struct tl_pending_command *pending,
     queue->env->settled(queue->env->context, queue, pending, result);
 }
 
-struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const char *name)
+struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
 {
-    struct tl_local_queue *queue = calloc(1, sizeof(*queue));
+    struct tl_queue *queue = calloc(1, sizeof(*queue));
     if (queue == NULL)
         return NULL;
     queue->env = env;
@@ -60,13 +60,13 @@ struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const 
     if (queue->eta == NULL || queue->promises == NULL || queue->outbox == NULL ||
         queue->presence == NULL || queue->claims == NULL || queue->ended == NULL ||
         queue->lost == NULL)
-        tl_local_queue_free(&queue);
+        tl_queue_free(&queue);
     else
         tl_outbox_clock(queue->outbox, tl_queue_env_clock, env);
     return queue;
 }
 
-void tl_local_queue_free(struct tl_local_queue **queue)
+void tl_queue_free(struct tl_queue **queue)
 {
     if (*queue == NULL)
         return;
@@ -85,36 +85,35 @@ void tl_local_queue_free(struct tl_local_queue **queue)
 
 /* ---- what is known ---- */
 
-uint64_t tl_local_queue_lane_front(const struct tl_local_queue *queue, unsigned lane)
+uint64_t tl_queue_lane_front(const struct tl_queue *queue, unsigned lane)
 {
     /* While the queue recovers, visitors come back ahead of those who are there. */
-    return tl_local_queue_recovering(queue) ? 0 : tl_line_front(queue->line, lane);
+    return tl_queue_recovering(queue) ? 0 : tl_line_front(queue->line, lane);
 }
 
-bool tl_local_queue_recovering(const struct tl_local_queue *queue)
+bool tl_queue_recovering(const struct tl_queue *queue)
 {
     return tl_lost_recovering(queue->lost);
 }
 
-size_t tl_local_queue_bytes(const struct tl_local_queue *queue)
+size_t tl_queue_bytes(const struct tl_queue *queue)
 {
     return queue->line != NULL ? tl_line_bytes(queue->line) + tl_eta_bytes(queue->eta) : 0;
 }
 
-bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms)
+bool tl_queue_open(const struct tl_queue *queue, int64_t now_ms)
 {
-    return !tl_local_queue_recovering(queue) && !tl_local_queue_drawing(queue) &&
+    return !tl_queue_recovering(queue) && !tl_queue_drawing(queue) &&
            tl_mode_admits(&queue->settings, tl_queue_env_store_ms(queue->env, now_ms));
 }
 
-bool tl_local_queue_drawing(const struct tl_local_queue *queue)
+bool tl_queue_drawing(const struct tl_queue *queue)
 {
     uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
     return tl_lost_undrawn(queue->lost, &queue->settings, event);
 }
 
-struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_place place,
-                                        bool *known)
+struct tl_line_view tl_queue_look(const struct tl_queue *queue, tl_place place, bool *known)
 {
     struct tl_line_view view =
         tl_claims_view(queue->claims, place, tl_line_look(queue->line, place));
@@ -128,30 +127,29 @@ struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_p
     return view;
 }
 
-bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place place,
-                                   int64_t now_ms)
+bool tl_queue_about_to_admit(const struct tl_queue *queue, tl_place place, int64_t now_ms)
 {
     struct tl_line_view view = tl_line_look(queue->line, place);
     return view.status == TL_LINE_WAITING && queue->settings.policy == TL_POLICY_COUNTER &&
-           tl_local_queue_open(queue, now_ms) &&
+           tl_queue_open(queue, now_ms) &&
            view.ahead + tl_line_active(queue->line) < tl_queue_capacity(&queue->settings);
 }
 
-bool tl_local_queue_must_claim(const struct tl_local_queue *queue, tl_place place)
+bool tl_queue_must_claim(const struct tl_queue *queue, tl_place place)
 {
     return queue->settings.overbook > 0 && !tl_claims_has(queue->claims, place) &&
            tl_line_look(queue->line, place).status == TL_LINE_ACTIVE;
 }
 
-bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,
-                             struct tl_eta_range *range, enum tl_eta_reason *reason)
+bool tl_queue_estimate(const struct tl_queue *queue, uint64_t position, int64_t now_ms,
+                       struct tl_eta_range *range, enum tl_eta_reason *reason)
 {
-    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
     return tl_eta_estimate(queue->eta, position, now_ms, range, reason);
 }
 
-void tl_local_queue_set_settings(struct tl_local_queue *queue,
-                                 const struct tl_queue_settings *settings, int64_t now_ms)
+void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_settings *settings,
+                           int64_t now_ms)
 {
     const struct tl_eta_rule rule = {
         .counted = settings->policy != TL_POLICY_RATE,
@@ -164,20 +162,19 @@ void tl_local_queue_set_settings(struct tl_local_queue *queue,
     if (queue->line != NULL)
         tl_line_weigh(queue->line, &settings->lane_weights);
     tl_eta_set_rule(queue->eta, &rule, now_ms);
-    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
 }
 
 /* Feeds an entry to the estimate. */
-static void observe(struct tl_local_queue *queue, const struct tl_event_entry *entry,
-                    int64_t now_ms)
+static void observe(struct tl_queue *queue, const struct tl_event_entry *entry, int64_t now_ms)
 {
-    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
     tl_eta_apply(queue->eta, entry, now_ms);
     tl_promises_apply(queue->promises, queue->line, entry, now_ms);
 }
 
 /* What is known about places of the former generation no longer holds. */
-static void forget_places(struct tl_local_queue *queue)
+static void forget_places(struct tl_queue *queue)
 {
     tl_presence_sender_forget(queue->presence);
     tl_claims_clear(queue->claims);
@@ -186,7 +183,7 @@ static void forget_places(struct tl_local_queue *queue)
 }
 
 struct succession {
-    struct tl_local_queue *queue; /* with the new line */
+    struct tl_queue *queue; /* with the new line */
     const struct tl_line *former;
 };
 
@@ -195,10 +192,10 @@ static void keep_lost_end(void *context, tl_place place)
 {
     const struct succession *of = context;
     if (tl_line_lost(of->queue->line, place))
-        tl_local_queue_remember_end(of->queue, place, tl_line_look(of->former, place).reason);
+        tl_queue_remember_end(of->queue, place, tl_line_look(of->former, place).reason);
 }
 
-void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line, int64_t now_ms)
+void tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now_ms)
 {
     bool again = queue->line != NULL;
     bool recreated = again && tl_line_generation(queue->line) != tl_line_generation(line);
@@ -206,7 +203,7 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
         tl_lost_keep(queue->lost, queue->line, queue->settings.recovery_window_ms > 0);
         queue->line = NULL;
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
-               tl_local_queue_recovering(queue)
+               tl_queue_recovering(queue)
                    ? "the store has lost the queue; its visitors come back to their places"
                    : "the queue was recreated; tickets of its former generation are void");
         forget_places(queue);
@@ -235,65 +232,63 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
     }
 }
 
-void tl_local_queue_set_turns(struct tl_local_queue *queue, const struct tl_turns_state *turns)
+void tl_queue_set_turns(struct tl_queue *queue, const struct tl_turns_state *turns)
 {
     tl_line_set_turns(queue->line, turns->field, turns->event);
     tl_line_weigh(queue->line, &queue->settings.lane_weights);
 }
 
-void tl_local_queue_set_recovery(struct tl_local_queue *queue, const struct tl_recovery *recovery)
+void tl_queue_set_recovery(struct tl_queue *queue, const struct tl_recovery *recovery)
 {
-    bool before = tl_local_queue_recovering(queue);
+    bool before = tl_queue_recovering(queue);
     tl_lost_set(queue->lost, recovery);
-    if (before && !tl_local_queue_recovering(queue))
+    if (before && !tl_queue_recovering(queue))
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = queue->name},
                "the recovery is over: %llu places came back",
                (unsigned long long)recovery->restored);
 }
 
-bool tl_local_queue_adopt(const struct tl_local_queue *queue, struct tl_ticket *ticket)
+bool tl_queue_adopt(const struct tl_queue *queue, struct tl_ticket *ticket)
 {
     return tl_adopt(queue->line, queue->lost, ticket);
 }
 
-bool tl_local_queue_behind(struct tl_local_queue *queue, const struct tl_ticket *ticket,
-                           int64_t now_ms)
+bool tl_queue_behind(struct tl_queue *queue, const struct tl_ticket *ticket, int64_t now_ms)
 {
     return tl_lost_ahead(queue->lost, tl_line_generation(queue->line), ticket, now_ms);
 }
 
-bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
+bool tl_queue_may_return(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     bool known;
     if (ticket->generation != tl_line_generation(queue->line))
         return tl_lost_may_return(queue->lost, ticket);
     return (tl_line_lost(queue->line, ticket->place) ||
             tl_lost_before_draw(queue->lost, ticket->place)) &&
-           tl_local_queue_look(queue, ticket->place, &known).status == TL_LINE_UNKNOWN &&
+           tl_queue_look(queue, ticket->place, &known).status == TL_LINE_UNKNOWN &&
            !tl_lost_refused(queue->lost, ticket->place);
 }
 
-bool tl_local_queue_lost(const struct tl_local_queue *queue, tl_place place)
+bool tl_queue_lost(const struct tl_queue *queue, tl_place place)
 {
     return tl_line_lost(queue->line, place) && tl_lost_refused(queue->lost, place);
 }
 
-struct tl_pending_command *tl_local_queue_restore(struct tl_local_queue *queue,
-                                                  const struct tl_ticket *ticket,
-                                                  uint64_t deadline_ms, uint64_t event)
+struct tl_pending_command *tl_queue_restore(struct tl_queue *queue, const struct tl_ticket *ticket,
+                                            uint64_t deadline_ms, uint64_t event)
 {
     if (!tl_queue_env_store_up(queue->env))
         return NULL;
     return tl_lost_ask(queue->lost, queue->outbox, ticket, deadline_ms, event);
 }
 
-uint32_t tl_local_queue_serial(const struct tl_local_queue *queue, tl_place place)
+uint32_t tl_queue_serial(const struct tl_queue *queue, tl_place place)
 {
     uint32_t now = tl_line_serial(queue->line, place), before = tl_lost_serial(queue->lost, place);
     return now > before ? now : before;
 }
 
-void tl_local_queue_set_notice(struct tl_local_queue *queue, const char *text, size_t length)
+void tl_queue_set_notice(struct tl_queue *queue, const char *text, size_t length)
 {
     if (!tl_notice_set(&queue->notice, text, length))
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue->name},
@@ -303,8 +298,7 @@ void tl_local_queue_set_notice(struct tl_local_queue *queue, const char *text, s
 /* ---- events ---- */
 
 /* Acts on the events of an entry after the line has taken it. */
-static void follow_up(struct tl_local_queue *queue, const struct tl_event_entry *entry,
-                      int64_t now_ms)
+static void follow_up(struct tl_queue *queue, const struct tl_event_entry *entry, int64_t now_ms)
 {
     const struct tl_queue_env *env = queue->env;
     for (size_t i = 0; i < entry->n_events; i++) {
@@ -316,12 +310,12 @@ static void follow_up(struct tl_local_queue *queue, const struct tl_event_entry 
         else if (event->kind == TL_EVENT_CONFIG)
             env->reload(env->context, queue->name);
         else if (event->kind == TL_EVENT_NOTICE)
-            tl_local_queue_set_notice(queue, event->text, event->text_length);
+            tl_queue_set_notice(queue, event->text, event->text_length);
     }
     env->changed(env->context, queue, entry, now_ms);
 }
 
-static void ask_for_rebuild(struct tl_local_queue *queue, const char *why)
+static void ask_for_rebuild(struct tl_queue *queue, const char *why)
 {
     if (queue->rebuilding)
         return;
@@ -333,7 +327,7 @@ static void ask_for_rebuild(struct tl_local_queue *queue, const char *why)
 }
 
 /* If a rebuild did not help, the store is inconsistent, and more of them would not help either. */
-static void note_other_sizes(struct tl_local_queue *queue, int64_t now_ms)
+static void note_other_sizes(struct tl_queue *queue, int64_t now_ms)
 {
     if (queue->differed_ms != 0 && now_ms < queue->differed_ms + DIFFERS_EVERY_MS)
         return;
@@ -343,8 +337,7 @@ static void note_other_sizes(struct tl_local_queue *queue, int64_t now_ms)
                            "`tellerline audit`");
 }
 
-void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, size_t length,
-                          int64_t now_ms)
+void tl_queue_apply(struct tl_queue *queue, const void *payload, size_t length, int64_t now_ms)
 {
     struct tl_event_entry entry;
     struct tl_error err = {0};
@@ -382,7 +375,7 @@ void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, siz
 /* ---- presence and claims ---- */
 
 /* Sends a RENEW or CLAIM. Does it claim for sure? If overbooked, only the outcome tells. */
-static bool send_claim(struct tl_local_queue *queue, enum tl_command_kind kind, const char *visitor,
+static bool send_claim(struct tl_queue *queue, enum tl_command_kind kind, const char *visitor,
                        tl_place place)
 {
     return tl_queue_env_store_up(queue->env) && !queue->env->full &&
@@ -390,8 +383,8 @@ static bool send_claim(struct tl_local_queue *queue, enum tl_command_kind kind, 
            queue->settings.overbook == 0;
 }
 
-void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_place place,
-                          const struct tl_line_view *view, int64_t now_ms)
+void tl_queue_touch(struct tl_queue *queue, const char *visitor, tl_place place,
+                    const struct tl_line_view *view, int64_t now_ms)
 {
     if (view->status == TL_LINE_WAITING && !view->called)
         tl_presence_sender_mark(queue->presence, tl_place_seq(place));
@@ -401,8 +394,8 @@ void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_
         tl_claims_note_claim(queue->claims, place);
 }
 
-void tl_local_queue_use(struct tl_local_queue *queue, const char *visitor, tl_place place,
-                        const struct tl_line_view *view, int64_t now_ms)
+void tl_queue_use(struct tl_queue *queue, const char *visitor, tl_place place,
+                  const struct tl_line_view *view, int64_t now_ms)
 {
     if (view->status == TL_LINE_ACTIVE &&
         (tl_claims_due(queue->claims, &queue->settings, place, now_ms) ||
@@ -411,19 +404,19 @@ void tl_local_queue_use(struct tl_local_queue *queue, const char *visitor, tl_pl
         tl_claims_note(queue->claims, place, now_ms);
 }
 
-void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, unsigned reason)
+void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reason)
 {
     if (tl_placemap_count(queue->ended) >= ENDED_MAX)
         tl_placemap_clear(queue->ended);
     (void)tl_placemap_put(queue->ended, place, reason); /* without memory, we ask the store again */
 }
 
-void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
+void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
 {
     if (queue->line == NULL)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
-    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
     tl_promises_tick(queue->promises, queue->eta, queue->line, now_ms);
     if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
         tl_lost_tell_again(queue->lost, queue->outbox);
@@ -432,7 +425,7 @@ void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
                                 tl_line_waiting(queue->line) > 0, now_ms);
 }
 
-void tl_local_queue_farewell(struct tl_local_queue *queue)
+void tl_queue_farewell(struct tl_queue *queue)
 {
     if (queue->line != NULL && !tl_presence_sender_farewell(queue->presence))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},

@@ -15,7 +15,7 @@
 #include "worker/api/visitor.h"
 #include "worker/http/problem.h"
 #include "worker/http/renderer.h"
-#include "worker/queue/handover.h"
+#include "worker/queue/tickets.h"
 #include "worker/report/worker_metrics.h"
 
 struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const struct tl_queue_env *env,
@@ -26,7 +26,7 @@ struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const struct tl_
     if (queue->line != NULL && tl_place_seq(place) != 0) {
         ticket.generation = tl_line_generation(queue->line);
         ticket.front = tl_queue_lane_front(queue, tl_place_lane(place));
-        ticket.serial = tl_handover_serial(queue, place);
+        ticket.serial = tl_queue_serial(queue, place);
     }
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
     return ticket;
@@ -208,7 +208,7 @@ void tl_answer_view(struct tl_api *api, struct tl_queue *queue, struct tl_reques
     int64_t now_ms = now_us / 1000;
     bool known;
     struct filled filled;
-    if (tl_visitor_outdated(queue, ticket) || /* recreated while the request waited */
+    if (tl_queue_outdated(queue, ticket) || /* recreated while the request waited */
         tl_queue_may_return(queue, ticket)) {
         struct tl_refusal refusal;
         (void)tl_restore_request(api, queue, request, ticket, &refusal);
@@ -216,7 +216,7 @@ void tl_answer_view(struct tl_api *api, struct tl_queue *queue, struct tl_reques
             tl_render_refusal(request, &refusal);
         return;
     }
-    if (tl_handover_moved(queue, ticket)) {
+    if (tl_queue_moved(queue, ticket)) {
         answer_moved(api, queue, request, ticket);
         return;
     }

@@ -19,7 +19,7 @@
 #include "worker/api/verifications.h"
 #include "worker/http/problem.h"
 #include "worker/http/router.h"
-#include "worker/queue/handover.h"
+#include "worker/queue/tickets.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
@@ -249,7 +249,7 @@ void tl_api_settled(struct tl_api *api, struct tl_queue *queue, struct tl_pendin
 {
     struct tl_subscribers *subscribers = queue->subscribers;
     if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
-        tl_handover_serial(queue, result->place) == 0) /* else the pending ticket does not count */
+        tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
         api->leaving =
             tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
     tl_holds_settle(api->holds, pending, result);

@@ -14,7 +14,7 @@
 #include "worker/api/standing.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
-#include "worker/queue/handover.h"
+#include "worker/queue/tickets.h"
 
 enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };
 
@@ -112,8 +112,8 @@ static bool is_active(const struct check *check, const struct tl_ticket *ticket)
 {
     bool known;
     struct tl_queue *queue = check->queue;
-    if (tl_place_seq(ticket->place) == 0 || tl_visitor_outdated(queue, ticket) ||
-        tl_handover_serial(queue, ticket->place) > ticket->serial)
+    if (tl_place_seq(ticket->place) == 0 || tl_queue_outdated(queue, ticket) ||
+        tl_queue_serial(queue, ticket->place) > ticket->serial)
         return false;
     struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
     if (state.status != TL_LINE_ACTIVE ||
@@ -156,7 +156,7 @@ static enum verdict ask_line(const struct check *check, const struct tl_pass *pa
     if (tl_queue_recovering(queue))
         return tl_restore_session(queue, pass) ? COUNTS : VOID;
     (void)tl_queue_adopt(queue, &ticket);
-    ticket.serial = tl_handover_serial(queue, ticket.place); /* who has the pass has the place */
+    ticket.serial = tl_queue_serial(queue, ticket.place); /* who has the pass has the place */
     if (pass->generation == tl_line_generation(queue->line))
         tl_lost_keep_pass(queue->lost, queue->line, ticket.place, pass->expires * 1000,
                           pass->event);
@@ -166,7 +166,7 @@ static enum verdict ask_line(const struct check *check, const struct tl_pass *pa
         (void)tl_restore_pass(check->api, queue, check->request, pass, &refusal);
         return refusal.kind == TL_REFUSAL_HELD ? HELD : COUNTS; /* nobody can say that it is over */
     }
-    if (tl_visitor_outdated(queue, &ticket) || pass->event <= tl_line_event(queue->line))
+    if (tl_queue_outdated(queue, &ticket) || pass->event <= tl_line_event(queue->line))
         return VOID;
     return wait_for_event(check, &ticket, pass->event);
 }
@@ -261,7 +261,7 @@ void tl_check_caught_up(void *context, const struct tl_held *held)
                                 .queue = held->queue,
                                 .now_ms = tl_clock_ms()};
     struct tl_ticket ticket = held->ticket;
-    ticket.serial = tl_handover_serial(held->queue, ticket.place);
+    ticket.serial = tl_queue_serial(held->queue, ticket.place);
     if (is_active(&check, &ticket) || tl_queue_recovering(held->queue))
         let_in(&check, ticket.visitor, ticket.generation, ticket.place);
     else

@@ -14,7 +14,7 @@
 #include "worker/api/navigation.h"
 #include "worker/api/visitor.h"
 #include "worker/http/sse.h"
-#include "worker/queue/handover.h"
+#include "worker/queue/tickets.h"
 #include "worker/report/worker_metrics.h"
 
 enum { RETRY_MIN_MS = 2000, RETRY_SPREAD_MS = 3000, SHORT_MAX = TL_VIEW_MAX + 128 };
@@ -28,7 +28,7 @@ static void answer_short(struct tl_api *api, struct tl_queue *queue, struct tl_r
     int64_t now_ms = tl_clock_ms();
     bool known = false;
     size_t length = tl_sse_retry(text, sizeof(text), RETRY_MIN_MS, RETRY_SPREAD_MS);
-    if (queue != NULL && tl_handover_moved(queue, ticket)) {
+    if (queue != NULL && tl_queue_moved(queue, ticket)) {
         length += tl_sse_event(text + length, sizeof(text) - length, "moved", "{}", 2);
     } else if (queue != NULL && tl_place_seq(ticket->place) != 0) {
         struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);

@@ -19,7 +19,7 @@
 #include "worker/http/renderer.h"
 #include "worker/page/qr.h"
 #include "worker/page/return_address.h"
-#include "worker/queue/handover.h"
+#include "worker/queue/tickets.h"
 
 enum { SLACK_S = 5 }; /* workers estimate the store's clock */
 
@@ -82,7 +82,7 @@ static bool make(struct tl_api *api, struct tl_request *request, const char *nam
         return false;
     if (tl_place_seq(ticket.place) == 0)
         return tl_refuse(refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
-    if (tl_handover_moved(queue, &ticket))
+    if (tl_queue_moved(queue, &ticket))
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (!tl_visitor_may_send(api, refusal) || !may_move(api, request, refusal))
         return false;
@@ -155,8 +155,8 @@ bool tl_handle_page_transfer(void *context, struct tl_request *request, const ch
 /* Was this code, or another one for its serial, redeemed? The store knows by which device. */
 static bool is_redeemed(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    return !tl_visitor_outdated(queue, ticket) &&
-           tl_handover_serial(queue, ticket->place) >= ticket->serial;
+    return !tl_queue_outdated(queue, ticket) &&
+           tl_queue_serial(queue, ticket->place) >= ticket->serial;
 }
 
 /* The code, as the ticket that it gives. One that was redeemed lasts longer: if the answer was
@@ -223,7 +223,7 @@ bool tl_handle_move(void *context, struct tl_request *request, const char *name,
         1 + (body.device[0] != '\0' ? strtoull(body.device, NULL, 16) : random_device());
     if (tl_queue_behind(queue, &ticket, tl_clock_ms()))
         return tl_refuse(refusal, TL_REFUSAL_LOADING, "%s", "");
-    if (tl_visitor_outdated(queue, &ticket))
+    if (tl_queue_outdated(queue, &ticket))
         return tl_refuse(refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
     struct tl_pending_command *pending =
         tl_outbox_hand_over(queue->outbox, ticket.visitor, ticket.place, ticket.serial, device);

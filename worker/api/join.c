@@ -18,7 +18,7 @@
 #include "worker/api/through.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
-#include "worker/queue/handover.h"
+#include "worker/queue/tickets.h"
 #include "worker/report/worker_metrics.h"
 
 /* ---- joining ---- */
@@ -383,9 +383,9 @@ static bool join_again(struct tl_api *api, struct tl_queue *queue, struct tl_req
     bool pending = tl_place_seq(ticket->place) == 0;
     if (tl_queue_may_return(queue, ticket))
         return tl_restore_request(api, queue, request, ticket, refusal);
-    if (tl_handover_holds(queue, ticket))
+    if (tl_queue_moved_held(queue, ticket))
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
-    if (!pending && !tl_visitor_outdated(queue, ticket)) {
+    if (!pending && !tl_queue_outdated(queue, ticket)) {
         bool known;
         enum tl_line_status status = tl_queue_look(queue, ticket->place, &known).status;
         if (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE) {

@@ -13,7 +13,7 @@
 #include "worker/api/standing.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
-#include "worker/queue/handover.h"
+#include "worker/queue/tickets.h"
 #include "worker/report/worker_metrics.h"
 
 /* The join of a pending ticket was not repeated, or a join came so late that the place which its
@@ -36,7 +36,7 @@ static void ask_for_end(struct tl_api *api, const struct tl_held *held,
  * trusted caller, gets it. */
 static bool found_moved(const struct tl_api *api, const struct tl_held *held, tl_place place)
 {
-    return tl_handover_serial(held->queue, place) > held->ticket.serial &&
+    return tl_queue_serial(held->queue, place) > held->ticket.serial &&
            !tl_visitor_trusted(api, held->request);
 }
 
@@ -106,7 +106,7 @@ static void answer_leaving(struct tl_api *api, const struct tl_held *held,
         answer_join(api, held, pending, result);
         return;
     }
-    if (tl_handover_serial(held->queue, result->place) > 0) { /* a pending ticket has none */
+    if (tl_queue_serial(held->queue, result->place) > 0) { /* a pending ticket has none */
         tl_render_refused(held->request, TL_REFUSAL_MOVED, "");
         return;
     }
@@ -142,7 +142,7 @@ static void answer_again(struct tl_api *api, const struct tl_held *held,
     struct tl_ticket ticket = held->ticket;
     bool joins = pending->kind == TL_COMMAND_JOIN;
     bool applied = result != NULL && result->end == TL_PENDING_APPLIED;
-    bool lost = tl_visitor_outdated(held->queue, &ticket);
+    bool lost = tl_queue_outdated(held->queue, &ticket);
     bool gone = lost || (applied && result->outcome == TL_OUTCOME_GONE);
     bool adopted = tl_queue_adopt(held->queue, &ticket);
     if (tl_queue_may_return(held->queue, &ticket) || (gone && adopted && !(joins && applied)))
@@ -172,7 +172,7 @@ static void answer_command(struct tl_api *api, const struct tl_held *held,
                            const struct tl_pending_command *pending,
                            const struct tl_pending_result *result)
 {
-    if (tl_visitor_outdated(held->queue, &held->ticket))
+    if (tl_queue_outdated(held->queue, &held->ticket))
         answer_lost_command(api, held);
     else if (result == NULL)
         tl_render_refused(held->request, TL_REFUSAL_UNKNOWN_OUTCOME,
@@ -255,7 +255,7 @@ void tl_outcome_looked_up(void *context, const struct tl_held *held, bool known)
         answer_pending_ticket(context, held, known);
     else if (held->request == NULL && subscribers != NULL) /* asked for an event stream */
         tl_subscribers_look(subscribers, held->ticket.place, tl_clock_ms());
-    else if (held->request != NULL && (known || tl_visitor_outdated(held->queue, &held->ticket)))
+    else if (held->request != NULL && (known || tl_queue_outdated(held->queue, &held->ticket)))
         tl_answer_view(context, held->queue, held->request, &held->ticket, held->give_ticket);
     else if (held->request != NULL)
         tl_answer_unknown(context, held);
@@ -278,7 +278,7 @@ void tl_outcome_changed(void *context, struct tl_queue *queue, struct tl_request
     const struct tl_api *api = context;
     struct tl_ticket fresh = *ticket;
     bool returns = tl_queue_may_return(queue, ticket);
-    bool lost = returns || tl_visitor_outdated(queue, ticket);
+    bool lost = returns || tl_queue_outdated(queue, ticket);
     if (give_ticket && lost && joins_anew(api, queue, request, returns)) {
         fresh.invite = TL_TICKET_TRUSTED;
         tl_answer_pending(context, queue, request, &fresh);

@@ -15,14 +15,14 @@
 #include "worker/api/status.h"
 #include "worker/api/through.h"
 #include "worker/api/visitor.h"
-#include "worker/queue/handover.h"
+#include "worker/queue/tickets.h"
 
 /* Does the visitor hold the place, as far as this process knows? */
 static bool holds_place(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     bool known;
     enum tl_line_status status = tl_queue_look(queue, ticket->place, &known).status;
-    return !tl_visitor_outdated(queue, ticket) &&
+    return !tl_queue_outdated(queue, ticket) &&
            (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE);
 }
 
@@ -113,7 +113,7 @@ bool tl_handle_page(void *context, struct tl_request *request, const char *name,
             return true;
         }
     }
-    if (tl_visitor_outdated(queue, &ticket))
+    if (tl_queue_outdated(queue, &ticket))
         return tl_restore_request(api, queue, request, &ticket, refusal);
     if (tl_place_seq(ticket.place) == 0)
         return join(api, queue, request, &ticket, refusal);
@@ -137,7 +137,7 @@ bool tl_handle_page_join(void *context, struct tl_request *request, const char *
         (void)tl_queue_adopt(queue, &ticket);
     if (known && tl_queue_may_return(queue, &ticket))
         return tl_restore_request(api, queue, request, &ticket, refusal);
-    if (known && tl_handover_holds(queue, &ticket))
+    if (known && tl_queue_moved_held(queue, &ticket))
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (known && tl_restore_removed(queue, ticket.generation, ticket.place))
         return tl_refuse(refusal, TL_REFUSAL_REMOVED, "%s", "");

@@ -3,6 +3,7 @@
 
 #include "common/base/clock.h"
 #include "worker/api/restore.h"
+#include "worker/queue/tickets.h"
 
 /* deadline_ms, event: of the session that a pass tells of, or 0. */
 static bool restore(const struct tl_api *api, struct tl_queue *queue, struct tl_request *request,

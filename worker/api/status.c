@@ -7,7 +7,7 @@
 #include "worker/api/cookie.h"
 #include "worker/api/join.h"
 #include "worker/api/visitor.h"
-#include "worker/queue/handover.h"
+#include "worker/queue/tickets.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
@@ -45,7 +45,7 @@ bool tl_handle_status(void *context, struct tl_request *request, const char *nam
         return tl_join_by_ticket(api, queue, request, &ticket, refusal);
     if (!wanted_wait(request, &wait_ms, refusal))
         return false;
-    if (tl_handover_moved(queue, &ticket)) {
+    if (tl_queue_moved(queue, &ticket)) {
         tl_answer_view(api, queue, request, &ticket, false);
         return true;
     }
@@ -97,7 +97,7 @@ static bool command(struct tl_api *api, struct tl_request *request, const char *
         return tl_join_then_leave(api, queue, request, &ticket, refusal);
     if (tl_place_seq(ticket.place) == 0)
         return refuse_pending(api, queue, request, &ticket, refusal);
-    if (tl_handover_moved(queue, &ticket))
+    if (tl_queue_moved(queue, &ticket))
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (tl_queue_look(queue, ticket.place, &known).status == TL_LINE_ENDED) {
         tl_answer_view(api, queue, request, &ticket, false); /* already done, or never possible */

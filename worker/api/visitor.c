@@ -12,6 +12,7 @@
 #include "worker/api/visitor.h"
 #include "worker/http/forwarded.h"
 #include "worker/queue/press.h"
+#include "worker/queue/tickets.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
@@ -68,12 +69,6 @@ bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *reques
     return false;
 }
 
-bool tl_visitor_outdated(const struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    return tl_place_seq(ticket->place) != 0 &&
-           ticket->generation != tl_line_generation(queue->line);
-}
-
 /* ---- queues ---- */
 
 bool tl_visitor_no_queue(const struct tl_api *api, const char *name)
@@ -110,7 +105,7 @@ struct tl_queue *tl_visitor_of(const struct tl_api *api, struct tl_request *requ
         return NULL;
     }
     (void)tl_queue_adopt(queue, ticket);
-    if (tl_visitor_outdated(queue, ticket) || tl_queue_may_return(queue, ticket)) {
+    if (tl_queue_outdated(queue, ticket) || tl_queue_may_return(queue, ticket)) {
         (void)tl_restore_request(api, queue, request, ticket, refusal);
         return NULL;
     }

@@ -17,8 +17,6 @@ const char *tl_visitor_bearer(const struct tl_request *request);
  * Authorization header, the cookies or the query. */
 bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *request,
                        const char *queue, struct tl_ticket *ticket);
-/* Is the ticket of another generation of the queue? (A pending ticket is of none.) */
-bool tl_visitor_outdated(const struct tl_queue *queue, const struct tl_ticket *ticket);
 
 /* Is there no queue of this name, or was it deleted? One that the store has lost is still known. */
 bool tl_visitor_no_queue(const struct tl_api *api, const char *name);

@@ -7,7 +7,6 @@
 #include "common/base/log.h"
 #include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
-#include "worker/queue/adopt.h"
 #include "worker/queue/presence_sender.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
@@ -246,46 +245,6 @@ void tl_queue_set_recovery(struct tl_queue *queue, const struct tl_recovery *rec
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = queue->name},
                "the recovery is over: %llu places came back",
                (unsigned long long)recovery->restored);
-}
-
-bool tl_queue_adopt(const struct tl_queue *queue, struct tl_ticket *ticket)
-{
-    return tl_adopt(queue->line, queue->lost, ticket);
-}
-
-bool tl_queue_behind(struct tl_queue *queue, const struct tl_ticket *ticket, int64_t now_ms)
-{
-    return tl_lost_ahead(queue->lost, tl_line_generation(queue->line), ticket, now_ms);
-}
-
-bool tl_queue_may_return(const struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    bool known;
-    if (ticket->generation != tl_line_generation(queue->line))
-        return tl_lost_may_return(queue->lost, ticket);
-    return (tl_line_lost(queue->line, ticket->place) ||
-            tl_lost_before_draw(queue->lost, ticket->place)) &&
-           tl_queue_look(queue, ticket->place, &known).status == TL_LINE_UNKNOWN &&
-           !tl_lost_refused(queue->lost, ticket->place);
-}
-
-bool tl_queue_lost(const struct tl_queue *queue, tl_place place)
-{
-    return tl_line_lost(queue->line, place) && tl_lost_refused(queue->lost, place);
-}
-
-struct tl_pending_command *tl_queue_restore(struct tl_queue *queue, const struct tl_ticket *ticket,
-                                            uint64_t deadline_ms, uint64_t event)
-{
-    if (!tl_queue_env_store_up(queue->env))
-        return NULL;
-    return tl_lost_ask(queue->lost, queue->outbox, ticket, deadline_ms, event);
-}
-
-uint32_t tl_queue_serial(const struct tl_queue *queue, tl_place place)
-{
-    uint32_t now = tl_line_serial(queue->line, place), before = tl_lost_serial(queue->lost, place);
-    return now > before ? now : before;
 }
 
 void tl_queue_set_notice(struct tl_queue *queue, const char *text, size_t length)

@@ -111,25 +111,4 @@ void tl_queue_farewell(struct tl_queue *queue);
 /* Call every tick: sends presence when it is due, and forgets old ends. */
 void tl_queue_tick(struct tl_queue *queue, int64_t now_ms);
 
-/* ---- places that come back after a loss ---- */
-
-/* If the ticket is of the lost generation and its place has come back, or its visitor was moved to
- * another lane: makes it one of the present place, marked as outdated, and returns true. Needs a
- * line. */
-bool tl_queue_adopt(const struct tl_queue *queue, struct tl_ticket *ticket);
-/* Is the ticket of a later generation, of which this process has yet to learn? Needs a line. */
-bool tl_queue_behind(struct tl_queue *queue, const struct tl_ticket *ticket, int64_t now_ms);
-/* Is the place of this ticket lost, and can it come back, as far as is known? It is of another
- * generation, or the store has lost the end of this one. Needs a line. */
-bool tl_queue_may_return(const struct tl_queue *queue, const struct tl_ticket *ticket);
-/* Did the store lose this place, and say that it does not come back? Needs a line. */
-bool tl_queue_lost(const struct tl_queue *queue, tl_place place);
-/* The serial that tickets of this place have to have, by the line or by that of before a loss; 0:
- * any has. Needs a line. */
-uint32_t tl_queue_serial(const struct tl_queue *queue, tl_place place);
-/* Asks the store for the place, which may return. deadline_ms, event: of the session that a pass
- * tells of, or 0. NULL when out of memory, or when the store is down. */
-struct tl_pending_command *tl_queue_restore(struct tl_queue *queue, const struct tl_ticket *ticket,
-                                            uint64_t deadline_ms, uint64_t event);
-
 #endif

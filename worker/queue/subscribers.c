@@ -6,9 +6,9 @@
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
 #include "worker/http/stream_head.h"
-#include "worker/queue/handover.h"
 #include "worker/queue/subscriber_table.h"
 #include "worker/queue/subscribers.h"
+#include "worker/queue/tickets.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
@@ -193,7 +193,7 @@ static bool end_moved(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
     const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    if (!tl_handover_moved(self->queue, &ticket))
+    if (!tl_queue_moved(self->queue, &ticket))
         return false;
     if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream)) /* best effort */
         (void)tl_telling_event(&self->telling, subscriber, "moved", "{}", 2, now_ms);

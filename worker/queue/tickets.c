@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "worker/queue/tickets.h"
+
+/* ---- places that come back after a loss ---- */
+
+bool tl_queue_outdated(const struct tl_queue *queue, const struct tl_ticket *ticket)
+{
+    return tl_place_seq(ticket->place) != 0 &&
+           ticket->generation != tl_line_generation(queue->line);
+}
+
+bool tl_queue_adopt(const struct tl_queue *queue, struct tl_ticket *ticket)
+{
+    const struct tl_line *line = queue->line;
+    const uint64_t present = tl_line_generation(line);
+    if (tl_place_seq(ticket->place) == 0 ||
+        (ticket->generation != present && !tl_lost_is(queue->lost, ticket->generation)))
+        return false;
+    const bool elsewhere = tl_lost_follow(queue->lost, ticket);
+    const tl_place place = tl_line_find(line, ticket->place);
+    const bool is_present = ticket->generation == present && !elsewhere;
+    if (is_present ? place == ticket->place : tl_line_look(line, place).status == TL_LINE_UNKNOWN)
+        return false;
+    ticket->generation = present;
+    ticket->place = place;
+    ticket->outdated = true;
+    return true;
+}
+
+bool tl_queue_behind(struct tl_queue *queue, const struct tl_ticket *ticket, int64_t now_ms)
+{
+    return tl_lost_ahead(queue->lost, tl_line_generation(queue->line), ticket, now_ms);
+}
+
+bool tl_queue_may_return(const struct tl_queue *queue, const struct tl_ticket *ticket)
+{
+    bool known;
+    if (ticket->generation != tl_line_generation(queue->line))
+        return tl_lost_may_return(queue->lost, ticket);
+    return (tl_line_lost(queue->line, ticket->place) ||
+            tl_lost_before_draw(queue->lost, ticket->place)) &&
+           tl_queue_look(queue, ticket->place, &known).status == TL_LINE_UNKNOWN &&
+           !tl_lost_refused(queue->lost, ticket->place);
+}
+
+bool tl_queue_lost(const struct tl_queue *queue, tl_place place)
+{
+    return tl_line_lost(queue->line, place) && tl_lost_refused(queue->lost, place);
+}
+
+struct tl_pending_command *tl_queue_restore(struct tl_queue *queue, const struct tl_ticket *ticket,
+                                            uint64_t deadline_ms, uint64_t event)
+{
+    if (!tl_queue_env_store_up(queue->env))
+        return NULL;
+    return tl_lost_ask(queue->lost, queue->outbox, ticket, deadline_ms, event);
+}
+
+/* ---- places that were handed over ---- */
+
+uint32_t tl_queue_serial(const struct tl_queue *queue, tl_place place)
+{
+    uint32_t now = tl_line_serial(queue->line, place), before = tl_lost_serial(queue->lost, place);
+    return now > before ? now : before;
+}
+
+static bool is_held(const struct tl_queue *queue, tl_place place)
+{
+    bool known;
+    enum tl_line_status status = tl_queue_look(queue, place, &known).status;
+    return status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
+}
+
+bool tl_queue_moved(struct tl_queue *queue, const struct tl_ticket *ticket)
+{
+    struct tl_line *line = queue->line;
+    const uint32_t known = tl_queue_serial(queue, ticket->place);
+    const uint32_t proven = ticket->serial > known ? ticket->serial : known;
+    /* Without memory the next ticket that comes is told. */
+    if (proven > tl_line_serial(line, ticket->place) && is_held(queue, ticket->place) &&
+        tl_line_add_serial(line, ticket->place, proven))
+        (void)tl_outbox_hand_over(queue->outbox, ticket->visitor, ticket->place, proven, 0);
+    return ticket->serial < known;
+}
+
+bool tl_queue_moved_held(struct tl_queue *queue, const struct tl_ticket *ticket)
+{
+    return tl_queue_moved(queue, ticket) && is_held(queue, ticket->place);
+}

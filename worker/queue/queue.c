@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
-#include "worker/queue/presence_sender.h"
+#include "worker/queue/presence.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 
@@ -50,7 +50,7 @@ struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
     queue->env = env;
     snprintf(queue->name, sizeof(queue->name), "%s", name);
     queue->outbox = tl_outbox_new(env->worker_id, on_settled, queue);
-    queue->presence = tl_presence_sender_new(queue->outbox);
+    queue->presence = tl_presence_new(queue->outbox);
     queue->claims = tl_claims_new();
     queue->ended = tl_placemap_new();
     queue->lost = tl_lost_new();
@@ -70,7 +70,7 @@ void tl_queue_free(struct tl_queue **queue)
     if (*queue == NULL)
         return;
     tl_outbox_free(&(*queue)->outbox);
-    tl_presence_sender_free(&(*queue)->presence);
+    tl_presence_free(&(*queue)->presence);
     tl_claims_free(&(*queue)->claims);
     tl_placemap_free(&(*queue)->ended);
     tl_lost_free(&(*queue)->lost);
@@ -175,7 +175,7 @@ static void observe(struct tl_queue *queue, const struct tl_event_entry *entry, 
 /* What is known about places of the former generation no longer holds. */
 static void forget_places(struct tl_queue *queue)
 {
-    tl_presence_sender_forget(queue->presence);
+    tl_presence_forget(queue->presence);
     tl_claims_clear(queue->claims);
     tl_placemap_clear(queue->ended);
     tl_promises_drop(queue->promises);
@@ -346,7 +346,7 @@ void tl_queue_touch(struct tl_queue *queue, const char *visitor, tl_place place,
                     const struct tl_line_view *view, int64_t now_ms)
 {
     if (view->status == TL_LINE_WAITING && !view->called)
-        tl_presence_sender_mark(queue->presence, tl_place_seq(place));
+        tl_presence_mark(queue->presence, tl_place_seq(place));
     else if ((view->status == TL_LINE_ACTIVE || view->called) &&
              tl_claims_due(queue->claims, &queue->settings, place, now_ms) &&
              send_claim(queue, TL_COMMAND_CLAIM, visitor, place))
@@ -380,13 +380,13 @@ void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
     if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
         tl_lost_tell_again(queue->lost, queue->outbox);
     if (tl_queue_env_store_up(queue->env))
-        tl_presence_sender_tick(queue->presence, queue->settings.waiting_ttl_ms,
-                                tl_line_waiting(queue->line) > 0, now_ms);
+        tl_presence_tick(queue->presence, queue->settings.waiting_ttl_ms,
+                         tl_line_waiting(queue->line) > 0, now_ms);
 }
 
 void tl_queue_farewell(struct tl_queue *queue)
 {
-    if (queue->line != NULL && !tl_presence_sender_farewell(queue->presence))
+    if (queue->line != NULL && !tl_presence_farewell(queue->presence))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
                "no memory for the farewell; absent visitors keep their places a little longer");
 }

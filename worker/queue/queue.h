@@ -38,7 +38,7 @@ struct tl_queue {
     struct tl_eta *eta;
     struct tl_promises *promises; /* what was told about waits, against what came true */
     struct tl_outbox *outbox;     /* commands: see worker/feed/outbox.h */
-    struct tl_presence_sender *presence;
+    struct tl_presence *presence;
     struct tl_claims *claims;
     struct tl_placemap *ended; /* place the line does not know -> its reason; 0: unknown */
     struct tl_lost *lost;

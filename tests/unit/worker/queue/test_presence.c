@@ -25,7 +25,7 @@ static void expect_end(struct tl_presence *presence)
 static void test_runs(void **state)
 {
     (void)state;
-    struct tl_presence *presence = tl_presence_new();
+    struct tl_presence *presence = tl_presence_new(NULL);
     static const uint64_t seqs[] = {9, 3, 4, 5, 5, 9, 4, 1000000, 12};
     for (size_t i = 0; i < sizeof(seqs) / sizeof(seqs[0]); i++)
         tl_presence_mark(presence, seqs[i]);
@@ -50,7 +50,7 @@ static void test_runs(void **state)
 static void test_nobody(void **state)
 {
     (void)state;
-    struct tl_presence *presence = tl_presence_new();
+    struct tl_presence *presence = tl_presence_new(NULL);
     assert_false(tl_presence_due(presence, 1000, 100, false));
     /* A waiting visitor is not reported yet: a report is due, once. */
     assert_true(tl_presence_due(presence, 1000, 100, true));

@@ -10,7 +10,6 @@
 #include "worker/api/cookie.h"
 #include "worker/api/navigation.h"
 #include "worker/api/restore.h"
-#include "worker/api/standing.h"
 #include "worker/api/view.h"
 #include "worker/api/visitor.h"
 #include "worker/http/problem.h"
@@ -81,21 +80,22 @@ static void fill(const struct tl_api *api, struct tl_queue *queue, const struct 
                  struct filled *filled)
 {
     struct tl_view *view = &filled->view;
+    const struct tl_weather weather = tl_queue_weather(queue, now_ms);
     *view = (struct tl_view){.queue = queue->name,
                              .visitor = ticket->visitor,
                              .place = ticket->place,
                              .state = *state,
                              .settings = &queue->settings,
-                             .mode = tl_standing_mode(api, queue),
-                             .phase = tl_standing_phase(api, queue, now_ms),
-                             .waiting = tl_line_waiting(queue->line),
-                             .active = tl_line_active(queue->line),
+                             .mode = weather.mode,
+                             .phase = weather.phase,
+                             .waiting = weather.waiting,
+                             .active = weather.active,
                              .store_ms = tl_queue_env_store_ms(api->env, now_ms),
-                             .drawing = tl_queue_drawing(queue),
+                             .drawing = weather.drawing,
                              .draw = tl_lost_draw(queue->lost),
-                             .recovering = tl_queue_recovering(queue),
+                             .recovering = weather.recovering,
                              .lost = tl_queue_lost(queue, ticket->place),
-                             .as_of_ms = tl_queue_env_as_of_ms(api->env, now_ms)};
+                             .as_of_ms = weather.as_of_ms};
     if (state->status == TL_LINE_ACTIVE && give_pass(api, queue, filled))
         view->pass = filled->pass;
     view->claimed = state->status == TL_LINE_ACTIVE && tl_claims_made(queue->claims, ticket->place);

@@ -12,13 +12,12 @@
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/outcome.h"
-#include "worker/api/passthrough.h"
 #include "worker/api/restore.h"
 #include "worker/api/routes.h"
-#include "worker/api/standing.h"
 #include "worker/api/verifications.h"
 #include "worker/http/problem.h"
 #include "worker/http/router.h"
+#include "worker/queue/passthrough.h"
 #include "worker/queue/tickets.h"
 
 #include "common/auth/keyring.h"
@@ -74,7 +73,7 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
         (api->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (api->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
-    api->passthrough = tl_passthrough_new(settings->files);
+    api->env->passthrough = tl_passthrough_new(settings->files);
     const struct tl_holds_settings holds = {.wait_ms = config->http.join_wait_ms,
                                             .metrics = settings->env->metrics,
                                             .context = api,
@@ -98,7 +97,6 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                         .per_ticket = config->http.streams_per_ticket,
                         .context = api,
                         .write_view = tl_answer_write_view,
-                        .standing = tl_standing_number,
                         .answer = tl_outcome_changed,
                         .refuse = tl_outcome_refused,
                         .blocked = is_blocked,
@@ -107,7 +105,7 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                         .restore = tl_restore_subscriber}};
     api->queues = tl_queues_new(&queues);
     if (api->holds == NULL || api->clients == NULL || api->queues == NULL ||
-        api->kept_passes == NULL || api->passthrough == NULL || api->misuse == NULL ||
+        api->kept_passes == NULL || api->env->passthrough == NULL || api->misuse == NULL ||
         api->verifications == NULL || api->draw_pages == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
@@ -166,7 +164,7 @@ void tl_api_free(struct tl_api **api)
     tl_draw_pages_free(&(*api)->draw_pages);
     tl_networks_free(&(*api)->proxies);
     tl_bypass_free(&(*api)->bypass);
-    tl_passthrough_free(&(*api)->passthrough);
+    tl_passthrough_free(&(*api)->env->passthrough);
     tl_event_looks_free(&(*api)->events);
     tl_brand_free(&(*api)->brand);
     tl_kept_passes_free(&(*api)->kept_passes);
@@ -187,8 +185,8 @@ bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl
         tl_passthrough_free(&passthrough);
         return false;
     }
-    tl_passthrough_free(&api->passthrough);
-    api->passthrough = passthrough;
+    tl_passthrough_free(&api->env->passthrough);
+    api->env->passthrough = passthrough;
     tl_event_looks_free(&api->events);
     api->events = events;
     tl_secrets_free(&api->secrets);

@@ -9,9 +9,8 @@
 #include "worker/api/check.h"
 #include "worker/api/cookie.h"
 #include "worker/api/misuse.h"
-#include "worker/api/passthrough.h"
 #include "worker/api/restore.h"
-#include "worker/api/standing.h"
+#include "worker/api/through.h"
 #include "worker/api/visitor.h"
 #include "worker/http/renderer.h"
 #include "worker/queue/tickets.h"
@@ -67,7 +66,7 @@ static void answer_past(struct tl_request *request, const char *visitor, const c
 static const char *mode_of(const struct check *check)
 {
     enum tl_queue_mode mode =
-        check->queue != NULL ? tl_standing_mode(check->api, check->queue) : TL_MODE_OPEN;
+        check->queue != NULL ? tl_queue_weather(check->queue, check->now_ms).mode : TL_MODE_OPEN;
     return mode != TL_MODE_OPEN ? tl_mode_name(mode) : NULL;
 }
 
@@ -277,7 +276,7 @@ static void pass_through(const struct check *check)
     bool active = check->queue != NULL &&
                   tl_visitor_ticket(check->api, check->request, check->name, &ticket) &&
                   is_active(check, &ticket);
-    tl_passthrough_count(check->api, check->name);
+    tl_through_count(check->api, check->name);
     answer_past(check->request, active ? ticket.visitor : NULL, NULL);
 }
 
@@ -321,7 +320,7 @@ bool tl_handle_check(void *context, struct tl_request *request, const char *name
     struct tl_pass pass;
     if (queue != NULL && queue->line != NULL)
         check.queue = queue;
-    if (tl_passthrough_applies(api, name)) {
+    if (tl_through_applies(api, name)) {
         pass_through(&check);
         return true;
     }

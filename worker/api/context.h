@@ -21,7 +21,7 @@
 
 struct tl_api {
     const struct tl_config *config;
-    const struct tl_queue_env *env;
+    struct tl_queue_env *env;
     struct tl_secrets secrets;
     struct tl_kept_passes *kept_passes;
     const struct tl_languages *languages; /* of the pages; borrowed */
@@ -29,7 +29,6 @@ struct tl_api {
     struct tl_event_looks *events;        /* what the queues' pages are for */
     struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
     struct tl_bypass *bypass;             /* who gets in past the line */
-    struct tl_passthrough *passthrough;   /* the queues that everyone gets into by the file */
     struct tl_limiter *limiter;           /* of all processes */
     struct tl_sharing *sharing;           /* likewise */
     struct tl_queue_counts *queue_counts; /* likewise */

@@ -9,7 +9,6 @@
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/public.h"
-#include "worker/api/standing.h"
 #include "worker/api/visitor.h"
 #include "worker/http/json_text.h"
 
@@ -18,12 +17,12 @@ enum { QUEUE_TEXT_MAX = 6144, READY_TEXT_MAX = 512 };
 enum { JUDGED_MIN = 20 };
 
 /* Mode and phase, and what the operator says of them. */
-static void write_state(struct tl_json *json, const struct tl_api *api,
-                        const struct tl_queue *queue)
+static void write_state(struct tl_json *json, const struct tl_queue *queue)
 {
     const struct tl_queue_settings *settings = &queue->settings;
-    enum tl_queue_mode mode = tl_standing_mode(api, queue);
-    enum tl_phase phase = tl_standing_phase(api, queue, tl_clock_ms());
+    const struct tl_weather weather = tl_queue_weather(queue, tl_clock_ms());
+    const enum tl_queue_mode mode = weather.mode;
+    const enum tl_phase phase = weather.phase;
     tl_json_string(json, "mode", tl_mode_name(mode));
     tl_json_string(json, "phase", tl_phase_name(phase));
     tl_json_bool(json, "joins", tl_phase_joins(settings, phase));
@@ -73,7 +72,7 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
         tl_time_format(settings->opens_at_ms, opens_at, sizeof(opens_at));
         tl_json_string(&json, "opens_at", opens_at);
     }
-    write_state(&json, api, queue);
+    write_state(&json, queue);
     if (settings->opening == TL_OPENING_DRAW)
         write_draw(&json, settings, tl_lost_draw(queue->lost));
     tl_json_uint(&json, "waiting", tl_line_waiting(queue->line));

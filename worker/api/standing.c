@@ -4,25 +4,7 @@
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/navigation.h"
-#include "worker/api/passthrough.h"
 #include "worker/api/standing.h"
-
-enum tl_queue_mode tl_standing_mode(const struct tl_api *api, const struct tl_queue *queue)
-{
-    return tl_passthrough_names(api->passthrough, queue->name) ? TL_MODE_PASSTHROUGH
-                                                               : queue->settings.mode;
-}
-
-enum tl_phase tl_standing_phase(const struct tl_api *api, const struct tl_queue *queue,
-                                int64_t now_ms)
-{
-    const struct tl_phase_facts facts = {.now_ms = tl_queue_env_store_ms(api->env, now_ms),
-                                         .waiting = tl_line_waiting(queue->line),
-                                         .full_since_ms = tl_lost_full_since_ms(queue->lost),
-                                         .drawing = tl_queue_drawing(queue),
-                                         .recovering = tl_queue_recovering(queue)};
-    return tl_phase_of(&queue->settings, &facts);
-}
 
 /* Why no one can join; false: someone can. */
 static bool refuse(const struct tl_api *api, const struct tl_request *request,
@@ -34,7 +16,7 @@ static bool refuse(const struct tl_api *api, const struct tl_request *request,
                                                            [TL_MODE_PASSTHROUGH] =
                                                                TL_REFUSAL_UNKNOWN_OUTCOME};
     const struct tl_queue_settings *settings = &queue->settings;
-    enum tl_phase phase = tl_standing_phase(api, queue, tl_clock_ms());
+    enum tl_phase phase = tl_queue_weather(queue, tl_clock_ms()).phase;
     enum tl_refusal_kind kind = of_mode[settings->mode];
     const char *language = tl_catalogue_code(tl_language_of(api->languages, request));
     if (tl_phase_joins(settings, phase))
@@ -63,13 +45,4 @@ void tl_standing_no_place(const struct tl_api *api, const struct tl_request *req
 {
     if (!refuse(api, request, queue, refusal)) /* the news of it is on its way here */
         (void)tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
-}
-
-unsigned tl_standing_number(void *context, const struct tl_queue *queue, int64_t now_ms)
-{
-    const struct tl_queue_settings *settings = &queue->settings;
-    enum tl_phase phase = tl_standing_phase(context, queue, now_ms);
-    bool over = phase == TL_PHASE_OVER;
-    bool none = settings->policy != TL_POLICY_RATE && settings->capacity == 0;
-    return (unsigned)tl_standing_mode(context, queue) * 4 + (over ? 2 : 0) + (none ? 1 : 0);
 }

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
-#include "worker/api/passthrough.h"
 #include "worker/api/through.h"
 #include "worker/http/json_text.h"
+#include "worker/queue/passthrough.h"
+#include "worker/report/worker_metrics.h"
 
 enum { ANSWER_MAX = 4096 };
+
+bool tl_through_applies(const struct tl_api *api, const char *queue)
+{
+    const struct tl_queue *local = tl_queues_find(api->queues, queue);
+    return tl_passthrough_names(api->env->passthrough, queue) ||
+           (local != NULL && local->settings.mode == TL_MODE_PASSTHROUGH);
+}
+
+void tl_through_count(const struct tl_api *api, const char *queue)
+{
+    tl_metrics_add(api->env->metrics, TL_WORKER_PASSED_THROUGH, 1);
+    tl_misuse_count(api, queue, TL_QUEUE_PASSED_THROUGH);
+}
 
 static const char *target_of(const struct tl_api *api, const char *queue)
 {
@@ -41,9 +56,9 @@ void tl_through_answer(const struct tl_api *api, struct tl_request *request, con
 
 bool tl_through_passes_all(const struct tl_api *api, struct tl_request *request, const char *queue)
 {
-    if (!tl_passthrough_applies(api, queue))
+    if (!tl_through_applies(api, queue))
         return false;
-    tl_passthrough_count(api, queue);
+    tl_through_count(api, queue);
     tl_through_answer(api, request, queue, NULL);
     return true;
 }

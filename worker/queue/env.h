@@ -13,12 +13,14 @@
 #include "worker/feed/outbox.h"
 
 struct tl_queue;
+struct tl_passthrough;
 struct tl_queue_counts;
 
 struct tl_queue_env {
     const char *worker_id; /* this process among all workers, as the function apply knows it */
     struct tl_metrics *metrics;
     struct tl_queue_counts *queue_counts; /* NULL: nothing is counted */
+    struct tl_passthrough *passthrough;   /* whom the file lets in; the api's; NULL: no one */
 
     bool ingest_up, follower_up; /* is the store connected? */
     enum tl_error_kind refuses;  /* TL_ERR_MISCONF, TL_ERR_OOM: the store takes no batch; TL_OK */

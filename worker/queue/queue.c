@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
+#include "worker/queue/passthrough.h"
 #include "worker/queue/presence.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
@@ -110,6 +111,32 @@ bool tl_queue_drawing(const struct tl_queue *queue)
 {
     uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
     return tl_lost_undrawn(queue->lost, &queue->settings, event);
+}
+
+struct tl_weather tl_queue_weather(const struct tl_queue *queue, int64_t now_ms)
+{
+    enum { RECOVERING = 2, STALE = 4, OVER = 8, NO_CAPACITY = 16, MODE = 32 };
+    const struct tl_queue_settings *settings = &queue->settings;
+    struct tl_weather weather = {.mode = tl_passthrough_names(queue->env->passthrough, queue->name)
+                                             ? TL_MODE_PASSTHROUGH
+                                             : settings->mode,
+                                 .drawing = tl_queue_drawing(queue),
+                                 .recovering = tl_queue_recovering(queue),
+                                 .waiting = tl_line_waiting(queue->line),
+                                 .active = tl_line_active(queue->line),
+                                 .as_of_ms = tl_queue_env_as_of_ms(queue->env, now_ms)};
+    const struct tl_phase_facts facts = {.now_ms = tl_queue_env_store_ms(queue->env, now_ms),
+                                         .waiting = weather.waiting,
+                                         .full_since_ms = tl_lost_full_since_ms(queue->lost),
+                                         .drawing = weather.drawing,
+                                         .recovering = weather.recovering};
+    weather.phase = tl_phase_of(settings, &facts);
+    bool none = settings->policy != TL_POLICY_RATE && settings->capacity == 0;
+    weather.told = (weather.drawing ? TL_TOLD_DRAWING : 0) | (weather.recovering ? RECOVERING : 0) |
+                   (weather.as_of_ms != 0 ? STALE : 0) |
+                   (weather.phase == TL_PHASE_OVER ? OVER : 0) | (none ? NO_CAPACITY : 0) |
+                   (unsigned)weather.mode * MODE;
+    return weather;
 }
 
 struct tl_line_view tl_queue_look(const struct tl_queue *queue, tl_place place, bool *known)

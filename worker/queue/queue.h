@@ -46,6 +46,18 @@ struct tl_queue {
     struct tl_subscribers *subscribers; /* its event streams and long polls; of the owner of both */
 };
 
+/* What is the same for all who are told of a queue. */
+struct tl_weather {
+    enum tl_queue_mode mode; /* passthrough where this worker's file says so, else the setting */
+    enum tl_phase phase;
+    bool drawing, recovering;
+    uint64_t waiting, active;
+    int64_t as_of_ms; /* tl_queue_env_as_of_ms */
+    /* Differs where those who wait must be told another state: flags, and the mode. */
+    unsigned told;
+};
+enum { TL_TOLD_DRAWING = 1 }; /* a flag of it */
+
 /* env must outlive the queue. NULL when out of memory. */
 struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name);
 /* Settles all pending commands. Clears the caller's pointer; NULL behind it is allowed. */
@@ -58,14 +70,16 @@ void tl_queue_set_recovery(struct tl_queue *queue, const struct tl_recovery *rec
 /* The front of a lane, for a ticket: no place up to this seq waits any more; 0: not known. Needs a
  * line. */
 uint64_t tl_queue_lane_front(const struct tl_queue *queue, unsigned lane);
-/* Does the queue recover from a loss of its data? */
-bool tl_queue_recovering(const struct tl_queue *queue);
 /* Memory of the line. */
 size_t tl_queue_bytes(const struct tl_queue *queue);
-/* Is admission possible now, by the mode, the time and the phase? */
-bool tl_queue_open(const struct tl_queue *queue, int64_t now_ms);
+/* Does the queue recover from a loss of its data? */
+bool tl_queue_recovering(const struct tl_queue *queue);
 /* Are those who wait yet to be drawn? Then nobody is admitted, and nobody has a position. */
 bool tl_queue_drawing(const struct tl_queue *queue);
+/* Is admission possible now, by the mode, the time and the phase? */
+bool tl_queue_open(const struct tl_queue *queue, int64_t now_ms);
+/* How it is now. Needs a line. */
+struct tl_weather tl_queue_weather(const struct tl_queue *queue, int64_t now_ms);
 
 /* The state of a place, from the line or from an earlier answer of the store. *known is false when
  * the store must be asked. Needs a line. */

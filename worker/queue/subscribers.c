@@ -43,8 +43,7 @@ struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *
     subscribers->telling = (struct tl_telling){.queue = queue,
                                                .metrics = settings->metrics,
                                                .context = settings->context,
-                                               .write_view = settings->write_view,
-                                               .standing = settings->standing};
+                                               .write_view = settings->write_view};
     subscribers->table = tl_subscriber_table_new();
     if (subscribers->table == NULL) {
         free(subscribers);

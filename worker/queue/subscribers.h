@@ -38,8 +38,6 @@ struct tl_subscribers_settings {
     uint64_t per_ticket;        /* streams and long polls of one ticket, 0: no limit */
     void *context;              /* for the callbacks */
     tl_write_view *write_view;
-    /* As in struct tl_telling. */
-    unsigned (*standing)(void *context, const struct tl_queue *queue, int64_t now_ms);
     /* Answers a request that has waited, with the view of the ticket's place. */
     void (*answer)(void *context, struct tl_queue *queue, struct tl_request *request,
                    const struct tl_ticket *ticket, bool give_ticket);

@@ -35,12 +35,6 @@ struct tl_ticket tl_telling_ticket(const struct tl_subscriber *subscriber)
     return ticket;
 }
 
-static unsigned standing_of(const struct tl_telling *telling, int64_t now_ms)
-{
-    return telling->standing != NULL ? telling->standing(telling->context, telling->queue, now_ms)
-                                     : 0;
-}
-
 /* The minimum time between two messages about a changed position. */
 static int64_t pause_ms(uint64_t ahead)
 {
@@ -61,12 +55,9 @@ bool tl_telling_due(const struct tl_telling *telling, const struct tl_subscriber
     if (state->status != TL_LINE_WAITING || subscriber->until_admitted)
         return false;
     if (subscriber->stream != NULL &&
-        ((tl_queue_env_as_of_ms(telling->queue->env, now_ms) != 0) != subscriber->told_stale ||
-         standing_of(telling, now_ms) != subscriber->told_standing ||
-         tl_queue_recovering(telling->queue) != subscriber->told_recovering ||
-         tl_queue_drawing(telling->queue) != subscriber->told_drawing))
+        tl_queue_weather(telling->queue, now_ms).told != subscriber->told_weather)
         return true;
-    if (state->ahead != subscriber->ahead && !subscriber->told_drawing)
+    if (state->ahead != subscriber->ahead && (subscriber->told_weather & TL_TOLD_DRAWING) == 0)
         return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
     return now_ms - subscriber->told_ms >= REFRESH_MS && subscriber->stream != NULL;
 }
@@ -85,10 +76,7 @@ void tl_telling_note(const struct tl_telling *telling, struct tl_subscriber *sub
         subscriber->moved_ms = now_ms;
     subscriber->told = true;
     subscriber->told_ms = now_ms;
-    subscriber->told_stale = tl_queue_env_as_of_ms(telling->queue->env, now_ms) != 0;
-    subscriber->told_standing = standing_of(telling, now_ms);
-    subscriber->told_drawing = tl_queue_drawing(telling->queue);
-    subscriber->told_recovering = tl_queue_recovering(telling->queue);
+    subscriber->told_weather = tl_queue_weather(telling->queue, now_ms).told;
     subscriber->status = state->status;
     subscriber->ahead = state->ahead;
 }

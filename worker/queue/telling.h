@@ -36,9 +36,6 @@ struct tl_telling {
     struct tl_metrics *metrics;
     void *context; /* for write_view */
     tl_write_view *write_view;
-    /* A number that changes when those who wait must be told another state of the queue; NULL:
-     * there is none. */
-    unsigned (*standing)(void *context, const struct tl_queue *queue, int64_t now_ms);
 };
 
 /* The name of the event that tells a place in this state. */

@@ -32,15 +32,21 @@ bool tl_queue_behind(struct tl_queue *queue, const struct tl_ticket *ticket, int
     return tl_lost_ahead(queue->lost, tl_line_generation(queue->line), ticket, now_ms);
 }
 
+/* The same for a place of the present generation, in this state. */
+static bool is_lost(const struct tl_queue *queue, tl_place place, const struct tl_line_view *state)
+{
+    return state->status == TL_LINE_UNKNOWN &&
+           (tl_line_lost(queue->line, place) || tl_lost_before_draw(queue->lost, place)) &&
+           !tl_lost_refused(queue->lost, place);
+}
+
 bool tl_queue_may_return(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     bool known;
     if (ticket->generation != tl_line_generation(queue->line))
         return tl_lost_may_return(queue->lost, ticket);
-    return (tl_line_lost(queue->line, ticket->place) ||
-            tl_lost_before_draw(queue->lost, ticket->place)) &&
-           tl_queue_look(queue, ticket->place, &known).status == TL_LINE_UNKNOWN &&
-           !tl_lost_refused(queue->lost, ticket->place);
+    const struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
+    return is_lost(queue, ticket->place, &state);
 }
 
 bool tl_queue_lost(const struct tl_queue *queue, tl_place place)
@@ -64,26 +70,67 @@ uint32_t tl_queue_serial(const struct tl_queue *queue, tl_place place)
     return now > before ? now : before;
 }
 
-static bool is_held(const struct tl_queue *queue, tl_place place)
+static bool is_held(const struct tl_line_view *state)
 {
-    bool known;
-    enum tl_line_status status = tl_queue_look(queue, place, &known).status;
-    return status == TL_LINE_WAITING || status == TL_LINE_ACTIVE;
+    return state->status == TL_LINE_WAITING || state->status == TL_LINE_ACTIVE;
 }
 
-bool tl_queue_moved(struct tl_queue *queue, const struct tl_ticket *ticket)
+/* tl_queue_moved, of a ticket whose place is in this state. */
+static bool is_moved(struct tl_queue *queue, const struct tl_ticket *ticket,
+                     const struct tl_line_view *state)
 {
-    struct tl_line *line = queue->line;
     const uint32_t known = tl_queue_serial(queue, ticket->place);
     const uint32_t proven = ticket->serial > known ? ticket->serial : known;
     /* Without memory the next ticket that comes is told. */
-    if (proven > tl_line_serial(line, ticket->place) && is_held(queue, ticket->place) &&
-        tl_line_add_serial(line, ticket->place, proven))
+    if (proven > tl_line_serial(queue->line, ticket->place) && is_held(state) &&
+        tl_line_add_serial(queue->line, ticket->place, proven))
         (void)tl_outbox_hand_over(queue->outbox, ticket->visitor, ticket->place, proven, 0);
     return ticket->serial < known;
 }
 
+bool tl_queue_moved(struct tl_queue *queue, const struct tl_ticket *ticket)
+{
+    bool known;
+    const struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
+    return is_moved(queue, ticket, &state);
+}
+
 bool tl_queue_moved_held(struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    return tl_queue_moved(queue, ticket) && is_held(queue, ticket->place);
+    bool known;
+    const struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
+    return is_moved(queue, ticket, &state) && is_held(&state);
+}
+
+/* ---- both ---- */
+
+enum tl_worth tl_queue_worth(struct tl_queue *queue, struct tl_ticket *ticket, int64_t now_ms,
+                             struct tl_line_view *state)
+{
+    bool known;
+    *state = (struct tl_line_view){.status = TL_LINE_UNKNOWN};
+    if (tl_place_seq(ticket->place) == 0)
+        return TL_WORTH_PENDING;
+    (void)tl_queue_adopt(queue, ticket);
+    if (tl_queue_outdated(queue, ticket)) {
+        if (tl_queue_behind(queue, ticket, now_ms))
+            return TL_WORTH_AHEAD;
+        return tl_lost_may_return(queue->lost, ticket) ? TL_WORTH_MAY_RETURN : TL_WORTH_VOID;
+    }
+    *state = tl_queue_look(queue, ticket->place, &known);
+    if (is_lost(queue, ticket->place, state))
+        return TL_WORTH_MAY_RETURN;
+    if (is_moved(queue, ticket, state))
+        return TL_WORTH_MOVED;
+    switch (state->status) {
+    case TL_LINE_WAITING:
+        return TL_WORTH_WAITS;
+    case TL_LINE_ACTIVE:
+        return TL_WORTH_ACTIVE;
+    case TL_LINE_ENDED:
+        return TL_WORTH_OVER;
+    case TL_LINE_UNKNOWN:
+        break;
+    }
+    return known ? TL_WORTH_FORGOTTEN : TL_WORTH_ASK_STORE;
 }

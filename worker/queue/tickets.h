@@ -18,6 +18,28 @@
 #include "common/line/line.h"
 #include "worker/queue/queue.h"
 
+/* What a ticket is worth, in the order in which it is asked. */
+enum tl_worth {
+    TL_WORTH_PENDING,    /* its place has no number yet */
+    TL_WORTH_AHEAD,      /* of a later generation, of which this process has yet to learn */
+    TL_WORTH_MAY_RETURN, /* the store has lost its place, which can come back */
+    TL_WORTH_VOID,       /* of another generation, whose places do not come back */
+    TL_WORTH_MOVED,      /* its place is on another device now */
+    TL_WORTH_WAITS,
+    TL_WORTH_ACTIVE,
+    TL_WORTH_OVER,      /* its place has ended */
+    TL_WORTH_FORGOTTEN, /* nobody knows of its place, nor does the store */
+    TL_WORTH_ASK_STORE, /* only the store can tell */
+};
+
+/* Judges the ticket, and makes it one of the present place (tl_queue_adopt). *state: of that place;
+ * UNKNOWN where it is not asked for. A ticket that proves a hand-over which the store has lost is
+ * noted, as tl_queue_moved says. */
+enum tl_worth tl_queue_worth(struct tl_queue *queue, struct tl_ticket *ticket, int64_t now_ms,
+                             struct tl_line_view *state);
+
+/* ---- the questions it asks ---- */
+
 /* Is the ticket of another generation of the queue? (A pending ticket is of none.) */
 bool tl_queue_outdated(const struct tl_queue *queue, const struct tl_ticket *ticket);
 /* If the ticket is of the lost generation and its place has come back, or of before a draw, or its

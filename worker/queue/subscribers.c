@@ -159,60 +159,58 @@ static void ask_back(struct tl_subscriber *subscriber, const struct tl_ticket *t
     }
 }
 
-/* The store may have lost the place: asks for it, or takes note that it came back. False if the
- * subscriber is not to be told anything now; then it may be freed. */
-static bool come_back(struct tl_subscriber *subscriber, int64_t now_ms)
+/* The place was handed over to another device: ends the stream and tells its reader so, or answers
+ * the request. */
+static void end_moved(struct tl_subscriber *subscriber, const struct tl_ticket *ticket,
+                      int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream)) /* best effort */
+        (void)tl_telling_event(&self->telling, subscriber, "moved", "{}", 2, now_ms);
+    struct tl_request *request = drop(subscriber);
+    if (request != NULL)
+        self->settings->answer(self->settings->context, self->queue, request, ticket, false);
+}
+
+/* Judges the subscriber's ticket, and follows its place. *state: of that place; *known is false
+ * when only the store can tell it. False if the subscriber is not to be told anything now; then it
+ * may be freed: the store was asked for its lost place, or another device has it, or it is void. */
+static bool judge(struct tl_subscriber *subscriber, int64_t now_ms, struct tl_line_view *state,
+                  bool *known)
 {
     const struct tl_subscribers *self = subscriber->owner;
     struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    if (tl_place_seq(ticket.place) == 0)
+    const enum tl_worth worth = tl_queue_worth(self->queue, &ticket, now_ms, state);
+    *known = worth != TL_WORTH_ASK_STORE;
+    if (worth == TL_WORTH_PENDING) {
+        *known = subscriber->over;
+        *state = (struct tl_line_view){.status = subscriber->over ? TL_LINE_ENDED : TL_LINE_UNKNOWN,
+                                       .reason = (enum tl_reason)subscriber->reason};
         return true;
-    if (tl_queue_adopt(self->queue, &ticket)) {
+    }
+    if (ticket.outdated) {
         if (!tl_subscriber_table_set_place(self->table, subscriber, ticket.generation,
                                            ticket.place))
             return false; /* tried again at the next turn */
         subscriber->give_ticket = true;
         subscriber->told = false;
         subscriber->asked_ms = 0;
+    }
+    switch (worth) {
+    case TL_WORTH_MOVED:
+        end_moved(subscriber, &ticket, now_ms);
+        return false;
+    case TL_WORTH_AHEAD: /* the store's clock was set back */
+    case TL_WORTH_MAY_RETURN:
+    case TL_WORTH_VOID:
+        if (tl_queue_may_return(self->queue, &ticket))
+            ask_back(subscriber, &ticket, now_ms);
+        else
+            (void)drop(subscriber); /* the client asks again and is told so */
+        return false;
+    default:
         return true;
     }
-    if (tl_queue_may_return(self->queue, &ticket)) {
-        ask_back(subscriber, &ticket, now_ms);
-        return false;
-    }
-    if (ticket.generation == tl_line_generation(self->queue->line))
-        return true;
-    (void)drop(subscriber); /* the client asks again and is told so */
-    return false;
-}
-
-/* The place was handed over to another device: ends the stream and tells its reader so, or answers
- * the request. False if it was not. */
-static bool end_moved(struct tl_subscriber *subscriber, int64_t now_ms)
-{
-    const struct tl_subscribers *self = subscriber->owner;
-    const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    if (!tl_queue_moved(self->queue, &ticket))
-        return false;
-    if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream)) /* best effort */
-        (void)tl_telling_event(&self->telling, subscriber, "moved", "{}", 2, now_ms);
-    struct tl_request *request = drop(subscriber);
-    if (request != NULL)
-        self->settings->answer(self->settings->context, self->queue, request, &ticket, false);
-    return true;
-}
-
-/* The state of a subscriber's place; *known is false when only the store can tell. */
-static struct tl_line_view state_of(const struct tl_subscriber *subscriber, bool *known)
-{
-    const struct tl_subscribers *self = subscriber->owner;
-    *known = false;
-    if (tl_place_seq(subscriber->place) == 0) {
-        *known = subscriber->over;
-        return (struct tl_line_view){.status = subscriber->over ? TL_LINE_ENDED : TL_LINE_UNKNOWN,
-                                     .reason = (enum tl_reason)subscriber->reason};
-    }
-    return tl_queue_look(self->queue, subscriber->place, known);
 }
 
 /* Tells the subscriber what it does not know yet of this state. Frees it if it is done. */
@@ -231,11 +229,10 @@ static void update(struct tl_subscriber *subscriber, const struct tl_line_view *
 
 static void look(struct tl_subscriber *subscriber, int64_t now_ms)
 {
+    struct tl_line_view state;
     bool known;
-    if (!come_back(subscriber, now_ms) || end_moved(subscriber, now_ms))
-        return;
-    const struct tl_line_view state = state_of(subscriber, &known);
-    update(subscriber, &state, known, now_ms);
+    if (judge(subscriber, now_ms, &state, &known))
+        update(subscriber, &state, known, now_ms);
 }
 
 /* ---- from events and answers ---- */
@@ -365,8 +362,10 @@ void tl_subscribers_full(struct tl_subscribers *subscribers, const char *visitor
 static void hand_over(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     if (subscriber->stream != NULL) {
+        struct tl_line_view state;
+        bool known;
         subscriber->asked_ms = 0;
-        (void)come_back(subscriber, now_ms);
+        (void)judge(subscriber, now_ms, &state, &known);
         return;
     }
     const struct tl_subscribers *self = subscriber->owner;
@@ -451,10 +450,10 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         (void)drop(subscriber);
         return;
     }
+    struct tl_line_view state;
     bool known;
-    if (!come_back(subscriber, now_ms) || end_moved(subscriber, now_ms))
+    if (!judge(subscriber, now_ms, &state, &known))
         return;
-    const struct tl_line_view state = state_of(subscriber, &known);
     /* An open subscription marks its visitor as present. It also claims the session, in case the
      * store refused the claim sent at admission, but it does not extend one. */
     if (known)

@@ -49,14 +49,16 @@ void tl_presence_mark(struct tl_presence *presence, uint64_t seq)
     (void)tl_order_insert(presence->seen, seq, 1);
 }
 
-int64_t tl_presence_interval(int64_t waiting_ttl_ms)
+/* Milliseconds between flushes. */
+static int64_t interval_of(int64_t waiting_ttl_ms)
 {
     int64_t interval = waiting_ttl_ms / 8;
     return interval > INTERVAL_MIN_MS ? interval : INTERVAL_MIN_MS;
 }
 
-bool tl_presence_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms,
-                     bool waiting)
+/* Starts a flush when one is due: the interval is over, and visitors were seen or are waiting. True
+ * while there are runs to take. */
+static bool is_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms, bool waiting)
 {
     if (presence->in_progress)
         return true;
@@ -73,7 +75,8 @@ bool tl_presence_due(struct tl_presence *presence, int64_t now_ms, int64_t inter
     return true;
 }
 
-bool tl_presence_take(struct tl_presence *presence, struct tl_run *run)
+/* Takes the next run of the current flush. False when the flush is done. */
+static bool take(struct tl_presence *presence, struct tl_run *run)
 {
     if (!presence->in_progress)
         return false;
@@ -107,7 +110,7 @@ void tl_presence_forget(struct tl_presence *presence)
 static void send_runs(struct tl_presence *presence, size_t most)
 {
     struct tl_run run;
-    for (size_t i = 0; i < most && tl_presence_take(presence, &run); i++) {
+    for (size_t i = 0; i < most && take(presence, &run); i++) {
         if (!tl_outbox_seen(presence->outbox, run.first, run.count))
             break;
         presence->batch = tl_outbox_gathering(presence->outbox);
@@ -119,7 +122,7 @@ void tl_presence_tick(struct tl_presence *presence, int64_t waiting_ttl_ms, bool
 {
     /* A flush waits until the last one was applied, so as not to flood a slow dispatcher. */
     if (presence->farewell || !tl_outbox_settled(presence->outbox, presence->batch) ||
-        !tl_presence_due(presence, now_ms, tl_presence_interval(waiting_ttl_ms), waiting))
+        !is_due(presence, now_ms, interval_of(waiting_ttl_ms), waiting))
         return;
     send_runs(presence, RUNS_MAX);
 }
@@ -130,7 +133,7 @@ bool tl_presence_farewell(struct tl_presence *presence)
         return true;
     presence->farewell = true;
     send_runs(presence, SIZE_MAX); /* the rest of a flush in progress */
-    if (tl_presence_due(presence, INT64_MAX / 2, 0, false))
+    if (is_due(presence, INT64_MAX / 2, 0, false))
         send_runs(presence, SIZE_MAX);
     return presence->batch == 0 ||
            tl_outbox_seen(presence->outbox, TL_SEEN_FAREWELL_SEQ, TL_SEEN_FAREWELL_COUNT);

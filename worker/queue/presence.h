@@ -31,15 +31,4 @@ void tl_presence_tick(struct tl_presence *presence, int64_t waiting_ttl_ms, bool
  * was no memory for the farewell. */
 bool tl_presence_farewell(struct tl_presence *presence);
 
-/* ---- what the tick does, for tests ---- */
-
-/* Milliseconds between flushes for a queue's waiting_ttl. */
-int64_t tl_presence_interval(int64_t waiting_ttl_ms);
-/* Starts a flush when one is due: the interval is over, and visitors were seen or are waiting. True
- * while there are runs to take. */
-bool tl_presence_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms,
-                     bool waiting);
-/* Takes the next run of the current flush. False when the flush is done. */
-bool tl_presence_take(struct tl_presence *presence, struct tl_run *run);
-
 #endif

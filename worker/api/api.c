@@ -3,8 +3,6 @@
 
 #include "worker/api/answer.h"
 #include "worker/api/api.h"
-#include "worker/api/block.h"
-#include "worker/api/bypass.h"
 #include "worker/api/check.h"
 #include "worker/api/context.h"
 #include "worker/api/cross_site.h"
@@ -12,13 +10,11 @@
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/outcome.h"
-#include "worker/api/restore.h"
+#include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
 #include "worker/http/problem.h"
-#include "worker/http/router.h"
 #include "worker/queue/passthrough.h"
-#include "worker/queue/tickets.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
@@ -42,11 +38,17 @@ static void ask_place(void *context, struct tl_queue *queue, const struct tl_tic
             &(struct tl_held){.queue = queue, .ticket = *ticket, .since_us = tl_clock_us()});
 }
 
+/* For event streams: asks for a place that the store has lost. */
+static void restore(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
+{
+    (void)context;
+    (void)tl_queue_restore(queue, ticket, 0, 0); /* else it is asked again */
+}
+
 /* For event streams and long polls. */
 static bool is_blocked(void *context, struct tl_queue *queue, const struct tl_address *address)
 {
-    const struct tl_api *api = context;
-    return tl_block_names(api, address, queue->name, tl_clock_ms());
+    return tl_visitor_blocked(context, address, queue->name);
 }
 
 /* Files of keys that are gone since they were read again may still be there as of the start. */
@@ -102,7 +104,7 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                         .blocked = is_blocked,
                         .ask_number = tl_join_ask_number,
                         .ask_place = ask_place,
-                        .restore = tl_restore_subscriber}};
+                        .restore = restore}};
     api->queues = tl_queues_new(&queues);
     if (api->holds == NULL || api->clients == NULL || api->queues == NULL ||
         api->kept_passes == NULL || api->env->passthrough == NULL || api->misuse == NULL ||
@@ -203,9 +205,9 @@ void tl_api_handle(void *context, struct tl_request *request)
     if (tl_cross_site_preflight(api, request))
         return;
     if (tl_cross_site_allows(api, request, &refusal))
-        tl_router_handle(tl_routes, context, request);
+        tl_routes_handle(context, request);
     else
-        tl_router_refuse(tl_routes, request, &refusal);
+        tl_routes_refuse(request, &refusal);
 }
 
 void tl_api_too_large(void *context, struct tl_request *request)
@@ -215,7 +217,7 @@ void tl_api_too_large(void *context, struct tl_request *request)
     tl_cross_site_share(api, request);
     tl_refuse(&refusal, TL_REFUSAL_TOO_LARGE, "A body may have at most %llu bytes",
               (unsigned long long)api->config->http.max_body);
-    tl_router_refuse(tl_routes, request, &refusal);
+    tl_routes_refuse(request, &refusal);
 }
 
 void tl_api_malformed(void *context, struct tl_request *request, const char *problem)
@@ -223,7 +225,7 @@ void tl_api_malformed(void *context, struct tl_request *request, const char *pro
     struct tl_refusal refusal;
     (void)context;
     tl_refuse(&refusal, TL_REFUSAL_MALFORMED, "%s", problem);
-    tl_router_refuse(tl_routes, request, &refusal);
+    tl_routes_refuse(request, &refusal);
 }
 
 /* The streams of pending tickets that wait for this join. */

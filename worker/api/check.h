@@ -4,15 +4,11 @@
 #ifndef TL_CHECK_H
 #define TL_CHECK_H
 
-#include "worker/api/context.h"
-#include "worker/http/router.h"
-#include "worker/queue/holds.h"
+#include "worker/api/visit.h"
 
-tl_handler tl_handle_check;
 /* Decides a check that waited for an event: the callback of holds; context is the api. */
 void tl_check_caught_up(void *context, const struct tl_held *held);
 /* Decides a check that waited for the outcome of a claim; result NULL: not in time. */
-void tl_check_claimed(const struct tl_api *api, const struct tl_held *held,
-                      const struct tl_pending_result *result);
+void tl_check_claimed(struct tl_visit *visit, const struct tl_pending_result *result);
 
 #endif

@@ -10,26 +10,9 @@
 #ifndef TL_API_HANDOVER_H
 #define TL_API_HANDOVER_H
 
-#include <stdbool.h>
+#include "worker/api/visit.h"
 
-#include "worker/api/context.h"
-#include "worker/http/refusal.h"
-#include "worker/http/request.h"
-
-/* POST /v1/queues/{q}/transfer and /q/{q}/transfer: makes a code. */
-bool tl_handle_transfer(void *context, struct tl_request *request, const char *name,
-                        struct tl_refusal *refusal);
-bool tl_handle_page_transfer(void *context, struct tl_request *request, const char *name,
-                             struct tl_refusal *refusal);
-/* POST .../move with the body of move_body.h: redeems it. The device is a number in hexadecimal
- * digits which the device chose: it may repeat the request, should the answer get lost. */
-bool tl_handle_move(void *context, struct tl_request *request, const char *name,
-                    struct tl_refusal *refusal);
-/* GET /q/{q}/move: the page with the button. */
-bool tl_handle_page_move(void *context, struct tl_request *request, const char *name,
-                         struct tl_refusal *refusal);
 /* The HAND_OVER of this request has an outcome; result NULL: not in time. */
-void tl_handover_settled(struct tl_api *api, const struct tl_held *held,
-                         const struct tl_pending_result *result);
+void tl_handover_settled(struct tl_visit *visit, const struct tl_pending_result *result);
 
 #endif

@@ -8,7 +8,6 @@
 #include "common/base/net.h"
 #include "common/store/signs.h"
 #include "worker/api/misuse.h"
-#include "worker/api/visitor.h"
 #include "worker/http/sharing.h"
 #include "worker/report/hitters.h"
 #include "worker/report/queue_counts.h"
@@ -76,14 +75,14 @@ static void write_advice(const struct tl_api *api, const struct tl_request *requ
         snprintf(text, size, "`tellerline block %s` refuses it", prefix);
 }
 
-static void note(const struct tl_api *api, const struct tl_request *request, const char *queue,
-                 uint32_t stream, const struct kind *kind)
+static void note(const struct tl_visit *visit, uint32_t stream, const struct kind *kind)
 {
     char text[TL_PREFIX_TEXT_MAX];
     char advice[ADVICE_MAX];
     unsigned suppressed;
     struct tl_address address;
-    if (!tl_visitor_address(api, request, &address))
+    const struct tl_api *api = visit->api;
+    if (!tl_visitor_address(api, visit->request, &address))
         return;
     int64_t now_ms = tl_clock_ms();
     const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
@@ -93,21 +92,21 @@ static void note(const struct tl_api *api, const struct tl_request *request, con
     if (count <= kind->many)
         return;
     tl_metrics_add(api->env->metrics, kind->metric, 1);
-    tl_queue_counts_add(api->queue_counts, queue, stream, kind->count);
+    tl_queue_counts_add(api->queue_counts, visit->name, stream, kind->count);
     if (!tl_log_allow(kind->limit, now_ms, LOG_EVERY_MS, &suppressed))
         return;
     tl_prefix_format(&prefix, text);
-    write_advice(api, request, &address, text, advice, sizeof(advice));
-    tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue},
+    write_advice(api, visit->request, &address, text, advice, sizeof(advice));
+    tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = visit->name},
            "%s sent %u %s to this process within a minute, of %llu in all; %s", text, count,
            kind->what, (unsigned long long)kind->hitters->total, advice);
 }
 
-void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, const char *queue)
+void tl_misuse_join(const struct tl_visit *visit)
 {
-    struct tl_misuse *misuse = api->misuse;
-    uint32_t stream = tl_queue_counts_stream(queue);
-    struct tl_tally *tally = tl_tallies_of(&misuse->tallies, queue, stream);
+    struct tl_misuse *misuse = visit->api->misuse;
+    uint32_t stream = tl_queue_counts_stream(visit->name);
+    struct tl_tally *tally = tl_tallies_of(&misuse->tallies, visit->name, stream);
     const struct kind joins = {.hitters = &misuse->joins,
                                .tally = tally != NULL ? &tally->joins : NULL,
                                .many = MANY_JOINS,
@@ -115,14 +114,15 @@ void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, 
                                .count = TL_QUEUE_JOINS_MANY,
                                .limit = &misuse->joins_log,
                                .what = "joins"};
-    note(api, request, queue, stream, &joins);
+    note(visit, stream, &joins);
 }
 
-void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request, const char *queue)
+void tl_misuse_failed(const struct tl_visit *visit)
 {
+    const struct tl_api *api = visit->api;
     struct tl_misuse *misuse = api->misuse;
-    uint32_t stream = tl_queue_counts_stream(queue);
-    struct tl_tally *tally = tl_tallies_of(&misuse->tallies, queue, stream);
+    uint32_t stream = tl_queue_counts_stream(visit->name);
+    struct tl_tally *tally = tl_tallies_of(&misuse->tallies, visit->name, stream);
     const struct kind failures = {.hitters = &misuse->failures,
                                   .tally = tally != NULL ? &tally->failures : NULL,
                                   .many = MANY_FAILURES,
@@ -131,10 +131,10 @@ void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request
                                   .limit = &misuse->failures_log,
                                   .what = "tickets and passes that open nothing"};
     tl_metrics_add(api->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
-    tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_CHECKS_FAILED);
+    tl_queue_counts_add(api->queue_counts, visit->name, stream, TL_QUEUE_CHECKS_FAILED);
     if (tally != NULL)
         tally->failed++;
-    note(api, request, queue, stream, &failures);
+    note(visit, stream, &failures);
 }
 
 /* ---- sessions ---- */
@@ -172,32 +172,31 @@ static void count_session(const struct tl_api *api, const char *queue,
     }
 }
 
-bool tl_misuse_session(const struct tl_api *api, const struct tl_queue *queue,
-                       const struct tl_request *request, const char *visitor, uint64_t generation,
-                       tl_place place, struct tl_refusal *refusal)
+bool tl_misuse_session(struct tl_visit *visit)
 {
-    struct tl_metrics *metrics = api->env->metrics;
-    enum tl_sharing_mode mode = queue->settings.shared_sessions;
-    const char *name = queue->name;
+    const struct tl_api *api = visit->api;
+    const char *name = visit->name;
+    const struct tl_ticket *ticket = &visit->ticket;
+    enum tl_sharing_mode mode = visit->queue->settings.shared_sessions;
     struct tl_address address;
     int64_t now_ms = tl_clock_ms();
-    if (!tl_visitor_address(api, request, &address))
+    if (!tl_visitor_address(api, visit->request, &address))
         return true;
     const struct tl_sharing_sight sight =
-        tl_sharing_see(api->sharing, name, generation, place, &address,
-                       tl_request_header(request, "User-Agent"), now_ms);
+        tl_sharing_see(api->sharing, name, ticket->generation, ticket->place, &address,
+                       tl_request_header(visit->request, "User-Agent"), now_ms);
     if (sight.noticed || sight.fast)
         count_session(api, name, &sight);
     if (sight.noticed && mode != TL_SHARING_COUNT)
-        log_session(name, visitor, &address, &api->misuse->shared_log, now_ms,
+        log_session(name, ticket->visitor, &address, &api->misuse->shared_log, now_ms,
                     "is used by several clients in turn");
     if (sight.fast)
-        log_session(name, visitor, &address, &api->misuse->fast_log, now_ms,
+        log_session(name, ticket->visitor, &address, &api->misuse->fast_log, now_ms,
                     "is checked faster than a person browses");
     if (!sight.shared || !sight.newer || mode != TL_SHARING_REFUSE)
         return true;
-    tl_metrics_add(metrics, TL_WORKER_SHARED_REFUSED, 1);
-    return tl_refuse(refusal, TL_REFUSAL_SHARED,
+    tl_metrics_add(api->env->metrics, TL_WORKER_SHARED_REFUSED, 1);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_SHARED,
                      "Another client, which came first, uses this session too");
 }
 

@@ -5,17 +5,15 @@
 
 #include <sodium.h>
 
+#include "worker/api/body.h"
 #include "worker/api/challenge.h"
 #include "worker/api/context.h"
 #include "worker/api/cookie.h"
-#include "worker/api/move_body.h"
 #include "worker/api/navigation.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/return_to.h"
-#include "worker/api/shown_place.h"
-#include "worker/api/standing.h"
 #include "worker/api/view.h"
-#include "worker/api/visitor.h"
+#include "worker/api/visit.h"
 #include "worker/http/problem.h"
 #include "worker/page/page.h"
 #include "worker/verify/provider.h"

@@ -75,7 +75,9 @@ static bool is_held(const struct tl_line_view *state)
     return state->status == TL_LINE_WAITING || state->status == TL_LINE_ACTIVE;
 }
 
-/* tl_queue_moved, of a ticket whose place is in this state. */
+/* Is the place of this ticket, in this state, on another device now? A ticket with a higher serial
+ * than the line knows proves a hand-over that the store has lost, and so does the line of before a
+ * loss: notes it, and tells the store. */
 static bool is_moved(struct tl_queue *queue, const struct tl_ticket *ticket,
                      const struct tl_line_view *state)
 {
@@ -86,20 +88,6 @@ static bool is_moved(struct tl_queue *queue, const struct tl_ticket *ticket,
         tl_line_add_serial(queue->line, ticket->place, proven))
         (void)tl_outbox_hand_over(queue->outbox, ticket->visitor, ticket->place, proven, 0);
     return ticket->serial < known;
-}
-
-bool tl_queue_moved(struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    bool known;
-    const struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
-    return is_moved(queue, ticket, &state);
-}
-
-bool tl_queue_moved_held(struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    bool known;
-    const struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
-    return is_moved(queue, ticket, &state) && is_held(&state);
 }
 
 /* ---- both ---- */

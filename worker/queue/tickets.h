@@ -33,8 +33,9 @@ enum tl_worth {
 };
 
 /* Judges the ticket, and makes it one of the present place (tl_queue_adopt). *state: of that place;
- * UNKNOWN where it is not asked for. A ticket that proves a hand-over which the store has lost is
- * noted, as tl_queue_moved says. */
+ * UNKNOWN where it is not asked for. A ticket with a higher serial than the line knows proves a
+ * hand-over that the store has lost, and so does the line of before a loss: notes it, and tells the
+ * store. */
 enum tl_worth tl_queue_worth(struct tl_queue *queue, struct tl_ticket *ticket, int64_t now_ms,
                              struct tl_line_view *state);
 
@@ -61,11 +62,5 @@ struct tl_pending_command *tl_queue_restore(struct tl_queue *queue, const struct
 /* The serial that tickets of this place have to have, by the line or by that of before a loss; 0:
  * any has. */
 uint32_t tl_queue_serial(const struct tl_queue *queue, tl_place place);
-/* Is the place of this ticket on another device now? A ticket with a higher serial than the line
- * knows proves a hand-over that the store has lost, and so does the line of before a loss: notes
- * it, and tells the store. */
-bool tl_queue_moved(struct tl_queue *queue, const struct tl_ticket *ticket);
-/* The same for a ticket whose place is waiting or active: such a ticket cannot join again. */
-bool tl_queue_moved_held(struct tl_queue *queue, const struct tl_ticket *ticket);
 
 #endif

@@ -202,7 +202,7 @@ static enum tl_worth by_questions(struct tl_queue *queue, struct tl_ticket ticke
         return TL_WORTH_MAY_RETURN;
     if (tl_queue_outdated(queue, &ticket))
         return TL_WORTH_VOID;
-    if (tl_queue_moved(queue, &ticket))
+    if (tl_queue_serial(queue, ticket.place) > ticket.serial)
         return TL_WORTH_MOVED;
     switch (tl_queue_look(queue, ticket.place, &known).status) {
     case TL_LINE_WAITING:

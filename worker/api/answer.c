@@ -202,9 +202,18 @@ void tl_answer_unknown(struct tl_visit *visit, bool give_ticket)
     tl_answer_pending(visit);
 }
 
+/* The store has answered. */
+static void answer_asked(struct tl_visit *visit, const struct tl_held *held)
+{
+    if (held->known || tl_queue_outdated(visit->queue, &visit->ticket))
+        tl_answer_anew(visit, held->give_ticket);
+    else
+        tl_answer_unknown(visit, held->give_ticket);
+}
+
 static void ask_store(struct tl_visit *visit, bool give_ticket)
 {
-    struct tl_held held = tl_visit_held(visit);
+    struct tl_held held = tl_visit_held(visit, answer_asked);
     held.give_ticket = give_ticket;
     if (!tl_queue_env_store_up(visit->api->env) || !tl_holds_lookup(visit->api->holds, &held))
         tl_answer_unknown(visit, give_ticket);
@@ -256,6 +265,40 @@ void tl_answer_anew(struct tl_visit *visit, bool give_ticket)
 {
     tl_visit_judge(visit);
     tl_answer_view(visit, give_ticket);
+}
+
+/* The store lost its data while the command was on its way. If the place comes back, the request is
+ * handled again, with the ticket that it brought. */
+static void answer_lost_command(struct tl_visit *visit)
+{
+    if (tl_queue_adopt(visit->queue, &visit->ticket) ||
+        tl_queue_may_return(visit->queue, &visit->ticket))
+        tl_visit_again(visit);
+    else
+        tl_render_refused(visit->request, TL_REFUSAL_OLD_GENERATION, "");
+}
+
+/* The answer to an EXTEND must not claim the session: it carries the ticket, like that to a join.
+ */
+void tl_answer_command(struct tl_visit *visit, const struct tl_held *held)
+{
+    const struct tl_pending_result *result = held->result;
+    if (tl_queue_outdated(visit->queue, &visit->ticket))
+        answer_lost_command(visit);
+    else if (result == NULL)
+        tl_render_refused(visit->request, TL_REFUSAL_UNKNOWN_OUTCOME,
+                          "The command is in progress; ask for the status to see its outcome");
+    else if (result->end == TL_PENDING_REFUSED)
+        tl_render_refused(visit->request, TL_REFUSAL_STORE,
+                          "The store did not take the command; try again");
+    else if (result->end == TL_PENDING_LOST)
+        tl_render_refused(
+            visit->request, TL_REFUSAL_UNKNOWN_OUTCOME,
+            "The command was taken, but its outcome is not known; ask for the status");
+    else if (result->outcome == TL_OUTCOME_WAITING)
+        tl_render_refused(visit->request, TL_REFUSAL_NOT_ADMITTED, "This place is still waiting");
+    else
+        tl_answer_anew(visit, held->pending->kind == TL_COMMAND_EXTEND);
 }
 
 void tl_answer_pending(struct tl_visit *visit)

@@ -16,6 +16,8 @@ struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visi
 void tl_answer_view(struct tl_visit *visit, bool give_ticket);
 /* Judges the ticket first, after the request has waited. */
 void tl_answer_anew(struct tl_visit *visit, bool give_ticket);
+/* The command about the visit's place has ended, or did not in time. */
+tl_then tl_answer_command;
 /* The store could not say what became of the place: 202 to a join, which was accepted, else 503. */
 void tl_answer_unknown(struct tl_visit *visit, bool give_ticket);
 /* 202: accepted, not numbered yet, with a ticket to ask again with: a pending one of the visitor,

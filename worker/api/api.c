@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "worker/api/answer.h"
 #include "worker/api/api.h"
-#include "worker/api/check.h"
 #include "worker/api/context.h"
 #include "worker/api/cross_site.h"
 #include "worker/api/draw_pages.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
-#include "worker/api/outcome.h"
 #include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
 #include "worker/http/problem.h"
+#include "worker/http/renderer.h"
 #include "worker/queue/passthrough.h"
+#include "worker/report/worker_metrics.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
@@ -28,14 +29,35 @@ static bool ask_store(void *context, const char *queue, const struct tl_ticket *
     return api->ask(api->process, queue, ticket, number);
 }
 
+/* For holds: what they waited for has come, or not in time. */
+static void on_over(void *context, const struct tl_held *held)
+{
+    struct tl_visit visit = tl_visit_of(context, held->queue, held->request, &held->ticket);
+    if (held->result != NULL && held->queue->deleted)
+        tl_render_refused(held->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
+    else
+        held->then(&visit, held);
+}
+
+/* The store's answer about the place of an event stream, which asks again if need be. */
+static void tell_streams(struct tl_visit *visit, const struct tl_held *held)
+{
+    struct tl_subscribers *subscribers = visit->queue->subscribers;
+    if (subscribers == NULL)
+        return;
+    if (tl_place_seq(visit->ticket.place) != 0)
+        tl_subscribers_look(subscribers, visit->ticket.place, tl_clock_ms());
+    else if (held->known)
+        tl_subscribers_over(subscribers, &visit->ticket, held->ended, tl_clock_ms());
+}
+
 /* For event streams: asks the store about a place that the line does not know. */
 static void ask_place(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    struct tl_api *api = context;
-    if (tl_queue_env_store_up(api->env)) /* else the stream asks again */
-        (void)tl_holds_lookup(
-            api->holds,
-            &(struct tl_held){.queue = queue, .ticket = *ticket, .since_us = tl_clock_us()});
+    const struct tl_visit visit = tl_visit_of(context, queue, NULL, ticket);
+    const struct tl_held held = tl_visit_held(&visit, tell_streams);
+    if (tl_queue_env_store_up(visit.api->env)) /* else the stream asks again */
+        (void)tl_holds_lookup(visit.api->holds, &held);
 }
 
 /* For event streams: asks for a place that the store has lost. */
@@ -49,6 +71,46 @@ static void restore(void *context, struct tl_queue *queue, const struct tl_ticke
 static bool is_blocked(void *context, struct tl_queue *queue, const struct tl_address *address)
 {
     return tl_visitor_blocked(context, address, queue->name);
+}
+
+/* The place of a request that waited for a change is lost. Is that a join, which gets a place anew?
+ * Not if the request brought a ticket with which the place comes back, or asks about one. */
+static bool joins_anew(const struct tl_visit *visit, bool returns)
+{
+    struct tl_ticket brought;
+    bool numbered = tl_visitor_ticket(visit->api, visit->request, visit->name, &brought) &&
+                    tl_place_seq(brought.place) != 0;
+    return !numbered || (!returns && strcmp(tl_request_method(visit->request), "POST") == 0);
+}
+
+/* For long polls, and joins about to be admitted. */
+static void changed(void *context, struct tl_queue *queue, struct tl_request *request,
+                    const struct tl_ticket *ticket, bool give_ticket)
+{
+    struct tl_visit visit = tl_visit_of(context, queue, request, ticket);
+    bool returns = tl_queue_may_return(queue, ticket);
+    bool lost = returns || tl_queue_outdated(queue, ticket);
+    if (give_ticket && lost && joins_anew(&visit, returns)) {
+        visit.ticket.invite = TL_TICKET_TRUSTED;
+        tl_answer_pending(&visit);
+        return;
+    }
+    visit.ticket.issued = (uint32_t)(tl_queue_env_store_ms(visit.api->env, tl_clock_ms()) / 1000);
+    tl_answer_anew(&visit, give_ticket);
+}
+
+/* Likewise. */
+static void refuse_waiting(void *context, struct tl_queue *queue, struct tl_request *request,
+                           bool blocked)
+{
+    const struct tl_api *api = context;
+    if (blocked)
+        tl_metrics_add(api->env->metrics, TL_WORKER_BLOCKED, 1);
+    tl_render_refused(request,
+                      blocked          ? TL_REFUSAL_BLOCKED
+                      : queue->deleted ? TL_REFUSAL_NO_QUEUE
+                                       : TL_REFUSAL_STOPPING,
+                      "");
 }
 
 /* Files of keys that are gone since they were read again may still be there as of the start. */
@@ -69,6 +131,7 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
     const struct tl_config *config = settings->config;
     const struct tl_brand_settings brand = tl_brand_settings_of(config);
     api->languages = settings->languages;
+    api->handle = tl_routes_handle;
     if (!load_secrets(api, settings, err) ||
         (api->brand = tl_brand_again(&brand, api->languages, err)) == NULL ||
         (api->events = tl_event_looks_again(settings->files, api->languages, err)) == NULL ||
@@ -80,9 +143,7 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                                             .metrics = settings->env->metrics,
                                             .context = api,
                                             .ask = ask_store,
-                                            .settled = tl_outcome_settled,
-                                            .looked_up = tl_outcome_looked_up,
-                                            .caught_up = tl_check_caught_up};
+                                            .over = on_over};
     api->kept_passes = tl_kept_passes_new();
     api->misuse = tl_misuse_new();
     api->verifications = tl_verifications_new(tl_join_verified);
@@ -99,8 +160,8 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                         .per_ticket = config->http.streams_per_ticket,
                         .context = api,
                         .write_view = tl_answer_write_view,
-                        .answer = tl_outcome_changed,
-                        .refuse = tl_outcome_refused,
+                        .answer = changed,
+                        .refuse = refuse_waiting,
                         .blocked = is_blocked,
                         .ask_number = tl_join_ask_number,
                         .ask_place = ask_place,

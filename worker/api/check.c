@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/queues/{q}/check: what gateways ask before they let a request through (nginx
+ * auth_request, forward_auth). */
 #include <stdio.h>
 #include <string.h>
 
 #include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
-#include "worker/api/check.h"
 #include "worker/api/cookie.h"
 #include "worker/api/misuse.h"
 #include "worker/api/past.h"
@@ -126,6 +127,8 @@ static void take_place(struct tl_visit *visit, const struct tl_pass *pass)
     memcpy(visit->ticket.visitor, pass->visitor, sizeof(visit->ticket.visitor));
 }
 
+static tl_then caught_up;
+
 /* Judges it: who has the pass has the place, on whatever device that is now. */
 static void judge_place(struct tl_visit *visit)
 {
@@ -137,7 +140,7 @@ static void judge_place(struct tl_visit *visit)
 /* The line of this process does not know of the event yet after which the session was active. */
 static enum verdict wait_for_event(const struct tl_visit *visit, uint64_t event)
 {
-    const struct tl_held held = tl_visit_held(visit);
+    const struct tl_held held = tl_visit_held(visit, caught_up);
     /* Without the store nothing is learned by waiting, and the pass is the newest there is. */
     if (!tl_queue_env_store_up(visit->api->env))
         return COUNTS;
@@ -212,6 +215,19 @@ static void open_gate(struct tl_visit *visit)
         tl_render_refusal(visit->request, &visit->refusal);
 }
 
+/* The outcome of the claim is known, or did not come in time. */
+static void claimed(struct tl_visit *visit, const struct tl_held *held)
+{
+    if (!tl_held_applied(held))
+        tl_render_refused(visit->request, TL_REFUSAL_STORE,
+                          "Whether the session can be claimed is "
+                          "not known yet; try again");
+    else if (held->result->outcome == TL_OUTCOME_DONE)
+        open_gate(visit);
+    else
+        answer_out(visit);
+}
+
 /* The queue is overbooked, and the visitor has come: holds the request until it is known whether
  * there is a counter. Without the store, or memory, that stays unknown, and the gate open. */
 static bool hold_claim(struct tl_visit *visit)
@@ -220,8 +236,7 @@ static bool hold_claim(struct tl_visit *visit)
     if (visit->queue == NULL || !tl_queue_must_claim(visit->queue, ticket->place) ||
         !tl_visit_may_send(visit))
         return false;
-    struct tl_held held = tl_visit_held(visit);
-    held.gate = true;
+    const struct tl_held held = tl_visit_held(visit, claimed);
     struct tl_pending_command *pending =
         tl_outbox_command(visit->queue->outbox, TL_COMMAND_RENEW, ticket->visitor, ticket->place);
     return pending != NULL && tl_holds_command(visit->api->holds, &held, pending);
@@ -233,29 +248,18 @@ static void let_in(struct tl_visit *visit)
         open_gate(visit);
 }
 
-void tl_check_claimed(struct tl_visit *visit, const struct tl_pending_result *result)
+/* The line has read the event, or the time is over. */
+static void caught_up(struct tl_visit *visit, const struct tl_held *held)
 {
-    if (result == NULL || result->end != TL_PENDING_APPLIED)
-        tl_render_refused(visit->request, TL_REFUSAL_STORE,
-                          "Whether the session can be claimed is "
-                          "not known yet; try again");
-    else if (result->outcome == TL_OUTCOME_DONE)
-        open_gate(visit);
+    (void)held;
+    judge_place(visit);
+    if (is_active(visit) || tl_queue_recovering(visit->queue))
+        let_in(visit);
     else
         answer_out(visit);
 }
 
-void tl_check_caught_up(void *context, const struct tl_held *held)
-{
-    struct tl_visit visit = tl_visit_of(context, held->queue, held->request, &held->ticket);
-    judge_place(&visit);
-    if (is_active(&visit) || tl_queue_recovering(visit.queue))
-        let_in(&visit);
-    else
-        answer_out(&visit);
-}
-
-/* ---- GET /v1/queues/{q}/check ---- */
+/* ---- checks ---- */
 
 /* Everyone gets in. Sessions go on as before: the visitor of one is named, and seen. */
 static void pass_through(struct tl_visit *visit)

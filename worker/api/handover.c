@@ -1,4 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Hands a place over to another device: the device that has the place asks for a code, and shows it
+ * as a QR code; the other one redeems it. Opening the address of a code moves nothing, because
+ * programs open addresses, too: a person does it, with a button.
+ *
+ * A code is signed and holds the place and its next serial. So the store, which compares and sets
+ * serials, takes one code of those made for a serial, once.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +18,6 @@
 #include "worker/api/answer.h"
 #include "worker/api/body.h"
 #include "worker/api/cookie.h"
-#include "worker/api/handover.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/return_to.h"
 #include "worker/api/routes.h"
@@ -194,25 +201,6 @@ bool tl_handle_page_move(struct tl_visit *visit)
     return true;
 }
 
-bool tl_handle_move(struct tl_visit *visit)
-{
-    const struct tl_ticket *ticket = &visit->ticket;
-    struct tl_move_body body;
-    if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit) || !tl_visit_may_send(visit) ||
-        !read_body(visit, &body) || !read_code(visit, body.code) || !may_move(visit))
-        return false;
-    const uint64_t device =
-        1 + (body.device[0] != '\0' ? strtoull(body.device, NULL, 16) : random_device());
-    if (tl_queue_behind(visit->queue, ticket, tl_clock_ms()))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
-    if (tl_queue_outdated(visit->queue, ticket))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
-    const struct tl_held held = tl_visit_held(visit);
-    return tl_visit_hold(visit, &held,
-                         tl_outbox_hand_over(visit->queue->outbox, ticket->visitor, ticket->place,
-                                             ticket->serial, device));
-}
-
 static void answer_moved_here(struct tl_visit *visit)
 {
     const struct tl_ticket redeemed = visit->ticket;
@@ -221,8 +209,10 @@ static void answer_moved_here(struct tl_visit *visit)
     tl_answer_anew(visit, true); /* it may be in another lane meanwhile */
 }
 
-void tl_handover_settled(struct tl_visit *visit, const struct tl_pending_result *result)
+/* The HAND_OVER has an outcome, or not in time. */
+static void moved(struct tl_visit *visit, const struct tl_held *held)
 {
+    const struct tl_pending_result *result = held->result;
     if (result != NULL && result->end == TL_PENDING_REFUSED)
         tl_render_refused(visit->request, TL_REFUSAL_STORE,
                           "The store did not take the command; try again");
@@ -238,4 +228,23 @@ void tl_handover_settled(struct tl_visit *visit, const struct tl_pending_result 
                           result->outcome == TL_OUTCOME_ACTIVE
                               ? "Its turn has come on the other device"
                               : "Its place has ended");
+}
+
+bool tl_handle_move(struct tl_visit *visit)
+{
+    const struct tl_ticket *ticket = &visit->ticket;
+    struct tl_move_body body;
+    if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit) || !tl_visit_may_send(visit) ||
+        !read_body(visit, &body) || !read_code(visit, body.code) || !may_move(visit))
+        return false;
+    const uint64_t device =
+        1 + (body.device[0] != '\0' ? strtoull(body.device, NULL, 16) : random_device());
+    if (tl_queue_behind(visit->queue, ticket, tl_clock_ms()))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
+    if (tl_queue_outdated(visit->queue, ticket))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
+    const struct tl_held held = tl_visit_held(visit, moved);
+    return tl_visit_hold(visit, &held,
+                         tl_outbox_hand_over(visit->queue->outbox, ticket->visitor, ticket->place,
+                                             ticket->serial, device));
 }

@@ -12,51 +12,16 @@
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/navigation.h"
+#include "worker/api/page_renderer.h"
 #include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
+#include "worker/http/renderer.h"
 #include "worker/report/worker_metrics.h"
 
-/* ---- who may join ---- */
-
-/* Fills in why no one can join; false: someone can. */
-static bool is_shut(struct tl_visit *visit)
-{
-    static const enum tl_refusal_kind of_mode[TL_MODES] = {[TL_MODE_DRAINING] = TL_REFUSAL_DRAINING,
-                                                           [TL_MODE_CLOSED] = TL_REFUSAL_CLOSED,
-                                                           [TL_MODE_SOLD_OUT] = TL_REFUSAL_SOLD_OUT,
-                                                           [TL_MODE_PASSTHROUGH] =
-                                                               TL_REFUSAL_UNKNOWN_OUTCOME};
-    struct tl_refusal *refusal = &visit->refusal;
-    const struct tl_queue_settings *settings = &visit->queue->settings;
-    enum tl_phase phase = tl_queue_weather(visit->queue, tl_clock_ms()).phase;
-    enum tl_refusal_kind kind = of_mode[settings->mode];
-    if (tl_phase_joins(settings, phase))
-        return false;
-    const char *language = tl_catalogue_code(tl_language_of(visit->api->languages, visit->request));
-    const char *text = tl_queue_closed_text(settings, settings->mode, language);
-    if (settings->mode == TL_MODE_PASSTHROUGH)
-        (void)tl_refuse(refusal, kind, "Everyone gets in now; try again");
-    else if (settings->mode != TL_MODE_OPEN && settings->mode != TL_MODE_PAUSED)
-        (void)tl_refuse(refusal, kind, "%s", text);
-    else if (phase == TL_PHASE_OVER)
-        (void)tl_refuse(refusal, TL_REFUSAL_OVER, "%s", text);
-    else
-        (void)tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
-    return true;
-}
-
-bool tl_join_open(struct tl_visit *visit)
-{
-    return !is_shut(visit);
-}
-
-bool tl_join_no_place(struct tl_visit *visit)
-{
-    if (!is_shut(visit)) /* the news of it is on its way here */
-        (void)tl_refuse(&visit->refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
-    return false;
-}
+/* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
+ * place, and then it may be a CLAIM. */
+static tl_then joined, left, joined_again;
 
 bool tl_join_removed(const struct tl_visit *visit)
 {
@@ -77,7 +42,7 @@ static bool count_refused(const struct tl_visit *visit)
 static bool hold(struct tl_visit *visit, struct tl_pending_command *pending,
                  const struct tl_ticket *ticket)
 {
-    struct tl_held held = tl_visit_held(visit);
+    struct tl_held held = tl_visit_held(visit, joined);
     held.ticket = *ticket;
     held.joins = strcmp(tl_request_method(visit->request), "POST") == 0;
     if (pending != NULL && tl_holds_command(visit->api->holds, &held, pending))
@@ -129,7 +94,7 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
     struct tl_puzzle_solved solved;
     char fresh[TL_VISITOR_MAX + 1];
     /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. */
-    if (!tl_join_open(visit))
+    if (!tl_visit_newcomers(visit))
         return count_refused(visit);
     if (tl_challenge_takes_token(visit, proof)) {
         struct tl_token_join join = {.lane = lane};
@@ -239,8 +204,7 @@ bool tl_join_by_ticket(struct tl_visit *visit)
 
 bool tl_join_then_leave(struct tl_visit *visit)
 {
-    struct tl_held held = tl_visit_held(visit);
-    held.leaves = true;
+    const struct tl_held held = tl_visit_held(visit, left);
     if (!may_repeat(visit) || !tl_visit_may_send(visit))
         return false;
     struct tl_pending_command *pending = repeat(visit->queue, &visit->ticket);
@@ -344,21 +308,6 @@ static bool read_body(struct tl_visit *visit, struct tl_join_body *body)
            tl_refuse(&visit->refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
 }
 
-bool tl_join_past_end(struct tl_visit *visit)
-{
-    struct tl_join_body body;
-    const struct tl_queue_settings *settings = &visit->queue->settings;
-    tl_join_body_clear(&body);
-    if (settings->join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    if (is_json(visit->request) && !read_body(visit, &body))
-        return false;
-    const char *solution = tl_request_query(visit->request, "solution"); /* of the page */
-    const struct tl_proof proof = {.solution = body.solution[0] != '\0' ? body.solution : solution,
-                                   .token = body.token};
-    return tl_join_newcomer(visit, visit->ticket.visitor, settings->default_lane, &proof);
-}
-
 /* It may have been given up through another worker a moment ago, with the event still on its way
  * here. A command knows: it follows in the ingest stream what gave the place up. JOIN returns the
  * place held, or takes a new one; where an invite or a solution is needed for that, CLAIM only
@@ -376,8 +325,7 @@ bool tl_join_confirm(struct tl_visit *visit)
             free ? tl_outbox_join(queue->outbox, ticket->visitor, lane_of(queue, ticket->place))
                  : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
                                      ticket->place);
-    struct tl_held held = tl_visit_held(visit);
-    held.again = true;
+    const struct tl_held held = tl_visit_held(visit, joined_again);
     if (pending == NULL || !tl_holds_command(visit->api->holds, &held, pending))
         tl_answer_view(visit, true);
     return true;
@@ -434,4 +382,188 @@ bool tl_handle_join(struct tl_visit *visit)
     if (body.visitor[0] == '\0')
         tl_visitor_random(body.visitor);
     return join_visitor(visit, body.visitor, lane, trusted);
+}
+
+/* ---- what became of a join ---- */
+
+/* Joins again after the place of a pending ticket has ended, as the same visitor, where the queue
+ * lets newcomers in. */
+static bool join_past_end(struct tl_visit *visit)
+{
+    struct tl_join_body body;
+    const struct tl_queue_settings *settings = &visit->queue->settings;
+    tl_join_body_clear(&body);
+    if (settings->join == TL_JOIN_INVITED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    if (is_json(visit->request) && !read_body(visit, &body))
+        return false;
+    const char *solution = tl_request_query(visit->request, "solution"); /* of the page */
+    const struct tl_proof proof = {.solution = body.solution[0] != '\0' ? body.solution : solution,
+                                   .token = body.token};
+    return tl_join_newcomer(visit, visit->ticket.visitor, settings->default_lane, &proof);
+}
+
+void tl_join_ended(struct tl_visit *visit, const struct tl_held *held)
+{
+    static const char *const details[TL_REFUSAL_COUNT] = {
+        [TL_REFUSAL_BAD_TICKET] = "Its invite was spent before, or its place ended long ago",
+        [TL_REFUSAL_NOT_NUMBERED] = "Ask for the status first"};
+    if (!held->known) {
+        tl_answer_unknown(visit, held->give_ticket);
+    } else if (held->ended == 0) {
+        tl_render_refused(visit->request, held->otherwise, details[held->otherwise]);
+    } else if (held->joins && held->ended == TL_REASON_REMOVED) {
+        tl_render_refused(visit->request, TL_REFUSAL_REMOVED, "");
+    } else if (held->joins) {
+        if (!join_past_end(visit))
+            tl_render_refusal(visit->request, &visit->refusal);
+    } else {
+        tl_answer_ended(visit, (enum tl_reason)held->ended);
+    }
+}
+
+/* The join of a pending ticket was not repeated, or a join came so late that the place which its
+ * visitor got meanwhile has ended: asks the store about that end. */
+static void ask_for_end(struct tl_visit *visit, const struct tl_held *held)
+{
+    const struct tl_pending_command *join = held->pending;
+    struct tl_ticket *ticket = &visit->ticket;
+    if (ticket->issued == 0) {
+        ticket->issued = (uint32_t)(join->made_ms / 1000);
+        memcpy(ticket->visitor, join->visitor, sizeof(ticket->visitor));
+    }
+    struct tl_held asks = tl_visit_held(visit, tl_join_ended);
+    asks.joins = held->joins;
+    asks.otherwise = TL_REFUSAL_BAD_TICKET;
+    if (!tl_queue_env_store_up(visit->api->env) || !tl_holds_lookup(visit->api->holds, &asks))
+        tl_answer_unknown(visit, false);
+}
+
+/* Did the join find a place that was handed over to another device? Only that device's ticket, or a
+ * trusted caller, gets it. */
+static bool found_moved(const struct tl_visit *visit, tl_place place)
+{
+    return tl_queue_serial(visit->queue, place) > visit->ticket.serial &&
+           !tl_visitor_trusted(visit->api, visit->request);
+}
+
+/* The form of a page whose visitor's place is over has the invite of the address, which may be the
+ * one that opened that place. Where a newcomer needs none, it is left out of the address. */
+static bool goes_without(const struct tl_visit *visit)
+{
+    return strcmp(tl_request_method(visit->request), "POST") == 0 &&
+           strncmp(tl_request_path(visit->request), "/q/", 3) == 0 &&
+           tl_request_query(visit->request, "invite") != NULL &&
+           visit->queue->settings.join != TL_JOIN_INVITED;
+}
+
+/* The visitor has this place. */
+static void answer_place(struct tl_visit *visit, const struct tl_held *held)
+{
+    struct tl_metrics *metrics = visit->api->env->metrics;
+    int64_t now_us = tl_clock_us();
+    visit->ticket =
+        tl_answer_ticket(visit->queue, held->pending->visitor, held->result->place, now_us / 1000);
+    tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
+    tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - held->since_us);
+    if (!tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) ||
+        !tl_subscribers_wait_for_admission(visit->queue->subscribers, visit->request,
+                                           &visit->ticket, held->since_us / 1000))
+        tl_answer_anew(visit, true);
+}
+
+/* The place has no number yet: with a pending ticket of the join. */
+static void answer_unnumbered(struct tl_visit *visit, const struct tl_pending_command *join,
+                              bool repeated)
+{
+    struct tl_ticket joined = {.place = tl_place_make(join->lane, 0),
+                               .invite = visit->ticket.invite,
+                               .issued = repeated ? visit->ticket.issued : 0};
+    memcpy(joined.visitor, join->visitor, sizeof(joined.visitor));
+    visit->ticket = joined;
+    tl_answer_pending(visit);
+}
+
+static void joined(struct tl_visit *visit, const struct tl_held *held)
+{
+    const struct tl_pending_command *join = held->pending;
+    const struct tl_pending_result *result = held->result;
+    struct tl_metrics *metrics = visit->api->env->metrics;
+    bool applied = tl_held_applied(held);
+    bool spent = applied && result->outcome == TL_OUTCOME_SPENT;
+    bool repeated = tl_place_seq(visit->ticket.place) == 0 && visit->ticket.issued != 0;
+    if (spent && (repeated || join->invite == NULL)) {
+        ask_for_end(visit, held);
+    } else if (spent && goes_without(visit)) {
+        tl_page_send_clean(visit->api, visit->request, visit->name);
+    } else if (spent) {
+        (void)tl_challenge_refuse_spent(visit, join->invite);
+        tl_render_refusal(visit->request, &visit->refusal);
+    } else if (applied && result->outcome == TL_OUTCOME_FULL) {
+        tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
+        (void)tl_visit_no_place(visit);
+        tl_render_refusal(visit->request, &visit->refusal);
+    } else if (applied && found_moved(visit, result->place)) {
+        tl_render_refused(visit->request, TL_REFUSAL_MOVED, "");
+    } else if (applied) {
+        answer_place(visit, held);
+    } else if (result == NULL || result->end == TL_PENDING_LOST) {
+        answer_unnumbered(visit, join, repeated);
+    } else {
+        tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
+        tl_render_refused(visit->request, TL_REFUSAL_STORE,
+                          "The store did not take the join; try again");
+    }
+}
+
+/* A visitor gives up a place whose number was not known: the LEAVE follows the join. Not numbered
+ * in time: the join remembers to leave (tl_join_then_leave). */
+static void left(struct tl_visit *visit, const struct tl_held *held)
+{
+    const struct tl_pending_result *result = held->result;
+    if (!tl_held_applied(held) || !tl_join_gave_place(result)) {
+        joined(visit, held);
+        return;
+    }
+    if (tl_queue_serial(visit->queue, result->place) > 0) { /* a pending ticket has none */
+        tl_render_refused(visit->request, TL_REFUSAL_MOVED, "");
+        return;
+    }
+    visit->ticket =
+        tl_answer_ticket(visit->queue, held->pending->visitor, result->place, tl_clock_ms());
+    const struct tl_held leaves = tl_visit_held(visit, tl_answer_command);
+    if (!tl_visit_hold(visit, &leaves, visit->api->leaving))
+        tl_render_refusal(visit->request, &visit->refusal);
+}
+
+/* The place has ended, and a new one needs an invite or a solution. */
+static void refuse_new_place(struct tl_visit *visit)
+{
+    struct tl_puzzle_solved unused;
+    if (visit->queue->settings.join == TL_JOIN_INVITED)
+        tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    else if (tl_challenge_passed(visit, &(struct tl_proof){0}, &unused))
+        tl_refuse(&visit->refusal, TL_REFUSAL_UNKNOWN_OUTCOME, "%s",
+                  "The queue's settings changed; try again");
+    tl_render_refusal(visit->request, &visit->refusal);
+}
+
+/* Joining again: by JOIN, or by CLAIM where an invite is needed for a new place. Without an outcome
+ * the visitor gets what is known here. The store may have lost the place while the command was on
+ * its way: then that comes back first, whatever the command found. */
+static void joined_again(struct tl_visit *visit, const struct tl_held *held)
+{
+    bool joins = held->pending->kind == TL_COMMAND_JOIN, applied = tl_held_applied(held);
+    bool lost = tl_queue_outdated(visit->queue, &visit->ticket);
+    bool gone = lost || (applied && held->result->outcome == TL_OUTCOME_GONE);
+    bool adopted = tl_queue_adopt(visit->queue, &visit->ticket);
+    if (tl_queue_may_return(visit->queue, &visit->ticket) ||
+        (gone && adopted && !(joins && applied)))
+        tl_visit_again(visit);
+    else if (joins && (applied || lost))
+        joined(visit, held);
+    else if (gone)
+        refuse_new_place(visit);
+    else
+        tl_answer_anew(visit, true);
 }

@@ -11,10 +11,6 @@
 
 struct tl_token_join;
 
-/* May visitors join by the queue's mode and phase who have no place? Else refused. */
-bool tl_join_open(struct tl_visit *visit);
-/* The store had no place for a join: fills in why, as far as this process knows. Returns false. */
-bool tl_join_no_place(struct tl_visit *visit);
 /* Did the operator remove the visitor of the visit's ticket? Nothing gives such a visitor another
  * place, as long as the end is remembered. */
 bool tl_join_removed(const struct tl_visit *visit);
@@ -38,9 +34,8 @@ bool tl_join_confirm(struct tl_visit *visit);
 bool tl_join_by_ticket(struct tl_visit *visit);
 /* The holder of a pending ticket leaves: the place is given up as soon as its number is known. */
 bool tl_join_then_leave(struct tl_visit *visit);
-/* Joins again after the place of a pending ticket has ended, as the same visitor, where the queue
- * lets newcomers in. */
-bool tl_join_past_end(struct tl_visit *visit);
+/* The store has said what became of the place of a pending ticket. */
+tl_then tl_join_ended;
 
 /* Has the join that was applied a place? */
 bool tl_join_gave_place(const struct tl_pending_result *result);

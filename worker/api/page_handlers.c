@@ -23,7 +23,7 @@ static bool join(struct tl_visit *visit, bool has_ticket)
     if (settings->join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     if (has_ticket && tl_visit_is_held(visit)) {
-        if (settings->challenge == TL_CHALLENGE_NONE && tl_join_open(visit))
+        if (settings->challenge == TL_CHALLENGE_NONE && tl_visit_newcomers(visit))
             return tl_join_confirm(visit);
         tl_answer_view(visit, false);
         return true;

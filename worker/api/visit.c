@@ -7,10 +7,13 @@
 #include "common/auth/jwt.h"
 #include "common/base/clock.h"
 #include "common/base/net.h"
+#include "common/config/queue_settings.h"
 #include "common/store/blocks.h"
 #include "worker/api/cookie.h"
+#include "worker/api/navigation.h"
 #include "worker/api/visit.h"
 #include "worker/http/forwarded.h"
+#include "worker/http/renderer.h"
 #include "worker/queue/press.h"
 #include "worker/report/worker_metrics.h"
 
@@ -115,6 +118,21 @@ bool tl_visit_ticket(struct tl_visit *visit)
     return true;
 }
 
+void tl_visit_again(const struct tl_visit *visit)
+{
+    visit->api->handle(visit->api, visit->request);
+}
+
+/* The request is handled again: its ticket is of the present generation now, or is refused. */
+static void restored(struct tl_visit *visit, const struct tl_held *held)
+{
+    if (tl_held_applied(held))
+        tl_visit_again(visit);
+    else
+        tl_render_refused(visit->request, TL_REFUSAL_STORE,
+                          "Your place is being restored; try again");
+}
+
 bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t event)
 {
     if (visit->worth == TL_WORTH_AHEAD)
@@ -123,7 +141,7 @@ bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t eve
         return tl_refuse(&visit->refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
     struct tl_pending_command *pending =
         tl_queue_restore(visit->queue, &visit->ticket, deadline_ms, event);
-    const struct tl_held held = tl_visit_held(visit);
+    const struct tl_held held = tl_visit_held(visit, restored);
     if (pending != NULL && tl_holds_command(visit->api->holds, &held, pending))
         return tl_refuse(&visit->refusal, TL_REFUSAL_HELD, "%s", "");
     return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
@@ -139,6 +157,45 @@ bool tl_visit_may_return(const struct tl_visit *visit)
 bool tl_visit_is_held(const struct tl_visit *visit)
 {
     return visit->state.status == TL_LINE_WAITING || visit->state.status == TL_LINE_ACTIVE;
+}
+
+/* Fills in why no one can join; false: someone can. */
+static bool is_shut(struct tl_visit *visit)
+{
+    static const enum tl_refusal_kind of_mode[TL_MODES] = {[TL_MODE_DRAINING] = TL_REFUSAL_DRAINING,
+                                                           [TL_MODE_CLOSED] = TL_REFUSAL_CLOSED,
+                                                           [TL_MODE_SOLD_OUT] = TL_REFUSAL_SOLD_OUT,
+                                                           [TL_MODE_PASSTHROUGH] =
+                                                               TL_REFUSAL_UNKNOWN_OUTCOME};
+    struct tl_refusal *refusal = &visit->refusal;
+    const struct tl_queue_settings *settings = &visit->queue->settings;
+    enum tl_phase phase = tl_queue_weather(visit->queue, tl_clock_ms()).phase;
+    enum tl_refusal_kind kind = of_mode[settings->mode];
+    if (tl_phase_joins(settings, phase))
+        return false;
+    const char *language = tl_catalogue_code(tl_language_of(visit->api->languages, visit->request));
+    const char *text = tl_queue_closed_text(settings, settings->mode, language);
+    if (settings->mode == TL_MODE_PASSTHROUGH)
+        (void)tl_refuse(refusal, kind, "Everyone gets in now; try again");
+    else if (settings->mode != TL_MODE_OPEN && settings->mode != TL_MODE_PAUSED)
+        (void)tl_refuse(refusal, kind, "%s", text);
+    else if (phase == TL_PHASE_OVER)
+        (void)tl_refuse(refusal, TL_REFUSAL_OVER, "%s", text);
+    else
+        (void)tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
+    return true;
+}
+
+bool tl_visit_newcomers(struct tl_visit *visit)
+{
+    return !is_shut(visit);
+}
+
+bool tl_visit_no_place(struct tl_visit *visit)
+{
+    if (!is_shut(visit)) /* the news of it is on its way here */
+        (void)tl_refuse(&visit->refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
+    return false;
 }
 
 /* ---- commands ---- */
@@ -165,11 +222,12 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
                             tl_clock_ms());
 }
 
-struct tl_held tl_visit_held(const struct tl_visit *visit)
+struct tl_held tl_visit_held(const struct tl_visit *visit, tl_then *then)
 {
     return (struct tl_held){.queue = visit->queue,
                             .request = visit->request,
                             .ticket = visit->ticket,
+                            .then = then,
                             .since_us = tl_clock_us()};
 }
 

@@ -46,6 +46,8 @@ bool tl_visitor_trusted(const struct tl_api *api, const struct tl_request *reque
 bool tl_visitor_no_queue(const struct tl_api *api, const char *name);
 /* Finds the visit's queue. False: refused, if its line is not loaded. */
 bool tl_visit_queue(struct tl_visit *visit);
+/* Has the request handled once more, now that its place may be known or have come back. */
+void tl_visit_again(const struct tl_visit *visit);
 /* Judges the visit's ticket. */
 void tl_visit_judge(struct tl_visit *visit);
 /* Finds queue and ticket, and judges it. False: refused; also what is not of the present generation
@@ -59,6 +61,11 @@ bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t eve
 bool tl_visit_may_return(const struct tl_visit *visit);
 /* Does the place wait, or is it active? Also one that is on another device. */
 bool tl_visit_is_held(const struct tl_visit *visit);
+/* May visitors join by the queue's mode and phase who have no place? Else refused. */
+bool tl_visit_newcomers(struct tl_visit *visit);
+/* The store had no place for a join: refuses, and says why, as far as this process knows. Returns
+ * false. */
+bool tl_visit_no_place(struct tl_visit *visit);
 
 /* ---- commands ---- */
 
@@ -67,8 +74,8 @@ bool tl_visit_may_send(struct tl_visit *visit);
 /* May the ticket send one more command that changes little, however often it comes: a join of who
  * holds a place, a renewal? Else what is known is the answer. Counts one. */
 bool tl_visit_may_repeat(const struct tl_visit *visit);
-/* What the visit's answer needs, while it waits from now on. */
-struct tl_held tl_visit_held(const struct tl_visit *visit);
+/* What the visit's answer needs, while it waits from now on, and what follows. */
+struct tl_held tl_visit_held(const struct tl_visit *visit, tl_then *then);
 /* Holds the request until this command has an outcome. False: refused, also where `pending` is
  * NULL: there was no memory for it. */
 bool tl_visit_hold(struct tl_visit *visit, const struct tl_held *held,

@@ -99,14 +99,23 @@ bool tl_holds_command(struct tl_holds *holds, const struct tl_held *held,
     return true;
 }
 
+static void end_command(struct tl_holds *holds, struct hold *hold,
+                        const struct tl_pending_command *pending,
+                        const struct tl_pending_result *result)
+{
+    struct tl_held held = release(&holds->commands, hold);
+    held.pending = pending;
+    held.result = result;
+    holds->settings.over(holds->settings.context, &held);
+}
+
 void tl_holds_settle(struct tl_holds *holds, struct tl_pending_command *pending,
                      const struct tl_pending_result *result)
 {
     while (pending->waiters != NULL) {
         struct hold *hold = pending->waiters;
         pending->waiters = hold->next_waiter;
-        const struct tl_held held = release(&holds->commands, hold);
-        holds->settings.settled(holds->settings.context, &held, pending, result);
+        end_command(holds, hold, pending, result);
     }
 }
 
@@ -121,8 +130,7 @@ static void time_out(struct tl_holds *holds, struct hold *hold)
         before->next_waiter = hold->next_waiter;
     else
         hold->pending->waiters = hold->next_waiter;
-    const struct tl_held held = release(&holds->commands, hold);
-    holds->settings.settled(holds->settings.context, &held, pending, NULL);
+    end_command(holds, hold, pending, NULL);
 }
 
 /* ---- lookups ---- */
@@ -143,8 +151,9 @@ bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held)
 
 static void end_lookup(struct tl_holds *holds, struct hold *hold, bool known)
 {
-    const struct tl_held held = release(&holds->lookups, hold);
-    holds->settings.looked_up(holds->settings.context, &held, known);
+    struct tl_held held = release(&holds->lookups, hold);
+    held.known = known;
+    holds->settings.over(holds->settings.context, &held);
 }
 
 void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_found found,
@@ -180,7 +189,7 @@ bool tl_holds_event(struct tl_holds *holds, const struct tl_held *held, uint64_t
 static void end_event(struct tl_holds *holds, struct hold *hold)
 {
     const struct tl_held held = release(&holds->events, hold);
-    holds->settings.caught_up(holds->settings.context, &held);
+    holds->settings.over(holds->settings.context, &held);
 }
 
 void tl_holds_drop(struct tl_holds *holds, const struct tl_queue *queue)

@@ -41,32 +41,16 @@ static bool ask(void *context, const char *queue, const struct tl_ticket *ticket
     return true;
 }
 
-static void settled(void *context, const struct tl_held *held,
-                    const struct tl_pending_command *pending,
-                    const struct tl_pending_result *result)
+static void over(void *context, const struct tl_held *held)
 {
     struct stage *stage = context;
-    assert_non_null(pending);
     assert_string_equal(held->queue->name, "q");
-    assert_true(held->request->held);
-    stage->ends[stage->n++] =
-        (struct end){.request = held->request,
-                     .in_time = result != NULL,
-                     .applied = result != NULL && result->end == TL_PENDING_APPLIED};
-}
-
-static void looked_up(void *context, const struct tl_held *held, bool known)
-{
-    struct stage *stage = context;
-    assert_string_equal(held->ticket.visitor, "v");
-    stage->ends[stage->n++] = (struct end){.request = held->request, .known = known};
-}
-
-static void caught_up(void *context, const struct tl_held *held)
-{
-    struct stage *stage = context;
-    assert_true(held->request->held);
-    stage->ends[stage->n++] = (struct end){.request = held->request};
+    assert_true(held->request == NULL || held->request->held);
+    assert_true(held->ticket.visitor[0] == '\0' || strcmp(held->ticket.visitor, "v") == 0);
+    stage->ends[stage->n++] = (struct end){.request = held->request,
+                                           .in_time = held->result != NULL,
+                                           .applied = tl_held_applied(held),
+                                           .known = held->known};
 }
 
 static int start(void **state)
@@ -78,9 +62,7 @@ static int start(void **state)
                                                .metrics = stage.world.env.metrics,
                                                .context = &stage,
                                                .ask = ask,
-                                               .settled = settled,
-                                               .looked_up = looked_up,
-                                               .caught_up = caught_up};
+                                               .over = over};
     stage.holds = tl_holds_new(&settings);
     *state = &stage;
     return stage.holds == NULL;

@@ -77,10 +77,10 @@ static bool ask(void *context, const char *queue, const struct tl_ticket *ticket
     return true;
 }
 
-static void looked_up(void *context, const struct tl_held *held, bool known)
+static void over(void *context, const struct tl_held *held)
 {
     assert_true(held->queue->deleted);
-    ((struct stage *)context)->failed_lookups += !known;
+    ((struct stage *)context)->failed_lookups += !held->known;
 }
 
 static void refuse(void *context, struct tl_queue *queue, struct tl_request *request, bool blocked)
@@ -103,7 +103,7 @@ static int start(void **state)
                                             .metrics = stage.world.env.metrics,
                                             .context = &stage,
                                             .ask = ask,
-                                            .looked_up = looked_up};
+                                            .over = over};
     stage.holds = tl_holds_new(&holds);
     stage.clients = tl_clients_new(0);
     const struct tl_queues_settings settings = {.env = &stage.world.env,

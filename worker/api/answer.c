@@ -317,16 +317,16 @@ void tl_answer_pending(struct tl_visit *visit)
     send_view(visit, &filled, now_ms);
 }
 
-size_t tl_answer_write_view(void *context, struct tl_queue *queue, const struct tl_ticket *ticket,
-                            bool give_ticket, const struct tl_line_view *state,
-                            const char *language, int64_t now_ms, char *text)
+size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t now_ms, char *text)
 {
-    struct tl_visit visit = tl_visit_of(context, queue, NULL, ticket);
+    const struct tl_ticket *ticket = told->ticket;
+    struct tl_visit visit = tl_visit_of(context, told->queue, NULL, ticket);
     struct filled filled;
-    const struct tl_ticket give = tl_answer_ticket(queue, ticket->visitor, ticket->place, now_ms);
-    visit.state = *state;
-    fill(&visit, give_ticket ? &give : NULL, now_ms, &filled);
-    add_notice(queue, language, &filled);
+    const struct tl_ticket give =
+        tl_answer_ticket(told->queue, ticket->visitor, ticket->place, now_ms);
+    visit.state = *told->state;
+    fill(&visit, told->give_ticket ? &give : NULL, now_ms, &filled);
+    add_notice(told->queue, told->language, &filled);
     add_reference(visit.api, &filled);
     return tl_view_write(&filled.view, text);
 }

@@ -94,11 +94,14 @@ static void answer_short(struct tl_visit *visit)
         length += tl_sse_event(text + length, sizeof(text) - length, "moved", "{}", 2);
     } else if (visit->queue != NULL && visit->worth != TL_WORTH_PENDING &&
                visit->worth != TL_WORTH_ASK_STORE) {
-        const char *language =
-            tl_catalogue_code(tl_language_of(visit->api->languages, visit->request));
+        const struct tl_told told = {
+            .queue = visit->queue,
+            .ticket = ticket,
+            .state = state,
+            .give_ticket = ticket->outdated,
+            .language = tl_catalogue_code(tl_language_of(visit->api->languages, visit->request))};
         tl_queue_touch(visit->queue, ticket->visitor, ticket->place, state, now_ms);
-        size_t n = tl_answer_write_view(visit->api, visit->queue, ticket, ticket->outdated, state,
-                                        language, now_ms, view);
+        size_t n = tl_answer_write_view(visit->api, &told, now_ms, view);
         length += tl_sse_event(text + length, sizeof(text) - length,
                                tl_telling_event_name(ticket->place, state->status), view, n);
     }

@@ -555,22 +555,20 @@ bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request
     return true;
 }
 
-static bool wait_for_change(struct tl_subscribers *self, struct tl_request *request,
-                            const struct tl_ticket *ticket, const struct tl_address *client,
-                            int64_t now_ms, int64_t deadline_ms, bool until_admitted)
+/* The subscriber is this request, which waits until its place changes; NULL: out of memory. */
+static bool wait_for_change(struct tl_subscriber *subscriber, struct tl_request *request,
+                            int64_t now_ms, int64_t deadline_ms)
 {
-    struct tl_subscriber *subscriber = add(self, ticket, client);
     if (subscriber == NULL)
         return false;
+    const struct tl_subscribers *self = subscriber->owner;
     bool known;
-    struct tl_line_view state = tl_queue_look(self->queue, ticket->place, &known);
-    tl_queue_touch(self->queue, ticket->visitor, ticket->place, &state, now_ms);
+    struct tl_line_view state = tl_queue_look(self->queue, subscriber->place, &known);
+    tl_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
     tl_telling_note(&self->telling, subscriber, &state, now_ms);
     subscriber->request = request;
     subscriber->ticket_ms = now_ms;
     subscriber->deadline_ms = deadline_ms;
-    subscriber->until_admitted = until_admitted;
-    subscriber->give_ticket = until_admitted || ticket->outdated;
     tl_request_hold(request);
     return true;
 }
@@ -583,13 +581,18 @@ bool tl_subscribers_wait(struct tl_subscribers *subscribers, struct tl_request *
     struct tl_subscriber *oldest;
     if (most > 0 && count_of(subscribers, ticket, &oldest) >= most)
         return false;
-    return wait_for_change(subscribers, request, ticket, client, now_ms, deadline_ms, false);
+    struct tl_subscriber *subscriber = add(subscribers, ticket, client);
+    if (subscriber != NULL)
+        subscriber->give_ticket = ticket->outdated;
+    return wait_for_change(subscriber, request, now_ms, deadline_ms);
 }
 
 bool tl_subscribers_wait_for_admission(struct tl_subscribers *subscribers,
                                        struct tl_request *request, const struct tl_ticket *ticket,
                                        int64_t now_ms)
 {
-    return wait_for_change(subscribers, request, ticket, NULL, now_ms, now_ms + ADMISSION_WAIT_MS,
-                           true);
+    struct tl_subscriber *subscriber = add(subscribers, ticket, NULL);
+    if (subscriber != NULL)
+        subscriber->until_admitted = subscriber->give_ticket = true;
+    return wait_for_change(subscriber, request, now_ms, now_ms + ADMISSION_WAIT_MS);
 }

@@ -104,8 +104,12 @@ bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *sub
     if (!tl_stream_ready(subscriber->stream))
         return true;
     tl_queue_touch(telling->queue, ticket.visitor, ticket.place, state, now_ms);
-    size_t length = telling->write_view(telling->context, telling->queue, &ticket, give_ticket,
-                                        state, subscriber->language, now_ms, text);
+    const struct tl_told told = {.queue = telling->queue,
+                                 .ticket = &ticket,
+                                 .state = state,
+                                 .give_ticket = give_ticket,
+                                 .language = subscriber->language};
+    size_t length = telling->write_view(telling->context, &told, now_ms, text);
     tl_telling_note(telling, subscriber, state, now_ms);
     subscriber->give_ticket = false;
     if (give_ticket)

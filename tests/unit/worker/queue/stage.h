@@ -35,18 +35,16 @@ struct stage {
 };
 
 /* "w3", and "w3+ticket" where the view carries the ticket. */
-static inline size_t write_view(void *context, struct tl_queue *queue,
-                                const struct tl_ticket *ticket, bool give_ticket,
-                                const struct tl_line_view *state, const char *language,
-                                int64_t now_ms, char *text)
+static inline size_t write_view(void *context, const struct tl_told *told, int64_t now_ms,
+                                char *text)
 {
     (void)context;
-    (void)language;
     (void)now_ms;
-    if (tl_place_seq(ticket->place) != 0)
-        assert_int_equal(ticket->generation, tl_line_generation(queue->line));
-    return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[state->status],
-                            (unsigned long long)state -> ahead, give_ticket ? "+ticket" : "");
+    if (tl_place_seq(told->ticket->place) != 0)
+        assert_int_equal(told->ticket->generation, tl_line_generation(told->queue->line));
+    return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[told->state->status],
+                            (unsigned long long)told -> state -> ahead,
+                            told -> give_ticket ? "+ticket" : "");
 }
 
 static inline void answer(void *context, struct tl_queue *queue, struct tl_request *request,

@@ -21,14 +21,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-/* For holds: hands a lookup to the process. */
-static bool ask_store(void *context, const char *queue, const struct tl_ticket *ticket,
-                      uint64_t number)
-{
-    const struct tl_api *api = context;
-    return api->ask(api->process, queue, ticket, number);
-}
-
 /* For holds: what they waited for has come, or not in time. */
 static void on_over(void *context, const struct tl_held *held)
 {
@@ -58,19 +50,6 @@ static void ask_place(void *context, struct tl_queue *queue, const struct tl_tic
     const struct tl_held held = tl_visit_held(&visit, tell_streams);
     if (tl_queue_env_store_up(visit.api->env)) /* else the stream asks again */
         (void)tl_holds_lookup(visit.api->holds, &held);
-}
-
-/* For event streams: asks for a place that the store has lost. */
-static void restore(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    (void)context;
-    (void)tl_queue_restore(queue, ticket, 0, 0); /* else it is asked again */
-}
-
-/* For event streams and long polls. */
-static bool is_blocked(void *context, struct tl_queue *queue, const struct tl_address *address)
-{
-    return tl_visitor_blocked(context, address, queue->name);
 }
 
 /* The place of a request that waited for a change is lost. Is that a join, which gets a place anew?
@@ -142,7 +121,8 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
     const struct tl_holds_settings holds = {.wait_ms = config->http.join_wait_ms,
                                             .metrics = settings->env->metrics,
                                             .context = api,
-                                            .ask = ask_store,
+                                            .ask = settings->ask,
+                                            .process = settings->process,
                                             .over = on_over};
     api->kept_passes = tl_kept_passes_new();
     api->misuse = tl_misuse_new();
@@ -162,10 +142,8 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                         .write_view = tl_answer_write_view,
                         .answer = changed,
                         .refuse = refuse_waiting,
-                        .blocked = is_blocked,
                         .ask_number = tl_join_ask_number,
-                        .ask_place = ask_place,
-                        .restore = restore}};
+                        .ask_place = ask_place}};
     api->queues = tl_queues_new(&queues);
     if (api->holds == NULL || api->clients == NULL || api->queues == NULL ||
         api->kept_passes == NULL || api->env->passthrough == NULL || api->misuse == NULL ||
@@ -197,7 +175,6 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
     api->process = settings->process;
     api->signs = settings->signs;
     api->feedback = settings->feedback;
-    api->ask = settings->ask;
     api->read_drawn = settings->read_drawn;
     api->stream_fits = settings->stream_fits;
     api->verify = settings->verify;

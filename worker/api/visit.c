@@ -274,20 +274,14 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
     return address;
 }
 
-bool tl_visitor_blocked(const struct tl_api *api, const struct tl_address *address,
-                        const char *queue)
-{
-    return tl_blocks_find(tl_queues_blocks(api->queues), address, queue,
-                          tl_queue_env_store_ms(api->env, tl_clock_ms())) != NULL;
-}
-
 bool tl_visit_passes_blocks(struct tl_visit *visit)
 {
     const struct tl_api *api = visit->api;
     const struct tl_blocks *blocks = tl_queues_blocks(api->queues);
     struct tl_address address;
     if (blocks == NULL || blocks->n == 0 || !tl_visitor_address(api, visit->request, &address) ||
-        !tl_visitor_blocked(api, &address, visit->name))
+        tl_blocks_find(blocks, &address, visit->name,
+                       tl_queue_env_store_ms(api->env, tl_clock_ms())) == NULL)
         return true;
     tl_metrics_add(api->env->metrics, TL_WORKER_BLOCKED, 1);
     return tl_refuse(&visit->refusal, TL_REFUSAL_BLOCKED, "%s", "");

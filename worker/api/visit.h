@@ -92,10 +92,8 @@ bool tl_visitor_address(const struct tl_api *api, const struct tl_request *reque
 bool tl_visitor_shares(const struct tl_request *request, const struct tl_address *address);
 /* An address that stands for something else that is counted: this one of the queue. */
 struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
-/* Is this address blocked from the queue (common/store/blocks.h)? */
-bool tl_visitor_blocked(const struct tl_api *api, const struct tl_address *address,
-                        const char *queue);
-/* May the visitor's address join the queue and follow it, as far as blocks say? */
+/* May the visitor's address join the queue and follow it, or is it blocked (common/store/blocks.h)?
+ */
 bool tl_visit_passes_blocks(struct tl_visit *visit);
 /* May a token of this kind that costs much to verify be verified, or were too many of the address
  * not genuine? A request that has a ticket, too, is counted by that. / Counts one that was not. */

@@ -138,7 +138,7 @@ static void time_out(struct tl_holds *holds, struct hold *hold)
 bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held)
 {
     uint64_t number = holds->last_number + 1;
-    if (!holds->settings.ask(holds->settings.context, held->queue->name, &held->ticket, number))
+    if (!holds->settings.ask(holds->settings.process, held->queue->name, &held->ticket, number))
         return false;
     holds->last_number = number;
     struct hold *hold = hold_new(&holds->lookups, held, holds->settings.wait_ms);

@@ -56,12 +56,13 @@ static inline bool tl_held_applied(const struct tl_held *held)
 struct tl_holds_settings {
     int64_t wait_ms; /* the longest wait for a command or a lookup */
     struct tl_metrics *metrics;
-    void *context; /* for the callbacks */
     /* Asks the store about the visitor at a place; tl_holds_found is called with this number. False
      * when out of memory. */
-    bool (*ask)(void *context, const char *queue, const struct tl_ticket *ticket, uint64_t number);
+    bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
+    void *process;
     /* The wait is over, once for each: `then` is to follow. held is valid during the callback. */
     void (*over)(void *context, const struct tl_held *held);
+    void *context;
 };
 
 struct tl_holds *tl_holds_new(const struct tl_holds_settings *settings); /* NULL: out of memory */

@@ -303,7 +303,7 @@ static void on_blocks(void *context, struct tl_blocks *blocks)
     free(queues->blocks);
     queues->blocks = blocks;
     for (size_t i = 0; i < queues->queues.n; i++)
-        tl_subscribers_blocks_changed(at(queues, i)->subscribers);
+        tl_subscribers_set_blocks(at(queues, i)->subscribers, blocks);
 }
 
 const struct tl_blocks *tl_queues_blocks(const struct tl_queues *queues)

@@ -29,7 +29,8 @@ struct tl_subscribers {
     int64_t swept_ms;
     uint64_t owed;          /* turns due, in subscribers * ms; the fraction of a turn is kept */
     int64_t drain_until_ms; /* 0: not draining */
-    uint64_t blocks;        /* version of the blocked prefixes */
+    const struct tl_blocks *blocks;
+    uint64_t blocks_version; /* counts their changes */
 };
 
 struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings,
@@ -65,7 +66,7 @@ static struct tl_subscriber *add(struct tl_subscribers *self, const struct tl_ti
     if (subscriber == NULL)
         return NULL;
     subscriber->owner = self;
-    subscriber->blocks = self->blocks;
+    subscriber->blocks = self->blocks_version;
     subscriber->has_address = client != NULL;
     if (client != NULL) {
         subscriber->address = *client;
@@ -155,7 +156,7 @@ static void ask_back(struct tl_subscriber *subscriber, const struct tl_ticket *t
         settings->answer(settings->context, self->queue, drop(subscriber), ticket, give_ticket);
     } else if (subscriber->asked_ms == 0 || now_ms - subscriber->asked_ms >= RESTORE_AGAIN_MS) {
         subscriber->asked_ms = now_ms;
-        settings->restore(settings->context, self->queue, ticket);
+        (void)tl_queue_restore(self->queue, ticket, 0, 0); /* else it is asked again */
     }
 }
 
@@ -406,20 +407,22 @@ static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
     (void)drop(subscriber);
 }
 
-void tl_subscribers_blocks_changed(struct tl_subscribers *subscribers)
+void tl_subscribers_set_blocks(struct tl_subscribers *subscribers, const struct tl_blocks *blocks)
 {
-    subscribers->blocks++;
+    subscribers->blocks = blocks;
+    subscribers->blocks_version++;
 }
 
 /* Was the client's address blocked since its last turn? */
-static bool is_blocked(struct tl_subscriber *subscriber)
+static bool is_blocked(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
-    if (subscriber->blocks == self->blocks)
+    if (subscriber->blocks == self->blocks_version)
         return false;
-    subscriber->blocks = self->blocks;
+    subscriber->blocks = self->blocks_version;
     return subscriber->has_address &&
-           self->settings->blocked(self->settings->context, self->queue, &subscriber->address);
+           tl_blocks_find(self->blocks, &subscriber->address, self->queue->name,
+                          tl_queue_env_store_ms(self->queue->env, now_ms)) != NULL;
 }
 
 /* Ends the subscription of a blocked client, and tells it why. When it asks again, it is refused.
@@ -442,7 +445,7 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         dismiss(subscriber, now_ms);
         return;
     }
-    if (is_blocked(subscriber)) {
+    if (is_blocked(subscriber, now_ms)) {
         send_off(subscriber, now_ms);
         return;
     }

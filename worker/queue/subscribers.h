@@ -24,6 +24,7 @@
 
 #include "common/auth/ticket.h"
 #include "common/base/metrics.h"
+#include "common/store/blocks.h"
 #include "worker/http/clients.h"
 #include "worker/http/request.h"
 #include "worker/queue/queue.h"
@@ -44,14 +45,10 @@ struct tl_subscribers_settings {
     /* Refuses a request that has waited: its address is blocked now, or else the queue is deleted
      * or the process stops. */
     void (*refuse)(void *context, struct tl_queue *queue, struct tl_request *request, bool blocked);
-    /* Is this address blocked from the queue? */
-    bool (*blocked)(void *context, struct tl_queue *queue, const struct tl_address *address);
     /* Asks for the number of a pending place; the outcome comes as tl_subscribers_numbered. */
     void (*ask_number)(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
     /* Asks the store about a place; the queue remembers the answer. */
     void (*ask_place)(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
-    /* Asks the store for a place that it has lost, which may come back. */
-    void (*restore)(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
 };
 
 /* Both arguments must outlive the subscribers. NULL when out of memory. */
@@ -103,9 +100,9 @@ void tl_subscribers_over(struct tl_subscribers *subscribers, const struct tl_tic
  * except streams whose place may come back.
  * Those without a number stay. */
 void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms);
-/* The blocked prefixes have changed: within half a second, ends the subscriptions of clients that
- * are blocked now. */
-void tl_subscribers_blocks_changed(struct tl_subscribers *subscribers);
+/* These prefixes are blocked now: within half a second, ends the subscriptions of clients among
+ * them. Borrowed until the next call. */
+void tl_subscribers_set_blocks(struct tl_subscribers *subscribers, const struct tl_blocks *blocks);
 /* Call every few ms: serves the subscribers that are due, so that each has a turn within half a
  * second. */
 void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms);

@@ -24,12 +24,9 @@ struct stage {
     struct tl_subscribers_settings settings;
     struct tl_subscribers *subscribers;
     int number_questions, place_questions;
-    tl_place asked_place; /* by the last of them */
-    int restores;
-    tl_place restored_place;       /* the last one asked for */
+    tl_place asked_place;          /* by the last of them */
     int answers, refusals, blocks; /* blocks: of the refusals */
-    int block_questions;
-    struct tl_request *answered; /* last */
+    struct tl_request *answered;   /* last */
     bool answered_with_ticket;
     struct tl_ticket answered_ticket;
 };
@@ -68,16 +65,6 @@ static inline void refuse(void *context, struct tl_queue *queue, struct tl_reque
     ((struct stage *)context)->blocks += blocked;
 }
 
-/* 192.0.2.7 */
-static inline bool blocked(void *context, struct tl_queue *queue, const struct tl_address *address)
-{
-    struct tl_address other;
-    (void)queue;
-    ((struct stage *)context)->block_questions++;
-    assert_true(tl_address_parse("192.0.2.7", &other));
-    return memcmp(address, &other, sizeof(other)) == 0;
-}
-
 static inline void ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     (void)queue;
@@ -90,13 +77,6 @@ static inline void ask_place(void *context, struct tl_queue *queue, const struct
     (void)queue;
     ((struct stage *)context)->place_questions++;
     ((struct stage *)context)->asked_place = ticket->place;
-}
-
-static inline void restore(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    (void)queue;
-    ((struct stage *)context)->restores++;
-    ((struct stage *)context)->restored_place = ticket->place;
 }
 
 static inline void on_changed(void *context, struct tl_queue *queue,
@@ -121,10 +101,8 @@ static inline int start(void **state)
         .write_view = write_view,
         .answer = answer,
         .refuse = refuse,
-        .blocked = blocked,
         .ask_number = ask_number,
         .ask_place = ask_place,
-        .restore = restore,
     };
     stage.subscribers = tl_subscribers_new(&stage.settings, stage.world.queue);
     if (stage.subscribers == NULL)

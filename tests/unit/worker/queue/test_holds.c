@@ -62,6 +62,7 @@ static int start(void **state)
                                                .metrics = stage.world.env.metrics,
                                                .context = &stage,
                                                .ask = ask,
+                                               .process = &stage,
                                                .over = over};
     stage.holds = tl_holds_new(&settings);
     *state = &stage;

@@ -103,6 +103,7 @@ static int start(void **state)
                                             .metrics = stage.world.env.metrics,
                                             .context = &stage,
                                             .ask = ask,
+                                            .process = &stage,
                                             .over = over};
     stage.holds = tl_holds_new(&holds);
     stage.clients = tl_clients_new(0);

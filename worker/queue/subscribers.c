@@ -90,6 +90,25 @@ static struct tl_request *drop(struct tl_subscriber *subscriber)
     return request;
 }
 
+/* Removes the subscriber, and answers its request, if it is one. */
+static void answer(struct tl_subscriber *subscriber, const struct tl_ticket *ticket,
+                   bool give_ticket)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    struct tl_request *request = drop(subscriber);
+    if (request != NULL)
+        self->settings->answer(self->settings->context, self->queue, request, ticket, give_ticket);
+}
+
+/* The same with a refusal. */
+static void refuse(struct tl_subscriber *subscriber, bool blocked)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    struct tl_request *request = drop(subscriber);
+    if (request != NULL)
+        self->settings->refuse(self->settings->context, self->queue, request, blocked);
+}
+
 static void on_broken(void *context)
 {
     (void)drop(context);
@@ -101,11 +120,8 @@ void tl_subscribers_free(struct tl_subscribers **subscribers)
     struct tl_subscriber *subscriber;
     if (self == NULL)
         return;
-    while ((subscriber = tl_subscriber_table_next(self->table)) != NULL) {
-        struct tl_request *request = drop(subscriber);
-        if (request != NULL)
-            self->settings->refuse(self->settings->context, self->queue, request, false);
-    }
+    while ((subscriber = tl_subscriber_table_next(self->table)) != NULL)
+        refuse(subscriber, false);
     tl_subscriber_table_free(&self->table);
     free(self);
     *subscribers = NULL;
@@ -120,9 +136,7 @@ static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *st
     const struct tl_subscribers *self = subscriber->owner;
     if (subscriber->request != NULL) {
         const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-        bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
-        self->settings->answer(self->settings->context, self->queue, drop(subscriber), &ticket,
-                               give_ticket);
+        answer(subscriber, &ticket, tl_telling_gives_ticket(subscriber, state, now_ms));
     } else if (!tl_telling_view(&self->telling, subscriber, state, now_ms)) {
         (void)drop(subscriber);
     }
@@ -150,27 +164,20 @@ static void ask_back(struct tl_subscriber *subscriber, const struct tl_ticket *t
                      int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
-    const struct tl_subscribers_settings *settings = self->settings;
     if (subscriber->request != NULL) {
-        bool give_ticket = subscriber->give_ticket;
-        settings->answer(settings->context, self->queue, drop(subscriber), ticket, give_ticket);
+        answer(subscriber, ticket, subscriber->give_ticket);
     } else if (subscriber->asked_ms == 0 || now_ms - subscriber->asked_ms >= RESTORE_AGAIN_MS) {
         subscriber->asked_ms = now_ms;
         (void)tl_queue_restore(self->queue, ticket, 0, 0); /* else it is asked again */
     }
 }
 
-/* The place was handed over to another device: ends the stream and tells its reader so, or answers
- * the request. */
-static void end_moved(struct tl_subscriber *subscriber, const struct tl_ticket *ticket,
-                      int64_t now_ms)
+/* Tells the reader of a stream that ends why, as far as it takes that. */
+static void say(struct tl_subscriber *subscriber, const char *event, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
-    if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream)) /* best effort */
-        (void)tl_telling_event(&self->telling, subscriber, "moved", "{}", 2, now_ms);
-    struct tl_request *request = drop(subscriber);
-    if (request != NULL)
-        self->settings->answer(self->settings->context, self->queue, request, ticket, false);
+    if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream))
+        (void)tl_telling_event(&self->telling, subscriber, event, "{}", 2, now_ms);
 }
 
 /* Judges the subscriber's ticket, and follows its place. *state: of that place; *known is false
@@ -199,7 +206,8 @@ static bool judge(struct tl_subscriber *subscriber, int64_t now_ms, struct tl_li
     }
     switch (worth) {
     case TL_WORTH_MOVED:
-        end_moved(subscriber, &ticket, now_ms);
+        say(subscriber, "moved", now_ms);
+        answer(subscriber, &ticket, false);
         return false;
     case TL_WORTH_AHEAD: /* the store's clock was set back */
     case TL_WORTH_MAY_RETURN:
@@ -369,12 +377,8 @@ static void hand_over(struct tl_subscriber *subscriber, int64_t now_ms)
         (void)judge(subscriber, now_ms, &state, &known);
         return;
     }
-    const struct tl_subscribers *self = subscriber->owner;
     const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    bool give_ticket = subscriber->give_ticket;
-    struct tl_request *request = drop(subscriber);
-    if (request != NULL)
-        self->settings->answer(self->settings->context, self->queue, request, &ticket, give_ticket);
+    answer(subscriber, &ticket, subscriber->give_ticket);
 }
 
 void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms)
@@ -425,18 +429,6 @@ static bool is_blocked(struct tl_subscriber *subscriber, int64_t now_ms)
                           tl_queue_env_store_ms(self->queue->env, now_ms)) != NULL;
 }
 
-/* Ends the subscription of a blocked client, and tells it why. When it asks again, it is refused.
- */
-static void send_off(struct tl_subscriber *subscriber, int64_t now_ms)
-{
-    const struct tl_subscribers *self = subscriber->owner;
-    if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream)) /* best effort */
-        (void)tl_telling_event(&self->telling, subscriber, "blocked", "{}", 2, now_ms);
-    struct tl_request *request = drop(subscriber);
-    if (request != NULL)
-        self->settings->refuse(self->settings->context, self->queue, request, true);
-}
-
 /* One turn of a subscriber. Frees it if it is done. */
 static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
 {
@@ -446,7 +438,8 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         return;
     }
     if (is_blocked(subscriber, now_ms)) {
-        send_off(subscriber, now_ms);
+        say(subscriber, "blocked", now_ms);
+        refuse(subscriber, true); /* likewise when it asks again */
         return;
     }
     if (subscriber->stream != NULL && !tl_telling_maintain(&self->telling, subscriber, now_ms)) {
@@ -520,9 +513,8 @@ static void replace(struct tl_subscriber *subscriber, int64_t now_ms)
     const struct tl_subscribers *self = subscriber->owner;
     char text[48];
     size_t length = tl_sse_retry(text, sizeof(text), REPLACED_MS, REPLACED_MS);
-    if (tl_stream_ready(subscriber->stream) && /* best effort: the stream ends anyway */
-        tl_stream_send(subscriber->stream, text, length) && tl_stream_ready(subscriber->stream))
-        (void)tl_telling_event(&self->telling, subscriber, "replaced", "{}", 2, now_ms);
+    if (tl_stream_ready(subscriber->stream) && tl_stream_send(subscriber->stream, text, length))
+        say(subscriber, "replaced", now_ms);
     tl_metrics_add(self->settings->metrics, TL_WORKER_STREAMS_REPLACED, 1);
     (void)drop(subscriber);
 }

@@ -36,7 +36,7 @@ void tl_verifications_free(struct tl_verifications **verifications);
  * the token. False: refused. */
 bool tl_verification_begin(struct tl_visit *visit, const struct tl_token_join *join,
                            const char *token);
-/* The verdict on a question (tl_api.verify). */
+/* The verdict on a question (`verify` of the api). */
 void tl_verification_ended(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict);
 /* Call every tick: ends what has reached its deadline, and what no client waits for. */
 void tl_verifications_tick(struct tl_api *api, int64_t now_ms);

@@ -16,15 +16,17 @@
 
 enum {
     LOG_EVERY_MS = 10000,
-    MANY_JOINS = 60,    /* of one network in a minute, in one process */
-    MANY_FAILURES = 60, /* likewise */
+    MANY = 60, /* of one network in a minute, in one process: above it, one counts as misuse */
     ADVICE_MAX = 192,
     REPORTED = 5, /* of one network in one report: fewer are no part of a sign */
 };
 
+/* Requests that come too often. */
+enum kind { JOINS, FAILURES, KINDS };
+
 struct tl_misuse {
-    struct tl_hitters joins, failures;
-    struct tl_log_limit joins_log, failures_log, shared_log, fast_log;
+    struct tl_hitters hitters[KINDS]; /* of all queues, in this minute */
+    struct tl_log_limit logs[KINDS], shared_log, fast_log;
     struct tl_tallies tallies; /* since the last report */
     int64_t reported_ms;
 };
@@ -45,17 +47,6 @@ void tl_misuse_count(const struct tl_api *api, const char *queue, enum tl_queue_
     tl_queue_counts_add(api->queue_counts, queue, tl_queue_counts_stream(queue), kind);
 }
 
-/* What is counted of requests that come too often. */
-struct kind {
-    struct tl_hitters *hitters; /* of all queues, in this minute */
-    struct tl_hitters *tally;   /* of the queue, since the last report; NULL: it has none */
-    uint32_t many;              /* above it, one counts as misuse and is logged */
-    enum tl_worker_metric metric;
-    enum tl_queue_count count;
-    struct tl_log_limit *limit;
-    const char *what;
-};
-
 /* What an operator can do about this address. One that many visitors share is not to be blocked:
  * that of a proxy. */
 static void write_advice(const struct tl_api *api, const struct tl_request *request,
@@ -75,66 +66,61 @@ static void write_advice(const struct tl_api *api, const struct tl_request *requ
         snprintf(text, size, "`tellerline block %s` refuses it", prefix);
 }
 
-static void note(const struct tl_visit *visit, uint32_t stream, const struct kind *kind)
+/* tally: the queue's; NULL: it has none. */
+static void note(const struct tl_visit *visit, struct tl_tally *tally, enum kind kind)
 {
+    static const struct {
+        enum tl_worker_metric metric;
+        enum tl_queue_count count;
+        const char *what;
+    } kinds[KINDS] = {[JOINS] = {TL_WORKER_JOINS_MANY, TL_QUEUE_JOINS_MANY, "joins"},
+                      [FAILURES] = {TL_WORKER_FAILURES_MANY, TL_QUEUE_FAILURES_MANY,
+                                    "tickets and passes that open nothing"}};
     char text[TL_PREFIX_TEXT_MAX];
     char advice[ADVICE_MAX];
     unsigned suppressed;
     struct tl_address address;
     const struct tl_api *api = visit->api;
+    struct tl_misuse *misuse = api->misuse;
     if (!tl_visitor_address(api, visit->request, &address))
         return;
     int64_t now_ms = tl_clock_ms();
     const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    uint32_t count = tl_hitters_add(kind->hitters, &prefix, stream, now_ms);
-    if (kind->tally != NULL)
-        (void)tl_hitters_add(kind->tally, &prefix, 0, now_ms);
-    if (count <= kind->many)
+    uint32_t stream = tl_queue_counts_stream(visit->name);
+    uint32_t count = tl_hitters_add(&misuse->hitters[kind], &prefix, stream, now_ms);
+    if (tally != NULL)
+        (void)tl_hitters_add(kind == JOINS ? &tally->joins : &tally->failures, &prefix, 0, now_ms);
+    if (count <= MANY)
         return;
-    tl_metrics_add(api->env->metrics, kind->metric, 1);
-    tl_queue_counts_add(api->queue_counts, visit->name, stream, kind->count);
-    if (!tl_log_allow(kind->limit, now_ms, LOG_EVERY_MS, &suppressed))
+    tl_metrics_add(api->env->metrics, kinds[kind].metric, 1);
+    tl_queue_counts_add(api->queue_counts, visit->name, stream, kinds[kind].count);
+    if (!tl_log_allow(&misuse->logs[kind], now_ms, LOG_EVERY_MS, &suppressed))
         return;
     tl_prefix_format(&prefix, text);
     write_advice(api, visit->request, &address, text, advice, sizeof(advice));
     tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = visit->name},
            "%s sent %u %s to this process within a minute, of %llu in all; %s", text, count,
-           kind->what, (unsigned long long)kind->hitters->total, advice);
+           kinds[kind].what, (unsigned long long)misuse->hitters[kind].total, advice);
+}
+
+static struct tl_tally *tally_of(const struct tl_api *api, const char *queue)
+{
+    return tl_tallies_of(&api->misuse->tallies, queue, tl_queue_counts_stream(queue));
 }
 
 void tl_misuse_join(const struct tl_visit *visit)
 {
-    struct tl_misuse *misuse = visit->api->misuse;
-    uint32_t stream = tl_queue_counts_stream(visit->name);
-    struct tl_tally *tally = tl_tallies_of(&misuse->tallies, visit->name, stream);
-    const struct kind joins = {.hitters = &misuse->joins,
-                               .tally = tally != NULL ? &tally->joins : NULL,
-                               .many = MANY_JOINS,
-                               .metric = TL_WORKER_JOINS_MANY,
-                               .count = TL_QUEUE_JOINS_MANY,
-                               .limit = &misuse->joins_log,
-                               .what = "joins"};
-    note(visit, stream, &joins);
+    note(visit, tally_of(visit->api, visit->name), JOINS);
 }
 
 void tl_misuse_failed(const struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
-    struct tl_misuse *misuse = api->misuse;
-    uint32_t stream = tl_queue_counts_stream(visit->name);
-    struct tl_tally *tally = tl_tallies_of(&misuse->tallies, visit->name, stream);
-    const struct kind failures = {.hitters = &misuse->failures,
-                                  .tally = tally != NULL ? &tally->failures : NULL,
-                                  .many = MANY_FAILURES,
-                                  .metric = TL_WORKER_FAILURES_MANY,
-                                  .count = TL_QUEUE_FAILURES_MANY,
-                                  .limit = &misuse->failures_log,
-                                  .what = "tickets and passes that open nothing"};
-    tl_metrics_add(api->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
-    tl_queue_counts_add(api->queue_counts, visit->name, stream, TL_QUEUE_CHECKS_FAILED);
+    struct tl_tally *tally = tally_of(visit->api, visit->name);
+    tl_metrics_add(visit->api->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
+    tl_misuse_count(visit->api, visit->name, TL_QUEUE_CHECKS_FAILED);
     if (tally != NULL)
         tally->failed++;
-    note(visit, stream, &failures);
+    note(visit, tally, FAILURES);
 }
 
 /* ---- sessions ---- */
@@ -156,15 +142,14 @@ static void log_session(const char *queue, const char *visitor, const struct tl_
 static void count_session(const struct tl_api *api, const char *queue,
                           const struct tl_sharing_sight *sight)
 {
-    uint32_t stream = tl_queue_counts_stream(queue);
-    struct tl_tally *tally = tl_tallies_of(&api->misuse->tallies, queue, stream);
+    struct tl_tally *tally = tally_of(api, queue);
     if (sight->noticed) {
         tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_SHARED, 1);
-        tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_SESSIONS_SHARED);
+        tl_misuse_count(api, queue, TL_QUEUE_SESSIONS_SHARED);
     }
     if (sight->fast) {
         tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_FAST, 1);
-        tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_SESSIONS_FAST);
+        tl_misuse_count(api, queue, TL_QUEUE_SESSIONS_FAST);
     }
     if (tally != NULL) {
         tally->shared += sight->noticed;

@@ -7,7 +7,7 @@
 #include "common/base/net.h"
 #include "common/config/config.h"
 #include "worker/api/effort.h"
-#include "worker/api/kept_passes.h"
+#include "worker/api/recent.h"
 #include "worker/api/secrets.h"
 #include "worker/http/clients.h"
 #include "worker/http/limiter.h"

@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "worker/api/challenge.h"
-#include "worker/api/recent_tokens.h"
+#include "worker/api/recent.h"
 #include "worker/api/verifications.h"
 #include "worker/http/renderer.h"
 #include "worker/report/worker_metrics.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/wire/names.h"
-#include "worker/api/join_body.h"
+#include "worker/api/body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

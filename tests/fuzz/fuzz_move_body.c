@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/api/move_body.h"
+#include "worker/api/body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

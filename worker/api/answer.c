@@ -9,25 +9,20 @@
 #include "worker/api/answer.h"
 #include "worker/api/cookie.h"
 #include "worker/api/navigation.h"
-#include "worker/api/restore.h"
-#include "worker/api/standing.h"
 #include "worker/api/view.h"
-#include "worker/api/visitor.h"
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
-#include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
 
-struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
-                                  const struct tl_queue_env *env, const char *visitor,
-                                  tl_place place, int64_t now_ms)
+struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visitor, tl_place place,
+                                  int64_t now_ms)
 {
-    struct tl_ticket ticket = {.place = place,
-                               .issued = (uint32_t)(tl_queue_env_store_ms(env, now_ms) / 1000)};
-    if (tl_local_queue_loaded(queue) && tl_place_seq(place) != 0) {
-        ticket.generation = tl_local_queue_generation(queue);
-        ticket.front = tl_local_queue_lane_front(queue, tl_place_lane(place));
-        ticket.serial = tl_handover_serial(queue, place);
+    struct tl_ticket ticket = {
+        .place = place, .issued = (uint32_t)(tl_queue_env_store_ms(queue->env, now_ms) / 1000)};
+    if (queue->line != NULL && tl_place_seq(place) != 0) {
+        ticket.generation = tl_line_generation(queue->line);
+        ticket.front = tl_queue_lane_front(queue, tl_place_lane(place));
+        ticket.serial = tl_queue_serial(queue, place);
     }
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
     return ticket;
@@ -45,18 +40,19 @@ struct filled {
 
 /* The pass of an admitted visitor, valid until the session's deadline: the one given before, if it
  * is kept, or a new one. False: none. */
-static bool give_pass(const struct tl_api *api, const struct tl_local_queue *queue,
-                      struct filled *filled)
+static bool give_pass(const struct tl_api *api, const struct tl_queue *queue, struct filled *filled)
 {
     const struct tl_view *view = &filled->view;
     struct tl_error err = {0};
     struct tl_pass pass = {.issued = view->store_ms / 1000,
                            .expires = view->state.deadline_ms / 1000,
-                           .generation = tl_local_queue_generation(queue),
+                           .generation = tl_line_generation(queue->line),
                            .place = view->place,
-                           .event = tl_local_queue_event(queue)};
+                           .event = tl_line_event(queue->line)};
     snprintf(pass.visitor, sizeof(pass.visitor), "%s", view->visitor);
-    tl_pass_id(view->queue, tl_local_queue_origin(queue, view->place), view->place, pass.id);
+    tl_pass_id(view->queue,
+               tl_lost_origin(queue->lost, tl_line_generation(queue->line), view->place),
+               view->place, pass.id);
     if (pass.expires <= pass.issued)
         return false; /* over within a second */
     const char *kept = tl_kept_passes_find(api->kept_passes, &pass);
@@ -74,35 +70,40 @@ static bool give_pass(const struct tl_api *api, const struct tl_local_queue *que
     return false;
 }
 
-/* give: the ticket that the view carries, or NULL. ticket and queue are borrowed by the view. */
-static void fill(const struct tl_api *api, struct tl_local_queue *queue,
-                 const struct tl_ticket *ticket, const struct tl_ticket *give,
-                 const struct tl_line_view *state, int64_t now_ms, struct filled *filled)
+/* The view of the visit's place in its state. give: the ticket that it carries, or NULL. The view
+ * borrows from the visit. */
+static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int64_t now_ms,
+                 struct filled *filled)
 {
+    const struct tl_api *api = visit->api;
+    struct tl_queue *queue = visit->queue;
+    const struct tl_ticket *ticket = &visit->ticket;
+    const struct tl_line_view *state = &visit->state;
     struct tl_view *view = &filled->view;
-    *view = (struct tl_view){.queue = tl_local_queue_name(queue),
+    const struct tl_weather weather = tl_queue_weather(queue, now_ms);
+    *view = (struct tl_view){.queue = queue->name,
                              .visitor = ticket->visitor,
                              .place = ticket->place,
                              .state = *state,
-                             .settings = tl_local_queue_settings(queue),
-                             .mode = tl_standing_mode(api, queue),
-                             .phase = tl_standing_phase(api, queue, now_ms),
-                             .waiting = tl_local_queue_waiting(queue),
-                             .active = tl_local_queue_active(queue),
+                             .settings = &queue->settings,
+                             .mode = weather.mode,
+                             .phase = weather.phase,
+                             .waiting = weather.waiting,
+                             .active = weather.active,
                              .store_ms = tl_queue_env_store_ms(api->env, now_ms),
-                             .drawing = tl_local_queue_drawing(queue),
-                             .draw = tl_local_queue_draw(queue),
-                             .recovering = tl_local_queue_recovering(queue),
-                             .lost = tl_local_queue_lost(queue, ticket->place),
-                             .as_of_ms = tl_queue_env_as_of_ms(api->env, now_ms)};
+                             .drawing = weather.drawing,
+                             .draw = tl_lost_draw(queue->lost),
+                             .recovering = weather.recovering,
+                             .lost = tl_queue_lost(queue, ticket->place),
+                             .as_of_ms = weather.as_of_ms};
     if (state->status == TL_LINE_ACTIVE && give_pass(api, queue, filled))
         view->pass = filled->pass;
-    view->claimed = state->status == TL_LINE_ACTIVE && tl_local_queue_claimed(queue, ticket->place);
+    view->claimed = state->status == TL_LINE_ACTIVE && tl_claims_made(queue->claims, ticket->place);
     if (state->status == TL_LINE_WAITING) {
-        view->has_admitted = tl_local_queue_admitted(queue, now_ms, &view->admitted);
+        view->has_admitted = tl_eta_admitted(queue->eta, now_ms, &view->admitted);
         enum tl_eta_reason reason;
         struct tl_eta_range eta = {0};
-        view->has_eta = tl_local_queue_estimate(queue, state->ahead + 1, now_ms, &eta, &reason);
+        view->has_eta = tl_queue_estimate(queue, state->ahead + 1, now_ms, &eta, &reason);
         view->eta_low_s = eta.low_s;
         view->eta_median_s = eta.median_s;
         view->eta_high_s = eta.high_s;
@@ -115,19 +116,17 @@ static void fill(const struct tl_api *api, struct tl_local_queue *queue,
 }
 
 /* The language only matters to a notice of several: choosing it is a good part of a status. */
-static const char *language_of(const struct tl_api *api, const struct tl_local_queue *queue,
-                               const struct tl_request *request)
+static const char *language_of(const struct tl_visit *visit)
 {
-    return tl_notice_varies(tl_local_queue_notice(queue))
-               ? tl_language_of(api->languages, request)->code
+    return tl_notice_varies(&visit->queue->notice)
+               ? tl_language_of(visit->api->languages, visit->request)->code
                : NULL;
 }
 
 /* What the operator says, in the visitor's language. */
-static void add_notice(const struct tl_local_queue *queue, const char *language,
-                       struct filled *filled)
+static void add_notice(const struct tl_queue *queue, const char *language, struct filled *filled)
 {
-    const char *notice = tl_notice_text(tl_local_queue_notice(queue), language);
+    const char *notice = tl_notice_text(&queue->notice, language);
     filled->view.notice = notice[0] != '\0' ? notice : NULL;
 }
 
@@ -142,150 +141,195 @@ static void add_reference(const struct tl_api *api, struct filled *filled)
     view->reference = filled->reference;
 }
 
-static bool lasts(const struct tl_line_view *state)
-{
-    return state->status == TL_LINE_WAITING || state->status == TL_LINE_ACTIVE;
-}
-
 /* Does the browser keep the ticket, of a place that is not over? Another place may be in the cookie
  * by now when one is over. Likewise at the end of a question with `wait`: it went out with the
  * cookie of up to a minute ago, and a place that was moved to this browser since has its only
  * ticket there. Other answers come at once, or as soon as the store has said something. */
 static bool renews_cookie(const struct tl_request *request, const struct tl_view *view)
 {
+    bool lasts = view->state.status == TL_LINE_WAITING || view->state.status == TL_LINE_ACTIVE;
     bool linked = tl_request_query(request, "ticket") != NULL;
     bool waited = tl_request_query(request, "wait") != NULL;
-    return lasts(&view->state) && !waited && tl_visitor_bearer(request) == NULL &&
+    return lasts && !waited && tl_visitor_bearer(request) == NULL &&
            (linked ? tl_cookie_works(request, view->queue) : tl_cookie_sent(request, view->queue));
 }
 
 /* The view, with the cookie of the ticket that it carries, or with a renewed one. */
-static void send_view(struct tl_api *api, const struct tl_local_queue *queue,
-                      struct tl_request *request, struct filled *filled, int64_t now_ms)
+static void send_view(const struct tl_visit *visit, struct filled *filled, int64_t now_ms)
 {
+    const struct tl_api *api = visit->api;
     const struct tl_view *view = &filled->view;
     char cookie[TL_COOKIE_TEXT_MAX];
     char renewed[TL_TICKET_MAX];
-    add_notice(queue, language_of(api, queue, request), filled);
+    add_notice(visit->queue, language_of(visit), filled);
     add_reference(api, filled);
     const char *ticket = view->ticket;
-    if (ticket == NULL && renews_cookie(request, view)) {
+    if (ticket == NULL && renews_cookie(visit->request, view)) {
         const struct tl_ticket fresh =
-            tl_answer_ticket(queue, api->env, view->visitor, view->place, now_ms);
+            tl_answer_ticket(visit->queue, view->visitor, view->place, now_ms);
         tl_ticket_sign(api->secrets.keyring, view->queue, &fresh, renewed);
         ticket = renewed;
     }
     if (ticket != NULL)
-        tl_cookie_write(api, request, view->queue, ticket,
+        tl_cookie_write(api, visit->request, view->queue, ticket,
                         tl_cookie_life_s(view->settings, view->store_ms), cookie);
-    tl_render_view(request, view, ticket != NULL ? cookie : NULL);
+    tl_render_view(visit->request, view, ticket != NULL ? cookie : NULL);
 }
 
-void tl_answer_unknown(struct tl_api *api, const struct tl_held *held)
-{
-    struct tl_ticket joined = held->ticket;
-    joined.invite = TL_TICKET_TRUSTED;
-    if (held->give_ticket) /* a join that was accepted */
-        tl_answer_pending(api, held->queue, held->request, &joined);
-    else
-        tl_render_refused(held->request, TL_REFUSAL_STORE,
-                          "The store could not be asked about this place; try again");
-}
-
-/* 200 to a ticket that does not count any more: it says no more than that. */
-static void answer_moved(struct tl_api *api, struct tl_local_queue *queue,
-                         struct tl_request *request, const struct tl_ticket *ticket)
+/* 200 with an end that the line does not say. moved: the ticket does not count any more, and the
+ * answer says no more than that. */
+static void answer_end(struct tl_visit *visit, enum tl_reason reason, bool moved)
 {
     struct filled filled;
-    const struct tl_line_view ended = {.status = TL_LINE_ENDED, .reason = TL_REASON_MOVED};
     int64_t now_ms = tl_clock_ms();
-    fill(api, queue, ticket, NULL, &ended, now_ms, &filled);
-    filled.view.moved = true;
-    send_view(api, queue, request, &filled, now_ms);
+    visit->state = (struct tl_line_view){.status = TL_LINE_ENDED, .reason = reason};
+    fill(visit, NULL, now_ms, &filled);
+    filled.view.moved = moved;
+    send_view(visit, &filled, now_ms);
 }
 
-void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                    const struct tl_ticket *ticket, bool give_ticket)
+void tl_answer_ended(struct tl_visit *visit, enum tl_reason reason)
 {
-    int64_t now_us = tl_clock_us();
-    int64_t now_ms = now_us / 1000;
-    bool known;
+    answer_end(visit, reason, false);
+}
+
+void tl_answer_unknown(struct tl_visit *visit, bool give_ticket)
+{
+    if (!give_ticket) {
+        tl_render_refused(visit->request, TL_REFUSAL_STORE,
+                          "The store could not be asked about this place; try again");
+        return;
+    }
+    visit->ticket.invite = TL_TICKET_TRUSTED; /* a join that was accepted */
+    tl_answer_pending(visit);
+}
+
+/* The store has answered. */
+static void answer_asked(struct tl_visit *visit, const struct tl_held *held)
+{
+    if (held->known || tl_queue_outdated(visit->queue, &visit->ticket))
+        tl_answer_anew(visit, held->give_ticket);
+    else
+        tl_answer_unknown(visit, held->give_ticket);
+}
+
+static void ask_store(struct tl_visit *visit, bool give_ticket)
+{
+    struct tl_held held = tl_visit_held(visit, answer_asked);
+    held.give_ticket = give_ticket;
+    if (!tl_queue_env_store_up(visit->api->env) || !tl_holds_lookup(visit->api->holds, &held))
+        tl_answer_unknown(visit, give_ticket);
+}
+
+static void answer_known(struct tl_visit *visit, bool give_ticket)
+{
+    const struct tl_ticket *ticket = &visit->ticket;
+    const int64_t now_ms = tl_clock_ms();
     struct filled filled;
-    if (tl_visitor_outdated(queue, ticket) || /* recreated while the request waited */
-        tl_local_queue_may_return(queue, ticket)) {
-        struct tl_refusal refusal;
-        (void)tl_restore_request(api, queue, request, ticket, &refusal);
-        if (refusal.kind != TL_REFUSAL_HELD)
-            tl_render_refusal(request, &refusal);
-        return;
-    }
-    if (tl_handover_moved(queue, ticket)) {
-        answer_moved(api, queue, request, ticket);
-        return;
-    }
-    struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
-    if (!known) {
-        const struct tl_held held = {.queue = queue,
-                                     .request = request,
-                                     .ticket = *ticket,
-                                     .give_ticket = give_ticket,
-                                     .since_us = now_us};
-        if (!tl_queue_env_store_up(api->env) || !tl_holds_lookup(api->holds, &held))
-            tl_answer_unknown(api, &held);
-        return;
-    }
     /* A visitor who is called in the very answer to the join has yet to show up: only the next
      * request claims the session. */
-    if (!give_ticket || state.status == TL_LINE_WAITING)
-        tl_local_queue_touch(queue, ticket->visitor, ticket->place, &state, now_ms);
+    if (!give_ticket || visit->state.status == TL_LINE_WAITING)
+        tl_queue_touch(visit->queue, ticket->visitor, ticket->place, &visit->state, now_ms);
     struct tl_ticket fresh;
     const struct tl_ticket *give = give_ticket ? ticket : NULL;
-    if (!give_ticket && ticket->outdated && lasts(&state)) { /* what the visitor has will not do */
-        fresh = tl_answer_ticket(queue, api->env, ticket->visitor, ticket->place, now_ms);
+    if (!give_ticket && ticket->outdated &&
+        tl_visit_is_held(visit)) { /* what they have will not do */
+        fresh = tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, now_ms);
         give = &fresh;
     }
-    fill(api, queue, ticket, give, &state, now_ms, &filled);
-    send_view(api, queue, request, &filled, now_ms);
+    fill(visit, give, now_ms, &filled);
+    send_view(visit, &filled, now_ms);
 }
 
-void tl_answer_ended(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                     const struct tl_ticket *ticket, enum tl_reason reason)
+void tl_answer_view(struct tl_visit *visit, bool give_ticket)
 {
-    struct filled filled;
-    const struct tl_line_view ended = {.status = TL_LINE_ENDED, .reason = reason};
+    switch (visit->worth) {
+    case TL_WORTH_AHEAD: /* recreated while the request waited */
+    case TL_WORTH_VOID:
+    case TL_WORTH_MAY_RETURN:
+        (void)tl_visit_restore(visit, 0, 0);
+        if (visit->refusal.kind != TL_REFUSAL_HELD)
+            tl_render_refusal(visit->request, &visit->refusal);
+        break;
+    case TL_WORTH_MOVED:
+        answer_end(visit, TL_REASON_MOVED, true);
+        break;
+    case TL_WORTH_ASK_STORE:
+        ask_store(visit, give_ticket);
+        break;
+    default:
+        answer_known(visit, give_ticket);
+        break;
+    }
+}
+
+void tl_answer_anew(struct tl_visit *visit, bool give_ticket)
+{
+    tl_visit_judge(visit);
+    tl_answer_view(visit, give_ticket);
+}
+
+/* The store lost its data while the command was on its way. If the place comes back, the request is
+ * handled again, with the ticket that it brought. */
+static void answer_lost_command(struct tl_visit *visit)
+{
+    if (tl_queue_adopt(visit->queue, &visit->ticket) ||
+        tl_queue_may_return(visit->queue, &visit->ticket))
+        tl_visit_again(visit);
+    else
+        tl_render_refused(visit->request, TL_REFUSAL_OLD_GENERATION, "");
+}
+
+/* The answer to an EXTEND must not claim the session: it carries the ticket, like that to a join.
+ */
+void tl_answer_command(struct tl_visit *visit, const struct tl_held *held)
+{
+    const struct tl_pending_result *result = held->result;
+    if (tl_queue_outdated(visit->queue, &visit->ticket))
+        answer_lost_command(visit);
+    else if (result == NULL)
+        tl_render_refused(visit->request, TL_REFUSAL_UNKNOWN_OUTCOME,
+                          "The command is in progress; ask for the status to see its outcome");
+    else if (result->end == TL_PENDING_REFUSED)
+        tl_render_refused(visit->request, TL_REFUSAL_STORE,
+                          "The store did not take the command; try again");
+    else if (result->end == TL_PENDING_LOST)
+        tl_render_refused(
+            visit->request, TL_REFUSAL_UNKNOWN_OUTCOME,
+            "The command was taken, but its outcome is not known; ask for the status");
+    else if (result->outcome == TL_OUTCOME_WAITING)
+        tl_render_refused(visit->request, TL_REFUSAL_NOT_ADMITTED, "This place is still waiting");
+    else
+        tl_answer_anew(visit, held->pending->kind == TL_COMMAND_EXTEND);
+}
+
+void tl_answer_pending(struct tl_visit *visit)
+{
     int64_t now_ms = tl_clock_ms();
-    fill(api, queue, ticket, NULL, &ended, now_ms, &filled);
-    send_view(api, queue, request, &filled, now_ms);
-}
-
-void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const struct tl_ticket *joined)
-{
-    int64_t now_ms = tl_clock_ms();
     struct filled filled;
-    const struct tl_line_view unknown = {.status = TL_LINE_UNKNOWN};
-    struct tl_ticket ticket = tl_answer_ticket(
-        queue, api->env, joined->visitor, tl_place_make(tl_place_lane(joined->place), 0), now_ms);
-    ticket.invite = joined->invite;
-    if (tl_place_seq(joined->place) == 0 && joined->issued != 0)
-        ticket.issued = joined->issued;
-    tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_PENDING, 1);
-    fill(api, queue, &ticket, &ticket, &unknown, now_ms, &filled);
-    send_view(api, queue, request, &filled, now_ms);
+    const struct tl_ticket joined = visit->ticket;
+    visit->ticket = tl_answer_ticket(visit->queue, joined.visitor,
+                                     tl_place_make(tl_place_lane(joined.place), 0), now_ms);
+    visit->ticket.invite = joined.invite;
+    if (tl_place_seq(joined.place) == 0 && joined.issued != 0)
+        visit->ticket.issued = joined.issued;
+    visit->state = (struct tl_line_view){.status = TL_LINE_UNKNOWN};
+    tl_metrics_add(visit->api->env->metrics, TL_WORKER_JOINS_PENDING, 1);
+    fill(visit, &visit->ticket, now_ms, &filled);
+    send_view(visit, &filled, now_ms);
 }
 
-size_t tl_answer_write_view(void *context, struct tl_local_queue *queue,
-                            const struct tl_ticket *ticket, bool give_ticket,
-                            const struct tl_line_view *state, const char *language, int64_t now_ms,
-                            char *text)
+size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t now_ms, char *text)
 {
-    const struct tl_api *api = context;
+    const struct tl_ticket *ticket = told->ticket;
+    struct tl_visit visit = tl_visit_of(context, told->queue, NULL, ticket);
     struct filled filled;
     const struct tl_ticket give =
-        tl_answer_ticket(queue, api->env, ticket->visitor, ticket->place, now_ms);
-    fill(api, queue, ticket, give_ticket ? &give : NULL, state, now_ms, &filled);
-    add_notice(queue, language, &filled);
-    add_reference(api, &filled);
+        tl_answer_ticket(told->queue, ticket->visitor, ticket->place, now_ms);
+    visit.state = *told->state;
+    fill(&visit, told->give_ticket ? &give : NULL, now_ms, &filled);
+    add_notice(told->queue, told->language, &filled);
+    add_reference(visit.api, &filled);
     return tl_view_write(&filled.view, text);
 }
 

@@ -4,36 +4,32 @@
 #define TL_ANSWER_H
 
 #include "common/auth/ticket.h"
-#include "worker/api/context.h"
-#include "worker/http/request.h"
+#include "worker/api/visit.h"
 
 /* A ticket of this queue's present generation, issued now. */
-struct tl_ticket tl_answer_ticket(const struct tl_local_queue *queue,
-                                  const struct tl_queue_env *env, const char *visitor,
-                                  tl_place place, int64_t now_ms);
+struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visitor, tl_place place,
+                                  int64_t now_ms);
 
-/* 200 with the view of the ticket's place. It counts as a sign of life. give_ticket: the view
- * carries the ticket, and a cookie is set. Holds the request if the store has to be asked. */
-void tl_answer_view(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                    const struct tl_ticket *ticket, bool give_ticket);
-/* The store could not say what became of the held ticket's place: 202 to a join, which was
- * accepted, else 503. */
-void tl_answer_unknown(struct tl_api *api, const struct tl_held *held);
+/* 200 with the view of the place of the visit's ticket, as it was judged. It counts as a sign of
+ * life. give_ticket: the view carries the ticket, and a cookie is set. Holds the request if the
+ * store has to be asked; what is not of the present generation comes back, or is refused. */
+void tl_answer_view(struct tl_visit *visit, bool give_ticket);
+/* Judges the ticket first, after the request has waited. */
+void tl_answer_anew(struct tl_visit *visit, bool give_ticket);
+/* The command about the visit's place has ended, or did not in time. */
+tl_then tl_answer_command;
+/* The store could not say what became of the place: 202 to a join, which was accepted, else 503. */
+void tl_answer_unknown(struct tl_visit *visit, bool give_ticket);
 /* 202: accepted, not numbered yet, with a ticket to ask again with: a pending one of the visitor,
- * the lane and the invite of this ticket, and of its time if it is a pending ticket itself. */
-void tl_answer_pending(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const struct tl_ticket *joined);
-
+ * the lane and the invite of the visit's ticket, and of its time if it is a pending ticket itself.
+ */
+void tl_answer_pending(struct tl_visit *visit);
 /* 200 with the view of a pending ticket whose place has ended in this way. */
-void tl_answer_ended(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                     const struct tl_ticket *ticket, enum tl_reason reason);
+void tl_answer_ended(struct tl_visit *visit, enum tl_reason reason);
 
 /* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes), for event streams. Returns
  * its length. context is the api. */
-size_t tl_answer_write_view(void *context, struct tl_local_queue *queue,
-                            const struct tl_ticket *ticket, bool give_ticket,
-                            const struct tl_line_view *state, const char *language, int64_t now_ms,
-                            char *text);
+tl_write_view tl_answer_write_view;
 
 /* How JSON answers look; context is the api. */
 extern const struct tl_renderer tl_json_renderer;

@@ -1,54 +1,95 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "worker/api/answer.h"
 #include "worker/api/api.h"
-#include "worker/api/block.h"
-#include "worker/api/bypass.h"
-#include "worker/api/check.h"
 #include "worker/api/context.h"
 #include "worker/api/cross_site.h"
 #include "worker/api/draw_pages.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
-#include "worker/api/outcome.h"
-#include "worker/api/passthrough.h"
-#include "worker/api/restore.h"
+#include "worker/api/past.h"
 #include "worker/api/routes.h"
-#include "worker/api/standing.h"
 #include "worker/api/verifications.h"
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
-#include "worker/queue/handover.h"
+#include "worker/queue/passthrough.h"
+#include "worker/report/worker_metrics.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-/* For holds: hands a lookup to the process. */
-static bool ask_store(void *context, const char *queue, const struct tl_ticket *ticket,
-                      uint64_t number)
+/* For holds: what they waited for has come, or not in time. */
+static void on_over(void *context, const struct tl_held *held)
 {
-    const struct tl_api *api = context;
-    return api->ask(api->process, queue, ticket, number);
+    struct tl_visit visit = tl_visit_of(context, held->queue, held->request, &held->ticket);
+    if (held->result != NULL && held->queue->deleted)
+        tl_render_refused(held->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
+    else
+        held->then(&visit, held);
+}
+
+/* The store's answer about the place of an event stream, which asks again if need be. */
+static void tell_streams(struct tl_visit *visit, const struct tl_held *held)
+{
+    struct tl_subscribers *subscribers = visit->queue->subscribers;
+    if (subscribers == NULL)
+        return;
+    if (tl_place_seq(visit->ticket.place) != 0)
+        tl_subscribers_look(subscribers, visit->ticket.place, tl_clock_ms());
+    else if (held->known)
+        tl_subscribers_over(subscribers, &visit->ticket, held->ended, tl_clock_ms());
 }
 
 /* For event streams: asks the store about a place that the line does not know. */
-static void ask_place(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
+static void ask_place(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    struct tl_api *api = context;
-    if (tl_queue_env_store_up(api->env)) /* else the stream asks again */
-        (void)tl_holds_lookup(
-            api->holds,
-            &(struct tl_held){.queue = queue, .ticket = *ticket, .since_us = tl_clock_us()});
+    const struct tl_visit visit = tl_visit_of(context, queue, NULL, ticket);
+    const struct tl_held held = tl_visit_held(&visit, tell_streams);
+    if (tl_queue_env_store_up(visit.api->env)) /* else the stream asks again */
+        (void)tl_holds_lookup(visit.api->holds, &held);
 }
 
-/* For event streams and long polls. */
-static bool is_blocked(void *context, struct tl_local_queue *queue,
-                       const struct tl_address *address)
+/* The place of a request that waited for a change is lost. Is that a join, which gets a place anew?
+ * Not if the request brought a ticket with which the place comes back, or asks about one. */
+static bool joins_anew(const struct tl_visit *visit, bool returns)
+{
+    struct tl_ticket brought;
+    bool numbered = tl_visitor_ticket(visit->api, visit->request, visit->name, &brought) &&
+                    tl_place_seq(brought.place) != 0;
+    return !numbered || (!returns && strcmp(tl_request_method(visit->request), "POST") == 0);
+}
+
+/* For long polls, and joins about to be admitted. */
+static void changed(void *context, struct tl_queue *queue, struct tl_request *request,
+                    const struct tl_ticket *ticket, bool give_ticket)
+{
+    struct tl_visit visit = tl_visit_of(context, queue, request, ticket);
+    bool returns = tl_queue_may_return(queue, ticket);
+    bool lost = returns || tl_queue_outdated(queue, ticket);
+    if (give_ticket && lost && joins_anew(&visit, returns)) {
+        visit.ticket.invite = TL_TICKET_TRUSTED;
+        tl_answer_pending(&visit);
+        return;
+    }
+    visit.ticket.issued = (uint32_t)(tl_queue_env_store_ms(visit.api->env, tl_clock_ms()) / 1000);
+    tl_answer_anew(&visit, give_ticket);
+}
+
+/* Likewise. */
+static void refuse_waiting(void *context, struct tl_queue *queue, struct tl_request *request,
+                           bool blocked)
 {
     const struct tl_api *api = context;
-    return tl_block_names(api, address, tl_local_queue_name(queue), tl_clock_ms());
+    if (blocked)
+        tl_metrics_add(api->env->metrics, TL_WORKER_BLOCKED, 1);
+    tl_render_refused(request,
+                      blocked          ? TL_REFUSAL_BLOCKED
+                      : queue->deleted ? TL_REFUSAL_NO_QUEUE
+                                       : TL_REFUSAL_STOPPING,
+                      "");
 }
 
 /* Files of keys that are gone since they were read again may still be there as of the start. */
@@ -69,20 +110,20 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
     const struct tl_config *config = settings->config;
     const struct tl_brand_settings brand = tl_brand_settings_of(config);
     api->languages = settings->languages;
+    api->handle = tl_routes_handle;
     if (!load_secrets(api, settings, err) ||
         (api->brand = tl_brand_again(&brand, api->languages, err)) == NULL ||
         (api->events = tl_event_looks_again(settings->files, api->languages, err)) == NULL ||
         (api->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (api->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
-    api->passthrough = tl_passthrough_new(settings->files);
+    api->env->passthrough = tl_passthrough_new(settings->files);
     const struct tl_holds_settings holds = {.wait_ms = config->http.join_wait_ms,
                                             .metrics = settings->env->metrics,
                                             .context = api,
-                                            .ask = ask_store,
-                                            .settled = tl_outcome_settled,
-                                            .looked_up = tl_outcome_looked_up,
-                                            .caught_up = tl_check_caught_up};
+                                            .ask = settings->ask,
+                                            .process = settings->process,
+                                            .over = on_over};
     api->kept_passes = tl_kept_passes_new();
     api->misuse = tl_misuse_new();
     api->verifications = tl_verifications_new(tl_join_verified);
@@ -99,16 +140,13 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
                         .per_ticket = config->http.streams_per_ticket,
                         .context = api,
                         .write_view = tl_answer_write_view,
-                        .standing = tl_standing_number,
-                        .answer = tl_outcome_changed,
-                        .refuse = tl_outcome_refused,
-                        .blocked = is_blocked,
+                        .answer = changed,
+                        .refuse = refuse_waiting,
                         .ask_number = tl_join_ask_number,
-                        .ask_place = ask_place,
-                        .restore = tl_restore_subscriber}};
+                        .ask_place = ask_place}};
     api->queues = tl_queues_new(&queues);
     if (api->holds == NULL || api->clients == NULL || api->queues == NULL ||
-        api->kept_passes == NULL || api->passthrough == NULL || api->misuse == NULL ||
+        api->kept_passes == NULL || api->env->passthrough == NULL || api->misuse == NULL ||
         api->verifications == NULL || api->draw_pages == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
@@ -137,7 +175,6 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
     api->process = settings->process;
     api->signs = settings->signs;
     api->feedback = settings->feedback;
-    api->ask = settings->ask;
     api->read_drawn = settings->read_drawn;
     api->stream_fits = settings->stream_fits;
     api->verify = settings->verify;
@@ -167,7 +204,7 @@ void tl_api_free(struct tl_api **api)
     tl_draw_pages_free(&(*api)->draw_pages);
     tl_networks_free(&(*api)->proxies);
     tl_bypass_free(&(*api)->bypass);
-    tl_passthrough_free(&(*api)->passthrough);
+    tl_passthrough_free(&(*api)->env->passthrough);
     tl_event_looks_free(&(*api)->events);
     tl_brand_free(&(*api)->brand);
     tl_kept_passes_free(&(*api)->kept_passes);
@@ -188,8 +225,8 @@ bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl
         tl_passthrough_free(&passthrough);
         return false;
     }
-    tl_passthrough_free(&api->passthrough);
-    api->passthrough = passthrough;
+    tl_passthrough_free(&api->env->passthrough);
+    api->env->passthrough = passthrough;
     tl_event_looks_free(&api->events);
     api->events = events;
     tl_secrets_free(&api->secrets);
@@ -206,9 +243,9 @@ void tl_api_handle(void *context, struct tl_request *request)
     if (tl_cross_site_preflight(api, request))
         return;
     if (tl_cross_site_allows(api, request, &refusal))
-        tl_router_handle(tl_routes, context, request);
+        tl_routes_handle(context, request);
     else
-        tl_router_refuse(tl_routes, request, &refusal);
+        tl_routes_refuse(request, &refusal);
 }
 
 void tl_api_too_large(void *context, struct tl_request *request)
@@ -218,7 +255,7 @@ void tl_api_too_large(void *context, struct tl_request *request)
     tl_cross_site_share(api, request);
     tl_refuse(&refusal, TL_REFUSAL_TOO_LARGE, "A body may have at most %llu bytes",
               (unsigned long long)api->config->http.max_body);
-    tl_router_refuse(tl_routes, request, &refusal);
+    tl_routes_refuse(request, &refusal);
 }
 
 void tl_api_malformed(void *context, struct tl_request *request, const char *problem)
@@ -226,7 +263,7 @@ void tl_api_malformed(void *context, struct tl_request *request, const char *pro
     struct tl_refusal refusal;
     (void)context;
     tl_refuse(&refusal, TL_REFUSAL_MALFORMED, "%s", problem);
-    tl_router_refuse(tl_routes, request, &refusal);
+    tl_routes_refuse(request, &refusal);
 }
 
 /* The streams of pending tickets that wait for this join. */
@@ -245,14 +282,14 @@ static void tell_join(struct tl_subscribers *subscribers, const struct tl_pendin
         tl_subscribers_spent(subscribers, visitor, issued, now_ms);
 }
 
-void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
-                    struct tl_pending_command *pending, const struct tl_pending_result *result)
+void tl_api_settled(struct tl_api *api, struct tl_queue *queue, struct tl_pending_command *pending,
+                    const struct tl_pending_result *result)
 {
-    struct tl_subscribers *subscribers = tl_local_queue_subscribers(queue);
+    struct tl_subscribers *subscribers = queue->subscribers;
     if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
-        tl_handover_serial(queue, result->place) == 0) /* else the pending ticket does not count */
-        api->leaving = tl_outbox_command(tl_local_queue_outbox(queue), TL_COMMAND_LEAVE,
-                                         pending->visitor, result->place);
+        tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
+        api->leaving =
+            tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
     tl_holds_settle(api->holds, pending, result);
     api->leaving = NULL;
     if (subscribers == NULL || result->end != TL_PENDING_APPLIED)
@@ -287,9 +324,9 @@ uint64_t tl_api_held(const struct tl_api *api)
     return tl_verifications_count(api->verifications) + tl_draw_pages_count(api->draw_pages);
 }
 
-void tl_api_recreated(struct tl_api *api, struct tl_local_queue *queue)
+void tl_api_recreated(struct tl_api *api, struct tl_queue *queue)
 {
-    struct tl_subscribers *subscribers = tl_local_queue_subscribers(queue);
+    struct tl_subscribers *subscribers = queue->subscribers;
     tl_holds_drop(api->holds, queue);
     if (subscribers != NULL)
         tl_subscribers_recreated(subscribers, tl_clock_ms());

@@ -76,8 +76,8 @@ void tl_api_too_large(void *context, struct tl_request *request);
 void tl_api_malformed(void *context, struct tl_request *request, const char *problem);
 
 /* A pending command has an outcome: answers all who wait for it. */
-void tl_api_settled(struct tl_api *api, struct tl_local_queue *queue,
-                    struct tl_pending_command *pending, const struct tl_pending_result *result);
+void tl_api_settled(struct tl_api *api, struct tl_queue *queue, struct tl_pending_command *pending,
+                    const struct tl_pending_result *result);
 
 /* The challenge service has spoken. */
 void tl_api_verified(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict);
@@ -89,7 +89,7 @@ void tl_api_tick(struct tl_api *api, int64_t now_ms);
 uint64_t tl_api_held(const struct tl_api *api);
 
 /* The queue has a line of another generation: ends what waits for places of the former one. */
-void tl_api_recreated(struct tl_api *api, struct tl_local_queue *queue);
+void tl_api_recreated(struct tl_api *api, struct tl_queue *queue);
 
 /* Of the key that signs tickets now (tl_keyring_fingerprint). */
 uint32_t tl_api_ticket_key(const struct tl_api *api);

@@ -4,7 +4,6 @@
 
 #include "common/base/clock.h"
 #include "worker/api/challenge.h"
-#include "worker/api/visitor.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/provider.h"
 
@@ -27,10 +26,9 @@ static struct client client_of(const struct tl_api *api, const struct tl_request
     return client;
 }
 
-static struct tl_puzzle_scope scope_of(const struct tl_local_queue *queue,
-                                       const struct client *client)
+static struct tl_puzzle_scope scope_of(const struct tl_queue *queue, const struct client *client)
 {
-    return (struct tl_puzzle_scope){.queue = tl_local_queue_name(queue), .prefix = &client->prefix};
+    return (struct tl_puzzle_scope){.queue = queue->name, .prefix = &client->prefix};
 }
 
 static int64_t store_s(const struct tl_api *api, int64_t now_ms)
@@ -39,14 +37,17 @@ static int64_t store_s(const struct tl_api *api, int64_t now_ms)
 }
 
 /* Refuses with a fresh puzzle. Returns false. */
-static bool refuse(const struct tl_api *api, const struct tl_puzzle_scope *scope,
-                   enum tl_refusal_kind kind, const char *detail, struct tl_refusal *refusal)
+static bool refuse(struct tl_visit *visit, enum tl_refusal_kind kind, const char *detail)
 {
+    const struct tl_api *api = visit->api;
+    struct tl_refusal *refusal = &visit->refusal;
     static_assert(sizeof(refusal->puzzle.text) == TL_PUZZLE_MAX, "a puzzle fits");
+    const struct client client = client_of(api, visit->request);
+    const struct tl_puzzle_scope scope = scope_of(visit->queue, &client);
     int64_t now_ms = tl_clock_ms();
     unsigned bits = tl_effort_bits(&api->effort, now_ms);
     tl_refuse(refusal, kind, "%s", detail);
-    tl_puzzle_make(api->secrets.keyring, scope, TL_PUZZLE_WORK, bits, store_s(api, now_ms),
+    tl_puzzle_make(api->secrets.keyring, &scope, TL_PUZZLE_WORK, bits, store_s(api, now_ms),
                    refusal->puzzle.text);
     refusal->puzzle.parts = TL_PUZZLE_PARTS;
     refusal->puzzle.bits = bits;
@@ -55,7 +56,7 @@ static bool refuse(const struct tl_api *api, const struct tl_puzzle_scope *scope
 }
 
 /* Has the address a signed wait left in this minute? Counts one. */
-static bool may_wait(struct tl_api *api, const struct client *client, int64_t now_ms)
+static bool may_wait(const struct tl_api *api, const struct client *client, int64_t now_ms)
 {
     return !client->known || tl_limiter_allow(api->limiter, TL_LIMITER_WAITS, &client->address,
                                               TL_CHALLENGE_WAITS_A_MINUTE, now_ms);
@@ -68,9 +69,9 @@ static const char *const reasons[] = {
     [TL_PUZZLE_WRONG] = "The solution is wrong",
 };
 
-static enum tl_challenge_mode mode_of(const struct tl_local_queue *queue)
+static bool is_external(const struct tl_visit *visit)
 {
-    return tl_local_queue_settings(queue)->challenge;
+    return visit->queue->settings.challenge == TL_CHALLENGE_EXTERNAL;
 }
 
 static bool is_given(const char *text)
@@ -80,80 +81,76 @@ static bool is_given(const char *text)
 
 /* ---- tokens of a service ---- */
 
-bool tl_challenge_takes_token(const struct tl_api *api, const struct tl_local_queue *queue,
-                              const struct tl_request *request, const struct tl_proof *proof)
+bool tl_challenge_takes_token(const struct tl_visit *visit, const struct tl_proof *proof)
 {
-    return mode_of(queue) == TL_CHALLENGE_EXTERNAL && is_given(proof->token) &&
-           tl_config_has_service(api->config, NULL) && !tl_visitor_trusted(api, request);
+    return is_external(visit) && is_given(proof->token) &&
+           tl_config_has_service(visit->api->config, NULL) &&
+           !tl_visitor_trusted(visit->api, visit->request);
 }
 
 /* Refuses, and says whose token is asked for. Returns false. */
-static bool ask_for_token(const struct tl_api *api, enum tl_refusal_kind kind, const char *why,
-                          struct tl_refusal *refusal)
+static bool ask_for_token(struct tl_visit *visit, enum tl_refusal_kind kind, const char *why)
 {
-    tl_refuse(refusal, kind, "%s", why);
-    refusal->service.provider = tl_provider_of(api->config->challenge_service.provider)->name;
-    refusal->service.site_key = api->config->challenge_service.site_key;
+    const struct tl_config *config = visit->api->config;
+    tl_refuse(&visit->refusal, kind, "%s", why);
+    visit->refusal.service.provider = tl_provider_of(config->challenge_service.provider)->name;
+    visit->refusal.service.site_key = config->challenge_service.site_key;
     return false;
 }
 
-bool tl_challenge_refuse_token(const struct tl_api *api, const char *why,
-                               struct tl_refusal *refusal)
+bool tl_challenge_refuse_token(struct tl_visit *visit, const char *why)
 {
-    return ask_for_token(api, TL_REFUSAL_CHALLENGE_FAILED, why, refusal);
+    return ask_for_token(visit, TL_REFUSAL_CHALLENGE_FAILED, why);
 }
 
-bool tl_challenge_refuse_unverified(const struct tl_api *api, const struct tl_local_queue *queue,
-                                    const struct tl_request *request, struct tl_refusal *refusal)
+bool tl_challenge_refuse_unverified(struct tl_visit *visit)
 {
-    const struct client client = client_of(api, request);
-    const struct tl_puzzle_scope scope = scope_of(queue, &client);
+    const struct tl_api *api = visit->api;
     if (api->config->challenge_service.on_unreachable == TL_UNREACHABLE_WORK)
-        return refuse(api, &scope, TL_REFUSAL_CHALLENGE,
-                      "The service that checks visitors cannot be reached; solve this puzzle",
-                      refusal);
+        return refuse(visit, TL_REFUSAL_CHALLENGE,
+                      "The service that checks visitors cannot be reached; solve this puzzle");
     tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
-    return tl_refuse(refusal, TL_REFUSAL_UNVERIFIED,
+    return tl_refuse(&visit->refusal, TL_REFUSAL_UNVERIFIED,
                      "The service that checks visitors cannot be reached; try again");
 }
 
 /* The queue asks for tokens, and the configuration of this worker has no service. */
-static bool refuse_without_service(struct tl_api *api, const struct tl_local_queue *queue,
-                                   struct tl_refusal *refusal)
+static bool refuse_without_service(struct tl_visit *visit)
 {
+    struct tl_api *api = visit->api;
     unsigned suppressed;
     struct tl_error err = {0};
     (void)tl_config_has_service(api->config, &err);
     if (tl_log_allow(&api->no_service_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
-        tl_log(TL_LOG_ERROR,
-               &(struct tl_log_fields){.queue = tl_local_queue_name(queue), .error = &err},
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = visit->name, .error = &err},
                "newcomers are refused: add it to the configuration of every worker and restart "
                "them, or set the queue to another challenge");
     tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
-    return tl_refuse(refusal, TL_REFUSAL_UNVERIFIED, "%s", "");
+    return tl_refuse(&visit->refusal, TL_REFUSAL_UNVERIFIED, "%s", "");
 }
 
 /* ---- both ---- */
 
-bool tl_challenge_passed(struct tl_api *api, const struct tl_local_queue *queue,
-                         const struct tl_request *request, const struct tl_proof *proof,
-                         struct tl_puzzle_solved *solved, struct tl_refusal *refusal)
+bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
+                         struct tl_puzzle_solved *solved)
 {
+    struct tl_api *api = visit->api;
     int64_t now_ms = tl_clock_ms();
-    bool external = mode_of(queue) == TL_CHALLENGE_EXTERNAL;
+    const bool external = is_external(visit);
     solved->id[0] = '\0';
-    if (mode_of(queue) == TL_CHALLENGE_NONE || tl_visitor_trusted(api, request))
+    if (visit->queue->settings.challenge == TL_CHALLENGE_NONE ||
+        tl_visitor_trusted(api, visit->request))
         return true;
     if (external && !tl_config_has_service(api->config, NULL))
-        return refuse_without_service(api, queue, refusal);
+        return refuse_without_service(visit);
     /* With `external` there are puzzles only while the service cannot be reached. */
     bool work = !external || api->config->challenge_service.on_unreachable == TL_UNREACHABLE_WORK;
     if (external && !(work && is_given(proof->solution)))
-        return ask_for_token(api, TL_REFUSAL_CHALLENGE, "", refusal);
-    const struct client client = client_of(api, request);
-    const struct tl_puzzle_scope scope = scope_of(queue, &client);
+        return ask_for_token(visit, TL_REFUSAL_CHALLENGE, "");
     if (!is_given(proof->solution))
-        return refuse(api, &scope, TL_REFUSAL_CHALLENGE, "", refusal);
+        return refuse(visit, TL_REFUSAL_CHALLENGE, "");
+    const struct client client = client_of(api, visit->request);
+    const struct tl_puzzle_scope scope = scope_of(visit->queue, &client);
     enum tl_puzzle_result result =
         tl_puzzle_check(api->secrets.keyring, &scope, proof->solution, strlen(proof->solution),
                         store_s(api, now_ms), solved);
@@ -161,12 +158,11 @@ bool tl_challenge_passed(struct tl_api *api, const struct tl_local_queue *queue,
         result = TL_PUZZLE_FORGED; /* a wait is for browsers without scripts */
     if (result != TL_PUZZLE_SOLVED) {
         tl_metrics_add(api->env->metrics, TL_WORKER_SOLUTIONS_REFUSED, 1);
-        return external
-                   ? tl_challenge_refuse_token(api, reasons[result], refusal)
-                   : refuse(api, &scope, TL_REFUSAL_CHALLENGE_FAILED, reasons[result], refusal);
+        return external ? tl_challenge_refuse_token(visit, reasons[result])
+                        : refuse(visit, TL_REFUSAL_CHALLENGE_FAILED, reasons[result]);
     }
     if (solved->kind == TL_PUZZLE_WAIT && !may_wait(api, &client, now_ms))
-        return tl_refuse(refusal, TL_REFUSAL_TOO_MANY,
+        return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_MANY,
                          "At most %d a minute without a script; please wait a little",
                          TL_CHALLENGE_WAITS_A_MINUTE);
     if (solved->kind == TL_PUZZLE_WORK)
@@ -175,25 +171,16 @@ bool tl_challenge_passed(struct tl_api *api, const struct tl_local_queue *queue,
     return true;
 }
 
-void tl_challenge_refuse_spent(struct tl_api *api, const struct tl_local_queue *queue,
-                               const struct tl_request *request, const char *id,
-                               struct tl_refusal *refusal)
+bool tl_challenge_refuse_spent(struct tl_visit *visit, const char *id)
 {
-    if (id[0] != '~' || strlen(id) != TL_PUZZLE_ID_LENGTH) {
-        tl_refuse(refusal, TL_REFUSAL_INVITE_SPENT, "%s", "");
-        return;
-    }
-    if (mode_of(queue) == TL_CHALLENGE_EXTERNAL) {
-        (void)tl_challenge_refuse_token(api, "This has been used already", refusal);
-        return;
-    }
-    const struct client client = client_of(api, request);
-    const struct tl_puzzle_scope scope = scope_of(queue, &client);
-    (void)refuse(api, &scope, TL_REFUSAL_CHALLENGE_FAILED, "The solution has been used already",
-                 refusal);
+    if (id[0] != '~' || strlen(id) != TL_PUZZLE_ID_LENGTH)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_INVITE_SPENT, "%s", "");
+    if (is_external(visit))
+        return tl_challenge_refuse_token(visit, "This has been used already");
+    return refuse(visit, TL_REFUSAL_CHALLENGE_FAILED, "The solution has been used already");
 }
 
-void tl_challenge_wait(const struct tl_api *api, const struct tl_local_queue *queue,
+void tl_challenge_wait(const struct tl_api *api, const struct tl_queue *queue,
                        const struct tl_request *request, char text[TL_PUZZLE_MAX])
 {
     const struct client client = client_of(api, request);

@@ -8,9 +8,7 @@
 #include <stdbool.h>
 
 #include "common/auth/puzzle.h"
-#include "worker/api/context.h"
-#include "worker/http/refusal.h"
-#include "worker/http/request.h"
+#include "worker/api/visit.h"
 
 /* How long the signed wait is, in seconds. */
 #define TL_CHALLENGE_WAIT_S 10
@@ -23,29 +21,23 @@ struct tl_proof {
 };
 
 /* Does the queue take tokens, and the request bring one that has to be verified? */
-bool tl_challenge_takes_token(const struct tl_api *api, const struct tl_local_queue *queue,
-                              const struct tl_request *request, const struct tl_proof *proof);
+bool tl_challenge_takes_token(const struct tl_visit *visit, const struct tl_proof *proof);
 /* May this request take a new place, without a verification? True when the queue has no challenge,
  * or the request comes from a trusted caller: then solved->id is "". Or when the request brings a
  * solution: the join must spend solved->id. Else refused, with a fresh puzzle, or with the service
  * whose token is asked for. */
-bool tl_challenge_passed(struct tl_api *api, const struct tl_local_queue *queue,
-                         const struct tl_request *request, const struct tl_proof *proof,
-                         struct tl_puzzle_solved *solved, struct tl_refusal *refusal);
+bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
+                         struct tl_puzzle_solved *solved);
 /* Refuses a token: another one is asked for. Returns false. */
-bool tl_challenge_refuse_token(const struct tl_api *api, const char *why,
-                               struct tl_refusal *refusal);
+bool tl_challenge_refuse_token(struct tl_visit *visit, const char *why);
 /* The service cannot say whether a token is good: refuses, by challenge_service.on_unreachable with
  * a puzzle instead. Returns false. */
-bool tl_challenge_refuse_unverified(const struct tl_api *api, const struct tl_local_queue *queue,
-                                    const struct tl_request *request, struct tl_refusal *refusal);
-/* A join with this spent id ended with TL_OUTCOME_SPENT: fills in the refusal, with a fresh puzzle
- * if the id was a puzzle's, and not an invite's. */
-void tl_challenge_refuse_spent(struct tl_api *api, const struct tl_local_queue *queue,
-                               const struct tl_request *request, const char *id,
-                               struct tl_refusal *refusal);
+bool tl_challenge_refuse_unverified(struct tl_visit *visit);
+/* A join with this spent id ended with TL_OUTCOME_SPENT: refuses, with a fresh puzzle if the id was
+ * a puzzle's, and not an invite's. Returns false. */
+bool tl_challenge_refuse_spent(struct tl_visit *visit, const char *id);
 /* Writes the signed wait that a page for this request offers. */
-void tl_challenge_wait(const struct tl_api *api, const struct tl_local_queue *queue,
+void tl_challenge_wait(const struct tl_api *api, const struct tl_queue *queue,
                        const struct tl_request *request, char text[TL_PUZZLE_MAX]);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* GET /v1/queues/{q}/check: what gateways ask before they let a request through (nginx
+ * auth_request, forward_auth). */
 #include <stdio.h>
 #include <string.h>
 
@@ -6,27 +8,13 @@
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
 #include "common/base/text.h"
-#include "worker/api/bypass.h"
-#include "worker/api/check.h"
 #include "worker/api/cookie.h"
 #include "worker/api/misuse.h"
-#include "worker/api/passthrough.h"
-#include "worker/api/restore.h"
-#include "worker/api/standing.h"
-#include "worker/api/visitor.h"
+#include "worker/api/past.h"
+#include "worker/api/routes.h"
 #include "worker/http/router.h"
-#include "worker/queue/handover.h"
 
 enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };
-
-/* One request for a check. */
-struct check {
-    const struct tl_api *api;
-    struct tl_request *request;
-    const char *name;             /* of the queue */
-    struct tl_local_queue *queue; /* NULL: its line is not loaded */
-    int64_t now_ms;
-};
 
 static void answer_in(struct tl_request *request, const char *visitor)
 {
@@ -47,19 +35,19 @@ static void answer_past(struct tl_request *request, const char *visitor, const c
 }
 
 /* The mode, if it is not open; else NULL. */
-static const char *mode_of(const struct check *check)
+static const char *mode_of(const struct tl_visit *visit)
 {
     enum tl_queue_mode mode =
-        check->queue != NULL ? tl_standing_mode(check->api, check->queue) : TL_MODE_OPEN;
+        visit->queue != NULL ? tl_queue_weather(visit->queue, tl_clock_ms()).mode : TL_MODE_OPEN;
     return mode != TL_MODE_OPEN ? tl_mode_name(mode) : NULL;
 }
 
 /* 401, and where to wait: the waiting page, with the address that the visitor wanted, as the
  * gateway says it. That is only a proposal: the page checks where it may send people. One that is
  * too long is left out. */
-static void answer_out(const struct check *check)
+static void answer_out(const struct tl_visit *visit)
 {
-    struct tl_request *request = check->request;
+    struct tl_request *request = visit->request;
     static const char body[] =
         "{\"type\":\"/problems/not-admitted\",\"title\":\"Not admitted\",\"status\":401}\n";
     const char *whole = tl_request_header(request, "X-Original-URL");
@@ -77,32 +65,28 @@ static void answer_out(const struct check *check)
     if (n < 0 || (size_t)n >= sizeof(address))
         address[0] = '\0';
     (void)tl_percent_encode(address, encoded, sizeof(encoded)); /* it fits */
-    n = snprintf(location, sizeof(location), "%s/q/%s%s%s", check->api->config->http.public_url,
-                 check->name, encoded[0] != '\0' ? "?return=" : "", encoded);
+    n = snprintf(location, sizeof(location), "%s/q/%s%s%s", visit->api->config->http.public_url,
+                 visit->name, encoded[0] != '\0' ? "?return=" : "", encoded);
     struct tl_answer answer = {.status = 401,
                                .type = "application/problem+json",
                                .body = body,
                                .length = sizeof(body) - 1};
     bool fits = n > 0 && (size_t)n < sizeof(location);
-    tl_answer_header(&answer, "X-Tellerline-Mode", mode_of(check));
+    tl_answer_header(&answer, "X-Tellerline-Mode", mode_of(visit));
     tl_answer_header(&answer, "X-Tellerline-Location", fits ? location : NULL);
     tl_answer_header(&answer, "WWW-Authenticate", "Bearer");
     tl_request_answer(request, &answer);
 }
 
-/* Is the session at this place active now? The request counts as a sign of life. Needs a line. */
-static bool is_active(const struct check *check, const struct tl_ticket *ticket)
+/* Is the session of the visit's ticket active now, as it was judged? The request counts as a sign
+ * of life. */
+static bool is_active(const struct tl_visit *visit)
 {
-    bool known;
-    struct tl_local_queue *queue = check->queue;
-    if (tl_place_seq(ticket->place) == 0 || tl_visitor_outdated(queue, ticket) ||
-        tl_handover_serial(queue, ticket->place) > ticket->serial)
+    const int64_t now_ms = tl_clock_ms();
+    if (visit->worth != TL_WORTH_ACTIVE ||
+        visit->state.deadline_ms <= tl_queue_env_store_ms(visit->api->env, now_ms))
         return false;
-    struct tl_line_view state = tl_local_queue_look(queue, ticket->place, &known);
-    if (state.status != TL_LINE_ACTIVE ||
-        state.deadline_ms <= tl_queue_env_store_ms(check->api->env, check->now_ms))
-        return false;
-    tl_local_queue_use(queue, ticket->visitor, ticket->place, &state, check->now_ms);
+    tl_queue_use(visit->queue, visit->ticket.visitor, visit->ticket.place, &visit->state, now_ms);
     return true;
 }
 
@@ -116,176 +100,173 @@ enum verdict {
     REFUSED, /* it was not looked at */
 };
 
+/* The place of a pass, as the visit's ticket. */
+static void take_place(struct tl_visit *visit, const struct tl_pass *pass)
+{
+    visit->ticket = (struct tl_ticket){.generation = pass->generation,
+                                       .place = pass->place,
+                                       .issued = (uint32_t)pass->issued,
+                                       .front = tl_place_seq(pass->place)};
+    memcpy(visit->ticket.visitor, pass->visitor, sizeof(visit->ticket.visitor));
+}
+
+static tl_then caught_up;
+
+/* Judges it: who has the pass has the place, on whatever device that is now. */
+static void judge_place(struct tl_visit *visit)
+{
+    (void)tl_queue_adopt(visit->queue, &visit->ticket);
+    visit->ticket.serial = tl_queue_serial(visit->queue, visit->ticket.place);
+    tl_visit_judge(visit);
+}
+
 /* The line of this process does not know of the event yet after which the session was active. */
-static enum verdict wait_for_event(const struct check *check, const struct tl_ticket *ticket,
-                                   uint64_t event)
+static enum verdict wait_for_event(const struct tl_visit *visit, uint64_t event)
 {
-    const struct tl_held held = {.queue = check->queue,
-                                 .request = check->request,
-                                 .ticket = *ticket,
-                                 .since_us = check->now_ms * 1000};
+    const struct tl_held held = tl_visit_held(visit, caught_up);
     /* Without the store nothing is learned by waiting, and the pass is the newest there is. */
-    if (!tl_queue_env_store_up(check->api->env))
+    if (!tl_queue_env_store_up(visit->api->env))
         return COUNTS;
-    return tl_holds_event(check->api->holds, &held, event) ? HELD : VOID;
+    return tl_holds_event(visit->api->holds, &held, event) ? HELD : VOID;
 }
 
-/* What the line says of a valid pass. */
-static enum verdict ask_line(const struct check *check, const struct tl_pass *pass)
+/* While the queue recovers: lets the session of a valid pass come back, if it is lost. VOID if that
+ * session is known to have ended. */
+static enum verdict bring_back(struct tl_visit *visit, const struct tl_pass *pass)
 {
-    struct tl_local_queue *queue = check->queue;
-    struct tl_ticket ticket = tl_restore_ticket(pass);
-    struct tl_refusal refusal;
-    if (tl_local_queue_recovering(queue))
-        return tl_restore_session(queue, pass) ? COUNTS : VOID;
-    (void)tl_local_queue_adopt(queue, &ticket);
-    ticket.serial = tl_handover_serial(queue, ticket.place); /* who has the pass has the place */
-    if (pass->generation == tl_local_queue_generation(queue))
-        tl_local_queue_keep_pass(queue, ticket.place, pass->expires * 1000, pass->event);
-    if (is_active(check, &ticket) || tl_local_queue_behind(queue, &ticket, check->now_ms))
-        return COUNTS;
-    if (tl_local_queue_may_return(queue, &ticket)) {
-        (void)tl_restore_pass(check->api, queue, check->request, pass, &refusal);
-        return refusal.kind == TL_REFUSAL_HELD ? HELD : COUNTS; /* nobody can say that it is over */
-    }
-    if (tl_visitor_outdated(queue, &ticket) || pass->event <= tl_local_queue_event(queue))
+    struct tl_queue *queue = visit->queue;
+    struct tl_ticket *ticket = &visit->ticket;
+    bool known;
+    if (tl_lost_ended(queue->lost, pass->generation, pass->place))
         return VOID;
-    return wait_for_event(check, &ticket, pass->event);
+    if (!tl_queue_adopt(queue, ticket) && tl_queue_may_return(queue, ticket))
+        (void)tl_queue_restore(queue, ticket, (uint64_t)pass->expires * 1000, pass->event);
+    return tl_queue_look(queue, ticket->place, &known).status != TL_LINE_ENDED ? COUNTS : VOID;
 }
 
-static enum verdict judge_pass(const struct check *check, struct tl_pass *pass,
-                               struct tl_refusal *refusal)
+/* What the line says of a valid pass, whose place the visit's ticket has. */
+static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
 {
-    const struct tl_api *api = check->api;
-    const char *bearer = tl_visitor_bearer(check->request);
-    int64_t store_s = tl_queue_env_store_ms(api->env, check->now_ms) / 1000;
+    struct tl_queue *queue = visit->queue;
+    if (tl_queue_recovering(queue))
+        return bring_back(visit, pass);
+    (void)tl_queue_adopt(queue, &visit->ticket);
+    if (pass->generation == tl_line_generation(queue->line))
+        tl_lost_keep_pass(queue->lost, queue->line, visit->ticket.place, pass->expires * 1000,
+                          pass->event);
+    judge_place(visit);
+    if (is_active(visit) || visit->worth == TL_WORTH_AHEAD)
+        return COUNTS;
+    if (visit->worth == TL_WORTH_MAY_RETURN) {
+        (void)tl_visit_restore(visit, (uint64_t)pass->expires * 1000, pass->event);
+        return visit->refusal.kind == TL_REFUSAL_HELD ? HELD
+                                                      : COUNTS; /* nobody can say that it is over */
+    }
+    if (visit->worth == TL_WORTH_VOID || pass->event <= tl_line_event(queue->line))
+        return VOID;
+    return wait_for_event(visit, pass->event);
+}
+
+/* Judges the pass that the request brings, and makes its place the visit's ticket. */
+static enum verdict judge_pass(struct tl_visit *visit, struct tl_pass *pass)
+{
+    const struct tl_api *api = visit->api;
+    const char *bearer = tl_visitor_bearer(visit->request);
+    int64_t store_s = tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000;
     const struct tl_jwt_keys *keys = api->secrets.pass_keys;
     struct tl_error err = {0};
     if (bearer == NULL || strchr(bearer, '.') == NULL) /* a ticket, or an API key */
         return NO_PASS;
-    const struct tl_visitor_tokens tokens = {.kind = TL_LIMITER_PASSES,
-                                             .queue = check->name,
-                                             .request = check->request,
-                                             .now_ms = check->now_ms};
-    if (!tl_visitor_may_verify(api, &tokens, keys, bearer, refusal))
+    if (!tl_visit_may_verify(visit, TL_LIMITER_PASSES, keys, bearer))
         return REFUSED;
-    if (!tl_pass_verify(keys, api->config->http.public_url, check->name, bearer, strlen(bearer),
+    if (!tl_pass_verify(keys, api->config->http.public_url, visit->name, bearer, strlen(bearer),
                         store_s, pass, &err)) {
-        tl_visitor_refused(api, &tokens, keys, bearer);
+        tl_visit_unverified(visit, TL_LIMITER_PASSES, keys, bearer);
         return NO_PASS;
     }
-    return check->queue == NULL ? COUNTS : ask_line(check, pass);
+    take_place(visit, pass);
+    return visit->queue == NULL ? COUNTS : ask_line(visit, pass);
 }
 
 /* Lets the visitor with this place in, unless another client came first to the session. Without a
  * line nobody knows who did. */
-static void open_gate(const struct check *check, const char *visitor, uint64_t generation,
-                      tl_place place)
+static void open_gate(struct tl_visit *visit)
 {
-    struct tl_refusal refusal;
-    if (check->queue == NULL || tl_misuse_session(check->api, check->queue, check->request, visitor,
-                                                  generation, place, &refusal))
-        answer_in(check->request, visitor);
+    if (visit->queue == NULL || tl_misuse_session(visit))
+        answer_in(visit->request, visit->ticket.visitor);
     else
-        tl_render_refusal(check->request, &refusal);
+        tl_render_refusal(visit->request, &visit->refusal);
+}
+
+/* The outcome of the claim is known, or did not come in time. */
+static void claimed(struct tl_visit *visit, const struct tl_held *held)
+{
+    if (!tl_held_applied(held))
+        tl_render_refused(visit->request, TL_REFUSAL_STORE,
+                          "Whether the session can be claimed is "
+                          "not known yet; try again");
+    else if (held->result->outcome == TL_OUTCOME_DONE)
+        open_gate(visit);
+    else
+        answer_out(visit);
 }
 
 /* The queue is overbooked, and the visitor has come: holds the request until it is known whether
  * there is a counter. Without the store, or memory, that stays unknown, and the gate open. */
-static bool hold_claim(const struct check *check, const char *visitor, uint64_t generation,
-                       tl_place place)
+static bool hold_claim(struct tl_visit *visit)
 {
-    struct tl_held held = {.queue = check->queue,
-                           .request = check->request,
-                           .gate = true,
-                           .ticket = {.generation = generation, .place = place},
-                           .since_us = tl_clock_us()};
-    struct tl_refusal refusal;
-    if (check->queue == NULL || !tl_local_queue_must_claim(check->queue, place) ||
-        !tl_visitor_may_send(check->api, &refusal))
+    const struct tl_ticket *ticket = &visit->ticket;
+    if (visit->queue == NULL || !tl_queue_must_claim(visit->queue, ticket->place) ||
+        !tl_visit_may_send(visit))
         return false;
-    snprintf(held.ticket.visitor, sizeof(held.ticket.visitor), "%s", visitor);
+    const struct tl_held held = tl_visit_held(visit, claimed);
     struct tl_pending_command *pending =
-        tl_outbox_command(tl_local_queue_outbox(check->queue), TL_COMMAND_RENEW, visitor, place);
-    return pending != NULL && tl_holds_command(check->api->holds, &held, pending);
+        tl_outbox_command(visit->queue->outbox, TL_COMMAND_RENEW, ticket->visitor, ticket->place);
+    return pending != NULL && tl_holds_command(visit->api->holds, &held, pending);
 }
 
-static void let_in(const struct check *check, const char *visitor, uint64_t generation,
-                   tl_place place)
+static void let_in(struct tl_visit *visit)
 {
-    if (!hold_claim(check, visitor, generation, place))
-        open_gate(check, visitor, generation, place);
+    if (!hold_claim(visit))
+        open_gate(visit);
 }
 
-void tl_check_claimed(const struct tl_api *api, const struct tl_held *held,
-                      const struct tl_pending_result *result)
+/* The line has read the event, or the time is over. */
+static void caught_up(struct tl_visit *visit, const struct tl_held *held)
 {
-    const struct check check = {.api = api,
-                                .request = held->request,
-                                .name = tl_local_queue_name(held->queue),
-                                .queue = held->queue,
-                                .now_ms = tl_clock_ms()};
-    if (result == NULL || result->end != TL_PENDING_APPLIED)
-        tl_render_refused(held->request, TL_REFUSAL_STORE,
-                          "Whether the session can be claimed is "
-                          "not known yet; try again");
-    else if (result->outcome == TL_OUTCOME_DONE)
-        open_gate(&check, held->ticket.visitor, held->ticket.generation, held->ticket.place);
+    (void)held;
+    judge_place(visit);
+    if (is_active(visit) || tl_queue_recovering(visit->queue))
+        let_in(visit);
     else
-        answer_out(&check);
+        answer_out(visit);
 }
 
-void tl_check_caught_up(void *context, const struct tl_held *held)
-{
-    const struct check check = {.api = context,
-                                .request = held->request,
-                                .name = tl_local_queue_name(held->queue),
-                                .queue = held->queue,
-                                .now_ms = tl_clock_ms()};
-    struct tl_ticket ticket = held->ticket;
-    ticket.serial = tl_handover_serial(held->queue, ticket.place);
-    if (is_active(&check, &ticket) || tl_local_queue_recovering(held->queue))
-        let_in(&check, ticket.visitor, ticket.generation, ticket.place);
-    else
-        answer_out(&check);
-}
-
-/* ---- GET /v1/queues/{q}/check ---- */
+/* ---- checks ---- */
 
 /* Everyone gets in. Sessions go on as before: the visitor of one is named, and seen. */
-static void pass_through(const struct check *check)
+static void pass_through(struct tl_visit *visit)
 {
-    struct tl_ticket ticket;
-    bool active = check->queue != NULL &&
-                  tl_visitor_ticket(check->api, check->request, check->name, &ticket) &&
-                  is_active(check, &ticket);
-    tl_passthrough_count(check->api, check->name);
-    answer_past(check->request, active ? ticket.visitor : NULL, NULL);
-}
-
-/* Does the request bring something that should open the gate? */
-static bool has_credential(const struct check *check)
-{
-    return tl_visitor_bearer(check->request) != NULL || tl_cookie_sent(check->request, check->name);
-}
-
-/* The same for one that does not. */
-static void answer_failed(const struct check *check)
-{
-    tl_misuse_failed(check->api, check->request, check->name);
-    answer_out(check);
+    bool active = false;
+    if (visit->queue != NULL &&
+        tl_visitor_ticket(visit->api, visit->request, visit->name, &visit->ticket)) {
+        tl_visit_judge(visit);
+        active = is_active(visit);
+    }
+    tl_through_count(visit->api, visit->name);
+    answer_past(visit->request, active ? visit->ticket.visitor : NULL, NULL);
 }
 
 /* Fail open for unknown visitors while Redis is down? */
-static bool fails_open(const struct check *check)
+static bool fails_open(const struct tl_visit *visit)
 {
-    const struct tl_api *api = check->api;
-    if (check->queue != NULL)
+    const struct tl_api *api = visit->api;
+    if (visit->queue != NULL)
         return !tl_queue_env_store_up(api->env) &&
-               tl_local_queue_settings(check->queue)->on_store_error == TL_STORE_ERROR_OPEN;
+               visit->queue->settings.on_store_error == TL_STORE_ERROR_OPEN;
     /* Its settings were never loaded. */
     const struct tl_queue_settings *configured =
-        tl_config_queue(api->config->queues, api->config->n_queues, check->name);
+        tl_config_queue(api->config->queues, api->config->n_queues, visit->name);
     return configured != NULL && configured->on_store_error == TL_STORE_ERROR_OPEN;
 }
 
@@ -293,48 +274,55 @@ static bool fails_open(const struct check *check)
  * counts while its session is active, or while nobody can know: no line is loaded, the queue
  * recovers, or the store is down. For all others nothing new can be learned then: on_store_error
  * decides. */
-bool tl_handle_check(void *context, struct tl_request *request, const char *name,
-                     struct tl_refusal *refusal)
+bool tl_handle_check(struct tl_visit *visit)
 {
-    const struct tl_api *api = context;
-    struct tl_local_queue *queue = tl_queues_find(api->queues, name);
-    struct check check = {.api = api, .request = request, .name = name, .now_ms = tl_clock_ms()};
-    struct tl_ticket ticket;
+    const struct tl_api *api = visit->api;
+    struct tl_queue *queue = tl_queues_find(api->queues, visit->name);
     struct tl_pass pass;
-    if (queue != NULL && tl_local_queue_loaded(queue))
-        check.queue = queue;
-    if (tl_passthrough_applies(api, name)) {
-        pass_through(&check);
+    visit->queue = queue != NULL && queue->line != NULL ? queue : NULL;
+    if (tl_through_applies(api, visit->name)) {
+        pass_through(visit);
         return true;
     }
     if (queue == NULL && api->env->draining) /* queues are freed before the last answers are sent */
-        return tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
-    if (tl_visitor_no_queue(api, name) && tl_queue_env_store_up(api->env))
-        return tl_refuse(refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
-    const bool has_ticket = check.queue != NULL && tl_visitor_ticket(api, request, name, &ticket);
+        return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
+    if (tl_visitor_no_queue(api, visit->name) && tl_queue_env_store_up(api->env))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
+    const bool has_ticket =
+        visit->queue != NULL && tl_visitor_ticket(api, visit->request, visit->name, &visit->ticket);
     if (has_ticket)
-        (void)tl_local_queue_adopt(queue, &ticket);
-    if (has_ticket && is_active(&check, &ticket)) {
-        let_in(&check, ticket.visitor, ticket.generation, ticket.place);
+        tl_visit_judge(visit);
+    if (has_ticket && is_active(visit)) {
+        let_in(visit);
         return true;
     }
-    const char *by = tl_bypass_of(api, request, name, check.now_ms);
+    const char *by = tl_bypass_of(visit);
     if (by != NULL) {
-        answer_past(request, NULL, by);
+        answer_past(visit->request, NULL, by);
         return true;
     }
-    enum verdict verdict = judge_pass(&check, &pass, refusal);
+    const struct tl_ticket brought = visit->ticket;
+    const enum verdict verdict = judge_pass(visit, &pass);
     if (verdict == HELD || verdict == REFUSED)
         return verdict == HELD;
-    if (verdict == COUNTS)
-        let_in(&check, pass.visitor, pass.generation, pass.place);
-    else if (has_ticket && tl_local_queue_may_return(queue, &ticket))
-        return tl_restore_request(api, check.queue, request, &ticket, refusal);
-    else if (verdict == NO_PASS && fails_open(&check))
-        answer_in(request, NULL);
-    else if (has_credential(&check))
-        answer_failed(&check);
-    else
-        answer_out(&check);
+    if (verdict == COUNTS) {
+        take_place(visit, &pass);
+        let_in(visit);
+        return true;
+    }
+    if (has_ticket && verdict == VOID) { /* the ticket may do what the pass does not */
+        visit->ticket = brought;
+        tl_visit_judge(visit);
+    }
+    if (has_ticket && tl_visit_may_return(visit))
+        return tl_visit_restore(visit, 0, 0);
+    if (verdict == NO_PASS && fails_open(visit)) {
+        answer_in(visit->request, NULL);
+        return true;
+    }
+    /* It brought something that should have opened the gate. */
+    if (tl_visitor_bearer(visit->request) != NULL || tl_cookie_sent(visit->request, visit->name))
+        tl_misuse_failed(visit);
+    answer_out(visit);
     return true;
 }

@@ -7,7 +7,7 @@
 #include "common/base/net.h"
 #include "common/config/config.h"
 #include "worker/api/effort.h"
-#include "worker/api/kept_passes.h"
+#include "worker/api/recent.h"
 #include "worker/api/secrets.h"
 #include "worker/http/clients.h"
 #include "worker/http/limiter.h"
@@ -21,7 +21,7 @@
 
 struct tl_api {
     const struct tl_config *config;
-    const struct tl_queue_env *env;
+    struct tl_queue_env *env;
     struct tl_secrets secrets;
     struct tl_kept_passes *kept_passes;
     const struct tl_languages *languages; /* of the pages; borrowed */
@@ -29,7 +29,6 @@ struct tl_api {
     struct tl_event_looks *events;        /* what the queues' pages are for */
     struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
     struct tl_bypass *bypass;             /* who gets in past the line */
-    struct tl_passthrough *passthrough;   /* the queues that everyone gets into by the file */
     struct tl_limiter *limiter;           /* of all processes */
     struct tl_sharing *sharing;           /* likewise */
     struct tl_queue_counts *queue_counts; /* likewise */
@@ -39,12 +38,13 @@ struct tl_api {
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_holds *holds;
     struct tl_queues *queues;
+    /* Has a request handled: again, after it has waited. */
+    void (*handle)(struct tl_api *api, struct tl_request *request);
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct tl_verifications *verifications;
     struct tl_draw_pages *draw_pages;
     struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
     void *process;                      /* for the callbacks: see worker/api/api.h */
-    bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
     void (*signs)(void *process, const char *queue, const char *text);
     bool (*feedback)(void *process, const char *queue, const char *text);
     bool (*read_drawn)(void *process, const char *queue, uint64_t from, uint64_t n,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,4 +98,39 @@ bool tl_cookie_works(const struct tl_request *request, const char *queue)
 {
     const char *probe = tl_request_cookie(request, PROBE);
     return tl_cookie_sent(request, queue) || (probe != NULL && strcmp(probe, "1") == 0);
+}
+
+/* ---- the place of a page ---- */
+
+/* What has the code: the place's number with its visitor. */
+static void place_name(const char *visitor, uint64_t seq, char name[TL_REFERENCE_NAME_MAX])
+{
+    snprintf(name, TL_REFERENCE_NAME_MAX, "%s %" PRIu64, visitor, seq);
+}
+
+void tl_shown_place_write(const struct tl_api *api, const char *queue, const char *visitor,
+                          tl_place place, char text[TL_REFERENCE_MAX])
+{
+    char name[TL_REFERENCE_NAME_MAX];
+    place_name(visitor, tl_place_seq(place), name);
+    tl_reference_write(api->secrets.keyring, queue, name, text);
+}
+
+bool tl_shown_place_differs(const struct tl_api *api, const struct tl_request *request,
+                            const char *queue)
+{
+    const char *shown = tl_request_query(request, "place");
+    const struct tl_keyring *keyring = api->secrets.keyring;
+    struct tl_ticket ticket;
+    char place[TL_REFERENCE_NAME_MAX], unnumbered[TL_REFERENCE_NAME_MAX];
+    uint64_t number;
+    bool sent;
+    if (shown == NULL || !tl_cookie_ticket(api, request, queue, &ticket, &sent))
+        return false;
+    place_name(ticket.visitor, tl_place_seq(ticket.place), place);
+    place_name(ticket.visitor, 0,
+               unnumbered); /* the page was made before the place had its number */
+    return !tl_reference_read(shown, &number) ||
+           (!tl_reference_is_of(keyring, queue, place, number) &&
+            !tl_reference_is_of(keyring, queue, unnumbered, number));
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/auth/reference.h"
 #include "common/auth/ticket.h"
 #include "common/config/config.h"
 #include "worker/api/context.h"
@@ -42,5 +43,20 @@ void tl_cookie_write_probe(const struct tl_api *api, const struct tl_request *re
                            char text[TL_COOKIE_TEXT_MAX]);
 /* Does the browser send that cookie, or one of this queue? */
 bool tl_cookie_works(const struct tl_request *request, const char *queue);
+
+/*
+ * Which place a page shows. Its forms act on the place of the cookie, which may be another one by
+ * then: it came here from another device, or was taken in another tab. So their addresses name the
+ * place of the page, `?place=Q5T9-4XDR`: by a code like the reference, but of the place and not
+ * only of its visitor, who may have had another one before. It is no credential, and says no more
+ * than the reference.
+ */
+/* The name of the place for the forms of its page. */
+void tl_shown_place_write(const struct tl_api *api, const char *queue, const char *visitor,
+                          tl_place place, char text[TL_REFERENCE_MAX]);
+/* Does the form belong to a page of another place than the cookie's? Not where the request names
+ * no place, or has no cookie with a ticket. */
+bool tl_shown_place_differs(const struct tl_api *api, const struct tl_request *request,
+                            const char *queue);
 
 #endif

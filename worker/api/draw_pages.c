@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/units.h"
 #include "worker/api/draw_pages.h"
-#include "worker/api/visitor.h"
+#include "worker/api/routes.h"
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
 
@@ -64,17 +64,17 @@ static bool is_done(const struct tl_draw_record *draw)
 }
 
 /* The same members as in the admin API. */
-static void write_head(struct tl_json *json, const struct tl_local_queue *queue)
+static void write_head(struct tl_json *json, const struct tl_queue *queue)
 {
     static const char *const phases[] = {[TL_DRAW_NONE] = "none",
                                          [TL_DRAW_CUT] = "cut",
                                          [TL_DRAW_DRAWING] = "drawing",
                                          [TL_DRAW_DONE] = "done"};
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
-    const struct tl_draw_record *draw = tl_local_queue_draw(queue);
+    const struct tl_queue_settings *settings = &queue->settings;
+    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
     bool done = is_done(draw), draws = settings->opening == TL_OPENING_DRAW;
     int64_t opens_at_ms = done ? draw->opens_at_ms : settings->opens_at_ms;
-    tl_json_string(json, "queue", tl_local_queue_name(queue));
+    tl_json_string(json, "queue", queue->name);
     tl_json_string(json, "opening", draws ? "draw" : "fifo");
     if (opens_at_ms != 0) {
         char opens_at[TL_UNITS_TEXT_MAX];
@@ -90,21 +90,19 @@ static void write_head(struct tl_json *json, const struct tl_local_queue *queue)
 }
 
 /* Another draw has another hash, or is of another generation. "" before the draw is done. */
-static void write_tag(const struct tl_local_queue *queue, const struct page *page,
-                      char tag[TAG_MAX])
+static void write_tag(const struct tl_queue *queue, const struct page *page, char tag[TAG_MAX])
 {
-    const struct tl_draw_record *draw = tl_local_queue_draw(queue);
+    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
     tag[0] = '\0';
     if (is_done(draw))
         snprintf(tag, TAG_MAX, "\"%.*s-%llx-%llu-%llu\"", TAG_DIGITS, draw->hash,
-                 (unsigned long long)tl_local_queue_generation(queue),
+                 (unsigned long long)tl_line_generation(queue->line),
                  (unsigned long long)page->from, (unsigned long long)page->limit);
 }
 
 /* Answers with n ids. Before the draw is done there are none, and the answer is not kept. */
-static bool answer(struct tl_request *request, const struct tl_local_queue *queue,
-                   const struct page *page, const unsigned char *ids, size_t n,
-                   struct tl_refusal *refusal)
+static bool answer(struct tl_visit *visit, const struct page *page, const unsigned char *ids,
+                   size_t n)
 {
     bool done = page->tag[0] != '\0';
     size_t size = HEAD_MAX + n * ID_TEXT_MAX;
@@ -112,9 +110,10 @@ static bool answer(struct tl_request *request, const struct tl_local_queue *queu
     char *text = malloc(size);
     struct tl_json json;
     if (text == NULL)
-        return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this page; try again");
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
+                         "There is no memory for this page; try again");
     tl_json_begin(&json, text, size);
-    write_head(&json, queue);
+    write_head(&json, visit->queue);
     if (done) {
         tl_json_array(&json, "ids");
         for (size_t i = 0; i < n; i++) {
@@ -129,7 +128,7 @@ static bool answer(struct tl_request *request, const struct tl_local_queue *queu
         page_answer.cache = CACHE_CONTROL;
         tl_answer_header(&page_answer, "ETag", page->tag);
     }
-    tl_request_answer(request, &page_answer);
+    tl_request_answer(visit->request, &page_answer);
     free(text);
     return true;
 }
@@ -149,18 +148,19 @@ static bool is_known(struct tl_request *request, const struct page *page)
 /* ---- requests ---- */
 
 /* A number of the query; *value stays without one. */
-static bool read_number(const struct tl_request *request, const char *name, uint64_t least,
-                        uint64_t most, uint64_t *value, struct tl_refusal *refusal)
+static bool read_number(struct tl_visit *visit, const char *name, uint64_t least, uint64_t most,
+                        uint64_t *value)
 {
-    const char *text = tl_request_query(request, name);
+    const char *text = tl_request_query(visit->request, name);
     if (text == NULL)
         return true;
     size_t length = strlen(text);
     bool digits = length > 0 && length <= 13 && strspn(text, "0123456789") == length;
     uint64_t number = digits ? strtoull(text, NULL, 10) : 0;
     if (!digits || number < least || number > most)
-        return tl_refuse(refusal, TL_REFUSAL_BAD_QUERY, "%s: expected a number from %llu to %llu",
-                         name, (unsigned long long)least, (unsigned long long)most);
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_QUERY,
+                         "%s: expected a number from %llu to %llu", name, (unsigned long long)least,
+                         (unsigned long long)most);
     *value = number;
     return true;
 }
@@ -174,50 +174,49 @@ static bool within_limit(const struct tl_api *api, const struct tl_request *requ
 }
 
 /* Asks the store for n ids, and holds the request. */
-static bool ask(const struct tl_api *api, struct tl_request *request, struct page *page, uint64_t n,
-                struct tl_refusal *refusal)
+static bool ask(struct tl_visit *visit, struct page *page, uint64_t n)
 {
+    const struct tl_api *api = visit->api;
     struct tl_draw_pages *pages = api->draw_pages;
     struct page *free_place = NULL;
     for (size_t i = 0; i < WAITING_MAX && free_place == NULL; i++)
         if (pages->waiting[i].request == NULL)
             free_place = &pages->waiting[i];
     if (free_place == NULL)
-        return tl_refuse(refusal, TL_REFUSAL_BUSY, "Too many ask for this list now; try again");
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
+                         "Too many ask for this list now; try again");
     page->number = ++pages->last_number;
     page->deadline_ms = tl_clock_ms() + WAIT_MS;
-    page->request = request;
+    page->request = visit->request;
     if (!tl_queue_env_store_up(api->env) ||
         !api->read_drawn(api->process, page->queue, page->from, n, page->number))
-        return tl_refuse(refusal, TL_REFUSAL_STORE, "%s", "");
+        return tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "%s", "");
     *free_place = *page;
     pages->count++;
-    tl_request_hold(request);
+    tl_request_hold(visit->request);
     return true;
 }
 
-bool tl_handle_draw(void *context, struct tl_request *request, const char *name,
-                    struct tl_refusal *refusal)
+bool tl_handle_draw(struct tl_visit *visit)
 {
-    const struct tl_api *api = context;
     struct page page = {.from = 1, .limit = IDS_MAX};
-    const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
-    if (queue == NULL || !read_number(request, "from", 1, RANK_MAX, &page.from, refusal) ||
-        !read_number(request, "limit", 0, IDS_MAX, &page.limit, refusal))
+    if (!tl_visit_queue(visit) || !read_number(visit, "from", 1, RANK_MAX, &page.from) ||
+        !read_number(visit, "limit", 0, IDS_MAX, &page.limit))
         return false;
-    if (!within_limit(api, request))
-        return tl_refuse(refusal, TL_REFUSAL_TOO_OFTEN, "At most %d pages a second",
+    if (!within_limit(visit->api, visit->request))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN, "At most %d pages a second",
                          PAGES_PER_SECOND);
-    const struct tl_draw_record *draw = tl_local_queue_draw(queue);
+    const struct tl_queue *queue = visit->queue;
+    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
     write_tag(queue, &page, page.tag);
-    if (is_known(request, &page))
+    if (is_known(visit->request, &page))
         return true;
     uint64_t left = is_done(draw) && page.from <= draw->drawn ? draw->drawn - page.from + 1 : 0;
     uint64_t n = left < page.limit ? left : page.limit;
     if (n == 0)
-        return answer(request, queue, &page, NULL, 0, refusal);
-    snprintf(page.queue, sizeof(page.queue), "%s", tl_local_queue_name(queue));
-    return ask(api, request, &page, n, refusal);
+        return answer(visit, &page, NULL, 0);
+    snprintf(page.queue, sizeof(page.queue), "%s", queue->name);
+    return ask(visit, &page, n);
 }
 
 /* Frees the place of a request that waits. Returns what it held. */
@@ -231,20 +230,20 @@ static struct page release(struct tl_draw_pages *pages, struct page *page)
 
 static void settle(struct tl_api *api, const struct page *page, const void *ids, size_t length)
 {
-    struct tl_refusal refusal;
-    const struct tl_local_queue *queue = tl_visitor_queue(api, page->queue, &refusal);
-    bool ok = queue != NULL;
+    struct tl_visit visit = {.api = api, .request = page->request, .name = page->queue};
+    bool ok = tl_visit_queue(&visit);
     char tag[TAG_MAX] = "";
     if (ok)
-        write_tag(queue, page, tag);
+        write_tag(visit.queue, page, tag);
     if (ok && (ids == NULL || strcmp(tag, page->tag) != 0)) /* another draw, meanwhile */
-        ok = tl_refuse(&refusal, TL_REFUSAL_STORE, "%s", "");
-    uint64_t drawn = ok ? tl_local_queue_draw(queue)->drawn : 0;
+        ok = tl_refuse(&visit.refusal, TL_REFUSAL_STORE, "%s", "");
+    uint64_t drawn = ok ? tl_lost_draw(visit.queue->lost)->drawn : 0;
     uint64_t n = drawn - page->from + 1 < page->limit ? drawn - page->from + 1 : page->limit;
     if (ok && length != n * TL_DRAW_ID_BYTES)
-        ok = tl_refuse(&refusal, TL_REFUSAL_NOT_FOUND, "The store has lost the list of this draw");
-    if (!ok || !answer(page->request, queue, page, ids, n, &refusal))
-        tl_render_refusal(page->request, &refusal);
+        ok = tl_refuse(&visit.refusal, TL_REFUSAL_NOT_FOUND,
+                       "The store has lost the list of this draw");
+    if (!ok || !answer(&visit, page, ids, n))
+        tl_render_refusal(page->request, &visit.refusal);
 }
 
 void tl_draw_page_read(struct tl_api *api, uint64_t number, const void *ids, size_t length)

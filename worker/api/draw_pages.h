@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of a draw, for everyone: GET /v1/queues/{queue}/draw, a page at a time. Hash, seed and
- * how many were drawn are in memory; the draw ids are in the store, which the ingest thread asks
- * while the request is held. How many requests wait, and how often an address may ask, is bounded.
+ * The list of a draw, for everyone: GET /v1/queues/{queue}/draw?from=&limit=, a page at a time.
+ * Hash, seed and how many were drawn are in memory; the draw ids are in the store, which the ingest
+ * thread asks while the request is held. How many requests wait, and how often an address may ask,
+ * is bounded.
  */
 #ifndef TL_DRAW_PAGES_H
 #define TL_DRAW_PAGES_H
@@ -11,8 +12,6 @@
 #include <stdint.h>
 
 #include "worker/api/context.h"
-#include "worker/http/refusal.h"
-#include "worker/http/request.h"
 
 struct tl_draw_pages;
 
@@ -21,10 +20,7 @@ struct tl_draw_pages *tl_draw_pages_new(void);
 /* Call when nothing waits any more. NULL allowed; clears the caller's pointer. */
 void tl_draw_pages_free(struct tl_draw_pages **pages);
 
-/* ?from=&limit=: the draw ids from this rank on. */
-bool tl_handle_draw(void *context, struct tl_request *request, const char *name,
-                    struct tl_refusal *refusal);
-/* The store's answer (tl_api.read_drawn): the bytes of the ids, or NULL if it could not say. */
+/* The store's answer (`read_drawn` of the api): the bytes of the ids, or NULL if it could not say. */
 void tl_draw_page_read(struct tl_api *api, uint64_t number, const void *ids, size_t length);
 /* Call every tick: refuses what has reached its deadline. */
 void tl_draw_pages_tick(struct tl_api *api, int64_t now_ms);

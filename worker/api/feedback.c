@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/api/feedback.h"
+/* POST /v1/queues/{q}/feedback: the protected site reports how it is. */
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
-#include "worker/api/context.h"
-#include "worker/api/feedback_body.h"
-#include "worker/api/visitor.h"
+#include "worker/api/body.h"
+#include "worker/api/routes.h"
 #include "worker/http/json_text.h"
 
 enum { ANSWER_MAX = 256, REPORTS_PER_SECOND = 20 };
@@ -31,29 +30,28 @@ static void answer(struct tl_request *request, const char *name,
     tl_request_answer(request, &result);
 }
 
-bool tl_handle_feedback(void *context, struct tl_request *request, const char *name,
-                        struct tl_refusal *refusal)
+bool tl_handle_feedback(struct tl_visit *visit)
 {
-    const struct tl_api *api = context;
+    const struct tl_api *api = visit->api;
+    struct tl_refusal *refusal = &visit->refusal;
     struct tl_feedback feedback;
     struct tl_error err = {0};
     size_t length = 0;
     char text[TL_FEEDBACK_TEXT_MAX];
-    const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
-    if (queue == NULL)
+    if (!tl_visit_queue(visit))
         return false;
-    const char *caller = tl_visitor_caller(api, request);
+    const char *caller = tl_visitor_caller(api, visit->request);
     if (caller == NULL)
         return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED, "feedback is taken only with an API key");
-    if (!within_limit(api, caller, name))
+    if (!within_limit(api, caller, visit->name))
         return tl_refuse(refusal, TL_REFUSAL_TOO_OFTEN, "At most %d reports a second",
                          REPORTS_PER_SECOND);
-    const char *body = tl_request_body(request, &length);
+    const char *body = tl_request_body(visit->request, &length);
     if (!tl_feedback_body_parse(body, length, &feedback, &err))
         return tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
     tl_feedback_format(&feedback, text);
-    if (!api->feedback(api->process, name, text))
+    if (!api->feedback(api->process, visit->name, text))
         return tl_refuse(refusal, TL_REFUSAL_STORE, "%s", "");
-    answer(request, name, tl_local_queue_settings(queue));
+    answer(visit->request, visit->name, &visit->queue->settings);
     return true;
 }

@@ -6,110 +6,107 @@
 
 #include "common/auth/invite.h"
 #include "common/base/clock.h"
+#include "common/config/queue_settings.h"
 #include "worker/api/answer.h"
-#include "worker/api/block.h"
-#include "worker/api/bypass.h"
-#include "worker/api/challenge.h"
+#include "worker/api/body.h"
 #include "worker/api/join.h"
-#include "worker/api/join_body.h"
 #include "worker/api/misuse.h"
-#include "worker/api/restore.h"
-#include "worker/api/standing.h"
-#include "worker/api/through.h"
-#include "worker/api/visitor.h"
+#include "worker/api/navigation.h"
+#include "worker/api/page_renderer.h"
+#include "worker/api/past.h"
+#include "worker/api/routes.h"
+#include "worker/api/verifications.h"
 #include "worker/http/router.h"
-#include "worker/queue/handover.h"
 #include "worker/report/worker_metrics.h"
+
+/* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
+ * place, and then it may be a CLAIM. */
+static tl_then joined, left, joined_again;
+
+bool tl_join_removed(const struct tl_visit *visit)
+{
+    return visit->state.status == TL_LINE_ENDED && visit->state.reason == TL_REASON_REMOVED;
+}
 
 /* ---- joining ---- */
 
+/* Counts a join that is refused. Returns false. */
+static bool count_refused(const struct tl_visit *visit)
+{
+    tl_metrics_add(visit->api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+    return false;
+}
+
 /* Holds the request for its join; pending NULL: there was no memory for that. ticket: the pending
  * one that repeats a join; or of a first join what opened it, for the pending ticket to come. */
-static bool hold(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                 struct tl_pending_command *pending, const struct tl_ticket *ticket,
-                 struct tl_refusal *refusal)
+static bool hold(struct tl_visit *visit, struct tl_pending_command *pending,
+                 const struct tl_ticket *ticket)
 {
-    const struct tl_held held = {.queue = queue,
-                                 .request = request,
-                                 .ticket = *ticket,
-                                 .joins = strcmp(tl_request_method(request), "POST") == 0,
-                                 .since_us = tl_clock_us()};
-    if (pending != NULL && tl_holds_command(api->holds, &held, pending))
+    struct tl_held held = tl_visit_held(visit, joined);
+    held.ticket = *ticket;
+    held.joins = strcmp(tl_request_method(visit->request), "POST") == 0;
+    if (pending != NULL && tl_holds_command(visit->api->holds, &held, pending))
         return true;
-    tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
-    return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
+    tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
+    return count_refused(visit);
 }
 
 /* May a visitor join now who was not accepted before? */
-static bool may_join(const struct tl_api *api, struct tl_local_queue *queue,
-                     struct tl_refusal *refusal)
+static bool may_join(struct tl_visit *visit)
 {
-    bool may = tl_visitor_may_send(api, refusal);
+    const struct tl_api *api = visit->api;
+    bool may = tl_visit_may_send(visit);
     if (may && api->env->memory_full)
-        may = tl_refuse(refusal, TL_REFUSAL_STORE,
+        may = tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                         "The store's memory is nearly full; try again later");
-    int64_t lag_ms = tl_outbox_lag_ms(tl_local_queue_outbox(queue), tl_clock_ms());
+    int64_t lag_ms = tl_outbox_lag_ms(visit->queue->outbox, tl_clock_ms());
     if (may && lag_ms > api->config->worker.max_lag_ms)
-        may = tl_refuse(refusal, TL_REFUSAL_BUSY, "The line is %lld s behind; try again",
+        may = tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "The line is %lld s behind; try again",
                         (long long)(lag_ms / 1000));
-    if (!may)
-        tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
-    return may;
+    return may || count_refused(visit);
 }
 
 /* Joins this visitor and holds the request until the place is known. Joining again returns the
- * place already held. trusted: a trusted caller says so. False: refused. */
-static bool join_visitor(struct tl_api *api, struct tl_local_queue *queue,
-                         struct tl_request *request, const char *visitor, unsigned lane,
-                         bool trusted, struct tl_refusal *refusal)
+ * place already held. trusted: a trusted caller says so. */
+static bool join_visitor(struct tl_visit *visit, const char *visitor, unsigned lane, bool trusted)
 {
     const struct tl_ticket first = {.invite = trusted ? TL_TICKET_TRUSTED : 0};
-    if (!may_join(api, queue, refusal))
-        return false;
-    return hold(api, queue, request, tl_outbox_join(tl_local_queue_outbox(queue), visitor, lane),
-                &first, refusal);
+    return may_join(visit) &&
+           hold(visit, tl_outbox_join(visit->queue->outbox, visitor, lane), &first);
 }
 
 /* The join spends this id, which lets nobody join after kept_until (Unix seconds). visitor: to
- * join.
- */
-static bool join_spending(struct tl_api *api, struct tl_local_queue *queue,
-                          struct tl_request *request, const char *visitor, unsigned lane,
-                          const char *id, int64_t kept_until, struct tl_refusal *refusal)
+ * join. */
+static bool join_spending(struct tl_visit *visit, const char *visitor, unsigned lane,
+                          const char *id, int64_t kept_until)
 {
     const struct tl_ticket first = {.invite = tl_invite_digest(id)};
     /* It stays spent as long as the pending ticket may repeat the join. */
     uint64_t until_ms = (uint64_t)(kept_until + TL_TICKET_PENDING_S) * 1000;
-    if (!may_join(api, queue, refusal))
-        return false;
-    return hold(api, queue, request,
-                tl_outbox_join_invited(tl_local_queue_outbox(queue), visitor, lane, id, until_ms),
-                &first, refusal);
+    return may_join(visit) &&
+           hold(visit, tl_outbox_join_invited(visit->queue->outbox, visitor, lane, id, until_ms),
+                &first);
 }
 
-bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                      const char *visitor, unsigned lane, const struct tl_proof *proof,
-                      struct tl_refusal *refusal)
+bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane,
+                      const struct tl_proof *proof)
 {
     struct tl_puzzle_solved solved;
     char fresh[TL_VISITOR_MAX + 1];
     /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. */
-    if (!tl_standing_joins(api, request, queue, refusal)) {
-        tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
-        return false;
-    }
-    if (tl_challenge_takes_token(api, queue, request, proof)) {
-        struct tl_token_join join = {.queue = queue, .request = request, .lane = lane};
+    if (!tl_visit_newcomers(visit))
+        return count_refused(visit);
+    if (tl_challenge_takes_token(visit, proof)) {
+        struct tl_token_join join = {.lane = lane};
         snprintf(join.visitor, sizeof(join.visitor), "%s", visitor != NULL ? visitor : "");
         /* A token is good once: what would refuse the join is asked before it is used. */
-        return may_join(api, queue, refusal) &&
-               tl_visitor_may_join(api, queue, request, true, tl_clock_ms(), refusal) &&
-               tl_verification_begin(api, &join, proof->token, refusal);
+        return may_join(visit) && tl_visit_may_join(visit, true) &&
+               tl_verification_begin(visit, &join, proof->token);
     }
-    if (!tl_challenge_passed(api, queue, request, proof, &solved, refusal))
+    if (!tl_challenge_passed(visit, proof, &solved))
         return false;
     bool paid = solved.id[0] != '\0';
-    if (!tl_visitor_may_join(api, queue, request, paid, tl_clock_ms(), refusal))
+    if (!tl_visit_may_join(visit, paid))
         return false;
     /* The puzzle names the new visitor: so a repeated request gets the same place, and a solution
      * never has two, even if the store does not answer for a while. */
@@ -119,25 +116,23 @@ bool tl_join_newcomer(struct tl_api *api, struct tl_local_queue *queue, struct t
         tl_visitor_random(fresh);
     const char *joins = visitor != NULL ? visitor : fresh;
     if (!paid)
-        return join_visitor(api, queue, request, joins, lane, false, refusal);
-    return join_spending(api, queue, request, joins, lane, solved.id, solved.kept_until, refusal);
+        return join_visitor(visit, joins, lane, false);
+    return join_spending(visit, joins, lane, solved.id, solved.kept_until);
 }
 
-bool tl_join_verified(struct tl_api *api, const struct tl_token_join *join,
-                      struct tl_refusal *refusal)
+bool tl_join_verified(struct tl_visit *visit, const struct tl_token_join *join)
 {
     /* The token names a new visitor: it never has two places, even if it was accepted twice. */
     const char *visitor = join->visitor[0] != '\0' ? join->visitor : join->id + 1;
-    return join_spending(api, join->queue, join->request, visitor, join->lane, join->id,
-                         join->kept_until, refusal);
+    return join_spending(visit, visitor, join->lane, join->id, join->kept_until);
 }
 
 /* The lane in which a ticket joins. A pending one repeats its own join, so it keeps that lane if
  * the queue still has it. With any other, a new place is in the default lane: the old one used up
  * what had opened its lane. (Who still holds a place keeps it, whatever lane a JOIN names.) */
-static unsigned lane_of(const struct tl_local_queue *queue, tl_place place)
+static unsigned lane_of(const struct tl_queue *queue, tl_place place)
 {
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_queue_settings *settings = &queue->settings;
     unsigned lane = tl_place_lane(place);
     bool pending = tl_place_seq(place) == 0;
     return pending && lane < settings->n_lanes ? lane : settings->default_lane;
@@ -146,14 +141,12 @@ static unsigned lane_of(const struct tl_local_queue *queue, tl_place place)
 /* The join of a pending ticket once more: the one in progress, or a JOIN that the store takes only
  * if the place has not ended, and what opened the join was not spent before
  * (common/store/line/invites.lua). */
-static struct tl_pending_command *repeat(struct tl_local_queue *queue,
-                                         const struct tl_ticket *ticket)
+static struct tl_pending_command *repeat(struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    struct tl_outbox *outbox = tl_local_queue_outbox(queue);
     char id[TL_BATCH_INVITE_MAX];
     /* An invite's own end is not known here: none is later than this. */
     uint64_t until_ms = (ticket->issued + (uint64_t)TL_INVITE_LIFETIME_S + 2 * UINT64_C(60)) * 1000;
-    struct tl_pending_command *pending = tl_outbox_joining(outbox, ticket->visitor);
+    struct tl_pending_command *pending = tl_outbox_joining(queue->outbox, ticket->visitor);
     if (pending != NULL)
         return pending;
     if (ticket->invite == 0 || ticket->invite == TL_TICKET_TRUSTED)
@@ -161,7 +154,7 @@ static struct tl_pending_command *repeat(struct tl_local_queue *queue,
     else
         snprintf(id, sizeof(id), " %lu %016llx", (unsigned long)ticket->issued,
                  (unsigned long long)ticket->invite);
-    return tl_outbox_join_invited(outbox, ticket->visitor, lane_of(queue, ticket->place), id,
+    return tl_outbox_join_invited(queue->outbox, ticket->visitor, lane_of(queue, ticket->place), id,
                                   until_ms);
 }
 
@@ -180,67 +173,59 @@ bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued)
 
 /* May a pending ticket still join? Not into another generation of the queue, except while that
  * recovers; and not uninvited where only the invited may join. */
-static bool may_repeat(const struct tl_local_queue *queue, const struct tl_ticket *ticket,
-                       struct tl_refusal *refusal)
+static bool may_repeat(struct tl_visit *visit)
 {
-    bool before = ticket->issued + TL_TICKET_CLOCK_S < tl_local_queue_generation(queue) / 1000000;
-    if (before && !tl_local_queue_recovering(queue))
-        return tl_refuse(refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
-    if (ticket->invite == 0 && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
-        return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    const struct tl_queue *queue = visit->queue;
+    const struct tl_ticket *ticket = &visit->ticket;
+    bool before = ticket->issued + TL_TICKET_CLOCK_S < tl_line_generation(queue->line) / 1000000;
+    if (before && !tl_queue_recovering(queue))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
+    if (ticket->invite == 0 && queue->settings.join == TL_JOIN_INVITED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     return true;
 }
 
-bool tl_join_by_ticket(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const struct tl_ticket *ticket, struct tl_refusal *refusal)
+bool tl_join_by_ticket(struct tl_visit *visit)
 {
-    if (!may_repeat(queue, ticket, refusal))
+    struct tl_queue *queue = visit->queue;
+    if (!may_repeat(visit))
         return false;
     /* Accepted before: what keeps new visitors out does not matter. Asked too often, the answer is
      * what is known. */
-    if (tl_outbox_joining(tl_local_queue_outbox(queue), ticket->visitor) == NULL &&
-        !tl_visitor_may_repeat(api, queue, ticket)) {
-        tl_answer_pending(api, queue, request, ticket);
+    if (tl_outbox_joining(queue->outbox, visit->ticket.visitor) == NULL &&
+        !tl_visit_may_repeat(visit)) {
+        tl_answer_pending(visit);
         return true;
     }
-    if (!tl_visitor_may_send(api, refusal)) {
-        tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
-        return false;
-    }
-    return hold(api, queue, request, repeat(queue, ticket), ticket, refusal);
+    if (!tl_visit_may_send(visit))
+        return count_refused(visit);
+    return hold(visit, repeat(queue, &visit->ticket), &visit->ticket);
 }
 
-bool tl_join_then_leave(struct tl_api *api, struct tl_local_queue *queue,
-                        struct tl_request *request, const struct tl_ticket *ticket,
-                        struct tl_refusal *refusal)
+bool tl_join_then_leave(struct tl_visit *visit)
 {
-    const struct tl_held held = {.queue = queue,
-                                 .request = request,
-                                 .ticket = *ticket,
-                                 .leaves = true,
-                                 .since_us = tl_clock_us()};
-    if (!may_repeat(queue, ticket, refusal) || !tl_visitor_may_send(api, refusal))
+    const struct tl_held held = tl_visit_held(visit, left);
+    if (!may_repeat(visit) || !tl_visit_may_send(visit))
         return false;
-    struct tl_pending_command *pending = repeat(queue, ticket);
+    struct tl_pending_command *pending = repeat(visit->queue, &visit->ticket);
     if (pending != NULL)
         pending->leaves = true;
-    return (pending != NULL && tl_holds_command(api->holds, &held, pending)) ||
-           tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this command; try again");
+    return tl_visit_hold(visit, &held, pending);
 }
 
-void tl_join_ask_number(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket)
+void tl_join_ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    const struct tl_api *api = context;
-    struct tl_refusal refusal;
-    if (may_repeat(queue, ticket, &refusal) && tl_visitor_may_send(api, &refusal))
+    struct tl_visit visit = tl_visit_of(context, queue, NULL, ticket);
+    if (may_repeat(&visit) && tl_visit_may_send(&visit))
         (void)repeat(queue, ticket); /* else the stream asks again */
 }
 
+/* ---- by invite ---- */
+
 /* The number of a lane's name; "" is the default lane. */
-static bool find_lane(const struct tl_local_queue *queue, const char *name, unsigned *lane,
-                      struct tl_refusal *refusal)
+static bool find_lane(struct tl_visit *visit, const char *name, unsigned *lane)
 {
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_queue_settings *settings = &visit->queue->settings;
     *lane = settings->default_lane;
     if (name[0] == '\0')
         return true;
@@ -250,65 +235,51 @@ static bool find_lane(const struct tl_local_queue *queue, const char *name, unsi
             return true;
         }
     }
-    return tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "\"lane\" must name one of the queue's lanes");
+    return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_BODY,
+                     "\"lane\" must name one of the queue's lanes");
 }
 
 /* An invite that lets its bearer past the line: remembered in a cookie, which `check` reads. */
-static bool pass_by(const struct tl_api *api, const struct tl_local_queue *queue,
-                    struct tl_request *request, const char *text, const struct tl_invite *invite,
-                    struct tl_refusal *refusal)
+static bool pass_by(struct tl_visit *visit, const char *text, const struct tl_invite *invite)
 {
     char cookie[TL_BYPASS_COOKIE_MAX];
-    const char *name = tl_local_queue_name(queue);
-    if (!tl_bypass_cookie(api, request, name, text, invite, cookie))
-        return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
-    tl_bypass_note(api, request, name, "invite", tl_clock_ms());
-    tl_through_answer(api, request, name, cookie);
+    if (!tl_bypass_cookie(visit, text, invite, cookie))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
+    tl_bypass_note(visit, "invite");
+    tl_through_answer(visit, cookie);
     return true;
 }
 
-static bool read_invite(struct tl_api *api, const struct tl_local_queue *queue,
-                        const struct tl_request *request, const char *text,
-                        struct tl_invite *invite, struct tl_refusal *refusal)
+static bool read_invite(struct tl_visit *visit, const char *text, struct tl_invite *invite)
 {
+    const struct tl_api *api = visit->api;
     struct tl_error err = {0};
-    int64_t now_ms = tl_clock_ms();
-    int64_t store_s = tl_queue_env_store_ms(api->env, now_ms) / 1000;
+    int64_t store_s = tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000;
     const struct tl_jwt_keys *keys = api->secrets.invite_keys;
-    const struct tl_visitor_tokens tokens = {.kind = TL_LIMITER_INVITES,
-                                             .queue = tl_local_queue_name(queue),
-                                             .request = request,
-                                             .now_ms = now_ms};
-    if (!tl_visitor_may_verify(api, &tokens, keys, text, refusal))
+    if (!tl_visit_may_verify(visit, TL_LIMITER_INVITES, keys, text))
         return false;
-    if (tl_invite_verify(keys, tl_local_queue_name(queue), text, strlen(text), store_s, invite,
-                         &err))
+    if (tl_invite_verify(keys, visit->name, text, strlen(text), store_s, invite, &err))
         return true;
-    tl_visitor_refused(api, &tokens, keys, text);
-    return tl_refuse(refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
+    tl_visit_unverified(visit, TL_LIMITER_INVITES, keys, text);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
 }
 
-bool tl_join_passes_by(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const char *text)
+bool tl_join_passes_by(struct tl_visit *visit, const char *text)
 {
     struct tl_invite invite;
-    struct tl_refusal unused;
-    return read_invite(api, queue, request, text, &invite, &unused) && invite.bypass &&
-           pass_by(api, queue, request, text, &invite, &unused);
+    return read_invite(visit, text, &invite) && invite.bypass && pass_by(visit, text, &invite);
 }
 
-bool tl_join_by_invite(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const char *text, struct tl_refusal *refusal)
+bool tl_join_by_invite(struct tl_visit *visit, const char *text)
 {
     struct tl_invite invite;
     unsigned lane;
-    if (!read_invite(api, queue, request, text, &invite, refusal))
+    if (!read_invite(visit, text, &invite))
         return false;
     if (invite.bypass)
-        return pass_by(api, queue, request, text, &invite, refusal);
-    return find_lane(queue, invite.lane, &lane, refusal) &&
-           join_spending(api, queue, request, invite.visitor, lane, invite.id, invite.kept_until,
-                         refusal);
+        return pass_by(visit, text, &invite);
+    return find_lane(visit, invite.lane, &lane) &&
+           join_spending(visit, invite.visitor, lane, invite.id, invite.kept_until);
 }
 
 /* ---- POST /v1/queues/{q}/join ---- */
@@ -323,37 +294,18 @@ static bool is_json(const struct tl_request *request)
 }
 
 /* The body may be empty: nothing is wanted then. */
-static bool read_body(const struct tl_request *request, struct tl_join_body *body,
-                      struct tl_refusal *refusal)
+static bool read_body(struct tl_visit *visit, struct tl_join_body *body)
 {
     struct tl_error err = {0};
     size_t length;
-    const char *text = tl_request_body(request, &length);
+    const char *text = tl_request_body(visit->request, &length);
     tl_join_body_clear(body);
     if (length == 0)
         return true;
-    if (!is_json(request))
-        return tl_refuse(refusal, TL_REFUSAL_NOT_JSON, "%s", "");
+    if (!is_json(visit->request))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
     return tl_join_body_parse(text, length, body, &err) ||
-           tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
-}
-
-void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                      const struct tl_ticket *ticket)
-{
-    struct tl_join_body body;
-    struct tl_refusal refusal;
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
-    tl_join_body_clear(&body);
-    bool ok = settings->join == TL_JOIN_INVITED
-                  ? tl_refuse(&refusal, TL_REFUSAL_BY_INVITATION, "%s", "")
-                  : !is_json(request) || read_body(request, &body, &refusal);
-    const char *solution = tl_request_query(request, "solution"); /* of the page */
-    const struct tl_proof proof = {.solution = body.solution[0] != '\0' ? body.solution : solution,
-                                   .token = body.token};
-    if (!ok || !tl_join_newcomer(api, queue, request, ticket->visitor, settings->default_lane,
-                                 &proof, &refusal))
-        tl_render_refusal(request, &refusal);
+           tl_refuse(&visit->refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
 }
 
 /* It may have been given up through another worker a moment ago, with the event still on its way
@@ -361,90 +313,257 @@ void tl_join_past_end(struct tl_api *api, struct tl_local_queue *queue, struct t
  * place held, or takes a new one; where an invite or a solution is needed for that, CLAIM only
  * looks. Without the store, or asked too often, the place is given as known.
  */
-void tl_join_confirm(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                     const struct tl_ticket *ticket)
+bool tl_join_confirm(struct tl_visit *visit)
 {
-    struct tl_refusal unused;
-    struct tl_outbox *outbox = tl_local_queue_outbox(queue);
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
-    bool free = settings->join == TL_JOIN_OPEN && settings->challenge == TL_CHALLENGE_NONE;
+    struct tl_queue *queue = visit->queue;
+    const struct tl_ticket *ticket = &visit->ticket;
+    bool free =
+        queue->settings.join == TL_JOIN_OPEN && queue->settings.challenge == TL_CHALLENGE_NONE;
     struct tl_pending_command *pending = NULL;
-    if (tl_visitor_may_repeat(api, queue, ticket) && tl_visitor_may_send(api, &unused))
-        pending = free
-                      ? tl_outbox_join(outbox, ticket->visitor, lane_of(queue, ticket->place))
-                      : tl_outbox_command(outbox, TL_COMMAND_CLAIM, ticket->visitor, ticket->place);
-    const struct tl_held held = {.queue = queue,
-                                 .request = request,
-                                 .ticket = *ticket,
-                                 .again = true,
-                                 .since_us = tl_clock_us()};
-    if (pending == NULL || !tl_holds_command(api->holds, &held, pending))
-        tl_answer_view(api, queue, request, ticket, true);
+    if (tl_visit_may_repeat(visit) && tl_visit_may_send(visit))
+        pending =
+            free ? tl_outbox_join(queue->outbox, ticket->visitor, lane_of(queue, ticket->place))
+                 : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
+                                     ticket->place);
+    const struct tl_held held = tl_visit_held(visit, joined_again);
+    if (pending == NULL || !tl_holds_command(visit->api->holds, &held, pending))
+        tl_answer_view(visit, true);
+    return true;
 }
 
 /* A visitor who comes with a ticket: the place still held, or a new one in the default lane. */
-static bool join_again(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                       const struct tl_ticket *ticket, const struct tl_proof *proof,
-                       struct tl_refusal *refusal)
+static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
 {
-    bool pending = tl_place_seq(ticket->place) == 0;
-    if (tl_local_queue_may_return(queue, ticket))
-        return tl_restore_request(api, queue, request, ticket, refusal);
-    if (tl_handover_holds(queue, ticket))
-        return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
-    if (!pending && !tl_visitor_outdated(queue, ticket)) {
-        bool known;
-        enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;
-        if (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE) {
-            tl_join_confirm(api, queue, request, ticket);
-            return true;
-        }
-        if (tl_restore_removed(queue, ticket->generation, ticket->place))
-            return tl_refuse(refusal, TL_REFUSAL_REMOVED, "%s", "");
-    }
-    if (pending) /* accepted before: what new visitors need does not matter */
-        return tl_join_by_ticket(api, queue, request, ticket, refusal);
-    if (tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
-        return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    return tl_join_newcomer(api, queue, request, ticket->visitor, lane_of(queue, ticket->place),
-                            proof, refusal);
+    const struct tl_ticket *ticket = &visit->ticket;
+    tl_visit_judge(visit);
+    if (visit->worth == TL_WORTH_PENDING) /* accepted before: what newcomers need does not matter */
+        return tl_join_by_ticket(visit);
+    if (tl_visit_may_return(visit))
+        return tl_visit_restore(visit, 0, 0);
+    if (tl_visit_is_held(visit) && visit->worth == TL_WORTH_MOVED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
+    if (tl_visit_is_held(visit))
+        return tl_join_confirm(visit);
+    if (tl_join_removed(visit))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_REMOVED, "%s", "");
+    if (visit->queue->settings.join == TL_JOIN_INVITED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    return tl_join_newcomer(visit, ticket->visitor, lane_of(visit->queue, ticket->place), proof);
 }
 
-bool tl_handle_join(void *context, struct tl_request *request, const char *name,
-                    struct tl_refusal *refusal)
+bool tl_handle_join(struct tl_visit *visit)
 {
-    struct tl_api *api = context;
-    if (tl_through_passes_all(api, request, name))
+    if (tl_through_passes_all(visit))
         return true;
-    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
     struct tl_join_body body;
-    struct tl_ticket ticket;
     unsigned lane;
-    if (queue == NULL || !read_body(request, &body, refusal))
+    if (!tl_visit_queue(visit) || !read_body(visit, &body))
         return false;
     const struct tl_proof proof = {.solution = body.solution, .token = body.token};
-    bool trusted = tl_visitor_trusted(api, request);
+    bool trusted = tl_visitor_trusted(visit->api, visit->request);
     bool named = body.visitor[0] != '\0' || body.lane[0] != '\0';
-    if (!trusted && !tl_block_passes(api, request, name, refusal))
+    if (!trusted && !tl_visit_passes_blocks(visit))
         return false;
     if (!trusted)
-        tl_misuse_join(api, request, name);
+        tl_misuse_join(visit);
     if (named && !trusted)
-        return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED,
+        return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_TRUSTED,
                          "\"visitor\" and \"lane\" are taken only with an API key");
     if (body.invite[0] != '\0')
-        return tl_join_by_invite(api, queue, request, body.invite, refusal);
-    if (!named && tl_visitor_ticket(api, request, name, &ticket)) {
-        (void)tl_local_queue_adopt(queue, &ticket);
-        return join_again(api, queue, request, &ticket, &proof, refusal);
-    }
-    if (!trusted && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
-        return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    if (!find_lane(queue, body.lane, &lane, refusal))
+        return tl_join_by_invite(visit, body.invite);
+    if (!named && tl_visitor_ticket(visit->api, visit->request, visit->name, &visit->ticket))
+        return join_again(visit, &proof);
+    if (!trusted && visit->queue->settings.join == TL_JOIN_INVITED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    if (!find_lane(visit, body.lane, &lane))
         return false;
     if (!trusted)
-        return tl_join_newcomer(api, queue, request, NULL, lane, &proof, refusal);
+        return tl_join_newcomer(visit, NULL, lane, &proof);
     if (body.visitor[0] == '\0')
         tl_visitor_random(body.visitor);
-    return join_visitor(api, queue, request, body.visitor, lane, trusted, refusal);
+    return join_visitor(visit, body.visitor, lane, trusted);
+}
+
+/* ---- what became of a join ---- */
+
+/* Joins again after the place of a pending ticket has ended, as the same visitor, where the queue
+ * lets newcomers in. */
+static bool join_past_end(struct tl_visit *visit)
+{
+    struct tl_join_body body;
+    const struct tl_queue_settings *settings = &visit->queue->settings;
+    tl_join_body_clear(&body);
+    if (settings->join == TL_JOIN_INVITED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    if (is_json(visit->request) && !read_body(visit, &body))
+        return false;
+    const char *solution = tl_request_query(visit->request, "solution"); /* of the page */
+    const struct tl_proof proof = {.solution = body.solution[0] != '\0' ? body.solution : solution,
+                                   .token = body.token};
+    return tl_join_newcomer(visit, visit->ticket.visitor, settings->default_lane, &proof);
+}
+
+void tl_join_ended(struct tl_visit *visit, const struct tl_held *held)
+{
+    static const char *const details[TL_REFUSAL_COUNT] = {
+        [TL_REFUSAL_BAD_TICKET] = "Its invite was spent before, or its place ended long ago",
+        [TL_REFUSAL_NOT_NUMBERED] = "Ask for the status first"};
+    if (!held->known) {
+        tl_answer_unknown(visit, held->give_ticket);
+    } else if (held->ended == 0) {
+        tl_render_refused(visit->request, held->otherwise, details[held->otherwise]);
+    } else if (held->joins && held->ended == TL_REASON_REMOVED) {
+        tl_render_refused(visit->request, TL_REFUSAL_REMOVED, "");
+    } else if (held->joins) {
+        if (!join_past_end(visit))
+            tl_render_refusal(visit->request, &visit->refusal);
+    } else {
+        tl_answer_ended(visit, (enum tl_reason)held->ended);
+    }
+}
+
+/* The join of a pending ticket was not repeated, or a join came so late that the place which its
+ * visitor got meanwhile has ended: asks the store about that end. */
+static void ask_for_end(struct tl_visit *visit, const struct tl_held *held)
+{
+    const struct tl_pending_command *join = held->pending;
+    struct tl_ticket *ticket = &visit->ticket;
+    if (ticket->issued == 0) {
+        ticket->issued = (uint32_t)(join->made_ms / 1000);
+        memcpy(ticket->visitor, join->visitor, sizeof(ticket->visitor));
+    }
+    struct tl_held asks = tl_visit_held(visit, tl_join_ended);
+    asks.joins = held->joins;
+    asks.otherwise = TL_REFUSAL_BAD_TICKET;
+    if (!tl_queue_env_store_up(visit->api->env) || !tl_holds_lookup(visit->api->holds, &asks))
+        tl_answer_unknown(visit, false);
+}
+
+/* Did the join find a place that was handed over to another device? Only that device's ticket, or a
+ * trusted caller, gets it. */
+static bool found_moved(const struct tl_visit *visit, tl_place place)
+{
+    return tl_queue_serial(visit->queue, place) > visit->ticket.serial &&
+           !tl_visitor_trusted(visit->api, visit->request);
+}
+
+/* The form of a page whose visitor's place is over has the invite of the address, which may be the
+ * one that opened that place. Where a newcomer needs none, it is left out of the address. */
+static bool goes_without(const struct tl_visit *visit)
+{
+    return strcmp(tl_request_method(visit->request), "POST") == 0 &&
+           strncmp(tl_request_path(visit->request), "/q/", 3) == 0 &&
+           tl_request_query(visit->request, "invite") != NULL &&
+           visit->queue->settings.join != TL_JOIN_INVITED;
+}
+
+/* The visitor has this place. */
+static void answer_place(struct tl_visit *visit, const struct tl_held *held)
+{
+    struct tl_metrics *metrics = visit->api->env->metrics;
+    int64_t now_us = tl_clock_us();
+    visit->ticket =
+        tl_answer_ticket(visit->queue, held->pending->visitor, held->result->place, now_us / 1000);
+    tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
+    tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - held->since_us);
+    if (!tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) ||
+        !tl_subscribers_wait_for_admission(visit->queue->subscribers, visit->request,
+                                           &visit->ticket, held->since_us / 1000))
+        tl_answer_anew(visit, true);
+}
+
+/* The place has no number yet: with a pending ticket of the join. */
+static void answer_unnumbered(struct tl_visit *visit, const struct tl_pending_command *join,
+                              bool repeated)
+{
+    struct tl_ticket joined = {.place = tl_place_make(join->lane, 0),
+                               .invite = visit->ticket.invite,
+                               .issued = repeated ? visit->ticket.issued : 0};
+    memcpy(joined.visitor, join->visitor, sizeof(joined.visitor));
+    visit->ticket = joined;
+    tl_answer_pending(visit);
+}
+
+static void joined(struct tl_visit *visit, const struct tl_held *held)
+{
+    const struct tl_pending_command *join = held->pending;
+    const struct tl_pending_result *result = held->result;
+    struct tl_metrics *metrics = visit->api->env->metrics;
+    bool applied = tl_held_applied(held);
+    bool spent = applied && result->outcome == TL_OUTCOME_SPENT;
+    bool repeated = tl_place_seq(visit->ticket.place) == 0 && visit->ticket.issued != 0;
+    if (spent && (repeated || join->invite == NULL)) {
+        ask_for_end(visit, held);
+    } else if (spent && goes_without(visit)) {
+        tl_page_send_clean(visit->api, visit->request, visit->name);
+    } else if (spent) {
+        (void)tl_challenge_refuse_spent(visit, join->invite);
+        tl_render_refusal(visit->request, &visit->refusal);
+    } else if (applied && result->outcome == TL_OUTCOME_FULL) {
+        tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
+        (void)tl_visit_no_place(visit);
+        tl_render_refusal(visit->request, &visit->refusal);
+    } else if (applied && found_moved(visit, result->place)) {
+        tl_render_refused(visit->request, TL_REFUSAL_MOVED, "");
+    } else if (applied) {
+        answer_place(visit, held);
+    } else if (result == NULL || result->end == TL_PENDING_LOST) {
+        answer_unnumbered(visit, join, repeated);
+    } else {
+        tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
+        tl_render_refused(visit->request, TL_REFUSAL_STORE,
+                          "The store did not take the join; try again");
+    }
+}
+
+/* A visitor gives up a place whose number was not known: the LEAVE follows the join. Not numbered
+ * in time: the join remembers to leave (tl_join_then_leave). */
+static void left(struct tl_visit *visit, const struct tl_held *held)
+{
+    const struct tl_pending_result *result = held->result;
+    if (!tl_held_applied(held) || !tl_join_gave_place(result)) {
+        joined(visit, held);
+        return;
+    }
+    if (tl_queue_serial(visit->queue, result->place) > 0) { /* a pending ticket has none */
+        tl_render_refused(visit->request, TL_REFUSAL_MOVED, "");
+        return;
+    }
+    visit->ticket =
+        tl_answer_ticket(visit->queue, held->pending->visitor, result->place, tl_clock_ms());
+    const struct tl_held leaves = tl_visit_held(visit, tl_answer_command);
+    if (!tl_visit_hold(visit, &leaves, visit->api->leaving))
+        tl_render_refusal(visit->request, &visit->refusal);
+}
+
+/* The place has ended, and a new one needs an invite or a solution. */
+static void refuse_new_place(struct tl_visit *visit)
+{
+    struct tl_puzzle_solved unused;
+    if (visit->queue->settings.join == TL_JOIN_INVITED)
+        tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    else if (tl_challenge_passed(visit, &(struct tl_proof){0}, &unused))
+        tl_refuse(&visit->refusal, TL_REFUSAL_UNKNOWN_OUTCOME, "%s",
+                  "The queue's settings changed; try again");
+    tl_render_refusal(visit->request, &visit->refusal);
+}
+
+/* Joining again: by JOIN, or by CLAIM where an invite is needed for a new place. Without an outcome
+ * the visitor gets what is known here. The store may have lost the place while the command was on
+ * its way: then that comes back first, whatever the command found. */
+static void joined_again(struct tl_visit *visit, const struct tl_held *held)
+{
+    bool joins = held->pending->kind == TL_COMMAND_JOIN, applied = tl_held_applied(held);
+    bool lost = tl_queue_outdated(visit->queue, &visit->ticket);
+    bool gone = lost || (applied && held->result->outcome == TL_OUTCOME_GONE);
+    bool adopted = tl_queue_adopt(visit->queue, &visit->ticket);
+    if (tl_queue_may_return(visit->queue, &visit->ticket) ||
+        (gone && adopted && !(joins && applied)))
+        tl_visit_again(visit);
+    else if (joins && (applied || lost))
+        joined(visit, held);
+    else if (gone)
+        refuse_new_place(visit);
+    else
+        tl_answer_anew(visit, true);
 }

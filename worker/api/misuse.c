@@ -8,7 +8,6 @@
 #include "common/base/net.h"
 #include "common/store/signs.h"
 #include "worker/api/misuse.h"
-#include "worker/api/visitor.h"
 #include "worker/http/sharing.h"
 #include "worker/report/hitters.h"
 #include "worker/report/queue_counts.h"
@@ -17,15 +16,17 @@
 
 enum {
     LOG_EVERY_MS = 10000,
-    MANY_JOINS = 60,    /* of one network in a minute, in one process */
-    MANY_FAILURES = 60, /* likewise */
+    MANY = 60, /* of one network in a minute, in one process: above it, one counts as misuse */
     ADVICE_MAX = 192,
     REPORTED = 5, /* of one network in one report: fewer are no part of a sign */
 };
 
+/* Requests that come too often. */
+enum kind { JOINS, FAILURES, KINDS };
+
 struct tl_misuse {
-    struct tl_hitters joins, failures;
-    struct tl_log_limit joins_log, failures_log, shared_log, fast_log;
+    struct tl_hitters hitters[KINDS]; /* of all queues, in this minute */
+    struct tl_log_limit logs[KINDS], shared_log, fast_log;
     struct tl_tallies tallies; /* since the last report */
     int64_t reported_ms;
 };
@@ -46,17 +47,6 @@ void tl_misuse_count(const struct tl_api *api, const char *queue, enum tl_queue_
     tl_queue_counts_add(api->queue_counts, queue, tl_queue_counts_stream(queue), kind);
 }
 
-/* What is counted of requests that come too often. */
-struct kind {
-    struct tl_hitters *hitters; /* of all queues, in this minute */
-    struct tl_hitters *tally;   /* of the queue, since the last report; NULL: it has none */
-    uint32_t many;              /* above it, one counts as misuse and is logged */
-    enum tl_worker_metric metric;
-    enum tl_queue_count count;
-    struct tl_log_limit *limit;
-    const char *what;
-};
-
 /* What an operator can do about this address. One that many visitors share is not to be blocked:
  * that of a proxy. */
 static void write_advice(const struct tl_api *api, const struct tl_request *request,
@@ -76,65 +66,61 @@ static void write_advice(const struct tl_api *api, const struct tl_request *requ
         snprintf(text, size, "`tellerline block %s` refuses it", prefix);
 }
 
-static void note(const struct tl_api *api, const struct tl_request *request, const char *queue,
-                 uint32_t stream, const struct kind *kind)
+/* tally: the queue's; NULL: it has none. */
+static void note(const struct tl_visit *visit, struct tl_tally *tally, enum kind kind)
 {
+    static const struct {
+        enum tl_worker_metric metric;
+        enum tl_queue_count count;
+        const char *what;
+    } kinds[KINDS] = {[JOINS] = {TL_WORKER_JOINS_MANY, TL_QUEUE_JOINS_MANY, "joins"},
+                      [FAILURES] = {TL_WORKER_FAILURES_MANY, TL_QUEUE_FAILURES_MANY,
+                                    "tickets and passes that open nothing"}};
     char text[TL_PREFIX_TEXT_MAX];
     char advice[ADVICE_MAX];
     unsigned suppressed;
     struct tl_address address;
-    if (!tl_visitor_address(api, request, &address))
+    const struct tl_api *api = visit->api;
+    struct tl_misuse *misuse = api->misuse;
+    if (!tl_visitor_address(api, visit->request, &address))
         return;
     int64_t now_ms = tl_clock_ms();
     const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    uint32_t count = tl_hitters_add(kind->hitters, &prefix, stream, now_ms);
-    if (kind->tally != NULL)
-        (void)tl_hitters_add(kind->tally, &prefix, 0, now_ms);
-    if (count <= kind->many)
+    uint32_t stream = tl_queue_counts_stream(visit->name);
+    uint32_t count = tl_hitters_add(&misuse->hitters[kind], &prefix, stream, now_ms);
+    if (tally != NULL)
+        (void)tl_hitters_add(kind == JOINS ? &tally->joins : &tally->failures, &prefix, 0, now_ms);
+    if (count <= MANY)
         return;
-    tl_metrics_add(api->env->metrics, kind->metric, 1);
-    tl_queue_counts_add(api->queue_counts, queue, stream, kind->count);
-    if (!tl_log_allow(kind->limit, now_ms, LOG_EVERY_MS, &suppressed))
+    tl_metrics_add(api->env->metrics, kinds[kind].metric, 1);
+    tl_queue_counts_add(api->queue_counts, visit->name, stream, kinds[kind].count);
+    if (!tl_log_allow(&misuse->logs[kind], now_ms, LOG_EVERY_MS, &suppressed))
         return;
     tl_prefix_format(&prefix, text);
-    write_advice(api, request, &address, text, advice, sizeof(advice));
-    tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue},
+    write_advice(api, visit->request, &address, text, advice, sizeof(advice));
+    tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = visit->name},
            "%s sent %u %s to this process within a minute, of %llu in all; %s", text, count,
-           kind->what, (unsigned long long)kind->hitters->total, advice);
+           kinds[kind].what, (unsigned long long)misuse->hitters[kind].total, advice);
 }
 
-void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, const char *queue)
+static struct tl_tally *tally_of(const struct tl_api *api, const char *queue)
 {
-    struct tl_misuse *misuse = api->misuse;
-    uint32_t stream = tl_queue_counts_stream(queue);
-    struct tl_tally *tally = tl_tallies_of(&misuse->tallies, queue, stream);
-    const struct kind joins = {.hitters = &misuse->joins,
-                               .tally = tally != NULL ? &tally->joins : NULL,
-                               .many = MANY_JOINS,
-                               .metric = TL_WORKER_JOINS_MANY,
-                               .count = TL_QUEUE_JOINS_MANY,
-                               .limit = &misuse->joins_log,
-                               .what = "joins"};
-    note(api, request, queue, stream, &joins);
+    return tl_tallies_of(&api->misuse->tallies, queue, tl_queue_counts_stream(queue));
 }
 
-void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request, const char *queue)
+void tl_misuse_join(const struct tl_visit *visit)
 {
-    struct tl_misuse *misuse = api->misuse;
-    uint32_t stream = tl_queue_counts_stream(queue);
-    struct tl_tally *tally = tl_tallies_of(&misuse->tallies, queue, stream);
-    const struct kind failures = {.hitters = &misuse->failures,
-                                  .tally = tally != NULL ? &tally->failures : NULL,
-                                  .many = MANY_FAILURES,
-                                  .metric = TL_WORKER_FAILURES_MANY,
-                                  .count = TL_QUEUE_FAILURES_MANY,
-                                  .limit = &misuse->failures_log,
-                                  .what = "tickets and passes that open nothing"};
-    tl_metrics_add(api->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
-    tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_CHECKS_FAILED);
+    note(visit, tally_of(visit->api, visit->name), JOINS);
+}
+
+void tl_misuse_failed(const struct tl_visit *visit)
+{
+    struct tl_tally *tally = tally_of(visit->api, visit->name);
+    tl_metrics_add(visit->api->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
+    tl_misuse_count(visit->api, visit->name, TL_QUEUE_CHECKS_FAILED);
     if (tally != NULL)
         tally->failed++;
-    note(api, request, queue, stream, &failures);
+    note(visit, tally, FAILURES);
 }
 
 /* ---- sessions ---- */
@@ -156,15 +142,14 @@ static void log_session(const char *queue, const char *visitor, const struct tl_
 static void count_session(const struct tl_api *api, const char *queue,
                           const struct tl_sharing_sight *sight)
 {
-    uint32_t stream = tl_queue_counts_stream(queue);
-    struct tl_tally *tally = tl_tallies_of(&api->misuse->tallies, queue, stream);
+    struct tl_tally *tally = tally_of(api, queue);
     if (sight->noticed) {
         tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_SHARED, 1);
-        tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_SESSIONS_SHARED);
+        tl_misuse_count(api, queue, TL_QUEUE_SESSIONS_SHARED);
     }
     if (sight->fast) {
         tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_FAST, 1);
-        tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_SESSIONS_FAST);
+        tl_misuse_count(api, queue, TL_QUEUE_SESSIONS_FAST);
     }
     if (tally != NULL) {
         tally->shared += sight->noticed;
@@ -172,32 +157,31 @@ static void count_session(const struct tl_api *api, const char *queue,
     }
 }
 
-bool tl_misuse_session(const struct tl_api *api, const struct tl_local_queue *queue,
-                       const struct tl_request *request, const char *visitor, uint64_t generation,
-                       tl_place place, struct tl_refusal *refusal)
+bool tl_misuse_session(struct tl_visit *visit)
 {
-    struct tl_metrics *metrics = api->env->metrics;
-    enum tl_sharing_mode mode = tl_local_queue_settings(queue)->shared_sessions;
-    const char *name = tl_local_queue_name(queue);
+    const struct tl_api *api = visit->api;
+    const char *name = visit->name;
+    const struct tl_ticket *ticket = &visit->ticket;
+    enum tl_sharing_mode mode = visit->queue->settings.shared_sessions;
     struct tl_address address;
     int64_t now_ms = tl_clock_ms();
-    if (!tl_visitor_address(api, request, &address))
+    if (!tl_visitor_address(api, visit->request, &address))
         return true;
     const struct tl_sharing_sight sight =
-        tl_sharing_see(api->sharing, name, generation, place, &address,
-                       tl_request_header(request, "User-Agent"), now_ms);
+        tl_sharing_see(api->sharing, name, ticket->generation, ticket->place, &address,
+                       tl_request_header(visit->request, "User-Agent"), now_ms);
     if (sight.noticed || sight.fast)
         count_session(api, name, &sight);
     if (sight.noticed && mode != TL_SHARING_COUNT)
-        log_session(name, visitor, &address, &api->misuse->shared_log, now_ms,
+        log_session(name, ticket->visitor, &address, &api->misuse->shared_log, now_ms,
                     "is used by several clients in turn");
     if (sight.fast)
-        log_session(name, visitor, &address, &api->misuse->fast_log, now_ms,
+        log_session(name, ticket->visitor, &address, &api->misuse->fast_log, now_ms,
                     "is checked faster than a person browses");
     if (!sight.shared || !sight.newer || mode != TL_SHARING_REFUSE)
         return true;
-    tl_metrics_add(metrics, TL_WORKER_SHARED_REFUSED, 1);
-    return tl_refuse(refusal, TL_REFUSAL_SHARED,
+    tl_metrics_add(api->env->metrics, TL_WORKER_SHARED_REFUSED, 1);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_SHARED,
                      "Another client, which came first, uses this session too");
 }
 

@@ -11,10 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/wire/place.h"
-#include "worker/api/context.h"
-#include "worker/http/refusal.h"
-#include "worker/http/request.h"
+#include "worker/api/visit.h"
 #include "worker/report/queue_counts.h"
 
 struct tl_misuse;
@@ -25,15 +22,12 @@ void tl_misuse_free(struct tl_misuse **misuse);
 /* Counts one for this queue, in the metrics with the label `queue`. */
 void tl_misuse_count(const struct tl_api *api, const char *queue, enum tl_queue_count kind);
 
-/* Notes that a visitor without a ticket wants to join this queue. */
-void tl_misuse_join(const struct tl_api *api, const struct tl_request *request, const char *queue);
+/* Notes that a visitor without a ticket wants to join the queue. */
+void tl_misuse_join(const struct tl_visit *visit);
 /* Notes a ticket or pass that did not open the gate. */
-void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request,
-                      const char *queue);
-/* May this client use the session at this place, by the queue's setting shared_sessions? */
-bool tl_misuse_session(const struct tl_api *api, const struct tl_local_queue *queue,
-                       const struct tl_request *request, const char *visitor, uint64_t generation,
-                       tl_place place, struct tl_refusal *refusal);
+void tl_misuse_failed(const struct tl_visit *visit);
+/* May this client use the session of the visit's ticket, by the queue's setting shared_sessions? */
+bool tl_misuse_session(struct tl_visit *visit);
 
 /* Call every tick: sends what was seen at each queue to the store, every ten seconds. */
 void tl_misuse_tick(const struct tl_api *api, int64_t now_ms);

@@ -2,57 +2,35 @@
 #include <string.h>
 
 #include "worker/api/answer.h"
-#include "worker/api/block.h"
 #include "worker/api/cookie.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/navigation.h"
-#include "worker/api/page_handlers.h"
 #include "worker/api/page_renderer.h"
-#include "worker/api/restore.h"
-#include "worker/api/shown_place.h"
-#include "worker/api/standing.h"
-#include "worker/api/status.h"
-#include "worker/api/through.h"
-#include "worker/api/visitor.h"
-#include "worker/queue/handover.h"
+#include "worker/api/past.h"
+#include "worker/api/routes.h"
 
-/* Does the visitor hold the place, as far as this process knows? */
-static bool holds_place(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
+static bool join(struct tl_visit *visit, bool has_ticket)
 {
-    bool known;
-    enum tl_line_status status = tl_local_queue_look(queue, ticket->place, &known).status;
-    return !tl_visitor_outdated(queue, ticket) &&
-           (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE);
-}
-
-/* ticket NULL: the visitor has none. */
-static bool join(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                 const struct tl_ticket *ticket, struct tl_refusal *refusal)
-{
-    const char *invite = tl_request_query(request, "invite");
-    if (ticket == NULL)
-        tl_misuse_join(api, request, tl_local_queue_name(queue));
+    const struct tl_queue_settings *settings = &visit->queue->settings;
+    const char *invite = tl_request_query(visit->request, "invite");
+    if (!has_ticket)
+        tl_misuse_join(visit);
     if (invite != NULL)
-        return tl_join_by_invite(api, queue, request, invite, refusal);
-    bool pending = ticket != NULL && tl_place_seq(ticket->place) == 0; /* was accepted before */
-    if (!pending && tl_local_queue_settings(queue)->join == TL_JOIN_INVITED)
-        return tl_refuse(refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    if (pending)
-        return tl_join_by_ticket(api, queue, request, ticket, refusal);
-    unsigned lane = tl_local_queue_settings(queue)->default_lane;
-    if (ticket != NULL && holds_place(queue, ticket)) {
-        struct tl_refusal unused;
-        if (tl_local_queue_settings(queue)->challenge == TL_CHALLENGE_NONE &&
-            tl_standing_joins(api, request, queue, &unused))
-            tl_join_confirm(api, queue, request, ticket);
-        else
-            tl_answer_view(api, queue, request, ticket, false);
+        return tl_join_by_invite(visit, invite);
+    if (has_ticket && visit->worth == TL_WORTH_PENDING) /* was accepted before */
+        return tl_join_by_ticket(visit);
+    if (settings->join == TL_JOIN_INVITED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    if (has_ticket && tl_visit_is_held(visit)) {
+        if (settings->challenge == TL_CHALLENGE_NONE && tl_visit_newcomers(visit))
+            return tl_join_confirm(visit);
+        tl_answer_view(visit, false);
         return true;
     }
-    const struct tl_proof proof = {.solution = tl_request_query(request, "solution")};
-    return tl_join_newcomer(api, queue, request, ticket != NULL ? ticket->visitor : NULL, lane,
-                            &proof, refusal);
+    const struct tl_proof proof = {.solution = tl_request_query(visit->request, "solution")};
+    return tl_join_newcomer(visit, has_ticket ? visit->ticket.visitor : NULL,
+                            settings->default_lane, &proof);
 }
 
 /* Does a browser open the page that says what it does, and has not shown yet that it keeps cookies?
@@ -67,94 +45,94 @@ static bool asks_for_cookies(const struct tl_request *request, const char *name)
 }
 
 /* A visitor without a ticket. */
-static bool arrive(struct tl_api *api, struct tl_local_queue *queue, struct tl_request *request,
-                   const char *name, struct tl_refusal *refusal)
+static bool arrive(struct tl_visit *visit)
 {
+    struct tl_request *request = visit->request;
     switch (tl_navigation_of(request)) {
     case TL_NAVIGATION_PERSON:
-        if (asks_for_cookies(request, name)) {
-            tl_page_send_probe(api, request, name);
+        if (asks_for_cookies(request, visit->name)) {
+            tl_page_send_probe(visit->api, request, visit->name);
             return true;
         }
-        return join(api, queue, request, NULL, refusal);
+        return join(visit, false);
     case TL_NAVIGATION_AHEAD: /* a browser then fetches the page again when it is opened */
         tl_request_answer(request, &(struct tl_answer){.status = 204});
         return true;
     case TL_NAVIGATION_EMBEDDED:
     default:
-        tl_page_send_outside(api, request, name);
+        tl_page_send_outside(visit->api, request, visit->name);
         return true;
     }
 }
 
-bool tl_handle_page(void *context, struct tl_request *request, const char *name,
-                    struct tl_refusal *refusal)
+/* Does the visitor hold the place, as far as this process knows? */
+static bool holds_place(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    struct tl_api *api = context;
-    struct tl_ticket ticket;
-    if (tl_through_passes_all(api, request, name))
+    bool known;
+    enum tl_line_status status = tl_queue_look(queue, ticket->place, &known).status;
+    return !tl_queue_outdated(queue, ticket) &&
+           (status == TL_LINE_WAITING || status == TL_LINE_ACTIVE);
+}
+
+bool tl_handle_page(struct tl_visit *visit)
+{
+    struct tl_request *request = visit->request;
+    if (tl_through_passes_all(visit))
         return true;
-    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
-    if (queue == NULL || !tl_block_passes(api, request, name, refusal))
+    if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
     bool by_cookie;
-    if (!tl_visitor_ticket(api, request, name, &ticket))
-        return arrive(api, queue, request, name, refusal);
-    (void)tl_local_queue_adopt(queue, &ticket);
+    if (!tl_visitor_ticket(visit->api, request, visit->name, &visit->ticket))
+        return arrive(visit);
+    tl_visit_judge(visit);
     struct tl_ticket kept;
-    if (tl_page_is_secret(request) && tl_cookie_ticket(api, request, name, &kept, &by_cookie)) {
+    if (tl_page_is_secret(request) &&
+        tl_cookie_ticket(visit->api, request, visit->name, &kept, &by_cookie)) {
         const char *invite = tl_request_query(request, "invite");
-        if (invite != NULL && tl_join_passes_by(api, queue, request, invite))
+        if (invite != NULL && tl_join_passes_by(visit, invite))
             return true;
         /* The cookie works, so the address need not hold what others could use: except an invite
          * with which the visitor may join again. */
-        if (invite == NULL || tl_place_seq(kept.place) == 0 || holds_place(queue, &kept)) {
-            tl_page_send_clean(api, request, name);
+        if (invite == NULL || tl_place_seq(kept.place) == 0 || holds_place(visit->queue, &kept)) {
+            tl_page_send_clean(visit->api, request, visit->name);
             return true;
         }
     }
-    if (tl_visitor_outdated(queue, &ticket))
-        return tl_restore_request(api, queue, request, &ticket, refusal);
-    if (tl_place_seq(ticket.place) == 0)
-        return join(api, queue, request, &ticket, refusal);
-    tl_answer_view(api, queue, request, &ticket, false);
+    if (visit->worth == TL_WORTH_PENDING)
+        return join(visit, true);
+    tl_answer_view(visit, false);
     return true;
 }
 
 /* The button "join again": a new place if the old one is over. */
-bool tl_handle_page_join(void *context, struct tl_request *request, const char *name,
-                         struct tl_refusal *refusal)
+bool tl_handle_page_join(struct tl_visit *visit)
 {
-    struct tl_api *api = context;
-    struct tl_ticket ticket;
-    if (tl_through_passes_all(api, request, name))
+    if (tl_through_passes_all(visit))
         return true;
-    struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
-    if (queue == NULL || !tl_block_passes(api, request, name, refusal))
+    if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
-    bool known = tl_visitor_ticket(api, request, name, &ticket);
-    if (known)
-        (void)tl_local_queue_adopt(queue, &ticket);
-    if (known && tl_local_queue_may_return(queue, &ticket))
-        return tl_restore_request(api, queue, request, &ticket, refusal);
-    if (known && tl_handover_holds(queue, &ticket))
-        return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
-    if (known && tl_restore_removed(queue, ticket.generation, ticket.place))
-        return tl_refuse(refusal, TL_REFUSAL_REMOVED, "%s", "");
+    if (!tl_visitor_ticket(visit->api, visit->request, visit->name, &visit->ticket))
+        return join(visit, false);
+    tl_visit_judge(visit);
+    if (tl_visit_may_return(visit))
+        return tl_visit_restore(visit, 0, 0);
+    if (visit->worth == TL_WORTH_MOVED && tl_visit_is_held(visit))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
+    if (tl_join_removed(visit))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_REMOVED, "%s", "");
     /* The invite of a page of another place would take that one's cookie. */
-    if (known && holds_place(queue, &ticket) && tl_shown_place_differs(api, request, name)) {
-        tl_page_send_present(api, request, name);
+    if (tl_visit_is_held(visit) &&
+        tl_shown_place_differs(visit->api, visit->request, visit->name)) {
+        tl_page_send_present(visit->api, visit->request, visit->name);
         return true;
     }
-    return join(api, queue, request, known ? &ticket : NULL, refusal);
+    return join(visit, true);
 }
 
-bool tl_handle_page_leave(void *context, struct tl_request *request, const char *name,
-                          struct tl_refusal *refusal)
+bool tl_handle_page_leave(struct tl_visit *visit)
 {
-    const struct tl_api *api = context;
-    if (!tl_shown_place_differs(api, request, name))
-        return tl_handle_leave(context, request, name, refusal);
-    tl_page_send_present(api, request, name);
+    if (!tl_shown_place_differs(visit->api, visit->request, visit->name))
+        return tl_handle_leave(visit);
+    tl_page_send_present(visit->api, visit->request, visit->name);
     return true;
 }

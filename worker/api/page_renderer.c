@@ -5,17 +5,15 @@
 
 #include <sodium.h>
 
+#include "worker/api/body.h"
 #include "worker/api/challenge.h"
 #include "worker/api/context.h"
 #include "worker/api/cookie.h"
-#include "worker/api/move_body.h"
 #include "worker/api/navigation.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/return_to.h"
-#include "worker/api/shown_place.h"
-#include "worker/api/standing.h"
 #include "worker/api/view.h"
-#include "worker/api/visitor.h"
+#include "worker/api/visit.h"
 #include "worker/http/refusal.h"
 #include "worker/page/page.h"
 #include "worker/verify/provider.h"
@@ -241,7 +239,7 @@ static struct tl_view view_without_place(const struct tl_api *api, const struct 
                                          enum tl_page_state state, const char *name,
                                          struct tl_return_to *back)
 {
-    const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    const struct tl_queue *queue = tl_queues_find(api->queues, name);
     struct tl_view page = {.page = state,
                            .queue = name,
                            .store_ms = tl_queue_env_store_ms(api->env, tl_clock_ms()),
@@ -249,7 +247,7 @@ static struct tl_view view_without_place(const struct tl_api *api, const struct 
                            .ticket = tl_request_query(request, "ticket"),
                            .invite = tl_request_query(request, "invite")};
     if (queue != NULL) {
-        page.settings = tl_local_queue_settings(queue);
+        page.settings = &queue->settings;
         page.event = tl_event_looks_find(api->events, name);
         set_return(api, request, page.settings->target_url, back, &page);
     }
@@ -398,7 +396,7 @@ static void render_refusal(void *context, struct tl_request *request,
     struct tl_view page =
         view_without_place(api, request, valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED,
                            valid ? name : "-", &back);
-    const struct tl_local_queue *queue = tl_queues_find(api->queues, name);
+    const struct tl_queue *queue = tl_queues_find(api->queues, name);
     if ((page.page == TL_PAGE_LOST || page.page == TL_PAGE_REMOVED) &&
         tl_visitor_ticket(api, request, name, &ticket)) {
         tl_reference_write(api->secrets.keyring, name, ticket.visitor, reference);

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What anyone may ask: a queue's public numbers, the public keys of passes, health, and the static
+ * files: what the waiting page loads, and the description of the API. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,22 +10,23 @@
 #include "common/base/clock.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
-#include "worker/api/public.h"
-#include "worker/api/standing.h"
-#include "worker/api/visitor.h"
+#include "worker/api/routes.h"
 #include "worker/http/json_text.h"
+#include "worker/page/page_assets.h"
+
+#define SHORT_CACHE_CONTROL "public, max-age=300"
 
 enum { QUEUE_TEXT_MAX = 6144, READY_TEXT_MAX = 512 };
 /* Fewer waits that came true say nothing about the estimate. */
 enum { JUDGED_MIN = 20 };
 
 /* Mode and phase, and what the operator says of them. */
-static void write_state(struct tl_json *json, const struct tl_api *api,
-                        const struct tl_local_queue *queue)
+static void write_state(struct tl_json *json, const struct tl_queue *queue)
 {
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
-    enum tl_queue_mode mode = tl_standing_mode(api, queue);
-    enum tl_phase phase = tl_standing_phase(api, queue, tl_clock_ms());
+    const struct tl_queue_settings *settings = &queue->settings;
+    const struct tl_weather weather = tl_queue_weather(queue, tl_clock_ms());
+    const enum tl_queue_mode mode = weather.mode;
+    const enum tl_phase phase = weather.phase;
     tl_json_string(json, "mode", tl_mode_name(mode));
     tl_json_string(json, "phase", tl_phase_name(phase));
     tl_json_bool(json, "joins", tl_phase_joins(settings, phase));
@@ -55,36 +58,34 @@ static void write_draw(struct tl_json *json, const struct tl_queue_settings *set
     tl_json_uint(json, "drawn", draw->drawn);
 }
 
-bool tl_handle_queue(void *context, struct tl_request *request, const char *name,
-                     struct tl_refusal *refusal)
+bool tl_handle_queue(struct tl_visit *visit)
 {
-    const struct tl_api *api = context;
-    const struct tl_local_queue *queue = tl_visitor_queue(api, name, refusal);
-    if (queue == NULL)
+    if (!tl_visit_queue(visit))
         return false;
-    const struct tl_queue_settings *settings = tl_local_queue_settings(queue);
+    const struct tl_queue *queue = visit->queue;
+    const struct tl_queue_settings *settings = &queue->settings;
     char text[QUEUE_TEXT_MAX];
     struct tl_json json;
     tl_json_begin(&json, text, sizeof(text));
-    tl_json_string(&json, "queue", name);
-    tl_json_bool(&json, "open", tl_local_queue_open(queue, tl_clock_ms()));
+    tl_json_string(&json, "queue", queue->name);
+    tl_json_bool(&json, "open", tl_queue_open(queue, tl_clock_ms()));
     if (settings->opens_at_ms != 0) {
         char opens_at[TL_UNITS_TEXT_MAX];
         tl_time_format(settings->opens_at_ms, opens_at, sizeof(opens_at));
         tl_json_string(&json, "opens_at", opens_at);
     }
-    write_state(&json, api, queue);
+    write_state(&json, queue);
     if (settings->opening == TL_OPENING_DRAW)
-        write_draw(&json, settings, tl_local_queue_draw(queue));
-    tl_json_uint(&json, "waiting", tl_local_queue_waiting(queue));
-    tl_json_uint(&json, "active", tl_local_queue_active(queue));
+        write_draw(&json, settings, tl_lost_draw(queue->lost));
+    tl_json_uint(&json, "waiting", tl_line_waiting(queue->line));
+    tl_json_uint(&json, "active", tl_line_active(queue->line));
     if (settings->policy != TL_POLICY_RATE)
         tl_json_uint(&json, "capacity", tl_queue_capacity(settings));
     if (settings->policy != TL_POLICY_COUNTER) {
         tl_json_uint(&json, "rate_admit", settings->rate_admit);
         tl_json_uint(&json, "rate_every_ms", (uint64_t)settings->rate_every_ms);
     }
-    struct tl_promises_score promises = tl_promises_score(tl_local_queue_promises(queue));
+    struct tl_promises_score promises = tl_promises_score(queue->promises);
     if (promises.judged >= JUDGED_MIN) {
         tl_json_uint(&json, "eta_inside_percent", (uint64_t)llround(promises.inside * 100));
         tl_json_uint(&json, "eta_error_percent", (uint64_t)llround(promises.error * 100));
@@ -95,24 +96,21 @@ bool tl_handle_queue(void *context, struct tl_request *request, const char *name
     tl_json_array_end(&json);
     struct tl_answer answer = {.status = 200, .type = "application/json", .body = text};
     answer.length = tl_json_end(&json);
-    tl_request_answer(request, &answer);
+    tl_request_answer(visit->request, &answer);
     return true;
 }
 
-bool tl_handle_jwks(void *context, struct tl_request *request, const char *queue,
-                    struct tl_refusal *refusal)
+bool tl_handle_jwks(struct tl_visit *visit)
 {
-    (void)queue;
-    const struct tl_api *api = context;
     struct tl_error err = {0};
-    char *text = tl_jwt_keys_publish(api->secrets.pass_keys, &err);
+    char *text = tl_jwt_keys_publish(visit->api->secrets.pass_keys, &err);
     if (text == NULL)
-        return tl_refuse(refusal, TL_REFUSAL_BUSY, "%s", err.text);
-    tl_request_answer(request, &(struct tl_answer){.status = 200,
-                                                   .type = "application/jwk-set+json",
-                                                   .cache = "public, max-age=300",
-                                                   .body = text,
-                                                   .length = strlen(text)});
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "%s", err.text);
+    tl_request_answer(visit->request, &(struct tl_answer){.status = 200,
+                                                          .type = "application/jwk-set+json",
+                                                          .cache = "public, max-age=300",
+                                                          .body = text,
+                                                          .length = strlen(text)});
     free(text);
     return true;
 }
@@ -126,34 +124,91 @@ static bool answer_line(struct tl_request *request, const char *body)
     return true;
 }
 
-bool tl_handle_livez(void *context, struct tl_request *request, const char *queue,
-                     struct tl_refusal *refusal)
+bool tl_handle_livez(struct tl_visit *visit)
 {
-    (void)context;
-    (void)queue;
-    (void)refusal;
-    return answer_line(request, "ok\n");
+    return answer_line(visit->request, "ok\n");
 }
 
-bool tl_handle_readyz(void *context, struct tl_request *request, const char *queue,
-                      struct tl_refusal *refusal)
+bool tl_handle_readyz(struct tl_visit *visit)
 {
-    (void)queue;
-    const struct tl_api *api = context;
-    const char *exclude = tl_request_query(request, "exclude");
+    const struct tl_api *api = visit->api;
+    const char *exclude = tl_request_query(visit->request, "exclude");
     if (exclude != NULL && strcmp(exclude, "store") != 0)
-        return tl_refuse(refusal, TL_REFUSAL_BAD_QUERY, "exclude: only \"store\" can be");
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_QUERY, "exclude: only \"store\" can be");
     enum tl_readiness readiness =
         exclude != NULL ? tl_queues_readiness_here(api->queues) : tl_queues_readiness(api->queues);
     if (readiness == TL_READY) {
         char troubles[READY_TEXT_MAX], line[READY_TEXT_MAX + 8];
         tl_queues_troubles(api->queues, troubles, sizeof(troubles));
         snprintf(line, sizeof(line), "ok%s%s\n", troubles[0] != '\0' ? "; " : "", troubles);
-        return answer_line(request, line);
+        return answer_line(visit->request, line);
     }
-    return tl_refuse(refusal,
+    return tl_refuse(&visit->refusal,
                      readiness == TL_DRAINING        ? TL_REFUSAL_STOPPING
                      : readiness == TL_LINES_LOADING ? TL_REFUSAL_LOADING
                                                      : TL_REFUSAL_STORE,
                      "%s", tl_readiness_text(readiness));
+}
+
+/* ---- static files ---- */
+
+static void send_asset(struct tl_request *request, const struct tl_asset *asset, const char *cache)
+{
+    const char *encodings = tl_request_header(request, "Accept-Encoding");
+    const char *known = tl_request_header(request, "If-None-Match");
+    bool gzip = asset->gzip != NULL && encodings != NULL && strstr(encodings, "gzip") != NULL;
+    struct tl_answer answer = {.status = 200,
+                               .type = asset->type,
+                               .cache = cache,
+                               .body = gzip ? asset->gzip : asset->bytes,
+                               .length = gzip ? asset->gzip_length : asset->length};
+    if (known != NULL && strstr(known, asset->etag) != NULL)
+        answer = (struct tl_answer){.status = 304, .cache = cache};
+    tl_answer_header(&answer, "ETag", asset->etag);
+    tl_answer_header(&answer, "Vary", "Accept-Encoding");
+    tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
+    tl_answer_header(&answer, "Content-Security-Policy",
+                     strncmp(asset->type, "text/javascript", strlen("text/javascript")) == 0
+                         ? TL_ASSET_SCRIPT_POLICY
+                         : TL_ASSET_POLICY);
+    /* For pages of other origins, also those that load it with an integrity hash. */
+    if (asset == &tl_page_embed) {
+        tl_answer_header(&answer, "Access-Control-Allow-Origin", "*");
+        tl_answer_header(&answer, "Cross-Origin-Resource-Policy", "cross-origin");
+    }
+    if (gzip && answer.status == 200)
+        tl_answer_header(&answer, "Content-Encoding", "gzip");
+    tl_request_answer(request, &answer);
+}
+
+bool tl_handle_asset(struct tl_visit *visit)
+{
+    const struct tl_api *api = visit->api;
+    struct tl_request *request = visit->request;
+    const char *path = tl_request_path(request);
+    if (strcmp(path, tl_page_embed.path) == 0) {
+        send_asset(request, &tl_page_embed, SHORT_CACHE_CONTROL);
+        return true;
+    }
+    const struct tl_asset *asset = tl_page_asset(path);
+    if (asset == NULL)
+        asset = tl_brand_asset(api->brand, path);
+    if (asset == NULL)
+        asset = tl_event_looks_asset(api->events, path);
+    if (asset != NULL) {
+        send_asset(request, asset, TL_ASSET_CACHE_CONTROL);
+        return true;
+    }
+    static const char nothing[] = "not found\n";
+    tl_request_answer(request, &(struct tl_answer){.status = 404,
+                                                   .type = "text/plain; charset=utf-8",
+                                                   .body = nothing,
+                                                   .length = sizeof(nothing) - 1});
+    return true;
+}
+
+bool tl_handle_openapi(struct tl_visit *visit)
+{
+    send_asset(visit->request, &tl_page_openapi, SHORT_CACHE_CONTROL);
+    return true;
 }

@@ -1,19 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/api/routes.h"
 #include "worker/api/answer.h"
-#include "worker/api/assets.h"
-#include "worker/api/check.h"
-#include "worker/api/draw_pages.h"
-#include "worker/api/events.h"
-#include "worker/api/feedback.h"
-#include "worker/api/handover.h"
-#include "worker/api/join.h"
-#include "worker/api/page_handlers.h"
 #include "worker/api/page_renderer.h"
-#include "worker/api/public.h"
-#include "worker/api/status.h"
 
-const struct tl_route tl_routes[] = {
+static const struct tl_route routes[] = {
     {"POST", "/v1/queues/*/join", tl_handle_join, &tl_json_renderer},
     {"GET", "/v1/queues/*/status", tl_handle_status, &tl_json_renderer},
     {"GET", "/v1/queues/*/events", tl_handle_events, &tl_json_renderer},
@@ -41,3 +31,17 @@ const struct tl_route tl_routes[] = {
     {NULL, "/q/", NULL, &tl_page_renderer},
     {NULL, "/", NULL, &tl_json_renderer},
 };
+
+void tl_routes_handle(struct tl_api *api, struct tl_request *request)
+{
+    char name[TL_ROUTER_QUEUE_MAX];
+    struct tl_visit visit = {.api = api, .request = request, .name = name};
+    const struct tl_route *route = tl_router_find(routes, request, name, &visit.refusal);
+    if (route == NULL || (!route->handler(&visit) && visit.refusal.kind != TL_REFUSAL_HELD))
+        tl_render_refusal(request, &visit.refusal);
+}
+
+void tl_routes_refuse(struct tl_request *request, const struct tl_refusal *refusal)
+{
+    tl_router_refuse(routes, request, refusal);
+}

@@ -3,8 +3,24 @@
 #ifndef TL_ROUTES_H
 #define TL_ROUTES_H
 
+#include "worker/api/visit.h"
 #include "worker/http/router.h"
 
-extern const struct tl_route tl_routes[];
+/* Has the request handled; also once more, after it has waited. */
+void tl_routes_handle(struct tl_api *api, struct tl_request *request);
+/* Refuses the request in the way of its route. */
+void tl_routes_refuse(struct tl_request *request, const struct tl_refusal *refusal);
+
+/* The handlers. */
+tl_handler tl_handle_join;
+tl_handler tl_handle_status, tl_handle_events, tl_handle_leave, tl_handle_complete, tl_handle_renew,
+    tl_handle_extend;
+tl_handler tl_handle_transfer, tl_handle_move, tl_handle_page_transfer, tl_handle_page_move;
+tl_handler tl_handle_check;
+tl_handler tl_handle_draw;
+tl_handler tl_handle_feedback;
+tl_handler tl_handle_page, tl_handle_page_join, tl_handle_page_leave;
+tl_handler tl_handle_queue, tl_handle_jwks, tl_handle_livez, tl_handle_readyz;
+tl_handler tl_handle_asset, tl_handle_openapi;
 
 #endif

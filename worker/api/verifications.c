@@ -8,9 +8,8 @@
 
 #include "common/base/clock.h"
 #include "worker/api/challenge.h"
-#include "worker/api/recent_tokens.h"
+#include "worker/api/recent.h"
 #include "worker/api/verifications.h"
-#include "worker/api/visitor.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/provider.h"
@@ -27,12 +26,12 @@ struct verification {
     uint64_t number;
     int64_t deadline_ms;
     char queue[TL_QUEUE_NAME_MAX + 1]; /* which may be deleted meanwhile */
+    struct tl_request *request;
     struct tl_token_join join;
 };
 
 struct tl_verifications {
-    bool (*passed)(struct tl_api *api, const struct tl_token_join *join,
-                   struct tl_refusal *refusal);
+    tl_token_passed *passed;
     struct verification *first, *last;
     uint64_t count, last_number;
     struct tl_recent_tokens *tokens;
@@ -41,9 +40,7 @@ struct tl_verifications {
     struct tl_log_limit down_log;
 };
 
-struct tl_verifications *tl_verifications_new(bool (*passed)(struct tl_api *api,
-                                                             const struct tl_token_join *join,
-                                                             struct tl_refusal *refusal))
+struct tl_verifications *tl_verifications_new(tl_token_passed *passed)
 {
     struct tl_verifications *all = calloc(1, sizeof(*all));
     if (all == NULL || (all->tokens = tl_recent_tokens_new()) == NULL) {
@@ -92,7 +89,7 @@ static bool ask(const struct tl_api *api, const struct verification *verificatio
                                    .token = token,
                                    .until_ms = until_ms};
     if (api->config->challenge_service.send_address &&
-        tl_visitor_address(api, verification->join.request, &address)) {
+        tl_visitor_address(api, verification->request, &address)) {
         bool ipv4 = tl_address_is_ipv4(&address); /* mapped: the last four bytes */
         question.address = inet_ntop(ipv4 ? AF_INET : AF_INET6, address.bytes + (ipv4 ? 12 : 0),
                                      text, sizeof(text));
@@ -100,55 +97,48 @@ static bool ask(const struct tl_api *api, const struct verification *verificatio
     return api->verify(api->process, &question);
 }
 
-/* The tokens that such a join brings, as they are counted. */
-static struct tl_visitor_tokens tokens_of(const char *queue, const struct tl_request *request,
-                                          int64_t now_ms)
+bool tl_verification_begin(struct tl_visit *visit, const struct tl_token_join *join,
+                           const char *token)
 {
-    return (struct tl_visitor_tokens){
-        .kind = TL_LIMITER_TOKENS, .queue = queue, .request = request, .now_ms = now_ms};
-}
-
-bool tl_verification_begin(struct tl_api *api, const struct tl_token_join *join, const char *token,
-                           struct tl_refusal *refusal)
-{
+    struct tl_api *api = visit->api;
     struct tl_verifications *all = api->verifications;
     const int64_t now_ms = tl_clock_ms();
     const int64_t until_ms = now_ms + api->config->challenge_service.timeout_ms;
-    const struct tl_visitor_tokens tokens =
-        tokens_of(tl_local_queue_name(join->queue), join->request, now_ms);
-    if (!tl_visitor_may_fail(api, &tokens, refusal))
+    if (!tl_visit_may_fail(visit, TL_LIMITER_TOKENS))
         return false;
     if (all->count >= api->config->challenge_service.max_concurrent +
                           api->config->challenge_service.max_waiting) {
         tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
-        return all->down ? tl_challenge_refuse_unverified(api, join->queue, join->request, refusal)
-                         : tl_refuse(refusal, TL_REFUSAL_BUSY,
+        return all->down ? tl_challenge_refuse_unverified(visit)
+                         : tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                                      "Too many tokens wait to be verified; try again");
     }
     struct verification *verification = calloc(1, sizeof(*verification));
     if (verification == NULL)
-        return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
+                         "There is no memory for this join; try again");
     verification->join = *join;
+    verification->request = visit->request;
     tl_token_id(token, verification->join.id);
     if (!tl_recent_tokens_add(all->tokens, verification->join.id, now_ms)) {
         free(verification);
         tl_metrics_add(api->env->metrics, TL_WORKER_TOKENS_REFUSED, 1);
-        tl_visitor_failed(api, &tokens);
-        return tl_challenge_refuse_token(api, "The token has been used already", refusal);
+        tl_visit_failed(visit, TL_LIMITER_TOKENS);
+        return tl_challenge_refuse_token(visit, "The token has been used already");
     }
     verification->join.kept_until =
         tl_queue_env_store_ms(api->env, now_ms) / 1000 + TL_TOKENS_LIFE_S + CLOCK_S;
     verification->number = ++all->last_number;
     verification->deadline_ms = until_ms + GRACE_MS;
-    snprintf(verification->queue, sizeof(verification->queue), "%s",
-             tl_local_queue_name(join->queue));
+    snprintf(verification->queue, sizeof(verification->queue), "%s", visit->queue->name);
     if (!ask(api, verification, token, until_ms)) {
         tl_recent_tokens_forget(all->tokens, verification->join.id);
         free(verification);
-        return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
+                         "There is no memory for this join; try again");
     }
     add(all, verification);
-    tl_request_hold(join->request);
+    tl_request_hold(visit->request);
     return true;
 }
 
@@ -209,26 +199,23 @@ static void settle(struct tl_api *api, struct verification *waiting,
                    const struct tl_verdict *verdict)
 {
     struct tl_verifications *all = api->verifications;
-    struct verification verification = release(all, waiting);
-    struct tl_token_join *join = &verification.join;
-    struct tl_refusal refusal;
+    const struct verification verification = release(all, waiting);
+    struct tl_visit visit = {
+        .api = api, .request = verification.request, .name = verification.queue};
     bool ok = false;
     note(api, verdict);
     if (verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED)
-        tl_recent_tokens_forget(all->tokens, join->id);
-    join->queue = tl_visitor_queue(api, verification.queue, &refusal);
-    if (join->queue != NULL && verdict->kind == TL_VERDICT_PASSED) {
-        ok = all->passed(api, join, &refusal);
-    } else if (join->queue != NULL && verdict->kind == TL_VERDICT_REFUSED) {
-        const struct tl_visitor_tokens tokens =
-            tokens_of(verification.queue, join->request, tl_clock_ms());
-        tl_visitor_failed(api, &tokens);
-        ok = tl_challenge_refuse_token(api, verdict->why, &refusal);
-    } else if (join->queue != NULL) {
-        ok = tl_challenge_refuse_unverified(api, join->queue, join->request, &refusal);
+        tl_recent_tokens_forget(all->tokens, verification.join.id);
+    if (tl_visit_queue(&visit) && verdict->kind == TL_VERDICT_PASSED) {
+        ok = all->passed(&visit, &verification.join);
+    } else if (visit.queue != NULL && verdict->kind == TL_VERDICT_REFUSED) {
+        tl_visit_failed(&visit, TL_LIMITER_TOKENS);
+        ok = tl_challenge_refuse_token(&visit, verdict->why);
+    } else if (visit.queue != NULL) {
+        ok = tl_challenge_refuse_unverified(&visit);
     }
     if (!ok)
-        tl_render_refusal(join->request, &refusal);
+        tl_render_refusal(visit.request, &visit.refusal);
 }
 
 void tl_verification_ended(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict)
@@ -255,12 +242,12 @@ void tl_verifications_tick(struct tl_api *api, int64_t now_ms)
     all->look_ms = now_ms + LOOK_MS;
     for (struct verification *at = all->first; at != NULL; at = next) {
         next = at->next;
-        if (!tl_request_gone(at->join.request))
+        if (!tl_request_gone(at->request))
             continue;
         struct verification gone = release(all, at);
         tl_recent_tokens_forget(all->tokens, gone.join.id);
         api->cancel(api->process, gone.number);
-        tl_request_answer(gone.join.request, &(struct tl_answer){.status = 408}); /* for no one */
+        tl_request_answer(gone.request, &(struct tl_answer){.status = 408}); /* for no one */
     }
 }
 
@@ -270,6 +257,6 @@ void tl_verifications_stop(struct tl_api *api)
     struct verification *next;
     for (struct verification *at = all->first; at != NULL; at = next) {
         next = at->next;
-        tl_render_refused(release(all, at).join.request, TL_REFUSAL_STOPPING, "");
+        tl_render_refused(release(all, at).request, TL_REFUSAL_STOPPING, "");
     }
 }

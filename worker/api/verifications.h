@@ -12,34 +12,31 @@
 
 #include "common/auth/puzzle.h"
 #include "common/wire/names.h"
-#include "worker/api/context.h"
-#include "worker/http/refusal.h"
-#include "worker/http/request.h"
+#include "worker/api/visit.h"
 
 struct tl_verifications;
 
 /* A newcomer with a token. */
 struct tl_token_join {
-    struct tl_local_queue *queue;
-    struct tl_request *request;
     unsigned lane;
     char visitor[TL_VISITOR_MAX + 1]; /* "": a new one */
     char id[TL_PUZZLE_ID_LENGTH + 1]; /* of the token; the join must spend it */
     int64_t kept_until;               /* Unix seconds: until then the id is remembered as spent */
 };
 
-/* passed: joins a newcomer whose token is good; false: refused. NULL when out of memory. */
-struct tl_verifications *tl_verifications_new(bool (*passed)(struct tl_api *api,
-                                                             const struct tl_token_join *join,
-                                                             struct tl_refusal *refusal));
+/* Joins a newcomer whose token is good; false: refused. */
+typedef bool tl_token_passed(struct tl_visit *visit, const struct tl_token_join *join);
+
+/* NULL when out of memory. */
+struct tl_verifications *tl_verifications_new(tl_token_passed *passed);
 /* Call when nothing waits any more. NULL allowed; clears the caller's pointer. */
 void tl_verifications_free(struct tl_verifications **verifications);
 
 /* Holds the request while its token is verified. join: without id and kept_until, which come from
  * the token. False: refused. */
-bool tl_verification_begin(struct tl_api *api, const struct tl_token_join *join, const char *token,
-                           struct tl_refusal *refusal);
-/* The verdict on a question (tl_api.verify). */
+bool tl_verification_begin(struct tl_visit *visit, const struct tl_token_join *join,
+                           const char *token);
+/* The verdict on a question (`verify` of the api). */
 void tl_verification_ended(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict);
 /* Call every tick: ends what has reached its deadline, and what no client waits for. */
 void tl_verifications_tick(struct tl_api *api, int64_t now_ms);

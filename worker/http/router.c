@@ -2,13 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/wire/names.h"
 #include "worker/http/router.h"
 
-#define QUEUE_MAX (TL_QUEUE_NAME_MAX + 2) /* one more than a name may have, and the terminator */
-
 /* Does the path fit the pattern? Copies the segment that '*' stands for to queue. */
-static bool match(const char *pattern, const char *path, char queue[QUEUE_MAX])
+static bool match(const char *pattern, const char *path, char queue[TL_ROUTER_QUEUE_MAX])
 {
     queue[0] = '\0';
     const char *star = strchr(pattern, '*');
@@ -20,7 +17,7 @@ static bool match(const char *pattern, const char *path, char queue[QUEUE_MAX])
     size_t length = strcspn(path + before, "/");
     if (length == 0 || strcmp(star + 1, path + before + length) != 0)
         return false;
-    snprintf(queue, QUEUE_MAX, "%.*s", (int)length, path + before);
+    snprintf(queue, TL_ROUTER_QUEUE_MAX, "%.*s", (int)length, path + before);
     return true;
 }
 
@@ -34,7 +31,7 @@ static bool takes(const struct tl_route *route, const char *method)
  * one without a handler, which fits the beginning of the path. The answer looks as this row says.
  */
 static const struct tl_route *find(const struct tl_route *route, struct tl_request *request,
-                                   char queue[QUEUE_MAX])
+                                   char queue[TL_ROUTER_QUEUE_MAX])
 {
     const char *path = tl_request_path(request);
     const struct tl_route *other_method = NULL;
@@ -55,27 +52,26 @@ static const struct tl_route *find(const struct tl_route *route, struct tl_reque
     return route;
 }
 
-void tl_router_handle(const struct tl_route *routes, void *context, struct tl_request *request)
+const struct tl_route *tl_router_find(const struct tl_route *routes, struct tl_request *request,
+                                      char queue[TL_ROUTER_QUEUE_MAX], struct tl_refusal *refusal)
 {
-    char queue[QUEUE_MAX];
-    struct tl_refusal refusal;
     const struct tl_route *route = find(routes, request, queue);
     if (route->handler == NULL) {
-        tl_refuse(&refusal, TL_REFUSAL_NOT_FOUND, "%s", "");
-    } else if (route->method != NULL && !takes(route, tl_request_method(request))) {
-        tl_refuse(&refusal, TL_REFUSAL_METHOD, "%s", "");
-        refusal.allowed = strcmp(route->method, "GET") == 0 ? "GET, HEAD" : route->method;
-    } else if (route->handler(context, request, queue, &refusal) ||
-               refusal.kind == TL_REFUSAL_HELD) {
-        return;
+        tl_refuse(refusal, TL_REFUSAL_NOT_FOUND, "%s", "");
+        return NULL;
     }
-    tl_render_refusal(request, &refusal);
+    if (route->method != NULL && !takes(route, tl_request_method(request))) {
+        tl_refuse(refusal, TL_REFUSAL_METHOD, "%s", "");
+        refusal->allowed = strcmp(route->method, "GET") == 0 ? "GET, HEAD" : route->method;
+        return NULL;
+    }
+    return route;
 }
 
 void tl_router_refuse(const struct tl_route *routes, struct tl_request *request,
                       const struct tl_refusal *refusal)
 {
-    char queue[QUEUE_MAX];
+    char queue[TL_ROUTER_QUEUE_MAX];
     (void)find(routes, request, queue);
     tl_render_refusal(request, refusal);
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "common/wire/names.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
 
@@ -23,11 +24,10 @@ struct tl_renderer {
     void (*refusal)(void *context, struct tl_request *request, const struct tl_refusal *refusal);
 };
 
-/* Answers the request or holds it, and returns true; or fills in `refusal` and returns false.
- * context: the server's. queue: the segment of the path that `*` stands for, "" without one; a
- * segment too long for a queue's name is cut, and so names none. */
-typedef bool tl_handler(void *context, struct tl_request *request, const char *queue,
-                        struct tl_refusal *refusal);
+struct tl_visit; /* what handlers work on; its definition belongs to them */
+
+/* Answers the request or holds it, and returns true; or refuses it and returns false. */
+typedef bool tl_handler(struct tl_visit *visit);
 
 struct tl_route {
     const char *method;  /* GET takes HEAD as well; NULL: every path that begins with the pattern */
@@ -36,10 +36,16 @@ struct tl_route {
     const struct tl_renderer *renderer; /* how the answers look */
 };
 
-/* Calls the handler of the first route that fits. The table's last row must fit every path:
- * {NULL, "/", NULL, renderer}. */
-void tl_router_handle(const struct tl_route *routes, void *context, struct tl_request *request);
-/* Refuses the request in the way of its route, without calling the handler. */
+/* One more than the name of a queue may have, and the terminator. */
+#define TL_ROUTER_QUEUE_MAX (TL_QUEUE_NAME_MAX + 2)
+
+/* The first route that fits, whose renderer the request has from now on. queue: the segment of the
+ * path that `*` stands for, "" without one; a segment too long for a queue's name is cut, and so
+ * names none. NULL: refused. The table's last row must fit every path: {NULL, "/", NULL, renderer}.
+ */
+const struct tl_route *tl_router_find(const struct tl_route *routes, struct tl_request *request,
+                                      char queue[TL_ROUTER_QUEUE_MAX], struct tl_refusal *refusal);
+/* Refuses the request in the way of its route. */
 void tl_router_refuse(const struct tl_route *routes, struct tl_request *request,
                       const struct tl_refusal *refusal);
 

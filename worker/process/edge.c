@@ -74,24 +74,24 @@ static void on_reload_settings(void *context, const char *queue)
     tl_follower_reload(edge->follower, queue);
 }
 
-static void on_settled(void *context, struct tl_local_queue *queue,
-                       struct tl_pending_command *pending, const struct tl_pending_result *result)
+static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
+                       const struct tl_pending_result *result)
 {
     const struct edge *edge = context;
     tl_api_settled(edge->api, queue, pending, result);
 }
 
-static void on_recreated(void *context, struct tl_local_queue *queue)
+static void on_recreated(void *context, struct tl_queue *queue)
 {
     const struct edge *edge = context;
     tl_api_recreated(edge->api, queue);
 }
 
-static void on_changed(void *context, struct tl_local_queue *queue,
-                       const struct tl_event_entry *entry, int64_t now_ms)
+static void on_changed(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,
+                       int64_t now_ms)
 {
     (void)context;
-    tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
+    tl_subscribers_entry(queue->subscribers, entry, now_ms);
 }
 
 /* ---- what the handlers ask for ---- */

@@ -12,13 +12,15 @@
 #include "common/base/metrics.h"
 #include "worker/feed/outbox.h"
 
-struct tl_local_queue;
+struct tl_queue;
+struct tl_passthrough;
 struct tl_queue_counts;
 
 struct tl_queue_env {
     const char *worker_id; /* this process among all workers, as the function apply knows it */
     struct tl_metrics *metrics;
     struct tl_queue_counts *queue_counts; /* NULL: nothing is counted */
+    struct tl_passthrough *passthrough;   /* whom the file lets in; the api's; NULL: no one */
 
     bool ingest_up, follower_up; /* is the store connected? */
     enum tl_error_kind refuses;  /* TL_ERR_MISCONF, TL_ERR_OOM: the store takes no batch; TL_OK */
@@ -36,12 +38,12 @@ struct tl_queue_env {
     void (*rebuild)(void *context, const char *queue);
     void (*reload)(void *context, const char *queue);
     /* The outcome of a pending command, once for each. */
-    void (*settled)(void *context, struct tl_local_queue *queue, struct tl_pending_command *pending,
+    void (*settled)(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
                     const struct tl_pending_result *result);
     /* The line is of another generation now: what waits for places of the former one must end. */
-    void (*recreated)(void *context, struct tl_local_queue *queue);
+    void (*recreated)(void *context, struct tl_queue *queue);
     /* The line has taken an entry of the events stream. */
-    void (*changed)(void *context, struct tl_local_queue *queue, const struct tl_event_entry *entry,
+    void (*changed)(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,
                     int64_t now_ms);
 };
 

@@ -99,14 +99,23 @@ bool tl_holds_command(struct tl_holds *holds, const struct tl_held *held,
     return true;
 }
 
+static void end_command(struct tl_holds *holds, struct hold *hold,
+                        const struct tl_pending_command *pending,
+                        const struct tl_pending_result *result)
+{
+    struct tl_held held = release(&holds->commands, hold);
+    held.pending = pending;
+    held.result = result;
+    holds->settings.over(holds->settings.context, &held);
+}
+
 void tl_holds_settle(struct tl_holds *holds, struct tl_pending_command *pending,
                      const struct tl_pending_result *result)
 {
     while (pending->waiters != NULL) {
         struct hold *hold = pending->waiters;
         pending->waiters = hold->next_waiter;
-        const struct tl_held held = release(&holds->commands, hold);
-        holds->settings.settled(holds->settings.context, &held, pending, result);
+        end_command(holds, hold, pending, result);
     }
 }
 
@@ -121,8 +130,7 @@ static void time_out(struct tl_holds *holds, struct hold *hold)
         before->next_waiter = hold->next_waiter;
     else
         hold->pending->waiters = hold->next_waiter;
-    const struct tl_held held = release(&holds->commands, hold);
-    holds->settings.settled(holds->settings.context, &held, pending, NULL);
+    end_command(holds, hold, pending, NULL);
 }
 
 /* ---- lookups ---- */
@@ -130,8 +138,7 @@ static void time_out(struct tl_holds *holds, struct hold *hold)
 bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held)
 {
     uint64_t number = holds->last_number + 1;
-    if (!holds->settings.ask(holds->settings.context, tl_local_queue_name(held->queue),
-                             &held->ticket, number))
+    if (!holds->settings.ask(holds->settings.process, held->queue->name, &held->ticket, number))
         return false;
     holds->last_number = number;
     struct hold *hold = hold_new(&holds->lookups, held, holds->settings.wait_ms);
@@ -144,8 +151,9 @@ bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held)
 
 static void end_lookup(struct tl_holds *holds, struct hold *hold, bool known)
 {
-    const struct tl_held held = release(&holds->lookups, hold);
-    holds->settings.looked_up(holds->settings.context, &held, known);
+    struct tl_held held = release(&holds->lookups, hold);
+    held.known = known;
+    holds->settings.over(holds->settings.context, &held);
 }
 
 void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_found found,
@@ -164,7 +172,7 @@ void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_foun
     if (tl_place_seq(hold->held.ticket.place) == 0)
         hold->held.ended = ended;
     else if (found != TL_LOOKUP_FAILED)
-        tl_local_queue_remember_end(hold->held.queue, hold->held.ticket.place, ended);
+        tl_queue_remember_end(hold->held.queue, hold->held.ticket.place, ended);
     end_lookup(holds, hold, found != TL_LOOKUP_FAILED);
 }
 
@@ -181,10 +189,10 @@ bool tl_holds_event(struct tl_holds *holds, const struct tl_held *held, uint64_t
 static void end_event(struct tl_holds *holds, struct hold *hold)
 {
     const struct tl_held held = release(&holds->events, hold);
-    holds->settings.caught_up(holds->settings.context, &held);
+    holds->settings.over(holds->settings.context, &held);
 }
 
-void tl_holds_drop(struct tl_holds *holds, const struct tl_local_queue *queue)
+void tl_holds_drop(struct tl_holds *holds, const struct tl_queue *queue)
 {
     struct hold *next;
     for (struct hold *hold = holds->lookups.first; hold != NULL; hold = next) {
@@ -213,13 +221,13 @@ void tl_holds_tick(struct tl_holds *holds, int64_t now_ms)
         bool known = false;
         next = hold->next;
         if (hold->behind)
-            (void)tl_local_queue_look(hold->held.queue, hold->held.ticket.place, &known);
+            (void)tl_queue_look(hold->held.queue, hold->held.ticket.place, &known);
         if (known || hold->deadline_ms <= now_ms)
             end_lookup(holds, hold, known);
     }
     for (struct hold *hold = holds->events.first; hold != NULL; hold = next) {
         next = hold->next;
-        if (hold->deadline_ms <= now_ms || tl_local_queue_event(hold->held.queue) >= hold->event)
+        if (hold->deadline_ms <= now_ms || tl_line_event(hold->held.queue->line) >= hold->event)
             end_event(holds, hold);
     }
 }

@@ -18,42 +18,51 @@
 #include "worker/feed/outbox.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
-#include "worker/queue/local_queue.h"
+#include "worker/queue/queue.h"
 
 struct tl_holds;
+struct tl_held;
+struct tl_visit; /* of a request; its definition belongs to the code that handles requests */
 
-/* A request that no longer waits, with what its answer needs. Valid during the callback. */
+/* What follows when the request no longer waits: it is answered, or waits again. */
+typedef void tl_then(struct tl_visit *visit, const struct tl_held *held);
+
+/* A request that waits, with what its answer needs. */
 struct tl_held {
-    struct tl_local_queue *queue;
-    struct tl_request *request; /* to be answered now; NULL: a lookup without a request */
+    struct tl_queue *queue;
+    struct tl_request *request; /* NULL: a lookup without a request */
     struct tl_ticket ticket;    /* all zero for a first join */
-    bool again;                 /* joins again with the ticket of a place held as far as we know */
-    bool give_ticket;           /* a lookup: the answer carries the ticket, as that to a join */
-    bool gate;                  /* a RENEW: whether it claims decides about a check */
-    bool leaves;                /* a JOIN: the place is given up as soon as it is known */
-    bool joins; /* it asks for a new place if that of its pending ticket has ended */
-    /* A lookup for a pending ticket: why the request is refused if its place has not ended; and in
-     * the answer how it ended (enum tl_reason), or 0. */
+    tl_then *then;
+    bool give_ticket; /* a lookup: the answer carries the ticket, as that to a join */
+    bool joins;       /* it asks for a new place if that of its pending ticket has ended */
+    /* A lookup for a pending ticket: why the request is refused if its place has not ended. */
     enum tl_refusal_kind otherwise;
-    unsigned ended;
     int64_t since_us; /* local monotonic time */
+    /* What has become of it: of a command, result NULL: it has no outcome in time... */
+    const struct tl_pending_command *pending;
+    const struct tl_pending_result *result;
+    /* ...of a lookup: is the place known now, or could the store not say? And how that of a pending
+     * ticket has ended (enum tl_reason), or 0. */
+    bool known;
+    unsigned ended;
 };
+
+/* Was the command applied? */
+static inline bool tl_held_applied(const struct tl_held *held)
+{
+    return held->result != NULL && held->result->end == TL_PENDING_APPLIED;
+}
 
 struct tl_holds_settings {
     int64_t wait_ms; /* the longest wait for a command or a lookup */
     struct tl_metrics *metrics;
-    void *context; /* for the callbacks */
     /* Asks the store about the visitor at a place; tl_holds_found is called with this number. False
      * when out of memory. */
-    bool (*ask)(void *context, const char *queue, const struct tl_ticket *ticket, uint64_t number);
-    /* The command has an outcome; result NULL: not in time. */
-    void (*settled)(void *context, const struct tl_held *held,
-                    const struct tl_pending_command *pending,
-                    const struct tl_pending_result *result);
-    /* The place is known now; otherwise the store could not say. */
-    void (*looked_up)(void *context, const struct tl_held *held, bool known);
-    /* The line has reached the event, or the time is over. */
-    void (*caught_up)(void *context, const struct tl_held *held);
+    bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
+    void *process;
+    /* The wait is over, once for each: `then` is to follow. held is valid during the callback. */
+    void (*over)(void *context, const struct tl_held *held);
+    void *context;
 };
 
 struct tl_holds *tl_holds_new(const struct tl_holds_settings *settings); /* NULL: out of memory */
@@ -82,7 +91,7 @@ void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_foun
  * and waits for an event that it has read. */
 void tl_holds_tick(struct tl_holds *holds, int64_t now_ms);
 /* Ends all lookups of a queue (NULL: of all queues) as failed, and all waits for its events. */
-void tl_holds_drop(struct tl_holds *holds, const struct tl_local_queue *queue);
+void tl_holds_drop(struct tl_holds *holds, const struct tl_queue *queue);
 
 /* Requests held, and lookups in progress. */
 uint64_t tl_holds_count(const struct tl_holds *holds);

@@ -4,22 +4,29 @@
 #include "common/line/order.h"
 #include "worker/queue/presence.h"
 
-enum { INTERVAL_MIN_MS = 100 };
+enum {
+    INTERVAL_MIN_MS = 100,
+    RUNS_MAX = 500 /* most runs added to the outbox in one tick */
+};
 
 struct tl_presence {
+    struct tl_outbox *outbox;
     struct tl_order *seen;     /* since the current flush began */
     struct tl_order *flushing; /* what the current flush hands over */
     uint64_t cursor;           /* seqs below it have been handed over */
     bool in_progress;
     bool empty; /* the current flush has no visitors */
     int64_t next_ms;
+    uint64_t batch; /* the last one with presence in it; 0: none was sent */
+    bool farewell;  /* no presence is sent any more */
 };
 
-struct tl_presence *tl_presence_new(void)
+struct tl_presence *tl_presence_new(struct tl_outbox *outbox)
 {
     struct tl_presence *presence = calloc(1, sizeof(*presence));
     if (presence == NULL)
         return NULL;
+    presence->outbox = outbox;
     presence->seen = tl_order_new();
     presence->flushing = tl_order_new();
     if (presence->seen == NULL || presence->flushing == NULL)
@@ -42,14 +49,16 @@ void tl_presence_mark(struct tl_presence *presence, uint64_t seq)
     (void)tl_order_insert(presence->seen, seq, 1);
 }
 
-int64_t tl_presence_interval(int64_t waiting_ttl_ms)
+/* Milliseconds between flushes. */
+static int64_t interval_of(int64_t waiting_ttl_ms)
 {
     int64_t interval = waiting_ttl_ms / 8;
     return interval > INTERVAL_MIN_MS ? interval : INTERVAL_MIN_MS;
 }
 
-bool tl_presence_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms,
-                     bool waiting)
+/* Starts a flush when one is due: the interval is over, and visitors were seen or are waiting. True
+ * while there are runs to take. */
+static bool is_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms, bool waiting)
 {
     if (presence->in_progress)
         return true;
@@ -66,7 +75,8 @@ bool tl_presence_due(struct tl_presence *presence, int64_t now_ms, int64_t inter
     return true;
 }
 
-bool tl_presence_take(struct tl_presence *presence, struct tl_run *run)
+/* Takes the next run of the current flush. False when the flush is done. */
+static bool take(struct tl_presence *presence, struct tl_run *run)
 {
     if (!presence->in_progress)
         return false;
@@ -85,4 +95,46 @@ bool tl_presence_take(struct tl_presence *presence, struct tl_run *run)
     bool was_empty = presence->empty;
     presence->empty = false;
     return was_empty;
+}
+
+/* ---- sending ---- */
+
+void tl_presence_forget(struct tl_presence *presence)
+{
+    tl_order_clear(presence->seen);
+    tl_order_clear(presence->flushing);
+    presence->in_progress = presence->empty = false;
+    presence->next_ms = 0;
+}
+
+static void send_runs(struct tl_presence *presence, size_t most)
+{
+    struct tl_run run;
+    for (size_t i = 0; i < most && take(presence, &run); i++) {
+        if (!tl_outbox_seen(presence->outbox, run.first, run.count))
+            break;
+        presence->batch = tl_outbox_gathering(presence->outbox);
+    }
+}
+
+void tl_presence_tick(struct tl_presence *presence, int64_t waiting_ttl_ms, bool waiting,
+                      int64_t now_ms)
+{
+    /* A flush waits until the last one was applied, so as not to flood a slow dispatcher. */
+    if (presence->farewell || !tl_outbox_settled(presence->outbox, presence->batch) ||
+        !is_due(presence, now_ms, interval_of(waiting_ttl_ms), waiting))
+        return;
+    send_runs(presence, RUNS_MAX);
+}
+
+bool tl_presence_farewell(struct tl_presence *presence)
+{
+    if (presence->farewell)
+        return true;
+    presence->farewell = true;
+    send_runs(presence, SIZE_MAX); /* the rest of a flush in progress */
+    if (is_due(presence, INT64_MAX / 2, 0, false))
+        send_runs(presence, SIZE_MAX);
+    return presence->batch == 0 ||
+           tl_outbox_seen(presence->outbox, TL_SEEN_FAREWELL_SEQ, TL_SEEN_FAREWELL_COUNT);
 }

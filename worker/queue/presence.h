@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which waiting visitors were seen since the last flush. Flushes happen at a fixed interval. A
- * flush hands over each seq at most once, as runs, a bounded number at a time. When no visitor was
- * seen it hands over one run of count 0: the expirer must know that presence was observed at all.
+ * Which waiting visitors of a queue were seen since the last flush, sent as SEEN commands. Flushes
+ * happen at a fixed interval. A flush hands over each seq at most once, as runs, a bounded number
+ * at a time. When no visitor was seen it hands over one run of count 0: the expirer must know that
+ * presence was observed at all.
  */
 #ifndef TL_PRESENCE_H
 #define TL_PRESENCE_H
@@ -11,23 +12,23 @@
 #include <stdint.h>
 
 #include "common/wire/place.h"
+#include "worker/feed/outbox.h"
 
 struct tl_presence;
 
-struct tl_presence *tl_presence_new(void); /* NULL when out of memory */
+/* The outbox is borrowed. NULL when out of memory. */
+struct tl_presence *tl_presence_new(struct tl_outbox *outbox);
 void tl_presence_free(struct tl_presence **presence);
 
 /* Marks a visitor as seen. Without memory the mark is lost; the next poll marks again. */
 void tl_presence_mark(struct tl_presence *presence, uint64_t seq);
-
-/* Milliseconds between flushes for a queue's waiting_ttl. */
-int64_t tl_presence_interval(int64_t waiting_ttl_ms);
-
-/* Starts a flush when one is due: the interval is over, and visitors were seen or are waiting. True
- * while there are runs to take. */
-bool tl_presence_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms,
-                     bool waiting);
-/* Takes the next run of the current flush. False when the flush is done. */
-bool tl_presence_take(struct tl_presence *presence, struct tl_run *run);
+/* Forgets who was seen, after the queue was created again. */
+void tl_presence_forget(struct tl_presence *presence);
+/* Call every tick while the store is up: sends what is due. waiting: does anyone wait? */
+void tl_presence_tick(struct tl_presence *presence, int64_t waiting_ttl_ms, bool waiting,
+                      int64_t now_ms);
+/* Sends the rest, and a farewell if anything was ever sent; nothing from then on. False when there
+ * was no memory for the farewell. */
+bool tl_presence_farewell(struct tl_presence *presence);
 
 #endif

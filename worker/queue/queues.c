@@ -19,7 +19,7 @@ struct trouble {
 
 struct tl_queues {
     struct tl_queues_settings settings;
-    struct tl_named queues; /* struct tl_local_queue */
+    struct tl_named queues; /* struct tl_queue */
     struct trouble *troubles;
     size_t n_troubles;
     struct tl_blocks *blocks; /* NULL: none were ever read */
@@ -33,18 +33,18 @@ struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings)
     return queues;
 }
 
-static struct tl_local_queue *at(const struct tl_queues *queues, size_t i)
+static struct tl_queue *at(const struct tl_queues *queues, size_t i)
 {
     return queues->queues.all[i].thing;
 }
 
 /* Frees the subscribers first, because they read the queue. */
-static void free_queue(struct tl_local_queue *queue)
+static void free_queue(struct tl_queue *queue)
 {
-    struct tl_subscribers *subscribers = tl_local_queue_subscribers(queue);
+    struct tl_subscribers *subscribers = queue->subscribers;
     tl_subscribers_free(&subscribers);
-    tl_local_queue_attach(queue, NULL);
-    tl_local_queue_free(&queue);
+    queue->subscribers = NULL;
+    tl_queue_free(&queue);
 }
 
 void tl_queues_clear(struct tl_queues *queues)
@@ -65,26 +65,26 @@ void tl_queues_free(struct tl_queues **queues)
     *queues = NULL;
 }
 
-struct tl_local_queue *tl_queues_find(const struct tl_queues *queues, const char *name)
+struct tl_queue *tl_queues_find(const struct tl_queues *queues, const char *name)
 {
     return tl_named_find(&queues->queues, name);
 }
 
 /* NULL when out of memory. */
-static struct tl_local_queue *add(struct tl_queues *self, const char *name)
+static struct tl_queue *add(struct tl_queues *self, const char *name)
 {
-    struct tl_local_queue *queue = tl_queues_find(self, name);
+    struct tl_queue *queue = tl_queues_find(self, name);
     if (queue != NULL)
         return queue;
-    queue = tl_local_queue_new(self->settings.env, name);
+    queue = tl_queue_new(self->settings.env, name);
     struct tl_subscribers *subscribers =
         queue != NULL ? tl_subscribers_new(&self->settings.subscribers, queue) : NULL;
-    if (subscribers == NULL || !tl_named_add(&self->queues, tl_local_queue_name(queue), queue)) {
+    if (subscribers == NULL || !tl_named_add(&self->queues, queue->name, queue)) {
         tl_subscribers_free(&subscribers);
-        tl_local_queue_free(&queue);
+        tl_queue_free(&queue);
         return NULL;
     }
-    tl_local_queue_attach(queue, subscribers);
+    queue->subscribers = subscribers;
     return queue;
 }
 
@@ -97,9 +97,9 @@ enum tl_readiness tl_queues_readiness_here(const struct tl_queues *queues)
         return TL_LINES_LOADING;
     bool any_sound = false;
     for (size_t i = 0; i < queues->queues.n; i++) {
-        if (tl_queues_troubled(queues, tl_local_queue_name(at(queues, i))))
+        if (tl_queues_troubled(queues, at(queues, i)->name))
             continue;
-        if (!tl_local_queue_loaded(at(queues, i)))
+        if (at(queues, i)->line == NULL)
             return TL_LINES_LOADING;
         any_sound = true;
     }
@@ -148,16 +148,15 @@ size_t tl_queues_in_flight(const struct tl_queues *queues)
 {
     size_t count = 0;
     for (size_t i = 0; i < queues->queues.n; i++)
-        count += tl_outbox_count(tl_local_queue_outbox(at(queues, i)));
+        count += tl_outbox_count(at(queues, i)->outbox);
     return count;
 }
 
 bool tl_queues_drained(const struct tl_queues *queues)
 {
     for (size_t i = 0; i < queues->queues.n; i++) {
-        struct tl_local_queue *queue = at(queues, i);
-        if (!tl_outbox_flushed(tl_local_queue_outbox(queue)) ||
-            tl_subscribers_count(tl_local_queue_subscribers(queue)) > 0)
+        struct tl_queue *queue = at(queues, i);
+        if (!tl_outbox_flushed(queue->outbox) || tl_subscribers_count(queue->subscribers) > 0)
             return false;
     }
     return true;
@@ -170,7 +169,7 @@ static void on_line(void *context, const char *name, const struct tl_queue_setti
 {
     struct tl_queues *self = context;
     const struct tl_queue_env *env = self->settings.env;
-    struct tl_local_queue *queue = add(self, name);
+    struct tl_queue *queue = add(self, name);
     if (queue == NULL) {
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = name}, "no memory for a queue");
         tl_line_free(&line);
@@ -178,9 +177,9 @@ static void on_line(void *context, const char *name, const struct tl_queue_setti
         return;
     }
     int64_t now_ms = tl_clock_ms();
-    bool first = !tl_local_queue_loaded(queue);
-    tl_local_queue_set_settings(queue, settings, now_ms);
-    tl_local_queue_set_line(queue, line, now_ms);
+    bool first = queue->line == NULL;
+    tl_queue_set_settings(queue, settings, now_ms);
+    tl_queue_set_line(queue, line, now_ms);
     if (first)
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name},
                "serving the queue: %llu waiting, %llu active",
@@ -189,29 +188,29 @@ static void on_line(void *context, const char *name, const struct tl_queue_setti
 
 static void on_entry(void *context, const char *name, const void *payload, size_t length)
 {
-    struct tl_local_queue *queue = tl_queues_find(context, name);
+    struct tl_queue *queue = tl_queues_find(context, name);
     if (queue != NULL)
-        tl_local_queue_apply(queue, payload, length, tl_clock_ms());
+        tl_queue_apply(queue, payload, length, tl_clock_ms());
 }
 
 static void on_settings(void *context, const char *name, const struct tl_queue_settings *settings)
 {
-    struct tl_local_queue *queue = tl_queues_find(context, name);
+    struct tl_queue *queue = tl_queues_find(context, name);
     if (queue == NULL)
         return;
     /* A steered capacity changes every few seconds. */
-    const struct tl_capacity_now before = tl_local_queue_settings(queue)->now;
+    const struct tl_capacity_now before = queue->settings.now;
     bool steered = before.capacity != settings->now.capacity || before.stale != settings->now.stale;
-    tl_local_queue_set_settings(queue, settings, tl_clock_ms());
+    tl_queue_set_settings(queue, settings, tl_clock_ms());
     tl_log(steered ? TL_LOG_DEBUG : TL_LOG_INFO, &(struct tl_log_fields){.queue = name},
            "settings changed");
 }
 
 static void on_notice(void *context, const char *name, const char *text, size_t length)
 {
-    struct tl_local_queue *queue = tl_queues_find(context, name);
+    struct tl_queue *queue = tl_queues_find(context, name);
     if (queue != NULL)
-        tl_local_queue_set_notice(queue, text, length);
+        tl_queue_set_notice(queue, text, length);
 }
 
 static void end_trouble(struct tl_queues *self, const char *name)
@@ -244,27 +243,27 @@ static void on_trouble(void *context, const char *name, const char *text, size_t
 
 static void on_recovery(void *context, const char *name, const struct tl_recovery *recovery)
 {
-    struct tl_local_queue *queue = add(context, name); /* its line comes next */
+    struct tl_queue *queue = add(context, name); /* its line comes next */
     if (queue != NULL)
-        tl_local_queue_set_recovery(queue, recovery);
+        tl_queue_set_recovery(queue, recovery);
 }
 
 static void on_turns(void *context, const char *name, const struct tl_turns_state *turns)
 {
-    struct tl_local_queue *queue = tl_queues_find(context, name);
-    if (queue != NULL && tl_local_queue_loaded(queue))
-        tl_local_queue_set_turns(queue, turns);
+    struct tl_queue *queue = tl_queues_find(context, name);
+    if (queue != NULL && queue->line != NULL)
+        tl_queue_set_turns(queue, turns);
 }
 
 static void on_gone(void *context, const char *name)
 {
     struct tl_queues *self = context;
     on_trouble(self, name, "", 0);
-    struct tl_local_queue *queue = tl_named_remove(&self->queues, name);
+    struct tl_queue *queue = tl_named_remove(&self->queues, name);
     if (queue == NULL)
         return;
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "the queue was deleted");
-    tl_local_queue_set_deleted(queue);
+    queue->deleted = true;
     tl_holds_drop(self->settings.holds, queue);
     free_queue(queue);
 }
@@ -304,7 +303,7 @@ static void on_blocks(void *context, struct tl_blocks *blocks)
     free(queues->blocks);
     queues->blocks = blocks;
     for (size_t i = 0; i < queues->queues.n; i++)
-        tl_subscribers_blocks_changed(tl_local_queue_subscribers(at(queues, i)));
+        tl_subscribers_set_blocks(at(queues, i)->subscribers, blocks);
 }
 
 const struct tl_blocks *tl_queues_blocks(const struct tl_queues *queues)
@@ -335,23 +334,22 @@ void tl_queues_follow(struct tl_queues *queues, struct tl_follower_settings *set
 void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                           const struct tl_batch_receipt *receipt, int64_t now_ms)
 {
-    struct tl_local_queue *queue = tl_queues_find(queues, name);
+    struct tl_queue *queue = tl_queues_find(queues, name);
     if (queue != NULL)
-        tl_outbox_sent(tl_local_queue_outbox(queue), receipt->number, receipt->fate, receipt->entry,
-                       now_ms);
+        tl_outbox_sent(queue->outbox, receipt->number, receipt->fate, receipt->entry, now_ms);
 }
 
 void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms)
 {
     const struct tl_queue_env *env = queues->settings.env;
     for (size_t i = 0; i < queues->queues.n && tl_queue_env_store_up(env); i++) {
-        const struct tl_local_queue *queue = at(queues, i);
-        struct tl_outbox *outbox = tl_local_queue_outbox(at(queues, i));
+        const struct tl_queue *queue = at(queues, i);
+        struct tl_outbox *outbox = at(queues, i)->outbox;
         uint64_t number;
         const char *entry;
-        if (tl_local_queue_loaded(queue) &&
-            tl_outbox_overdue(outbox, tl_local_queue_event(queue), now_ms, &number, &entry) &&
-            !tl_ingest_check(ingest, tl_local_queue_name(queue), env->worker_id, number, entry))
+        if (queue->line != NULL &&
+            tl_outbox_overdue(outbox, tl_line_event(queue->line), now_ms, &number, &entry) &&
+            !tl_ingest_check(ingest, queue->name, env->worker_id, number, entry))
             tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = true},
                               now_ms); /* no memory: asks again later */
     }
@@ -360,25 +358,25 @@ void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t
 void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_t number,
                              const struct tl_batch_check *check, int64_t now_ms)
 {
-    struct tl_local_queue *queue = tl_queues_find(queues, name);
+    struct tl_queue *queue = tl_queues_find(queues, name);
     if (queue == NULL)
         return;
     if (!check->waits)
         tl_metrics_add(queues->settings.env->metrics, TL_WORKER_BATCHES_MISSED, 1);
-    tl_outbox_checked(tl_local_queue_outbox(queue), number, check, now_ms);
+    tl_outbox_checked(queue->outbox, number, check, now_ms);
 }
 
 void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
 {
     struct tl_metrics *metrics = queues->settings.env->metrics;
     for (size_t i = 0; i < queues->queues.n; i++) {
-        struct tl_local_queue *queue = at(queues, i);
-        struct tl_outbox *outbox = tl_local_queue_outbox(queue);
+        struct tl_queue *queue = at(queues, i);
+        struct tl_outbox *outbox = queue->outbox;
         struct tl_outbox_payload payload;
         if (!tl_outbox_next(outbox, &payload))
             continue;
-        if (tl_ingest_send(ingest, tl_local_queue_name(queue), payload.number, payload.bytes,
-                           payload.length, payload.joins)) {
+        if (tl_ingest_send(ingest, queue->name, payload.number, payload.bytes, payload.length,
+                           payload.joins)) {
             tl_metrics_add(metrics, TL_WORKER_BATCHES, 1);
             tl_metrics_add(metrics, TL_WORKER_COMMANDS, (int64_t)payload.n_commands);
             tl_metrics_observe(metrics, TL_WORKER_BATCH_SIZE, (int64_t)payload.n_commands);
@@ -395,11 +393,10 @@ void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
 /* ---- time ---- */
 
 /* Adds what came true of the waits told since the last time to the metrics. */
-static void report_promises(const struct tl_queue_env *env, struct tl_local_queue *queue)
+static void report_promises(const struct tl_queue_env *env, struct tl_queue *queue)
 {
-    const char *name = tl_local_queue_name(queue);
-    struct tl_promises_news news =
-        tl_promises_news(tl_local_queue_promises(queue), TL_PROMISES_METRICS);
+    const char *name = queue->name;
+    struct tl_promises_news news = tl_promises_news(queue->promises, TL_PROMISES_METRICS);
     if (news.judged == 0)
         return;
     uint32_t stream = tl_queue_counts_stream(name);
@@ -414,9 +411,9 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < queues->queues.n; i++) {
-        tl_local_queue_tick(at(queues, i), now_ms);
+        tl_queue_tick(at(queues, i), now_ms);
         report_promises(queues->settings.env, at(queues, i));
-        bytes += tl_local_queue_bytes(at(queues, i));
+        bytes += tl_queue_bytes(at(queues, i));
     }
     tl_metrics_set(queues->settings.env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
 }
@@ -427,7 +424,7 @@ void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_
     if (!tl_queue_env_store_up(env) || env->refuses != TL_OK || env->memory_full)
         return;
     for (size_t i = 0; i < queues->queues.n; i++) {
-        struct tl_promises *promises = tl_local_queue_promises(at(queues, i));
+        struct tl_promises *promises = at(queues, i)->promises;
         int64_t since_ms = tl_promises_news_since(promises, TL_PROMISES_STORE);
         if (since_ms == 0 || now_ms < since_ms + REPORT_EVERY_MS)
             continue;
@@ -436,14 +433,14 @@ void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_
                                              .early = news.early,
                                              .late = news.late,
                                              .error_percent = news.error_percent};
-        tl_ingest_promised(ingest, tl_local_queue_name(at(queues, i)), &promised);
+        tl_ingest_promised(ingest, at(queues, i)->name, &promised);
     }
 }
 
 void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms)
 {
     for (size_t i = 0; i < queues->queues.n; i++) {
-        struct tl_subscribers *subscribers = tl_local_queue_subscribers(at(queues, i));
+        struct tl_subscribers *subscribers = at(queues, i)->subscribers;
         if (tl_subscribers_count(subscribers) > 0)
             tl_subscribers_sweep(subscribers, now_ms);
     }
@@ -452,7 +449,7 @@ void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms)
 void tl_queues_drain(struct tl_queues *queues, int64_t now_ms, int64_t until_ms)
 {
     for (size_t i = 0; i < queues->queues.n; i++) {
-        tl_subscribers_drain(tl_local_queue_subscribers(at(queues, i)), now_ms, until_ms);
-        tl_local_queue_farewell(at(queues, i));
+        tl_subscribers_drain(at(queues, i)->subscribers, now_ms, until_ms);
+        tl_queue_farewell(at(queues, i));
     }
 }

@@ -13,7 +13,7 @@
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
 #include "worker/queue/holds.h"
-#include "worker/queue/local_queue.h"
+#include "worker/queue/queue.h"
 #include "worker/queue/subscribers.h"
 #include "worker/report/slot.h"
 
@@ -36,7 +36,7 @@ void tl_queues_clear(struct tl_queues *queues);
 /* The blocked prefixes of addresses, or NULL. */
 const struct tl_blocks *tl_queues_blocks(const struct tl_queues *queues);
 /* NULL: no such queue. */
-struct tl_local_queue *tl_queues_find(const struct tl_queues *queues, const char *name);
+struct tl_queue *tl_queues_find(const struct tl_queues *queues, const char *name);
 /* Can the process serve: is the store up, is every queue known, and every line loaded? A queue
  * whose data is damaged does not count, unless all are. */
 enum tl_readiness tl_queues_readiness(const struct tl_queues *queues);

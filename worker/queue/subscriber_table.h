@@ -38,10 +38,7 @@ struct tl_subscriber {
     unsigned reason;            /* ...reason (enum tl_reason); 0: not known */
     bool until_admitted;        /* a request that waits only for its admission */
     bool told;                  /* a view was sent, or is known to the client */
-    bool told_recovering;       /* as told: the queue recovers */
-    bool told_drawing;          /* as told: nobody has a position yet */
-    bool told_stale;            /* as told: was it shown with its age? */
-    unsigned told_standing;     /* as told: tl_telling's standing */
+    unsigned told_weather;      /* as told: how the queue was (struct tl_weather) */
     enum tl_line_status status; /* as told */
     uint64_t ahead;             /* as told */
     uint64_t notice;            /* version of the notice told */

@@ -5,9 +5,9 @@
 
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
-#include "worker/queue/handover.h"
 #include "worker/queue/subscriber_table.h"
 #include "worker/queue/subscribers.h"
+#include "worker/queue/tickets.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
@@ -22,17 +22,18 @@ enum {
 
 struct tl_subscribers {
     const struct tl_subscribers_settings *settings;
-    struct tl_local_queue *queue;
+    struct tl_queue *queue;
     struct tl_telling telling;
     struct tl_subscriber_table *table;
     int64_t swept_ms;
     uint64_t owed;          /* turns due, in subscribers * ms; the fraction of a turn is kept */
     int64_t drain_until_ms; /* 0: not draining */
-    uint64_t blocks;        /* version of the blocked prefixes */
+    const struct tl_blocks *blocks;
+    uint64_t blocks_version; /* counts their changes */
 };
 
 struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings,
-                                          struct tl_local_queue *queue)
+                                          struct tl_queue *queue)
 {
     struct tl_subscribers *subscribers = calloc(1, sizeof(*subscribers));
     if (subscribers == NULL)
@@ -42,8 +43,7 @@ struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *
     subscribers->telling = (struct tl_telling){.queue = queue,
                                                .metrics = settings->metrics,
                                                .context = settings->context,
-                                               .write_view = settings->write_view,
-                                               .standing = settings->standing};
+                                               .write_view = settings->write_view};
     subscribers->table = tl_subscriber_table_new();
     if (subscribers->table == NULL) {
         free(subscribers);
@@ -65,7 +65,7 @@ static struct tl_subscriber *add(struct tl_subscribers *self, const struct tl_ti
     if (subscriber == NULL)
         return NULL;
     subscriber->owner = self;
-    subscriber->blocks = self->blocks;
+    subscriber->blocks = self->blocks_version;
     subscriber->has_address = client != NULL;
     if (client != NULL) {
         subscriber->address = *client;
@@ -89,6 +89,25 @@ static struct tl_request *drop(struct tl_subscriber *subscriber)
     return request;
 }
 
+/* Removes the subscriber, and answers its request, if it is one. */
+static void answer(struct tl_subscriber *subscriber, const struct tl_ticket *ticket,
+                   bool give_ticket)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    struct tl_request *request = drop(subscriber);
+    if (request != NULL)
+        self->settings->answer(self->settings->context, self->queue, request, ticket, give_ticket);
+}
+
+/* The same with a refusal. */
+static void refuse(struct tl_subscriber *subscriber, bool blocked)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    struct tl_request *request = drop(subscriber);
+    if (request != NULL)
+        self->settings->refuse(self->settings->context, self->queue, request, blocked);
+}
+
 static void on_broken(void *context)
 {
     (void)drop(context);
@@ -100,11 +119,8 @@ void tl_subscribers_free(struct tl_subscribers **subscribers)
     struct tl_subscriber *subscriber;
     if (self == NULL)
         return;
-    while ((subscriber = tl_subscriber_table_next(self->table)) != NULL) {
-        struct tl_request *request = drop(subscriber);
-        if (request != NULL)
-            self->settings->refuse(self->settings->context, self->queue, request, false);
-    }
+    while ((subscriber = tl_subscriber_table_next(self->table)) != NULL)
+        refuse(subscriber, false);
     tl_subscriber_table_free(&self->table);
     free(self);
     *subscribers = NULL;
@@ -119,9 +135,7 @@ static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *st
     const struct tl_subscribers *self = subscriber->owner;
     if (subscriber->request != NULL) {
         const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-        bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
-        self->settings->answer(self->settings->context, self->queue, drop(subscriber), &ticket,
-                               give_ticket);
+        answer(subscriber, &ticket, tl_telling_gives_ticket(subscriber, state, now_ms));
     } else if (!tl_telling_view(&self->telling, subscriber, state, now_ms)) {
         (void)drop(subscriber);
     }
@@ -149,70 +163,62 @@ static void ask_back(struct tl_subscriber *subscriber, const struct tl_ticket *t
                      int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
-    const struct tl_subscribers_settings *settings = self->settings;
     if (subscriber->request != NULL) {
-        bool give_ticket = subscriber->give_ticket;
-        settings->answer(settings->context, self->queue, drop(subscriber), ticket, give_ticket);
+        answer(subscriber, ticket, subscriber->give_ticket);
     } else if (subscriber->asked_ms == 0 || now_ms - subscriber->asked_ms >= RESTORE_AGAIN_MS) {
         subscriber->asked_ms = now_ms;
-        settings->restore(settings->context, self->queue, ticket);
+        (void)tl_queue_restore(self->queue, ticket, 0, 0); /* else it is asked again */
     }
 }
 
-/* The store may have lost the place: asks for it, or takes note that it came back. False if the
- * subscriber is not to be told anything now; then it may be freed. */
-static bool come_back(struct tl_subscriber *subscriber, int64_t now_ms)
+/* Tells the reader of a stream that ends why, as far as it takes that. */
+static void say(struct tl_subscriber *subscriber, const char *event, int64_t now_ms)
+{
+    const struct tl_subscribers *self = subscriber->owner;
+    if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream))
+        (void)tl_telling_event(&self->telling, subscriber, event, "{}", 2, now_ms);
+}
+
+/* Judges the subscriber's ticket, and follows its place. *state: of that place; *known is false
+ * when only the store can tell it. False if the subscriber is not to be told anything now; then it
+ * may be freed: the store was asked for its lost place, or another device has it, or it is void. */
+static bool judge(struct tl_subscriber *subscriber, int64_t now_ms, struct tl_line_view *state,
+                  bool *known)
 {
     const struct tl_subscribers *self = subscriber->owner;
     struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    if (tl_place_seq(ticket.place) == 0)
+    const enum tl_worth worth = tl_queue_worth(self->queue, &ticket, now_ms, state);
+    *known = worth != TL_WORTH_ASK_STORE;
+    if (worth == TL_WORTH_PENDING) {
+        *known = subscriber->over;
+        *state = (struct tl_line_view){.status = subscriber->over ? TL_LINE_ENDED : TL_LINE_UNKNOWN,
+                                       .reason = (enum tl_reason)subscriber->reason};
         return true;
-    if (tl_local_queue_adopt(self->queue, &ticket)) {
+    }
+    if (ticket.outdated) {
         if (!tl_subscriber_table_set_place(self->table, subscriber, ticket.generation,
                                            ticket.place))
             return false; /* tried again at the next turn */
         subscriber->give_ticket = true;
         subscriber->told = false;
         subscriber->asked_ms = 0;
+    }
+    switch (worth) {
+    case TL_WORTH_MOVED:
+        say(subscriber, "moved", now_ms);
+        answer(subscriber, &ticket, false);
+        return false;
+    case TL_WORTH_AHEAD: /* the store's clock was set back */
+    case TL_WORTH_MAY_RETURN:
+    case TL_WORTH_VOID:
+        if (tl_queue_may_return(self->queue, &ticket))
+            ask_back(subscriber, &ticket, now_ms);
+        else
+            (void)drop(subscriber); /* the client asks again and is told so */
+        return false;
+    default:
         return true;
     }
-    if (tl_local_queue_may_return(self->queue, &ticket)) {
-        ask_back(subscriber, &ticket, now_ms);
-        return false;
-    }
-    if (ticket.generation == tl_local_queue_generation(self->queue))
-        return true;
-    (void)drop(subscriber); /* the client asks again and is told so */
-    return false;
-}
-
-/* The place was handed over to another device: ends the stream and tells its reader so, or answers
- * the request. False if it was not. */
-static bool end_moved(struct tl_subscriber *subscriber, int64_t now_ms)
-{
-    const struct tl_subscribers *self = subscriber->owner;
-    const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    if (!tl_handover_moved(self->queue, &ticket))
-        return false;
-    if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream)) /* best effort */
-        (void)tl_telling_event(&self->telling, subscriber, "moved", "{}", 2, now_ms);
-    struct tl_request *request = drop(subscriber);
-    if (request != NULL)
-        self->settings->answer(self->settings->context, self->queue, request, &ticket, false);
-    return true;
-}
-
-/* The state of a subscriber's place; *known is false when only the store can tell. */
-static struct tl_line_view state_of(const struct tl_subscriber *subscriber, bool *known)
-{
-    const struct tl_subscribers *self = subscriber->owner;
-    *known = false;
-    if (tl_place_seq(subscriber->place) == 0) {
-        *known = subscriber->over;
-        return (struct tl_line_view){.status = subscriber->over ? TL_LINE_ENDED : TL_LINE_UNKNOWN,
-                                     .reason = (enum tl_reason)subscriber->reason};
-    }
-    return tl_local_queue_look(self->queue, subscriber->place, known);
 }
 
 /* Tells the subscriber what it does not know yet of this state. Frees it if it is done. */
@@ -231,11 +237,10 @@ static void update(struct tl_subscriber *subscriber, const struct tl_line_view *
 
 static void look(struct tl_subscriber *subscriber, int64_t now_ms)
 {
+    struct tl_line_view state;
     bool known;
-    if (!come_back(subscriber, now_ms) || end_moved(subscriber, now_ms))
-        return;
-    const struct tl_line_view state = state_of(subscriber, &known);
-    update(subscriber, &state, known, now_ms);
+    if (judge(subscriber, now_ms, &state, &known))
+        update(subscriber, &state, known, now_ms);
 }
 
 /* ---- from events and answers ---- */
@@ -271,7 +276,7 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_ev
     if (!moved || tl_subscriber_table_count(subscribers->table) == 0)
         return;
     tl_place front[TL_TELLING_FRONT];
-    size_t n = tl_line_first(tl_local_queue_line(subscribers->queue), front, TL_TELLING_FRONT);
+    size_t n = tl_line_first(subscribers->queue->line, front, TL_TELLING_FRONT);
     for (size_t i = 0; i < n; i++)
         tl_subscribers_look(subscribers, front[i], now_ms);
 }
@@ -286,7 +291,7 @@ void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *vis
         next = subscriber->chain;
         if (strcmp(subscriber->visitor, visitor) != 0 ||
             !tl_subscriber_table_set_place(subscribers->table, subscriber,
-                                           tl_local_queue_generation(subscribers->queue), place))
+                                           tl_line_generation(subscribers->queue->line), place))
             continue;
         subscriber->give_ticket = true;
         subscriber->told = false;
@@ -365,21 +370,19 @@ void tl_subscribers_full(struct tl_subscribers *subscribers, const char *visitor
 static void hand_over(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     if (subscriber->stream != NULL) {
+        struct tl_line_view state;
+        bool known;
         subscriber->asked_ms = 0;
-        (void)come_back(subscriber, now_ms);
+        (void)judge(subscriber, now_ms, &state, &known);
         return;
     }
-    const struct tl_subscribers *self = subscriber->owner;
     const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    bool give_ticket = subscriber->give_ticket;
-    struct tl_request *request = drop(subscriber);
-    if (request != NULL)
-        self->settings->answer(self->settings->context, self->queue, request, &ticket, give_ticket);
+    answer(subscriber, &ticket, subscriber->give_ticket);
 }
 
 void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms)
 {
-    uint64_t generation = tl_local_queue_generation(subscribers->queue);
+    uint64_t generation = tl_line_generation(subscribers->queue->line);
     for (size_t n = tl_subscriber_table_count(subscribers->table); n > 0; n--) {
         struct tl_subscriber *subscriber = tl_subscriber_table_next(subscribers->table);
         if (tl_place_seq(subscriber->place) != 0 && subscriber->generation != generation)
@@ -397,7 +400,7 @@ static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
     bool known;
     char text[48];
     if (subscriber->request != NULL) {
-        struct tl_line_view state = tl_local_queue_look(self->queue, subscriber->place, &known);
+        struct tl_line_view state = tl_queue_look(self->queue, subscriber->place, &known);
         tell(subscriber, &state, now_ms);
         return;
     }
@@ -407,32 +410,22 @@ static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
     (void)drop(subscriber);
 }
 
-void tl_subscribers_blocks_changed(struct tl_subscribers *subscribers)
+void tl_subscribers_set_blocks(struct tl_subscribers *subscribers, const struct tl_blocks *blocks)
 {
-    subscribers->blocks++;
+    subscribers->blocks = blocks;
+    subscribers->blocks_version++;
 }
 
 /* Was the client's address blocked since its last turn? */
-static bool is_blocked(struct tl_subscriber *subscriber)
+static bool is_blocked(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
-    if (subscriber->blocks == self->blocks)
+    if (subscriber->blocks == self->blocks_version)
         return false;
-    subscriber->blocks = self->blocks;
+    subscriber->blocks = self->blocks_version;
     return subscriber->has_address &&
-           self->settings->blocked(self->settings->context, self->queue, &subscriber->address);
-}
-
-/* Ends the subscription of a blocked client, and tells it why. When it asks again, it is refused.
- */
-static void send_off(struct tl_subscriber *subscriber, int64_t now_ms)
-{
-    const struct tl_subscribers *self = subscriber->owner;
-    if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream)) /* best effort */
-        (void)tl_telling_event(&self->telling, subscriber, "blocked", "{}", 2, now_ms);
-    struct tl_request *request = drop(subscriber);
-    if (request != NULL)
-        self->settings->refuse(self->settings->context, self->queue, request, true);
+           tl_blocks_find(self->blocks, &subscriber->address, self->queue->name,
+                          tl_queue_env_store_ms(self->queue->env, now_ms)) != NULL;
 }
 
 /* One turn of a subscriber. Frees it if it is done. */
@@ -443,22 +436,23 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         dismiss(subscriber, now_ms);
         return;
     }
-    if (is_blocked(subscriber)) {
-        send_off(subscriber, now_ms);
+    if (is_blocked(subscriber, now_ms)) {
+        say(subscriber, "blocked", now_ms);
+        refuse(subscriber, true); /* likewise when it asks again */
         return;
     }
     if (subscriber->stream != NULL && !tl_telling_maintain(&self->telling, subscriber, now_ms)) {
         (void)drop(subscriber);
         return;
     }
+    struct tl_line_view state;
     bool known;
-    if (!come_back(subscriber, now_ms) || end_moved(subscriber, now_ms))
+    if (!judge(subscriber, now_ms, &state, &known))
         return;
-    const struct tl_line_view state = state_of(subscriber, &known);
     /* An open subscription marks its visitor as present. It also claims the session, in case the
      * store refused the claim sent at admission, but it does not extend one. */
     if (known)
-        tl_local_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
+        tl_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
     if (subscriber->request != NULL && now_ms >= subscriber->deadline_ms)
         tell(subscriber, &state, now_ms);
     else
@@ -518,9 +512,8 @@ static void replace(struct tl_subscriber *subscriber, int64_t now_ms)
     const struct tl_subscribers *self = subscriber->owner;
     char text[48];
     size_t length = tl_sse_retry(text, sizeof(text), REPLACED_MS, REPLACED_MS);
-    if (tl_stream_ready(subscriber->stream) && /* best effort: the stream ends anyway */
-        tl_stream_send(subscriber->stream, text, length) && tl_stream_ready(subscriber->stream))
-        (void)tl_telling_event(&self->telling, subscriber, "replaced", "{}", 2, now_ms);
+    if (tl_stream_ready(subscriber->stream) && tl_stream_send(subscriber->stream, text, length))
+        say(subscriber, "replaced", now_ms);
     tl_metrics_add(self->settings->metrics, TL_WORKER_STREAMS_REPLACED, 1);
     (void)drop(subscriber);
 }
@@ -556,22 +549,20 @@ bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request
     return true;
 }
 
-static bool wait_for_change(struct tl_subscribers *self, struct tl_request *request,
-                            const struct tl_ticket *ticket, const struct tl_address *client,
-                            int64_t now_ms, int64_t deadline_ms, bool until_admitted)
+/* The subscriber is this request, which waits until its place changes; NULL: out of memory. */
+static bool wait_for_change(struct tl_subscriber *subscriber, struct tl_request *request,
+                            int64_t now_ms, int64_t deadline_ms)
 {
-    struct tl_subscriber *subscriber = add(self, ticket, client);
     if (subscriber == NULL)
         return false;
+    const struct tl_subscribers *self = subscriber->owner;
     bool known;
-    struct tl_line_view state = tl_local_queue_look(self->queue, ticket->place, &known);
-    tl_local_queue_touch(self->queue, ticket->visitor, ticket->place, &state, now_ms);
+    struct tl_line_view state = tl_queue_look(self->queue, subscriber->place, &known);
+    tl_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
     tl_telling_note(&self->telling, subscriber, &state, now_ms);
     subscriber->request = request;
     subscriber->ticket_ms = now_ms;
     subscriber->deadline_ms = deadline_ms;
-    subscriber->until_admitted = until_admitted;
-    subscriber->give_ticket = until_admitted || ticket->outdated;
     tl_request_hold(request);
     return true;
 }
@@ -584,13 +575,18 @@ bool tl_subscribers_wait(struct tl_subscribers *subscribers, struct tl_request *
     struct tl_subscriber *oldest;
     if (most > 0 && count_of(subscribers, ticket, &oldest) >= most)
         return false;
-    return wait_for_change(subscribers, request, ticket, client, now_ms, deadline_ms, false);
+    struct tl_subscriber *subscriber = add(subscribers, ticket, client);
+    if (subscriber != NULL)
+        subscriber->give_ticket = ticket->outdated;
+    return wait_for_change(subscriber, request, now_ms, deadline_ms);
 }
 
 bool tl_subscribers_wait_for_admission(struct tl_subscribers *subscribers,
                                        struct tl_request *request, const struct tl_ticket *ticket,
                                        int64_t now_ms)
 {
-    return wait_for_change(subscribers, request, ticket, NULL, now_ms, now_ms + ADMISSION_WAIT_MS,
-                           true);
+    struct tl_subscriber *subscriber = add(subscribers, ticket, NULL);
+    if (subscriber != NULL)
+        subscriber->until_admitted = subscriber->give_ticket = true;
+    return wait_for_change(subscriber, request, now_ms, now_ms + ADMISSION_WAIT_MS);
 }

@@ -24,9 +24,10 @@
 
 #include "common/auth/ticket.h"
 #include "common/base/metrics.h"
+#include "common/store/blocks.h"
 #include "worker/http/clients.h"
 #include "worker/http/request.h"
-#include "worker/queue/local_queue.h"
+#include "worker/queue/queue.h"
 #include "worker/queue/telling.h"
 
 struct tl_subscribers;
@@ -38,28 +39,21 @@ struct tl_subscribers_settings {
     uint64_t per_ticket;        /* streams and long polls of one ticket, 0: no limit */
     void *context;              /* for the callbacks */
     tl_write_view *write_view;
-    /* As in struct tl_telling. */
-    unsigned (*standing)(void *context, const struct tl_local_queue *queue, int64_t now_ms);
     /* Answers a request that has waited, with the view of the ticket's place. */
-    void (*answer)(void *context, struct tl_local_queue *queue, struct tl_request *request,
+    void (*answer)(void *context, struct tl_queue *queue, struct tl_request *request,
                    const struct tl_ticket *ticket, bool give_ticket);
     /* Refuses a request that has waited: its address is blocked now, or else the queue is deleted
      * or the process stops. */
-    void (*refuse)(void *context, struct tl_local_queue *queue, struct tl_request *request,
-                   bool blocked);
-    /* Is this address blocked from the queue? */
-    bool (*blocked)(void *context, struct tl_local_queue *queue, const struct tl_address *address);
+    void (*refuse)(void *context, struct tl_queue *queue, struct tl_request *request, bool blocked);
     /* Asks for the number of a pending place; the outcome comes as tl_subscribers_numbered. */
-    void (*ask_number)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
-    /* Asks the store about a place; the local queue remembers the answer. */
-    void (*ask_place)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
-    /* Asks the store for a place that it has lost, which may come back. */
-    void (*restore)(void *context, struct tl_local_queue *queue, const struct tl_ticket *ticket);
+    void (*ask_number)(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
+    /* Asks the store about a place; the queue remembers the answer. */
+    void (*ask_place)(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
 };
 
 /* Both arguments must outlive the subscribers. NULL when out of memory. */
 struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings,
-                                          struct tl_local_queue *queue);
+                                          struct tl_queue *queue);
 /* Ends all streams and refuses all requests that wait. */
 void tl_subscribers_free(struct tl_subscribers **subscribers);
 
@@ -106,9 +100,9 @@ void tl_subscribers_over(struct tl_subscribers *subscribers, const struct tl_tic
  * except streams whose place may come back.
  * Those without a number stay. */
 void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms);
-/* The blocked prefixes have changed: within half a second, ends the subscriptions of clients that
- * are blocked now. */
-void tl_subscribers_blocks_changed(struct tl_subscribers *subscribers);
+/* These prefixes are blocked now: within half a second, ends the subscriptions of clients among
+ * them. Borrowed until the next call. */
+void tl_subscribers_set_blocks(struct tl_subscribers *subscribers, const struct tl_blocks *blocks);
 /* Call every few ms: serves the subscribers that are due, so that each has a turn within half a
  * second. */
 void tl_subscribers_sweep(struct tl_subscribers *subscribers, int64_t now_ms);

@@ -35,12 +35,6 @@ struct tl_ticket tl_telling_ticket(const struct tl_subscriber *subscriber)
     return ticket;
 }
 
-static unsigned standing_of(const struct tl_telling *telling, int64_t now_ms)
-{
-    return telling->standing != NULL ? telling->standing(telling->context, telling->queue, now_ms)
-                                     : 0;
-}
-
 /* The minimum time between two messages about a changed position. */
 static int64_t pause_ms(uint64_t ahead)
 {
@@ -61,12 +55,9 @@ bool tl_telling_due(const struct tl_telling *telling, const struct tl_subscriber
     if (state->status != TL_LINE_WAITING || subscriber->until_admitted)
         return false;
     if (subscriber->stream != NULL &&
-        (tl_local_queue_stale(telling->queue, now_ms) != subscriber->told_stale ||
-         standing_of(telling, now_ms) != subscriber->told_standing ||
-         tl_local_queue_recovering(telling->queue) != subscriber->told_recovering ||
-         tl_local_queue_drawing(telling->queue) != subscriber->told_drawing))
+        tl_queue_weather(telling->queue, now_ms).told != subscriber->told_weather)
         return true;
-    if (state->ahead != subscriber->ahead && !subscriber->told_drawing)
+    if (state->ahead != subscriber->ahead && (subscriber->told_weather & TL_TOLD_DRAWING) == 0)
         return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
     return now_ms - subscriber->told_ms >= REFRESH_MS && subscriber->stream != NULL;
 }
@@ -85,10 +76,7 @@ void tl_telling_note(const struct tl_telling *telling, struct tl_subscriber *sub
         subscriber->moved_ms = now_ms;
     subscriber->told = true;
     subscriber->told_ms = now_ms;
-    subscriber->told_stale = tl_local_queue_stale(telling->queue, now_ms);
-    subscriber->told_standing = standing_of(telling, now_ms);
-    subscriber->told_drawing = tl_local_queue_drawing(telling->queue);
-    subscriber->told_recovering = tl_local_queue_recovering(telling->queue);
+    subscriber->told_weather = tl_queue_weather(telling->queue, now_ms).told;
     subscriber->status = state->status;
     subscriber->ahead = state->ahead;
 }
@@ -115,9 +103,13 @@ bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *sub
     bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
     if (!tl_stream_ready(subscriber->stream))
         return true;
-    tl_local_queue_touch(telling->queue, ticket.visitor, ticket.place, state, now_ms);
-    size_t length = telling->write_view(telling->context, telling->queue, &ticket, give_ticket,
-                                        state, subscriber->language, now_ms, text);
+    tl_queue_touch(telling->queue, ticket.visitor, ticket.place, state, now_ms);
+    const struct tl_told told = {.queue = telling->queue,
+                                 .ticket = &ticket,
+                                 .state = state,
+                                 .give_ticket = give_ticket,
+                                 .language = subscriber->language};
+    size_t length = telling->write_view(telling->context, &told, now_ms, text);
     tl_telling_note(telling, subscriber, state, now_ms);
     subscriber->give_ticket = false;
     if (give_ticket)
@@ -129,7 +121,7 @@ bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *sub
 bool tl_telling_maintain(const struct tl_telling *telling, struct tl_subscriber *subscriber,
                          int64_t now_ms)
 {
-    const struct tl_notice *notice = tl_local_queue_notice(telling->queue);
+    const struct tl_notice *notice = &telling->queue->notice;
     if (!tl_stream_ready(subscriber->stream))
         return now_ms - subscriber->wrote_ms < STUCK_MS;
     if (subscriber->notice != notice->version) { /* a new stream is at version 0 */

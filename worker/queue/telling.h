@@ -14,7 +14,7 @@
 
 #include "common/auth/ticket.h"
 #include "common/base/metrics.h"
-#include "worker/queue/local_queue.h"
+#include "worker/queue/queue.h"
 #include "worker/queue/subscriber_table.h"
 
 /* Bytes that are enough for any view, with the longest target_url, the longest notice and a pass.
@@ -24,22 +24,23 @@
 /* The first places in the line are told of each step at once. */
 #define TL_TELLING_FRONT 20
 
-/* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes). Returns its length.
- * give_ticket: the view carries the ticket. language: the visitor's, or NULL. */
-typedef size_t tl_write_view(void *context, struct tl_local_queue *queue,
-                             const struct tl_ticket *ticket, bool give_ticket,
-                             const struct tl_line_view *state, const char *language, int64_t now_ms,
-                             char *text);
+/* What is told of the place of a ticket. */
+struct tl_told {
+    struct tl_queue *queue;
+    const struct tl_ticket *ticket;
+    const struct tl_line_view *state; /* of the place */
+    bool give_ticket;                 /* the view carries the ticket */
+    const char *language;             /* the visitor's, or NULL */
+};
+/* Writes the view as JSON (TL_VIEW_MAX bytes). Returns its length. */
+typedef size_t tl_write_view(void *context, const struct tl_told *told, int64_t now_ms, char *text);
 
 /* The same for all subscribers of a queue. */
 struct tl_telling {
-    struct tl_local_queue *queue;
+    struct tl_queue *queue;
     struct tl_metrics *metrics;
     void *context; /* for write_view */
     tl_write_view *write_view;
-    /* A number that changes when those who wait must be told another state of the queue; NULL:
-     * there is none. */
-    unsigned (*standing)(void *context, const struct tl_local_queue *queue, int64_t now_ms);
 };
 
 /* The name of the event that tells a place in this state. */

@@ -319,7 +319,7 @@ static void every_view_renews_the_cookie(void **state)
         world_handle(world, &request);
         assert_int_equal(kept_s(&request), 86400);
     }
-    tl_local_queue_remember_end(world_queue(world), tl_place_make(0, 99), TL_REASON_LEFT);
+    tl_queue_remember_end(world_queue(world), tl_place_make(0, 99), TL_REASON_LEFT);
     struct tl_request request = {
         .method = "GET", .path = paths[1], .cookies = {{"tellerline_concert", over.text + 7}}};
     world_handle(world, &request);
@@ -332,7 +332,7 @@ static void every_view_renews_the_cookie(void **state)
 static void the_answer_to_a_question_that_waited_sets_no_cookie(void **state)
 {
     struct world *world = *state;
-    struct tl_subscribers *subscribers = tl_local_queue_subscribers(world_queue(world));
+    struct tl_subscribers *subscribers = world_queue(world)->subscribers;
     struct tl_ticket old = {.visitor = "alice",
                             .generation = WORLD_GENERATION,
                             .place = tl_place_make(0, 4),

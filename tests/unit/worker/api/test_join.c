@@ -463,7 +463,7 @@ static void a_join_that_takes_too_long_is_pending(void **state)
 static void a_join_about_to_be_admitted_waits_a_moment(void **state)
 {
     struct world *world = *state;
-    struct tl_subscribers *subscribers = tl_local_queue_subscribers(world_queue(world));
+    struct tl_subscribers *subscribers = world_queue(world)->subscribers;
     world->settings.capacity = 10;
     world_load(world);
     struct tl_request request = {.method = "POST", .path = PATH};

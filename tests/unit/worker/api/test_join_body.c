@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "worker/api/api_keys.h"
-#include "worker/api/join_body.h"
+#include "worker/api/body.h"
 
 static void test_good_bodies(void **state)
 {

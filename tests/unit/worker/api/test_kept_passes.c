@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "worker/api/kept_passes.h"
+#include "worker/api/recent.h"
 
 static struct tl_pass pass_of(unsigned number)
 {

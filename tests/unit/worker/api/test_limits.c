@@ -13,7 +13,7 @@
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/api/context.h"
-#include "worker/api/visitor.h"
+#include "worker/api/visit.h"
 
 #define CHECK "/v1/queues/concert/check"
 

@@ -11,7 +11,7 @@
 
 #include "tests/unit/worker/api/world.h"
 #include "worker/api/context.h"
-#include "worker/api/shown_place.h"
+#include "worker/api/cookie.h"
 
 struct name {
     char text[TL_REFERENCE_MAX];

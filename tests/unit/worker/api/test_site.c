@@ -163,13 +163,12 @@ static void a_pass_counts_while_nobody_can_know(void **state)
     const struct bearer over = pass_of(world, WORLD_GENERATION, 77, 100);
     const struct bearer newer = pass_of(world, WORLD_GENERATION, 2, 101);
     struct tl_request request;
-    tl_local_queue_set_recovery(
+    tl_queue_set_recovery(
         world_queue(world),
         &(struct tl_recovery){.present = WORLD_GENERATION, .until_ms = WORLD_STORE_MS + 60000});
     request = world_send(world, "GET", CHECK, over.text);
     assert_answer(&request, 204, "");
-    tl_local_queue_set_recovery(world_queue(world),
-                                &(struct tl_recovery){.present = WORLD_GENERATION});
+    tl_queue_set_recovery(world_queue(world), &(struct tl_recovery){.present = WORLD_GENERATION});
     world->settings.on_store_error = TL_STORE_ERROR_OPEN;
     world_load(world);
     world->env.ingest_up = world->env.follower_up = false;

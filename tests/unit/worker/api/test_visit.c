@@ -114,7 +114,7 @@ static struct tl_request waiting_for(const struct world_ticket *ticket, const ch
 static void the_status_can_wait_for_a_change(void **state)
 {
     struct world *world = *state;
-    struct tl_subscribers *subscribers = tl_local_queue_subscribers(world_queue(world));
+    struct tl_subscribers *subscribers = world_queue(world)->subscribers;
     const struct world_ticket ticket = numbered(world, 4);
     struct tl_request request = waiting_for(&ticket, "20s");
     world_handle(world, &request);
@@ -145,7 +145,7 @@ static void the_status_does_not_wait_where_nothing_comes(void **state)
     assert_answer(&draining, 200, "waiting");
     world->env.draining = false;
     ticket = numbered(world, 99);
-    tl_local_queue_remember_end(world_queue(world), place(99), TL_REASON_LEFT);
+    tl_queue_remember_end(world_queue(world), place(99), TL_REASON_LEFT);
     struct tl_request over = waiting_for(&ticket, "20s");
     world_handle(world, &over);
     assert_answer(&over, 200, "\"status\":\"left\"");
@@ -261,7 +261,7 @@ static void extending_claims_nothing(void **state)
     assert_answer(&request, 200, "\"status\":\"active\"");
     assert_non_null(strstr(request.text, "\"pass\":\""));
     assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0); /* no CLAIM */
-    assert_false(tl_local_queue_claimed(world_queue(world), place(1)));
+    assert_false(tl_claims_made(world_queue(world)->claims, place(1)));
     request = command(&waits, "/v1/queues/concert/extend");
     world_handle(world, &request);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, 0);
@@ -287,7 +287,7 @@ static void a_command_after_the_end_needs_no_store(void **state)
 {
     struct world *world = *state;
     const struct world_ticket ticket = numbered(world, 99);
-    tl_local_queue_remember_end(world_queue(world), place(99), TL_REASON_EXPIRED);
+    tl_queue_remember_end(world_queue(world), place(99), TL_REASON_EXPIRED);
     world->env.full = true;
     struct tl_request request = world_send(world, "POST", "/v1/queues/concert/leave", ticket.text);
     assert_answer(&request, 200, "\"status\":\"expired\"");
@@ -454,7 +454,7 @@ static void what_waits_is_told_that_the_queue_was_recreated(void **state)
     world_recreate(world);
     assert_problem(&poll, 409, "made-anew");
     assert_problem(&lookup, 409, "made-anew");
-    assert_int_equal(tl_subscribers_count(tl_local_queue_subscribers(world_queue(world))), 0);
+    assert_int_equal(tl_subscribers_count(world_queue(world)->subscribers), 0);
     close(stream.client);
     world_applied(world, world_batch(world, true), 5);
     assert_problem(&leave, 409, "made-anew");

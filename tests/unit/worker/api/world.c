@@ -26,24 +26,24 @@ static void ignore(void *context, const char *queue)
     (void)queue;
 }
 
-static void on_settled(void *context, struct tl_local_queue *queue,
-                       struct tl_pending_command *pending, const struct tl_pending_result *result)
+static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
+                       const struct tl_pending_result *result)
 {
     const struct world *world = context;
     tl_api_settled(world->api, queue, pending, result);
 }
 
-static void on_recreated(void *context, struct tl_local_queue *queue)
+static void on_recreated(void *context, struct tl_queue *queue)
 {
     const struct world *world = context;
     tl_api_recreated(world->api, queue);
 }
 
-static void on_changed(void *context, struct tl_local_queue *queue,
-                       const struct tl_event_entry *entry, int64_t now_ms)
+static void on_changed(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,
+                       int64_t now_ms)
 {
     (void)context;
-    tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
+    tl_subscribers_entry(queue->subscribers, entry, now_ms);
 }
 
 static bool ask(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number)
@@ -240,7 +240,7 @@ void world_admit(struct world *world, uint64_t seq)
 {
     char text[128];
     struct packed buffer;
-    uint64_t event = tl_local_queue_event(world_queue(world)) + 1;
+    uint64_t event = tl_line_event(world_queue(world)->line) + 1;
     snprintf(text, sizeof(text), "[1,%llu,%d,10,2,[[3,[%llu,1],%lld]]]", (unsigned long long)event,
              WORLD_GENERATION, (unsigned long long)seq, WORLD_STORE_MS + 600000LL);
     pack_text(&buffer, text);
@@ -248,9 +248,9 @@ void world_admit(struct world *world, uint64_t seq)
     pack_free(&buffer);
 }
 
-struct tl_local_queue *world_queue(struct world *world)
+struct tl_queue *world_queue(struct world *world)
 {
-    struct tl_local_queue *queue = tl_queues_find(tl_api_queues(world->api), "concert");
+    struct tl_queue *queue = tl_queues_find(tl_api_queues(world->api), "concert");
     assert_non_null(queue);
     return queue;
 }
@@ -291,7 +291,7 @@ struct tl_request world_send(struct world *world, const char *method, const char
 
 uint64_t world_batch(struct world *world, bool taken)
 {
-    struct tl_outbox *outbox = tl_local_queue_outbox(world_queue(world));
+    struct tl_outbox *outbox = world_queue(world)->outbox;
     struct tl_outbox_payload payload;
     assert_true(tl_outbox_next(outbox, &payload));
     free(payload.bytes);
@@ -302,7 +302,7 @@ uint64_t world_batch(struct world *world, bool taken)
 
 void world_lose(struct world *world)
 {
-    struct tl_outbox *outbox = tl_local_queue_outbox(world_queue(world));
+    struct tl_outbox *outbox = world_queue(world)->outbox;
     uint64_t number;
     const char *entry;
     while (tl_outbox_count(outbox) > 0) {
@@ -316,7 +316,7 @@ void world_applied(struct world *world, uint64_t batch, uint64_t seq)
 {
     const struct tl_event event = {
         .kind = TL_EVENT_APPLIED, .worker = "worker-test", .batch = batch, .first_seq = seq};
-    tl_outbox_applied(tl_local_queue_outbox(world_queue(world)), &event);
+    tl_outbox_applied(world_queue(world)->outbox, &event);
 }
 
 void world_excepted(struct world *world, uint64_t batch, enum tl_outcome outcome, tl_place place)
@@ -327,7 +327,7 @@ void world_excepted(struct world *world, uint64_t batch, enum tl_outcome outcome
                                    .batch = batch,
                                    .n_exceptions = 1,
                                    .exceptions = &exception};
-    tl_outbox_applied(tl_local_queue_outbox(world_queue(world)), &event);
+    tl_outbox_applied(world_queue(world)->outbox, &event);
 }
 
 struct tl_ticket world_given(struct world *world, const struct tl_request *request)

@@ -57,7 +57,7 @@ void world_load(struct world *world);
 void world_recreate(struct world *world);
 /* The next event: this seq of lane 0 is admitted. */
 void world_admit(struct world *world, uint64_t seq);
-struct tl_local_queue *world_queue(struct world *world);
+struct tl_queue *world_queue(struct world *world);
 
 /* The text of a genuine ticket: of alice, unless said otherwise. */
 struct world_ticket {

@@ -30,44 +30,43 @@ static int reset(void **state)
     return 0;
 }
 
-static bool note(const char *handler, void *context, struct tl_request *request, const char *queue)
+struct tl_visit {
+    void *context;
+    struct tl_request *request;
+    char queue[TL_ROUTER_QUEUE_MAX];
+    struct tl_refusal refusal;
+};
+
+static bool note(const char *handler, const struct tl_visit *visit)
 {
     seen.calls++;
     seen.handler = handler;
-    seen.context = context;
-    snprintf(seen.queue, sizeof(seen.queue), "%s", queue);
-    tl_request_answer(request, &(struct tl_answer){.status = 200});
+    seen.context = visit->context;
+    snprintf(seen.queue, sizeof(seen.queue), "%s", visit->queue);
+    tl_request_answer(visit->request, &(struct tl_answer){.status = 200});
     return true;
 }
 
-static bool on_queue(void *context, struct tl_request *request, const char *queue,
-                     struct tl_refusal *refusal)
+static bool on_queue(struct tl_visit *visit)
 {
-    (void)refusal;
-    return note("queue", context, request, queue);
+    return note("queue", visit);
 }
 
-static bool on_join(void *context, struct tl_request *request, const char *queue,
-                    struct tl_refusal *refusal)
+static bool on_join(struct tl_visit *visit)
 {
-    (void)refusal;
-    return note("join", context, request, queue);
+    return note("join", visit);
 }
 
-static bool on_live(void *context, struct tl_request *request, const char *queue,
-                    struct tl_refusal *refusal)
+static bool on_live(struct tl_visit *visit)
 {
-    (void)refusal;
-    return note("live", context, request, queue);
+    return note("live", visit);
 }
 
-static bool on_refusing(void *context, struct tl_request *request, const char *queue,
-                        struct tl_refusal *refusal)
+static bool on_refusing(struct tl_visit *visit)
 {
-    (void)request;
     seen.calls++;
-    seen.context = context;
-    return tl_refuse(refusal, TL_REFUSAL_BUSY, "not now, %s", queue);
+    seen.context = visit->context;
+    return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "not now, %s", visit->queue);
 }
 
 static void refuse(const char *renderer, struct tl_request *request,
@@ -110,7 +109,10 @@ static struct tl_request handle(const char *method, const char *path)
 {
     struct tl_request request = {.method = method, .path = path};
     reset(NULL);
-    tl_router_handle(routes, &seen, &request);
+    struct tl_visit visit = {.context = &seen, .request = &request};
+    const struct tl_route *route = tl_router_find(routes, &request, visit.queue, &visit.refusal);
+    if (route == NULL || !route->handler(&visit))
+        tl_render_refusal(&request, &visit.refusal);
     assert_int_equal(request.answers, 1);
     return request;
 }

@@ -24,32 +24,27 @@ struct stage {
     struct tl_subscribers_settings settings;
     struct tl_subscribers *subscribers;
     int number_questions, place_questions;
-    tl_place asked_place; /* by the last of them */
-    int restores;
-    tl_place restored_place;       /* the last one asked for */
+    tl_place asked_place;          /* by the last of them */
     int answers, refusals, blocks; /* blocks: of the refusals */
-    int block_questions;
-    struct tl_request *answered; /* last */
+    struct tl_request *answered;   /* last */
     bool answered_with_ticket;
     struct tl_ticket answered_ticket;
 };
 
 /* "w3", and "w3+ticket" where the view carries the ticket. */
-static inline size_t write_view(void *context, struct tl_local_queue *queue,
-                                const struct tl_ticket *ticket, bool give_ticket,
-                                const struct tl_line_view *state, const char *language,
-                                int64_t now_ms, char *text)
+static inline size_t write_view(void *context, const struct tl_told *told, int64_t now_ms,
+                                char *text)
 {
     (void)context;
-    (void)language;
     (void)now_ms;
-    if (tl_place_seq(ticket->place) != 0)
-        assert_int_equal(ticket->generation, tl_local_queue_generation(queue));
-    return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[state->status],
-                            (unsigned long long)state -> ahead, give_ticket ? "+ticket" : "");
+    if (tl_place_seq(told->ticket->place) != 0)
+        assert_int_equal(told->ticket->generation, tl_line_generation(told->queue->line));
+    return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[told->state->status],
+                            (unsigned long long)told -> state -> ahead,
+                            told -> give_ticket ? "+ticket" : "");
 }
 
-static inline void answer(void *context, struct tl_local_queue *queue, struct tl_request *request,
+static inline void answer(void *context, struct tl_queue *queue, struct tl_request *request,
                           const struct tl_ticket *ticket, bool give_ticket)
 {
     struct stage *stage = context;
@@ -61,7 +56,7 @@ static inline void answer(void *context, struct tl_local_queue *queue, struct tl
     stage->answered_with_ticket = give_ticket;
 }
 
-static inline void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request,
+static inline void refuse(void *context, struct tl_queue *queue, struct tl_request *request,
                           bool blocked)
 {
     (void)queue;
@@ -70,46 +65,25 @@ static inline void refuse(void *context, struct tl_local_queue *queue, struct tl
     ((struct stage *)context)->blocks += blocked;
 }
 
-/* 192.0.2.7 */
-static inline bool blocked(void *context, struct tl_local_queue *queue,
-                           const struct tl_address *address)
-{
-    struct tl_address other;
-    (void)queue;
-    ((struct stage *)context)->block_questions++;
-    assert_true(tl_address_parse("192.0.2.7", &other));
-    return memcmp(address, &other, sizeof(other)) == 0;
-}
-
-static inline void ask_number(void *context, struct tl_local_queue *queue,
-                              const struct tl_ticket *ticket)
+static inline void ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     (void)queue;
     assert_int_equal(ticket->generation, 0);
     ((struct stage *)context)->number_questions++;
 }
 
-static inline void ask_place(void *context, struct tl_local_queue *queue,
-                             const struct tl_ticket *ticket)
+static inline void ask_place(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     (void)queue;
     ((struct stage *)context)->place_questions++;
     ((struct stage *)context)->asked_place = ticket->place;
 }
 
-static inline void restore(void *context, struct tl_local_queue *queue,
-                           const struct tl_ticket *ticket)
-{
-    (void)queue;
-    ((struct stage *)context)->restores++;
-    ((struct stage *)context)->restored_place = ticket->place;
-}
-
-static inline void on_changed(void *context, struct tl_local_queue *queue,
+static inline void on_changed(void *context, struct tl_queue *queue,
                               const struct tl_event_entry *entry, int64_t now_ms)
 {
     (void)context;
-    tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
+    tl_subscribers_entry(queue->subscribers, entry, now_ms);
 }
 
 /* 1 to 3 are active, 4 to 20003 wait. */
@@ -127,15 +101,13 @@ static inline int start(void **state)
         .write_view = write_view,
         .answer = answer,
         .refuse = refuse,
-        .blocked = blocked,
         .ask_number = ask_number,
         .ask_place = ask_place,
-        .restore = restore,
     };
     stage.subscribers = tl_subscribers_new(&stage.settings, stage.world.queue);
     if (stage.subscribers == NULL)
         return -1;
-    tl_local_queue_attach(stage.world.queue, stage.subscribers);
+    stage.world.queue->subscribers = stage.subscribers;
     *state = &stage;
     return 0;
 }

@@ -41,32 +41,16 @@ static bool ask(void *context, const char *queue, const struct tl_ticket *ticket
     return true;
 }
 
-static void settled(void *context, const struct tl_held *held,
-                    const struct tl_pending_command *pending,
-                    const struct tl_pending_result *result)
+static void over(void *context, const struct tl_held *held)
 {
     struct stage *stage = context;
-    assert_non_null(pending);
-    assert_string_equal(tl_local_queue_name(held->queue), "q");
-    assert_true(held->request->held);
-    stage->ends[stage->n++] =
-        (struct end){.request = held->request,
-                     .in_time = result != NULL,
-                     .applied = result != NULL && result->end == TL_PENDING_APPLIED};
-}
-
-static void looked_up(void *context, const struct tl_held *held, bool known)
-{
-    struct stage *stage = context;
-    assert_string_equal(held->ticket.visitor, "v");
-    stage->ends[stage->n++] = (struct end){.request = held->request, .known = known};
-}
-
-static void caught_up(void *context, const struct tl_held *held)
-{
-    struct stage *stage = context;
-    assert_true(held->request->held);
-    stage->ends[stage->n++] = (struct end){.request = held->request};
+    assert_string_equal(held->queue->name, "q");
+    assert_true(held->request == NULL || held->request->held);
+    assert_true(held->ticket.visitor[0] == '\0' || strcmp(held->ticket.visitor, "v") == 0);
+    stage->ends[stage->n++] = (struct end){.request = held->request,
+                                           .in_time = held->result != NULL,
+                                           .applied = tl_held_applied(held),
+                                           .known = held->known};
 }
 
 static int start(void **state)
@@ -78,9 +62,8 @@ static int start(void **state)
                                                .metrics = stage.world.env.metrics,
                                                .context = &stage,
                                                .ask = ask,
-                                               .settled = settled,
-                                               .looked_up = looked_up,
-                                               .caught_up = caught_up};
+                                               .process = &stage,
+                                               .over = over};
     stage.holds = tl_holds_new(&settings);
     *state = &stage;
     return stage.holds == NULL;
@@ -202,7 +185,7 @@ static void the_stores_answer_ends_a_lookup(void **state)
         assert_int_equal(stage->n, i + 1);
         assert_ptr_equal(stage->ends[i].request, &request);
         assert_int_equal(stage->ends[i].known, cases[i].known);
-        const struct tl_line_view view = tl_local_queue_look(stage->world.queue, 900 + i, &known);
+        const struct tl_line_view view = tl_queue_look(stage->world.queue, 900 + i, &known);
         assert_int_equal(known, cases[i].known);
         assert_int_equal(view.status, cases[i].status);
         if (cases[i].status == TL_LINE_ENDED)
@@ -280,7 +263,7 @@ static void the_lookups_of_a_queue_are_dropped(void **state)
     struct stage *stage = *state;
     struct tl_request waits = {0}, lookup = {0}, another = {0};
     struct tl_pending_command pending = {0};
-    struct tl_local_queue *other = tl_local_queue_new(&stage->world.env, "r");
+    struct tl_queue *other = tl_queue_new(&stage->world.env, "r");
     hold(stage, &waits, &pending, 0);
     look_up(stage, &lookup, 900, 0);
     tl_holds_drop(stage->holds, other);
@@ -294,7 +277,7 @@ static void the_lookups_of_a_queue_are_dropped(void **state)
     assert_int_equal(stage->n, 2);
     assert_int_equal(tl_holds_count(stage->holds), 1); /* commands go on */
     tl_holds_settle(stage->holds, &pending, &applied);
-    tl_local_queue_free(&other);
+    tl_queue_free(&other);
 }
 
 #define TEST(test) cmocka_unit_test_setup_teardown(test, start, finish)

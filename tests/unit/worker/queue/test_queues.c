@@ -77,18 +77,17 @@ static bool ask(void *context, const char *queue, const struct tl_ticket *ticket
     return true;
 }
 
-static void looked_up(void *context, const struct tl_held *held, bool known)
+static void over(void *context, const struct tl_held *held)
 {
-    assert_true(tl_local_queue_deleted(held->queue));
-    ((struct stage *)context)->failed_lookups += !known;
+    assert_true(held->queue->deleted);
+    ((struct stage *)context)->failed_lookups += !held->known;
 }
 
-static void refuse(void *context, struct tl_local_queue *queue, struct tl_request *request,
-                   bool blocked)
+static void refuse(void *context, struct tl_queue *queue, struct tl_request *request, bool blocked)
 {
     (void)blocked;
     (void)request;
-    assert_true(tl_local_queue_deleted(queue));
+    assert_true(queue->deleted);
     ((struct stage *)context)->refusals++;
 }
 
@@ -104,7 +103,8 @@ static int start(void **state)
                                             .metrics = stage.world.env.metrics,
                                             .context = &stage,
                                             .ask = ask,
-                                            .looked_up = looked_up};
+                                            .process = &stage,
+                                            .over = over};
     stage.holds = tl_holds_new(&holds);
     stage.clients = tl_clients_new(0);
     const struct tl_queues_settings settings = {.env = &stage.world.env,
@@ -132,11 +132,11 @@ static int finish(void **state)
     return stage->queues != NULL;
 }
 
-static struct tl_local_queue *add(struct stage *stage, const char *name)
+static struct tl_queue *add(struct stage *stage, const char *name)
 {
     const struct tl_queue_settings settings = world_settings();
     stage->follower.line(stage->follower.context, name, &settings, world_line(5));
-    struct tl_local_queue *queue = tl_queues_find(stage->queues, name);
+    struct tl_queue *queue = tl_queues_find(stage->queues, name);
     assert_non_null(queue);
     return queue;
 }
@@ -149,20 +149,20 @@ static void queues_are_found_by_name(void **state)
     for (size_t i = 0; i < 6; i++)
         (void)add(stage, names[i]);
     for (size_t i = 0; i < 6; i++)
-        assert_string_equal(tl_local_queue_name(tl_queues_find(stage->queues, names[i])), names[i]);
+        assert_string_equal(tl_queues_find(stage->queues, names[i])->name, names[i]);
     assert_null(tl_queues_find(stage->queues, "c"));
     assert_null(tl_queues_find(stage->queues, "zz"));
     stage->follower.gone(stage->follower.context, "m");
     stage->follower.gone(stage->follower.context, "c"); /* is not known: nothing happens */
     for (size_t i = 1; i < 6; i++)
-        assert_string_equal(tl_local_queue_name(tl_queues_find(stage->queues, names[i])), names[i]);
+        assert_string_equal(tl_queues_find(stage->queues, names[i])->name, names[i]);
     assert_null(tl_queues_find(stage->queues, "m"));
 }
 
 static void a_second_line_is_for_the_same_queue(void **state)
 {
     struct stage *stage = *state;
-    struct tl_local_queue *queue = add(stage, "a");
+    struct tl_queue *queue = add(stage, "a");
     assert_ptr_equal(add(stage, "a"), queue);
     assert_int_equal(world_metric(&stage->world, TL_WORKER_SNAPSHOTS), 2);
 }
@@ -171,19 +171,19 @@ static void the_follower_reaches_the_queue(void **state)
 {
     struct stage *stage = *state;
     struct tl_queue_settings settings = world_settings();
-    struct tl_local_queue *queue = add(stage, "a");
+    struct tl_queue *queue = add(stage, "a");
     void *context = stage->follower.context;
     settings.capacity = 99;
     stage->follower.settings(context, "a", &settings);
-    assert_int_equal(tl_local_queue_settings(queue)->capacity, 99);
+    assert_int_equal(queue->settings.capacity, 99);
     stage->follower.notice(context, "a", "Soon", 4);
-    assert_string_equal(tl_notice_text(tl_local_queue_notice(queue), NULL), "Soon");
+    assert_string_equal(tl_notice_text(&queue->notice, NULL), "Soon");
     struct packed buffer;
     pack_text(&buffer, "[1,11,7,6,3,[[2,[9,1]]]]");
     stage->follower.entry(context, "a", buffer.data, buffer.size);
     stage->follower.entry(context, "unknown", buffer.data, buffer.size);
     pack_free(&buffer);
-    assert_int_equal(tl_local_queue_waiting(queue), 6);
+    assert_int_equal(tl_line_waiting(queue->line), 6);
     stage->follower.clock(context, 1234);
     assert_int_equal(stage->world.env.store_offset_ms, 1234);
     stage->follower.settings(context, "unknown", &settings);
@@ -235,8 +235,8 @@ static void batches_go_to_the_ingest_thread(void **state)
 {
     struct stage *stage = *state;
     (void)add(stage, "a");
-    struct tl_local_queue *queue = add(stage, "b");
-    assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "x", 0));
+    struct tl_queue *queue = add(stage, "b");
+    assert_non_null(tl_outbox_join(queue->outbox, "x", 0));
     assert_int_equal(tl_queues_in_flight(stage->queues), 1);
     tl_queues_flush(stage->queues, NULL);
     tl_queues_flush(stage->queues, NULL);
@@ -250,7 +250,7 @@ static void batches_go_to_the_ingest_thread(void **state)
     assert_int_equal(tl_queues_in_flight(stage->queues), 0);
     /* What the thread cannot take is refused. */
     sent.no_memory = true;
-    assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "x", 0));
+    assert_non_null(tl_outbox_join(queue->outbox, "x", 0));
     tl_queues_flush(stage->queues, NULL);
     assert_int_equal(stage->world.refused, 2);
 }
@@ -258,7 +258,7 @@ static void batches_go_to_the_ingest_thread(void **state)
 static void the_store_is_asked_about_a_batch_that_is_overdue(void **state)
 {
     struct stage *stage = *state;
-    struct tl_outbox *outbox = tl_local_queue_outbox(add(stage, "a"));
+    struct tl_outbox *outbox = add(stage, "a")->outbox;
     assert_non_null(tl_outbox_join(outbox, "x", 0));
     tl_queues_flush(stage->queues, NULL);
     receipt(stage, "a", true);
@@ -287,12 +287,12 @@ static void the_store_is_asked_about_a_batch_that_is_overdue(void **state)
 static void too_many_commands_in_progress_are_noted_each_turn(void **state)
 {
     struct stage *stage = *state;
-    struct tl_local_queue *a = add(stage, "a");
-    struct tl_local_queue *b = add(stage, "b");
-    assert_non_null(tl_outbox_join(tl_local_queue_outbox(a), "x", 0));
+    struct tl_queue *a = add(stage, "a");
+    struct tl_queue *b = add(stage, "b");
+    assert_non_null(tl_outbox_join(a->outbox, "x", 0));
     tl_queues_flush(stage->queues, NULL);
     assert_false(stage->world.env.full);
-    assert_non_null(tl_outbox_join(tl_local_queue_outbox(b), "x", 0));
+    assert_non_null(tl_outbox_join(b->outbox, "x", 0));
     tl_queues_flush(stage->queues, NULL);
     assert_true(stage->world.env.full);
     receipt(stage, "b", false);
@@ -303,19 +303,18 @@ static void too_many_commands_in_progress_are_noted_each_turn(void **state)
 static void drained_means_all_sent_and_no_subscribers(void **state)
 {
     struct stage *stage = *state;
-    struct tl_local_queue *queue = add(stage, "a");
+    struct tl_queue *queue = add(stage, "a");
     const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
     struct tl_request request = {0};
     assert_true(tl_queues_drained(stage->queues));
-    assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "y", 0));
+    assert_non_null(tl_outbox_join(queue->outbox, "y", 0));
     assert_false(tl_queues_drained(stage->queues));
     tl_queues_flush(stage->queues, NULL);
     assert_false(tl_queues_drained(stage->queues)); /* the store has not answered */
     receipt(stage, "a", true);
     assert_true(tl_queues_drained(stage->queues)); /* the outcome is not waited for */
-    assert_true(
-        tl_subscribers_wait(tl_local_queue_subscribers(queue), &request, &ticket, NULL, 0, 9000));
-    assert_int_equal(tl_subscribers_count(tl_local_queue_subscribers(queue)), 1);
+    assert_true(tl_subscribers_wait(queue->subscribers, &request, &ticket, NULL, 0, 9000));
+    assert_int_equal(tl_subscribers_count(queue->subscribers), 1);
     assert_false(tl_queues_drained(stage->queues));
     stage->follower.gone(stage->follower.context, "a");
     assert_true(tl_queues_drained(stage->queues));
@@ -324,14 +323,13 @@ static void drained_means_all_sent_and_no_subscribers(void **state)
 static void a_deleted_queue_leaves_no_request_behind(void **state)
 {
     struct stage *stage = *state;
-    struct tl_local_queue *queue = add(stage, "a");
+    struct tl_queue *queue = add(stage, "a");
     const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
     struct tl_request lookup = {0}, poll = {0};
     const struct tl_held held = {.queue = queue, .request = &lookup, .ticket = ticket};
     assert_true(tl_holds_lookup(stage->holds, &held));
-    assert_true(
-        tl_subscribers_wait(tl_local_queue_subscribers(queue), &poll, &ticket, NULL, 0, 9000));
-    assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "y", 0));
+    assert_true(tl_subscribers_wait(queue->subscribers, &poll, &ticket, NULL, 0, 9000));
+    assert_non_null(tl_outbox_join(queue->outbox, "y", 0));
     stage->follower.gone(stage->follower.context, "a");
     assert_null(tl_queues_find(stage->queues, "a"));
     assert_int_equal(stage->failed_lookups, 1);
@@ -343,7 +341,7 @@ static void a_deleted_queue_leaves_no_request_behind(void **state)
 static void ticks_measure_the_lines(void **state)
 {
     struct stage *stage = *state;
-    size_t bytes = tl_local_queue_bytes(add(stage, "a")) + tl_local_queue_bytes(add(stage, "b"));
+    size_t bytes = tl_queue_bytes(add(stage, "a")) + tl_queue_bytes(add(stage, "b"));
     tl_queues_tick(stage->queues, 1000);
     assert_true(bytes > 0);
     assert_int_equal(world_metric(&stage->world, TL_WORKER_LINE_BYTES), bytes);
@@ -387,7 +385,7 @@ static void what_came_true_goes_to_the_store(void **state)
     struct stage *stage = *state;
     int64_t at_ms = 3601000;
     (void)add(stage, "a");
-    break_a_promise(tl_local_queue_promises(add(stage, "b")), at_ms - 3600000);
+    break_a_promise(add(stage, "b")->promises, at_ms - 3600000);
     stage->world.env.follower_up = true;
     tl_queues_report(stage->queues, NULL, at_ms + 9999);
     stage->world.env.ingest_up = false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One local queue with an environment that records its requests. */
+/* One queue with an environment that records its requests. */
 #ifndef TL_TEST_WORLD_H
 #define TL_TEST_WORLD_H
 
@@ -13,7 +13,7 @@
 
 #include "tests/unit/wire/pack.h"
 #include "worker/queue/env.h"
-#include "worker/queue/local_queue.h"
+#include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 
 /* The store's clock is ahead of the local one by this. */
@@ -22,7 +22,7 @@
 struct world {
     struct tl_queue_env env;
     void *metrics_memory;
-    struct tl_local_queue *queue;
+    struct tl_queue *queue;
     uint64_t event; /* number of the last entry */
     int rebuilds, reloads, changes, recreations;
     int applied, refused, lost;      /* pending commands settled */
@@ -41,7 +41,7 @@ static inline void world_reload(void *context, const char *queue)
     ((struct world *)context)->reloads++;
 }
 
-static inline void world_settled(void *context, struct tl_local_queue *queue,
+static inline void world_settled(void *context, struct tl_queue *queue,
                                  struct tl_pending_command *pending,
                                  const struct tl_pending_result *result)
 {
@@ -54,13 +54,13 @@ static inline void world_settled(void *context, struct tl_local_queue *queue,
     world->result = *result;
 }
 
-static inline void world_recreated(void *context, struct tl_local_queue *queue)
+static inline void world_recreated(void *context, struct tl_queue *queue)
 {
     (void)queue;
     ((struct world *)context)->recreations++;
 }
 
-static inline void world_changed(void *context, struct tl_local_queue *queue,
+static inline void world_changed(void *context, struct tl_queue *queue,
                                  const struct tl_event_entry *entry, int64_t now_ms)
 {
     (void)queue;
@@ -122,16 +122,16 @@ static inline void world_start(struct world *world, uint64_t waiting)
 {
     const struct tl_queue_settings settings = world_settings();
     world_start_env(world);
-    world->queue = tl_local_queue_new(&world->env, "q");
+    world->queue = tl_queue_new(&world->env, "q");
     if (world->queue == NULL)
         abort();
-    tl_local_queue_set_settings(world->queue, &settings, 0);
-    tl_local_queue_set_line(world->queue, world_line(waiting), 0);
+    tl_queue_set_settings(world->queue, &settings, 0);
+    tl_queue_set_line(world->queue, world_line(waiting), 0);
 }
 
 static inline void world_end(struct world *world)
 {
-    tl_local_queue_free(&world->queue);
+    tl_queue_free(&world->queue);
     free(world->metrics_memory);
 }
 
@@ -145,7 +145,7 @@ static inline void world_apply_text(struct world *world, const char *text, int64
 {
     struct packed buffer;
     pack_text(&buffer, text);
-    tl_local_queue_apply(world->queue, buffer.data, buffer.size, now_ms);
+    tl_queue_apply(world->queue, buffer.data, buffer.size, now_ms);
     pack_free(&buffer);
 }
 
@@ -162,7 +162,7 @@ static inline void world_apply(struct world *world, uint64_t waiting, uint64_t a
 /* The number of commands in the next batch, which the store takes; 0: there is none. */
 static inline size_t world_send(struct world *world)
 {
-    struct tl_outbox *outbox = tl_local_queue_outbox(world->queue);
+    struct tl_outbox *outbox = world->queue->outbox;
     struct tl_outbox_payload payload;
     if (!tl_outbox_next(outbox, &payload))
         return 0;

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "worker/api/misuse.h"
-#include "worker/api/passthrough.h"
-#include "worker/report/worker_metrics.h"
+#include "worker/queue/passthrough.h"
 
 struct tl_passthrough {
     size_t n;
@@ -41,17 +39,4 @@ bool tl_passthrough_names(const struct tl_passthrough *passthrough, const char *
             return true;
     }
     return false;
-}
-
-bool tl_passthrough_applies(const struct tl_api *api, const char *queue)
-{
-    const struct tl_local_queue *local = tl_queues_find(api->queues, queue);
-    return tl_passthrough_names(api->passthrough, queue) ||
-           (local != NULL && tl_local_queue_settings(local)->mode == TL_MODE_PASSTHROUGH);
-}
-
-void tl_passthrough_count(const struct tl_api *api, const char *queue)
-{
-    tl_metrics_add(api->env->metrics, TL_WORKER_PASSED_THROUGH, 1);
-    tl_misuse_count(api, queue, TL_QUEUE_PASSED_THROUGH);
 }

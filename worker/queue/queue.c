@@ -7,12 +7,9 @@
 #include "common/base/log.h"
 #include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
-#include "worker/queue/adopt.h"
-#include "worker/queue/claims.h"
-#include "worker/queue/local_queue.h"
-#include "worker/queue/lost.h"
-#include "worker/queue/presence_sender.h"
-#include "worker/queue/promises.h"
+#include "worker/queue/passthrough.h"
+#include "worker/queue/presence.h"
+#include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
@@ -21,27 +18,8 @@ enum {
     FORGET_PER_TICK = 1000,   /* old ends forgotten in one tick */
 };
 
-struct tl_local_queue {
-    const struct tl_queue_env *env;
-    char name[TL_QUEUE_NAME_MAX + 1];
-    struct tl_queue_settings settings;
-    struct tl_line *line; /* NULL until the first snapshot */
-    bool rebuilding;      /* after a gap: a fresh line was asked for */
-    int64_t differed_ms;  /* when its sizes last made us ask for one; 0: never */
-    bool deleted;
-    struct tl_eta *eta;
-    struct tl_promises *promises;
-    struct tl_outbox *outbox;
-    struct tl_presence_sender *presence;
-    struct tl_claims *claims;
-    struct tl_placemap *ended; /* place the line does not know -> its reason; 0: unknown */
-    struct tl_lost *lost;
-    struct tl_notice notice;
-    struct tl_subscribers *subscribers;
-};
-
 /* Notes the outcome of a RESTORE. */
-static void note_restored(struct tl_local_queue *queue, const struct tl_pending_command *pending,
+static void note_restored(struct tl_queue *queue, const struct tl_pending_command *pending,
                           const struct tl_pending_result *result)
 {
     uint64_t generation = pending->numbers[0];
@@ -56,7 +34,7 @@ static void note_restored(struct tl_local_queue *queue, const struct tl_pending_
 static void on_settled(void *context, struct tl_pending_command *pending,
                        const struct tl_pending_result *result)
 {
-    struct tl_local_queue *queue = context;
+    struct tl_queue *queue = context;
     if (pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM)
         tl_claims_settled(queue->claims, queue->line, pending, result, tl_clock_ms());
     if (pending->kind == TL_COMMAND_RESTORE)
@@ -65,15 +43,15 @@ static void on_settled(void *context, struct tl_pending_command *pending,
     queue->env->settled(queue->env->context, queue, pending, result);
 }
 
-struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const char *name)
+struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
 {
-    struct tl_local_queue *queue = calloc(1, sizeof(*queue));
+    struct tl_queue *queue = calloc(1, sizeof(*queue));
     if (queue == NULL)
         return NULL;
     queue->env = env;
     snprintf(queue->name, sizeof(queue->name), "%s", name);
     queue->outbox = tl_outbox_new(env->worker_id, on_settled, queue);
-    queue->presence = tl_presence_sender_new(queue->outbox);
+    queue->presence = tl_presence_new(queue->outbox);
     queue->claims = tl_claims_new();
     queue->ended = tl_placemap_new();
     queue->lost = tl_lost_new();
@@ -82,18 +60,18 @@ struct tl_local_queue *tl_local_queue_new(const struct tl_queue_env *env, const 
     if (queue->eta == NULL || queue->promises == NULL || queue->outbox == NULL ||
         queue->presence == NULL || queue->claims == NULL || queue->ended == NULL ||
         queue->lost == NULL)
-        tl_local_queue_free(&queue);
+        tl_queue_free(&queue);
     else
         tl_outbox_clock(queue->outbox, tl_queue_env_clock, env);
     return queue;
 }
 
-void tl_local_queue_free(struct tl_local_queue **queue)
+void tl_queue_free(struct tl_queue **queue)
 {
     if (*queue == NULL)
         return;
     tl_outbox_free(&(*queue)->outbox);
-    tl_presence_sender_free(&(*queue)->presence);
+    tl_presence_free(&(*queue)->presence);
     tl_claims_free(&(*queue)->claims);
     tl_placemap_free(&(*queue)->ended);
     tl_lost_free(&(*queue)->lost);
@@ -107,106 +85,61 @@ void tl_local_queue_free(struct tl_local_queue **queue)
 
 /* ---- what is known ---- */
 
-const char *tl_local_queue_name(const struct tl_local_queue *queue)
-{
-    return queue->name;
-}
-
-const struct tl_queue_settings *tl_local_queue_settings(const struct tl_local_queue *queue)
-{
-    return &queue->settings;
-}
-
-bool tl_local_queue_loaded(const struct tl_local_queue *queue)
-{
-    return queue->line != NULL;
-}
-
-struct tl_line *tl_local_queue_line(const struct tl_local_queue *queue)
-{
-    return queue->line;
-}
-
-bool tl_local_queue_deleted(const struct tl_local_queue *queue)
-{
-    return queue->deleted;
-}
-
-uint64_t tl_local_queue_generation(const struct tl_local_queue *queue)
-{
-    return tl_line_generation(queue->line);
-}
-
-uint64_t tl_local_queue_event(const struct tl_local_queue *queue)
-{
-    return tl_line_event(queue->line);
-}
-
-uint64_t tl_local_queue_waiting(const struct tl_local_queue *queue)
-{
-    return tl_line_waiting(queue->line);
-}
-
-uint64_t tl_local_queue_active(const struct tl_local_queue *queue)
-{
-    return tl_line_active(queue->line);
-}
-
-uint64_t tl_local_queue_lane_front(const struct tl_local_queue *queue, unsigned lane)
+uint64_t tl_queue_lane_front(const struct tl_queue *queue, unsigned lane)
 {
     /* While the queue recovers, visitors come back ahead of those who are there. */
-    return tl_local_queue_recovering(queue) ? 0 : tl_line_front(queue->line, lane);
+    return tl_queue_recovering(queue) ? 0 : tl_line_front(queue->line, lane);
 }
 
-bool tl_local_queue_recovering(const struct tl_local_queue *queue)
+bool tl_queue_recovering(const struct tl_queue *queue)
 {
     return tl_lost_recovering(queue->lost);
 }
 
-uint64_t tl_local_queue_origin(const struct tl_local_queue *queue, tl_place place)
-{
-    return tl_lost_origin(queue->lost, tl_line_generation(queue->line), place);
-}
-
-size_t tl_local_queue_bytes(const struct tl_local_queue *queue)
+size_t tl_queue_bytes(const struct tl_queue *queue)
 {
     return queue->line != NULL ? tl_line_bytes(queue->line) + tl_eta_bytes(queue->eta) : 0;
 }
 
-int64_t tl_local_queue_full_since_ms(const struct tl_local_queue *queue)
+bool tl_queue_open(const struct tl_queue *queue, int64_t now_ms)
 {
-    return tl_lost_full_since_ms(queue->lost);
-}
-
-bool tl_local_queue_open(const struct tl_local_queue *queue, int64_t now_ms)
-{
-    return !tl_local_queue_recovering(queue) && !tl_local_queue_drawing(queue) &&
+    return !tl_queue_recovering(queue) && !tl_queue_drawing(queue) &&
            tl_mode_admits(&queue->settings, tl_queue_env_store_ms(queue->env, now_ms));
 }
 
-const struct tl_draw_record *tl_local_queue_draw(const struct tl_local_queue *queue)
-{
-    return tl_lost_draw(queue->lost);
-}
-
-bool tl_local_queue_drawing(const struct tl_local_queue *queue)
+bool tl_queue_drawing(const struct tl_queue *queue)
 {
     uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
     return tl_lost_undrawn(queue->lost, &queue->settings, event);
 }
 
-bool tl_local_queue_stale(const struct tl_local_queue *queue, int64_t now_ms)
+struct tl_weather tl_queue_weather(const struct tl_queue *queue, int64_t now_ms)
 {
-    return tl_queue_env_as_of_ms(queue->env, now_ms) != 0;
+    enum { RECOVERING = 2, STALE = 4, OVER = 8, NO_CAPACITY = 16, MODE = 32 };
+    const struct tl_queue_settings *settings = &queue->settings;
+    struct tl_weather weather = {.mode = tl_passthrough_names(queue->env->passthrough, queue->name)
+                                             ? TL_MODE_PASSTHROUGH
+                                             : settings->mode,
+                                 .drawing = tl_queue_drawing(queue),
+                                 .recovering = tl_queue_recovering(queue),
+                                 .waiting = tl_line_waiting(queue->line),
+                                 .active = tl_line_active(queue->line),
+                                 .as_of_ms = tl_queue_env_as_of_ms(queue->env, now_ms)};
+    const struct tl_phase_facts facts = {.now_ms = tl_queue_env_store_ms(queue->env, now_ms),
+                                         .waiting = weather.waiting,
+                                         .full_since_ms = tl_lost_full_since_ms(queue->lost),
+                                         .drawing = weather.drawing,
+                                         .recovering = weather.recovering};
+    weather.phase = tl_phase_of(settings, &facts);
+    bool none = settings->policy != TL_POLICY_RATE && settings->capacity == 0;
+    weather.told = (weather.drawing ? TL_TOLD_DRAWING : 0) | (weather.recovering ? RECOVERING : 0) |
+                   (weather.as_of_ms != 0 ? STALE : 0) |
+                   (weather.phase == TL_PHASE_OVER ? OVER : 0) | (none ? NO_CAPACITY : 0) |
+                   (unsigned)weather.mode * MODE;
+    return weather;
 }
 
-const struct tl_notice *tl_local_queue_notice(const struct tl_local_queue *queue)
-{
-    return &queue->notice;
-}
-
-struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_place place,
-                                        bool *known)
+struct tl_line_view tl_queue_look(const struct tl_queue *queue, tl_place place, bool *known)
 {
     struct tl_line_view view =
         tl_claims_view(queue->claims, place, tl_line_look(queue->line, place));
@@ -220,45 +153,29 @@ struct tl_line_view tl_local_queue_look(const struct tl_local_queue *queue, tl_p
     return view;
 }
 
-bool tl_local_queue_about_to_admit(const struct tl_local_queue *queue, tl_place place,
-                                   int64_t now_ms)
+bool tl_queue_about_to_admit(const struct tl_queue *queue, tl_place place, int64_t now_ms)
 {
     struct tl_line_view view = tl_line_look(queue->line, place);
     return view.status == TL_LINE_WAITING && queue->settings.policy == TL_POLICY_COUNTER &&
-           tl_local_queue_open(queue, now_ms) &&
+           tl_queue_open(queue, now_ms) &&
            view.ahead + tl_line_active(queue->line) < tl_queue_capacity(&queue->settings);
 }
 
-bool tl_local_queue_claimed(const struct tl_local_queue *queue, tl_place place)
-{
-    return tl_claims_made(queue->claims, place);
-}
-
-bool tl_local_queue_must_claim(const struct tl_local_queue *queue, tl_place place)
+bool tl_queue_must_claim(const struct tl_queue *queue, tl_place place)
 {
     return queue->settings.overbook > 0 && !tl_claims_has(queue->claims, place) &&
            tl_line_look(queue->line, place).status == TL_LINE_ACTIVE;
 }
 
-bool tl_local_queue_estimate(const struct tl_local_queue *queue, uint64_t position, int64_t now_ms,
-                             struct tl_eta_range *range, enum tl_eta_reason *reason)
+bool tl_queue_estimate(const struct tl_queue *queue, uint64_t position, int64_t now_ms,
+                       struct tl_eta_range *range, enum tl_eta_reason *reason)
 {
-    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
     return tl_eta_estimate(queue->eta, position, now_ms, range, reason);
 }
 
-bool tl_local_queue_admitted(const struct tl_local_queue *queue, int64_t now_ms, uint64_t *count)
-{
-    return tl_eta_admitted(queue->eta, now_ms, count);
-}
-
-struct tl_promises *tl_local_queue_promises(const struct tl_local_queue *queue)
-{
-    return queue->promises;
-}
-
-void tl_local_queue_set_settings(struct tl_local_queue *queue,
-                                 const struct tl_queue_settings *settings, int64_t now_ms)
+void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_settings *settings,
+                           int64_t now_ms)
 {
     const struct tl_eta_rule rule = {
         .counted = settings->policy != TL_POLICY_RATE,
@@ -271,29 +188,28 @@ void tl_local_queue_set_settings(struct tl_local_queue *queue,
     if (queue->line != NULL)
         tl_line_weigh(queue->line, &settings->lane_weights);
     tl_eta_set_rule(queue->eta, &rule, now_ms);
-    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
 }
 
 /* Feeds an entry to the estimate. */
-static void observe(struct tl_local_queue *queue, const struct tl_event_entry *entry,
-                    int64_t now_ms)
+static void observe(struct tl_queue *queue, const struct tl_event_entry *entry, int64_t now_ms)
 {
-    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
     tl_eta_apply(queue->eta, entry, now_ms);
     tl_promises_apply(queue->promises, queue->line, entry, now_ms);
 }
 
 /* What is known about places of the former generation no longer holds. */
-static void forget_places(struct tl_local_queue *queue)
+static void forget_places(struct tl_queue *queue)
 {
-    tl_presence_sender_forget(queue->presence);
+    tl_presence_forget(queue->presence);
     tl_claims_clear(queue->claims);
     tl_placemap_clear(queue->ended);
     tl_promises_drop(queue->promises);
 }
 
 struct succession {
-    struct tl_local_queue *queue; /* with the new line */
+    struct tl_queue *queue; /* with the new line */
     const struct tl_line *former;
 };
 
@@ -302,10 +218,10 @@ static void keep_lost_end(void *context, tl_place place)
 {
     const struct succession *of = context;
     if (tl_line_lost(of->queue->line, place))
-        tl_local_queue_remember_end(of->queue, place, tl_line_look(of->former, place).reason);
+        tl_queue_remember_end(of->queue, place, tl_line_look(of->former, place).reason);
 }
 
-void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line, int64_t now_ms)
+void tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now_ms)
 {
     bool again = queue->line != NULL;
     bool recreated = again && tl_line_generation(queue->line) != tl_line_generation(line);
@@ -313,7 +229,7 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
         tl_lost_keep(queue->lost, queue->line, queue->settings.recovery_window_ms > 0);
         queue->line = NULL;
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
-               tl_local_queue_recovering(queue)
+               tl_queue_recovering(queue)
                    ? "the store has lost the queue; its visitors come back to their places"
                    : "the queue was recreated; tickets of its former generation are void");
         forget_places(queue);
@@ -342,93 +258,33 @@ void tl_local_queue_set_line(struct tl_local_queue *queue, struct tl_line *line,
     }
 }
 
-void tl_local_queue_set_turns(struct tl_local_queue *queue, const struct tl_turns_state *turns)
+void tl_queue_set_turns(struct tl_queue *queue, const struct tl_turns_state *turns)
 {
     tl_line_set_turns(queue->line, turns->field, turns->event);
     tl_line_weigh(queue->line, &queue->settings.lane_weights);
 }
 
-void tl_local_queue_set_recovery(struct tl_local_queue *queue, const struct tl_recovery *recovery)
+void tl_queue_set_recovery(struct tl_queue *queue, const struct tl_recovery *recovery)
 {
-    bool before = tl_local_queue_recovering(queue);
+    bool before = tl_queue_recovering(queue);
     tl_lost_set(queue->lost, recovery);
-    if (before && !tl_local_queue_recovering(queue))
+    if (before && !tl_queue_recovering(queue))
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = queue->name},
                "the recovery is over: %llu places came back",
                (unsigned long long)recovery->restored);
 }
 
-bool tl_local_queue_adopt(const struct tl_local_queue *queue, struct tl_ticket *ticket)
-{
-    return tl_adopt(queue->line, queue->lost, ticket);
-}
-
-bool tl_local_queue_behind(struct tl_local_queue *queue, const struct tl_ticket *ticket,
-                           int64_t now_ms)
-{
-    return tl_lost_ahead(queue->lost, tl_line_generation(queue->line), ticket, now_ms);
-}
-
-bool tl_local_queue_may_return(const struct tl_local_queue *queue, const struct tl_ticket *ticket)
-{
-    bool known;
-    if (ticket->generation != tl_line_generation(queue->line))
-        return tl_lost_may_return(queue->lost, ticket);
-    return (tl_line_lost(queue->line, ticket->place) ||
-            tl_lost_before_draw(queue->lost, ticket->place)) &&
-           tl_local_queue_look(queue, ticket->place, &known).status == TL_LINE_UNKNOWN &&
-           !tl_lost_refused(queue->lost, ticket->place);
-}
-
-void tl_local_queue_keep_pass(struct tl_local_queue *queue, tl_place place, int64_t deadline_ms,
-                              uint64_t event)
-{
-    tl_lost_keep_pass(queue->lost, queue->line, place, deadline_ms, event);
-}
-
-bool tl_local_queue_lost(const struct tl_local_queue *queue, tl_place place)
-{
-    return tl_line_lost(queue->line, place) && tl_lost_refused(queue->lost, place);
-}
-
-bool tl_local_queue_ended_before(const struct tl_local_queue *queue, uint64_t generation,
-                                 tl_place place)
-{
-    return tl_lost_ended(queue->lost, generation, place);
-}
-
-struct tl_pending_command *tl_local_queue_restore(struct tl_local_queue *queue,
-                                                  const struct tl_ticket *ticket,
-                                                  uint64_t deadline_ms, uint64_t event)
-{
-    if (!tl_queue_env_store_up(queue->env))
-        return NULL;
-    return tl_lost_ask(queue->lost, queue->outbox, ticket, deadline_ms, event);
-}
-
-uint32_t tl_local_queue_serial(const struct tl_local_queue *queue, tl_place place)
-{
-    uint32_t now = tl_line_serial(queue->line, place), before = tl_lost_serial(queue->lost, place);
-    return now > before ? now : before;
-}
-
-void tl_local_queue_set_notice(struct tl_local_queue *queue, const char *text, size_t length)
+void tl_queue_set_notice(struct tl_queue *queue, const char *text, size_t length)
 {
     if (!tl_notice_set(&queue->notice, text, length))
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue->name},
                "no memory for the notice");
 }
 
-void tl_local_queue_set_deleted(struct tl_local_queue *queue)
-{
-    queue->deleted = true;
-}
-
 /* ---- events ---- */
 
 /* Acts on the events of an entry after the line has taken it. */
-static void follow_up(struct tl_local_queue *queue, const struct tl_event_entry *entry,
-                      int64_t now_ms)
+static void follow_up(struct tl_queue *queue, const struct tl_event_entry *entry, int64_t now_ms)
 {
     const struct tl_queue_env *env = queue->env;
     for (size_t i = 0; i < entry->n_events; i++) {
@@ -440,12 +296,12 @@ static void follow_up(struct tl_local_queue *queue, const struct tl_event_entry 
         else if (event->kind == TL_EVENT_CONFIG)
             env->reload(env->context, queue->name);
         else if (event->kind == TL_EVENT_NOTICE)
-            tl_local_queue_set_notice(queue, event->text, event->text_length);
+            tl_queue_set_notice(queue, event->text, event->text_length);
     }
     env->changed(env->context, queue, entry, now_ms);
 }
 
-static void ask_for_rebuild(struct tl_local_queue *queue, const char *why)
+static void ask_for_rebuild(struct tl_queue *queue, const char *why)
 {
     if (queue->rebuilding)
         return;
@@ -457,7 +313,7 @@ static void ask_for_rebuild(struct tl_local_queue *queue, const char *why)
 }
 
 /* If a rebuild did not help, the store is inconsistent, and more of them would not help either. */
-static void note_other_sizes(struct tl_local_queue *queue, int64_t now_ms)
+static void note_other_sizes(struct tl_queue *queue, int64_t now_ms)
 {
     if (queue->differed_ms != 0 && now_ms < queue->differed_ms + DIFFERS_EVERY_MS)
         return;
@@ -467,8 +323,7 @@ static void note_other_sizes(struct tl_local_queue *queue, int64_t now_ms)
                            "`tellerline audit`");
 }
 
-void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, size_t length,
-                          int64_t now_ms)
+void tl_queue_apply(struct tl_queue *queue, const void *payload, size_t length, int64_t now_ms)
 {
     struct tl_event_entry entry;
     struct tl_error err = {0};
@@ -506,7 +361,7 @@ void tl_local_queue_apply(struct tl_local_queue *queue, const void *payload, siz
 /* ---- presence and claims ---- */
 
 /* Sends a RENEW or CLAIM. Does it claim for sure? If overbooked, only the outcome tells. */
-static bool send_claim(struct tl_local_queue *queue, enum tl_command_kind kind, const char *visitor,
+static bool send_claim(struct tl_queue *queue, enum tl_command_kind kind, const char *visitor,
                        tl_place place)
 {
     return tl_queue_env_store_up(queue->env) && !queue->env->full &&
@@ -514,19 +369,19 @@ static bool send_claim(struct tl_local_queue *queue, enum tl_command_kind kind, 
            queue->settings.overbook == 0;
 }
 
-void tl_local_queue_touch(struct tl_local_queue *queue, const char *visitor, tl_place place,
-                          const struct tl_line_view *view, int64_t now_ms)
+void tl_queue_touch(struct tl_queue *queue, const char *visitor, tl_place place,
+                    const struct tl_line_view *view, int64_t now_ms)
 {
     if (view->status == TL_LINE_WAITING && !view->called)
-        tl_presence_sender_mark(queue->presence, tl_place_seq(place));
+        tl_presence_mark(queue->presence, tl_place_seq(place));
     else if ((view->status == TL_LINE_ACTIVE || view->called) &&
              tl_claims_due(queue->claims, &queue->settings, place, now_ms) &&
              send_claim(queue, TL_COMMAND_CLAIM, visitor, place))
         tl_claims_note_claim(queue->claims, place);
 }
 
-void tl_local_queue_use(struct tl_local_queue *queue, const char *visitor, tl_place place,
-                        const struct tl_line_view *view, int64_t now_ms)
+void tl_queue_use(struct tl_queue *queue, const char *visitor, tl_place place,
+                  const struct tl_line_view *view, int64_t now_ms)
 {
     if (view->status == TL_LINE_ACTIVE &&
         (tl_claims_due(queue->claims, &queue->settings, place, now_ms) ||
@@ -535,45 +390,30 @@ void tl_local_queue_use(struct tl_local_queue *queue, const char *visitor, tl_pl
         tl_claims_note(queue->claims, place, now_ms);
 }
 
-void tl_local_queue_remember_end(struct tl_local_queue *queue, tl_place place, unsigned reason)
+void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reason)
 {
     if (tl_placemap_count(queue->ended) >= ENDED_MAX)
         tl_placemap_clear(queue->ended);
     (void)tl_placemap_put(queue->ended, place, reason); /* without memory, we ask the store again */
 }
 
-void tl_local_queue_tick(struct tl_local_queue *queue, int64_t now_ms)
+void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
 {
     if (queue->line == NULL)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
-    tl_eta_set_open(queue->eta, tl_local_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
     tl_promises_tick(queue->promises, queue->eta, queue->line, now_ms);
     if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
         tl_lost_tell_again(queue->lost, queue->outbox);
     if (tl_queue_env_store_up(queue->env))
-        tl_presence_sender_tick(queue->presence, queue->settings.waiting_ttl_ms,
-                                tl_line_waiting(queue->line) > 0, now_ms);
+        tl_presence_tick(queue->presence, queue->settings.waiting_ttl_ms,
+                         tl_line_waiting(queue->line) > 0, now_ms);
 }
 
-void tl_local_queue_farewell(struct tl_local_queue *queue)
+void tl_queue_farewell(struct tl_queue *queue)
 {
-    if (queue->line != NULL && !tl_presence_sender_farewell(queue->presence))
+    if (queue->line != NULL && !tl_presence_farewell(queue->presence))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
                "no memory for the farewell; absent visitors keep their places a little longer");
-}
-
-struct tl_outbox *tl_local_queue_outbox(struct tl_local_queue *queue)
-{
-    return queue->outbox;
-}
-
-void tl_local_queue_attach(struct tl_local_queue *queue, struct tl_subscribers *subscribers)
-{
-    queue->subscribers = subscribers;
-}
-
-struct tl_subscribers *tl_local_queue_subscribers(const struct tl_local_queue *queue)
-{
-    return queue->subscribers;
 }

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What visitors do with the place they have: ask for it, follow it, use it, give it up. */
+#include <string.h>
+
+#include "common/base/clock.h"
+#include "common/base/units.h"
+#include "worker/api/answer.h"
+#include "worker/api/cookie.h"
+#include "worker/api/join.h"
+#include "worker/api/navigation.h"
+#include "worker/api/routes.h"
+#include "worker/http/sse.h"
+#include "worker/report/worker_metrics.h"
+
+enum {
+    WAIT_MAX_MS = 55000, /* proxies commonly give up after a minute */
+    TICKET_AGE_S = 60,   /* a visitor who waits gets a new ticket for an older one: it tells the
+                            front of the line as it is now */
+    RETRY_MIN_MS = 2000,
+    RETRY_SPREAD_MS = 3000,
+    SHORT_MAX = TL_VIEW_MAX + 128
+};
+
+/* ---- status ---- */
+
+/* How long `?wait=20s` asks to wait for a change; 0 without it. */
+static bool wanted_wait(struct tl_visit *visit, int64_t *wait_ms)
+{
+    const char *text = tl_request_query(visit->request, "wait");
+    *wait_ms = 0;
+    if (text == NULL || (tl_duration_parse(text, wait_ms, NULL) && *wait_ms <= WAIT_MAX_MS))
+        return true;
+    return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_QUERY, "wait: a duration from 0s to %ds",
+                     WAIT_MAX_MS / 1000);
+}
+
+/* Waits for a change of the place, if the request may. */
+static bool waits(struct tl_visit *visit, int64_t wait_ms)
+{
+    struct tl_address address;
+    const struct tl_address *client;
+    int64_t now_ms = tl_clock_ms();
+    /* A cookie is replaced at once: after the wait there may be one of another place. */
+    bool replaces = visit->ticket.outdated && tl_visitor_bearer(visit->request) == NULL &&
+                    tl_cookie_sent(visit->request, visit->name);
+    return wait_ms > 0 && !replaces && !visit->api->env->draining &&
+           (visit->worth == TL_WORTH_WAITS || visit->worth == TL_WORTH_ACTIVE) &&
+           tl_visit_may_stay(visit, &address, &client) &&
+           tl_subscribers_wait(visit->queue->subscribers, visit->request, &visit->ticket, client,
+                               now_ms, now_ms + wait_ms);
+}
+
+bool tl_handle_status(struct tl_visit *visit)
+{
+    struct tl_ticket *ticket = &visit->ticket;
+    int64_t wait_ms;
+    if (!tl_visit_passes_blocks(visit) || !tl_visit_ticket(visit))
+        return false;
+    tl_metrics_add(visit->api->env->metrics, TL_WORKER_STATUS, 1);
+    if (visit->worth == TL_WORTH_PENDING) /* joining again returns the place of the first join */
+        return tl_join_by_ticket(visit);
+    if (!wanted_wait(visit, &wait_ms))
+        return false;
+    int64_t now_ms = tl_clock_ms();
+    bool renewed = visit->worth == TL_WORTH_WAITS && !ticket->outdated &&
+                   tl_ticket_age_s(ticket, tl_queue_env_store_ms(visit->api->env, now_ms) / 1000) >=
+                       TICKET_AGE_S;
+    if (renewed)
+        *ticket = tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, now_ms);
+    if (!waits(visit, wait_ms))
+        tl_answer_view(visit, renewed);
+    return true;
+}
+
+/* ---- events ---- */
+
+/*
+ * A browser's EventSource gives up for good on any answer that is not text/event-stream. So every
+ * valid ticket gets one, at once: also while its place has no number yet, or is not known here (the
+ * subscribers ask for it), and when no stream can be kept: then a short one, which tells the place
+ * and asks to come back.
+ */
+
+/* A stream that ends at once. If its line is not loaded, the place is not told. */
+static void answer_short(struct tl_visit *visit)
+{
+    char text[SHORT_MAX];
+    char view[TL_VIEW_MAX];
+    int64_t now_ms = tl_clock_ms();
+    const struct tl_ticket *ticket = &visit->ticket;
+    const struct tl_line_view *state = &visit->state;
+    size_t length = tl_sse_retry(text, sizeof(text), RETRY_MIN_MS, RETRY_SPREAD_MS);
+    if (visit->queue != NULL && visit->worth == TL_WORTH_MOVED) {
+        length += tl_sse_event(text + length, sizeof(text) - length, "moved", "{}", 2);
+    } else if (visit->queue != NULL && visit->worth != TL_WORTH_PENDING &&
+               visit->worth != TL_WORTH_ASK_STORE) {
+        const struct tl_told told = {
+            .queue = visit->queue,
+            .ticket = ticket,
+            .state = state,
+            .give_ticket = ticket->outdated,
+            .language = tl_language_of(visit->api->languages, visit->request)->code};
+        tl_queue_touch(visit->queue, ticket->visitor, ticket->place, state, now_ms);
+        size_t n = tl_answer_write_view(visit->api, &told, now_ms, view);
+        length += tl_sse_event(text + length, sizeof(text) - length,
+                               tl_telling_event_name(ticket->place, state->status), view, n);
+    }
+    struct tl_answer answer = {
+        .status = 200, .type = "text/event-stream", .body = text, .length = length};
+    tl_answer_header(&answer, "Connection", "close");
+    tl_answer_header(&answer, "X-Accel-Buffering", "no");
+    tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
+    /* The client wanted a stream. A worker that drains sends everyone to another one, which is no
+     * failure. */
+    if (strcmp(tl_request_method(visit->request), "GET") == 0 && !visit->api->env->draining)
+        tl_metrics_add(visit->api->env->metrics, TL_WORKER_STREAMS_FAILED, 1);
+    tl_request_answer(visit->request, &answer);
+}
+
+bool tl_handle_events(struct tl_visit *visit)
+{
+    struct tl_address address;
+    const struct tl_address *client;
+    if (!tl_visit_passes_blocks(visit))
+        return false;
+    if (!tl_visit_ticket(visit)) {
+        const enum tl_refusal_kind kind = visit->refusal.kind;
+        if ((kind != TL_REFUSAL_LOADING && kind != TL_REFUSAL_STOPPING) ||
+            !tl_visitor_ticket(visit->api, visit->request, visit->name, &visit->ticket))
+            return false;
+        visit->queue = NULL; /* nothing is told of it now */
+        answer_short(visit);
+        return true;
+    }
+    if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->api->env->draining ||
+        !tl_visit_may_stay(visit, &address, &client) ||
+        !tl_subscribers_stream(
+            visit->queue->subscribers, visit->request, &visit->ticket, client,
+            tl_language_of(visit->api->languages, visit->request)->code,
+            tl_clock_ms()))
+        answer_short(visit);
+    return true;
+}
+
+/* ---- commands ---- */
+
+/* A place without a number cannot be completed or renewed; but if it has ended already, the answer
+ * says so. */
+static bool refuse_pending(struct tl_visit *visit)
+{
+    struct tl_held held = tl_visit_held(visit, tl_join_ended);
+    held.otherwise = TL_REFUSAL_NOT_NUMBERED;
+    return (tl_queue_env_store_up(visit->api->env) && tl_holds_lookup(visit->api->holds, &held)) ||
+           tl_refuse(&visit->refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
+}
+
+static bool command(struct tl_visit *visit, enum tl_command_kind kind)
+{
+    if (!tl_visit_ticket(visit))
+        return false;
+    if (visit->worth == TL_WORTH_PENDING)
+        return kind == TL_COMMAND_LEAVE ? tl_join_then_leave(visit) : refuse_pending(visit);
+    if (visit->worth == TL_WORTH_MOVED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
+    if (visit->worth == TL_WORTH_OVER) {
+        tl_answer_view(visit, false); /* already done, or never possible */
+        return true;
+    }
+    bool repeats = kind == TL_COMMAND_RENEW || kind == TL_COMMAND_EXTEND;
+    if (repeats && !tl_visit_may_repeat(visit)) {
+        tl_answer_view(visit, kind == TL_COMMAND_EXTEND);
+        return true;
+    }
+    if (!tl_visit_may_send(visit))
+        return false;
+    const struct tl_held held = tl_visit_held(visit, tl_answer_command);
+    return tl_visit_hold(
+        visit, &held,
+        tl_outbox_command(visit->queue->outbox, kind, visit->ticket.visitor, visit->ticket.place));
+}
+
+bool tl_handle_leave(struct tl_visit *visit)
+{
+    return command(visit, TL_COMMAND_LEAVE);
+}
+
+bool tl_handle_complete(struct tl_visit *visit)
+{
+    return command(visit, TL_COMMAND_COMPLETE);
+}
+
+bool tl_handle_renew(struct tl_visit *visit)
+{
+    return command(visit, TL_COMMAND_RENEW);
+}
+
+bool tl_handle_extend(struct tl_visit *visit)
+{
+    return command(visit, TL_COMMAND_EXTEND);
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include <strings.h>
+
+#include <sodium.h>
+
+#include "common/auth/jwt.h"
+#include "common/base/clock.h"
+#include "common/base/net.h"
+#include "common/config/queue_settings.h"
+#include "common/store/blocks.h"
+#include "worker/api/cookie.h"
+#include "worker/api/navigation.h"
+#include "worker/api/visit.h"
+#include "worker/http/forwarded.h"
+#include "worker/http/router.h"
+#include "worker/queue/press.h"
+#include "worker/report/worker_metrics.h"
+
+enum {
+    FORWARDED_LINES_MAX = 16,
+    UNTRUSTED_LOG_MS = 60000,
+    REPEATS_MAX = 120,   /* of a visitor in a minute */
+    FORGERIES_MAX = 100, /* of a kind in a minute: 15 ms of verifying */
+};
+
+struct tl_visit tl_visit_of(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
+                            const struct tl_ticket *ticket)
+{
+    return (struct tl_visit){
+        .api = api, .request = request, .name = queue->name, .queue = queue, .ticket = *ticket};
+}
+
+/* ---- credentials ---- */
+
+const char *tl_visitor_bearer(const struct tl_request *request)
+{
+    const char *header = tl_request_header(request, "Authorization");
+    if (header == NULL || strncasecmp(header, "Bearer ", 7) != 0)
+        return NULL;
+    header += 7;
+    return header + strspn(header, " ");
+}
+
+const char *tl_visitor_caller(const struct tl_api *api, const struct tl_request *request)
+{
+    const char *bearer = tl_visitor_bearer(request);
+    return bearer != NULL ? tl_api_keys_find(api->secrets.api_keys, bearer) : NULL;
+}
+
+bool tl_visitor_trusted(const struct tl_api *api, const struct tl_request *request)
+{
+    return tl_visitor_caller(api, request) != NULL;
+}
+
+static bool verify(const struct tl_api *api, const char *queue, const char *text,
+                   struct tl_ticket *ticket)
+{
+    return text != NULL &&
+           tl_secrets_ticket(&api->secrets, queue, text,
+                             tl_queue_env_store_ms(api->env, tl_clock_ms()), ticket);
+}
+
+bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *request,
+                       const char *queue, struct tl_ticket *ticket)
+{
+    const char *bearer = tl_visitor_bearer(request);
+    const char *query = tl_request_query(request, "ticket");
+    bool cookies = false;
+    if (verify(api, queue, bearer, ticket) ||
+        tl_cookie_ticket(api, request, queue, ticket, &cookies) ||
+        verify(api, queue, query, ticket))
+        return true;
+    /* The bearer may be a pass or an API key. */
+    if (cookies || query != NULL ||
+        (bearer != NULL && strchr(bearer, '.') == NULL && !tl_visitor_trusted(api, request)))
+        tl_metrics_add(api->env->metrics, TL_WORKER_TICKETS_REFUSED, 1);
+    return false;
+}
+
+/* ---- queues and places ---- */
+
+bool tl_visitor_no_queue(const struct tl_api *api, const char *name)
+{
+    return tl_queues_find(api->queues, name) == NULL && api->env->listed &&
+           !tl_queues_troubled(api->queues, name);
+}
+
+bool tl_visit_queue(struct tl_visit *visit)
+{
+    const struct tl_api *api = visit->api;
+    struct tl_queue *queue = tl_queues_find(api->queues, visit->name);
+    visit->queue = queue != NULL && queue->line != NULL ? queue : NULL;
+    if (visit->queue != NULL)
+        return true;
+    if (api->env->draining) /* the queues are freed before the last answers are sent */
+        return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
+    if (tl_visitor_no_queue(api, visit->name))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
+    return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
+}
+
+void tl_visit_judge(struct tl_visit *visit)
+{
+    visit->worth = tl_queue_worth(visit->queue, &visit->ticket, tl_clock_ms(), &visit->state);
+}
+
+bool tl_visit_ticket(struct tl_visit *visit)
+{
+    if (!tl_visit_queue(visit))
+        return false;
+    if (!tl_visitor_ticket(visit->api, visit->request, visit->name, &visit->ticket))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
+                         "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
+    tl_visit_judge(visit);
+    if (tl_queue_outdated(visit->queue, &visit->ticket) || visit->worth == TL_WORTH_MAY_RETURN)
+        return tl_visit_restore(visit, 0, 0);
+    return true;
+}
+
+void tl_visit_again(const struct tl_visit *visit)
+{
+    visit->api->handle(visit->api, visit->request);
+}
+
+/* The request is handled again: its ticket is of the present generation now, or is refused. */
+static void restored(struct tl_visit *visit, const struct tl_held *held)
+{
+    if (tl_held_applied(held))
+        tl_visit_again(visit);
+    else
+        tl_render_refused(visit->request, TL_REFUSAL_STORE,
+                          "Your place is being restored; try again");
+}
+
+bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t event)
+{
+    if (visit->worth == TL_WORTH_AHEAD)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
+    if (visit->worth != TL_WORTH_MAY_RETURN)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
+    struct tl_pending_command *pending =
+        tl_queue_restore(visit->queue, &visit->ticket, deadline_ms, event);
+    const struct tl_held held = tl_visit_held(visit, restored);
+    if (pending != NULL && tl_holds_command(visit->api->holds, &held, pending))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_HELD, "%s", "");
+    return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
+                     "Your place cannot be restored yet; try again");
+}
+
+bool tl_visit_may_return(const struct tl_visit *visit)
+{
+    return visit->worth == TL_WORTH_MAY_RETURN ||
+           (visit->worth == TL_WORTH_AHEAD && tl_queue_may_return(visit->queue, &visit->ticket));
+}
+
+bool tl_visit_is_held(const struct tl_visit *visit)
+{
+    return visit->state.status == TL_LINE_WAITING || visit->state.status == TL_LINE_ACTIVE;
+}
+
+/* Fills in why no one can join; false: someone can. */
+static bool is_shut(struct tl_visit *visit)
+{
+    static const enum tl_refusal_kind of_mode[TL_MODES] = {[TL_MODE_DRAINING] = TL_REFUSAL_DRAINING,
+                                                           [TL_MODE_CLOSED] = TL_REFUSAL_CLOSED,
+                                                           [TL_MODE_SOLD_OUT] = TL_REFUSAL_SOLD_OUT,
+                                                           [TL_MODE_PASSTHROUGH] =
+                                                               TL_REFUSAL_UNKNOWN_OUTCOME};
+    struct tl_refusal *refusal = &visit->refusal;
+    const struct tl_queue_settings *settings = &visit->queue->settings;
+    enum tl_phase phase = tl_queue_weather(visit->queue, tl_clock_ms()).phase;
+    enum tl_refusal_kind kind = of_mode[settings->mode];
+    if (tl_phase_joins(settings, phase))
+        return false;
+    const char *language = tl_language_of(visit->api->languages, visit->request)->code;
+    const char *text = tl_queue_closed_text(settings, settings->mode, language);
+    if (settings->mode == TL_MODE_PASSTHROUGH)
+        (void)tl_refuse(refusal, kind, "Everyone gets in now; try again");
+    else if (settings->mode != TL_MODE_OPEN && settings->mode != TL_MODE_PAUSED)
+        (void)tl_refuse(refusal, kind, "%s", text);
+    else if (phase == TL_PHASE_OVER)
+        (void)tl_refuse(refusal, TL_REFUSAL_OVER, "%s", text);
+    else
+        (void)tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
+    return true;
+}
+
+bool tl_visit_newcomers(struct tl_visit *visit)
+{
+    return !is_shut(visit);
+}
+
+bool tl_visit_no_place(struct tl_visit *visit)
+{
+    if (!is_shut(visit)) /* the news of it is on its way here */
+        (void)tl_refuse(&visit->refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
+    return false;
+}
+
+/* ---- commands ---- */
+
+bool tl_visit_may_send(struct tl_visit *visit)
+{
+    const struct tl_queue_env *env = visit->api->env;
+    struct tl_refusal *refusal = &visit->refusal;
+    if (env->draining)
+        return tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
+    if (!tl_queue_env_store_up(env))
+        return tl_refuse(refusal, TL_REFUSAL_STORE, "The store cannot be reached; try again");
+    if (env->full)
+        return tl_refuse(refusal, TL_REFUSAL_BUSY,
+                         "Too many commands wait to be applied; try again");
+    return true;
+}
+
+bool tl_visit_may_repeat(const struct tl_visit *visit)
+{
+    const struct tl_address address =
+        tl_visitor_stand_in(visit->queue->name, visit->ticket.visitor);
+    return tl_limiter_allow(visit->api->limiter, TL_LIMITER_REPEATS, &address, REPEATS_MAX,
+                            tl_clock_ms());
+}
+
+struct tl_held tl_visit_held(const struct tl_visit *visit, tl_then *then)
+{
+    return (struct tl_held){.queue = visit->queue,
+                            .request = visit->request,
+                            .ticket = visit->ticket,
+                            .then = then,
+                            .since_us = tl_clock_us()};
+}
+
+bool tl_visit_hold(struct tl_visit *visit, const struct tl_held *held,
+                   struct tl_pending_command *pending)
+{
+    return (pending != NULL && tl_holds_command(visit->api->holds, held, pending)) ||
+           tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
+                     "There is no memory for this command; try again");
+}
+
+/* ---- addresses and limits ---- */
+
+bool tl_visitor_address(const struct tl_api *api, const struct tl_request *request,
+                        struct tl_address *address)
+{
+    const char *lines[FORWARDED_LINES_MAX];
+    if (!tl_request_peer(request, address))
+        return false;
+    if (tl_networks_contain(api->proxies, address)) {
+        size_t n = tl_request_headers(request, "X-Forwarded-For", lines, FORWARDED_LINES_MAX);
+        tl_forwarded_walk(api->proxies, lines, n, address);
+    }
+    return true;
+}
+
+bool tl_visitor_shares(const struct tl_request *request, const struct tl_address *address)
+{
+    struct tl_address other_end;
+    return tl_request_peer(request, &other_end) &&
+           memcmp(&other_end, address, sizeof(other_end)) == 0 &&
+           tl_request_header(request, "X-Forwarded-For") != NULL;
+}
+
+struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
+{
+    struct tl_address address;
+    crypto_generichash_state hash;
+    (void)crypto_generichash_init(&hash, NULL, 0, sizeof(address.bytes));
+    (void)crypto_generichash_update(&hash, (const unsigned char *)name, strlen(name) + 1);
+    (void)crypto_generichash_update(&hash, (const unsigned char *)queue, strlen(queue));
+    (void)crypto_generichash_final(&hash, address.bytes, sizeof(address.bytes));
+    address.bytes[0] |= 0x80; /* IPv6 */
+    return address;
+}
+
+bool tl_visit_passes_blocks(struct tl_visit *visit)
+{
+    const struct tl_api *api = visit->api;
+    const struct tl_blocks *blocks = tl_queues_blocks(api->queues);
+    struct tl_address address;
+    if (blocks == NULL || blocks->n == 0 || !tl_visitor_address(api, visit->request, &address) ||
+        tl_blocks_find(blocks, &address, visit->name,
+                       tl_queue_env_store_ms(api->env, tl_clock_ms())) == NULL)
+        return true;
+    tl_metrics_add(api->env->metrics, TL_WORKER_BLOCKED, 1);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_BLOCKED, "%s", "");
+}
+
+/* Who is counted for tokens of the request that are not genuine? False: nobody. */
+static bool counted_as(const struct tl_visit *visit, struct tl_address *address)
+{
+    struct tl_ticket ticket;
+    if (!tl_visitor_ticket(visit->api, visit->request, visit->name, &ticket))
+        return tl_visitor_address(visit->api, visit->request, address);
+    *address = tl_visitor_stand_in(visit->name, ticket.visitor);
+    return true;
+}
+
+bool tl_visit_may_fail(struct tl_visit *visit, enum tl_limiter_kind kind)
+{
+    struct tl_address address;
+    return !counted_as(visit, &address) ||
+           tl_limiter_within(visit->api->limiter, kind, &address, FORGERIES_MAX, tl_clock_ms()) ||
+           tl_refuse(&visit->refusal, TL_REFUSAL_FORGERIES,
+                     "At most %d a minute; please wait a little", FORGERIES_MAX);
+}
+
+void tl_visit_failed(const struct tl_visit *visit, enum tl_limiter_kind kind)
+{
+    struct tl_address address;
+    if (counted_as(visit, &address))
+        (void)tl_limiter_allow(visit->api->limiter, kind, &address, FORGERIES_MAX, tl_clock_ms());
+}
+
+bool tl_visit_may_verify(struct tl_visit *visit, enum tl_limiter_kind kind,
+                         const struct tl_jwt_keys *keys, const char *token)
+{
+    return !tl_jwt_is_costly(keys, token, strlen(token)) || tl_visit_may_fail(visit, kind);
+}
+
+void tl_visit_unverified(const struct tl_visit *visit, enum tl_limiter_kind kind,
+                         const struct tl_jwt_keys *keys, const char *token)
+{
+    if (tl_jwt_is_costly(keys, token, strlen(token)))
+        tl_visit_failed(visit, kind);
+}
+
+/* Says now and then that visitors are counted as one because their proxy is not trusted. */
+static void note_untrusted_proxy(struct tl_api *api, const struct tl_request *request,
+                                 const struct tl_address *address, int64_t now_ms)
+{
+    const struct tl_prefix peer = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+    char text[TL_PREFIX_TEXT_MAX];
+    unsigned suppressed;
+    if (!tl_visitor_shares(request, address) ||
+        !tl_log_allow(&api->untrusted_log, now_ms, UNTRUSTED_LOG_MS, &suppressed))
+        return;
+    tl_prefix_format(&peer, text);
+    tl_warn("joins from %s are refused by http.joins_per_minute, and have X-Forwarded-For: if that "
+            "is a proxy, name it in http.trusted_proxies; else all its visitors count as one",
+            text);
+}
+
+bool tl_visit_may_join(struct tl_visit *visit, bool paid)
+{
+    struct tl_api *api = visit->api;
+    const struct tl_queue_env *env = api->env;
+    const int64_t now_ms = tl_clock_ms();
+    const struct tl_press press = {
+        .pending = env->in_flight,
+        .pending_max = api->config->worker.max_pending,
+        .lag_ms = tl_outbox_lag_ms(visit->queue->outbox, now_ms),
+        .lag_max_ms = api->config->worker.max_lag_ms,
+        .memory_percent = env->memory_percent,
+    };
+    const uint64_t most = api->config->http.joins_per_minute, share = tl_press_share(&press);
+    struct tl_address address;
+    if (most == 0 || !tl_visitor_address(api, visit->request, &address))
+        return true;
+    if (!tl_limiter_allow(api->limiter, TL_LIMITER_SHARES, &address, share, now_ms)) {
+        tl_metrics_add(env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
+                         "Too many join at the moment, and this address had its share; try again");
+    }
+    if (paid || tl_limiter_allow(api->limiter, TL_LIMITER_JOINS, &address, most, now_ms))
+        return true;
+    note_untrusted_proxy(api, visit->request, &address, now_ms);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_MANY,
+                     "At most %llu a minute; please wait a little", (unsigned long long)most);
+}
+
+bool tl_visit_may_stay(const struct tl_visit *visit, struct tl_address *address,
+                       const struct tl_address **client)
+{
+    const struct tl_api *api = visit->api;
+    *client = tl_visitor_address(api, visit->request, address) ? address : NULL;
+    if (!api->stream_fits(api->process))
+        return false;
+    if (*client == NULL || tl_clients_may(api->clients, *client))
+        return true;
+    tl_metrics_add(api->env->metrics, TL_WORKER_STREAMS_SHORT, 1);
+    return false;
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One request of a visitor: who it comes from, what place it is about, and whether it may do what
+ * it asks. Predicates fill in the visit's refusal instead of answering. */
+#ifndef TL_API_VISIT_H
+#define TL_API_VISIT_H
+
+#include <stdbool.h>
+
+#include "common/auth/ticket.h"
+#include "worker/api/context.h"
+#include "worker/http/refusal.h"
+#include "worker/http/request.h"
+#include "worker/queue/tickets.h"
+
+struct tl_visit {
+    struct tl_api *api;
+    struct tl_request *request;
+    const char *name;          /* of the queue, as the path says; "": none */
+    struct tl_queue *queue;    /* NULL: not asked for yet, or its line is not loaded */
+    struct tl_ticket ticket;   /* together with: */
+    enum tl_worth worth;       /* as it was judged, and... */
+    struct tl_line_view state; /* ...the state of its place */
+    struct tl_refusal refusal; /* why it is refused */
+};
+
+/* A visit about the place of a ticket which is yet to be judged. */
+struct tl_visit tl_visit_of(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
+                            const struct tl_ticket *ticket);
+
+/* ---- credentials ---- */
+
+/* The credential of `Authorization: Bearer`, or NULL. */
+const char *tl_visitor_bearer(const struct tl_request *request);
+/* The first valid ticket of this queue, a pending one no older than TL_TICKET_PENDING_S, in the
+ * Authorization header, the cookies or the query. */
+bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *request,
+                       const char *queue, struct tl_ticket *ticket);
+/* The name of the trusted caller whose API key the request carries, or NULL. / Does it carry one?
+ */
+const char *tl_visitor_caller(const struct tl_api *api, const struct tl_request *request);
+bool tl_visitor_trusted(const struct tl_api *api, const struct tl_request *request);
+
+/* ---- queues and places ---- */
+
+/* Is there no queue of this name, or was it deleted? One that the store has lost is still known. */
+bool tl_visitor_no_queue(const struct tl_api *api, const char *name);
+/* Finds the visit's queue. False: refused, if its line is not loaded. */
+bool tl_visit_queue(struct tl_visit *visit);
+/* Has the request handled once more, now that its place may be known or have come back. */
+void tl_visit_again(const struct tl_visit *visit);
+/* Judges the visit's ticket. */
+void tl_visit_judge(struct tl_visit *visit);
+/* Finds queue and ticket, and judges it. False: refused; also what is not of the present generation
+ * (nor pending), as tl_visit_restore says. */
+bool tl_visit_ticket(struct tl_visit *visit);
+/* The ticket is AHEAD, VOID, or MAY_RETURN: asks for the place, and holds the request, which is
+ * handled again when the outcome is known (TL_REFUSAL_HELD). Else refuses it. deadline_ms, event:
+ * of the session that a pass tells of, or 0. Always false. */
+bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t event);
+/* Is the ticket's place lost, and one that can come back? AHEAD may be, too. */
+bool tl_visit_may_return(const struct tl_visit *visit);
+/* Does the place wait, or is it active? Also one that is on another device. */
+bool tl_visit_is_held(const struct tl_visit *visit);
+/* May visitors join by the queue's mode and phase who have no place? Else refused. */
+bool tl_visit_newcomers(struct tl_visit *visit);
+/* The store had no place for a join: refuses, and says why, as far as this process knows. Returns
+ * false. */
+bool tl_visit_no_place(struct tl_visit *visit);
+
+/* ---- commands ---- */
+
+/* Can a command be sent now? */
+bool tl_visit_may_send(struct tl_visit *visit);
+/* May the ticket send one more command that changes little, however often it comes: a join of who
+ * holds a place, a renewal? Else what is known is the answer. Counts one. */
+bool tl_visit_may_repeat(const struct tl_visit *visit);
+/* What the visit's answer needs, while it waits from now on, and what follows. */
+struct tl_held tl_visit_held(const struct tl_visit *visit, tl_then *then);
+/* Holds the request until this command has an outcome. False: refused, also where `pending` is
+ * NULL: there was no memory for it. */
+bool tl_visit_hold(struct tl_visit *visit, const struct tl_held *held,
+                   struct tl_pending_command *pending);
+
+/* ---- addresses and limits ---- */
+
+/* The visitor's address: the other end of the connection; or, where that is a trusted proxy, the
+ * last address in X-Forwarded-For that is not one. False when it is unknown. */
+bool tl_visitor_address(const struct tl_api *api, const struct tl_request *request,
+                        struct tl_address *address);
+/* Does the request come, as far as it says itself, through a proxy that is not trusted? Then its
+ * visitors all have this address, that of the proxy. */
+bool tl_visitor_shares(const struct tl_request *request, const struct tl_address *address);
+/* An address that stands for something else that is counted: this one of the queue. */
+struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
+/* May the visitor's address join the queue and follow it, or is it blocked (common/store/blocks.h)?
+ */
+bool tl_visit_passes_blocks(struct tl_visit *visit);
+/* May a token of this kind that costs much to verify be verified, or were too many of the address
+ * not genuine? A request that has a ticket, too, is counted by that. / Counts one that was not. */
+bool tl_visit_may_fail(struct tl_visit *visit, enum tl_limiter_kind kind);
+void tl_visit_failed(const struct tl_visit *visit, enum tl_limiter_kind kind);
+/* The same for tokens that cost little, which always may, unless these keys say otherwise. */
+bool tl_visit_may_verify(struct tl_visit *visit, enum tl_limiter_kind kind,
+                         const struct tl_jwt_keys *keys, const char *token);
+void tl_visit_unverified(const struct tl_visit *visit, enum tl_limiter_kind kind,
+                         const struct tl_jwt_keys *keys, const char *token);
+/* Has the visitor's address a join left, and under pressure one in this second? Counts one. paid: a
+ * challenge was passed for it, which is the limit then. */
+bool tl_visit_may_join(struct tl_visit *visit, bool paid);
+/* May the request become an event stream or a long poll, or are all in use that there are, or that
+ * its address may have? *client is the address that counts for it, or stays NULL; `address` is
+ * where it is stored. */
+bool tl_visit_may_stay(const struct tl_visit *visit, struct tl_address *address,
+                       const struct tl_address **client);
+
+#endif

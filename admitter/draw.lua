@@ -107,8 +107,7 @@ entry('draw', { 'allow-oom' }, function(keys, args)
         if is_announced then return { ANSWER.done, 0 } end
         state.check(c, WRITES)
         state.set(c, 'draw_hash', int(opens_at) .. ':' .. hash .. ':' .. args[5])
-        state.event(c, EVENT.config)
-        state.commit(c)
+        state.commit_config(c)
         return { ANSWER.done, 1 }
     elseif not is_announced then
         return { ANSWER.not_yet }

@@ -85,7 +85,7 @@ end
 entry('look', { 'allow-oom' }, function(keys, args)
     local wanted, n_thresholds, c = args[1], args[4] + 0, state.read(state.begin(keys), FIELDS)
     call('XLEN', c.key.journal) -- fails when it is of another type
-    local fields = hooks.fields(call('HGETALL', c.key.hooks))
+    local fields = text.fields(call('HGETALL', c.key.hooks))
     local journaled = tonumber(fields.journaled) or c.now
     if wanted == '' then
         call('UNLINK', c.key.journal, c.key.hooks)
@@ -93,13 +93,9 @@ entry('look', { 'allow-oom' }, function(keys, args)
     end
 
     local now, known = look(c), args[3] + 0
-    local readable, seen = pcall(cjson.decode, fields.seen or '')
-    if not readable or type(seen) ~= 'table' then
-        seen = { generation = int(known > 0 and known or c.generation),
-            opened = c.now >= now.opens_at and int(now.opens_at) or '0',
-            closed = now.is_over and int(now.closes_at) or '0', drawn = now.drawn and int(now.opens_at) or '0',
-            drained = now.is_drained, lost = false, above = {} }
-    end
+    local seen = text.object(fields.seen) or { generation = int(known > 0 and known or c.generation),
+        opened = c.now >= now.opens_at and int(now.opens_at) or '0', closed = now.is_over and int(now.closes_at) or '0',
+        drawn = now.drawn and int(now.opens_at) or '0', drained = now.is_drained, lost = false, above = {} }
     local news = find_news(c, now, seen, { unpack(args, 5, 4 + n_thresholds) })
     local cursors = cursors_of(c, fields, { unpack(args, 5 + n_thresholds) }, journaled)
     if call('EXISTS', c.key.journal) == 0 then

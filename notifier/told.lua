@@ -26,8 +26,7 @@ entry('told', { 'allow-oom' }, function(keys, args)
     call('XLEN', c.key.journal) -- fails when it is of another type
     local found = call('HMGET', c.key.hooks, 'cursor:' .. hook, 'state:' .. hook)
     if not parts(found[1]) then return { c.now, 0 } end -- a hook that is gone
-    local readable, old = pcall(cjson.decode, found[2] or '')
-    if not readable or type(old) ~= 'table' then old = {} end
+    local old = text.object(found[2]) or {}
     local new = { at = c.now, status = tonumber(args[5]), told = (tonumber(old.told) or 0) + args[3],
         lost = (tonumber(old.lost) or 0) + args[4] }
     if problem ~= '' then new.problem, new.since = problem, tonumber(old.since) or c.now end
@@ -35,7 +34,7 @@ entry('told', { 'allow-oom' }, function(keys, args)
     if parts(cursor) and is_before(found[1], cursor) then
         call('HSET', c.key.hooks, 'cursor:' .. hook, cursor)
         local least = cursor -- what all cursors are past is trimmed
-        for field, other in pairs(hooks.fields(call('HGETALL', c.key.hooks))) do
+        for field, other in pairs(text.fields(call('HGETALL', c.key.hooks))) do
             if sub(field, 1, 7) == 'cursor:' and parts(other) and is_before(other, least) then least = other end
         end
         local event, nth = parts(least)

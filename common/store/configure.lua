@@ -25,8 +25,7 @@ local function set(c, actor, texts)
     local made, from = changes.record(c, actor, is_mode and 'mode' or 'set', before, after), mode_of(c)
     local changed = tonumber(call('HGET', c.key.config, 'changed')) or 0
     call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))
-    state.event(c, EVENT.config)
-    state.commit(c)
+    state.commit_config(c)
     local wanted, to = journal.wanted(c, 'mode'), mode_of(c)
     if not wanted or from == to then return made end
     if to ~= 'open' then

@@ -22,8 +22,7 @@ local function replace_settings(c, actor, given)
     state.check(c, { 'waiting', 'active', 'events' })
     changes.record(c, actor, 'restore', before, after)
     call('HSET', c.key.config, unpack(given))
-    state.event(c, defs.EVENT.config)
-    state.commit(c)
+    state.commit_config(c)
 end
 
 -- The settings given, and the state of a new generation. retired: the generation that an operator deleted, 0: none.

@@ -14,7 +14,7 @@
 -- Each part returns what is wrong and stays so, or nil. c: with how, given (the settings), actor and mended (a list of
 -- sentences).
 
-local int, EVENT, LANE = text.int, defs.EVENT, defs.LANE
+local int, LANE = text.int, defs.LANE
 local GRACE_MS = 5000  -- in which a program can offer the settings that it has in memory
 local LOOK_BACK = 1000 -- events read to find the highest seq
 local FIELDS = state.fields({}, { 'config_lost_ms' })
@@ -144,8 +144,7 @@ local function restore_settings(c, paused)
     for name, value in pairs(missing) do call('HSET', c.key.config, name, value) end
     call('HSETNX', c.key.config, 'about', state.ABOUT)
     state.repair(c, { config_lost_ms = false })
-    state.event(c, EVENT.config)
-    state.commit(c)
+    state.commit_config(c)
 end
 
 local function mend_settings(c)
@@ -163,8 +162,7 @@ local function mend_settings(c)
     else
         if c.how ~= 'look' and not lost_ms then -- tell the programs that have them in memory
             state.set(c, 'config_lost_ms', c.now)
-            state.event(c, EVENT.config)
-            state.commit(c)
+            state.commit_config(c)
         end
         return 'the settings in ' .. c.key.config .. ' are missing; they come back from a program that has them in '
             .. 'memory, or from the configuration file: list the queue there and restart a program'

@@ -18,9 +18,7 @@ entry('tokens', { 'allow-oom' }, function(keys, args)
     local actor = changes.actor(args)
     call('XLEN', keys[2]) -- fails when it is of another type, before anything is written
     local found = call('HGET', tokens, name)
-    local is_read, token = pcall(cjson.decode, found or '')
-    token = is_read and type(token) == 'table' and token or {}
-
+    local token = text.object(found) or {}
     if what == 'add' then
         if found then return TOKEN.exists end
         if call('HLEN', tokens) >= defs.TOKENS_MAX then return TOKEN.full end

@@ -3,9 +3,9 @@
 
 -- A point as { at = ms, values, seq }.
 function history.point(one)
-    local id, fields, values = one[1], one[2], {}
-    for i = 1, #fields, 2 do values[fields[i]] = tonumber(fields[i + 1]) end
-    return { at = text.id_ms(id), values = values, seq = values.seq or 0 }
+    local values = text.fields(one[2])
+    for name, value in pairs(values) do values[name] = tonumber(value) end
+    return { at = text.id_ms(one[1]), values = values, seq = values.seq or 0 }
 end
 
 -- Those with a point every 10 s for a day, and every minute for a week, or fewer while nothing changes. probes:

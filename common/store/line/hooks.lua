@@ -19,17 +19,10 @@ local function behind(c, id, n, journaled)
     return all - gone, first[2][4] + 0, gone
 end
 
--- The fields of tl:{q}:hooks by name.
-function hooks.fields(found)
-    local fields = {}
-    for i = 1, #found, 2 do fields[found[i]] = found[i + 1] end
-    return fields
-end
-
 -- { who holds the lease of the notifier or '', then for each hook: name, cursor "EVENT-NTH N", state (JSON, '': nothing
 -- was told yet), and the three of `behind` }. At most 20 hooks: the notifier drops those that are gone.
 function hooks.of(c)
-    local fields, list = hooks.fields(read_or({}, 'HGETALL', c.key.hooks)), { read_or('', 'GET', c.key.notifier) or '' }
+    local fields, list = text.fields(read_or({}, 'HGETALL', c.key.hooks)), { read_or('', 'GET', c.key.notifier) or '' }
     for field, cursor in pairs(fields) do
         local name = match(field, '^cursor:(.*)')
         local id, n = match(cursor, '^(%d+%-%d+) (%d+)$')

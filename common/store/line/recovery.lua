@@ -4,7 +4,7 @@
 -- this generation; then places and deadlines of that come back. docs/operators/recovery.md; the fields of the state,
 -- and tl:{q}:lost, which only this module writes, are in docs/contributors/wire-format.md.
 
-local LANE, LANES, EVENT, REASON, OUTCOME = defs.LANE, defs.LANES_MAX, defs.EVENT, defs.REASON, defs.OUTCOME
+local LANE, LANES, REASON, OUTCOME = defs.LANE, defs.LANES_MAX, defs.REASON, defs.OUTCOME
 local int = text.int
 local MIN_MS = 5000           -- also when all are back: what every worker remembers must have arrived
 local ENDS_KNOWN_MS = 3600000 -- how long ends are kept, at least: later nobody knows whether a place has ended
@@ -241,12 +241,12 @@ function recovery.step(c, till, most)
     if #ids > 0 then
         c.expired = text.counter(call('HGET', c.key.state, 'expired'))
         visitor.drop(c, ids, spans, REASON.expired)
+        state.commit(c)
     else
         call('UNLINK', c.key.lost)
         state.set(c, 'recover_until', 0)
-        state.event(c, EVENT.config)
+        state.commit_config(c)
     end
-    state.commit(c)
     return 1
 end
 
@@ -257,8 +257,7 @@ function recovery.begins(c, known)
     if not may_name(c, known) then return false end
     state.check(c, { 'events' })
     name(c, known, recovery.NAMED_BY.memory)
-    state.event(c, EVENT.config)
-    state.commit(c)
+    state.commit_config(c)
     return true
 end
 

@@ -201,8 +201,8 @@ BUGS = [
         "call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))", "",
         r"was admitted while the queue was paused", during="pause"),
     Bug("setting told to nobody",
-        "unpack(texts))\n    state.event(c, EVENT.config)",
-        "unpack(texts))", r"no event told that paused is true", during="pause"),
+        "unpack(texts))\n    state.commit_config(c)",
+        "unpack(texts))\n    state.commit(c)", r"no event told that paused is true", during="pause"),
     # lease
     Bug("fence not counted",
         "c.fence or state.next_fence(c)", "c.fence or c.fence",

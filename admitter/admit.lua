@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- admit: calls the next visitors while there is capacity left.
---
 -- args     1 most to admit in this step   2 keep
 --          3 generation of the queue when the caller last called, 0 or missing: not known
 --          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing:

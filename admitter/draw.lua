@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- draw: holds the draw of a queue, step by step. The admitter computes the order; common/store/line/draw.lua explains.
---
 -- args     1 keep   2 opens_at of the draw   3 hash of the seed   4 which step:
 --          announce  5 salt: publishes the hash, unless one is published for this opening. Before the opening
 --          begin     nobody whose seq is up to the cut joins any more: the caller reads the line now

@@ -1,14 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
---
 -- args     1 how long, in ms, an entry may wait to be applied
 -- returns  AUDIT_STATE; nil when nothing of the queue exists
 
--- The context, beside what audit.begin sets:
---   exists   the keys that are there, and of the right type
---   size     of waiting, active and sessions
---   v        the counters of the state by name; nil when missing or unreadable
---   patience args[1]
+-- c: with patience (args[1]); exists, the keys that are there, and of the right type; size, of waiting, active and
+-- sessions; v, the counters of the state by name, nil when missing or unreadable.
 
 local found = audit.found
 local RESTORE_DATA = 'stop the programs and restore the keys of the queue from a backup, or give the queue up'

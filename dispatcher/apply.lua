@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
---
 -- args     1 fence   2 keep   3... entries of the stream, oldest first: each begins with the step ENTRY: id, worker,
 --          batch number. Then its commands, each as its kind and arguments, in the order of protocol.def, but for
 --          JOIN: lane, n, visitor...: n commands. Between them stand steps that are no commands:
@@ -14,9 +13,9 @@
 --          ORDER    an older entry, or one between these, is still pending: apply that first
 --          After an error nothing was changed, but a new incarnation may have begun.
 --
--- Invariants: XACK and the changes are one step; entries are applied in stream order; no JOIN takes waiting above
--- max_waiting, or adds to the line while settings.limit says so; where a queue is overbooked, no claim takes the
--- claimed sessions above the capacity. Work is bounded by the number of commands.
+-- Invariants: XACK and the changes are one step; entries are applied in stream order; no JOIN adds to the line while
+-- settings.limit says so; where a queue is overbooked, no claim takes the claimed sessions above the capacity. Work is
+-- bounded by the number of commands.
 
 local OUTCOME, EVENT, REASON, COMMAND, STEP = defs.OUTCOME, defs.EVENT, defs.REASON, defs.COMMAND, defs.STEP
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- expire: ends the sessions that are overdue, oldest deadline first. Also forgets ends that are too old, or too many,
 -- and corrects what a clock left that was ahead (line/clock.lua).
---
 -- args     1 most sessions to end, and ends to forget, in this step   2 keep
 --          3 how long ends are kept, ms; missing: an hour
 -- returns  EXPIRE

@@ -1,12 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- joined: what tells when places got their numbers: the points of the history that know their seqs. Changes nothing.
---
 -- args     1 a seq   2 a later one, or the same   3 how many points at most
 -- returns  { now ms, whether the first is known: 1, or 0: it was given before the history began, time, seq, ... }
 --            points in turn, from the first that knows the first seq to the first that knows the last; none: no point
---            knows it yet
---
--- Work is bounded: two searches, and up to twice as many points.
+--            knows it yet. Work is bounded: two searches, and up to twice as many points
 
 local int = text.int
 

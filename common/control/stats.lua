@@ -1,10 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- stats: everything that the numbers of a queue are made of, as of one moment. Changes nothing.
---
 -- args     1... fields of the state to read
--- returns  STATS
---
--- Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 hooks.
+-- returns  STATS. Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 hooks
 
 local int, LANE = text.int, defs.LANE
 local SAMPLE, WORKERS, RATE_MS, TOLD_MS = 64, 50, 60000, 3600000

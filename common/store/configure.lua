@@ -1,11 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- configure: changes settings, or the notice, of an existing queue and tells all readers, in one step. Settings are
 -- compared with those that the caller read and validated the change against, so that no change undoes another.
---
 -- args     1 keep   2 'settings' or 'notice'
 --          settings: 3 how many texts follow; the settings as read, names and values in turn; then those to write
---          notice: 3 the text
---          and who
+--          notice: 3 the text   and who
 -- returns  { 1, before, after }: what has changed, as JSON; { 0 } when the settings are no longer as read: nothing was
 --          changed
 

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- mend: says what is wrong with the data of a queue, and mends what can be mended without guessing.
---
 -- args     1 'look': change nothing | 'memory': the settings given are those a program has in memory | 'file': they are
 --            those of the configuration file, or there are none   2 keep
 --          3... settings as names and values in turn; and who
@@ -11,8 +10,7 @@
 -- from the memory of a program at once, else from the file after a moment in which programs can offer theirs, and then
 -- paused; and a missing consumer group. Settings that can be read are never overwritten. Work is bounded.
 --
--- Each part returns what is wrong and stays so, or nil. c: with how, given (the settings), actor and mended (a list of
--- sentences).
+-- Each part returns what is wrong and stays so, or nil. c: with how, given, actor and mended (a list of sentences).
 
 local int, LANE = text.int, defs.LANE
 local GRACE_MS = 5000  -- in which a program can offer the settings that it has in memory

@@ -1,15 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- tokens: adds or revokes a token of an operator, or notes its use.
---
 -- keys     1 tl:tokens   2 tl:changes
--- args     1 'add', 'revoke' or 'used'   2 its name
---          add: 3 its role   4 the hash, hex digits
---          used: 3 a use within so many ms after the last one is not noted
---          and who
+-- args     1 'add', 'revoke' or 'used'   2 its name   add: 3 its role   4 the hash, hex digits
+--          used: 3 a use within so many ms after the last one is not noted   and who
 -- returns  DONE, or why nothing was changed: NONE no token has this name, EXISTS one has it already, FULL there are
 --          TOKENS_MAX; of 'used' always one of the first two
---
--- A hash: name -> JSON { role, hash, made_at, made_by, last_used }; times in Unix ms, last_used only after a use.
 
 local TOKEN = defs.TOKEN
 

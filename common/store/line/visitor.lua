@@ -299,12 +299,11 @@ end
 
 ---- out
 
--- The place is another device's from now on: tickets with a lower serial do not count any more. tl:{q}:serials: seq ->
--- "serial:device:visitor". Compares and sets: of all codes made for one serial, the first that comes wins. The same
--- device may repeat its command, because the first answer may have been lost. device 0: a ticket with this serial was
--- seen, so the hand-over was made, and the store has lost it. Only a place that waits is handed over, so the pass of
--- the session to come is given to the new device only; and not before the draw: until then a place has no number that
--- lasts.
+-- The place is another device's from now on: tickets with a lower serial do not count any more. Compares and sets: of
+-- all codes made for one serial, the first that comes wins. The same device may repeat its command, because the first
+-- answer may have been lost. device 0: a ticket with this serial was seen, so the store has lost the hand-over. Only a
+-- place that waits is handed over, so the pass of the session to come is given to the new device only; and not before
+-- the draw: until then a place has no number that lasts.
 function visitor.hand_over(c, id, place, serial, device)
     local waits = visitor.waits_at(c, id, place)
     local session = not waits and session_at(c, id, place)

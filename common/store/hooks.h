@@ -36,7 +36,7 @@ struct tl_hook_states {
     struct tl_hook_state list[TL_HOOKS_MAX]; /* sorted by name */
 };
 
-/* Reads what hooks.of() of line/hooks.lua returned. What cannot be read of the state of a hook
+/* Reads what hooks_of() of stats.lua returned. What cannot be read of the state of a hook
  * is as if it were not there. False: no memory. */
 bool tl_hook_states_read(const struct tl_reply *reply, struct tl_hook_states *states,
                          struct tl_error *err);

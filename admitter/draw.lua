@@ -43,10 +43,7 @@ local function begin(c, d, opens_at, waiting_ttl)
     if not group or oldest and text.id_ms(oldest) < opens_at then return { ANSWER.not_yet } end
     if not d or d.phase == draw.CUT then
         state.check(c, WRITES)
-        if not d then
-            d = draw.fix_cut(c, c.seq, opens_at)
-            state.set(c, 'seq', max(c.seq, d.last))
-        end
+        d = d or draw.fix_cut(c, opens_at)
         if d.phase == draw.CUT then
             d.phase = draw.DRAWING
             draw.go_on(d, c.base_seq, c.now)

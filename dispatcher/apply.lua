@@ -187,8 +187,7 @@ end
 local function fix_cut(c, one)
     if not c.draw_opens or c.drawn or text.id_ms(one.id) < c.opens_at then return end
     visitor.settle(c)
-    c.drawn = draw.fix_cut(c, c.seq, c.opens_at)
-    state.set(c, 'seq', max(c.seq, c.drawn.last))
+    c.drawn = draw.fix_cut(c, c.opens_at)
     state.set(c, 'draw', draw.text(c.drawn))
 end
 

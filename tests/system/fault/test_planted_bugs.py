@@ -280,7 +280,7 @@ BUGS = [
     Bug("not listed as drawn",
         "concat(listed)", "listed[1]", r"but their list has", during="draw"),
     Bug("late ones in front",
-        "state.set(c, 'seq', max(c.seq, c.drawn.last))",
+        "state.set(c, 'seq', max(c.seq, last))",
         "state.set(c, 'seq', c.seq - 1)",
         r"given out only up to|who came after the opening stands at", during="draw"),
     # ensure

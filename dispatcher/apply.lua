@@ -172,7 +172,7 @@ end
 -- n joins of visitors args[from...]; late ones since a time, or nil.
 local function join(c, one, lane, args, from, n, since)
     local ends = since and call('ZMSCORE', c.key.ended, unpack(args, from, from + n - 1))
-    local at_once = since and 1 or n
+    local at_once = since and 1 or max(1, n)
     for i = 0, n - 1, at_once do
         if since and invites.is_late(c, args[from + i], ends[i + 1], since) then
             visitor.skip(c, one.exceptions, one.index + i, OUTCOME.spent)

@@ -42,9 +42,9 @@ end
 -- The first 16 bytes of tl:{q}:drawn; as many are the draw ids of the drawn that follow, in their order.
 function draw.head(generation) return format('%016.0f', generation) end
 
--- Fixes what is before the opening. Returns the draw; seqs go on after its `last`. A generation, or an incarnation, that
--- began after the opening knows the seqs before it by found_seq. A list that is there already is that of a draw whose
--- record was lost with the state: who waits is drawn.
+-- Fixes what is before the opening. Returns the draw; seqs go on after its `last`. A generation, or an incarnation,
+-- that began after the opening knows the seqs before it by found_seq. A list that is there already is that of a draw
+-- whose record was lost with the state: who waits is drawn.
 function draw.fix_cut(c, opens_at)
     local found = call('HMGET', c.key.state, 'found_seq', 'base_ms')
     local began = tonumber(found[2]) or c.generation / 1000

@@ -36,8 +36,7 @@ local function open_budget(c, s, args)
     local known = { ahead = expected > 0 and c.now - expected or 0, jumped = tonumber(args[5]) or 0,
         jumped_to = tonumber(args[6]) or 0 }
     local v = call('HMGET', c.key.config, 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape')
-    return rate.open(c, v, known)
-        or state.fail('POLICY', 'the queue has no rate: set rate_admit and rate_every')
+    return rate.open(c, v, known) or state.fail('POLICY', 'the queue has no rate: set rate_admit and rate_every')
 end
 
 -- How many may be called for the capacity.

@@ -23,8 +23,7 @@ local function look(c)
     local is_over, is_drawn = s.closes_at > 0 and c.now >= s.closes_at, d and d.phase == draw.DONE
     return { opens_at = s.opens_at, closes_at = s.closes_at, drawn = is_drawn and d.drawn, is_over = is_over,
         is_open = serves and c.now >= s.opens_at and (s.opening ~= 'draw' or s.opens_at == 0 or is_drawn),
-        is_drained = c.waiting == 0
-            and (s.mode == 'draining' or serves and is_over and s.at_close ~= 'stop'),
+        is_drained = c.waiting == 0 and (s.mode == 'draining' or serves and is_over and s.at_close ~= 'stop'),
         is_lost = c.recover_until and c.recover_until ~= '0' }
 end
 

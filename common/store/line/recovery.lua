@@ -58,8 +58,7 @@ end
 -- remembers it; unless an operator has decided. The latest that anybody names is the one that was there before: an old
 -- ticket, or a worker that was away for long, may name an earlier one first.
 local function may_name(c, generation)
-    local is_open = c.recover_until > c.now
-        or c.recover_until == 0 and c.window > 0 and c.now - c.started <= c.window
+    local is_open = c.recover_until > c.now or c.recover_until == 0 and c.window > 0 and c.now - c.started <= c.window
     return is_open and generation > c.lost_generation and generation < c.generation
         and c.lost_by ~= recovery.NAMED_BY.operator
 end
@@ -220,9 +219,7 @@ local function called_before(c, most)
         local front = tonumber(call('HGET', c.key.state, 'front:' .. lane))
         local found = front and #ids < most and call('ZRANGE', c.key.waiting, int(lane * LANE + undrawn),
             int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #ids, 'WITHSCORES') or {}
-        for i = 1, #found, 2 do
-            ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], found[i + 1] + 0, 1
-        end
+        for i = 1, #found, 2 do ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], found[i + 1] + 0, 1 end
     end
     return ids, spans
 end

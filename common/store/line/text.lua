@@ -107,9 +107,7 @@ local function ascending(spans)
     for i = 1, high - before do ticked[i] = false end -- filled in order it stays a list; else Lua makes it a hash
     for i = 1, n, 2 do ticked[spans[i] - before] = spans[i + 1] end
     for i = 1, high - before do
-        if ticked[i] then
-            sorted[at + 1], sorted[at + 2], at = before + i, ticked[i], at + 2
-        end
+        if ticked[i] then sorted[at + 1], sorted[at + 2], at = before + i, ticked[i], at + 2 end
     end
     return sorted
 end

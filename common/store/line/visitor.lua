@@ -308,9 +308,7 @@ function visitor.hand_over(c, id, place, serial, device)
     local known, by = match(call('HGET', c.key.serials, seq) or '', '^(%d+):(%d+):')
     known = tonumber(known) or 0
     if device == 0 and known >= serial or known == serial and tonumber(by) == device then return end
-    if device > 0 and (not waits or known >= serial) then
-        return waits and OUTCOME.waiting or OUTCOME.active, held
-    end
+    if device > 0 and (not waits or known >= serial) then return waits and OUTCOME.waiting or OUTCOME.active, held end
     call('HSET', c.key.serials, seq, int(serial) .. ':' .. int(device) .. ':' .. id)
     c.has_serials = true
     state.event_later(c, EVENT.handed, held, serial)

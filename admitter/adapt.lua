@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- adapt: steers the capacity of a queue with `capacity_mode: auto` by what the protected site reports: a little up
 -- while all is well, a good deal down at once when it is not.
---
 -- args     1 keep   2 a report of the caller's own, as in tl:{q}:feedback; '' for none
 -- returns  ADAPT
 --

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- admit: calls the next visitors while there is capacity left.
---
 -- args     1 most to admit in this step   2 keep
 --          3 generation of the queue when the caller last called, 0 or missing: not known
 --          4 Redis time ms as the caller expects it, by an earlier answer and its own monotonic clock; 0 or missing:
@@ -37,8 +36,7 @@ local function open_budget(c, s, args)
     local known = { ahead = expected > 0 and c.now - expected or 0, jumped = tonumber(args[5]) or 0,
         jumped_to = tonumber(args[6]) or 0 }
     local v = call('HMGET', c.key.config, 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape')
-    return rate.open(c, v, known)
-        or state.fail('POLICY', 'the queue has no rate: set rate_admit and rate_every')
+    return rate.open(c, v, known) or state.fail('POLICY', 'the queue has no rate: set rate_admit and rate_every')
 end
 
 -- How many may be called for the capacity.

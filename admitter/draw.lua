@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- draw: holds the draw of a queue, step by step. The admitter computes the order; common/store/line/draw.lua explains.
---
 -- args     1 keep   2 opens_at of the draw   3 hash of the seed   4 which step:
 --          announce  5 salt: publishes the hash, unless one is published for this opening. Before the opening
 --          begin     nobody whose seq is up to the cut joins any more: the caller reads the line now
@@ -44,10 +43,7 @@ local function begin(c, d, opens_at, waiting_ttl)
     if not group or oldest and text.id_ms(oldest) < opens_at then return { ANSWER.not_yet } end
     if not d or d.phase == draw.CUT then
         state.check(c, WRITES)
-        if not d then
-            d = draw.fix_cut(c, c.seq, opens_at)
-            state.set(c, 'seq', max(c.seq, d.last))
-        end
+        d = d or draw.fix_cut(c, opens_at)
         if d.phase == draw.CUT then
             d.phase = draw.DRAWING
             draw.go_on(d, c.base_seq, c.now)
@@ -107,8 +103,7 @@ entry('draw', { 'allow-oom' }, function(keys, args)
         if is_announced then return { ANSWER.done, 0 } end
         state.check(c, WRITES)
         state.set(c, 'draw_hash', int(opens_at) .. ':' .. hash .. ':' .. args[5])
-        state.event(c, EVENT.config)
-        state.commit(c)
+        state.commit_config(c)
         return { ANSWER.done, 1 }
     elseif not is_announced then
         return { ANSWER.not_yet }

@@ -1,14 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- audit_state: what can be wrong with a queue as a whole, at one moment. Changes nothing.
---
 -- args     1 how long, in ms, an entry may wait to be applied
 -- returns  AUDIT_STATE; nil when nothing of the queue exists
 
--- The context, beside what audit.begin sets:
---   exists   the keys that are there, and of the right type
---   size     of waiting, active and sessions
---   v        the counters of the state by name; nil when missing or unreadable
---   patience args[1]
+-- c: with patience (args[1]); exists, the keys that are there, and of the right type; size, of waiting, active and
+-- sessions; v, the counters of the state by name, nil when missing or unreadable.
 
 local found = audit.found
 local RESTORE_DATA = 'stop the programs and restore the keys of the queue from a backup, or give the queue up'
@@ -67,8 +63,7 @@ local function check_sizes(c)
         end
     end
     if size.sessions ~= size.active then
-        found(c, 1, 'sessions',
-            'remove sessions without a visitor in the active set, and visitors without a session',
+        found(c, 1, 'sessions', 'remove sessions without a visitor in the active set, and visitors without a session',
             '%d are active, but there are %d sessions', size.active, size.sessions)
     end
 end
@@ -126,8 +121,7 @@ local function check_last_entry(c, written)
         found(c, 7, 'generation', RESTORE_DATA, 'the last event is of generation %.0f, the state of %.0f', written[3],
             v.generation or 0)
     elseif v.event and written[2] ~= v.event then
-        found(c, 7, 'event',
-            'set `event` of the state above both numbers: every program then reads the line again',
+        found(c, 7, 'event', 'set `event` of the state above both numbers: every program then reads the line again',
             'the last event has number %.0f, but the state counts %.0f: %s', written[2], v.event,
             v.event < written[2] and 'the counter was set back' or 'the end of the events stream is missing')
     elseif written[4] ~= v.waiting or written[5] ~= v.active then

@@ -26,8 +26,7 @@ end
 local function check_deadline(c, id, score, longest)
     local deadline = tonumber(score)
     if not deadline or deadline ~= floor(deadline) or deadline <= 0 or deadline > c.now + longest then
-        audit.found(c, 9, 'deadline:' .. id,
-            'ZADD ' .. c.key.active .. ' XX with a deadline in ms, or end the session',
+        audit.found(c, 9, 'deadline:' .. id, 'ZADD ' .. c.key.active .. ' XX with a deadline in ms, or end the session',
             'the session of visitor "%s" ends at %s, which no setting allows', id, score)
     elseif c.now - max(deadline, c.base_ms) > OVERDUE_MS then -- or after the store was there again
         audit.found(c, 9, 'overdue:' .. id, 'look at the log of the expirer; is one running?',

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- apply: batches of the ingest stream change the line, exactly once and in stream order.
---
 -- args     1 fence   2 keep   3... entries of the stream, oldest first: each begins with the step ENTRY: id, worker,
 --          batch number. Then its commands, each as its kind and arguments, in the order of protocol.def, but for
 --          JOIN: lane, n, visitor...: n commands. Between them stand steps that are no commands:
@@ -14,9 +13,9 @@
 --          ORDER    an older entry, or one between these, is still pending: apply that first
 --          After an error nothing was changed, but a new incarnation may have begun.
 --
--- Invariants: XACK and the changes are one step; entries are applied in stream order; no JOIN takes waiting above
--- max_waiting, or adds to the line while settings.limit says so; where a queue is overbooked, no claim takes the
--- claimed sessions above the capacity. Work is bounded by the number of commands.
+-- Invariants: XACK and the changes are one step; entries are applied in stream order; no JOIN adds to the line while
+-- settings.limit says so; where a queue is overbooked, no claim takes the claimed sessions above the capacity. Work is
+-- bounded by the number of commands.
 
 local OUTCOME, EVENT, REASON, COMMAND, STEP = defs.OUTCOME, defs.EVENT, defs.REASON, defs.COMMAND, defs.STEP
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
@@ -173,7 +172,7 @@ end
 -- n joins of visitors args[from...]; late ones since a time, or nil.
 local function join(c, one, lane, args, from, n, since)
     local ends = since and call('ZMSCORE', c.key.ended, unpack(args, from, from + n - 1))
-    local at_once = since and 1 or n
+    local at_once = since and 1 or max(1, n)
     for i = 0, n - 1, at_once do
         if since and invites.is_late(c, args[from + i], ends[i + 1], since) then
             visitor.skip(c, one.exceptions, one.index + i, OUTCOME.spent)
@@ -188,8 +187,7 @@ end
 local function fix_cut(c, one)
     if not c.draw_opens or c.drawn or text.id_ms(one.id) < c.opens_at then return end
     visitor.settle(c)
-    c.drawn = draw.fix_cut(c, c.seq, c.opens_at)
-    state.set(c, 'seq', max(c.seq, c.drawn.last))
+    c.drawn = draw.fix_cut(c, c.opens_at)
     state.set(c, 'draw', draw.text(c.drawn))
 end
 

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- expire: ends the sessions that are overdue, oldest deadline first. Also forgets ends that are too old, or too many,
--- and corrects what a clock left that was ahead (line/clock.lua).
---
+-- and corrects what a clock left that was ahead.
 -- args     1 most sessions to end, and ends to forget, in this step   2 keep
 --          3 how long ends are kept, ms; missing: an hour
 -- returns  EXPIRE
@@ -35,6 +34,47 @@ local function ends_until(c)
     return max(oldest - 1, now - UNAPPLIED_MOST_MS), now + again
 end
 
+---- times that a clock left which was ahead and went back: until then a slot is held, a line full, a recovery goes on
+
+local MOST = 100 -- sessions, and ends, in one step
+local NEVER = '9007199254740992' -- 2^53
+local AHEAD_MS = 5000 -- clocks are set by less than that all the time
+
+-- Sessions that began when the clock was ahead begin now, and keep their length. Who was held for a claim then has
+-- claim_ttl from now on. Others may be from before the settings were lowered.
+local function correct_sessions(c, sessions, claim_ttl)
+    for i = 1, #sessions, 2 do
+        local id, deadline, session = sessions[i], tonumber(sessions[i + 1]), visitor.session(c, sessions[i])
+        local is_ahead = session and session.admitted > c.now + AHEAD_MS
+        if is_ahead then
+            deadline = max(c.now, deadline - (session.admitted - c.now))
+            session.admitted = c.now
+        elseif session and not session.claimed and call('ZSCORE', c.key.held, id) then
+            is_ahead, deadline = true, c.now + claim_ttl
+        end
+        if is_ahead then visitor.prolong(c, id, session, deadline, true) end
+    end
+end
+
+local function is_ahead(c, t) return (tonumber(t) or 0) > c.now + AHEAD_MS end
+
+-- Times of the state. c: with the fields full_since, recover_since, recover_until and started. Returns whether one was
+-- wrong.
+local function correct_times(c)
+    local till, since, is_wrong = c.recover_until, nil, false
+    for _, field in ipairs({ 'full_since', 'recover_since', 'started' }) do
+        local t = c[field]
+        if is_ahead(c, t) then
+            state.set(c, field, c.now)
+            since, is_wrong = field ~= 'full_since' and t or since, true
+        end
+    end
+    if since and is_ahead(c, till) then state.set(c, 'recover_until', c.now + max(0, till - since)) end
+    return is_wrong
+end
+
+---- the step
+
 -- The deadline that comes next, or nil: also damaged ones, which sort like numbers.
 local function first_deadline(c) return tonumber(call('ZRANGE', c.key.active, 0, 0, 'WITHSCORES')[2]) end
 
@@ -48,10 +88,12 @@ entry('expire', { 'allow-oom' }, function(keys, args)
         last, again = ends_until(c)
         due = call('ZRANGE', c.key.active, '-inf', text.int(last), 'BYSCORE', 'LIMIT', 0, most)
     end
-    local ahead = clock.sessions_ahead(c, session_ttl, claim_ttl)
-    local is_wrong = clock.correct_times(c)
+    -- The sessions, latest deadline first, that end later than any of now can: visitor, deadline, ...
+    local ahead = call('ZRANGE', c.key.active, NEVER, text.int(c.now + max(session_ttl, 2 * claim_ttl) + AHEAD_MS),
+        'BYSCORE', 'REV', 'LIMIT', 0, MOST, 'WITHSCORES')
+    local is_wrong = correct_times(c)
     overbook.open(c)
-    local counts_ahead = c.overbook and c.overbook.since > c.now + clock.AHEAD_MS
+    local counts_ahead = c.overbook and c.overbook.since > c.now + AHEAD_MS
     if #due > 0 or #ahead > 0 or is_wrong or counts_ahead then
         state.check(c, WRITES)
         if c.overbook or #ahead > 0 then call('ZCARD', c.key.held) end
@@ -59,14 +101,17 @@ entry('expire', { 'allow-oom' }, function(keys, args)
         local s = remembers and settings.read(c, SETTINGS)
         if is_wrong then state.event(c, defs.EVENT.config) end
         if counts_ahead and c.overbook then c.overbook.n = -1 end -- counting begins again
-        clock.correct_sessions(c, ahead, claim_ttl)
+        correct_sessions(c, ahead, claim_ttl)
         if remembers then due = recovery.keep_remembered(c, due, s) end
         visitor.expire(c, due)
         overbook.save(c)
         state.commit(c)
         deadline = first_deadline(c)
     end
-    clock.correct_ends(c)
+    -- An end that is to come happened when the clock was ahead. It counts as of now.
+    local ends = call('ZRANGE', c.key.ended, text.end_score(c.now + AHEAD_MS, 0), NEVER, 'BYSCORE', 'LIMIT', 0, MOST,
+        'WITHSCORES')
+    for i = 1, #ends, 2 do visitor.set_end(c, ends[i], floor(ends[i + 1] % 8)) end
     local forgotten = visitor.forget_ended(c, most, tonumber(args[3]) or 3600000)
     if not deadline or deadline >= 9007199254740992 then -- damaged: infinite
         deadline = 0

@@ -1,11 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
--- history: notes the numbers of a queue as a point of its history, for graphs and reports.
---
--- returns  ms until the next point may be due
+-- history: notes the numbers of a queue as a point of its history, for graphs and reports. Returns ms until the next
+-- point may be due.
 --
 -- Invariants: at most one point in each 10 s and one in each minute, whoever calls it and however often; times never go
 -- back. Points older than a day (10 s) or a week (minutes) are dropped. While nothing changes, a point is written every
--- ten minutes only, so that an idle queue costs nearly nothing. Nothing but the two histories changes.
+-- ten minutes only, so that an idle queue costs nearly nothing.
 
 local int = text.int
 local KEPT_MS, MINUTES_KEPT_MS = 86400000, 604800000
@@ -56,9 +55,8 @@ entry('history', { 'allow-oom' }, function(keys)
 end)
 
 -- prune: drops what is kept for people and has become too old: signs of misuse, which name networks, and the record of
--- changes, which names operators and their addresses.
+-- changes, which names operators and their addresses. Returns Redis time ms.
 -- args     1 how long signs are kept, ms   2 how long changes are kept, ms
--- returns  Redis time ms
 entry('prune', { 'allow-oom' }, function(keys, args)
     local c = state.begin(keys)
     call('XTRIM', c.key.signs, 'MINID', '=', text.int(max(0, c.now - args[1])))

@@ -2,7 +2,6 @@
 -- look: finds what happened to a queue that no step writes into the journal, because time brings it or it is known only
 -- by comparison: opened, drawn, drained, closed by its time, a threshold, lost and back. Keeps the journal while hooks
 -- need it, and begins the cursors of new hooks.
---
 -- args     1 what the journal is to hold: "all:LENGTH", "some:LENGTH", or '': no hook watches the queue
 --          2 ms that the journal lives without another look
 --          3 generation of the queue at the last look of the caller, 0: not known
@@ -24,8 +23,7 @@ local function look(c)
     local is_over, is_drawn = s.closes_at > 0 and c.now >= s.closes_at, d and d.phase == draw.DONE
     return { opens_at = s.opens_at, closes_at = s.closes_at, drawn = is_drawn and d.drawn, is_over = is_over,
         is_open = serves and c.now >= s.opens_at and (s.opening ~= 'draw' or s.opens_at == 0 or is_drawn),
-        is_drained = c.waiting == 0
-            and (s.mode == 'draining' or serves and is_over and s.at_close ~= 'stop'),
+        is_drained = c.waiting == 0 and (s.mode == 'draining' or serves and is_over and s.at_close ~= 'stop'),
         is_lost = c.recover_until and c.recover_until ~= '0' }
 end
 
@@ -85,7 +83,7 @@ end
 entry('look', { 'allow-oom' }, function(keys, args)
     local wanted, n_thresholds, c = args[1], args[4] + 0, state.read(state.begin(keys), FIELDS)
     call('XLEN', c.key.journal) -- fails when it is of another type
-    local fields = hooks.fields(call('HGETALL', c.key.hooks))
+    local fields = text.fields(call('HGETALL', c.key.hooks))
     local journaled = tonumber(fields.journaled) or c.now
     if wanted == '' then
         call('UNLINK', c.key.journal, c.key.hooks)
@@ -93,13 +91,9 @@ entry('look', { 'allow-oom' }, function(keys, args)
     end
 
     local now, known = look(c), args[3] + 0
-    local readable, seen = pcall(cjson.decode, fields.seen or '')
-    if not readable or type(seen) ~= 'table' then
-        seen = { generation = int(known > 0 and known or c.generation),
-            opened = c.now >= now.opens_at and int(now.opens_at) or '0',
-            closed = now.is_over and int(now.closes_at) or '0', drawn = now.drawn and int(now.opens_at) or '0',
-            drained = now.is_drained, lost = false, above = {} }
-    end
+    local seen = text.object(fields.seen) or { generation = int(known > 0 and known or c.generation),
+        opened = c.now >= now.opens_at and int(now.opens_at) or '0', closed = now.is_over and int(now.closes_at) or '0',
+        drawn = now.drawn and int(now.opens_at) or '0', drained = now.is_drained, lost = false, above = {} }
     local news = find_news(c, now, seen, { unpack(args, 5, 4 + n_thresholds) })
     local cursors = cursors_of(c, fields, { unpack(args, 5 + n_thresholds) }, journaled)
     if call('EXISTS', c.key.journal) == 0 then

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- told: a hook was told of entries of the journal, or could not be. Moves its cursor on, keeps its state for operators,
 -- and trims what every hook was told of.
---
 -- args     1 name of the hook   2 its cursor, "ID N", or '': it stays   3 how many events it was told of
 --          4 how many were lost to it   5 HTTP status of its last answer, 0: none   6 what went wrong, or ''
 -- returns  { Redis time ms, since when it fails, ms, or 0 }
@@ -26,8 +25,7 @@ entry('told', { 'allow-oom' }, function(keys, args)
     call('XLEN', c.key.journal) -- fails when it is of another type
     local found = call('HMGET', c.key.hooks, 'cursor:' .. hook, 'state:' .. hook)
     if not parts(found[1]) then return { c.now, 0 } end -- a hook that is gone
-    local readable, old = pcall(cjson.decode, found[2] or '')
-    if not readable or type(old) ~= 'table' then old = {} end
+    local old = text.object(found[2]) or {}
     local new = { at = c.now, status = tonumber(args[5]), told = (tonumber(old.told) or 0) + args[3],
         lost = (tonumber(old.lost) or 0) + args[4] }
     if problem ~= '' then new.problem, new.since = problem, tonumber(old.since) or c.now end
@@ -35,7 +33,7 @@ entry('told', { 'allow-oom' }, function(keys, args)
     if parts(cursor) and is_before(found[1], cursor) then
         call('HSET', c.key.hooks, 'cursor:' .. hook, cursor)
         local least = cursor -- what all cursors are past is trimmed
-        for field, other in pairs(hooks.fields(call('HGETALL', c.key.hooks))) do
+        for field, other in pairs(text.fields(call('HGETALL', c.key.hooks))) do
             if sub(field, 1, 7) == 'cursor:' and parts(other) and is_before(other, least) then least = other end
         end
         local event, nth = parts(least)

@@ -1,15 +1,12 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- block: blocks a prefix of addresses, or ends that, or only forgets the blocks that are over.
---
 -- keys     1 tl:blocks   2 tl:changes
 -- args     1 'block', 'unblock' or 'clean'   2 the entry: the prefix, and for one queue a space and its name
---          3 block: for how many ms; 0: until unblock
---          and who
+--          3 block: for how many ms; 0: until unblock   and who
 -- returns  1 done; 0 unblock: it was not blocked
 -- fails    FULL     there are BLOCKS_MAX entries
 --
--- A hash: entry -> Unix ms at which it ends, or 0. Its field `version` is another one after each change, and stays when
--- the last entry goes: a worker that finds none knows that the store has lost the table.
+-- The field `version` stays when the last entry goes: a worker that finds none knows that the store has lost the table.
 
 -- As members of the record of changes: nothing where there is no block, or it stays as it is. till: '0' for ever.
 local function member(prefix, till, other)

@@ -12,7 +12,7 @@
 
 /* ---- as JSON ---- */
 
-/* A hook on one queue: what hooks.of() of line/hooks.lua says of it. */
+/* A hook on one queue: what hooks_of() of stats.lua says of it. */
 struct hook {
     const char *name;   /* borrowed */
     json_t *kept;       /* what told.lua wrote; NULL: nothing, or nothing that can be read */

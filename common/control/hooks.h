@@ -10,7 +10,7 @@
 
 struct tl_control_call;
 
-/* The hooks of a queue as a list of objects, from what hooks.of() of line/hooks.lua returned:
+/* The hooks of a queue as a list of objects, from what hooks_of() of stats.lua returned:
  * those that the notifier keeps, and those of this program's configuration that no notifier knows
  * yet. now_ms: the store's clock. NULL: out of memory. */
 json_t *tl_hooks_to_json(const struct tl_config *config, const char *queue,

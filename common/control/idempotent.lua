@@ -1,12 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- idempotent: the calls of a queue that were made with an Idempotency-Key, and their answers.
---
 -- args     1 'claim', 'keep' or 'release'   2 the key, hashed   3 claim, keep: what identifies the request, hashed
 --          keep: 4 the answer
 -- returns  { one of CLAIM, of `kept` the answer }; of keep and release `new`
---
--- tl:{q}:idempotent is a hash, key -> `at ms:request:answer`, the answer empty while the call is under way;
--- tl:{q}:idempotent_at a sorted set, key -> ms. Both have the same members, KEEP_MAX at most, and expire.
+-- The answer is empty while the call is under way. Both keys have the same members, KEEP_MAX at most, and expire.
 
 local CLAIM = defs.CLAIM
 local KEEP_MS, KEEP_MAX = 86400000, 1000

@@ -1,17 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Steps on keys of no queue: these are in another slot than any queue's. keys: those that are named.
 
--- list_queue: adds a queue to tl:queues.
--- keys     1 tl:queues
--- args     1 name of the queue
--- returns  1 added, 0 was listed
+-- list_queue: adds a queue, by its name, to tl:queues, keys[1]. Returns 1 added, 0 was listed.
 entry('list_queue', { 'allow-oom' }, function(keys, args) return call('SADD', keys[1], args[1]) end)
 
 -- durable: a write of the caller's connection, for WAIT and WAITAOF, which wait for such a write and thereby for all
--- before it.
--- keys     1 a key of the caller's own
--- args     1 milliseconds after which the key is gone
--- returns  1
+-- before it. keys[1]: a key of the caller's own, gone after args[1] ms.
 entry('durable', { 'allow-oom' }, function(keys, args)
     call('SET', keys[1], '', 'PX', args[1])
     return 1

@@ -1,11 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- configure: changes settings, or the notice, of an existing queue and tells all readers, in one step. Settings are
 -- compared with those that the caller read and validated the change against, so that no change undoes another.
---
 -- args     1 keep   2 'settings' or 'notice'
 --          settings: 3 how many texts follow; the settings as read, names and values in turn; then those to write
---          notice: 3 the text
---          and who
+--          notice: 3 the text   and who
 -- returns  { 1, before, after }: what has changed, as JSON; { 0 } when the settings are no longer as read: nothing was
 --          changed
 
@@ -25,8 +23,7 @@ local function set(c, actor, texts)
     local made, from = changes.record(c, actor, is_mode and 'mode' or 'set', before, after), mode_of(c)
     local changed = tonumber(call('HGET', c.key.config, 'changed')) or 0
     call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))
-    state.event(c, EVENT.config)
-    state.commit(c)
+    state.commit_config(c)
     local wanted, to = journal.wanted(c, 'mode'), mode_of(c)
     if not wanted or from == to then return made end
     if to ~= 'open' then

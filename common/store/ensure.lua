@@ -1,12 +1,9 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- ensure: creates a queue if it does not exist, and its consumer group if that is gone.
---
 -- args     1 why (CREATION). in_force: if the queue is gone its data was lost, so it is created in recovery, and
---            settings of the store that are older are replaced, because it has lost their last change
---          2 keep
+--            settings of the store that are older are replaced, because it has lost their last change   2 keep
 --          3... settings as names and values in turn, `changed` among them, when an operator changed them last, in us;
---            used when the queue is created, or its settings are older
---          and who
+--            used when the queue is created, or its settings are older   and who
 -- returns  1 created, 0 existed
 -- fails    DAMAGED   the state is missing but a line exists: nothing was changed
 --          RETIRED   an operator deleted the queue, and only an operator creates it again: nothing was changed
@@ -22,8 +19,7 @@ local function replace_settings(c, actor, given)
     state.check(c, { 'waiting', 'active', 'events' })
     changes.record(c, actor, 'restore', before, after)
     call('HSET', c.key.config, unpack(given))
-    state.event(c, defs.EVENT.config)
-    state.commit(c)
+    state.commit_config(c)
 end
 
 -- The settings given, and the state of a new generation. retired: the generation that an operator deleted, 0: none.

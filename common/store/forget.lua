@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- forget: erases what is kept of one visitor who is neither waiting nor active, in bounded steps. The caller goes on
 -- with the step that each call names.
---
 -- args     1 the visitor   2 the step
 --          'sets'             the end, the next turn, and entries that were set aside
 --          'spent'  3 cursor  a part of the keys: invites keep that they are spent, and no longer by whom

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- hook_test: writes an entry into the journal that only the hook of this name is told of, for operators who try it.
---
 -- args     1 keep   2 name of the hook
 -- returns  the id of the entry; '' when no notifier keeps the journal for this hook: nothing was changed
 

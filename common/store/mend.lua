@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- mend: says what is wrong with the data of a queue, and mends what can be mended without guessing.
---
 -- args     1 'look': change nothing | 'memory': the settings given are those a program has in memory | 'file': they are
 --            those of the configuration file, or there are none   2 keep
 --          3... settings as names and values in turn; and who
@@ -11,10 +10,9 @@
 -- from the memory of a program at once, else from the file after a moment in which programs can offer theirs, and then
 -- paused; and a missing consumer group. Settings that can be read are never overwritten. Work is bounded.
 --
--- Each part returns what is wrong and stays so, or nil. c: with how, given (the settings), actor and mended (a list of
--- sentences).
+-- Each part returns what is wrong and stays so, or nil. c: with how, given, actor and mended (a list of sentences).
 
-local int, EVENT, LANE = text.int, defs.EVENT, defs.LANE
+local int, LANE = text.int, defs.LANE
 local GRACE_MS = 5000  -- in which a program can offer the settings that it has in memory
 local LOOK_BACK = 1000 -- events read to find the highest seq
 local FIELDS = state.fields({}, { 'config_lost_ms' })
@@ -144,8 +142,7 @@ local function restore_settings(c, paused)
     for name, value in pairs(missing) do call('HSET', c.key.config, name, value) end
     call('HSETNX', c.key.config, 'about', state.ABOUT)
     state.repair(c, { config_lost_ms = false })
-    state.event(c, EVENT.config)
-    state.commit(c)
+    state.commit_config(c)
 end
 
 local function mend_settings(c)
@@ -163,8 +160,7 @@ local function mend_settings(c)
     else
         if c.how ~= 'look' and not lost_ms then -- tell the programs that have them in memory
             state.set(c, 'config_lost_ms', c.now)
-            state.event(c, EVENT.config)
-            state.commit(c)
+            state.commit_config(c)
         end
         return 'the settings in ' .. c.key.config .. ' are missing; they come back from a program that has them in '
             .. 'memory, or from the configuration file: list the queue there and restart a program'

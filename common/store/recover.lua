@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- recover: moves the end of a recovery, or begins one, because the operator says so.
---
 -- args     1 keep   2 ms from now; 0 ends the recovery, and names no generation any more if none is known   and who
 
 local int = text.int
@@ -27,6 +26,5 @@ entry('recover', { 'allow-oom' }, function(keys, args)
     state.set(c, 'started', tonumber(c.started) or c.now)
     state.set(c, 'lost_generation', lost)
     state.set(c, 'lost_by', by)
-    state.event(c, defs.EVENT.config)
-    state.commit(c)
+    state.commit_config(c)
 end)

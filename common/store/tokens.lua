@@ -1,15 +1,10 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- tokens: adds or revokes a token of an operator, or notes its use.
---
 -- keys     1 tl:tokens   2 tl:changes
--- args     1 'add', 'revoke' or 'used'   2 its name
---          add: 3 its role   4 the hash, hex digits
---          used: 3 a use within so many ms after the last one is not noted
---          and who
+-- args     1 'add', 'revoke' or 'used'   2 its name   add: 3 its role   4 the hash, hex digits
+--          used: 3 a use within so many ms after the last one is not noted   and who
 -- returns  DONE, or why nothing was changed: NONE no token has this name, EXISTS one has it already, FULL there are
 --          TOKENS_MAX; of 'used' always one of the first two
---
--- A hash: name -> JSON { role, hash, made_at, made_by, last_used }; times in Unix ms, last_used only after a use.
 
 local TOKEN = defs.TOKEN
 
@@ -18,9 +13,7 @@ entry('tokens', { 'allow-oom' }, function(keys, args)
     local actor = changes.actor(args)
     call('XLEN', keys[2]) -- fails when it is of another type, before anything is written
     local found = call('HGET', tokens, name)
-    local is_read, token = pcall(cjson.decode, found or '')
-    token = is_read and type(token) == 'table' and token or {}
-
+    local token = text.object(found) or {}
     if what == 'add' then
         if found then return TOKEN.exists end
         if call('HLEN', tokens) >= defs.TOKENS_MAX then return TOKEN.full end

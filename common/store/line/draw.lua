@@ -42,16 +42,16 @@ end
 -- The first 16 bytes of tl:{q}:drawn; as many are the draw ids of the drawn that follow, in their order.
 function draw.head(generation) return format('%016.0f', generation) end
 
--- Fixes what is before the opening. seq: the last one used. Returns the draw; seqs go on after its `last`.
---
--- A generation, or an incarnation, that began after the opening knows the seqs before it by found_seq. A list that is
--- there already is that of a draw whose record was lost with the state: who waits is drawn.
-function draw.fix_cut(c, seq, opens_at)
+-- Fixes what is before the opening. Returns the draw; seqs go on after its `last`. A generation, or an incarnation,
+-- that began after the opening knows the seqs before it by found_seq. A list that is there already is that of a draw
+-- whose record was lost with the state: who waits is drawn.
+function draw.fix_cut(c, opens_at)
     local found = call('HMGET', c.key.state, 'found_seq', 'base_ms')
     local began = tonumber(found[2]) or c.generation / 1000
-    local cut = max(state.number_base(opens_at), began > opens_at and (tonumber(found[1]) or 0) or seq)
+    local cut = max(state.number_base(opens_at), began > opens_at and (tonumber(found[1]) or 0) or c.seq)
     local is_done = call('GETRANGE', c.key.drawn, 0, 15) == draw.head(c.generation)
     local last = cut + ROOM
+    state.set(c, 'seq', max(c.seq, last))
     return { opens_at = opens_at, phase = is_done and draw.DONE or draw.CUT, cut = cut, next = cut + 1, last = last,
         first = is_done and last + 1 or cut + 1, base_seq = c.base_seq or '0', drawn = 0, event = 0 }
 end

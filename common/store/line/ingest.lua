@@ -7,9 +7,8 @@ function ingest.oldest_unapplied(c)
     local groups = pcall_redis('XINFO', 'GROUPS', c.key.ingest)
     if groups.err and call('TYPE', c.key.ingest).ok ~= 'stream' then return nil end
     if groups.err then error(groups) end
-    for i = 1, #groups do -- each is a list: name, value, name, value, ...
-        local group, flat = {}, groups[i]
-        for k = 1, #flat, 2 do group[flat[k]] = flat[k + 1] end
+    for i = 1, #groups do
+        local group = text.fields(groups[i])
         if group.name == defs.INGEST_GROUP then
             local pending = group.pending > 0 and call('XPENDING', c.key.ingest, defs.INGEST_GROUP)[2]
             local unread = call('XRANGE', c.key.ingest, '(' .. group['last-delivered-id'], '+', 'COUNT', 1)[1]

@@ -53,8 +53,7 @@ local function sizes_of(c, t)
     local sizes, counted, lane, waiting = {}, 0, 0, c.waiting
     for i = #starts + 1, LANES + 1 do starts[i] = i > LANES and '+inf' or text.int((i - 1) * LANE) end
     while lane < #t.due or counted < waiting and lane < LANES do
-        local size = counted < waiting
-            and call('ZCOUNT', c.key.waiting, starts[lane + 1], '(' .. starts[lane + 2]) or 0
+        local size = counted < waiting and call('ZCOUNT', c.key.waiting, starts[lane + 1], '(' .. starts[lane + 2]) or 0
         lane, counted = lane + 1, counted + size
         sizes[lane], t.due[lane], t.stride[lane] = size, t.due[lane] or 0, t.stride[lane] or t.period
     end

@@ -142,12 +142,9 @@ function overbook.check(c, active, admit_capacity)
     end
     if o and active > COUNTED_MOST then n = o.n end
     local wrong = not o and 'what is counted of those called cannot be read: ' .. t
-        or o.n > active
-        and format('%.0f were called and have not claimed, but only %.0f are active', o.n, active)
+        or o.n > active and format('%.0f were called and have not claimed, but only %.0f are active', o.n, active)
         or n ~= o.n and format('%.0f sessions are not claimed, but the state counts %.0f', n, o.n)
-    if wrong then
-        audit.found_record(c, 1, 'called', 'called', 'the admitter begins to count again', '%s', wrong)
-    end
+    if wrong then audit.found_record(c, 1, 'called', 'called', 'the admitter begins to count again', '%s', wrong) end
     local capacity = tonumber(call('HGET', c.key.config, 'capacity')) or 0
     if o and admit_capacity and active - o.n > max(admit_capacity, capacity) then
         audit.found(c, 2, 'claimed', 'none is admitted until enough have gone; report how it came to this',

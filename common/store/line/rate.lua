@@ -148,8 +148,7 @@ local function check_window(c, rule, list)
         end
         if sum > rule.admit + rule.burst then
             audit.found(c, 2, 'rate', 'are all admitters of this version? Report how it came to this',
-                '%.0f were admitted within %.0f ms, but the rate allows %.0f', sum, rule.every,
-                rule.admit + rule.burst)
+                '%.0f were admitted within %.0f ms, but the rate allows %.0f', sum, rule.every, rule.admit + rule.burst)
             return
         end
         sum = sum - list[newest][2]

@@ -4,7 +4,7 @@
 -- this generation; then places and deadlines of that come back. docs/operators/recovery.md; the fields of the state,
 -- and tl:{q}:lost, which only this module writes, are in docs/contributors/wire-format.md.
 
-local LANE, LANES, EVENT, REASON, OUTCOME = defs.LANE, defs.LANES_MAX, defs.EVENT, defs.REASON, defs.OUTCOME
+local LANE, LANES, REASON, OUTCOME = defs.LANE, defs.LANES_MAX, defs.REASON, defs.OUTCOME
 local int = text.int
 local MIN_MS = 5000           -- also when all are back: what every worker remembers must have arrived
 local ENDS_KNOWN_MS = 3600000 -- how long ends are kept, at least: later nobody knows whether a place has ended
@@ -58,8 +58,7 @@ end
 -- remembers it; unless an operator has decided. The latest that anybody names is the one that was there before: an old
 -- ticket, or a worker that was away for long, may name an earlier one first.
 local function may_name(c, generation)
-    local is_open = c.recover_until > c.now
-        or c.recover_until == 0 and c.window > 0 and c.now - c.started <= c.window
+    local is_open = c.recover_until > c.now or c.recover_until == 0 and c.window > 0 and c.now - c.started <= c.window
     return is_open and generation > c.lost_generation and generation < c.generation
         and c.lost_by ~= recovery.NAMED_BY.operator
 end
@@ -220,9 +219,7 @@ local function called_before(c, most)
         local front = tonumber(call('HGET', c.key.state, 'front:' .. lane))
         local found = front and #ids < most and call('ZRANGE', c.key.waiting, int(lane * LANE + undrawn),
             int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #ids, 'WITHSCORES') or {}
-        for i = 1, #found, 2 do
-            ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], found[i + 1] + 0, 1
-        end
+        for i = 1, #found, 2 do ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], found[i + 1] + 0, 1 end
     end
     return ids, spans
 end
@@ -241,12 +238,12 @@ function recovery.step(c, till, most)
     if #ids > 0 then
         c.expired = text.counter(call('HGET', c.key.state, 'expired'))
         visitor.drop(c, ids, spans, REASON.expired)
+        state.commit(c)
     else
         call('UNLINK', c.key.lost)
         state.set(c, 'recover_until', 0)
-        state.event(c, EVENT.config)
+        state.commit_config(c)
     end
-    state.commit(c)
     return 1
 end
 
@@ -257,8 +254,7 @@ function recovery.begins(c, known)
     if not may_name(c, known) then return false end
     state.check(c, { 'events' })
     name(c, known, recovery.NAMED_BY.memory)
-    state.event(c, EVENT.config)
-    state.commit(c)
+    state.commit_config(c)
     return true
 end
 

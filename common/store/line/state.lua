@@ -266,6 +266,12 @@ function state.commit(c)
     call('XADD', c.key.events, 'MAXLEN', '~', c.keep, '*', 'd', entry_of(c, c.event, events))
 end
 
+-- The same, and tells all readers to read the settings and the state again.
+function state.commit_config(c)
+    state.event(c, defs.EVENT.config)
+    state.commit(c)
+end
+
 ---- what is in the events
 
 -- The last entry, id and fields; nil: there is none.

@@ -72,6 +72,19 @@ function text.parse_batch(t)
     if batch then return batch + 0, ms + 0 end
 end
 
+-- A JSON object; nil for another text, and for none.
+function text.object(t)
+    local is_read, object = pcall(cjson.decode, t or '')
+    return is_read and type(object) == 'table' and object or nil
+end
+
+-- A list name, value, name, value, ... as name -> value.
+function text.fields(list)
+    local fields = {}
+    for i = 1, #list, 2 do fields[list[i]] = list[i + 1] end
+    return fields
+end
+
 ---- runs: places in an event, as [first, count, gap, count, gap, count, ...]
 
 -- Puts the spans in the order of their places. Visitors who were admitted together end together, in the order of their
@@ -94,9 +107,7 @@ local function ascending(spans)
     for i = 1, high - before do ticked[i] = false end -- filled in order it stays a list; else Lua makes it a hash
     for i = 1, n, 2 do ticked[spans[i] - before] = spans[i + 1] end
     for i = 1, high - before do
-        if ticked[i] then
-            sorted[at + 1], sorted[at + 2], at = before + i, ticked[i], at + 2
-        end
+        if ticked[i] then sorted[at + 1], sorted[at + 2], at = before + i, ticked[i], at + 2 end
     end
     return sorted
 end

@@ -53,12 +53,15 @@ end
 -- batches, until visitor.settle lets them in together. list: is to have an exception for each who gets no new place;
 -- index: that of the first.
 function visitor.enter(c, lane, ids, from, n, list, index)
-    if c.joining and c.joining.n + n > PORTION then visitor.settle(c) end
-    local joining, first = c.joining or { n = 0, spans = {}, texts = {} }, lane * LANE + c.seq + 1
-    local texts, at, row = joining.texts, 2 * joining.n, text.row(first, n, '')
-    for i = 1, n do texts[at + 1], texts[at + 2], at = row[i], ids[from + i - 1], at + 2 end
-    joining.n = joining.n + n
-    joining.spans[#joining.spans + 1] = { first = first, n = n, ids = ids, from = from, list = list, index = index }
+    if c.joining and #c.joining.ids + n > PORTION then visitor.settle(c) end
+    local joining, first = c.joining or { ids = {}, texts = {}, spans = {} }, lane * LANE + c.seq + 1
+    local gathered, texts, row = joining.ids, joining.texts, text.row(first, n, '')
+    local at = #gathered
+    joining.spans[#joining.spans + 1] = { first = first, n = n, at = at, list = list, index = index }
+    for i = 1, n do
+        local id = ids[from + i - 1]
+        gathered[at + i], texts[2 * (at + i) - 1], texts[2 * (at + i)] = id, row[i], id
+    end
     c.joining = joining
     state.set(c, 'seq', c.seq + n)
 end
@@ -69,43 +72,25 @@ function visitor.skip(c, list, index, outcome)
     visitor.except(list, index, outcome, 0)
 end
 
--- Of the gathered visitors, those in a sorted set: visitor -> score.
-local function scores_of(key, spans)
-    local found = {}
-    for _, span in ipairs(spans) do
-        local last = span.from + span.n - 1
-        local scores = call('ZMSCORE', key, unpack(span.ids, span.from, last))
-        for i = 1, span.n do found[span.ids[span.from + i - 1]] = scores[i] or nil end
-    end
+-- Of these visitors, those in a sorted set: visitor -> score.
+local function scores_of(key, ids)
+    local found, scores = {}, call('ZMSCORE', key, unpack(ids))
+    for i = 1, #ids do found[ids[i]] = scores[i] or nil end
     return found
 end
 
--- Of the gathered visitors, keeps those who are new and for whom there is room. Returns how many.
-local function keep_new(c, joining, active)
-    local texts, n, room, new = joining.texts, 0, c.limit - c.waiting, {}
-    local held = scores_of(c.key.waiting, joining.spans)
-    for i = 2, 2 * joining.n, 2 do
-        local id = texts[i]
-        if room > 0 and not (held[id] or new[id] or active[id]) then
-            texts[2 * n + 1], texts[2 * n + 2], new[id] = texts[i - 1], id, true
-            n, room = n + 1, room - 1
-        end
-    end
-    return n
-end
-
--- Not all of this span were new: tells who was.
-local function resolve(c, span, active)
-    local held = call('ZMSCORE', c.key.waiting, unpack(span.ids, span.from, span.from + span.n - 1))
+-- Not all of a span were new: tells who was.
+local function resolve(c, span, ids, held, active)
     for i = 0, span.n - 1 do
-        local id, place = span.ids[span.from + i], number(held[i + 1])
+        local id, at = ids[span.at + i + 1], span.index + i
+        local place = number(held[id])
         if active[id] then
             local session = visitor.session(c, id)
-            visitor.except(span.list, span.index + i, OUTCOME.active, session and session.place, tonumber(active[id]))
-        elseif not held[i + 1] then
-            visitor.except(span.list, span.index + i, OUTCOME.full, 0)
+            visitor.except(span.list, at, OUTCOME.active, session and session.place, tonumber(active[id]))
+        elseif not held[id] then
+            visitor.except(span.list, at, OUTCOME.full, 0)
         elseif place ~= span.first + i then
-            visitor.except(span.list, span.index + i, OUTCOME.waiting, place)
+            visitor.except(span.list, at, OUTCOME.waiting, place)
         else
             state.tell(c, EVENT.joined, 0, { place, 1 })
         end
@@ -118,14 +103,24 @@ function visitor.settle(c)
     local joining = c.joining
     if not joining then return end
     c.joining = nil
-    local active, n = c.active > 0 and scores_of(c.key.active, joining.spans) or {}, joining.n
-    if next(active) or n > c.limit - c.waiting then n = keep_new(c, joining, active) end
-    local added = n > 0 and call('ZADD', c.key.waiting, 'NX', unpack(joining.texts, 1, 2 * n)) or 0
+    local key, ids, texts, room = c.key, joining.ids, joining.texts, c.limit - c.waiting
+    local active, n = c.active > 0 and scores_of(key.active, ids) or {}, #ids
+    if next(active) or n > room then -- those who are new and for whom there is room
+        local known = scores_of(key.waiting, ids)
+        n = 0
+        for i, id in ipairs(ids) do
+            if n < room and not (known[id] or active[id]) then
+                texts[2 * n + 1], texts[2 * n + 2], known[id], n = texts[2 * i - 1], id, true, n + 1
+            end
+        end
+    end
+    local added = n > 0 and call('ZADD', key.waiting, 'NX', unpack(texts, 1, 2 * n)) or 0
+    local held = added < #ids and scores_of(key.waiting, ids)
     for _, span in ipairs(joining.spans) do
-        if added == joining.n then
-            state.tell(c, EVENT.joined, 0, { span.first, span.n })
+        if held then
+            resolve(c, span, ids, held, active)
         else
-            resolve(c, span, active)
+            state.tell(c, EVENT.joined, 0, { span.first, span.n })
         end
     end
     c.waiting = c.waiting + added
@@ -299,12 +294,11 @@ end
 
 ---- out
 
--- The place is another device's from now on: tickets with a lower serial do not count any more. tl:{q}:serials: seq ->
--- "serial:device:visitor". Compares and sets: of all codes made for one serial, the first that comes wins. The same
--- device may repeat its command, because the first answer may have been lost. device 0: a ticket with this serial was
--- seen, so the hand-over was made, and the store has lost it. Only a place that waits is handed over, so the pass of
--- the session to come is given to the new device only; and not before the draw: until then a place has no number that
--- lasts.
+-- The place is another device's from now on: tickets with a lower serial do not count any more. Compares and sets: of
+-- all codes made for one serial, the first that comes wins. The same device may repeat its command, because the first
+-- answer may have been lost. device 0: a ticket with this serial was seen, so the store has lost the hand-over. Only a
+-- place that waits is handed over, so the pass of the session to come is given to the new device only; and not before
+-- the draw: until then a place has no number that lasts.
 function visitor.hand_over(c, id, place, serial, device)
     local waits = visitor.waits_at(c, id, place)
     local session = not waits and session_at(c, id, place)
@@ -314,9 +308,7 @@ function visitor.hand_over(c, id, place, serial, device)
     local known, by = match(call('HGET', c.key.serials, seq) or '', '^(%d+):(%d+):')
     known = tonumber(known) or 0
     if device == 0 and known >= serial or known == serial and tonumber(by) == device then return end
-    if device > 0 and (not waits or known >= serial) then
-        return waits and OUTCOME.waiting or OUTCOME.active, held
-    end
+    if device > 0 and (not waits or known >= serial) then return waits and OUTCOME.waiting or OUTCOME.active, held end
     call('HSET', c.key.serials, seq, int(serial) .. ':' .. int(device) .. ':' .. id)
     c.has_serials = true
     state.event_later(c, EVENT.handed, held, serial)

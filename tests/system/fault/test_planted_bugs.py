@@ -201,8 +201,8 @@ BUGS = [
         "call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))", "",
         r"was admitted while the queue was paused", during="pause"),
     Bug("setting told to nobody",
-        "unpack(texts))\n    state.event(c, EVENT.config)",
-        "unpack(texts))", r"no event told that paused is true", during="pause"),
+        "unpack(texts))\n    state.commit_config(c)",
+        "unpack(texts))\n    state.commit(c)", r"no event told that paused is true", during="pause"),
     # lease
     Bug("fence not counted",
         "c.fence or state.next_fence(c)", "c.fence or c.fence",
@@ -280,7 +280,7 @@ BUGS = [
     Bug("not listed as drawn",
         "concat(listed)", "listed[1]", r"but their list has", during="draw"),
     Bug("late ones in front",
-        "state.set(c, 'seq', max(c.seq, c.drawn.last))",
+        "state.set(c, 'seq', max(c.seq, last))",
         "state.set(c, 'seq', c.seq - 1)",
         r"given out only up to|who came after the opening stands at", during="draw"),
     # ensure

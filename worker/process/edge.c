@@ -504,9 +504,11 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
                                               .found = on_found,
                                               .drawn = on_drawn,
                                               .store = on_ingest_store};
-    struct tl_follower_settings follower = {
-        .redis = redis, .key_prefix = config->redis.key_prefix, .compares = edge->settings->first};
-    tl_queues_follow(edge->queues, &follower);
+    const struct tl_follower_settings follower = {.redis = redis,
+                                                  .key_prefix = config->redis.key_prefix,
+                                                  .compares = edge->settings->first,
+                                                  .context = edge->queues,
+                                                  .changed = tl_queues_take};
     edge->ingest = tl_ingest_new(&edge->loop, &ingest, err);
     if (edge->ingest == NULL)
         return false;

@@ -110,6 +110,12 @@ static void write_secret(const struct world *world, const char *name, const char
     assert_int_equal(fclose(file), 0);
 }
 
+void world_take(struct world *world, struct tl_change change)
+{
+    snprintf(change.queue, sizeof(change.queue), "concert");
+    tl_queues_take(tl_api_queues(world->api), &change);
+}
+
 static void load(struct world *world, uint64_t generation)
 {
     struct tl_line *line = tl_line_new();
@@ -118,7 +124,8 @@ static void load(struct world *world, uint64_t generation)
     assert_true(tl_line_add_active(line, tl_place_make(0, 1), WORLD_STORE_MS + 600000));
     assert_true(tl_line_add_waiting(line, tl_place_make(0, 2), 8));
     assert_true(tl_line_add_waiting(line, tl_place_make(1, 1), 3));
-    world->follower.line(world->follower.context, "concert", &world->settings, line);
+    world_take(world, (struct tl_change){
+                          .kind = TL_CHANGE_LINE, .line = line, .settings = &world->settings});
 }
 
 void world_load(struct world *world)
@@ -202,7 +209,6 @@ int world_setup(void **state)
                             &err);
     if (world->api == NULL)
         fail_msg("%s", err.text);
-    tl_queues_follow(tl_api_queues(world->api), &world->follower);
     tl_queue_settings_defaults(&world->settings);
     assert_true(
         tl_queue_settings_set(&world->settings, "lanes", "general,vip", TL_FORM_FILE, &err));
@@ -244,7 +250,8 @@ void world_admit(struct world *world, uint64_t seq)
     snprintf(text, sizeof(text), "[1,%llu,%d,10,2,[[3,[%llu,1],%lld]]]", (unsigned long long)event,
              WORLD_GENERATION, (unsigned long long)seq, WORLD_STORE_MS + 600000LL);
     pack_text(&buffer, text);
-    world->follower.entry(world->follower.context, "concert", buffer.data, buffer.size);
+    world_take(world, (struct tl_change){
+                          .kind = TL_CHANGE_ENTRY, .bytes = buffer.data, .length = buffer.size});
     pack_free(&buffer);
 }
 

@@ -16,7 +16,6 @@ struct stage {
     struct tl_holds *holds;
     struct tl_clients *clients;
     struct tl_queues *queues;
-    struct tl_follower_settings follower;
     int failed_lookups, refusals;
 };
 
@@ -117,7 +116,6 @@ static int start(void **state)
     stage.queues = tl_queues_new(&settings);
     if (stage.holds == NULL || stage.queues == NULL)
         return -1;
-    tl_queues_follow(stage.queues, &stage.follower);
     *state = &stage;
     return 0;
 }
@@ -132,10 +130,18 @@ static int finish(void **state)
     return stage->queues != NULL;
 }
 
+/* The follower tells of a change of this queue. */
+static void take(struct stage *stage, const char *queue, struct tl_change change)
+{
+    snprintf(change.queue, sizeof(change.queue), "%s", queue);
+    tl_queues_take(stage->queues, &change);
+}
+
 static struct tl_local_queue *add(struct stage *stage, const char *name)
 {
     const struct tl_queue_settings settings = world_settings();
-    stage->follower.line(stage->follower.context, name, &settings, world_line(5));
+    take(stage, name,
+         (struct tl_change){.kind = TL_CHANGE_LINE, .line = world_line(5), .settings = &settings});
     struct tl_local_queue *queue = tl_queues_find(stage->queues, name);
     assert_non_null(queue);
     return queue;
@@ -152,8 +158,9 @@ static void queues_are_found_by_name(void **state)
         assert_string_equal(tl_local_queue_name(tl_queues_find(stage->queues, names[i])), names[i]);
     assert_null(tl_queues_find(stage->queues, "c"));
     assert_null(tl_queues_find(stage->queues, "zz"));
-    stage->follower.gone(stage->follower.context, "m");
-    stage->follower.gone(stage->follower.context, "c"); /* is not known: nothing happens */
+    take(stage, "m", (struct tl_change){.kind = TL_CHANGE_GONE});
+    take(stage, "c",
+         (struct tl_change){.kind = TL_CHANGE_GONE}); /* is not known: nothing happens */
     for (size_t i = 1; i < 6; i++)
         assert_string_equal(tl_local_queue_name(tl_queues_find(stage->queues, names[i])), names[i]);
     assert_null(tl_queues_find(stage->queues, "m"));
@@ -172,35 +179,36 @@ static void the_follower_reaches_the_queue(void **state)
     struct stage *stage = *state;
     struct tl_queue_settings settings = world_settings();
     struct tl_local_queue *queue = add(stage, "a");
-    void *context = stage->follower.context;
     settings.capacity = 99;
-    stage->follower.settings(context, "a", &settings);
+    take(stage, "a", (struct tl_change){.kind = TL_CHANGE_SETTINGS, .settings = &settings});
     assert_int_equal(tl_local_queue_settings(queue)->capacity, 99);
-    stage->follower.notice(context, "a", "Soon", 4);
+    take(stage, "a", (struct tl_change){.kind = TL_CHANGE_NOTICE, .bytes = "Soon", .length = 4});
     assert_string_equal(tl_notice_text(tl_local_queue_notice(queue), NULL), "Soon");
     struct packed buffer;
     pack_text(&buffer, "[1,11,7,6,3,[[2,[9,1]]]]");
-    stage->follower.entry(context, "a", buffer.data, buffer.size);
-    stage->follower.entry(context, "unknown", buffer.data, buffer.size);
+    const struct tl_change entry = {
+        .kind = TL_CHANGE_ENTRY, .bytes = buffer.data, .length = buffer.size};
+    take(stage, "a", entry);
+    take(stage, "unknown", entry);
     pack_free(&buffer);
     assert_int_equal(tl_local_queue_waiting(queue), 6);
-    stage->follower.clock(context, 1234);
+    take(stage, "", (struct tl_change){.kind = TL_CHANGE_CLOCK, .offset_ms = 1234});
     assert_int_equal(stage->world.env.store_offset_ms, 1234);
-    stage->follower.settings(context, "unknown", &settings);
-    stage->follower.notice(context, "unknown", "Soon", 4);
+    take(stage, "unknown", (struct tl_change){.kind = TL_CHANGE_SETTINGS, .settings = &settings});
+    take(stage, "unknown",
+         (struct tl_change){.kind = TL_CHANGE_NOTICE, .bytes = "Soon", .length = 4});
 }
 
 static void readiness_needs_the_store_and_every_line(void **state)
 {
     struct stage *stage = *state;
-    void *context = stage->follower.context;
     const struct tl_store_memory memory = {.used = 97, .limit = 100};
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_DOWN);
-    stage->follower.store(context, true);
+    take(stage, "", (struct tl_change){.kind = TL_CHANGE_STORE, .up = true});
     assert_int_equal(tl_queues_readiness(stage->queues), TL_LINES_LOADING);
     (void)add(stage, "a");
     assert_int_equal(tl_queues_readiness(stage->queues), TL_LINES_LOADING);
-    stage->follower.listed(context);
+    take(stage, "", (struct tl_change){.kind = TL_CHANGE_LISTED});
     assert_int_equal(tl_queues_readiness(stage->queues), TL_READY);
     stage->world.env.refuses = TL_ERR_MISCONF;
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_NO_DISK);
@@ -208,10 +216,12 @@ static void readiness_needs_the_store_and_every_line(void **state)
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_NO_MEMORY);
     assert_int_equal(tl_queues_readiness_here(stage->queues), TL_READY);
     stage->world.env.refuses = TL_OK;
-    stage->follower.memory(context, &memory, TL_MEMORY_FULL);
+    take(stage, "",
+         (struct tl_change){.kind = TL_CHANGE_MEMORY, .memory = memory, .level = TL_MEMORY_FULL});
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_NO_MEMORY);
     assert_int_equal(stage->world.env.memory_percent, 97);
-    stage->follower.memory(context, &memory, TL_MEMORY_ROOM);
+    take(stage, "",
+         (struct tl_change){.kind = TL_CHANGE_MEMORY, .memory = memory, .level = TL_MEMORY_ROOM});
     assert_int_equal(tl_queues_readiness(stage->queues), TL_READY);
     stage->world.env.ingest_up = false;
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_DOWN);
@@ -317,7 +327,7 @@ static void drained_means_all_sent_and_no_subscribers(void **state)
         tl_subscribers_wait(tl_local_queue_subscribers(queue), &request, &ticket, NULL, 0, 9000));
     assert_int_equal(tl_subscribers_count(tl_local_queue_subscribers(queue)), 1);
     assert_false(tl_queues_drained(stage->queues));
-    stage->follower.gone(stage->follower.context, "a");
+    take(stage, "a", (struct tl_change){.kind = TL_CHANGE_GONE});
     assert_true(tl_queues_drained(stage->queues));
 }
 
@@ -332,7 +342,7 @@ static void a_deleted_queue_leaves_no_request_behind(void **state)
     assert_true(
         tl_subscribers_wait(tl_local_queue_subscribers(queue), &poll, &ticket, NULL, 0, 9000));
     assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "y", 0));
-    stage->follower.gone(stage->follower.context, "a");
+    take(stage, "a", (struct tl_change){.kind = TL_CHANGE_GONE});
     assert_null(tl_queues_find(stage->queues, "a"));
     assert_int_equal(stage->failed_lookups, 1);
     assert_int_equal(stage->refusals, 1);

@@ -14,7 +14,7 @@
 
 #include "common/store/redis.h"
 #include "common/wire/names.h"
-#include "worker/feed/pending.h"
+#include "worker/feed/outbox.h"
 
 /* What the store knows about a visitor whose place is not in our line. */
 enum tl_lookup_found {

@@ -27,7 +27,7 @@
 #include "common/store/redis.h"
 #include "common/wire/events.h"
 #include "worker/feed/exchange.h"
-#include "worker/feed/pending.h"
+#include "worker/feed/outbox.h"
 
 struct tl_ingest;
 

@@ -18,11 +18,11 @@
 #include "common/store/tail.h"
 #include "worker/feed/change.h"
 #include "worker/feed/followed_queues.h"
-#include "worker/feed/stagger.h"
 
 enum {
     SETTING_MAX = 2048,     /* the longest value of a setting, as text: all lanes, or an address */
     CHECKS_PER_UPDATE = 32, /* a thousand idle queues cost the store no more than these */
+    VISITORS_PER_MS = 200,  /* tl_stagger_until */
     ABSENT_MS = 5000,       /* so long may a queue be missing before it is a trouble: programs that
                                start with an empty store make its queues at about the same time */
 };
@@ -328,6 +328,16 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
         followed_served(self, followed);
     }
     return ok;
+}
+
+int64_t tl_stagger_until(int64_t now_ms, uint64_t size, uint32_t random)
+{
+    uint64_t most_ms = size / VISITORS_PER_MS;
+    if (size < TL_STAGGER_SIZE)
+        return now_ms;
+    if (most_ms > TL_STAGGER_MS)
+        most_ms = TL_STAGGER_MS;
+    return now_ms + (int64_t)(most_ms * random >> 32);
 }
 
 /* Is it time for the rebuild that was asked for? After a new incarnation each worker has a time of

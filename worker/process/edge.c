@@ -122,14 +122,14 @@ static void send_signs(void *process, const char *queue, const char *text)
     const struct edge *edge = process;
     if (tl_queue_env_store_up(&edge->env) && edge->env.refuses == TL_OK && !edge->env.memory_full &&
         tl_queues_find(edge->queues, queue) != NULL)
-        tl_ingest_signs(edge->ingest, queue, text);
+        (void)tl_ingest_note(edge->ingest, TL_NOTE_SIGNS, queue, text);
 }
 
 static bool send_feedback(void *process, const char *queue, const char *text)
 {
     const struct edge *edge = process;
     return tl_queue_env_store_up(&edge->env) && edge->env.refuses == TL_OK &&
-           !edge->env.memory_full && tl_ingest_feedback(edge->ingest, queue, text);
+           !edge->env.memory_full && tl_ingest_note(edge->ingest, TL_NOTE_FEEDBACK, queue, text);
 }
 
 static bool read_drawn(void *process, const char *queue, uint64_t from, uint64_t n, uint64_t number)
@@ -162,9 +162,9 @@ static bool stream_fits(void *process)
 
 /* ---- callbacks of the ingest thread and the server ---- */
 
-static void on_sent(void *context, const char *queue, const struct tl_batch_receipt *receipt)
+static void batch_sent(const struct edge *edge, const char *queue,
+                       const struct tl_batch_receipt *receipt)
 {
-    const struct edge *edge = context;
     if (receipt->fate != TL_BATCH_TAKEN)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue, .error = receipt->refusal},
                receipt->fate == TL_BATCH_REFUSED
@@ -173,35 +173,8 @@ static void on_sent(void *context, const char *queue, const struct tl_batch_rece
     tl_queues_batch_sent(edge->queues, queue, receipt, tl_clock_ms());
 }
 
-static void on_checked(void *context, const char *queue, uint64_t number,
-                       const struct tl_batch_check *check)
+static void note_store(struct edge *edge, bool up, enum tl_error_kind refuses)
 {
-    const struct edge *edge = context;
-    tl_queues_batch_checked(edge->queues, queue, number, check, tl_clock_ms());
-}
-
-static void on_drawn(void *context, uint64_t number, const void *ids, size_t length)
-{
-    const struct edge *edge = context;
-    tl_api_drawn(edge->api, number, ids, length);
-}
-
-static void on_found(void *context, uint64_t number, enum tl_lookup_found found,
-                     enum tl_reason reason)
-{
-    const struct edge *edge = context;
-    tl_holds_found(edge->holds, number, found, reason);
-}
-
-static void on_verified(void *context, uint64_t number, const struct tl_verdict *verdict)
-{
-    const struct edge *edge = context;
-    tl_api_verified(edge->api, number, verdict);
-}
-
-static void on_ingest_store(void *context, bool up, enum tl_error_kind refuses)
-{
-    struct edge *edge = context;
     if (up != edge->env.ingest_up || refuses == edge->env.refuses)
         tl_info(up ? "connected to the store" : "the store cannot be reached: joins are refused");
     edge->env.ingest_up = up;
@@ -213,6 +186,37 @@ static void on_ingest_store(void *context, bool up, enum tl_error_kind refuses)
     else
         tl_warn("%s",
                 tl_readiness_text(refuses == TL_ERR_OOM ? TL_STORE_NO_MEMORY : TL_STORE_NO_DISK));
+}
+
+static void on_answer(void *context, const struct tl_ingest_answer *answer)
+{
+    struct edge *edge = context;
+    switch (answer->kind) {
+    case TL_INGEST_BATCH:
+        batch_sent(edge, answer->queue, &answer->receipt);
+        break;
+    case TL_INGEST_CHECK:
+        tl_queues_batch_checked(edge->queues, answer->queue, answer->number, &answer->check,
+                                tl_clock_ms());
+        break;
+    case TL_INGEST_LOOKUP:
+        tl_holds_found(edge->holds, answer->number, answer->found, answer->reason);
+        break;
+    case TL_INGEST_DRAWN:
+        tl_api_drawn(edge->api, answer->number, answer->ids, answer->length);
+        break;
+    case TL_INGEST_STORE:
+        note_store(edge, answer->up, answer->refuses);
+        break;
+    case TL_INGEST_NONE:
+        break;
+    }
+}
+
+static void on_verified(void *context, uint64_t number, const struct tl_verdict *verdict)
+{
+    const struct edge *edge = context;
+    tl_api_verified(edge->api, number, verdict);
 }
 
 static void on_answered(void *context, unsigned status)
@@ -499,11 +503,7 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
                                               .key_prefix = config->redis.key_prefix,
                                               .metrics = edge->settings->metrics,
                                               .context = edge,
-                                              .sent = on_sent,
-                                              .checked = on_checked,
-                                              .found = on_found,
-                                              .drawn = on_drawn,
-                                              .store = on_ingest_store};
+                                              .answered = on_answer};
     const struct tl_follower_settings follower = {.redis = redis,
                                                   .key_prefix = config->redis.key_prefix,
                                                   .compares = edge->settings->first,

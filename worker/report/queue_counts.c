@@ -56,7 +56,7 @@ static const struct {
 struct tl_queue_counts *tl_queue_counts_new(uint64_t named, struct tl_error *err)
 {
     uint32_t n_slots = 2 * (uint32_t)named + 1;
-    size_t size = sizeof(struct tl_queue_counts) + (n_slots + 1) * sizeof(struct slot);
+    size_t size = sizeof(struct tl_queue_counts) + ((size_t)n_slots + 1) * sizeof(struct slot);
     struct tl_queue_counts *counts =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (counts == MAP_FAILED) {
@@ -85,11 +85,8 @@ void tl_queue_counts_free(struct tl_queue_counts **counts)
 static bool claim(struct tl_queue_counts *counts, struct slot *slot, const char *queue)
 {
     int free_state = FREE;
-    if (atomic_fetch_add(&counts->claimed, 1) >= counts->named) {
-        atomic_fetch_sub(&counts->claimed, 1);
-        return false;
-    }
-    if (!atomic_compare_exchange_strong(&slot->state, &free_state, CLAIMED)) {
+    if (atomic_fetch_add(&counts->claimed, 1) >= counts->named ||
+        !atomic_compare_exchange_strong(&slot->state, &free_state, CLAIMED)) {
         atomic_fetch_sub(&counts->claimed, 1);
         return false;
     }

@@ -43,15 +43,8 @@ struct tl_api {
     struct tl_verifications *verifications;
     struct tl_draw_pages *draw_pages;
     struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
-    void *process;                      /* for the callbacks: see worker/api/api.h */
-    bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
-    void (*signs)(void *process, const char *queue, const char *text);
-    bool (*feedback)(void *process, const char *queue, const char *text);
-    bool (*read_drawn)(void *process, const char *queue, uint64_t from, uint64_t n,
-                       uint64_t number);
+    void *process;                      /* for the callback: see worker/api/api.h */
     bool (*stream_fits)(void *process);
-    bool (*verify)(void *process, const struct tl_question *question);
-    void (*cancel)(void *process, uint64_t number);
 };
 
 #endif

@@ -188,7 +188,7 @@ static bool ask(const struct tl_api *api, struct tl_request *request, struct pag
     page->deadline_ms = tl_clock_ms() + WAIT_MS;
     page->request = request;
     if (!tl_queue_env_store_up(api->env) ||
-        !api->read_drawn(api->process, page->queue, page->from, n, page->number))
+        !tl_ingest_drawn(api->env->ingest, page->queue, page->from, n, page->number))
         return tl_refuse(refusal, TL_REFUSAL_STORE, "%s", "");
     *free_place = *page;
     pages->count++;

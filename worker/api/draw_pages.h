@@ -24,7 +24,7 @@ void tl_draw_pages_free(struct tl_draw_pages **pages);
 /* ?from=&limit=: the draw ids from this rank on. */
 bool tl_handle_draw(void *context, struct tl_request *request, const char *name,
                     struct tl_refusal *refusal);
-/* The store's answer (tl_api.read_drawn): the bytes of the ids, or NULL if it could not say. */
+/* The store's answer (tl_ingest_drawn): the bytes of the ids, or NULL if it could not say. */
 void tl_draw_page_read(struct tl_api *api, uint64_t number, const void *ids, size_t length);
 /* Call every tick: refuses what has reached its deadline. */
 void tl_draw_pages_tick(struct tl_api *api, int64_t now_ms);

@@ -52,7 +52,8 @@ bool tl_handle_feedback(void *context, struct tl_request *request, const char *n
     if (!tl_feedback_body_parse(body, length, &feedback, &err))
         return tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
     tl_feedback_format(&feedback, text);
-    if (!api->feedback(api->process, name, text))
+    if (!tl_queue_env_takes_notes(api->env) ||
+        !tl_ingest_note(api->env->ingest, TL_NOTE_FEEDBACK, name, text))
         return tl_refuse(refusal, TL_REFUSAL_STORE, "%s", "");
     answer(request, name, tl_local_queue_settings(queue));
     return true;

@@ -227,7 +227,8 @@ void tl_misuse_tick(const struct tl_api *api, int64_t now_ms)
         if (signs.failed + signs.shared + signs.fast + signs.joins.n == 0)
             continue;
         tl_signs_format(&signs, text);
-        api->signs(api->process, tally->queue, text);
+        if (tl_queue_env_takes_notes(api->env) && tl_queues_find(api->queues, tally->queue) != NULL)
+            (void)tl_ingest_note(api->env->ingest, TL_NOTE_SIGNS, tally->queue, text);
     }
     misuse->tallies.n = 0;
 }

@@ -47,96 +47,15 @@ struct edge {
     struct tl_api *api;
     struct tl_queues *queues; /* the api's */
     struct tl_holds *holds;   /* the api's */
-    struct tl_ingest *ingest;
-    struct tl_follower *follower;
-    struct tl_verifier *verifier; /* NULL without a challenge service */
-    struct tl_server *server;     /* NULL until the lines are loaded */
-    uint64_t connections_max;     /* event streams and the server's connections together */
-    uint64_t unavailable;         /* requests answered 503 that are not logged yet */
+    struct tl_server *server; /* NULL until the lines are loaded */
+    uint64_t connections_max; /* event streams and the server's connections together */
+    uint64_t unavailable;     /* requests answered 503 that are not logged yet */
     struct tl_log_limit unavailable_log, full_log, address_log;
     int64_t accepted; /* connections taken from the listening socket, also those refused then */
     int64_t since_ms; /* start of this process */
     int64_t drain_until_ms;
     bool failed;
 };
-
-/* ---- what the queues ask for ---- */
-
-static void on_rebuild(void *context, const char *queue)
-{
-    const struct edge *edge = context;
-    tl_follower_rebuild(edge->follower, queue);
-}
-
-static void on_reload_settings(void *context, const char *queue)
-{
-    const struct edge *edge = context;
-    tl_follower_reload(edge->follower, queue);
-}
-
-static void on_settled(void *context, struct tl_local_queue *queue,
-                       struct tl_pending_command *pending, const struct tl_pending_result *result)
-{
-    const struct edge *edge = context;
-    tl_api_settled(edge->api, queue, pending, result);
-}
-
-static void on_recreated(void *context, struct tl_local_queue *queue)
-{
-    const struct edge *edge = context;
-    tl_api_recreated(edge->api, queue);
-}
-
-static void on_changed(void *context, struct tl_local_queue *queue,
-                       const struct tl_event_entry *entry, int64_t now_ms)
-{
-    (void)context;
-    tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
-}
-
-/* ---- what the handlers ask for ---- */
-
-static bool ask_store(void *process, const char *queue, const struct tl_ticket *ticket,
-                      uint64_t number)
-{
-    const struct edge *edge = process;
-    return tl_ingest_look(edge->ingest, queue, ticket, number);
-}
-
-static bool verify(void *process, const struct tl_question *question)
-{
-    const struct edge *edge = process;
-    return edge->verifier != NULL && tl_verifier_ask(edge->verifier, question);
-}
-
-static void cancel(void *process, uint64_t number)
-{
-    const struct edge *edge = process;
-    if (edge->verifier != NULL)
-        tl_verifier_cancel(edge->verifier, number);
-}
-
-/* At the memory limit the store keeps its room for the line. */
-static void send_signs(void *process, const char *queue, const char *text)
-{
-    const struct edge *edge = process;
-    if (tl_queue_env_store_up(&edge->env) && edge->env.refuses == TL_OK && !edge->env.memory_full &&
-        tl_queues_find(edge->queues, queue) != NULL)
-        (void)tl_ingest_note(edge->ingest, TL_NOTE_SIGNS, queue, text);
-}
-
-static bool send_feedback(void *process, const char *queue, const char *text)
-{
-    const struct edge *edge = process;
-    return tl_queue_env_store_up(&edge->env) && edge->env.refuses == TL_OK &&
-           !edge->env.memory_full && tl_ingest_note(edge->ingest, TL_NOTE_FEEDBACK, queue, text);
-}
-
-static bool read_drawn(void *process, const char *queue, uint64_t from, uint64_t n, uint64_t number)
-{
-    const struct edge *edge = process;
-    return tl_ingest_drawn(edge->ingest, queue, from, n, number);
-}
 
 static uint64_t streams(void *context)
 {
@@ -213,12 +132,6 @@ static void on_answer(void *context, const struct tl_ingest_answer *answer)
     }
 }
 
-static void on_verified(void *context, uint64_t number, const struct tl_verdict *verdict)
-{
-    const struct edge *edge = context;
-    tl_api_verified(edge->api, number, verdict);
-}
-
 static void on_answered(void *context, unsigned status)
 {
     struct edge *edge = context;
@@ -256,7 +169,7 @@ static void on_connection(void *context, enum tl_server_event event,
 static void on_turn_end(void *context)
 {
     const struct edge *edge = context;
-    tl_queues_flush(edge->queues, edge->ingest);
+    tl_queues_flush(edge->queues, edge->env.ingest);
 }
 
 /* ---- drain ---- */
@@ -382,8 +295,8 @@ static void on_tick(uv_timer_t *timer)
     tl_api_tick(edge->api, now_ms);
     tl_holds_tick(edge->holds, now_ms);
     tl_queues_tick(edge->queues, now_ms);
-    tl_queues_check(edge->queues, edge->ingest, now_ms);
-    tl_queues_report(edge->queues, edge->ingest, now_ms);
+    tl_queues_check(edge->queues, edge->env.ingest, now_ms);
+    tl_queues_report(edge->queues, edge->env.ingest, now_ms);
     tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);
@@ -442,13 +355,7 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                       .metrics = edge->settings->metrics,
                                       /* not known yet: our clock stands for the store's */
                                       .store_offset_ms = tl_clock_wall_ms() - tl_clock_ms(),
-                                      .queue_counts = edge->settings->queue_counts,
-                                      .context = edge,
-                                      .rebuild = on_rebuild,
-                                      .reload = on_reload_settings,
-                                      .settled = on_settled,
-                                      .recreated = on_recreated,
-                                      .changed = on_changed};
+                                      .queue_counts = edge->settings->queue_counts};
     const struct tl_api_settings api = {.config = edge->config,
                                         .files = edge->settings->files,
                                         .languages = edge->settings->languages,
@@ -458,13 +365,7 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                         .sharing = edge->settings->sharing,
                                         .queue_counts = edge->settings->queue_counts,
                                         .process = edge,
-                                        .ask = ask_store,
-                                        .signs = send_signs,
-                                        .feedback = send_feedback,
-                                        .read_drawn = read_drawn,
-                                        .stream_fits = stream_fits,
-                                        .verify = verify,
-                                        .cancel = cancel};
+                                        .stream_fits = stream_fits};
     edge->api = tl_api_new(&api, err);
     if (edge->api == NULL)
         return false;
@@ -485,12 +386,12 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
                   .min_score = (unsigned)config->challenge_service.min_score},
         .max_concurrent = config->challenge_service.max_concurrent,
         .metrics = edge->settings->metrics,
-        .context = edge,
-        .verified = on_verified};
+        .context = edge->api,
+        .verified = tl_api_verified};
     if (!tl_config_has_service(config, NULL))
         return true;
-    edge->verifier = tl_verifier_new(&edge->loop, &settings, err);
-    return edge->verifier != NULL;
+    edge->env.verifier = tl_verifier_new(&edge->loop, &settings, err);
+    return edge->env.verifier != NULL;
 }
 
 static bool start_threads(struct edge *edge, struct tl_error *err)
@@ -509,11 +410,11 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
                                                   .compares = edge->settings->first,
                                                   .context = edge->queues,
                                                   .changed = tl_queues_take};
-    edge->ingest = tl_ingest_new(&edge->loop, &ingest, err);
-    if (edge->ingest == NULL)
+    edge->env.ingest = tl_ingest_new(&edge->loop, &ingest, err);
+    if (edge->env.ingest == NULL)
         return false;
-    edge->follower = tl_follower_new(&edge->loop, &follower, config, err);
-    return edge->follower != NULL && start_verifier(edge, err);
+    edge->env.follower = tl_follower_new(&edge->loop, &follower, config, err);
+    return edge->env.follower != NULL && start_verifier(edge, err);
 }
 
 /* In reverse order. Every request still held gets its answer before the server is freed. */
@@ -521,9 +422,9 @@ static void stop(struct edge *edge)
 {
     uv_timer_stop(&edge->tick);
     uv_timer_stop(&edge->sweep);
-    tl_follower_free(&edge->follower);
-    tl_ingest_free(&edge->ingest);
-    tl_verifier_free(&edge->verifier);
+    tl_follower_free(&edge->env.follower);
+    tl_ingest_free(&edge->env.ingest);
+    tl_verifier_free(&edge->env.verifier);
     tl_api_stop(edge->api);
     for (int turn = 0; turn < LAST_TURNS && edge->server != NULL; turn++)
         uv_run(&edge->loop, UV_RUN_NOWAIT); /* sends the last answers */

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/named.h"
+#include "worker/feed/follower.h"
 #include "worker/queue/queues.h"
 #include "worker/report/queue_counts.h"
 #include "worker/report/worker_metrics.h"
@@ -25,11 +26,21 @@ struct tl_queues {
     struct tl_blocks *blocks; /* NULL: none were ever read */
 };
 
+/* tl_queue_env.changed */
+static void on_entry(void *context, struct tl_local_queue *queue,
+                     const struct tl_event_entry *entry, int64_t now_ms)
+{
+    (void)context;
+    tl_subscribers_entry(tl_local_queue_subscribers(queue), entry, now_ms);
+}
+
 struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings)
 {
     struct tl_queues *queues = calloc(1, sizeof(*queues));
-    if (queues != NULL)
-        queues->settings = *settings;
+    if (queues == NULL)
+        return NULL;
+    queues->settings = *settings;
+    settings->env->changed = on_entry;
     return queues;
 }
 
@@ -173,7 +184,7 @@ static void take_line(struct tl_queues *self, struct tl_change *change, int64_t 
     if (queue == NULL) {
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = change->queue},
                "no memory for a queue");
-        env->rebuild(env->context, change->queue); /* tries again */
+        tl_follower_rebuild(env->follower, change->queue); /* tries again */
         return;
     }
     bool first = !tl_local_queue_loaded(queue);
@@ -407,7 +418,7 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
 void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms)
 {
     const struct tl_queue_env *env = queues->settings.env;
-    if (!tl_queue_env_store_up(env) || env->refuses != TL_OK || env->memory_full)
+    if (!tl_queue_env_takes_notes(env))
         return;
     for (size_t i = 0; i < queues->queues.n; i++) {
         struct tl_promises *promises = tl_local_queue_promises(at(queues, i));

@@ -256,35 +256,6 @@ static void deliver(void *context, struct tl_message *message)
     settings->changed(settings->context, (struct tl_change *)message);
 }
 
-static bool start(struct tl_follower *follower, uv_loop_t *loop, const struct tl_config *config,
-                  struct tl_error *err)
-{
-    const struct tl_mailbox_settings requests = {.bytes_max = TL_MAILBOX_UNBOUNDED,
-                                                 .free_message = free_request};
-    const struct tl_mailbox_settings changes = {.bytes_max = CHANGES_BYTES_MAX,
-                                                .free_message = tl_change_free,
-                                                .loop = loop,
-                                                .context = follower,
-                                                .deliver = deliver};
-    follower->store = tl_store_new(&follower->settings.redis, err);
-    if (follower->store == NULL)
-        return false;
-    follower->requests = tl_mailbox_new(&requests, err);
-    follower->changes = follower->requests != NULL ? tl_mailbox_new(&changes, err) : NULL;
-    if (follower->changes == NULL)
-        return false;
-    follower->queues =
-        tl_followed_queues_new(follower->store, follower->settings.key_prefix, config,
-                               follower->changes, follower->settings.compares);
-    if (follower->queues == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
-    int problem = pthread_create(&follower->thread, NULL, run, follower);
-    follower->started = problem == 0;
-    return follower->started ||
-           tl_error_set(err, TL_ERR_SYSTEM, "cannot start the follower thread: %s",
-                        strerror(problem));
-}
-
 struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_settings *settings,
                                     const struct tl_config *config, struct tl_error *err)
 {
@@ -293,9 +264,29 @@ struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_se
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
         return NULL;
     }
+    const struct tl_mailbox_settings requests = {.bytes_max = TL_MAILBOX_UNBOUNDED,
+                                                 .free_message = free_request};
+    const struct tl_mailbox_settings changes = {.bytes_max = CHANGES_BYTES_MAX,
+                                                .free_message = tl_change_free,
+                                                .loop = loop,
+                                                .context = follower,
+                                                .deliver = deliver};
     follower->settings = *settings;
     tl_backoff_init(&follower->backoff, RETRY_BASE_MS, RETRY_LIMIT_MS);
-    if (!start(follower, loop, config, err))
+    bool ok = (follower->store = tl_store_new(&settings->redis, err)) != NULL &&
+              (follower->requests = tl_mailbox_new(&requests, err)) != NULL &&
+              (follower->changes = tl_mailbox_new(&changes, err)) != NULL;
+    if (ok) {
+        follower->queues = tl_followed_queues_new(follower->store, settings->key_prefix, config,
+                                                  follower->changes, settings->compares);
+        ok = follower->queues != NULL ||
+             tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
+    }
+    int problem = ok ? pthread_create(&follower->thread, NULL, run, follower) : 0;
+    follower->started = ok && problem == 0;
+    if (problem != 0)
+        tl_error_set(err, TL_ERR_SYSTEM, "cannot start the follower thread: %s", strerror(problem));
+    if (!follower->started)
         tl_follower_free(&follower);
     return follower;
 }

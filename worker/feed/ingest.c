@@ -35,9 +35,7 @@ enum {
  * the store one only comes back. */
 struct job {
     struct tl_message message;
-    enum tl_ingest_kind kind;
-    char queue[TL_QUEUE_NAME_MAX + 1];
-    uint64_t number; /* the caller's */
+    struct tl_ingest_answer answer; /* its kind, queue and number are those of the question */
     struct tl_args commands[COMMANDS_MAX];
     struct tl_reply *replies[COMMANDS_MAX];
     size_t n;
@@ -57,9 +55,6 @@ struct job {
     bool doubtful;      /* an attempt has no known outcome: the store may have it */
     int64_t retry_ms;   /* not before; 0: at once */
     int64_t give_up_ms; /* repeats are refused: until then they go on; 0: none was */
-    /* STORE: */
-    bool up;
-    enum tl_error_kind refuses;
 };
 
 struct tl_ingest {
@@ -87,6 +82,11 @@ struct tl_ingest {
 static struct job *job_of(struct tl_message *message)
 {
     return (struct job *)message;
+}
+
+static bool is_batch(const struct job *job)
+{
+    return job->answer.kind == TL_INGEST_BATCH;
 }
 
 static void free_job(struct tl_message *message)
@@ -126,9 +126,8 @@ static void report_store(struct tl_ingest *ingest, bool up)
     ingest->up = up;
     ingest->refuses_known = ingest->refuses;
     ingest->reported = true;
-    job->kind = TL_INGEST_STORE;
-    job->up = up;
-    job->refuses = ingest->refuses;
+    job->answer =
+        (struct tl_ingest_answer){.kind = TL_INGEST_STORE, .up = up, .refuses = ingest->refuses};
     tl_mailbox_put(ingest->results, &job->message, sizeof(*job));
 }
 
@@ -141,7 +140,7 @@ static void refuse_unsent(struct tl_ingest *ingest, const struct tl_error *err)
     tl_messages_move(&all, &ingest->pending);
     while ((message = tl_messages_take(&all)) != NULL) {
         struct job *job = job_of(message);
-        if (job->kind == TL_INGEST_BATCH && job->tried) {
+        if (is_batch(job) && job->tried) {
             job->doubtful = true;
             tl_messages_add(&ingest->pending, message);
         } else {
@@ -171,7 +170,7 @@ static void begin_batch(const struct tl_ingest *ingest, struct job *job)
 {
     struct tl_args *command = &job->commands[0];
     struct tl_keys keys;
-    tl_keys_init(&keys, ingest->settings.key_prefix, job->queue);
+    tl_keys_init(&keys, ingest->settings.key_prefix, job->answer.queue);
     tl_args_reset(command);
     if (job->past_limit)
         tl_call_begin(command, TL_FN_APPEND, &keys);
@@ -183,14 +182,14 @@ static void begin_batch(const struct tl_ingest *ingest, struct job *job)
 static bool append(struct tl_ingest *ingest, struct job *job, struct tl_error *err)
 {
     bool ok = true;
-    if (job->kind == TL_INGEST_BATCH) {
+    if (is_batch(job)) {
         if (job->tried && !job->past_limit)
             tl_metrics_add(ingest->settings.metrics, TL_WORKER_BATCHES_REPEATED, 1);
         begin_batch(ingest, job);
     }
     job->tried = true;
     for (size_t i = 0; ok && i < job->n; i++)
-        ok = tl_redis_append(tl_store_of(ingest->store, job->queue), &job->commands[i], err);
+        ok = tl_redis_append(tl_store_of(ingest->store, job->answer.queue), &job->commands[i], err);
     return ok;
 }
 
@@ -209,7 +208,7 @@ static bool receive(struct tl_ingest *ingest, struct job *job, struct tl_error *
     job->refusal = (struct tl_error){0};
     for (size_t i = 0; i < job->n; i++) {
         struct tl_error problem = {0};
-        job->replies[i] = tl_redis_next(tl_store_of(ingest->store, job->queue), &problem);
+        job->replies[i] = tl_redis_next(tl_store_of(ingest->store, job->answer.queue), &problem);
         if (job->replies[i] != NULL)
             continue;
         if (outcome_unknown(&problem)) {
@@ -218,7 +217,7 @@ static bool receive(struct tl_ingest *ingest, struct job *job, struct tl_error *
         }
         job->refusal = problem;
     }
-    if (job->kind == TL_INGEST_BATCH && job->replies[0] != NULL &&
+    if (is_batch(job) && job->replies[0] != NULL &&
         tl_reply_type(job->replies[0]) != TL_REPLY_STRING)
         tl_error_set(&job->refusal, TL_ERR_NOQUEUE, "the queue does not exist in the store");
     return true;
@@ -231,8 +230,7 @@ static bool try_later(struct tl_ingest *ingest, struct job *job)
 {
     unsigned suppressed;
     int64_t now_ms = tl_clock_ms();
-    if (job->kind == TL_INGEST_BATCH && job->refusal.kind == TL_ERR_OOM && !job->joins &&
-        !job->past_limit) {
+    if (is_batch(job) && job->refusal.kind == TL_ERR_OOM && !job->joins && !job->past_limit) {
         job->past_limit = true;
         return true;
     }
@@ -243,7 +241,8 @@ static bool try_later(struct tl_ingest *ingest, struct job *job)
     job->retry_ms = now_ms + tl_backoff_next(&ingest->backoff, randombytes_random());
     ingest->retry_ms = job->retry_ms;
     if (tl_log_allow(&ingest->limit, now_ms, LOG_EVERY_MS, &suppressed))
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = job->queue, .error = &job->refusal},
+        tl_log(TL_LOG_WARN,
+               &(struct tl_log_fields){.queue = job->answer.queue, .error = &job->refusal},
                "the store refuses to take a batch that it may have; trying again");
     return now_ms < job->give_up_ms;
 }
@@ -259,7 +258,7 @@ static bool round_trip(struct tl_ingest *ingest, struct tl_error *err)
          message = message->next) {
         struct job *job = job_of(message);
         job->due = job->retry_ms <= start_us / 1000;
-        has_batch = has_batch || (job->due && job->kind == TL_INGEST_BATCH);
+        has_batch = has_batch || (job->due && is_batch(job));
         if (job->due && !append(ingest, job, err))
             return false;
     }
@@ -270,7 +269,7 @@ static bool round_trip(struct tl_ingest *ingest, struct tl_error *err)
         if (!ok)
             break;
         (void)tl_messages_take(&ingest->pending);
-        if (job->due && job->kind == TL_INGEST_BATCH && !job->past_limit)
+        if (job->due && is_batch(job) && !job->past_limit)
             note_answer(ingest, &job->refusal);
         if (!job->due || (job->refusal.kind != TL_OK && try_later(ingest, job)))
             tl_messages_add(&later, &job->message);
@@ -361,11 +360,11 @@ static void *run(void *context)
  * or ""), and in which event at the latest? */
 static void read_check(const struct job *job, struct tl_batch_check *check)
 {
+    bool refused = job->refusal.kind != TL_OK;
     uint64_t last = strtoull(tl_reply_string(job->replies[1], NULL), NULL, 10);
-    check->waits =
-        job->refusal.kind != TL_OK || (tl_reply_count(job->replies[0]) > 0 && last < job->number);
-    if (job->refusal.kind == TL_OK && last >= job->number)
-        check->event = strtoull(tl_reply_string(job->replies[2], NULL), NULL, 10);
+    bool applied = !refused && last >= job->answer.number;
+    check->waits = refused || (tl_reply_count(job->replies[0]) > 0 && !applied);
+    check->event = applied ? strtoull(tl_reply_string(job->replies[2], NULL), NULL, 10) : 0;
 }
 
 /* Replies: of the line, of a session, of an end: in the order in which a visitor changes state, so
@@ -395,45 +394,44 @@ static void read_lookup(const struct job *job, struct tl_ingest_answer *answer)
 static void deliver(void *context, struct tl_message *message)
 {
     struct tl_ingest *ingest = context;
-    const struct job *job = job_of(message);
-    struct tl_ingest_answer answer = {
-        .kind = job->kind, .queue = job->queue, .number = job->number};
+    struct job *job = job_of(message);
+    struct tl_ingest_answer *answer = &job->answer;
     bool refused = job->refusal.kind != TL_OK;
     unsigned suppressed;
     /* The store's user is of an earlier release. Other refusals concern batches too, and are logged
      * with them. */
     if (job->denied != NULL && job->refusal.kind == TL_ERR_DENIED &&
         tl_log_allow(&ingest->denied_limit, tl_clock_ms(), DENIED_LOG_MS, &suppressed))
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = job->queue, .error = &job->refusal},
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = answer->queue, .error = &job->refusal},
                "%s: make the users of the store again (deploy/redis)", job->denied);
-    switch (job->kind) {
+    switch (answer->kind) {
     case TL_INGEST_BATCH:
-        answer.receipt = (struct tl_batch_receipt){.number = job->number,
-                                                   .fate = !refused        ? TL_BATCH_TAKEN
-                                                           : job->doubtful ? TL_BATCH_UNKNOWN
-                                                                           : TL_BATCH_REFUSED,
-                                                   .entry = tl_reply_string(job->replies[0], NULL),
-                                                   .refusal = refused ? &job->refusal : NULL};
-        if (answer.receipt.fate == TL_BATCH_REFUSED)
+        answer->receipt = (struct tl_batch_receipt){.number = answer->number,
+                                                    .fate = !refused        ? TL_BATCH_TAKEN
+                                                            : job->doubtful ? TL_BATCH_UNKNOWN
+                                                                            : TL_BATCH_REFUSED,
+                                                    .entry = tl_reply_string(job->replies[0], NULL),
+                                                    .refusal = refused ? &job->refusal : NULL};
+        if (answer->receipt.fate == TL_BATCH_REFUSED)
             tl_metrics_add(ingest->settings.metrics, TL_WORKER_BATCHES_REFUSED, 1);
         break;
     case TL_INGEST_CHECK:
-        read_check(job, &answer.check);
+        read_check(job, &answer->check);
         break;
     case TL_INGEST_LOOKUP:
-        read_lookup(job, &answer);
+        read_lookup(job, answer);
         break;
     case TL_INGEST_DRAWN:
-        answer.ids = refused ? NULL : tl_reply_string(job->replies[0], &answer.length);
+        answer->ids = tl_reply_string(job->replies[0], &answer->length);
+        if (refused)
+            answer->ids = NULL;
         break;
     case TL_INGEST_STORE:
-        answer.up = job->up;
-        answer.refuses = job->refuses;
         break;
     case TL_INGEST_NONE:
         return;
     }
-    ingest->settings.answered(ingest->settings.context, &answer);
+    ingest->settings.answered(ingest->settings.context, answer);
 }
 
 /* ---- the loop's side: questions ---- */
@@ -452,7 +450,7 @@ static bool ask(struct tl_ingest *ingest, const char *queue, struct job *job)
         return false;
     }
     *copy = *job;
-    snprintf(copy->queue, sizeof(copy->queue), "%s", queue);
+    snprintf(copy->answer.queue, sizeof(copy->answer.queue), "%s", queue);
     tl_mailbox_put(ingest->requests, &copy->message, sizeof(*copy) + copy->length);
     return true;
 }
@@ -460,7 +458,8 @@ static bool ask(struct tl_ingest *ingest, const char *queue, struct job *job)
 bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
                     size_t length, bool joins)
 {
-    struct job job = {.kind = TL_INGEST_BATCH, .number = number, .n = 1, .joins = joins};
+    struct job job = {
+        .answer = {.kind = TL_INGEST_BATCH, .number = number}, .n = 1, .joins = joins};
     job.bytes = bytes;
     job.length = length;
     return ask(ingest, queue, &job);
@@ -469,7 +468,7 @@ bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number
 bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *worker,
                      uint64_t number, const char *entry)
 {
-    struct job job = {.kind = TL_INGEST_CHECK, .number = number, .n = 3};
+    struct job job = {.answer = {.kind = TL_INGEST_CHECK, .number = number}, .n = 3};
     struct tl_keys keys;
     tl_keys_init(&keys, ingest->settings.key_prefix, queue);
     tl_args_strs(&job.commands[0], "XRANGE", keys.names[TL_KEY_INGEST], entry, entry, NULL);
@@ -481,7 +480,8 @@ bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *wo
 bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl_ticket *ticket,
                     uint64_t number)
 {
-    struct job job = {.kind = TL_INGEST_LOOKUP, .number = number, .n = 3, .place = ticket->place};
+    struct job job = {
+        .answer = {.kind = TL_INGEST_LOOKUP, .number = number}, .n = 3, .place = ticket->place};
     const char *visitor = ticket->visitor;
     struct tl_keys keys;
     tl_keys_init(&keys, ingest->settings.key_prefix, queue);
@@ -496,7 +496,7 @@ bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl
 bool tl_ingest_drawn(struct tl_ingest *ingest, const char *queue, uint64_t from, uint64_t n,
                      uint64_t number)
 {
-    struct job job = {.kind = TL_INGEST_DRAWN, .number = number, .n = 1};
+    struct job job = {.answer = {.kind = TL_INGEST_DRAWN, .number = number}, .n = 1};
     struct tl_keys keys;
     char key[TL_KEY_MAX];
     job.denied = "visitors cannot read the list of the draw";
@@ -519,7 +519,7 @@ bool tl_ingest_note(struct tl_ingest *ingest, enum tl_note note, const char *que
                                     "signs of misuse are not kept for `tellerline top`"},
                  [TL_NOTE_FEEDBACK] = {TL_KEY_FEEDBACK, TL_FEEDBACK_KEPT,
                                        "the site's feedback does not reach the store"}};
-    struct job job = {.kind = TL_INGEST_NONE, .n = 1, .denied = notes[note].denied};
+    struct job job = {.answer.kind = TL_INGEST_NONE, .n = 1, .denied = notes[note].denied};
     struct tl_keys keys;
     char key[TL_KEY_MAX];
     tl_keys_init(&keys, ingest->settings.key_prefix, queue);
@@ -532,7 +532,7 @@ bool tl_ingest_note(struct tl_ingest *ingest, enum tl_note note, const char *que
 void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
                         const struct tl_promised *promised)
 {
-    struct job job = {.kind = TL_INGEST_NONE, .n = 1};
+    struct job job = {.answer.kind = TL_INGEST_NONE, .n = 1};
     struct tl_keys keys;
     job.denied = "what came true of the waits told is not counted";
     tl_keys_init(&keys, ingest->settings.key_prefix, queue);

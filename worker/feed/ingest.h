@@ -27,6 +27,7 @@
 #include "common/base/metrics.h"
 #include "common/store/redis.h"
 #include "common/wire/events.h"
+#include "common/wire/names.h"
 #include "worker/feed/outbox.h"
 
 struct tl_ingest;
@@ -61,10 +62,10 @@ enum tl_ingest_kind {
     TL_INGEST_NONE,   /* nobody waits for it: is not told */
 };
 
-/* What the thread tells the loop. It and what it leads to are borrowed. */
+/* What the thread tells the loop, which borrows it and what it leads to. */
 struct tl_ingest_answer {
     enum tl_ingest_kind kind;
-    const char *queue;
+    char queue[TL_QUEUE_NAME_MAX + 1];
     uint64_t number; /* of the batch; the one that was asked with */
     union {
         struct tl_batch_receipt receipt; /* BATCH */

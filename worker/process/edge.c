@@ -81,17 +81,6 @@ static bool stream_fits(void *process)
 
 /* ---- callbacks of the ingest thread and the server ---- */
 
-static void batch_sent(const struct edge *edge, const char *queue,
-                       const struct tl_batch_receipt *receipt)
-{
-    if (receipt->fate != TL_BATCH_TAKEN)
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue, .error = receipt->refusal},
-               receipt->fate == TL_BATCH_REFUSED
-                   ? "the store did not take a batch"
-                   : "it is not known whether the store took a batch; its commands are sent again");
-    tl_queues_batch_sent(edge->queues, queue, receipt, tl_clock_ms());
-}
-
 static void note_store(struct edge *edge, bool up, enum tl_error_kind refuses)
 {
     if (up != edge->env.ingest_up || refuses == edge->env.refuses)
@@ -112,7 +101,7 @@ static void on_answer(void *context, const struct tl_ingest_answer *answer)
     struct edge *edge = context;
     switch (answer->kind) {
     case TL_INGEST_BATCH:
-        batch_sent(edge, answer->queue, &answer->receipt);
+        tl_queues_batch_sent(edge->queues, answer->queue, &answer->receipt, tl_clock_ms());
         break;
     case TL_INGEST_CHECK:
         tl_queues_batch_checked(edge->queues, answer->queue, answer->number, &answer->check,

@@ -330,6 +330,11 @@ void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                           const struct tl_batch_receipt *receipt, int64_t now_ms)
 {
     struct tl_local_queue *queue = tl_queues_find(queues, name);
+    if (receipt->fate != TL_BATCH_TAKEN)
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = name, .error = receipt->refusal},
+               receipt->fate == TL_BATCH_REFUSED
+                   ? "the store did not take a batch"
+                   : "it is not known whether the store took a batch; its commands are sent again");
     if (queue != NULL)
         tl_outbox_sent(tl_local_queue_outbox(queue), receipt->number, receipt->fate, receipt->entry,
                        now_ms);

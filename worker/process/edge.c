@@ -158,7 +158,7 @@ static void on_connection(void *context, enum tl_server_event event,
 static void on_turn_end(void *context)
 {
     const struct edge *edge = context;
-    tl_queues_flush(edge->queues, edge->env.ingest);
+    tl_queues_flush(edge->queues);
 }
 
 /* ---- drain ---- */
@@ -284,8 +284,8 @@ static void on_tick(uv_timer_t *timer)
     tl_api_tick(edge->api, now_ms);
     tl_holds_tick(edge->holds, now_ms);
     tl_queues_tick(edge->queues, now_ms);
-    tl_queues_check(edge->queues, edge->env.ingest, now_ms);
-    tl_queues_report(edge->queues, edge->env.ingest, now_ms);
+    tl_queues_check(edge->queues, now_ms);
+    tl_queues_report(edge->queues, now_ms);
     tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);

@@ -340,7 +340,7 @@ void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                        now_ms);
 }
 
-void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms)
+void tl_queues_check(struct tl_queues *queues, int64_t now_ms)
 {
     const struct tl_queue_env *env = queues->settings.env;
     for (size_t i = 0; i < queues->queues.n && tl_queue_env_store_up(env); i++) {
@@ -350,7 +350,8 @@ void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t
         const char *entry;
         if (tl_local_queue_loaded(queue) &&
             tl_outbox_overdue(outbox, tl_local_queue_event(queue), now_ms, &number, &entry) &&
-            !tl_ingest_check(ingest, tl_local_queue_name(queue), env->worker_id, number, entry))
+            !tl_ingest_check(env->ingest, tl_local_queue_name(queue), env->worker_id, number,
+                             entry))
             tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = true},
                               now_ms); /* no memory: asks again later */
     }
@@ -367,26 +368,25 @@ void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_
     tl_outbox_checked(tl_local_queue_outbox(queue), number, check, now_ms);
 }
 
-void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
+void tl_queues_flush(struct tl_queues *queues)
 {
-    struct tl_metrics *metrics = queues->settings.env->metrics;
+    struct tl_queue_env *env = queues->settings.env;
     for (size_t i = 0; i < queues->queues.n; i++) {
         struct tl_local_queue *queue = at(queues, i);
         struct tl_outbox *outbox = tl_local_queue_outbox(queue);
         struct tl_outbox_payload payload;
         if (!tl_outbox_next(outbox, &payload))
             continue;
-        if (tl_ingest_send(ingest, tl_local_queue_name(queue), payload.number, payload.bytes,
+        if (tl_ingest_send(env->ingest, tl_local_queue_name(queue), payload.number, payload.bytes,
                            payload.length, payload.joins)) {
-            tl_metrics_add(metrics, TL_WORKER_BATCHES, 1);
-            tl_metrics_add(metrics, TL_WORKER_COMMANDS, (int64_t)payload.n_commands);
-            tl_metrics_observe(metrics, TL_WORKER_BATCH_SIZE, (int64_t)payload.n_commands);
+            tl_metrics_add(env->metrics, TL_WORKER_BATCHES, 1);
+            tl_metrics_add(env->metrics, TL_WORKER_COMMANDS, (int64_t)payload.n_commands);
+            tl_metrics_observe(env->metrics, TL_WORKER_BATCH_SIZE, (int64_t)payload.n_commands);
         } else {
             free(payload.bytes);
             tl_outbox_sent(outbox, payload.number, TL_BATCH_REFUSED, "", 0);
         }
     }
-    struct tl_queue_env *env = queues->settings.env;
     env->in_flight = tl_queues_in_flight(queues);
     env->full = env->in_flight >= queues->settings.commands_max;
 }
@@ -420,7 +420,7 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
     tl_metrics_set(queues->settings.env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
 }
 
-void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms)
+void tl_queues_report(struct tl_queues *queues, int64_t now_ms)
 {
     const struct tl_queue_env *env = queues->settings.env;
     if (!tl_queue_env_takes_notes(env))
@@ -435,7 +435,7 @@ void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_
                                              .early = news.early,
                                              .late = news.late,
                                              .error_percent = news.error_percent};
-        tl_ingest_promised(ingest, tl_local_queue_name(at(queues, i)), &promised);
+        tl_ingest_promised(env->ingest, tl_local_queue_name(at(queues, i)), &promised);
     }
 }
 

@@ -57,16 +57,16 @@ void tl_queues_take(void *queues, struct tl_change *change);
 void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                           const struct tl_batch_receipt *receipt, int64_t now_ms);
 /* Call every tick: asks the store about batches whose outcome is overdue. */
-void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms);
+void tl_queues_check(struct tl_queues *queues, int64_t now_ms);
 /* The store's answer. */
 void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_t number,
                              const struct tl_batch_check *check, int64_t now_ms);
 /* Call at the end of each turn of the loop: hands gathered batches to the ingest thread, and says
  * whether too many commands are in progress. */
-void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest);
+void tl_queues_flush(struct tl_queues *queues);
 /* Call every tick: sends what came true of the waits told, for a queue every ten seconds at most.
  */
-void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms);
+void tl_queues_report(struct tl_queues *queues, int64_t now_ms);
 /* Call every tick. */
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms);
 /* Call every few ms: serves the subscribers that are due. */

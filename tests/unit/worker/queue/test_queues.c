@@ -248,8 +248,8 @@ static void batches_go_to_the_ingest_thread(void **state)
     struct tl_local_queue *queue = add(stage, "b");
     assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "x", 0));
     assert_int_equal(tl_queues_in_flight(stage->queues), 1);
-    tl_queues_flush(stage->queues, NULL);
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
+    tl_queues_flush(stage->queues);
     assert_int_equal(sent.n, 1);
     assert_string_equal(sent.queue, "b");
     assert_int_equal(world_metric(&stage->world, TL_WORKER_BATCHES), 1);
@@ -261,7 +261,7 @@ static void batches_go_to_the_ingest_thread(void **state)
     /* What the thread cannot take is refused. */
     sent.no_memory = true;
     assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "x", 0));
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_int_equal(stage->world.refused, 2);
 }
 
@@ -270,27 +270,27 @@ static void the_store_is_asked_about_a_batch_that_is_overdue(void **state)
     struct stage *stage = *state;
     struct tl_outbox *outbox = tl_local_queue_outbox(add(stage, "a"));
     assert_non_null(tl_outbox_join(outbox, "x", 0));
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     receipt(stage, "a", true);
     stage->world.env.follower_up = true;
-    tl_queues_check(stage->queues, NULL, 3999);
+    tl_queues_check(stage->queues, 3999);
     assert_int_equal(sent.checks, 0);
     stage->world.env.ingest_up = false;
-    tl_queues_check(stage->queues, NULL, 4000);
+    tl_queues_check(stage->queues, 4000);
     assert_int_equal(sent.checks, 0);
     stage->world.env.ingest_up = true;
     sent.no_memory = true;
-    tl_queues_check(stage->queues, NULL, 4000);
+    tl_queues_check(stage->queues, 4000);
     sent.no_memory = false;
-    tl_queues_check(stage->queues, NULL, 10000);
+    tl_queues_check(stage->queues, 10000);
     assert_int_equal(sent.checks, 1);
     const struct tl_batch_check gone = {.waits = false};
     tl_queues_batch_checked(stage->queues, "unknown", sent.number, &gone, 10000);
     tl_queues_batch_checked(stage->queues, "a", sent.number, &gone, 10000);
-    tl_queues_check(stage->queues, NULL, 10000);
+    tl_queues_check(stage->queues, 10000);
     assert_int_equal(sent.checks, 1);
     assert_int_equal(world_metric(&stage->world, TL_WORKER_BATCHES_MISSED), 1);
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_int_equal(sent.n, 2); /* its command is sent again */
 }
 
@@ -300,13 +300,13 @@ static void too_many_commands_in_progress_are_noted_each_turn(void **state)
     struct tl_local_queue *a = add(stage, "a");
     struct tl_local_queue *b = add(stage, "b");
     assert_non_null(tl_outbox_join(tl_local_queue_outbox(a), "x", 0));
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_false(stage->world.env.full);
     assert_non_null(tl_outbox_join(tl_local_queue_outbox(b), "x", 0));
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_true(stage->world.env.full);
     receipt(stage, "b", false);
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_false(stage->world.env.full);
 }
 
@@ -319,7 +319,7 @@ static void drained_means_all_sent_and_no_subscribers(void **state)
     assert_true(tl_queues_drained(stage->queues));
     assert_non_null(tl_outbox_join(tl_local_queue_outbox(queue), "y", 0));
     assert_false(tl_queues_drained(stage->queues));
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_false(tl_queues_drained(stage->queues)); /* the store has not answered */
     receipt(stage, "a", true);
     assert_true(tl_queues_drained(stage->queues)); /* the outcome is not waited for */
@@ -399,21 +399,21 @@ static void what_came_true_goes_to_the_store(void **state)
     (void)add(stage, "a");
     break_a_promise(tl_local_queue_promises(add(stage, "b")), at_ms - 3600000);
     stage->world.env.follower_up = true;
-    tl_queues_report(stage->queues, NULL, at_ms + 9999);
+    tl_queues_report(stage->queues, at_ms + 9999);
     stage->world.env.ingest_up = false;
-    tl_queues_report(stage->queues, NULL, at_ms + 10000);
+    tl_queues_report(stage->queues, at_ms + 10000);
     stage->world.env.ingest_up = true;
     stage->world.env.memory_full = true;
-    tl_queues_report(stage->queues, NULL, at_ms + 10000);
+    tl_queues_report(stage->queues, at_ms + 10000);
     assert_int_equal(sent.promised, 0);
     stage->world.env.memory_full = false;
-    tl_queues_report(stage->queues, NULL, at_ms + 10000);
-    tl_queues_report(stage->queues, NULL, at_ms + 20000);
+    tl_queues_report(stage->queues, at_ms + 10000);
+    tl_queues_report(stage->queues, at_ms + 20000);
     assert_string_equal(sent.queue, "b");
     assert_true(sent.promised >= 1);
     assert_int_equal(sent.late, sent.promised);
     uint64_t once = sent.promised;
-    tl_queues_report(stage->queues, NULL, at_ms + 40000);
+    tl_queues_report(stage->queues, at_ms + 40000);
     assert_int_equal(sent.promised, once);
 }
 

@@ -181,7 +181,6 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
     api->env = settings->env;
     api->limiter = settings->limiter;
     api->sharing = settings->sharing;
-    api->queue_counts = settings->queue_counts;
     api->process = settings->process;
     api->stream_fits = settings->stream_fits;
     settings->env->context = api;

@@ -19,7 +19,6 @@
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
-#include "worker/report/queue_counts.h"
 #include "worker/verify/verifier.h"
 
 struct tl_api;
@@ -32,10 +31,9 @@ struct tl_api_settings {
     const struct tl_languages *languages; /* of the pages; borrowed */
     struct tl_queue_env *env;             /* the api sets its callbacks */
     uv_loop_t *loop;
-    struct tl_limiter *limiter;           /* of all processes */
-    struct tl_sharing *sharing;           /* likewise */
-    struct tl_queue_counts *queue_counts; /* likewise; NULL: nothing is counted */
-    void *process;                        /* for the callback */
+    struct tl_limiter *limiter; /* of all processes */
+    struct tl_sharing *sharing; /* likewise */
+    void *process;              /* for the callback */
     /* Are connections left for another event stream or long poll, and for the requests beside it?
      */
     bool (*stream_fits)(void *process);

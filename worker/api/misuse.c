@@ -42,7 +42,7 @@ void tl_misuse_free(struct tl_misuse **misuse)
 
 void tl_misuse_count(const struct tl_api *api, const char *queue, enum tl_queue_count kind)
 {
-    tl_queue_counts_add(api->queue_counts, queue, tl_queue_counts_stream(queue), kind);
+    tl_queue_counts_add(api->env->queue_counts, queue, tl_queue_counts_stream(queue), kind);
 }
 
 /* What is counted of requests that come too often. */
@@ -92,7 +92,7 @@ static void note(const struct tl_api *api, const struct tl_request *request, con
     if (count <= kind->many)
         return;
     tl_metrics_add(api->env->metrics, kind->metric, 1);
-    tl_queue_counts_add(api->queue_counts, queue, stream, kind->count);
+    tl_queue_counts_add(api->env->queue_counts, queue, stream, kind->count);
     if (!tl_log_allow(kind->limit, now_ms, LOG_EVERY_MS, &suppressed))
         return;
     tl_prefix_format(&prefix, text);
@@ -130,7 +130,7 @@ void tl_misuse_failed(const struct tl_api *api, const struct tl_request *request
                                   .limit = &misuse->failures_log,
                                   .what = "tickets and passes that open nothing"};
     tl_metrics_add(api->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
-    tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_CHECKS_FAILED);
+    tl_queue_counts_add(api->env->queue_counts, queue, stream, TL_QUEUE_CHECKS_FAILED);
     if (tally != NULL)
         tally->failed++;
     note(api, request, queue, stream, &failures);
@@ -159,11 +159,11 @@ static void count_session(const struct tl_api *api, const char *queue,
     struct tl_tally *tally = tl_tallies_of(&api->misuse->tallies, queue, stream);
     if (sight->noticed) {
         tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_SHARED, 1);
-        tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_SESSIONS_SHARED);
+        tl_queue_counts_add(api->env->queue_counts, queue, stream, TL_QUEUE_SESSIONS_SHARED);
     }
     if (sight->fast) {
         tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_FAST, 1);
-        tl_queue_counts_add(api->queue_counts, queue, stream, TL_QUEUE_SESSIONS_FAST);
+        tl_queue_counts_add(api->env->queue_counts, queue, stream, TL_QUEUE_SESSIONS_FAST);
     }
     if (tally != NULL) {
         tally->shared += sight->noticed;

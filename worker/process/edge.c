@@ -352,7 +352,6 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                         .loop = &edge->loop,
                                         .limiter = edge->settings->limiter,
                                         .sharing = edge->settings->sharing,
-                                        .queue_counts = edge->settings->queue_counts,
                                         .process = edge,
                                         .stream_fits = stream_fits};
     edge->api = tl_api_new(&api, err);

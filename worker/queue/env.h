@@ -21,7 +21,7 @@ struct tl_verifier;
 struct tl_queue_env {
     const char *worker_id; /* this process among all workers, as the function apply knows it */
     struct tl_metrics *metrics;
-    struct tl_queue_counts *queue_counts; /* NULL: nothing is counted */
+    struct tl_queue_counts *queue_counts; /* of all processes; NULL: nothing is counted */
 
     bool ingest_up, follower_up; /* is the store connected? */
     enum tl_error_kind refuses;  /* TL_ERR_MISCONF, TL_ERR_OOM: the store takes no batch; TL_OK */

@@ -37,6 +37,7 @@ enum {
 struct edge {
     const struct tl_edge_settings *settings;
     const struct tl_config *config;
+    struct tl_slot *slot; /* on the board */
     uv_loop_t loop;
     uv_timer_t tick;
     uv_timer_t sweep; /* for subscribers */
@@ -60,7 +61,7 @@ struct edge {
 static uint64_t streams(void *context)
 {
     const struct edge *edge = context;
-    return (uint64_t)tl_metrics_get(edge->settings->metrics, TL_WORKER_EVENT_STREAMS);
+    return (uint64_t)tl_metrics_get(edge->env.metrics, TL_WORKER_EVENT_STREAMS);
 }
 
 static uint64_t connections(struct edge *edge)
@@ -75,7 +76,7 @@ static bool stream_fits(void *process)
     /* Connections that wait for their client give way. */
     if (streams(edge) + tl_server_busy(edge->server) + spare < edge->connections_max)
         return true;
-    tl_metrics_add(edge->settings->metrics, TL_WORKER_STREAMS_SHORT, 1);
+    tl_metrics_add(edge->env.metrics, TL_WORKER_STREAMS_SHORT, 1);
     return false;
 }
 
@@ -128,7 +129,7 @@ static void on_answered(void *context, unsigned status)
     enum tl_worker_metric metric = status < 400   ? TL_WORKER_ANSWERS_OK
                                    : status < 500 ? TL_WORKER_ANSWERS_REFUSED
                                                   : TL_WORKER_ANSWERS_FAILED;
-    tl_metrics_add(edge->settings->metrics, metric, 1);
+    tl_metrics_add(edge->env.metrics, metric, 1);
 }
 
 static void on_connection(void *context, enum tl_server_event event,
@@ -143,7 +144,7 @@ static void on_connection(void *context, enum tl_server_event event,
     if (event != TL_SERVER_CROWDED_OUT)
         edge->accepted++;
     if (event != TL_SERVER_ACCEPTED)
-        tl_metrics_add(edge->settings->metrics, metrics[event], 1);
+        tl_metrics_add(edge->env.metrics, metrics[event], 1);
     if (event != TL_SERVER_HOLDS_ENOUGH ||
         !tl_log_allow(&edge->address_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
         return;
@@ -276,8 +277,8 @@ static void log_limits(struct edge *edge, int64_t now_ms)
 static void on_tick(uv_timer_t *timer)
 {
     struct edge *edge = timer->data;
-    struct tl_metrics *metrics = edge->settings->metrics;
-    struct tl_slot *slot = edge->settings->slot;
+    struct tl_metrics *metrics = edge->env.metrics;
+    struct tl_slot *slot = edge->slot;
     int64_t now_ms = tl_clock_ms();
     serve_when_ready(edge, now_ms);
     tl_server_tick(edge->server, now_ms);
@@ -313,7 +314,7 @@ static bool take_keys(void *context, const struct tl_config *config, struct tl_e
     if (!tl_page_check(config, edge->settings->languages, err) ||
         !tl_api_reload(edge->api, config, err))
         return false;
-    atomic_store(&edge->settings->slot->ticket_key, tl_api_ticket_key(edge->api));
+    atomic_store(&edge->slot->ticket_key, tl_api_ticket_key(edge->api));
     return true;
 }
 
@@ -331,7 +332,7 @@ static void on_signal(uv_poll_t *poll, int status, int events)
                                           .role = edge->settings->role,
                                           .take = take_keys,
                                           .context = edge,
-                                          .outcome = edge->settings->reload,
+                                          .outcome = &edge->settings->board->head->reload,
                                           .taken = "keys, pages of events, queues in passthrough"});
     }
 }
@@ -340,11 +341,13 @@ static void on_signal(uv_poll_t *poll, int status, int events)
 
 static bool start_api(struct edge *edge, struct tl_error *err)
 {
+    const struct tl_board *board = edge->settings->board;
+    edge->slot = &board->slots[edge->settings->i];
     edge->env = (struct tl_queue_env){.worker_id = edge->id,
-                                      .metrics = edge->settings->metrics,
+                                      .metrics = board->metrics[edge->settings->i],
                                       /* not known yet: our clock stands for the store's */
                                       .store_offset_ms = tl_clock_wall_ms() - tl_clock_ms(),
-                                      .queue_counts = edge->settings->queue_counts};
+                                      .queue_counts = board->queue_counts};
     const struct tl_api_settings api = {.config = edge->config,
                                         .files = edge->settings->files,
                                         .languages = edge->settings->languages,
@@ -357,7 +360,7 @@ static bool start_api(struct edge *edge, struct tl_error *err)
     edge->api = tl_api_new(&api, err);
     if (edge->api == NULL)
         return false;
-    atomic_store(&edge->settings->slot->ticket_key, tl_api_ticket_key(edge->api));
+    atomic_store(&edge->slot->ticket_key, tl_api_ticket_key(edge->api));
     edge->queues = tl_api_queues(edge->api);
     edge->holds = tl_api_holds(edge->api);
     return true;
@@ -373,7 +376,7 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
         .rules = {.hostname = config->challenge_service.hostname,
                   .min_score = (unsigned)config->challenge_service.min_score},
         .max_concurrent = config->challenge_service.max_concurrent,
-        .metrics = edge->settings->metrics,
+        .metrics = edge->env.metrics,
         .context = edge->api,
         .verified = tl_api_verified};
     if (!tl_config_has_service(config, NULL))
@@ -390,12 +393,12 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
                                             .timeout_ms = config->redis.timeout_ms};
     const struct tl_ingest_settings ingest = {.redis = redis,
                                               .key_prefix = config->redis.key_prefix,
-                                              .metrics = edge->settings->metrics,
+                                              .metrics = edge->env.metrics,
                                               .context = edge,
                                               .answered = on_answer};
     const struct tl_follower_settings follower = {.redis = redis,
                                                   .key_prefix = config->redis.key_prefix,
-                                                  .compares = edge->settings->first,
+                                                  .compares = edge->settings->i == 0,
                                                   .context = edge->queues,
                                                   .changed = tl_queues_take};
     edge->env.ingest = tl_ingest_new(&edge->loop, &ingest, err);

@@ -22,93 +22,63 @@ static void tell(struct feed_world *f, const char *what, const char *queue, cons
              length > 0 ? "=" : "", (int)length, text);
 }
 
-static void on_line(void *context, const char *queue, const struct tl_queue_settings *settings,
-                    struct tl_line *line)
+static void on_change(void *context, struct tl_change *change)
 {
     struct feed_world *f = context;
-    f->capacity = settings->capacity;
-    assert_non_null(line);
-    tl_line_free(&line);
-    tell(f, "line:", queue, "", 0);
-}
-
-static void on_entry(void *context, const char *queue, const void *payload, size_t length)
-{
-    tell(context, "entry:", queue, payload, length);
-}
-
-static void on_settings(void *context, const char *queue, const struct tl_queue_settings *settings)
-{
-    struct feed_world *f = context;
-    f->capacity = settings->capacity;
-    tell(f, "settings:", queue, "", 0);
-}
-
-static void on_notice(void *context, const char *queue, const char *text, size_t length)
-{
-    tell(context, "notice:", queue, text, length);
-}
-
-static void on_recovery(void *context, const char *queue, const struct tl_recovery *recovery)
-{
-    struct feed_world *f = context;
-    (void)queue;
-    f->recovery = *recovery;
-}
-
-static void on_turns(void *context, const char *queue, const struct tl_turns_state *turns)
-{
-    struct feed_world *f = context;
-    f->turns = *turns;
-    tell(f, "turns:", queue, turns->field, strlen(turns->field));
-}
-
-static void on_gone(void *context, const char *queue)
-{
-    tell(context, "gone:", queue, "", 0);
-}
-
-static void on_listed(void *context)
-{
-    struct feed_world *f = context;
-    if (strstr(f->told, "listed") == NULL)
-        tell(f, "listed", "", "", 0);
-}
-
-static void on_trouble(void *context, const char *queue, const char *text, size_t length)
-{
-    (void)text;
-    tell(context, length > 0 ? "trouble:" : "sound:", queue, "", 0);
-}
-
-static void on_clock(void *context, int64_t offset_ms)
-{
-    struct feed_world *f = context;
-    f->offset_ms = offset_ms;
-    f->clock_known = true;
-}
-
-static void on_memory(void *context, const struct tl_store_memory *memory,
-                      enum tl_memory_level level)
-{
-    struct feed_world *f = context;
-    (void)memory;
-    if (level != f->memory)
-        tell(f, level == TL_MEMORY_FULL ? "full" : "room", "", "", 0);
-    f->memory = level;
-}
-
-static void on_blocks(void *context, struct tl_blocks *blocks)
-{
+    const char *queue = change->queue;
     char text[32];
-    int n = snprintf(text, sizeof(text), "%zu", blocks->n);
-    tell(context, "blocks", "", text, (size_t)n);
-    free(blocks);
-}
-
-static void on_store(void *context, bool up)
-{
-    tell(context, up ? "up" : "down", "", "", 0);
+    switch (change->kind) {
+    case TL_CHANGE_LINE:
+        f->capacity = change->settings->capacity;
+        assert_non_null(change->line);
+        tell(f, "line:", queue, "", 0);
+        break;
+    case TL_CHANGE_ENTRY:
+        tell(f, "entry:", queue, change->bytes, change->length);
+        break;
+    case TL_CHANGE_SETTINGS:
+        f->capacity = change->settings->capacity;
+        tell(f, "settings:", queue, "", 0);
+        break;
+    case TL_CHANGE_NOTICE:
+        tell(f, "notice:", queue, change->bytes, change->length);
+        break;
+    case TL_CHANGE_RECOVERY:
+        f->recovery = change->recovery;
+        break;
+    case TL_CHANGE_TURNS:
+        f->turns = change->turns;
+        tell(f, "turns:", queue, f->turns.field, strlen(f->turns.field));
+        break;
+    case TL_CHANGE_GONE:
+        tell(f, "gone:", queue, "", 0);
+        break;
+    case TL_CHANGE_TROUBLE:
+        tell(f, "trouble:", queue, "", 0);
+        break;
+    case TL_CHANGE_SOUND:
+        tell(f, "sound:", queue, "", 0);
+        break;
+    case TL_CHANGE_LISTED:
+        if (strstr(f->told, "listed") == NULL)
+            tell(f, "listed", "", "", 0);
+        break;
+    case TL_CHANGE_CLOCK:
+        f->offset_ms = change->offset_ms;
+        f->clock_known = true;
+        break;
+    case TL_CHANGE_STORE:
+        tell(f, change->up ? "up" : "down", "", "", 0);
+        break;
+    case TL_CHANGE_MEMORY:
+        if (change->level != f->memory)
+            tell(f, change->level == TL_MEMORY_FULL ? "full" : "room", "", "", 0);
+        f->memory = change->level;
+        break;
+    case TL_CHANGE_BLOCKS:
+        tell(f, "blocks", "", text, (size_t)snprintf(text, sizeof(text), "%zu", change->blocks->n));
+        break;
+    }
 }
 
 static void wake(uv_timer_t *timer)
@@ -160,19 +130,7 @@ int feed_world_start(void **state, const struct tl_config *config, bool restrict
         .redis = {.url = test_redis_url(f->server), .timeout_ms = TIMEOUT_MS},
         .key_prefix = "tl:",
         .context = f,
-        .line = on_line,
-        .entry = on_entry,
-        .settings = on_settings,
-        .notice = on_notice,
-        .recovery = on_recovery,
-        .turns = on_turns,
-        .gone = on_gone,
-        .trouble = on_trouble,
-        .listed = on_listed,
-        .clock = on_clock,
-        .store = on_store,
-        .memory = on_memory,
-        .blocks = on_blocks};
+        .changed = on_change};
     f->follower = tl_follower_new(&f->loop, &settings, config, &err);
     if (f->follower == NULL)
         fail_msg("%s", err.text);

@@ -13,7 +13,7 @@ struct feed_world {
     struct tl_keys keys;
     uv_loop_t loop;
     struct tl_follower *follower;
-    char told[16384]; /* one word for each callback but clock and listed, in order */
+    char told[16384]; /* one word for each change but of the clock and of a recovery, in order */
     uint64_t capacity;
     int64_t offset_ms;
     enum tl_memory_level memory;

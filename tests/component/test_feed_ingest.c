@@ -37,62 +37,56 @@ struct fixture {
     int checked_calls;
     struct tl_batch_check check;
     int found_calls;
-    uint64_t found_token;
+    uint64_t found_number;
     enum tl_lookup_found found;
     enum tl_reason reason;
     int drawn_calls;
-    uint64_t drawn_token;
+    uint64_t drawn_number;
     char drawn[64]; /* "": the store could not say */
 };
 
-static void on_sent(void *context, const char *queue, const struct tl_batch_receipt *receipt)
+static void on_answer(void *context, const struct tl_ingest_answer *answer)
 {
     struct fixture *f = context;
-    assert_int_equal(queue[1], '\0');
-    f->sent_calls++;
-    f->sent_number = receipt->number;
-    f->sent_fate = receipt->fate;
-    f->sent_refusal = receipt->refusal != NULL ? receipt->refusal->kind : TL_OK;
-    assert_int_equal(receipt->refusal == NULL, receipt->fate == TL_BATCH_TAKEN);
-    snprintf(f->entry, sizeof(f->entry), "%s", receipt->entry);
-}
-
-static void on_checked(void *context, const char *queue, uint64_t number,
-                       const struct tl_batch_check *check)
-{
-    struct fixture *f = context;
-    assert_string_equal(queue, "q");
-    assert_int_equal(number, 7);
-    f->checked_calls++;
-    f->check = *check;
-}
-
-static void on_found(void *context, uint64_t token, enum tl_lookup_found found,
-                     enum tl_reason reason)
-{
-    struct fixture *f = context;
-    f->found_calls++;
-    f->found_token = token;
-    f->found = found;
-    f->reason = reason;
-}
-
-static void on_drawn(void *context, uint64_t token, const void *ids, size_t length)
-{
-    struct fixture *f = context;
-    f->drawn_calls++;
-    f->drawn_token = token;
-    assert_true(length < sizeof(f->drawn));
-    snprintf(f->drawn, sizeof(f->drawn), "%.*s", (int)length, ids != NULL ? (const char *)ids : "");
-}
-
-static void on_store(void *context, bool up, enum tl_error_kind refuses)
-{
-    struct fixture *f = context;
-    f->refuses = refuses;
-    f->store_calls++;
-    f->downs += up ? 0 : 1;
-    f->up = up;
+    const struct tl_batch_receipt *receipt = &answer->receipt;
+    switch (answer->kind) {
+    case TL_INGEST_BATCH:
+        assert_int_equal(answer->queue[1], '\0');
+        f->sent_calls++;
+        f->sent_number = receipt->number;
+        f->sent_fate = receipt->fate;
+        f->sent_refusal = receipt->refusal != NULL ? receipt->refusal->kind : TL_OK;
+        assert_int_equal(receipt->refusal == NULL, receipt->fate == TL_BATCH_TAKEN);
+        snprintf(f->entry, sizeof(f->entry), "%s", receipt->entry);
+        break;
+    case TL_INGEST_CHECK:
+        assert_string_equal(answer->queue, "q");
+        assert_int_equal(answer->number, 7);
+        f->checked_calls++;
+        f->check = answer->check;
+        break;
+    case TL_INGEST_LOOKUP:
+        f->found_calls++;
+        f->found_number = answer->number;
+        f->found = answer->found;
+        f->reason = answer->reason;
+        break;
+    case TL_INGEST_DRAWN:
+        f->drawn_calls++;
+        f->drawn_number = answer->number;
+        assert_true(answer->length < sizeof(f->drawn));
+        snprintf(f->drawn, sizeof(f->drawn), "%.*s", (int)answer->length,
+                 answer->ids != NULL ? (const char *)answer->ids : "");
+        break;
+    case TL_INGEST_STORE:
+        f->refuses = answer->refuses;
+        f->store_calls++;
+        f->downs += answer->up ? 0 : 1;
+        f->up = answer->up;
+        break;
+    case TL_INGEST_NONE:
+        fail();
+    }
 }
 
 static void wake(uv_timer_t *timer)
@@ -132,11 +126,7 @@ static int set_up_with(void **state, int64_t timeout_ms)
         .key_prefix = "tl:",
         .metrics = f->metrics,
         .context = f,
-        .sent = on_sent,
-        .checked = on_checked,
-        .found = on_found,
-        .drawn = on_drawn,
-        .store = on_store};
+        .answered = on_answer};
     f->ingest = tl_ingest_new(&f->loop, &settings, &err);
     if (f->ingest == NULL)
         fail_msg("%s", err.text);
@@ -232,6 +222,22 @@ static void a_store_that_is_full_refuses(void **state)
     assert_int_equal(f->store_calls, 3);
 }
 
+/* A store that goes away says nothing about whether it refuses. */
+static void a_store_that_is_full_may_go_away(void **state)
+{
+    struct fixture *f = *state;
+    tl_reply_free(test_redis_call(f->redis, "CONFIG SET maxmemory 1"));
+    send_batch(f, "q", 1);
+    turn_until(f, &f->store_calls, 2);
+    test_redis_kill(f->server);
+    turn_until(f, &f->downs, 1);
+    assert_int_equal(f->refuses, TL_ERR_OOM);
+    test_redis_restart(f->server); /* with the memory it wants */
+    while (f->refuses != TL_OK)
+        turn_until(f, &f->store_calls, f->store_calls + 1);
+    assert_true(f->up);
+}
+
 static void a_full_store_takes_batches_without_joins(void **state)
 {
     struct fixture *f = *state;
@@ -240,10 +246,12 @@ static void a_full_store_takes_batches_without_joins(void **state)
     turn_until(f, &f->sent_calls, 1);
     assert_int_equal(f->sent_refusal, TL_OK);
     assert_int_equal(f->sent_fate, TL_BATCH_TAKEN);
+    assert_true(strlen(f->entry) > 10);
     assert_int_equal(entries(f), 1);
     send_commands(f, "x", 2, false); /* still, no queue is made */
     turn_until(f, &f->sent_calls, 2);
     assert_int_equal(f->sent_refusal, TL_ERR_NOQUEUE);
+    assert_string_equal(f->entry, "");
     assert_int_equal(test_redis_number(f->redis, "EXISTS tl:{x}:ingest"), 0);
     send_batch(f, "q", 3);
     turn_until(f, &f->sent_calls, 3);
@@ -320,19 +328,37 @@ static void a_repeat_without_a_queue_ends_with_an_unknown_fate(void **state)
     assert_int_equal(tl_metrics_get(f->metrics, TL_WORKER_BATCHES_REFUSED), 0);
 }
 
+static struct tl_batch_check check(struct fixture *f, const char *entry)
+{
+    int calls = f->checked_calls;
+    assert_true(tl_ingest_check(f->ingest, "q", "worker-1", 7, entry));
+    turn_until(f, &f->checked_calls, calls + 1);
+    return f->check;
+}
+
+/* It waits while it is there and not applied; or the store could not say. */
 static void the_store_is_asked_about_a_batch(void **state)
 {
     struct fixture *f = *state;
+    const char *batches = f->keys.names[TL_KEY_BATCHES];
+    assert_false(check(f, "1-1").waits);
     send_batch(f, "q", 7);
     turn_until(f, &f->sent_calls, 1);
     assert_true(strlen(f->entry) > 10);
-    assert_true(tl_ingest_check(f->ingest, "q", "worker-1", 7, f->entry));
-    turn_until(f, &f->checked_calls, 1);
-    assert_true(f->check.waits);
-    test_redis_ask(f->redis, "HSET %s worker-1 7:1700000000000", f->keys.names[TL_KEY_BATCHES]);
-    assert_true(tl_ingest_check(f->ingest, "q", "worker-1", 7, f->entry));
-    turn_until(f, &f->checked_calls, 2);
-    assert_false(f->check.waits);
+    assert_true(check(f, f->entry).waits);
+    test_redis_ask(f->redis, "HSET %s worker-1 6:1700000000000", batches);
+    assert_true(check(f, f->entry).waits);
+    test_redis_ask(f->redis, "HSET %s worker-1 7:1700000000000", batches);
+    test_redis_ask(f->redis, "HSET %s event 41", f->keys.names[TL_KEY_STATE]);
+    assert_false(check(f, f->entry).waits);
+    assert_int_equal(check(f, f->entry).event, 41);
+    test_redis_ask(f->redis, "DEL %s", batches);
+    assert_true(check(f, f->entry).waits);
+    test_redis_ask(f->redis, "DEL %s", f->keys.names[TL_KEY_INGEST]);
+    assert_false(check(f, f->entry).waits);
+    assert_int_equal(check(f, f->entry).event, 0);
+    test_redis_ask(f->redis, "HSET %s worker-1 6", f->keys.names[TL_KEY_INGEST]);
+    assert_true(check(f, f->entry).waits); /* of the wrong type */
 }
 
 /* A batch that met a replica is sent again until there is a master. */
@@ -364,7 +390,7 @@ static void without_a_connection_what_was_never_sent_is_refused(void **state)
         tl_ingest_look(f->ingest, "q", &(struct tl_ticket){.visitor = "v", .place = 1}, 99));
     turn_until(f, &f->found_calls, 1);
     assert_int_equal(f->found, TL_LOOKUP_FAILED);
-    assert_int_equal(f->found_token, 99);
+    assert_int_equal(f->found_number, 99);
     assert_int_equal(f->sent_calls, 1);
     assert_int_equal(f->sent_number, 2);
     assert_int_equal(f->sent_refusal, TL_ERR_CONNECT);
@@ -383,7 +409,7 @@ static enum tl_lookup_found look(struct fixture *f, const char *visitor, tl_plac
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
     assert_true(tl_ingest_look(f->ingest, "q", &ticket, (uint64_t)calls + 1));
     turn_until(f, &f->found_calls, calls + 1);
-    assert_int_equal(f->found_token, calls + 1);
+    assert_int_equal(f->found_number, calls + 1);
     return f->found;
 }
 
@@ -392,7 +418,7 @@ static const char *read_drawn(struct fixture *f, uint64_t from, uint64_t n)
     int calls = f->drawn_calls;
     assert_true(tl_ingest_drawn(f->ingest, "q", from, n, (uint64_t)calls + 1));
     turn_until(f, &f->drawn_calls, calls + 1);
-    assert_int_equal(f->drawn_token, calls + 1);
+    assert_int_equal(f->drawn_number, calls + 1);
     return f->drawn;
 }
 
@@ -434,6 +460,37 @@ static void a_visitor_is_looked_up(void **state)
     assert_int_equal(f->reason, TL_REASON_EXPIRED);
 }
 
+static void a_visitor_is_looked_up_at_one_place(void **state)
+{
+    struct fixture *f = *state;
+    char(*names)[sizeof(f->keys.names[0])] = f->keys.names;
+    test_redis_ask(f->redis, "ZADD %s 5 waits 100000000 far", names[TL_KEY_WAITING]);
+    test_redis_ask(f->redis, "HSET %s active 6:1700000000000:1", names[TL_KEY_SESSIONS]);
+    assert_int_equal(look(f, "waits", 5), TL_LOOKUP_ALIVE);
+    assert_int_equal(look(f, "waits", 4), TL_LOOKUP_NOWHERE);
+    assert_int_equal(look(f, "far", 100000000), TL_LOOKUP_ALIVE);
+    assert_int_equal(look(f, "active", 6), TL_LOOKUP_ALIVE);
+    assert_int_equal(look(f, "active", 5), TL_LOOKUP_NOWHERE);
+}
+
+/* And nothing of the state, nor for a queue that does not exist. */
+static void what_came_true_is_added_up(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const fields[] = {"eta_judged", "eta_early", "eta_late", "eta_error"};
+    static const long long sums[] = {15, 3, 1, 420};
+    const char *key = f->keys.names[TL_KEY_STATE];
+    long long before = test_redis_ask(f->redis, "HLEN %s", key);
+    tl_ingest_promised(f->ingest, "q", &(struct tl_promised){10, 2, 1, 300});
+    tl_ingest_promised(f->ingest, "q", &(struct tl_promised){5, 1, 0, 120});
+    tl_ingest_promised(f->ingest, "x", &(struct tl_promised){5, 1, 0, 120});
+    (void)look(f, "v", 1); /* it is asked after them */
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+        assert_int_equal(test_redis_ask(f->redis, "HGET tl:{q}:promised %s", fields[i]), sums[i]);
+    assert_int_equal(test_redis_ask(f->redis, "HLEN %s", key), before);
+    assert_int_equal(test_redis_number(f->redis, "EXISTS tl:{x}:promised"), 0);
+}
+
 static void a_lookup_that_the_store_refuses_fails(void **state)
 {
     struct fixture *f = *state;
@@ -461,6 +518,7 @@ int main(void)
         CASE(a_batch_is_appended_to_the_stream),
         CASE(a_batch_of_a_deleted_queue_is_refused),
         CASE(a_store_that_is_full_refuses),
+        CASE(a_store_that_is_full_may_go_away),
         CASE(a_full_store_takes_batches_without_joins),
         SILENT(a_batch_of_unknown_outcome_is_repeated),
         SILENT(a_refused_repeat_is_not_a_refusal),
@@ -469,6 +527,8 @@ int main(void)
         CASE(a_replica_is_the_store_down),
         CASE(without_a_connection_what_was_never_sent_is_refused),
         CASE(a_visitor_is_looked_up),
+        CASE(a_visitor_is_looked_up_at_one_place),
+        CASE(what_came_true_is_added_up),
         CASE(a_lookup_that_the_store_refuses_fails),
         CASE(the_list_of_a_draw_is_read),
         SILENT(freeing_drops_what_is_pending),

@@ -21,6 +21,14 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
+/* For holds. */
+static bool ask_store(void *context, const char *queue, const struct tl_ticket *ticket,
+                      uint64_t number)
+{
+    const struct tl_api *api = context;
+    return tl_ingest_look(api->env->ingest, queue, ticket, number);
+}
+
 /* For holds: what they waited for has come, or not in time. */
 static void on_over(void *context, const struct tl_held *held)
 {
@@ -121,8 +129,8 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
     const struct tl_holds_settings holds = {.wait_ms = config->http.join_wait_ms,
                                             .metrics = settings->env->metrics,
                                             .context = api,
-                                            .ask = settings->ask,
-                                            .process = settings->process,
+                                            .ask = ask_store,
+                                            .process = api,
                                             .over = on_over};
     api->kept_passes = tl_kept_passes_new();
     api->misuse = tl_misuse_new();
@@ -152,6 +160,54 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
     return true;
 }
 
+/* The streams of pending tickets that wait for this join. */
+static void tell_join(struct tl_subscribers *subscribers, const struct tl_pending_command *join,
+                      const struct tl_pending_result *result)
+{
+    const char *visitor = join->visitor;
+    int64_t now_ms = tl_clock_ms();
+    int64_t wait_ms = INT64_C(1000) * tl_problem_retry_after_s(TL_REFUSAL_FULL);
+    uint32_t issued;
+    if (tl_place_seq(result->place) != 0)
+        tl_subscribers_numbered(subscribers, visitor, result->place, now_ms);
+    else if (result->outcome == TL_OUTCOME_FULL)
+        tl_subscribers_full(subscribers, visitor, wait_ms, now_ms);
+    else if (result->outcome == TL_OUTCOME_SPENT && tl_join_repeats(join, &issued))
+        tl_subscribers_spent(subscribers, visitor, issued, now_ms);
+}
+
+/* tl_queue_env.settled: answers all who wait for the command. */
+static void on_settled(void *context, struct tl_queue *queue,
+                       struct tl_pending_command *pending, const struct tl_pending_result *result)
+{
+    struct tl_api *api = context;
+    struct tl_subscribers *subscribers = queue->subscribers;
+    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
+        tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
+        api->leaving = tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE,
+                                         pending->visitor, result->place);
+    tl_holds_settle(api->holds, pending, result);
+    api->leaving = NULL;
+    if (subscribers == NULL || result->end != TL_PENDING_APPLIED)
+        return;
+    if (pending->kind == TL_COMMAND_JOIN)
+        tell_join(subscribers, pending, result);
+    else if (pending->kind == TL_COMMAND_RESTORE ||
+             ((pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM) &&
+              result->outcome == TL_OUTCOME_WAITING))
+        tl_subscribers_look(subscribers, pending->place, tl_clock_ms());
+}
+
+/* tl_queue_env.recreated */
+static void on_recreated(void *context, struct tl_queue *queue)
+{
+    const struct tl_api *api = context;
+    struct tl_subscribers *subscribers = queue->subscribers;
+    tl_holds_drop(api->holds, queue);
+    if (subscribers != NULL)
+        tl_subscribers_recreated(subscribers, tl_clock_ms());
+}
+
 bool tl_api_check_secrets(const struct tl_config *config, bool make, struct tl_error *err)
 {
     struct tl_secrets secrets;
@@ -171,14 +227,11 @@ struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_erro
     api->env = settings->env;
     api->limiter = settings->limiter;
     api->sharing = settings->sharing;
-    api->queue_counts = settings->queue_counts;
     api->process = settings->process;
-    api->signs = settings->signs;
-    api->feedback = settings->feedback;
-    api->read_drawn = settings->read_drawn;
     api->stream_fits = settings->stream_fits;
-    api->verify = settings->verify;
-    api->cancel = settings->cancel;
+    settings->env->context = api;
+    settings->env->settled = on_settled;
+    settings->env->recreated = on_recreated;
     if (!load(api, settings, err))
         tl_api_free(&api);
     return api;
@@ -266,45 +319,9 @@ void tl_api_malformed(void *context, struct tl_request *request, const char *pro
     tl_routes_refuse(request, &refusal);
 }
 
-/* The streams of pending tickets that wait for this join. */
-static void tell_join(struct tl_subscribers *subscribers, const struct tl_pending_command *join,
-                      const struct tl_pending_result *result)
+void tl_api_verified(void *context, uint64_t number, const struct tl_verdict *verdict)
 {
-    const char *visitor = join->visitor;
-    int64_t now_ms = tl_clock_ms();
-    int64_t wait_ms = INT64_C(1000) * tl_problem_retry_after_s(TL_REFUSAL_FULL);
-    uint32_t issued;
-    if (tl_place_seq(result->place) != 0)
-        tl_subscribers_numbered(subscribers, visitor, result->place, now_ms);
-    else if (result->outcome == TL_OUTCOME_FULL)
-        tl_subscribers_full(subscribers, visitor, wait_ms, now_ms);
-    else if (result->outcome == TL_OUTCOME_SPENT && tl_join_repeats(join, &issued))
-        tl_subscribers_spent(subscribers, visitor, issued, now_ms);
-}
-
-void tl_api_settled(struct tl_api *api, struct tl_queue *queue, struct tl_pending_command *pending,
-                    const struct tl_pending_result *result)
-{
-    struct tl_subscribers *subscribers = queue->subscribers;
-    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
-        tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
-        api->leaving =
-            tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
-    tl_holds_settle(api->holds, pending, result);
-    api->leaving = NULL;
-    if (subscribers == NULL || result->end != TL_PENDING_APPLIED)
-        return;
-    if (pending->kind == TL_COMMAND_JOIN)
-        tell_join(subscribers, pending, result);
-    else if (pending->kind == TL_COMMAND_RESTORE ||
-             ((pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM) &&
-              result->outcome == TL_OUTCOME_WAITING))
-        tl_subscribers_look(subscribers, pending->place, tl_clock_ms());
-}
-
-void tl_api_verified(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict)
-{
-    tl_verification_ended(api, number, verdict);
+    tl_verification_ended(context, number, verdict);
 }
 
 void tl_api_drawn(struct tl_api *api, uint64_t number, const void *ids, size_t length)
@@ -322,14 +339,6 @@ void tl_api_tick(struct tl_api *api, int64_t now_ms)
 uint64_t tl_api_held(const struct tl_api *api)
 {
     return tl_verifications_count(api->verifications) + tl_draw_pages_count(api->draw_pages);
-}
-
-void tl_api_recreated(struct tl_api *api, struct tl_queue *queue)
-{
-    struct tl_subscribers *subscribers = queue->subscribers;
-    tl_holds_drop(api->holds, queue);
-    if (subscribers != NULL)
-        tl_subscribers_recreated(subscribers, tl_clock_ms());
 }
 
 uint32_t tl_api_ticket_key(const struct tl_api *api)

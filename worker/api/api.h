@@ -19,7 +19,6 @@
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
-#include "worker/report/queue_counts.h"
 #include "worker/verify/verifier.h"
 
 struct tl_api;
@@ -30,30 +29,14 @@ struct tl_api_settings {
      * this start, or `config`. */
     const struct tl_config *files;
     const struct tl_languages *languages; /* of the pages; borrowed */
-    struct tl_queue_env *env;
+    struct tl_queue_env *env;             /* the api sets its callbacks */
     uv_loop_t *loop;
-    struct tl_limiter *limiter;           /* of all processes */
-    struct tl_sharing *sharing;           /* likewise */
-    struct tl_queue_counts *queue_counts; /* likewise; NULL: nothing is counted */
-    void *process;                        /* for the callbacks */
-    /* Asks the store about a visitor's place; tl_holds_found is called with this number. */
-    bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
-    /* Sends signs of misuse at a queue (common/store/signs.h) to the store, if it takes them. */
-    void (*signs)(void *process, const char *queue, const char *text);
-    /* Sends what the site reports (common/store/feedback.h) to the store. False: not possible now.
-     */
-    bool (*feedback)(void *process, const char *queue, const char *text);
-    /* Asks the store for n draw ids of a queue, from this rank on; tl_api_drawn is called with this
-     * number. False: not possible. */
-    bool (*read_drawn)(void *process, const char *queue, uint64_t from, uint64_t n,
-                       uint64_t number);
+    struct tl_limiter *limiter; /* of all processes */
+    struct tl_sharing *sharing; /* likewise */
+    void *process;              /* for the callback */
     /* Are connections left for another event stream or long poll, and for the requests beside it?
      */
     bool (*stream_fits)(void *process);
-    /* Asks the challenge service about a token; tl_api_verified is called with the question's
-     * number, unless it is cancelled before. False: not possible. */
-    bool (*verify)(void *process, const struct tl_question *question);
-    void (*cancel)(void *process, uint64_t number);
 };
 
 /* Can an api be made with these secrets? Reads the files with them and keeps nothing. `make`: makes
@@ -75,21 +58,14 @@ void tl_api_handle(void *context, struct tl_request *request);
 void tl_api_too_large(void *context, struct tl_request *request);
 void tl_api_malformed(void *context, struct tl_request *request, const char *problem);
 
-/* A pending command has an outcome: answers all who wait for it. */
-void tl_api_settled(struct tl_api *api, struct tl_queue *queue, struct tl_pending_command *pending,
-                    const struct tl_pending_result *result);
-
-/* The challenge service has spoken. */
-void tl_api_verified(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict);
-/* The draw ids of that question, or NULL if the store could not say. */
+/* The challenge service has spoken: for the verifier; context is the api. */
+void tl_api_verified(void *context, uint64_t number, const struct tl_verdict *verdict);
+/* The draw ids of a question to the store, or NULL if it could not say. */
 void tl_api_drawn(struct tl_api *api, uint64_t number, const void *ids, size_t length);
 /* Call every tick. */
 void tl_api_tick(struct tl_api *api, int64_t now_ms);
 /* Requests that wait for the challenge service, or for a page of a draw's list. */
 uint64_t tl_api_held(const struct tl_api *api);
-
-/* The queue has a line of another generation: ends what waits for places of the former one. */
-void tl_api_recreated(struct tl_api *api, struct tl_queue *queue);
 
 /* Of the key that signs tickets now (tl_keyring_fingerprint). */
 uint32_t tl_api_ticket_key(const struct tl_api *api);

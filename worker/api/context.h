@@ -16,7 +16,6 @@
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
-#include "worker/report/queue_counts.h"
 #include "worker/verify/verifier.h"
 
 struct tl_api {
@@ -26,12 +25,11 @@ struct tl_api {
     struct tl_kept_passes *kept_passes;
     const struct tl_languages *languages; /* of the pages; borrowed */
     struct tl_brand *brand;
-    struct tl_event_looks *events;        /* what the queues' pages are for */
-    struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
-    struct tl_bypass *bypass;             /* who gets in past the line */
-    struct tl_limiter *limiter;           /* of all processes */
-    struct tl_sharing *sharing;           /* likewise */
-    struct tl_queue_counts *queue_counts; /* likewise */
+    struct tl_event_looks *events;      /* what the queues' pages are for */
+    struct tl_networks *proxies;        /* whose X-Forwarded-For is trusted */
+    struct tl_bypass *bypass;           /* who gets in past the line */
+    struct tl_limiter *limiter;         /* of all processes */
+    struct tl_sharing *sharing;         /* likewise */
     struct tl_misuse *misuse;
     struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
     struct tl_clients *clients;        /* the event streams and long polls of each address */
@@ -44,14 +42,8 @@ struct tl_api {
     struct tl_verifications *verifications;
     struct tl_draw_pages *draw_pages;
     struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
-    void *process;                      /* for the callbacks: see worker/api/api.h */
-    void (*signs)(void *process, const char *queue, const char *text);
-    bool (*feedback)(void *process, const char *queue, const char *text);
-    bool (*read_drawn)(void *process, const char *queue, uint64_t from, uint64_t n,
-                       uint64_t number);
+    void *process;                      /* for the callback: see worker/api/api.h */
     bool (*stream_fits)(void *process);
-    bool (*verify)(void *process, const struct tl_question *question);
-    void (*cancel)(void *process, uint64_t number);
 };
 
 #endif

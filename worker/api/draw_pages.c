@@ -189,7 +189,7 @@ static bool ask(struct tl_visit *visit, struct page *page, uint64_t n)
     page->deadline_ms = tl_clock_ms() + WAIT_MS;
     page->request = visit->request;
     if (!tl_queue_env_store_up(api->env) ||
-        !api->read_drawn(api->process, page->queue, page->from, n, page->number))
+        !tl_ingest_drawn(api->env->ingest, page->queue, page->from, n, page->number))
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "%s", "");
     *free_place = *page;
     pages->count++;

@@ -20,7 +20,7 @@ struct tl_draw_pages *tl_draw_pages_new(void);
 /* Call when nothing waits any more. NULL allowed; clears the caller's pointer. */
 void tl_draw_pages_free(struct tl_draw_pages **pages);
 
-/* The store's answer (`read_drawn` of the api): the bytes of the ids, or NULL if it could not say. */
+/* The store's answer (tl_ingest_drawn): the bytes of the ids, or NULL if it could not say. */
 void tl_draw_page_read(struct tl_api *api, uint64_t number, const void *ids, size_t length);
 /* Call every tick: refuses what has reached its deadline. */
 void tl_draw_pages_tick(struct tl_api *api, int64_t now_ms);

@@ -50,7 +50,8 @@ bool tl_handle_feedback(struct tl_visit *visit)
     if (!tl_feedback_body_parse(body, length, &feedback, &err))
         return tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
     tl_feedback_format(&feedback, text);
-    if (!api->feedback(api->process, visit->name, text))
+    if (!tl_queue_env_takes_notes(api->env) ||
+        !tl_ingest_note(api->env->ingest, TL_NOTE_FEEDBACK, visit->name, text))
         return tl_refuse(refusal, TL_REFUSAL_STORE, "%s", "");
     answer(visit->request, visit->name, &visit->queue->settings);
     return true;

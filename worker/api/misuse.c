@@ -9,7 +9,6 @@
 #include "common/store/signs.h"
 #include "worker/api/misuse.h"
 #include "worker/http/sharing.h"
-#include "worker/report/hitters.h"
 #include "worker/report/queue_counts.h"
 #include "worker/report/tallies.h"
 #include "worker/report/worker_metrics.h"
@@ -44,7 +43,7 @@ void tl_misuse_free(struct tl_misuse **misuse)
 
 void tl_misuse_count(const struct tl_api *api, const char *queue, enum tl_queue_count kind)
 {
-    tl_queue_counts_add(api->queue_counts, queue, tl_queue_counts_stream(queue), kind);
+    tl_queue_counts_add(api->env->queue_counts, queue, tl_queue_counts_stream(queue), kind);
 }
 
 /* What an operator can do about this address. One that many visitors share is not to be blocked:
@@ -93,7 +92,7 @@ static void note(const struct tl_visit *visit, struct tl_tally *tally, enum kind
     if (count <= MANY)
         return;
     tl_metrics_add(api->env->metrics, kinds[kind].metric, 1);
-    tl_queue_counts_add(api->queue_counts, visit->name, stream, kinds[kind].count);
+    tl_queue_counts_add(api->env->queue_counts, visit->name, stream, kinds[kind].count);
     if (!tl_log_allow(&misuse->logs[kind], now_ms, LOG_EVERY_MS, &suppressed))
         return;
     tl_prefix_format(&prefix, text);
@@ -212,7 +211,8 @@ void tl_misuse_tick(const struct tl_api *api, int64_t now_ms)
         if (signs.failed + signs.shared + signs.fast + signs.joins.n == 0)
             continue;
         tl_signs_format(&signs, text);
-        api->signs(api->process, tally->queue, text);
+        if (tl_queue_env_takes_notes(api->env) && tl_queues_find(api->queues, tally->queue) != NULL)
+            (void)tl_ingest_note(api->env->ingest, TL_NOTE_SIGNS, tally->queue, text);
     }
     misuse->tallies.n = 0;
 }

@@ -94,7 +94,7 @@ static bool ask(const struct tl_api *api, const struct verification *verificatio
         question.address = inet_ntop(ipv4 ? AF_INET : AF_INET6, address.bytes + (ipv4 ? 12 : 0),
                                      text, sizeof(text));
     }
-    return api->verify(api->process, &question);
+    return api->env->verifier != NULL && tl_verifier_ask(api->env->verifier, &question);
 }
 
 bool tl_verification_begin(struct tl_visit *visit, const struct tl_token_join *join,
@@ -246,7 +246,8 @@ void tl_verifications_tick(struct tl_api *api, int64_t now_ms)
             continue;
         struct verification gone = release(all, at);
         tl_recent_tokens_forget(all->tokens, gone.join.id);
-        api->cancel(api->process, gone.number);
+        if (api->env->verifier != NULL)
+            tl_verifier_cancel(api->env->verifier, gone.number);
         tl_request_answer(gone.request, &(struct tl_answer){.status = 408}); /* for no one */
     }
 }

@@ -18,11 +18,11 @@
 #include "common/store/tail.h"
 #include "worker/feed/change.h"
 #include "worker/feed/followed_queues.h"
-#include "worker/feed/stagger.h"
 
 enum {
     SETTING_MAX = 2048,     /* the longest value of a setting, as text: all lanes, or an address */
     CHECKS_PER_UPDATE = 32, /* a thousand idle queues cost the store no more than these */
+    VISITORS_PER_MS = 200,  /* tl_stagger_until */
     ABSENT_MS = 5000,       /* so long may a queue be missing before it is a trouble: programs that
                                start with an empty store make its queues at about the same time */
 };
@@ -65,7 +65,9 @@ static struct followed *at(const struct tl_followed_queues *self, size_t i)
 static bool on_entry(void *context, const struct tl_keys *keys, const void *payload, size_t length)
 {
     struct tl_followed_queues *self = context;
-    if (tl_change_post_bytes(self->changes, TL_CHANGE_ENTRY, keys->queue, payload, length, NULL))
+    if (tl_change_post(
+            self->changes, keys->queue,
+            &(struct tl_change){.kind = TL_CHANGE_ENTRY, .bytes = payload, .length = length}, NULL))
         return true;
     tl_followed_queues_rebuild(self, keys->queue);
     return false;
@@ -96,7 +98,8 @@ static struct followed *add(struct tl_followed_queues *self, const char *queue, 
 static bool drop(struct tl_followed_queues *self, size_t i, struct tl_error *err)
 {
     struct followed *followed = at(self, i);
-    if (!tl_change_post_gone(self->changes, followed->keys.queue, err))
+    if (!tl_change_post(self->changes, followed->keys.queue,
+                        &(struct tl_change){.kind = TL_CHANGE_GONE}, err))
         return false;
     tl_tail_forget(self->tail, &followed->keys);
     tl_troubles_forget(self->troubles, followed->keys.queue);
@@ -145,8 +148,8 @@ static bool followed_failed(struct tl_followed_queues *self, struct followed *fo
         tl_queue_set_aside(self->troubles, followed->redis, keys, &offer, err, tl_clock_ms());
     if (!aside && !absence_lasts(self, followed, err))
         return true;
-    return tl_change_post_bytes(self->changes, TL_CHANGE_TROUBLE, keys->queue, err->text,
-                                strlen(err->text), err);
+    return tl_change_post(self->changes, keys->queue,
+                          &(struct tl_change){.kind = TL_CHANGE_TROUBLE}, err);
 }
 
 static void followed_served(struct tl_followed_queues *self, struct followed *followed)
@@ -155,7 +158,8 @@ static void followed_served(struct tl_followed_queues *self, struct followed *fo
     followed->absent_ms = 0;
     if (followed->posted && !followed->rebuild &&
         tl_troubles_end(self->troubles, name, tl_clock_ms()))
-        (void)tl_change_post_bytes(self->changes, TL_CHANGE_TROUBLE, name, "", 0, NULL);
+        (void)tl_change_post(self->changes, name, &(struct tl_change){.kind = TL_CHANGE_SOUND},
+                             NULL);
 }
 
 /* tl_inventory_settings.failed */
@@ -251,8 +255,9 @@ static bool post_recovery(const struct tl_followed_queues *self, const struct fo
 {
     struct tl_state state;
     return tl_state_read(followed->redis, &followed->keys, TL_STATE_RECOVERY, &state, err) &&
-           tl_change_post_bytes(self->changes, TL_CHANGE_RECOVERY, followed->keys.queue,
-                                &state.recovery, sizeof(state.recovery), err);
+           tl_change_post(
+               self->changes, followed->keys.queue,
+               &(struct tl_change){.kind = TL_CHANGE_RECOVERY, .recovery = state.recovery}, err);
 }
 
 /* After a change of the settings: steps that the loop has counted may have had other weights. */
@@ -261,8 +266,8 @@ static bool post_turns(const struct tl_followed_queues *self, const struct follo
 {
     struct tl_state state;
     return tl_state_read(followed->redis, &followed->keys, TL_STATE_TURNS, &state, err) &&
-           tl_change_post_bytes(self->changes, TL_CHANGE_TURNS, followed->keys.queue, &state.turns,
-                                sizeof(state.turns), err);
+           tl_change_post(self->changes, followed->keys.queue,
+                          &(struct tl_change){.kind = TL_CHANGE_TURNS, .turns = state.turns}, err);
 }
 
 /* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
@@ -297,7 +302,9 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
         followed->posted = false;
         return followed_failed(self, followed, err);
     }
-    if (!tl_change_post_line(self->changes, keys->queue, &settings, line, err))
+    if (!tl_change_post(
+            self->changes, keys->queue,
+            &(struct tl_change){.kind = TL_CHANGE_LINE, .line = line, .settings = &settings}, err))
         return false;
     struct tl_reply *reply =
         tl_ask(followed->redis, err, "HGET", keys->names[TL_KEY_STATE], "notice", NULL);
@@ -305,9 +312,11 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
         return followed_failed(self, followed, err);
     size_t length;
     const char *notice = tl_reply_string(reply, &length);
-    bool ok =
-        tl_change_post_bytes(self->changes, TL_CHANGE_NOTICE, keys->queue, notice, length, err) &&
-        tl_tail_follow(self->tail, keys, &head, err);
+    bool ok = tl_change_post(
+                  self->changes, keys->queue,
+                  &(struct tl_change){.kind = TL_CHANGE_NOTICE, .bytes = notice, .length = length},
+                  err) &&
+              tl_tail_follow(self->tail, keys, &head, err);
     tl_reply_free(reply);
     if (ok) {
         followed->rebuild = false;
@@ -315,6 +324,16 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
         followed_served(self, followed);
     }
     return ok;
+}
+
+int64_t tl_stagger_until(int64_t now_ms, uint64_t size, uint32_t random)
+{
+    uint64_t most_ms = size / VISITORS_PER_MS;
+    if (size < TL_STAGGER_SIZE)
+        return now_ms;
+    if (most_ms > TL_STAGGER_MS)
+        most_ms = TL_STAGGER_MS;
+    return now_ms + (int64_t)(most_ms * random >> 32);
 }
 
 /* Is it time for the rebuild that was asked for? After a new incarnation each worker has a time of
@@ -361,7 +380,9 @@ static bool update_settings(struct tl_followed_queues *self, struct followed *fo
     if (same)
         return true;
     followed->reload = true; /* for the turns of its lanes, when they were changed by hand */
-    return tl_change_post_settings(self->changes, queue, settings, err);
+    return tl_change_post(self->changes, queue,
+                          &(struct tl_change){.kind = TL_CHANGE_SETTINGS, .settings = settings},
+                          err);
 }
 
 /* ---- the update, once a second ---- */

@@ -103,7 +103,9 @@ static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, str
         return false;
     follower->trip_us = tl_clock_us() - before_us;
     int64_t offset_us = store_us - (before_us + follower->trip_us / 2);
-    return tl_change_post_number(follower->changes, TL_CHANGE_CLOCK, offset_us / 1000, err);
+    return tl_change_post(
+        follower->changes, "",
+        &(struct tl_change){.kind = TL_CHANGE_CLOCK, .offset_ms = offset_us / 1000}, err);
 }
 
 /* Logs each change of the level once. */
@@ -127,20 +129,21 @@ static void log_level(const struct tl_follower *follower, const struct tl_store_
 /* Posts how full the store's memory is. Warns on a new connection if the store may delete keys. */
 static bool read_memory(struct tl_follower *follower, struct tl_redis *redis, struct tl_error *err)
 {
-    struct tl_memory_change change;
-    if (!tl_store_memory_read(redis, &change.memory, err))
+    struct tl_store_memory memory;
+    if (!tl_store_memory_read(redis, &memory, err))
         return false;
-    if (follower->new_connection && tl_store_memory_evicts(&change.memory))
+    if (follower->new_connection && tl_store_memory_evicts(&memory))
         tl_warn("the store deletes keys of queues when it is full (maxmemory-policy %s): set it to "
                 "noeviction",
-                change.memory.policy);
+                memory.policy);
     follower->new_connection = false;
-    change.level = tl_store_memory_level(&change.memory, follower->memory);
-    if (change.level != follower->memory)
-        log_level(follower, &change.memory, change.level);
-    follower->memory = change.level;
-    return tl_change_post_bytes(follower->changes, TL_CHANGE_MEMORY, "", &change, sizeof(change),
-                                err);
+    enum tl_memory_level level = tl_store_memory_level(&memory, follower->memory);
+    if (level != follower->memory)
+        log_level(follower, &memory, level);
+    follower->memory = level;
+    return tl_change_post(
+        follower->changes, "",
+        &(struct tl_change){.kind = TL_CHANGE_MEMORY, .memory = memory, .level = level}, err);
 }
 
 /* Reads the blocked prefixes, if they have changed, and posts them. A table that the store has lost
@@ -168,7 +171,8 @@ static bool read_blocks(struct tl_follower *follower, struct tl_redis *redis, st
         return true;
     tl_info("%zu prefixes of addresses are blocked", blocks->n);
     follower->blocks_version = version;
-    return tl_change_post_blocks(follower->changes, blocks, err);
+    return tl_change_post(follower->changes, "",
+                          &(struct tl_change){.kind = TL_CHANGE_BLOCKS, .blocks = blocks}, err);
 }
 
 /* Tells the loop when the state of the store has changed. */
@@ -176,7 +180,8 @@ static void report_store(struct tl_follower *follower, bool up)
 {
     if (follower->reported && follower->up == up)
         return;
-    follower->reported = tl_change_post_number(follower->changes, TL_CHANGE_STORE, up, NULL);
+    follower->reported = tl_change_post(
+        follower->changes, "", &(struct tl_change){.kind = TL_CHANGE_STORE, .up = up}, NULL);
     follower->up = up;
 }
 
@@ -199,7 +204,8 @@ static bool turn(struct tl_follower *follower, struct tl_error *err)
             !read_blocks(follower, redis, err) ||
             !tl_followed_queues_update(follower->queues, err) ||
             (tl_followed_queues_loaded(follower->queues) &&
-             !tl_change_post_number(follower->changes, TL_CHANGE_LISTED, 0, err)))
+             !tl_change_post(follower->changes, "", &(struct tl_change){.kind = TL_CHANGE_LISTED},
+                             err)))
             return false;
         int64_t pause_ms = UPDATE_PAUSE_TRIPS * follower->trip_us / 1000;
         follower->update_ms = now_ms + (pause_ms > UPDATE_MS ? pause_ms : UPDATE_MS);
@@ -247,90 +253,7 @@ static void *run(void *context)
 static void deliver(void *context, struct tl_message *message)
 {
     const struct tl_follower_settings *settings = &((struct tl_follower *)context)->settings;
-    struct tl_change *change = (struct tl_change *)message;
-    switch (change->kind) {
-    case TL_CHANGE_LINE:
-        settings->line(settings->context, change->queue, change->settings, change->line);
-        change->line = NULL;
-        break;
-    case TL_CHANGE_ENTRY:
-        settings->entry(settings->context, change->queue, change->bytes, change->length);
-        break;
-    case TL_CHANGE_SETTINGS:
-        settings->settings(settings->context, change->queue, change->settings);
-        break;
-    case TL_CHANGE_NOTICE:
-        settings->notice(settings->context, change->queue, (const char *)change->bytes,
-                         change->length);
-        break;
-    case TL_CHANGE_TROUBLE:
-        settings->trouble(settings->context, change->queue, (const char *)change->bytes,
-                          change->length);
-        break;
-    case TL_CHANGE_RECOVERY: {
-        struct tl_recovery recovery;
-        memcpy(&recovery, change->bytes, sizeof(recovery));
-        settings->recovery(settings->context, change->queue, &recovery);
-        break;
-    }
-    case TL_CHANGE_TURNS: {
-        struct tl_turns_state turns;
-        memcpy(&turns, change->bytes, sizeof(turns));
-        settings->turns(settings->context, change->queue, &turns);
-        break;
-    }
-    case TL_CHANGE_GONE:
-        settings->gone(settings->context, change->queue);
-        break;
-    case TL_CHANGE_LISTED:
-        settings->listed(settings->context);
-        break;
-    case TL_CHANGE_CLOCK:
-        settings->clock(settings->context, change->number);
-        break;
-    case TL_CHANGE_STORE:
-        settings->store(settings->context, change->number != 0);
-        break;
-    case TL_CHANGE_BLOCKS:
-        settings->blocks(settings->context, change->blocks);
-        change->blocks = NULL;
-        break;
-    case TL_CHANGE_MEMORY: {
-        struct tl_memory_change memory;
-        memcpy(&memory, change->bytes, sizeof(memory));
-        settings->memory(settings->context, &memory.memory, memory.level);
-        break;
-    }
-    }
-}
-
-static bool start(struct tl_follower *follower, uv_loop_t *loop, const struct tl_config *config,
-                  struct tl_error *err)
-{
-    const struct tl_mailbox_settings requests = {.bytes_max = TL_MAILBOX_UNBOUNDED,
-                                                 .free_message = free_request};
-    const struct tl_mailbox_settings changes = {.bytes_max = CHANGES_BYTES_MAX,
-                                                .free_message = tl_change_free,
-                                                .loop = loop,
-                                                .context = follower,
-                                                .deliver = deliver};
-    follower->store = tl_store_new(&follower->settings.redis, err);
-    if (follower->store == NULL)
-        return false;
-    follower->requests = tl_mailbox_new(&requests, err);
-    follower->changes = follower->requests != NULL ? tl_mailbox_new(&changes, err) : NULL;
-    if (follower->changes == NULL)
-        return false;
-    follower->queues =
-        tl_followed_queues_new(follower->store, follower->settings.key_prefix, config,
-                               follower->changes, follower->settings.compares);
-    if (follower->queues == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
-    int problem = pthread_create(&follower->thread, NULL, run, follower);
-    follower->started = problem == 0;
-    return follower->started ||
-           tl_error_set(err, TL_ERR_SYSTEM, "cannot start the follower thread: %s",
-                        strerror(problem));
+    settings->changed(settings->context, (struct tl_change *)message);
 }
 
 struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_settings *settings,
@@ -341,9 +264,29 @@ struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_se
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
         return NULL;
     }
+    const struct tl_mailbox_settings requests = {.bytes_max = TL_MAILBOX_UNBOUNDED,
+                                                 .free_message = free_request};
+    const struct tl_mailbox_settings changes = {.bytes_max = CHANGES_BYTES_MAX,
+                                                .free_message = tl_change_free,
+                                                .loop = loop,
+                                                .context = follower,
+                                                .deliver = deliver};
     follower->settings = *settings;
     tl_backoff_init(&follower->backoff, RETRY_BASE_MS, RETRY_LIMIT_MS);
-    if (!start(follower, loop, config, err))
+    bool ok = (follower->store = tl_store_new(&settings->redis, err)) != NULL &&
+              (follower->requests = tl_mailbox_new(&requests, err)) != NULL &&
+              (follower->changes = tl_mailbox_new(&changes, err)) != NULL;
+    if (ok) {
+        follower->queues = tl_followed_queues_new(follower->store, settings->key_prefix, config,
+                                                  follower->changes, settings->compares);
+        ok = follower->queues != NULL ||
+             tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
+    }
+    int problem = ok ? pthread_create(&follower->thread, NULL, run, follower) : 0;
+    follower->started = ok && problem == 0;
+    if (problem != 0)
+        tl_error_set(err, TL_ERR_SYSTEM, "cannot start the follower thread: %s", strerror(problem));
+    if (!follower->started)
         tl_follower_free(&follower);
     return follower;
 }

@@ -16,11 +16,8 @@
 
 #include "common/base/error.h"
 #include "common/config/config.h"
-#include "common/line/line.h"
-#include "common/store/blocks.h"
-#include "common/store/memory.h"
 #include "common/store/redis.h"
-#include "common/store/state.h"
+#include "worker/feed/change.h"
 
 struct tl_follower;
 
@@ -29,28 +26,9 @@ struct tl_follower_settings {
     const char *key_prefix; /* must outlive the follower */
     bool compares;          /* tl_followed_queues_new */
     void *context;
-    /* Called on the loop's thread, in the order in which things happened. */
-    /* A new queue, or a new line of a known one. The line is the callee's. */
-    void (*line)(void *context, const char *queue, const struct tl_queue_settings *settings,
-                 struct tl_line *line);
-    void (*entry)(void *context, const char *queue, const void *payload, size_t length);
-    void (*settings)(void *context, const char *queue, const struct tl_queue_settings *settings);
-    /* length 0: there is no notice. */
-    void (*notice)(void *context, const char *queue, const char *text, size_t length);
-    /* The queue cannot be followed, and why; length 0: it is followed again. */
-    void (*trouble)(void *context, const char *queue, const char *text, size_t length);
-    /* Before the first line, with each new line, and whenever it changes. */
-    void (*recovery)(void *context, const char *queue, const struct tl_recovery *recovery);
-    /* The turns of the lanes, after the settings may have changed. */
-    void (*turns)(void *context, const char *queue, const struct tl_turns_state *turns);
-    void (*gone)(void *context, const char *queue);
-    void (*listed)(void *context);                   /* every queue has been posted */
-    void (*clock)(void *context, int64_t offset_ms); /* store's Unix ms minus tl_clock_ms */
-    void (*store)(void *context, bool up);
-    /* The blocked prefixes have changed. The table is the callee's. */
-    void (*blocks)(void *context, struct tl_blocks *blocks);
-    /* How full the store's memory is; about once a second. */
-    void (*memory)(void *context, const struct tl_store_memory *memory, enum tl_memory_level level);
+    /* Called on the loop's thread, in the order in which things happened; the change is freed
+     * afterwards. */
+    void (*changed)(void *context, struct tl_change *change);
 };
 
 /* config names the queues to create; it is borrowed. NULL on failure, with err set. */

@@ -6,47 +6,55 @@
 
 #include <sodium.h>
 
+#include "common/auth/draw.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/store/feedback.h"
+#include "common/store/keys.h"
 #include "common/store/library.h"
+#include "common/store/records.h"
+#include "common/store/reply.h"
+#include "common/store/signs.h"
 #include "common/store/store.h"
-#include "worker/feed/exchange.h"
 #include "worker/feed/ingest.h"
 #include "worker/feed/mailbox.h"
 #include "worker/report/worker_metrics.h"
 
-/* IDLE_MS: without a batch, the connection is checked this often. */
 enum {
     RETRY_BASE_MS = 50,
     RETRY_LIMIT_MS = 2000,
+    REPEAT_MS = 60000, /* how long repeats of a batch may be refused */
+    IDLE_MS = 1000,    /* without a batch, the connection is checked this often */
     LOG_EVERY_MS = 5000,
     LIBRARY_AGAIN_MS = 5000,
     DENIED_LOG_MS = 600000,
-    IDLE_MS = 1000,
+    COMMANDS_MAX = 3, /* of a question */
 };
 
-/* How long repeats of a batch may be refused. */
-enum { REPEAT_MS = 60000 };
-
-/* Goes from the loop to the thread and comes back with the result; without an exchange it only
- * comes back, with the state of the store. */
+/* A question goes from the loop to the thread and comes back with the replies. With the state of
+ * the store one only comes back. */
 struct job {
     struct tl_message message;
-    bool exchanges;
-    struct tl_exchange exchange;
-    uint64_t token; /* of a look-up */
-    bool refused;
-    struct tl_error refusal;
-    bool due; /* part of the round trip in progress */
-    /* A batch: */
+    struct tl_ingest_answer answer; /* its kind, queue and number are those of the question */
+    struct tl_args commands[COMMANDS_MAX];
+    struct tl_reply *replies[COMMANDS_MAX];
+    size_t n;
+    struct tl_error refusal; /* of the last command that was refused; TL_OK: none was */
+    const char *denied;      /* what a user of the store who may not do it means; or NULL */
+    bool due;                /* part of the round trip in progress */
+    /* LOOKUP: */
+    tl_place place;
+    int64_t since_ms; /* of a pending ticket: an end before this Unix time was that of an earlier
+                         place, and so was one of a visitor who holds a place */
+    /* BATCH: */
+    void *bytes;
+    size_t length;
     bool joins;         /* it has a JOIN */
+    bool past_limit;    /* is sent in the way that works at the memory limit */
     bool tried;         /* sent at least once */
     bool doubtful;      /* an attempt has no known outcome: the store may have it */
     int64_t retry_ms;   /* not before; 0: at once */
     int64_t give_up_ms; /* repeats are refused: until then they go on; 0: none was */
-    /* The state of the store: */
-    bool up;
-    enum tl_error_kind refuses;
 };
 
 struct tl_ingest {
@@ -64,7 +72,6 @@ struct tl_ingest {
     enum tl_error_kind refuses;       /* what the store answered to the last batch */
     enum tl_error_kind refuses_known; /* to the loop */
     bool reported;                    /* the loop knows whether the store is up */
-    struct tl_args args;
     struct tl_log_limit limit;
     uint64_t epoch;     /* of the connection in the last turn */
     int64_t library_ms; /* when the store is told again which library is in use */
@@ -79,42 +86,25 @@ static struct job *job_of(struct tl_message *message)
 
 static bool is_batch(const struct job *job)
 {
-    return job->exchanges && job->exchange.kind == TL_EXCHANGE_BATCH;
+    return job->answer.kind == TL_INGEST_BATCH;
 }
 
 static void free_job(struct tl_message *message)
 {
     struct job *job = job_of(message);
-    free(job->exchange.bytes);
+    for (size_t i = 0; i < job->n; i++) {
+        tl_args_free(&job->commands[i]);
+        tl_reply_free(job->replies[i]);
+    }
+    free(job->bytes);
     free(job);
 }
 
 /* ---- the thread: results ---- */
 
-/* The connection that serves the queue of this job. */
-static struct tl_redis *connection_of(struct tl_ingest *ingest, const struct job *job)
-{
-    return tl_store_of(ingest->store, job->exchange.queue);
-}
-
 static bool connected(const struct tl_ingest *ingest)
 {
     return tl_redis_connected(tl_store_common(ingest->store));
-}
-
-static void post_result(struct tl_ingest *ingest, struct job *job)
-{
-    tl_mailbox_put(ingest->results, &job->message, sizeof(*job));
-}
-
-static void post_refusal(struct tl_ingest *ingest, struct job *job, const struct tl_error *err)
-{
-    job->refused = true;
-    job->refusal = *err;
-    job->exchange.found = TL_LOOKUP_FAILED;
-    if (is_batch(job) && !job->doubtful)
-        tl_metrics_add(ingest->settings.metrics, TL_WORKER_BATCHES_REFUSED, 1);
-    post_result(ingest, job);
 }
 
 /* Notes from the answer to a batch whether the store refuses all batches. */
@@ -136,9 +126,9 @@ static void report_store(struct tl_ingest *ingest, bool up)
     ingest->up = up;
     ingest->refuses_known = ingest->refuses;
     ingest->reported = true;
-    job->up = up;
-    job->refuses = ingest->refuses;
-    post_result(ingest, job);
+    job->answer =
+        (struct tl_ingest_answer){.kind = TL_INGEST_STORE, .up = up, .refuses = ingest->refuses};
+    tl_mailbox_put(ingest->results, &job->message, sizeof(*job));
 }
 
 /* Without a connection: refuses what was never sent, and keeps batches that may have arrived. */
@@ -154,7 +144,8 @@ static void refuse_unsent(struct tl_ingest *ingest, const struct tl_error *err)
             job->doubtful = true;
             tl_messages_add(&ingest->pending, message);
         } else {
-            post_refusal(ingest, job, err);
+            job->refusal = *err;
+            tl_mailbox_put(ingest->results, &job->message, sizeof(*job));
         }
     }
 }
@@ -174,34 +165,84 @@ static void connection_failed(struct tl_ingest *ingest, const struct tl_error *e
 
 /* ---- the thread: one round trip ---- */
 
+/* The command of a batch, for its next attempt. */
+static void begin_batch(const struct tl_ingest *ingest, struct job *job)
+{
+    struct tl_args *command = &job->commands[0];
+    struct tl_keys keys;
+    tl_keys_init(&keys, ingest->settings.key_prefix, job->answer.queue);
+    tl_args_reset(command);
+    if (job->past_limit)
+        tl_call_begin(command, TL_FN_APPEND, &keys);
+    else /* NOMKSTREAM: a deleted queue must not come back as a lone stream. */
+        tl_args_strs(command, "XADD", keys.names[TL_KEY_INGEST], "NOMKSTREAM", "*", "d", NULL);
+    tl_args_bin(command, job->bytes, job->length);
+}
+
 static bool append(struct tl_ingest *ingest, struct job *job, struct tl_error *err)
 {
-    if (is_batch(job) && job->tried && !job->exchange.past_limit)
-        tl_metrics_add(ingest->settings.metrics, TL_WORKER_BATCHES_REPEATED, 1);
+    bool ok = true;
+    if (is_batch(job)) {
+        if (job->tried && !job->past_limit)
+            tl_metrics_add(ingest->settings.metrics, TL_WORKER_BATCHES_REPEATED, 1);
+        begin_batch(ingest, job);
+    }
     job->tried = true;
-    return tl_exchange_append(&job->exchange, connection_of(ingest, job), &ingest->args,
-                              ingest->settings.key_prefix, err);
+    for (size_t i = 0; ok && i < job->n; i++)
+        ok = tl_redis_append(tl_store_of(ingest->store, job->answer.queue), &job->commands[i], err);
+    return ok;
+}
+
+/* False for a refusal: the store has answered. A replica's answer is none: an earlier attempt may
+ * have reached the master. */
+static bool outcome_unknown(const struct tl_error *err)
+{
+    return err->kind == TL_ERR_CONNECT || err->kind == TL_ERR_TIMEOUT ||
+           err->kind == TL_ERR_PROTOCOL || err->kind == TL_ERR_READONLY;
+}
+
+/* Receives the replies. False when the connection failed: then it is not known whether the store
+ * took the commands. */
+static bool receive(struct tl_ingest *ingest, struct job *job, struct tl_error *err)
+{
+    job->refusal = (struct tl_error){0};
+    for (size_t i = 0; i < job->n; i++) {
+        struct tl_error problem = {0};
+        job->replies[i] = tl_redis_next(tl_store_of(ingest->store, job->answer.queue), &problem);
+        if (job->replies[i] != NULL)
+            continue;
+        if (outcome_unknown(&problem)) {
+            *err = problem;
+            return false;
+        }
+        job->refusal = problem;
+    }
+    if (is_batch(job) && job->replies[0] != NULL &&
+        tl_reply_type(job->replies[0]) != TL_REPLY_STRING)
+        tl_error_set(&job->refusal, TL_ERR_NOQUEUE, "the queue does not exist in the store");
+    return true;
 }
 
 /* The store has refused this job. Is it to be sent again? A batch without joins, when the store is
  * full. Else only a batch that the store may have from an earlier attempt, while the queue exists:
  * what it took is gone with the queue. */
-static bool try_later(struct tl_ingest *ingest, struct job *job, const struct tl_error *refusal)
+static bool try_later(struct tl_ingest *ingest, struct job *job)
 {
     unsigned suppressed;
     int64_t now_ms = tl_clock_ms();
-    if (is_batch(job) && refusal->kind == TL_ERR_OOM && !job->joins && !job->exchange.past_limit) {
-        job->exchange.past_limit = true;
+    if (is_batch(job) && job->refusal.kind == TL_ERR_OOM && !job->joins && !job->past_limit) {
+        job->past_limit = true;
         return true;
     }
-    if (!is_batch(job) || !job->doubtful || refusal->kind == TL_ERR_NOQUEUE)
+    if (!job->doubtful || job->refusal.kind == TL_ERR_NOQUEUE)
         return false;
     if (job->give_up_ms == 0)
         job->give_up_ms = now_ms + REPEAT_MS;
     job->retry_ms = now_ms + tl_backoff_next(&ingest->backoff, randombytes_random());
     ingest->retry_ms = job->retry_ms;
     if (tl_log_allow(&ingest->limit, now_ms, LOG_EVERY_MS, &suppressed))
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = job->exchange.queue, .error = refusal},
+        tl_log(TL_LOG_WARN,
+               &(struct tl_log_fields){.queue = job->answer.queue, .error = &job->refusal},
                "the store refuses to take a batch that it may have; trying again");
     return now_ms < job->give_up_ms;
 }
@@ -224,20 +265,16 @@ static bool round_trip(struct tl_ingest *ingest, struct tl_error *err)
     tl_messages_init(&later);
     while (ok && ingest->pending.first != NULL) {
         struct job *job = job_of(ingest->pending.first);
-        struct tl_error refusal = {0};
-        ok = !job->due ||
-             tl_exchange_receive(&job->exchange, connection_of(ingest, job), &refusal, err);
+        ok = !job->due || receive(ingest, job, err);
         if (!ok)
             break;
         (void)tl_messages_take(&ingest->pending);
-        if (job->due && is_batch(job) && !job->exchange.past_limit)
-            note_answer(ingest, &refusal);
-        if (!job->due || (refusal.kind != TL_OK && try_later(ingest, job, &refusal)))
+        if (job->due && is_batch(job) && !job->past_limit)
+            note_answer(ingest, &job->refusal);
+        if (!job->due || (job->refusal.kind != TL_OK && try_later(ingest, job)))
             tl_messages_add(&later, &job->message);
-        else if (refusal.kind == TL_OK)
-            post_result(ingest, job);
         else
-            post_refusal(ingest, job, &refusal);
+            tl_mailbox_put(ingest->results, &job->message, sizeof(*job));
     }
     if (ok && later.first == NULL)
         tl_backoff_reset(&ingest->backoff);
@@ -248,14 +285,21 @@ static bool round_trip(struct tl_ingest *ingest, struct tl_error *err)
     return ok;
 }
 
-/* Does a store that refused a batch still refuse? */
+/* Does a store that refused a batch still refuse? The same command on a stream that does not exist
+ * changes nothing, and is refused for the same reasons. */
 static bool look_again(struct tl_ingest *ingest, struct tl_error *err)
 {
     struct tl_error refusal = {0};
-    bool ok = tl_exchange_probe(tl_store_common(ingest->store), &ingest->args,
-                                ingest->settings.key_prefix, &refusal, err);
+    struct tl_keys keys;
+    tl_keys_init(&keys, ingest->settings.key_prefix, "none:none"); /* no queue's name */
+    struct tl_reply *reply = tl_ask(tl_store_common(ingest->store), &refusal, "XADD",
+                                    keys.names[TL_KEY_INGEST], "NOMKSTREAM", "*", "d", "", NULL);
+    bool ok = reply != NULL || !outcome_unknown(&refusal);
+    tl_reply_free(reply);
     if (ok)
         note_answer(ingest, &refusal);
+    else
+        *err = refusal;
     return ok;
 }
 
@@ -310,199 +354,197 @@ static void *run(void *context)
     }
 }
 
-/* ---- the loop's side ---- */
+/* ---- the loop's side: answers ---- */
 
-/* The store's user is of an earlier release. Other refusals concern batches too, and are logged
- * with them. */
-static void note_denied(struct tl_ingest *ingest, const struct job *job)
+/* Replies: is the entry still there, what was applied last of this worker ("batch:applied at ms",
+ * or ""), and in which event at the latest? */
+static void read_check(const struct job *job, struct tl_batch_check *check)
 {
-    unsigned suppressed;
-    if (tl_log_allow(&ingest->denied_limit, tl_clock_ms(), DENIED_LOG_MS, &suppressed))
-        tl_log(TL_LOG_WARN,
-               &(struct tl_log_fields){.queue = job->exchange.queue, .error = &job->refusal},
-               "%s: make the users of the store again (deploy/redis)",
-               job->exchange.kind == TL_EXCHANGE_SIGNS
-                   ? "signs of misuse are not kept for `tellerline top`"
-               : job->exchange.kind == TL_EXCHANGE_PROMISED
-                   ? "what came true of the waits told is not counted"
-               : job->exchange.kind == TL_EXCHANGE_DRAWN
-                   ? "visitors cannot read the list of the draw"
-                   : "the site's feedback does not reach the store");
+    bool refused = job->refusal.kind != TL_OK;
+    uint64_t last = strtoull(tl_reply_string(job->replies[1], NULL), NULL, 10);
+    bool applied = !refused && last >= job->answer.number;
+    check->waits = refused || (tl_reply_count(job->replies[0]) > 0 && !applied);
+    check->event = applied ? strtoull(tl_reply_string(job->replies[2], NULL), NULL, 10) : 0;
+}
+
+/* Replies: of the line, of a session, of an end: in the order in which a visitor changes state, so
+ * that one who moves between two of them is found. */
+static void read_lookup(const struct job *job, struct tl_ingest_answer *answer)
+{
+    tl_place held = 0;
+    struct tl_session_record session;
+    struct tl_end_record end;
+    if (tl_record_session(tl_reply_string(job->replies[1], NULL), &session))
+        held = session.place;
+    else
+        (void)tl_record_place(tl_reply_string(job->replies[0], NULL), &held);
+    if (job->refusal.kind != TL_OK) {
+        answer->found = TL_LOOKUP_FAILED;
+    } else if (held == job->place && held != 0) {
+        answer->found = TL_LOOKUP_ALIVE;
+    } else if (tl_record_end(tl_reply_string(job->replies[2], NULL), &end) &&
+               end.ended_ms >= job->since_ms && (job->since_ms == 0 || held == 0)) {
+        answer->found = TL_LOOKUP_ENDED;
+        answer->reason = end.reason;
+    } else {
+        answer->found = TL_LOOKUP_NOWHERE;
+    }
 }
 
 static void deliver(void *context, struct tl_message *message)
 {
-    const struct tl_ingest_settings *settings = &((struct tl_ingest *)context)->settings;
-    const struct job *job = job_of(message);
-    const struct tl_exchange *exchange = &job->exchange;
-    if (!job->exchanges) {
-        settings->store(settings->context, job->up, job->refuses);
+    struct tl_ingest *ingest = context;
+    struct job *job = job_of(message);
+    struct tl_ingest_answer *answer = &job->answer;
+    bool refused = job->refusal.kind != TL_OK;
+    unsigned suppressed;
+    /* The store's user is of an earlier release. Other refusals concern batches too, and are logged
+     * with them. */
+    if (job->denied != NULL && job->refusal.kind == TL_ERR_DENIED &&
+        tl_log_allow(&ingest->denied_limit, tl_clock_ms(), DENIED_LOG_MS, &suppressed))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = answer->queue, .error = &job->refusal},
+               "%s: make the users of the store again (deploy/redis)", job->denied);
+    switch (answer->kind) {
+    case TL_INGEST_BATCH:
+        answer->receipt = (struct tl_batch_receipt){.number = answer->number,
+                                                    .fate = !refused        ? TL_BATCH_TAKEN
+                                                            : job->doubtful ? TL_BATCH_UNKNOWN
+                                                                            : TL_BATCH_REFUSED,
+                                                    .entry = tl_reply_string(job->replies[0], NULL),
+                                                    .refusal = refused ? &job->refusal : NULL};
+        if (answer->receipt.fate == TL_BATCH_REFUSED)
+            tl_metrics_add(ingest->settings.metrics, TL_WORKER_BATCHES_REFUSED, 1);
+        break;
+    case TL_INGEST_CHECK:
+        read_check(job, &answer->check);
+        break;
+    case TL_INGEST_LOOKUP:
+        read_lookup(job, answer);
+        break;
+    case TL_INGEST_DRAWN:
+        answer->ids = tl_reply_string(job->replies[0], &answer->length);
+        if (refused)
+            answer->ids = NULL;
+        break;
+    case TL_INGEST_STORE:
+        break;
+    case TL_INGEST_NONE:
         return;
     }
-    bool denied = job->refused && job->refusal.kind == TL_ERR_DENIED;
-    switch (exchange->kind) {
-    case TL_EXCHANGE_BATCH:
-        settings->sent(settings->context, exchange->queue,
-                       &(struct tl_batch_receipt){.number = exchange->number,
-                                                  .fate = !job->refused   ? TL_BATCH_TAKEN
-                                                          : job->doubtful ? TL_BATCH_UNKNOWN
-                                                                          : TL_BATCH_REFUSED,
-                                                  .entry = exchange->entry,
-                                                  .refusal = job->refused ? &job->refusal : NULL});
-        break;
-    case TL_EXCHANGE_CHECK:
-        settings->checked(settings->context, exchange->queue, exchange->number, &exchange->check);
-        break;
-    case TL_EXCHANGE_LOOKUP:
-        settings->found(settings->context, job->token, exchange->found, exchange->reason);
-        break;
-    case TL_EXCHANGE_SIGNS:
-    case TL_EXCHANGE_FEEDBACK:
-    case TL_EXCHANGE_PROMISED:
-        if (denied)
-            note_denied(context, job);
-        break;
-    case TL_EXCHANGE_DRAWN:
-        if (denied)
-            note_denied(context, job);
-        settings->drawn(settings->context, job->token, job->refused ? NULL : exchange->bytes,
-                        exchange->length);
-        break;
+    ingest->settings.answered(ingest->settings.context, answer);
+}
+
+/* ---- the loop's side: questions ---- */
+
+/* Hands a copy of the job to the thread. False when it or its commands found no memory. */
+static bool ask(struct tl_ingest *ingest, const char *queue, struct job *job)
+{
+    struct job *copy = malloc(sizeof(*copy));
+    bool failed = copy == NULL;
+    for (size_t i = 0; i < job->n; i++)
+        failed = failed || job->commands[i].failed;
+    if (failed) {
+        for (size_t i = 0; i < job->n; i++)
+            tl_args_free(&job->commands[i]);
+        free(copy);
+        return false;
     }
-}
-
-static struct job *new_job(enum tl_exchange_kind kind, const char *queue)
-{
-    struct job *job = calloc(1, sizeof(*job));
-    if (job == NULL)
-        return NULL;
-    job->exchanges = true;
-    job->exchange.kind = kind;
-    snprintf(job->exchange.queue, sizeof(job->exchange.queue), "%s", queue);
-    return job;
-}
-
-static void request(struct tl_ingest *ingest, struct job *job)
-{
-    tl_mailbox_put(ingest->requests, &job->message, sizeof(*job) + job->exchange.length);
+    *copy = *job;
+    snprintf(copy->answer.queue, sizeof(copy->answer.queue), "%s", queue);
+    tl_mailbox_put(ingest->requests, &copy->message, sizeof(*copy) + copy->length);
+    return true;
 }
 
 bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
                     size_t length, bool joins)
 {
-    struct job *job = new_job(TL_EXCHANGE_BATCH, queue);
-    if (job == NULL)
-        return false;
-    job->joins = joins;
-    job->exchange.number = number;
-    job->exchange.bytes = bytes;
-    job->exchange.length = length;
-    request(ingest, job);
-    return true;
+    struct job job = {
+        .answer = {.kind = TL_INGEST_BATCH, .number = number}, .n = 1, .joins = joins};
+    job.bytes = bytes;
+    job.length = length;
+    return ask(ingest, queue, &job);
 }
 
 bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *worker,
                      uint64_t number, const char *entry)
 {
-    struct job *job = new_job(TL_EXCHANGE_CHECK, queue);
-    if (job == NULL)
-        return false;
-    struct tl_exchange *exchange = &job->exchange;
-    exchange->number = number;
-    exchange->check.waits = true;
-    snprintf(exchange->worker, sizeof(exchange->worker), "%s", worker);
-    snprintf(exchange->entry, sizeof(exchange->entry), "%s", entry);
-    request(ingest, job);
-    return true;
+    struct job job = {.answer = {.kind = TL_INGEST_CHECK, .number = number}, .n = 3};
+    struct tl_keys keys;
+    tl_keys_init(&keys, ingest->settings.key_prefix, queue);
+    tl_args_strs(&job.commands[0], "XRANGE", keys.names[TL_KEY_INGEST], entry, entry, NULL);
+    tl_args_strs(&job.commands[1], "HGET", keys.names[TL_KEY_BATCHES], worker, NULL);
+    tl_args_strs(&job.commands[2], "HGET", keys.names[TL_KEY_STATE], "event", NULL);
+    return ask(ingest, queue, &job);
 }
 
 bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl_ticket *ticket,
-                    uint64_t token)
+                    uint64_t number)
 {
-    struct job *job = new_job(TL_EXCHANGE_LOOKUP, queue);
-    if (job == NULL)
-        return false;
-    job->token = token;
-    job->exchange.place = ticket->place;
+    struct job job = {
+        .answer = {.kind = TL_INGEST_LOOKUP, .number = number}, .n = 3, .place = ticket->place};
+    const char *visitor = ticket->visitor;
+    struct tl_keys keys;
+    tl_keys_init(&keys, ingest->settings.key_prefix, queue);
+    tl_args_strs(&job.commands[0], "ZSCORE", keys.names[TL_KEY_WAITING], visitor, NULL);
+    tl_args_strs(&job.commands[1], "HGET", keys.names[TL_KEY_SESSIONS], visitor, NULL);
+    tl_args_strs(&job.commands[2], "ZSCORE", keys.names[TL_KEY_ENDED], visitor, NULL);
     if (tl_place_seq(ticket->place) == 0)
-        job->exchange.since_ms = ((int64_t)ticket->issued - TL_TICKET_CLOCK_S) * 1000;
-    snprintf(job->exchange.visitor, sizeof(job->exchange.visitor), "%s", ticket->visitor);
-    request(ingest, job);
-    return true;
+        job.since_ms = ((int64_t)ticket->issued - TL_TICKET_CLOCK_S) * 1000;
+    return ask(ingest, queue, &job);
 }
 
-static bool send_note(struct tl_ingest *ingest, enum tl_exchange_kind kind, const char *queue,
-                      const char *text)
+bool tl_ingest_drawn(struct tl_ingest *ingest, const char *queue, uint64_t from, uint64_t n,
+                     uint64_t number)
 {
-    struct job *job = new_job(kind, queue);
-    char *copy = strdup(text);
-    if (job == NULL || copy == NULL) {
-        free(job);
-        free(copy);
-        return false;
-    }
-    job->exchange.bytes = copy;
-    job->exchange.length = strlen(copy);
-    request(ingest, job);
-    return true;
+    struct job job = {.answer = {.kind = TL_INGEST_DRAWN, .number = number}, .n = 1};
+    struct tl_keys keys;
+    char key[TL_KEY_MAX];
+    job.denied = "visitors cannot read the list of the draw";
+    tl_keys_init(&keys, ingest->settings.key_prefix, queue);
+    tl_args_strs(&job.commands[0], "GETRANGE", tl_key(&keys, TL_KEY_DRAWN, key), NULL);
+    /* The key has 16 bytes that are no id before the first one. */
+    tl_args_uint(&job.commands[0], from * TL_DRAW_ID_BYTES);
+    tl_args_uint(&job.commands[0], (from + n) * TL_DRAW_ID_BYTES - 1);
+    return ask(ingest, queue, &job);
 }
 
-void tl_ingest_signs(struct tl_ingest *ingest, const char *queue, const char *text)
+bool tl_ingest_note(struct tl_ingest *ingest, enum tl_note note, const char *queue,
+                    const char *text)
 {
-    (void)send_note(ingest, TL_EXCHANGE_SIGNS, queue, text);
-}
-
-bool tl_ingest_feedback(struct tl_ingest *ingest, const char *queue, const char *text)
-{
-    return send_note(ingest, TL_EXCHANGE_FEEDBACK, queue, text);
+    static const struct {
+        enum tl_key key;
+        int64_t kept; /* exactly as many as readers look at, 50 KB of memory at most */
+        const char *denied;
+    } notes[] = {[TL_NOTE_SIGNS] = {TL_KEY_SIGNS, TL_SIGNS_KEPT,
+                                    "signs of misuse are not kept for `tellerline top`"},
+                 [TL_NOTE_FEEDBACK] = {TL_KEY_FEEDBACK, TL_FEEDBACK_KEPT,
+                                       "the site's feedback does not reach the store"}};
+    struct job job = {.answer.kind = TL_INGEST_NONE, .n = 1, .denied = notes[note].denied};
+    struct tl_keys keys;
+    char key[TL_KEY_MAX];
+    tl_keys_init(&keys, ingest->settings.key_prefix, queue);
+    tl_args_strs(&job.commands[0], "XADD", tl_key(&keys, notes[note].key, key), "MAXLEN", NULL);
+    tl_args_int(&job.commands[0], notes[note].kept);
+    tl_args_strs(&job.commands[0], "*", "d", text, NULL);
+    return ask(ingest, queue, &job);
 }
 
 void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
                         const struct tl_promised *promised)
 {
-    struct job *job = new_job(TL_EXCHANGE_PROMISED, queue);
-    if (job == NULL)
-        return;
-    job->exchange.promised = *promised;
-    request(ingest, job);
+    struct job job = {.answer.kind = TL_INGEST_NONE, .n = 1};
+    struct tl_keys keys;
+    job.denied = "what came true of the waits told is not counted";
+    tl_keys_init(&keys, ingest->settings.key_prefix, queue);
+    tl_call_begin(&job.commands[0], TL_FN_PROMISED, &keys);
+    tl_args_uint(&job.commands[0], promised->judged);
+    tl_args_uint(&job.commands[0], promised->early);
+    tl_args_uint(&job.commands[0], promised->late);
+    tl_args_uint(&job.commands[0], promised->error_percent);
+    (void)ask(ingest, queue, &job);
 }
 
-bool tl_ingest_drawn(struct tl_ingest *ingest, const char *queue, uint64_t from, uint64_t n,
-                     uint64_t token)
-{
-    struct job *job = new_job(TL_EXCHANGE_DRAWN, queue);
-    if (job == NULL)
-        return false;
-    job->token = token;
-    job->exchange.from = from;
-    job->exchange.n = n;
-    request(ingest, job);
-    return true;
-}
-
-static bool start(struct tl_ingest *ingest, uv_loop_t *loop, struct tl_error *err)
-{
-    /* Unbounded in both directions: the loop must not wait, and there is at most one batch of a
-     * queue, one lookup of a held request and a few pages of draws at a time. */
-    const struct tl_mailbox_settings requests = {.bytes_max = TL_MAILBOX_UNBOUNDED,
-                                                 .free_message = free_job};
-    const struct tl_mailbox_settings results = {.bytes_max = TL_MAILBOX_UNBOUNDED,
-                                                .free_message = free_job,
-                                                .loop = loop,
-                                                .context = ingest,
-                                                .deliver = deliver};
-    ingest->store = tl_store_new(&ingest->settings.redis, err);
-    if (ingest->store == NULL)
-        return false;
-    ingest->requests = tl_mailbox_new(&requests, err);
-    ingest->results = ingest->requests != NULL ? tl_mailbox_new(&results, err) : NULL;
-    if (ingest->results == NULL)
-        return false;
-    int problem = pthread_create(&ingest->thread, NULL, run, ingest);
-    ingest->started = problem == 0;
-    return ingest->started || tl_error_set(err, TL_ERR_SYSTEM, "cannot start the ingest thread: %s",
-                                           strerror(problem));
-}
+/* ---- life ---- */
 
 struct tl_ingest *tl_ingest_new(uv_loop_t *loop, const struct tl_ingest_settings *settings,
                                 struct tl_error *err)
@@ -512,10 +554,26 @@ struct tl_ingest *tl_ingest_new(uv_loop_t *loop, const struct tl_ingest_settings
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the ingest thread");
         return NULL;
     }
+    /* Unbounded in both directions: the loop must not wait, and there is at most one batch of a
+     * queue, one lookup of a held request and a few pages of draws at a time. */
+    const struct tl_mailbox_settings requests = {.bytes_max = TL_MAILBOX_UNBOUNDED,
+                                                 .free_message = free_job};
+    const struct tl_mailbox_settings results = {.bytes_max = TL_MAILBOX_UNBOUNDED,
+                                                .free_message = free_job,
+                                                .loop = loop,
+                                                .context = ingest,
+                                                .deliver = deliver};
     ingest->settings = *settings;
     tl_messages_init(&ingest->pending);
     tl_backoff_init(&ingest->backoff, RETRY_BASE_MS, RETRY_LIMIT_MS);
-    if (!start(ingest, loop, err))
+    bool ok = (ingest->store = tl_store_new(&settings->redis, err)) != NULL &&
+              (ingest->requests = tl_mailbox_new(&requests, err)) != NULL &&
+              (ingest->results = tl_mailbox_new(&results, err)) != NULL;
+    int problem = ok ? pthread_create(&ingest->thread, NULL, run, ingest) : 0;
+    ingest->started = ok && problem == 0;
+    if (problem != 0)
+        tl_error_set(err, TL_ERR_SYSTEM, "cannot start the ingest thread: %s", strerror(problem));
+    if (!ingest->started)
         tl_ingest_free(&ingest);
     return ingest;
 }
@@ -535,7 +593,6 @@ void tl_ingest_free(struct tl_ingest **ingest)
         free_job(message);
     tl_mailbox_free(&old->requests);
     tl_mailbox_free(&old->results);
-    tl_args_free(&old->args);
     tl_store_free(&old->store);
     free(old);
 }

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "common/base/grow.h"
-#include "worker/feed/joins.h"
+#include "common/line/placemap.h"
 #include "worker/feed/outbox.h"
 
 enum {
@@ -46,8 +48,9 @@ struct tl_outbox {
     size_t pending_capacity;
     uint64_t generation, gathered; /* of the places to come; of those being gathered */
     uint64_t made_ms;              /* of the first JOIN being gathered; 0: there is none */
-    struct tl_joins *joins;
-    struct batch *first, *last; /* oldest first, without the one being gathered */
+    struct tl_placemap *joins; /* key of a visitor -> its pending JOIN, unless it has an invite */
+    unsigned char key[crypto_shorthash_KEYBYTES]; /* so that clients cannot choose keys */
+    struct batch *first, *last;                   /* oldest first, without the one being gathered */
     uint64_t next_number;
     uint64_t sending;  /* the number of the batch being sent, or 0 */
     uint64_t checking; /* the number of the batch that the store is asked about, or 0 */
@@ -66,7 +69,8 @@ struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle,
     outbox->context = context;
     outbox->next_number = 1;
     outbox->writer = tl_batch_writer_new();
-    outbox->joins = tl_joins_new();
+    outbox->joins = tl_placemap_new();
+    crypto_shorthash_keygen(outbox->key);
     if (outbox->joins == NULL || outbox->writer == NULL)
         tl_outbox_free(&outbox);
     return outbox;
@@ -78,6 +82,24 @@ static void free_pending(struct tl_pending_command *pending)
     free(pending);
 }
 
+static uint64_t key_of(const struct tl_outbox *outbox, const char *visitor)
+{
+    unsigned char hash[crypto_shorthash_BYTES];
+    uint64_t key;
+    crypto_shorthash(hash, (const unsigned char *)visitor, strlen(visitor), outbox->key);
+    memcpy(&key, hash, sizeof(key));
+    return key | 1; /* never 0 */
+}
+
+struct tl_pending_command *tl_outbox_joining(const struct tl_outbox *outbox, const char *visitor)
+{
+    uint64_t value;
+    if (!tl_placemap_get(outbox->joins, key_of(outbox, visitor), &value))
+        return NULL;
+    struct tl_pending_command *pending = (struct tl_pending_command *)(uintptr_t)value;
+    return strcmp(pending->visitor, visitor) == 0 ? pending : NULL;
+}
+
 /* A command that was gathered again is not refused: the store may have got the first one. */
 static void end_pending(struct tl_outbox *outbox, struct tl_pending_command *pending,
                         struct tl_pending_result result)
@@ -86,8 +108,8 @@ static void end_pending(struct tl_outbox *outbox, struct tl_pending_command *pen
         return;
     if (result.end == TL_PENDING_REFUSED && pending->again > 0)
         result.end = TL_PENDING_LOST;
-    if (pending->kind == TL_COMMAND_JOIN && pending->invite == NULL)
-        tl_joins_remove(outbox->joins, pending);
+    if (pending->kind == TL_COMMAND_JOIN && tl_outbox_joining(outbox, pending->visitor) == pending)
+        (void)tl_placemap_remove(outbox->joins, key_of(outbox, pending->visitor), NULL);
     outbox->settle(outbox->context, pending, &result);
     free_pending(pending);
 }
@@ -129,7 +151,7 @@ void tl_outbox_free(struct tl_outbox **outbox)
     for (size_t i = 0; old->writer != NULL && i < tl_batch_count(old->writer); i++)
         end_pending(old, old->pending[i], (struct tl_pending_result){.end = TL_PENDING_REFUSED});
     tl_batch_writer_free(&old->writer);
-    tl_joins_free(&old->joins);
+    tl_placemap_free(&old->joins);
     free(old->pending);
     free(old);
     *outbox = NULL;
@@ -269,11 +291,6 @@ void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation)
     outbox->generation = generation;
 }
 
-struct tl_pending_command *tl_outbox_joining(const struct tl_outbox *outbox, const char *visitor)
-{
-    return tl_joins_find(outbox->joins, visitor);
-}
-
 struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
                                           unsigned lane)
 {
@@ -282,8 +299,10 @@ struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *
         return pending;
     pending = add_new(outbox, visitor, NULL,
                       (struct tl_pending_command){.kind = TL_COMMAND_JOIN, .lane = lane});
+    /* Without memory, or if two visitors have the same key, requests share no command: the store
+     * gives each the same place. */
     if (pending != NULL)
-        tl_joins_add(outbox->joins, pending);
+        (void)tl_placemap_put(outbox->joins, key_of(outbox, visitor), (uintptr_t)pending);
     return pending;
 }
 

@@ -37,6 +37,7 @@ enum {
 struct edge {
     const struct tl_edge_settings *settings;
     const struct tl_config *config;
+    struct tl_slot *slot; /* on the board */
     uv_loop_t loop;
     uv_timer_t tick;
     uv_timer_t sweep; /* for subscribers */
@@ -47,12 +48,9 @@ struct edge {
     struct tl_api *api;
     struct tl_queues *queues; /* the api's */
     struct tl_holds *holds;   /* the api's */
-    struct tl_ingest *ingest;
-    struct tl_follower *follower;
-    struct tl_verifier *verifier; /* NULL without a challenge service */
-    struct tl_server *server;     /* NULL until the lines are loaded */
-    uint64_t connections_max;     /* event streams and the server's connections together */
-    uint64_t unavailable;         /* requests answered 503 that are not logged yet */
+    struct tl_server *server; /* NULL until the lines are loaded */
+    uint64_t connections_max; /* event streams and the server's connections together */
+    uint64_t unavailable;     /* requests answered 503 that are not logged yet */
     struct tl_log_limit unavailable_log, full_log, address_log;
     int64_t accepted; /* connections taken from the listening socket, also those refused then */
     int64_t since_ms; /* start of this process */
@@ -60,88 +58,10 @@ struct edge {
     bool failed;
 };
 
-/* ---- what the queues ask for ---- */
-
-static void on_rebuild(void *context, const char *queue)
-{
-    const struct edge *edge = context;
-    tl_follower_rebuild(edge->follower, queue);
-}
-
-static void on_reload_settings(void *context, const char *queue)
-{
-    const struct edge *edge = context;
-    tl_follower_reload(edge->follower, queue);
-}
-
-static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
-                       const struct tl_pending_result *result)
-{
-    const struct edge *edge = context;
-    tl_api_settled(edge->api, queue, pending, result);
-}
-
-static void on_recreated(void *context, struct tl_queue *queue)
-{
-    const struct edge *edge = context;
-    tl_api_recreated(edge->api, queue);
-}
-
-static void on_changed(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,
-                       int64_t now_ms)
-{
-    (void)context;
-    tl_subscribers_entry(queue->subscribers, entry, now_ms);
-}
-
-/* ---- what the handlers ask for ---- */
-
-static bool ask_store(void *process, const char *queue, const struct tl_ticket *ticket,
-                      uint64_t number)
-{
-    const struct edge *edge = process;
-    return tl_ingest_look(edge->ingest, queue, ticket, number);
-}
-
-static bool verify(void *process, const struct tl_question *question)
-{
-    const struct edge *edge = process;
-    return edge->verifier != NULL && tl_verifier_ask(edge->verifier, question);
-}
-
-static void cancel(void *process, uint64_t number)
-{
-    const struct edge *edge = process;
-    if (edge->verifier != NULL)
-        tl_verifier_cancel(edge->verifier, number);
-}
-
-/* At the memory limit the store keeps its room for the line. */
-static void send_signs(void *process, const char *queue, const char *text)
-{
-    const struct edge *edge = process;
-    if (tl_queue_env_store_up(&edge->env) && edge->env.refuses == TL_OK && !edge->env.memory_full &&
-        tl_queues_find(edge->queues, queue) != NULL)
-        tl_ingest_signs(edge->ingest, queue, text);
-}
-
-static bool send_feedback(void *process, const char *queue, const char *text)
-{
-    const struct edge *edge = process;
-    return tl_queue_env_store_up(&edge->env) && edge->env.refuses == TL_OK &&
-           !edge->env.memory_full && tl_ingest_feedback(edge->ingest, queue, text);
-}
-
-static bool read_drawn(void *process, const char *queue, uint64_t from, uint64_t n, uint64_t number)
-{
-    const struct edge *edge = process;
-    return tl_ingest_drawn(edge->ingest, queue, from, n, number);
-}
-
 static uint64_t streams(void *context)
 {
     const struct edge *edge = context;
-    return (uint64_t)tl_metrics_get(edge->settings->metrics, TL_WORKER_EVENT_STREAMS);
+    return (uint64_t)tl_metrics_get(edge->env.metrics, TL_WORKER_EVENT_STREAMS);
 }
 
 static uint64_t connections(struct edge *edge)
@@ -156,52 +76,14 @@ static bool stream_fits(void *process)
     /* Connections that wait for their client give way. */
     if (streams(edge) + tl_server_busy(edge->server) + spare < edge->connections_max)
         return true;
-    tl_metrics_add(edge->settings->metrics, TL_WORKER_STREAMS_SHORT, 1);
+    tl_metrics_add(edge->env.metrics, TL_WORKER_STREAMS_SHORT, 1);
     return false;
 }
 
 /* ---- callbacks of the ingest thread and the server ---- */
 
-static void on_sent(void *context, const char *queue, const struct tl_batch_receipt *receipt)
+static void note_store(struct edge *edge, bool up, enum tl_error_kind refuses)
 {
-    const struct edge *edge = context;
-    if (receipt->fate != TL_BATCH_TAKEN)
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue, .error = receipt->refusal},
-               receipt->fate == TL_BATCH_REFUSED
-                   ? "the store did not take a batch"
-                   : "it is not known whether the store took a batch; its commands are sent again");
-    tl_queues_batch_sent(edge->queues, queue, receipt, tl_clock_ms());
-}
-
-static void on_checked(void *context, const char *queue, uint64_t number,
-                       const struct tl_batch_check *check)
-{
-    const struct edge *edge = context;
-    tl_queues_batch_checked(edge->queues, queue, number, check, tl_clock_ms());
-}
-
-static void on_drawn(void *context, uint64_t number, const void *ids, size_t length)
-{
-    const struct edge *edge = context;
-    tl_api_drawn(edge->api, number, ids, length);
-}
-
-static void on_found(void *context, uint64_t number, enum tl_lookup_found found,
-                     enum tl_reason reason)
-{
-    const struct edge *edge = context;
-    tl_holds_found(edge->holds, number, found, reason);
-}
-
-static void on_verified(void *context, uint64_t number, const struct tl_verdict *verdict)
-{
-    const struct edge *edge = context;
-    tl_api_verified(edge->api, number, verdict);
-}
-
-static void on_ingest_store(void *context, bool up, enum tl_error_kind refuses)
-{
-    struct edge *edge = context;
     if (up != edge->env.ingest_up || refuses == edge->env.refuses)
         tl_info(up ? "connected to the store" : "the store cannot be reached: joins are refused");
     edge->env.ingest_up = up;
@@ -215,6 +97,31 @@ static void on_ingest_store(void *context, bool up, enum tl_error_kind refuses)
                 tl_readiness_text(refuses == TL_ERR_OOM ? TL_STORE_NO_MEMORY : TL_STORE_NO_DISK));
 }
 
+static void on_answer(void *context, const struct tl_ingest_answer *answer)
+{
+    struct edge *edge = context;
+    switch (answer->kind) {
+    case TL_INGEST_BATCH:
+        tl_queues_batch_sent(edge->queues, answer->queue, &answer->receipt, tl_clock_ms());
+        break;
+    case TL_INGEST_CHECK:
+        tl_queues_batch_checked(edge->queues, answer->queue, answer->number, &answer->check,
+                                tl_clock_ms());
+        break;
+    case TL_INGEST_LOOKUP:
+        tl_holds_found(edge->holds, answer->number, answer->found, answer->reason);
+        break;
+    case TL_INGEST_DRAWN:
+        tl_api_drawn(edge->api, answer->number, answer->ids, answer->length);
+        break;
+    case TL_INGEST_STORE:
+        note_store(edge, answer->up, answer->refuses);
+        break;
+    case TL_INGEST_NONE:
+        break;
+    }
+}
+
 static void on_answered(void *context, unsigned status)
 {
     struct edge *edge = context;
@@ -222,7 +129,7 @@ static void on_answered(void *context, unsigned status)
     enum tl_worker_metric metric = status < 400   ? TL_WORKER_ANSWERS_OK
                                    : status < 500 ? TL_WORKER_ANSWERS_REFUSED
                                                   : TL_WORKER_ANSWERS_FAILED;
-    tl_metrics_add(edge->settings->metrics, metric, 1);
+    tl_metrics_add(edge->env.metrics, metric, 1);
 }
 
 static void on_connection(void *context, enum tl_server_event event,
@@ -237,7 +144,7 @@ static void on_connection(void *context, enum tl_server_event event,
     if (event != TL_SERVER_CROWDED_OUT)
         edge->accepted++;
     if (event != TL_SERVER_ACCEPTED)
-        tl_metrics_add(edge->settings->metrics, metrics[event], 1);
+        tl_metrics_add(edge->env.metrics, metrics[event], 1);
     if (event != TL_SERVER_HOLDS_ENOUGH ||
         !tl_log_allow(&edge->address_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
         return;
@@ -252,7 +159,7 @@ static void on_connection(void *context, enum tl_server_event event,
 static void on_turn_end(void *context)
 {
     const struct edge *edge = context;
-    tl_queues_flush(edge->queues, edge->ingest);
+    tl_queues_flush(edge->queues);
 }
 
 /* ---- drain ---- */
@@ -370,16 +277,16 @@ static void log_limits(struct edge *edge, int64_t now_ms)
 static void on_tick(uv_timer_t *timer)
 {
     struct edge *edge = timer->data;
-    struct tl_metrics *metrics = edge->settings->metrics;
-    struct tl_slot *slot = edge->settings->slot;
+    struct tl_metrics *metrics = edge->env.metrics;
+    struct tl_slot *slot = edge->slot;
     int64_t now_ms = tl_clock_ms();
     serve_when_ready(edge, now_ms);
     tl_server_tick(edge->server, now_ms);
     tl_api_tick(edge->api, now_ms);
     tl_holds_tick(edge->holds, now_ms);
     tl_queues_tick(edge->queues, now_ms);
-    tl_queues_check(edge->queues, edge->ingest, now_ms);
-    tl_queues_report(edge->queues, edge->ingest, now_ms);
+    tl_queues_check(edge->queues, now_ms);
+    tl_queues_report(edge->queues, now_ms);
     tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);
@@ -407,7 +314,7 @@ static bool take_keys(void *context, const struct tl_config *config, struct tl_e
     if (!tl_page_check(config, edge->settings->languages, err) ||
         !tl_api_reload(edge->api, config, err))
         return false;
-    atomic_store(&edge->settings->slot->ticket_key, tl_api_ticket_key(edge->api));
+    atomic_store(&edge->slot->ticket_key, tl_api_ticket_key(edge->api));
     return true;
 }
 
@@ -425,7 +332,7 @@ static void on_signal(uv_poll_t *poll, int status, int events)
                                           .role = edge->settings->role,
                                           .take = take_keys,
                                           .context = edge,
-                                          .outcome = edge->settings->reload,
+                                          .outcome = &edge->settings->board->head->reload,
                                           .taken = "keys, pages of events, queues in passthrough"});
     }
 }
@@ -434,17 +341,13 @@ static void on_signal(uv_poll_t *poll, int status, int events)
 
 static bool start_api(struct edge *edge, struct tl_error *err)
 {
+    const struct tl_board *board = edge->settings->board;
+    edge->slot = &board->slots[edge->settings->i];
     edge->env = (struct tl_queue_env){.worker_id = edge->id,
-                                      .metrics = edge->settings->metrics,
+                                      .metrics = board->metrics[edge->settings->i],
                                       /* not known yet: our clock stands for the store's */
                                       .store_offset_ms = tl_clock_wall_ms() - tl_clock_ms(),
-                                      .queue_counts = edge->settings->queue_counts,
-                                      .context = edge,
-                                      .rebuild = on_rebuild,
-                                      .reload = on_reload_settings,
-                                      .settled = on_settled,
-                                      .recreated = on_recreated,
-                                      .changed = on_changed};
+                                      .queue_counts = board->queue_counts};
     const struct tl_api_settings api = {.config = edge->config,
                                         .files = edge->settings->files,
                                         .languages = edge->settings->languages,
@@ -452,19 +355,12 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                         .loop = &edge->loop,
                                         .limiter = edge->settings->limiter,
                                         .sharing = edge->settings->sharing,
-                                        .queue_counts = edge->settings->queue_counts,
                                         .process = edge,
-                                        .ask = ask_store,
-                                        .signs = send_signs,
-                                        .feedback = send_feedback,
-                                        .read_drawn = read_drawn,
-                                        .stream_fits = stream_fits,
-                                        .verify = verify,
-                                        .cancel = cancel};
+                                        .stream_fits = stream_fits};
     edge->api = tl_api_new(&api, err);
     if (edge->api == NULL)
         return false;
-    atomic_store(&edge->settings->slot->ticket_key, tl_api_ticket_key(edge->api));
+    atomic_store(&edge->slot->ticket_key, tl_api_ticket_key(edge->api));
     edge->queues = tl_api_queues(edge->api);
     edge->holds = tl_api_holds(edge->api);
     return true;
@@ -480,13 +376,13 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
         .rules = {.hostname = config->challenge_service.hostname,
                   .min_score = (unsigned)config->challenge_service.min_score},
         .max_concurrent = config->challenge_service.max_concurrent,
-        .metrics = edge->settings->metrics,
-        .context = edge,
-        .verified = on_verified};
+        .metrics = edge->env.metrics,
+        .context = edge->api,
+        .verified = tl_api_verified};
     if (!tl_config_has_service(config, NULL))
         return true;
-    edge->verifier = tl_verifier_new(&edge->loop, &settings, err);
-    return edge->verifier != NULL;
+    edge->env.verifier = tl_verifier_new(&edge->loop, &settings, err);
+    return edge->env.verifier != NULL;
 }
 
 static bool start_threads(struct edge *edge, struct tl_error *err)
@@ -497,21 +393,19 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
                                             .timeout_ms = config->redis.timeout_ms};
     const struct tl_ingest_settings ingest = {.redis = redis,
                                               .key_prefix = config->redis.key_prefix,
-                                              .metrics = edge->settings->metrics,
+                                              .metrics = edge->env.metrics,
                                               .context = edge,
-                                              .sent = on_sent,
-                                              .checked = on_checked,
-                                              .found = on_found,
-                                              .drawn = on_drawn,
-                                              .store = on_ingest_store};
-    struct tl_follower_settings follower = {
-        .redis = redis, .key_prefix = config->redis.key_prefix, .compares = edge->settings->first};
-    tl_queues_follow(edge->queues, &follower);
-    edge->ingest = tl_ingest_new(&edge->loop, &ingest, err);
-    if (edge->ingest == NULL)
+                                              .answered = on_answer};
+    const struct tl_follower_settings follower = {.redis = redis,
+                                                  .key_prefix = config->redis.key_prefix,
+                                                  .compares = edge->settings->i == 0,
+                                                  .context = edge->queues,
+                                                  .changed = tl_queues_take};
+    edge->env.ingest = tl_ingest_new(&edge->loop, &ingest, err);
+    if (edge->env.ingest == NULL)
         return false;
-    edge->follower = tl_follower_new(&edge->loop, &follower, config, err);
-    return edge->follower != NULL && start_verifier(edge, err);
+    edge->env.follower = tl_follower_new(&edge->loop, &follower, config, err);
+    return edge->env.follower != NULL && start_verifier(edge, err);
 }
 
 /* In reverse order. Every request still held gets its answer before the server is freed. */
@@ -519,9 +413,9 @@ static void stop(struct edge *edge)
 {
     uv_timer_stop(&edge->tick);
     uv_timer_stop(&edge->sweep);
-    tl_follower_free(&edge->follower);
-    tl_ingest_free(&edge->ingest);
-    tl_verifier_free(&edge->verifier);
+    tl_follower_free(&edge->env.follower);
+    tl_ingest_free(&edge->env.ingest);
+    tl_verifier_free(&edge->env.verifier);
     tl_api_stop(edge->api);
     for (int turn = 0; turn < LAST_TURNS && edge->server != NULL; turn++)
         uv_run(&edge->loop, UV_RUN_NOWAIT); /* sends the last answers */

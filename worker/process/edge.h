@@ -6,18 +6,15 @@
 
 #include <stdbool.h>
 
-#include "common/base/metrics.h"
 #include "common/config/config.h"
-#include "common/role/program.h"
 #include "worker/http/limiter.h"
 #include "worker/http/sharing.h"
 #include "worker/page/languages.h"
-#include "worker/report/queue_counts.h"
-#include "worker/report/slot.h"
+#include "worker/process/board.h"
 
 struct tl_edge_settings {
     const char *role; /* for the log; borrowed */
-    bool first;       /* of the processes of this worker: says what one of them has to say */
+    unsigned i;       /* of the processes of this worker; the first says what one has to say */
     const char *config_path;
     const struct tl_config *config;
     /* As the other processes read it last, at a SIGHUP before this start; or `config`. */
@@ -26,12 +23,9 @@ struct tl_edge_settings {
     int listen_fd;                        /* stays the caller's */
     bool
         keeps_listening; /* the socket stays open when this process stops: another one takes over */
-    struct tl_metrics *metrics;
-    struct tl_limiter *limiter;           /* of all processes */
-    struct tl_sharing *sharing;           /* likewise */
-    struct tl_queue_counts *queue_counts; /* likewise */
-    struct tl_slot *slot;
-    struct tl_reload_outcome *reload; /* likewise */
+    struct tl_board *board;     /* its slot and metrics are those of i */
+    struct tl_limiter *limiter; /* of all processes */
+    struct tl_sharing *sharing; /* likewise */
 };
 
 /* Runs a worker process until it is told to stop; returns the exit status. */

@@ -107,19 +107,16 @@ static int run_worker(void *context)
             close(parent->listen_fds[other]);
     }
     return tl_edge_run(&(struct tl_edge_settings){.role = process->name,
-                                                  .first = process->i == 0,
+                                                  .i = process->i,
                                                   .config_path = parent->config_path,
                                                   .config = parent->config,
                                                   .files = newest(parent),
                                                   .languages = parent->languages,
                                                   .listen_fd = parent->listen_fds[process->i],
                                                   .keeps_listening = parent->keeps_listening,
-                                                  .metrics = parent->board.metrics[process->i],
+                                                  .board = &parent->board,
                                                   .limiter = parent->limiter,
-                                                  .sharing = parent->sharing,
-                                                  .queue_counts = parent->board.queue_counts,
-                                                  .slot = &parent->board.slots[process->i],
-                                                  .reload = &parent->board.head->reload});
+                                                  .sharing = parent->sharing});
 }
 
 /* ---- what the supervisor calls ---- */

@@ -14,7 +14,7 @@
 #include "common/config/settings.h"
 #include "common/line/line.h"
 #include "common/wire/events.h"
-#include "worker/feed/pending.h"
+#include "worker/feed/outbox.h"
 
 struct tl_claims;
 

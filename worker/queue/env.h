@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all queues of a worker process share: its id, its metrics, the state of the store, and the
- * callbacks of a queue. The process owns it and keeps it up to date; the queues only read it. */
+ * threads to and from it. The process owns it and keeps it up to date; the queues only read it. */
 #ifndef TL_QUEUE_ENV_H
 #define TL_QUEUE_ENV_H
 
@@ -12,14 +12,17 @@
 #include "common/base/metrics.h"
 #include "worker/feed/outbox.h"
 
+struct tl_follower;
+struct tl_ingest;
 struct tl_queue;
 struct tl_passthrough;
 struct tl_queue_counts;
+struct tl_verifier;
 
 struct tl_queue_env {
     const char *worker_id; /* this process among all workers, as the function apply knows it */
     struct tl_metrics *metrics;
-    struct tl_queue_counts *queue_counts; /* NULL: nothing is counted */
+    struct tl_queue_counts *queue_counts; /* of all processes; NULL: nothing is counted */
     struct tl_passthrough *passthrough;   /* whom the file lets in; the api's; NULL: no one */
 
     bool ingest_up, follower_up; /* is the store connected? */
@@ -33,10 +36,12 @@ struct tl_queue_env {
     int64_t heard_ms;        /* when the store was last heard of, local monotonic; 0: never */
     int64_t store_offset_ms; /* the store's Unix time minus local monotonic time */
 
+    /* The threads beside the loop; no verifier without a challenge service. */
+    struct tl_ingest *ingest;
+    struct tl_follower *follower;
+    struct tl_verifier *verifier;
+
     void *context; /* for the callbacks */
-    /* Asks for a fresh snapshot of this queue, or for its settings. */
-    void (*rebuild)(void *context, const char *queue);
-    void (*reload)(void *context, const char *queue);
     /* The outcome of a pending command, once for each. */
     void (*settled)(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
                     const struct tl_pending_result *result);
@@ -50,6 +55,12 @@ struct tl_queue_env {
 static inline bool tl_queue_env_store_up(const struct tl_queue_env *env)
 {
     return env->ingest_up && env->follower_up;
+}
+
+/* Does the store take notes that are not of the line? At its memory limit it keeps its room. */
+static inline bool tl_queue_env_takes_notes(const struct tl_queue_env *env)
+{
+    return tl_queue_env_store_up(env) && env->refuses == TL_OK && !env->memory_full;
 }
 
 /* Unix time in ms by the store's clock, for local monotonic time now_ms. */

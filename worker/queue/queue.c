@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
+#include "worker/feed/follower.h"
 #include "worker/queue/passthrough.h"
 #include "worker/queue/presence.h"
 #include "worker/queue/queue.h"
@@ -294,7 +295,7 @@ static void follow_up(struct tl_queue *queue, const struct tl_event_entry *entry
         else if (event->kind == TL_EVENT_FREED || event->kind == TL_EVENT_RENEWED)
             tl_claims_event(queue->claims, queue->line, event, now_ms);
         else if (event->kind == TL_EVENT_CONFIG)
-            env->reload(env->context, queue->name);
+            tl_follower_reload(env->follower, queue->name);
         else if (event->kind == TL_EVENT_NOTICE)
             tl_queue_set_notice(queue, event->text, event->text_length);
     }
@@ -309,7 +310,7 @@ static void ask_for_rebuild(struct tl_queue *queue, const char *why)
     tl_metrics_add(queue->env->metrics, TL_WORKER_GAPS, 1);
     tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name}, "%s; rebuilding the line",
            why);
-    queue->env->rebuild(queue->env->context, queue->name);
+    tl_follower_rebuild(queue->env->follower, queue->name);
 }
 
 /* If a rebuild did not help, the store is inconsistent, and more of them would not help either. */

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/named.h"
+#include "worker/feed/follower.h"
 #include "worker/queue/queues.h"
 #include "worker/report/queue_counts.h"
 #include "worker/report/worker_metrics.h"
@@ -25,11 +26,21 @@ struct tl_queues {
     struct tl_blocks *blocks; /* NULL: none were ever read */
 };
 
+/* tl_queue_env.changed */
+static void on_entry(void *context, struct tl_queue *queue,
+                     const struct tl_event_entry *entry, int64_t now_ms)
+{
+    (void)context;
+    tl_subscribers_entry(queue->subscribers, entry, now_ms);
+}
+
 struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings)
 {
     struct tl_queues *queues = calloc(1, sizeof(*queues));
-    if (queues != NULL)
-        queues->settings = *settings;
+    if (queues == NULL)
+        return NULL;
+    queues->settings = *settings;
+    settings->env->changed = on_entry;
     return queues;
 }
 
@@ -164,53 +175,48 @@ bool tl_queues_drained(const struct tl_queues *queues)
 
 /* ---- from the follower ---- */
 
-static void on_line(void *context, const char *name, const struct tl_queue_settings *settings,
-                    struct tl_line *line)
+static void take_line(struct tl_queues *self, struct tl_change *change, int64_t now_ms)
 {
-    struct tl_queues *self = context;
     const struct tl_queue_env *env = self->settings.env;
-    struct tl_queue *queue = add(self, name);
+    const struct tl_line *line = change->line;
+    struct tl_queue *queue = add(self, change->queue);
     if (queue == NULL) {
-        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = name}, "no memory for a queue");
-        tl_line_free(&line);
-        env->rebuild(env->context, name); /* tries again */
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = change->queue},
+               "no memory for a queue");
+        tl_follower_rebuild(env->follower, change->queue); /* tries again */
         return;
     }
-    int64_t now_ms = tl_clock_ms();
     bool first = queue->line == NULL;
-    tl_queue_set_settings(queue, settings, now_ms);
-    tl_queue_set_line(queue, line, now_ms);
+    tl_queue_set_settings(queue, change->settings, now_ms);
+    tl_queue_set_line(queue, change->line, now_ms);
+    change->line = NULL;
     if (first)
-        tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name},
+        tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = change->queue},
                "serving the queue: %llu waiting, %llu active",
                (unsigned long long)tl_line_waiting(line), (unsigned long long)tl_line_active(line));
 }
 
-static void on_entry(void *context, const char *name, const void *payload, size_t length)
+static void take_settings(struct tl_queue *queue, const struct tl_queue_settings *settings,
+                          int64_t now_ms)
 {
-    struct tl_queue *queue = tl_queues_find(context, name);
-    if (queue != NULL)
-        tl_queue_apply(queue, payload, length, tl_clock_ms());
-}
-
-static void on_settings(void *context, const char *name, const struct tl_queue_settings *settings)
-{
-    struct tl_queue *queue = tl_queues_find(context, name);
-    if (queue == NULL)
-        return;
     /* A steered capacity changes every few seconds. */
     const struct tl_capacity_now before = queue->settings.now;
     bool steered = before.capacity != settings->now.capacity || before.stale != settings->now.stale;
-    tl_queue_set_settings(queue, settings, tl_clock_ms());
-    tl_log(steered ? TL_LOG_DEBUG : TL_LOG_INFO, &(struct tl_log_fields){.queue = name},
-           "settings changed");
+    tl_queue_set_settings(queue, settings, now_ms);
+    tl_log(steered ? TL_LOG_DEBUG : TL_LOG_INFO,
+           &(struct tl_log_fields){.queue = queue->name}, "settings changed");
 }
 
-static void on_notice(void *context, const char *name, const char *text, size_t length)
+/* The follower has logged why; visitors must not see it. */
+static void note_trouble(struct tl_queues *self, const char *name)
 {
-    struct tl_queue *queue = tl_queues_find(context, name);
-    if (queue != NULL)
-        tl_queue_set_notice(queue, text, length);
+    struct trouble *list = reallocarray(self->troubles, self->n_troubles + 1, sizeof(*list));
+    if (list == NULL)
+        return;
+    self->troubles = list;
+    if (find_trouble(self, name) == NULL)
+        snprintf(list[self->n_troubles++].name, sizeof(list->name), "%s", name);
+    tl_metrics_set(self->settings.env->metrics, TL_WORKER_TROUBLED, (int64_t)self->n_troubles);
 }
 
 static void end_trouble(struct tl_queues *self, const char *name)
@@ -218,48 +224,13 @@ static void end_trouble(struct tl_queues *self, const char *name)
     struct trouble *trouble = find_trouble(self, name);
     if (trouble != NULL)
         *trouble = self->troubles[--self->n_troubles];
-}
-
-static void on_trouble(void *context, const char *name, const char *text, size_t length)
-{
-    struct tl_queues *self = context;
-    (void)text; /* the follower logged it; visitors must not see it */
-    if (length == 0) {
-        end_trouble(self, name);
-    } else {
-        struct trouble *trouble = find_trouble(self, name);
-        struct trouble *list =
-            trouble != NULL ? self->troubles
-                            : reallocarray(self->troubles, self->n_troubles + 1, sizeof(*list));
-        if (list == NULL)
-            return;
-        self->troubles = list;
-        if (trouble == NULL)
-            trouble = &list[self->n_troubles++];
-        snprintf(trouble->name, sizeof(trouble->name), "%s", name);
-    }
     tl_metrics_set(self->settings.env->metrics, TL_WORKER_TROUBLED, (int64_t)self->n_troubles);
 }
 
-static void on_recovery(void *context, const char *name, const struct tl_recovery *recovery)
+static void drop(struct tl_queues *self, const char *name)
 {
-    struct tl_queue *queue = add(context, name); /* its line comes next */
-    if (queue != NULL)
-        tl_queue_set_recovery(queue, recovery);
-}
-
-static void on_turns(void *context, const char *name, const struct tl_turns_state *turns)
-{
-    struct tl_queue *queue = tl_queues_find(context, name);
-    if (queue != NULL && queue->line != NULL)
-        tl_queue_set_turns(queue, turns);
-}
-
-static void on_gone(void *context, const char *name)
-{
-    struct tl_queues *self = context;
-    on_trouble(self, name, "", 0);
     struct tl_queue *queue = tl_named_remove(&self->queues, name);
+    end_trouble(self, name);
     if (queue == NULL)
         return;
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "the queue was deleted");
@@ -268,28 +239,10 @@ static void on_gone(void *context, const char *name)
     free_queue(queue);
 }
 
-static void on_listed(void *context)
+static void take_memory(struct tl_queue_env *env, const struct tl_change *change)
 {
-    ((struct tl_queues *)context)->settings.env->listed = true;
-}
-
-static void on_clock(void *context, int64_t offset_ms)
-{
-    struct tl_queue_env *env = ((struct tl_queues *)context)->settings.env;
-    env->store_offset_ms = offset_ms;
-    env->heard_ms = tl_clock_ms(); /* the follower reads the clock once a second */
-}
-
-static void on_store(void *context, bool up)
-{
-    ((struct tl_queues *)context)->settings.env->follower_up = up;
-}
-
-static void on_memory(void *context, const struct tl_store_memory *memory,
-                      enum tl_memory_level level)
-{
-    struct tl_queue_env *env = ((struct tl_queues *)context)->settings.env;
-    env->memory_full = level == TL_MEMORY_FULL;
+    const struct tl_store_memory *memory = &change->memory;
+    env->memory_full = change->level == TL_MEMORY_FULL;
     env->memory_percent = tl_store_memory_percent(memory);
     tl_metrics_set(env->metrics, TL_WORKER_STORE_USED, (int64_t)memory->used);
     tl_metrics_set(env->metrics, TL_WORKER_STORE_LIMIT, (int64_t)memory->limit);
@@ -297,36 +250,77 @@ static void on_memory(void *context, const struct tl_store_memory *memory,
     tl_metrics_set(env->metrics, TL_WORKER_STORE_UNWRITTEN, memory->not_written ? 1 : 0);
 }
 
-static void on_blocks(void *context, struct tl_blocks *blocks)
+static void take_blocks(struct tl_queues *self, struct tl_change *change)
 {
-    struct tl_queues *queues = context;
-    free(queues->blocks);
-    queues->blocks = blocks;
-    for (size_t i = 0; i < queues->queues.n; i++)
-        tl_subscribers_set_blocks(at(queues, i)->subscribers, blocks);
+    free(self->blocks);
+    self->blocks = change->blocks;
+    change->blocks = NULL;
+    for (size_t i = 0; i < self->queues.n; i++)
+        tl_subscribers_set_blocks(at(self, i)->subscribers, self->blocks);
+}
+
+void tl_queues_take(void *context, struct tl_change *change)
+{
+    struct tl_queues *self = context;
+    struct tl_queue_env *env = self->settings.env;
+    struct tl_queue *queue = tl_queues_find(self, change->queue);
+    int64_t now_ms = tl_clock_ms();
+    switch (change->kind) {
+    case TL_CHANGE_LINE:
+        take_line(self, change, now_ms);
+        break;
+    case TL_CHANGE_ENTRY:
+        if (queue != NULL)
+            tl_queue_apply(queue, change->bytes, change->length, now_ms);
+        break;
+    case TL_CHANGE_SETTINGS:
+        if (queue != NULL)
+            take_settings(queue, change->settings, now_ms);
+        break;
+    case TL_CHANGE_NOTICE:
+        if (queue != NULL)
+            tl_queue_set_notice(queue, change->bytes, change->length);
+        break;
+    case TL_CHANGE_RECOVERY:
+        queue = add(self, change->queue); /* its line comes next */
+        if (queue != NULL)
+            tl_queue_set_recovery(queue, &change->recovery);
+        break;
+    case TL_CHANGE_TURNS:
+        if (queue != NULL && queue->line != NULL)
+            tl_queue_set_turns(queue, &change->turns);
+        break;
+    case TL_CHANGE_GONE:
+        drop(self, change->queue);
+        break;
+    case TL_CHANGE_TROUBLE:
+        note_trouble(self, change->queue);
+        break;
+    case TL_CHANGE_SOUND:
+        end_trouble(self, change->queue);
+        break;
+    case TL_CHANGE_LISTED:
+        env->listed = true;
+        break;
+    case TL_CHANGE_CLOCK:
+        env->store_offset_ms = change->offset_ms;
+        env->heard_ms = now_ms; /* the follower reads the clock once a second */
+        break;
+    case TL_CHANGE_STORE:
+        env->follower_up = change->up;
+        break;
+    case TL_CHANGE_MEMORY:
+        take_memory(env, change);
+        break;
+    case TL_CHANGE_BLOCKS:
+        take_blocks(self, change);
+        break;
+    }
 }
 
 const struct tl_blocks *tl_queues_blocks(const struct tl_queues *queues)
 {
     return queues->blocks;
-}
-
-void tl_queues_follow(struct tl_queues *queues, struct tl_follower_settings *settings)
-{
-    settings->context = queues;
-    settings->line = on_line;
-    settings->entry = on_entry;
-    settings->settings = on_settings;
-    settings->notice = on_notice;
-    settings->recovery = on_recovery;
-    settings->turns = on_turns;
-    settings->gone = on_gone;
-    settings->trouble = on_trouble;
-    settings->listed = on_listed;
-    settings->clock = on_clock;
-    settings->store = on_store;
-    settings->memory = on_memory;
-    settings->blocks = on_blocks;
 }
 
 /* ---- to the store ---- */
@@ -335,11 +329,16 @@ void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                           const struct tl_batch_receipt *receipt, int64_t now_ms)
 {
     struct tl_queue *queue = tl_queues_find(queues, name);
+    if (receipt->fate != TL_BATCH_TAKEN)
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = name, .error = receipt->refusal},
+               receipt->fate == TL_BATCH_REFUSED
+                   ? "the store did not take a batch"
+                   : "it is not known whether the store took a batch; its commands are sent again");
     if (queue != NULL)
         tl_outbox_sent(queue->outbox, receipt->number, receipt->fate, receipt->entry, now_ms);
 }
 
-void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms)
+void tl_queues_check(struct tl_queues *queues, int64_t now_ms)
 {
     const struct tl_queue_env *env = queues->settings.env;
     for (size_t i = 0; i < queues->queues.n && tl_queue_env_store_up(env); i++) {
@@ -349,7 +348,8 @@ void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t
         const char *entry;
         if (queue->line != NULL &&
             tl_outbox_overdue(outbox, tl_line_event(queue->line), now_ms, &number, &entry) &&
-            !tl_ingest_check(ingest, queue->name, env->worker_id, number, entry))
+            !tl_ingest_check(env->ingest, queue->name, env->worker_id, number,
+                             entry))
             tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = true},
                               now_ms); /* no memory: asks again later */
     }
@@ -366,26 +366,25 @@ void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_
     tl_outbox_checked(queue->outbox, number, check, now_ms);
 }
 
-void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest)
+void tl_queues_flush(struct tl_queues *queues)
 {
-    struct tl_metrics *metrics = queues->settings.env->metrics;
+    struct tl_queue_env *env = queues->settings.env;
     for (size_t i = 0; i < queues->queues.n; i++) {
         struct tl_queue *queue = at(queues, i);
         struct tl_outbox *outbox = queue->outbox;
         struct tl_outbox_payload payload;
         if (!tl_outbox_next(outbox, &payload))
             continue;
-        if (tl_ingest_send(ingest, queue->name, payload.number, payload.bytes, payload.length,
-                           payload.joins)) {
-            tl_metrics_add(metrics, TL_WORKER_BATCHES, 1);
-            tl_metrics_add(metrics, TL_WORKER_COMMANDS, (int64_t)payload.n_commands);
-            tl_metrics_observe(metrics, TL_WORKER_BATCH_SIZE, (int64_t)payload.n_commands);
+        if (tl_ingest_send(env->ingest, queue->name, payload.number, payload.bytes,
+                           payload.length, payload.joins)) {
+            tl_metrics_add(env->metrics, TL_WORKER_BATCHES, 1);
+            tl_metrics_add(env->metrics, TL_WORKER_COMMANDS, (int64_t)payload.n_commands);
+            tl_metrics_observe(env->metrics, TL_WORKER_BATCH_SIZE, (int64_t)payload.n_commands);
         } else {
             free(payload.bytes);
             tl_outbox_sent(outbox, payload.number, TL_BATCH_REFUSED, "", 0);
         }
     }
-    struct tl_queue_env *env = queues->settings.env;
     env->in_flight = tl_queues_in_flight(queues);
     env->full = env->in_flight >= queues->settings.commands_max;
 }
@@ -418,10 +417,10 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
     tl_metrics_set(queues->settings.env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
 }
 
-void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms)
+void tl_queues_report(struct tl_queues *queues, int64_t now_ms)
 {
     const struct tl_queue_env *env = queues->settings.env;
-    if (!tl_queue_env_store_up(env) || env->refuses != TL_OK || env->memory_full)
+    if (!tl_queue_env_takes_notes(env))
         return;
     for (size_t i = 0; i < queues->queues.n; i++) {
         struct tl_promises *promises = at(queues, i)->promises;
@@ -433,7 +432,7 @@ void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_
                                              .early = news.early,
                                              .late = news.late,
                                              .error_percent = news.error_percent};
-        tl_ingest_promised(ingest, at(queues, i)->name, &promised);
+        tl_ingest_promised(env->ingest, at(queues, i)->name, &promised);
     }
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queues that a worker process serves, by name, each with its subscribers. Receives the
- * follower's callbacks for them, and hands their batches to the ingest thread.
+ * The queues that a worker process serves, by name, each with its subscribers. Takes the changes of
+ * which the follower tells, and hands the batches to the ingest thread.
  */
 #ifndef TL_QUEUES_H
 #define TL_QUEUES_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/feed/follower.h"
+#include "worker/feed/change.h"
 #include "worker/feed/ingest.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queue.h"
@@ -51,22 +51,22 @@ size_t tl_queues_in_flight(const struct tl_queues *queues);
 /* Is everything handed to the store, and has every subscriber gone? */
 bool tl_queues_drained(const struct tl_queues *queues);
 
-/* Fills in the follower's callbacks. */
-void tl_queues_follow(struct tl_queues *queues, struct tl_follower_settings *settings);
+/* Takes a change in the store, of which the follower tells (struct tl_follower_settings). */
+void tl_queues_take(void *queues, struct tl_change *change);
 /* What became of a batch on its way into the store. */
 void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                           const struct tl_batch_receipt *receipt, int64_t now_ms);
 /* Call every tick: asks the store about batches whose outcome is overdue. */
-void tl_queues_check(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms);
+void tl_queues_check(struct tl_queues *queues, int64_t now_ms);
 /* The store's answer. */
 void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_t number,
                              const struct tl_batch_check *check, int64_t now_ms);
 /* Call at the end of each turn of the loop: hands gathered batches to the ingest thread, and says
  * whether too many commands are in progress. */
-void tl_queues_flush(struct tl_queues *queues, struct tl_ingest *ingest);
+void tl_queues_flush(struct tl_queues *queues);
 /* Call every tick: sends what came true of the waits told, for a queue every ten seconds at most.
  */
-void tl_queues_report(struct tl_queues *queues, struct tl_ingest *ingest, int64_t now_ms);
+void tl_queues_report(struct tl_queues *queues, int64_t now_ms);
 /* Call every tick. */
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms);
 /* Call every few ms: serves the subscribers that are due. */

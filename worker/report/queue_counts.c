@@ -22,8 +22,7 @@ struct tl_queue_counts {
     uint64_t named;
     uint32_t n_slots;
     _Atomic uint64_t claimed;
-    struct slot other;
-    struct slot slots[]; /* an open hash table, half full at most */
+    struct slot slots[]; /* an open hash table, half full at most; behind it that of the others */
 };
 
 static const struct {
@@ -57,7 +56,7 @@ static const struct {
 struct tl_queue_counts *tl_queue_counts_new(uint64_t named, struct tl_error *err)
 {
     uint32_t n_slots = 2 * (uint32_t)named + 1;
-    size_t size = sizeof(struct tl_queue_counts) + n_slots * sizeof(struct slot);
+    size_t size = sizeof(struct tl_queue_counts) + ((size_t)n_slots + 1) * sizeof(struct slot);
     struct tl_queue_counts *counts =
         mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (counts == MAP_FAILED) {
@@ -68,7 +67,9 @@ struct tl_queue_counts *tl_queue_counts_new(uint64_t named, struct tl_error *err
     counts->size = size;
     counts->named = named;
     counts->n_slots = n_slots;
-    snprintf(counts->other.name, sizeof(counts->other.name), "%s", TL_QUEUE_COUNTS_OTHER);
+    struct slot *other = &counts->slots[n_slots];
+    snprintf(other->name, sizeof(other->name), "%s", TL_QUEUE_COUNTS_OTHER);
+    atomic_store(&other->state, NAMED);
     return counts;
 }
 
@@ -84,11 +85,8 @@ void tl_queue_counts_free(struct tl_queue_counts **counts)
 static bool claim(struct tl_queue_counts *counts, struct slot *slot, const char *queue)
 {
     int free_state = FREE;
-    if (atomic_fetch_add(&counts->claimed, 1) >= counts->named) {
-        atomic_fetch_sub(&counts->claimed, 1);
-        return false;
-    }
-    if (!atomic_compare_exchange_strong(&slot->state, &free_state, CLAIMED)) {
+    if (atomic_fetch_add(&counts->claimed, 1) >= counts->named ||
+        !atomic_compare_exchange_strong(&slot->state, &free_state, CLAIMED)) {
         atomic_fetch_sub(&counts->claimed, 1);
         return false;
     }
@@ -99,15 +97,16 @@ static bool claim(struct tl_queue_counts *counts, struct slot *slot, const char 
 
 static struct slot *slot_of(struct tl_queue_counts *counts, const char *queue, uint32_t stream)
 {
+    struct slot *other = &counts->slots[counts->n_slots];
     for (uint32_t i = 0; i < counts->n_slots; i++) {
         struct slot *slot = &counts->slots[(stream + i) % counts->n_slots];
         int state = atomic_load(&slot->state);
         if (state == NAMED && strcmp(slot->name, queue) == 0)
             return slot;
         if (state == FREE)
-            return claim(counts, slot, queue) ? slot : &counts->other;
+            return claim(counts, slot, queue) ? slot : other;
     }
-    return &counts->other;
+    return other;
 }
 
 uint32_t tl_queue_counts_stream(const char *queue)
@@ -132,17 +131,14 @@ void tl_queue_counts_add(struct tl_queue_counts *counts, const char *queue, uint
     tl_queue_counts_add_many(counts, queue, stream, kind, 1);
 }
 
-static bool is_named(const struct tl_queue_counts *counts, size_t i)
-{
-    return atomic_load(&counts->slots[i].state) == NAMED;
-}
-
 /* The sum over all slots of this name, if slot i is the first of them; else -1. */
 static int64_t sum_of(const struct tl_queue_counts *counts, size_t i, enum tl_queue_count kind)
 {
     int64_t sum = 0;
-    for (size_t other = 0; other < counts->n_slots; other++) {
-        if (!is_named(counts, other) ||
+    if (atomic_load(&counts->slots[i].state) != NAMED)
+        return -1;
+    for (size_t other = 0; other <= counts->n_slots; other++) {
+        if (atomic_load(&counts->slots[other].state) != NAMED ||
             strcmp(counts->slots[other].name, counts->slots[i].name) != 0)
             continue;
         if (other < i)
@@ -153,34 +149,22 @@ static int64_t sum_of(const struct tl_queue_counts *counts, size_t i, enum tl_qu
 }
 
 /* Which share of the waits told came true within the range told, since the start. */
-static void write_eta_ratio(const char *queue, int64_t judged, int64_t outside, const char *label,
-                            struct tl_text *out)
-{
-    if (judged > 0)
-        tl_text_append(out, "tellerline_queue_eta_inside_ratio{%s,queue=\"%s\"} %.4f\n", label,
-                       queue, (double)(judged - outside) / (double)judged);
-}
-
 static void write_eta_ratios(const struct tl_queue_counts *counts, const char *label,
                              struct tl_text *out)
 {
-    const struct slot *other = &counts->other;
     tl_text_append(out,
                    "# HELP tellerline_queue_eta_inside_ratio Share of the waits told that came "
                    "true within the range told, since the worker started, by queue\n"
                    "# TYPE tellerline_queue_eta_inside_ratio gauge\n");
-    for (size_t i = 0; i < counts->n_slots; i++) {
-        if (!is_named(counts, i) || sum_of(counts, i, TL_QUEUE_ETA_JUDGED) < 0)
+    for (size_t i = 0; i <= counts->n_slots; i++) {
+        int64_t judged = sum_of(counts, i, TL_QUEUE_ETA_JUDGED);
+        if (judged <= 0)
             continue;
-        write_eta_ratio(counts->slots[i].name, sum_of(counts, i, TL_QUEUE_ETA_JUDGED),
-                        sum_of(counts, i, TL_QUEUE_ETA_EARLY) +
-                            sum_of(counts, i, TL_QUEUE_ETA_LATE),
-                        label, out);
+        int64_t outside =
+            sum_of(counts, i, TL_QUEUE_ETA_EARLY) + sum_of(counts, i, TL_QUEUE_ETA_LATE);
+        tl_text_append(out, "tellerline_queue_eta_inside_ratio{%s,queue=\"%s\"} %.4f\n", label,
+                       counts->slots[i].name, (double)(judged - outside) / (double)judged);
     }
-    write_eta_ratio(other->name, atomic_load(&other->counts[TL_QUEUE_ETA_JUDGED]),
-                    atomic_load(&other->counts[TL_QUEUE_ETA_EARLY]) +
-                        atomic_load(&other->counts[TL_QUEUE_ETA_LATE]),
-                    label, out);
 }
 
 void tl_queue_counts_write(const struct tl_queue_counts *counts, const char *label,
@@ -189,16 +173,13 @@ void tl_queue_counts_write(const struct tl_queue_counts *counts, const char *lab
     for (size_t row = 0; row < TL_QUEUE_COUNTS; row++) {
         tl_text_append(out, "# HELP %s %s\n# TYPE %s counter\n", rows[row].name, rows[row].help,
                        rows[row].name);
-        for (size_t i = 0; i < counts->n_slots; i++) {
-            int64_t sum = is_named(counts, i) ? sum_of(counts, i, (enum tl_queue_count)row) : -1;
-            if (sum >= 0)
+        for (size_t i = 0; i <= counts->n_slots; i++) {
+            int64_t sum = sum_of(counts, i, (enum tl_queue_count)row);
+            bool written = i < counts->n_slots ? sum >= 0 : sum > 0;
+            if (written)
                 tl_text_append(out, "%s{%s,queue=\"%s\"} %lld\n", rows[row].name, label,
                                counts->slots[i].name, (long long)sum);
         }
-        int64_t other = atomic_load(&counts->other.counts[row]);
-        if (other > 0)
-            tl_text_append(out, "%s{%s,queue=\"%s\"} %lld\n", rows[row].name, label,
-                           counts->other.name, (long long)other);
     }
     write_eta_ratios(counts, label, out);
 }

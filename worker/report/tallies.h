@@ -9,8 +9,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/net.h"
 #include "common/wire/names.h"
-#include "worker/report/hitters.h"
+
+/*
+ * Which networks send most: counts for the most frequent ones of a stream, in fixed memory.
+ *
+ * The space-saving sketch (A. Metwally, D. Agrawal, A. El Abbadi: Efficient computation of frequent
+ * and top-k elements in data streams, ICDT 2005). A network that sent more than 1/TL_HITTERS of all
+ * is among the counters, whatever the others are. Counts are of the current minute.
+ */
+enum { TL_HITTERS = 32, TL_HITTERS_WINDOW_MS = 60000 };
+
+struct tl_hitter {
+    struct tl_prefix prefix;
+    uint32_t stream; /* of which stream: a hash of its name */
+    uint32_t count;  /* at most this many too many: */
+    uint32_t error;
+};
+
+/* A zeroed one is empty. */
+struct tl_hitters {
+    int64_t window_ms; /* when the minute began */
+    uint64_t total;    /* of all in this minute */
+    size_t n;
+    struct tl_hitter list[TL_HITTERS];
+};
+
+/* Counts one. Returns how many this network sent to this stream in this minute, at least. now_ms:
+ * local monotonic time. */
+uint32_t tl_hitters_add(struct tl_hitters *hitters, const struct tl_prefix *prefix, uint32_t stream,
+                        int64_t now_ms);
 
 enum { TL_TALLIES = 64 };
 

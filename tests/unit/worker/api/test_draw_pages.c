@@ -32,7 +32,7 @@ static void set_draw(struct world *world, enum tl_draw_phase phase, const char *
     world->settings.opening = TL_OPENING_DRAW;
     world->settings.opens_at_ms = WORLD_STORE_MS;
     world_load(world);
-    world->follower.recovery(world->follower.context, "concert", &known);
+    world_take(world, (struct tl_change){.kind = TL_CHANGE_RECOVERY, .recovery = known});
 }
 
 static struct tl_request ask(const char *from, const char *limit)

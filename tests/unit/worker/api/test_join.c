@@ -525,7 +525,7 @@ static void joins_of_a_deleted_queue_are_told_so(void **state)
     struct world *world = *state;
     struct tl_request request = {.method = "POST", .path = PATH};
     world_handle(world, &request);
-    world->follower.gone(world->follower.context, "concert");
+    world_take(world, (struct tl_change){.kind = TL_CHANGE_GONE});
     assert_problem(&request, 404, "no-such-queue");
 }
 

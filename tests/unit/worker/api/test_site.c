@@ -177,7 +177,7 @@ static void a_pass_counts_while_nobody_can_know(void **state)
     assert_non_null(fake_answer_header(&request, "X-Tellerline-Visitor"));
     request = world_send(world, "GET", CHECK, over.text); /* known to be over */
     assert_answer(&request, 401, "");
-    world->follower.gone(world->follower.context, "concert");
+    world_take(world, (struct tl_change){.kind = TL_CHANGE_GONE});
     request = world_send(world, "GET", CHECK, over.text);
     assert_answer(&request, 204, "");
     assert_string_equal(fake_answer_header(&request, "X-Tellerline-Visitor"), "bob");

@@ -115,7 +115,7 @@ static void a_line_that_was_full_stays_so(void **state)
     world_load(world);
     struct tl_request request = world_send(world, "GET", "/v1/queues/concert", NULL);
     assert_answer(&request, 200, "\"phase\":\"open\"");
-    world->follower.recovery(world->follower.context, "concert", &known);
+    world_take(world, (struct tl_change){.kind = TL_CHANGE_RECOVERY, .recovery = known});
     request = world_send(world, "GET", "/v1/queues/concert", NULL);
     assert_answer(&request, 200, "\"phase\":\"full\",\"joins\":false");
     request = world_send(world, "POST", JOIN, NULL);

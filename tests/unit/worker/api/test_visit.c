@@ -416,7 +416,7 @@ static void while_the_line_is_loading_a_short_stream_is_given(void **state)
 {
     struct world *world = *state;
     const struct world_ticket ticket = numbered(world, 4);
-    world->follower.gone(world->follower.context, "concert");
+    world_take(world, (struct tl_change){.kind = TL_CHANGE_GONE});
     world->env.listed = false;
     struct tl_request request = stream(world, &ticket);
     assert_short_stream(&request, NULL);

@@ -16,39 +16,18 @@
 #include "tests/unit/wire/pack.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/api/context.h"
+#include "worker/feed/follower.h"
+#include "worker/feed/ingest.h"
 #include "worker/report/worker_metrics.h"
 
 static _Alignas(64) unsigned char metrics_memory[16384];
 
-static void ignore(void *context, const char *queue)
-{
-    (void)context;
-    (void)queue;
-}
+/* ---- instead of the threads, which are the world itself ---- */
 
-static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
-                       const struct tl_pending_result *result)
+bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl_ticket *ticket,
+                    uint64_t number)
 {
-    const struct world *world = context;
-    tl_api_settled(world->api, queue, pending, result);
-}
-
-static void on_recreated(void *context, struct tl_queue *queue)
-{
-    const struct world *world = context;
-    tl_api_recreated(world->api, queue);
-}
-
-static void on_changed(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,
-                       int64_t now_ms)
-{
-    (void)context;
-    tl_subscribers_entry(queue->subscribers, entry, now_ms);
-}
-
-static bool ask(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number)
-{
-    struct world *world = process;
+    struct world *world = (void *)ingest;
     assert_string_equal(queue, "concert");
     assert_true(ticket->visitor[0] != '\0');
     if (world->deaf)
@@ -58,9 +37,10 @@ static bool ask(void *process, const char *queue, const struct tl_ticket *ticket
     return true;
 }
 
-static bool read_drawn(void *process, const char *queue, uint64_t from, uint64_t n, uint64_t number)
+bool tl_ingest_drawn(struct tl_ingest *ingest, const char *queue, uint64_t from, uint64_t n,
+                     uint64_t number)
 {
-    struct world *world = process;
+    struct world *world = (void *)ingest;
     assert_string_equal(queue, "concert");
     if (world->deaf)
         return false;
@@ -71,15 +51,62 @@ static bool read_drawn(void *process, const char *queue, uint64_t from, uint64_t
     return true;
 }
 
-static bool stream_fits(void *process)
+bool tl_ingest_note(struct tl_ingest *ingest, enum tl_note note, const char *queue,
+                    const char *text)
 {
-    const struct world *world = process;
-    return !world->crowded;
+    (void)note;
+    (void)queue;
+    (void)text;
+    return !((struct world *)(void *)ingest)->deaf;
 }
 
-static bool verify(void *process, const struct tl_question *question)
+/* The tests take the batches themselves. */
+bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
+                    size_t length, bool joins)
 {
-    struct world *world = process;
+    (void)ingest;
+    (void)queue;
+    (void)number;
+    (void)bytes;
+    (void)length;
+    (void)joins;
+    return false;
+}
+
+bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *worker,
+                     uint64_t number, const char *entry)
+{
+    (void)ingest;
+    (void)queue;
+    (void)worker;
+    (void)number;
+    (void)entry;
+    return false;
+}
+
+void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
+                        const struct tl_promised *promised)
+{
+    (void)ingest;
+    (void)queue;
+    (void)promised;
+}
+
+void tl_follower_rebuild(struct tl_follower *follower, const char *queue)
+{
+    (void)follower;
+    (void)queue;
+}
+
+void tl_follower_reload(struct tl_follower *follower, const char *queue)
+{
+    (void)follower;
+    (void)queue;
+}
+
+bool tl_verifier_ask(struct tl_verifier *verifier, const struct tl_question *question)
+{
+    struct world *world = (void *)verifier;
     const char *address = question->address != NULL ? question->address : "";
     if (world->deaf)
         return false;
@@ -92,11 +119,19 @@ static bool verify(void *process, const struct tl_question *question)
     return true;
 }
 
-static void cancel(void *process, uint64_t number)
+void tl_verifier_cancel(struct tl_verifier *verifier, uint64_t number)
 {
-    struct world *world = process;
+    struct world *world = (void *)verifier;
     world->service.cancelled++;
     world->service.number = number;
+}
+
+/* ---- the world ---- */
+
+static bool stream_fits(void *process)
+{
+    const struct world *world = process;
+    return !world->crowded;
 }
 
 static void write_secret(const struct world *world, const char *name, const char *text)
@@ -110,6 +145,12 @@ static void write_secret(const struct world *world, const char *name, const char
     assert_int_equal(fclose(file), 0);
 }
 
+void world_take(struct world *world, struct tl_change change)
+{
+    snprintf(change.queue, sizeof(change.queue), "concert");
+    tl_queues_take(tl_api_queues(world->api), &change);
+}
+
 static void load(struct world *world, uint64_t generation)
 {
     struct tl_line *line = tl_line_new();
@@ -118,7 +159,8 @@ static void load(struct world *world, uint64_t generation)
     assert_true(tl_line_add_active(line, tl_place_make(0, 1), WORLD_STORE_MS + 600000));
     assert_true(tl_line_add_waiting(line, tl_place_make(0, 2), 8));
     assert_true(tl_line_add_waiting(line, tl_place_make(1, 1), 3));
-    world->follower.line(world->follower.context, "concert", &world->settings, line);
+    world_take(world, (struct tl_change){
+                          .kind = TL_CHANGE_LINE, .line = line, .settings = &world->settings});
 }
 
 void world_load(struct world *world)
@@ -173,12 +215,9 @@ int world_setup(void **state)
         .follower_up = true,
         .listed = true,
         .store_offset_ms = WORLD_STORE_MS - tl_clock_ms(),
-        .context = world,
-        .rebuild = ignore,
-        .reload = ignore,
-        .settled = on_settled,
-        .recreated = on_recreated,
-        .changed = on_changed};
+        .ingest = (void *)world,
+        .follower = (void *)world,
+        .verifier = (void *)world};
     assert_true(tl_api_check_secrets(world->config, true, &err)); /* makes the keys */
     world->limiter = tl_limiter_new(&err);
     assert_non_null(world->limiter);
@@ -194,15 +233,10 @@ int world_setup(void **state)
                                                       .limiter = world->limiter,
                                                       .sharing = world->sharing,
                                                       .process = world,
-                                                      .ask = ask,
-                                                      .read_drawn = read_drawn,
-                                                      .stream_fits = stream_fits,
-                                                      .verify = verify,
-                                                      .cancel = cancel},
+                                                      .stream_fits = stream_fits},
                             &err);
     if (world->api == NULL)
         fail_msg("%s", err.text);
-    tl_queues_follow(tl_api_queues(world->api), &world->follower);
     tl_queue_settings_defaults(&world->settings);
     assert_true(
         tl_queue_settings_set(&world->settings, "lanes", "general,vip", TL_FORM_FILE, &err));
@@ -244,7 +278,8 @@ void world_admit(struct world *world, uint64_t seq)
     snprintf(text, sizeof(text), "[1,%llu,%d,10,2,[[3,[%llu,1],%lld]]]", (unsigned long long)event,
              WORLD_GENERATION, (unsigned long long)seq, WORLD_STORE_MS + 600000LL);
     pack_text(&buffer, text);
-    world->follower.entry(world->follower.context, "concert", buffer.data, buffer.size);
+    world_take(world, (struct tl_change){
+                          .kind = TL_CHANGE_ENTRY, .bytes = buffer.data, .length = buffer.size});
     pack_free(&buffer);
 }
 

@@ -17,7 +17,7 @@
 #include "common/config/config.h"
 #include "tests/unit/fake_request.h"
 #include "worker/api/api.h"
-#include "worker/feed/follower.h"
+#include "worker/feed/change.h"
 
 #define WORLD_STORE_MS   INT64_C(1795000000000) /* the store's clock when the test begins */
 #define WORLD_GENERATION 7
@@ -33,15 +33,14 @@ struct world {
     struct tl_languages *languages;
     struct tl_sharing *sharing;
     struct tl_api *api;
-    struct tl_follower_settings follower; /* what the follower would call */
-    struct tl_queue_settings settings;    /* of the queue */
-    bool crowded;                         /* no stream fits */
-    bool deaf;                            /* lookups cannot be asked */
-    unsigned asked;                       /* lookups and pages of draws so far */
-    uint64_t number;                      /* of the last one */
-    uint64_t from, n;                     /* the ranks of the last page */
-    struct {                              /* what the challenge service was asked last */
-        unsigned asked, cancelled;        /* how often so far */
+    struct tl_queue_settings settings; /* of the queue */
+    bool crowded;                      /* no stream fits */
+    bool deaf;                         /* lookups cannot be asked */
+    unsigned asked;                    /* lookups and pages of draws so far */
+    uint64_t number;                   /* of the last one */
+    uint64_t from, n;                  /* the ranks of the last page */
+    struct {                           /* what the challenge service was asked last */
+        unsigned asked, cancelled;     /* how often so far */
         uint64_t number;
         char secret[32], token[64], address[64]; /* address "": none */
         int64_t until_ms;
@@ -51,6 +50,8 @@ struct world {
 /* cmocka's setup and teardown: *state is a world that serves. */
 int world_setup(void **state);
 int world_teardown(void **state);
+/* The follower tells of a change of the queue. */
+void world_take(struct world *world, struct tl_change change);
 /* Gives the queue its line again, with world->settings. */
 void world_load(struct world *world);
 /* The store has lost the queue: the same line, in the next generation. */

@@ -182,6 +182,7 @@ static void test_many_joins_are_found_again(void **state)
     char visitor[32];
     for (unsigned i = 0; i < 3000; i++) {
         snprintf(visitor, sizeof(visitor), "visitor-%u", i);
+        assert_null(tl_outbox_joining(outbox, visitor));
         pending[i] = tl_outbox_join(outbox, visitor, 0);
         assert_non_null(pending[i]);
     }
@@ -201,6 +202,11 @@ static void test_many_joins_are_found_again(void **state)
     assert_true(tl_outbox_flushed(outbox));
     assert_int_equal(tl_outbox_count(outbox), 3000);
     apply(outbox, 1, 1, NULL, 0);
+    for (unsigned i = 0; i < 3000; i++) {
+        snprintf(visitor, sizeof(visitor), "visitor-%u", i);
+        assert_ptr_equal(tl_outbox_joining(outbox, visitor),
+                         i < TL_BATCH_COMMANDS_MAX ? NULL : pending[i]);
+    }
     apply(outbox, 2, 1001, NULL, 0);
     apply(outbox, 3, 2001, NULL, 0);
     assert_int_equal(seen.n, 3000);

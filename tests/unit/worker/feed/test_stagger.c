@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "worker/feed/stagger.h"
+#include "worker/feed/followed_queues.h"
 
 enum { NOW = 1000000, WORKERS = 1000 };
 

@@ -16,7 +16,6 @@ struct stage {
     struct tl_holds *holds;
     struct tl_clients *clients;
     struct tl_queues *queues;
-    struct tl_follower_settings follower;
     int failed_lookups, refusals;
 };
 
@@ -117,7 +116,6 @@ static int start(void **state)
     stage.queues = tl_queues_new(&settings);
     if (stage.holds == NULL || stage.queues == NULL)
         return -1;
-    tl_queues_follow(stage.queues, &stage.follower);
     *state = &stage;
     return 0;
 }
@@ -132,10 +130,18 @@ static int finish(void **state)
     return stage->queues != NULL;
 }
 
+/* The follower tells of a change of this queue. */
+static void take(struct stage *stage, const char *queue, struct tl_change change)
+{
+    snprintf(change.queue, sizeof(change.queue), "%s", queue);
+    tl_queues_take(stage->queues, &change);
+}
+
 static struct tl_queue *add(struct stage *stage, const char *name)
 {
     const struct tl_queue_settings settings = world_settings();
-    stage->follower.line(stage->follower.context, name, &settings, world_line(5));
+    take(stage, name,
+         (struct tl_change){.kind = TL_CHANGE_LINE, .line = world_line(5), .settings = &settings});
     struct tl_queue *queue = tl_queues_find(stage->queues, name);
     assert_non_null(queue);
     return queue;
@@ -152,8 +158,9 @@ static void queues_are_found_by_name(void **state)
         assert_string_equal(tl_queues_find(stage->queues, names[i])->name, names[i]);
     assert_null(tl_queues_find(stage->queues, "c"));
     assert_null(tl_queues_find(stage->queues, "zz"));
-    stage->follower.gone(stage->follower.context, "m");
-    stage->follower.gone(stage->follower.context, "c"); /* is not known: nothing happens */
+    take(stage, "m", (struct tl_change){.kind = TL_CHANGE_GONE});
+    take(stage, "c",
+         (struct tl_change){.kind = TL_CHANGE_GONE}); /* is not known: nothing happens */
     for (size_t i = 1; i < 6; i++)
         assert_string_equal(tl_queues_find(stage->queues, names[i])->name, names[i]);
     assert_null(tl_queues_find(stage->queues, "m"));
@@ -172,35 +179,36 @@ static void the_follower_reaches_the_queue(void **state)
     struct stage *stage = *state;
     struct tl_queue_settings settings = world_settings();
     struct tl_queue *queue = add(stage, "a");
-    void *context = stage->follower.context;
     settings.capacity = 99;
-    stage->follower.settings(context, "a", &settings);
+    take(stage, "a", (struct tl_change){.kind = TL_CHANGE_SETTINGS, .settings = &settings});
     assert_int_equal(queue->settings.capacity, 99);
-    stage->follower.notice(context, "a", "Soon", 4);
+    take(stage, "a", (struct tl_change){.kind = TL_CHANGE_NOTICE, .bytes = "Soon", .length = 4});
     assert_string_equal(tl_notice_text(&queue->notice, NULL), "Soon");
     struct packed buffer;
     pack_text(&buffer, "[1,11,7,6,3,[[2,[9,1]]]]");
-    stage->follower.entry(context, "a", buffer.data, buffer.size);
-    stage->follower.entry(context, "unknown", buffer.data, buffer.size);
+    const struct tl_change entry = {
+        .kind = TL_CHANGE_ENTRY, .bytes = buffer.data, .length = buffer.size};
+    take(stage, "a", entry);
+    take(stage, "unknown", entry);
     pack_free(&buffer);
     assert_int_equal(tl_line_waiting(queue->line), 6);
-    stage->follower.clock(context, 1234);
+    take(stage, "", (struct tl_change){.kind = TL_CHANGE_CLOCK, .offset_ms = 1234});
     assert_int_equal(stage->world.env.store_offset_ms, 1234);
-    stage->follower.settings(context, "unknown", &settings);
-    stage->follower.notice(context, "unknown", "Soon", 4);
+    take(stage, "unknown", (struct tl_change){.kind = TL_CHANGE_SETTINGS, .settings = &settings});
+    take(stage, "unknown",
+         (struct tl_change){.kind = TL_CHANGE_NOTICE, .bytes = "Soon", .length = 4});
 }
 
 static void readiness_needs_the_store_and_every_line(void **state)
 {
     struct stage *stage = *state;
-    void *context = stage->follower.context;
     const struct tl_store_memory memory = {.used = 97, .limit = 100};
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_DOWN);
-    stage->follower.store(context, true);
+    take(stage, "", (struct tl_change){.kind = TL_CHANGE_STORE, .up = true});
     assert_int_equal(tl_queues_readiness(stage->queues), TL_LINES_LOADING);
     (void)add(stage, "a");
     assert_int_equal(tl_queues_readiness(stage->queues), TL_LINES_LOADING);
-    stage->follower.listed(context);
+    take(stage, "", (struct tl_change){.kind = TL_CHANGE_LISTED});
     assert_int_equal(tl_queues_readiness(stage->queues), TL_READY);
     stage->world.env.refuses = TL_ERR_MISCONF;
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_NO_DISK);
@@ -208,10 +216,12 @@ static void readiness_needs_the_store_and_every_line(void **state)
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_NO_MEMORY);
     assert_int_equal(tl_queues_readiness_here(stage->queues), TL_READY);
     stage->world.env.refuses = TL_OK;
-    stage->follower.memory(context, &memory, TL_MEMORY_FULL);
+    take(stage, "",
+         (struct tl_change){.kind = TL_CHANGE_MEMORY, .memory = memory, .level = TL_MEMORY_FULL});
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_NO_MEMORY);
     assert_int_equal(stage->world.env.memory_percent, 97);
-    stage->follower.memory(context, &memory, TL_MEMORY_ROOM);
+    take(stage, "",
+         (struct tl_change){.kind = TL_CHANGE_MEMORY, .memory = memory, .level = TL_MEMORY_ROOM});
     assert_int_equal(tl_queues_readiness(stage->queues), TL_READY);
     stage->world.env.ingest_up = false;
     assert_int_equal(tl_queues_readiness(stage->queues), TL_STORE_DOWN);
@@ -238,8 +248,8 @@ static void batches_go_to_the_ingest_thread(void **state)
     struct tl_queue *queue = add(stage, "b");
     assert_non_null(tl_outbox_join(queue->outbox, "x", 0));
     assert_int_equal(tl_queues_in_flight(stage->queues), 1);
-    tl_queues_flush(stage->queues, NULL);
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
+    tl_queues_flush(stage->queues);
     assert_int_equal(sent.n, 1);
     assert_string_equal(sent.queue, "b");
     assert_int_equal(world_metric(&stage->world, TL_WORKER_BATCHES), 1);
@@ -251,7 +261,7 @@ static void batches_go_to_the_ingest_thread(void **state)
     /* What the thread cannot take is refused. */
     sent.no_memory = true;
     assert_non_null(tl_outbox_join(queue->outbox, "x", 0));
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_int_equal(stage->world.refused, 2);
 }
 
@@ -260,27 +270,27 @@ static void the_store_is_asked_about_a_batch_that_is_overdue(void **state)
     struct stage *stage = *state;
     struct tl_outbox *outbox = add(stage, "a")->outbox;
     assert_non_null(tl_outbox_join(outbox, "x", 0));
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     receipt(stage, "a", true);
     stage->world.env.follower_up = true;
-    tl_queues_check(stage->queues, NULL, 3999);
+    tl_queues_check(stage->queues, 3999);
     assert_int_equal(sent.checks, 0);
     stage->world.env.ingest_up = false;
-    tl_queues_check(stage->queues, NULL, 4000);
+    tl_queues_check(stage->queues, 4000);
     assert_int_equal(sent.checks, 0);
     stage->world.env.ingest_up = true;
     sent.no_memory = true;
-    tl_queues_check(stage->queues, NULL, 4000);
+    tl_queues_check(stage->queues, 4000);
     sent.no_memory = false;
-    tl_queues_check(stage->queues, NULL, 10000);
+    tl_queues_check(stage->queues, 10000);
     assert_int_equal(sent.checks, 1);
     const struct tl_batch_check gone = {.waits = false};
     tl_queues_batch_checked(stage->queues, "unknown", sent.number, &gone, 10000);
     tl_queues_batch_checked(stage->queues, "a", sent.number, &gone, 10000);
-    tl_queues_check(stage->queues, NULL, 10000);
+    tl_queues_check(stage->queues, 10000);
     assert_int_equal(sent.checks, 1);
     assert_int_equal(world_metric(&stage->world, TL_WORKER_BATCHES_MISSED), 1);
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_int_equal(sent.n, 2); /* its command is sent again */
 }
 
@@ -290,13 +300,13 @@ static void too_many_commands_in_progress_are_noted_each_turn(void **state)
     struct tl_queue *a = add(stage, "a");
     struct tl_queue *b = add(stage, "b");
     assert_non_null(tl_outbox_join(a->outbox, "x", 0));
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_false(stage->world.env.full);
     assert_non_null(tl_outbox_join(b->outbox, "x", 0));
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_true(stage->world.env.full);
     receipt(stage, "b", false);
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_false(stage->world.env.full);
 }
 
@@ -309,14 +319,14 @@ static void drained_means_all_sent_and_no_subscribers(void **state)
     assert_true(tl_queues_drained(stage->queues));
     assert_non_null(tl_outbox_join(queue->outbox, "y", 0));
     assert_false(tl_queues_drained(stage->queues));
-    tl_queues_flush(stage->queues, NULL);
+    tl_queues_flush(stage->queues);
     assert_false(tl_queues_drained(stage->queues)); /* the store has not answered */
     receipt(stage, "a", true);
     assert_true(tl_queues_drained(stage->queues)); /* the outcome is not waited for */
     assert_true(tl_subscribers_wait(queue->subscribers, &request, &ticket, NULL, 0, 9000));
     assert_int_equal(tl_subscribers_count(queue->subscribers), 1);
     assert_false(tl_queues_drained(stage->queues));
-    stage->follower.gone(stage->follower.context, "a");
+    take(stage, "a", (struct tl_change){.kind = TL_CHANGE_GONE});
     assert_true(tl_queues_drained(stage->queues));
 }
 
@@ -330,7 +340,7 @@ static void a_deleted_queue_leaves_no_request_behind(void **state)
     assert_true(tl_holds_lookup(stage->holds, &held));
     assert_true(tl_subscribers_wait(queue->subscribers, &poll, &ticket, NULL, 0, 9000));
     assert_non_null(tl_outbox_join(queue->outbox, "y", 0));
-    stage->follower.gone(stage->follower.context, "a");
+    take(stage, "a", (struct tl_change){.kind = TL_CHANGE_GONE});
     assert_null(tl_queues_find(stage->queues, "a"));
     assert_int_equal(stage->failed_lookups, 1);
     assert_int_equal(stage->refusals, 1);
@@ -387,21 +397,21 @@ static void what_came_true_goes_to_the_store(void **state)
     (void)add(stage, "a");
     break_a_promise(add(stage, "b")->promises, at_ms - 3600000);
     stage->world.env.follower_up = true;
-    tl_queues_report(stage->queues, NULL, at_ms + 9999);
+    tl_queues_report(stage->queues, at_ms + 9999);
     stage->world.env.ingest_up = false;
-    tl_queues_report(stage->queues, NULL, at_ms + 10000);
+    tl_queues_report(stage->queues, at_ms + 10000);
     stage->world.env.ingest_up = true;
     stage->world.env.memory_full = true;
-    tl_queues_report(stage->queues, NULL, at_ms + 10000);
+    tl_queues_report(stage->queues, at_ms + 10000);
     assert_int_equal(sent.promised, 0);
     stage->world.env.memory_full = false;
-    tl_queues_report(stage->queues, NULL, at_ms + 10000);
-    tl_queues_report(stage->queues, NULL, at_ms + 20000);
+    tl_queues_report(stage->queues, at_ms + 10000);
+    tl_queues_report(stage->queues, at_ms + 20000);
     assert_string_equal(sent.queue, "b");
     assert_true(sent.promised >= 1);
     assert_int_equal(sent.late, sent.promised);
     uint64_t once = sent.promised;
-    tl_queues_report(stage->queues, NULL, at_ms + 40000);
+    tl_queues_report(stage->queues, at_ms + 40000);
     assert_int_equal(sent.promised, once);
 }
 

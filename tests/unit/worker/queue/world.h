@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One queue with an environment that records its requests. */
+/* One queue with an environment that records its requests. Included by the one file of a
+ * test. */
 #ifndef TL_TEST_WORLD_H
 #define TL_TEST_WORLD_H
 
@@ -12,6 +13,7 @@
 #include <string.h>
 
 #include "tests/unit/wire/pack.h"
+#include "worker/feed/follower.h"
 #include "worker/queue/env.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
@@ -29,16 +31,17 @@ struct world {
     struct tl_pending_result result; /* of the last one */
 };
 
-static inline void world_rebuild(void *context, const char *queue)
+/* Instead of the follower, which is the world itself. */
+void tl_follower_rebuild(struct tl_follower *follower, const char *queue)
 {
     (void)queue;
-    ((struct world *)context)->rebuilds++;
+    ((struct world *)(void *)follower)->rebuilds++;
 }
 
-static inline void world_reload(void *context, const char *queue)
+void tl_follower_reload(struct tl_follower *follower, const char *queue)
 {
     (void)queue;
-    ((struct world *)context)->reloads++;
+    ((struct world *)(void *)follower)->reloads++;
 }
 
 static inline void world_settled(void *context, struct tl_queue *queue,
@@ -84,9 +87,8 @@ static inline void world_start_env(struct world *world)
         .ingest_up = true,
         .follower_up = true,
         .store_offset_ms = WORLD_STORE_MS,
+        .follower = (void *)world,
         .context = world,
-        .rebuild = world_rebuild,
-        .reload = world_reload,
         .settled = world_settled,
         .recreated = world_recreated,
         .changed = world_changed,

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "worker/report/hitters.h"
+#include "worker/report/tallies.h"
 
 static struct tl_prefix prefix(unsigned n)
 {

@@ -169,13 +169,6 @@ local function totals_before(c, oldest, ms)
     return point and point.values, point and int(max(point.at, c.now - ms))
 end
 
-local function before_of(c, oldest)
-    local past, since = totals_before(c, oldest, RATE_MS)
-    local list = { since or nil }
-    for i, total in ipairs(past and defs.TOTAL or {}) do list[i + 1] = int(past[total] or 0) end
-    return list
-end
-
 local function told_of(c, oldest)
     local past, since = totals_before(c, oldest, TOLD_MS)
     local told, is_known = call('HMGET', c.key.promised, unpack(defs.PROMISED)), past
@@ -195,8 +188,11 @@ entry('stats', { 'no-writes' }, function(keys, args)
     local both = histories_of(c)
     local lanes_now, n_lanes = lanes_of(c, both)
     local oldest = both[1].oldest
+    local past, since = totals_before(c, oldest, RATE_MS)
+    local before = { since or nil }
+    for i, total in ipairs(past and defs.TOTAL or {}) do before[i + 1] = int(past[total] or 0) end
     return { int(c.now), call('HMGET', c.key.state, unpack(args)), call('HGETALL', c.key.config), lanes_now,
-        leases_of(c), programs_of(c), waits_of(c, both), before_of(c, oldest),
+        leases_of(c), programs_of(c), waits_of(c, both), before,
         { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) }, hooks_of(c), line_of(c, oldest, n_lanes),
         told_of(c, oldest) }
 end)

@@ -123,13 +123,6 @@ end
 
 ---- the settings
 
-local function are_settings_lost(c)
-    local found = call('HMGET', c.key.config, 'policy', unpack(NUMBERS))
-    local lost = not found[1]
-    for i = 1, #NUMBERS do lost = lost or not text.number(found[i + 1]) end
-    return lost
-end
-
 -- Writes the settings that are missing or no number although they must be one.
 local function restore_settings(c, paused)
     local before, missing = settings.differences(c, c.given)
@@ -146,8 +139,10 @@ local function restore_settings(c, paused)
 end
 
 local function mend_settings(c)
-    local lost_ms = tonumber(c.config_lost_ms)
-    if not are_settings_lost(c) then
+    local lost_ms, found = tonumber(c.config_lost_ms), call('HMGET', c.key.config, 'policy', unpack(NUMBERS))
+    local are_lost = not found[1]
+    for i = 1, #NUMBERS do are_lost = are_lost or not text.number(found[i + 1]) end
+    if not are_lost then
         if c.config_lost_ms and c.how ~= 'look' then state.repair(c, { config_lost_ms = false }) end
     elseif c.how == 'memory' and #c.given > 0 then
         restore_settings(c, false)

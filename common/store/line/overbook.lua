@@ -38,8 +38,6 @@ end
 
 local function is_counted(o, session) return session.admitted >= o.since end
 
-function overbook.is_held(c, id) return c.overbook and call('ZSCORE', c.key.held, id) end
-
 -- May this visitor claim the session now? Else it is held for the visitor, who is here: not before another session
 -- ends, and not before those held for longer.
 function overbook.may_claim(c, id, place, session)
@@ -118,12 +116,6 @@ function overbook.left(c, capacity, most)
     end
     local more = floor(free / (1 - missing) + 1e-9) - (o.n - o.held)
     return max(0, min(more, capacity + most - c.active))
-end
-
--- n more were called.
-function overbook.note_called(c, n)
-    local o = c.overbook
-    if o and c.now >= o.since then o.n = o.n + n end
 end
 
 ---- of an audit

@@ -94,9 +94,8 @@ end
 -- last: the last seq that it knows. c.seq_floor: where seqs go on after this batch, within which they are consecutive.
 function recovery.lost(c, generation, event, last, size)
     if not names_lost(c, generation, recovery.NAMED_BY.memory) then return OUTCOME.gone, 0 end
-    if last >= c.seq then -- the clock went back: places of this generation must lie above the lost ones
-        c.seq_floor = state.seq_after(last)
-    end
+    -- Where the clock went back, places of this generation must lie above the lost ones.
+    if last >= c.seq then c.seq_floor = last + state.BASE_GAP end
     if event > c.lost_event then forget_told(c, event, size) end -- this worker knows more than those before
 end
 

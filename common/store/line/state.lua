@@ -97,16 +97,15 @@ end
 -- a queue can use numbers up: the base of now lies above every number that was ever given out. Where a draw has opened,
 -- the seqs of its latecomers are ahead of that (line/draw.lua).
 
-local BASE_GAP = 67108864 -- 2^26: where the clock went back, at least
+state.BASE_GAP = 67108864 -- 2^26: where the clock went back, at least
 
 function state.number_base(ms) return max(0, floor((ms - defs.SEQ_EPOCH_MS) * defs.SEQ_PER_MS)) end
 
 -- The number to go on from when the store was found with this one. Where the clock went back, the gap still grows with
 -- it: an incarnation that is lost itself must not be repeated.
-local function number_after(found, base) return base > found and base or found + BASE_GAP + base % 4294967296 end
-
--- The first seq that is free for certain where `last` was given out in a lost history.
-function state.seq_after(last) return last + BASE_GAP end
+local function number_after(found, base)
+    return base > found and base or found + state.BASE_GAP + base % 4294967296
+end
 
 -- The replication id of the server names the history of its data: a start of the server and the promotion of a replica
 -- make another one. It is looked up where the state names another id, and every 100 ms, because that costs as much as

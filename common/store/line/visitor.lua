@@ -286,7 +286,7 @@ function visitor.extend(c, id, place, s)
     local session = session_at(c, id, place)
     if not session then return refuse(c, id, place) end
     local deadline = session.admitted + min(2 * s.claim_ttl, s.session_ttl)
-    if not session.claimed and not overbook.is_held(c, id)
+    if not session.claimed and not (c.overbook and call('ZSCORE', c.key.held, id))
         and deadline > (tonumber(call('ZSCORE', c.key.active, id)) or deadline) then
         visitor.prolong(c, id, session, deadline, false)
     end

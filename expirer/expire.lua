@@ -13,10 +13,10 @@ local FIELDS = state.fields({ 'expired', 'unclaimed' },
 local SETTINGS = settings.list({ 'session_ttl', 'claim_ttl', 'session_max', 'session_sliding' })
 local WRITES = { 'waiting', 'active', 'ended', 'events' } -- the sessions are looked at before the first write
 
--- Entries of the ingest stream wait while no dispatcher runs. One that was written before a deadline may hold the claim
--- or renewal of that session, so it does not end before the entry is applied. But no session is held for longer than
--- this: a stream that nobody reads must not hold places for ever. A supervisor starts a dispatcher again in seconds,
--- and people answer an alarm in minutes.
+-- An entry of the ingest stream that was written before a deadline may hold the claim or renewal of that session, so it
+-- does not end before the entry is applied. But no session is held for longer than this: a stream that nobody reads
+-- must not hold places for ever. A supervisor starts a dispatcher again in seconds, and people answer an alarm in
+-- minutes.
 local UNAPPLIED_MOST_MS = 300000
 
 -- The store was restarted or is another server, and may lack the end of its history. For so long no session ends, so

@@ -8,9 +8,8 @@
 --
 -- Mends a missing state, and counters of it that cannot be read, from the line and the last event; missing settings
 -- from the memory of a program at once, else from the file after a moment in which programs can offer theirs, and then
--- paused; and a missing consumer group. Settings that can be read are never overwritten. Work is bounded.
---
--- Each part returns what is wrong and stays so, or nil. c: with how, given, actor and mended (a list of sentences).
+-- paused; and a missing consumer group. Settings that can be read are never overwritten. Each part returns what is
+-- wrong and stays so, or nil. c: with how, given, actor and mended (a list of sentences). Work is bounded.
 
 local int, LANE = text.int, defs.LANE
 local GRACE_MS = 5000  -- in which a program can offer the settings that it has in memory

@@ -209,20 +209,6 @@ end
 
 ---- the admitter: nobody is admitted while the queue recovers
 
--- The visitors at up to `most` places up to the fronts of the lost generation, and these as spans. Places of before a
--- draw are not among them: the fronts are those of the drawn.
-local function called_before(c, most)
-    local s, ids, spans = settings.read(c, OPENING), {}, {}
-    local undrawn = s.opening == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
-    for lane = 0, LANES - 1 do
-        local front = tonumber(call('HGET', c.key.state, 'front:' .. lane))
-        local found = front and #ids < most and call('ZRANGE', c.key.waiting, int(lane * LANE + undrawn),
-            int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #ids, 'WITHSCORES') or {}
-        for i = 1, #found, 2 do ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], found[i + 1] + 0, 1 end
-    end
-    return ids, spans
-end
-
 -- A step while the queue recovers until then. At its end, who came back to a place that had been called before loses
 -- it: at most so many in a step. Without a worker, to whom visitors can come back, it goes on. Returns after how many
 -- ms to call again.
@@ -233,7 +219,15 @@ function recovery.step(c, till, most)
     if not v[4] then return UNREACHED_MS end
     if till > c.now then return till - c.now end
     state.check(c, { 'waiting', 'active', 'ended', 'events' })
-    local ids, spans = called_before(c, min(most, DROPPED_MAX))
+    -- Places of before a draw are not among them: the fronts are those of the drawn.
+    local s, ids, spans = settings.read(c, OPENING), {}, {}
+    local undrawn = s.opening == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
+    for lane = 0, LANES - 1 do
+        local front, room = tonumber(call('HGET', c.key.state, 'front:' .. lane)), min(most, DROPPED_MAX) - #ids
+        local found = front and room > 0 and call('ZRANGE', c.key.waiting, int(lane * LANE + undrawn),
+            int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, room, 'WITHSCORES') or {}
+        for i = 1, #found, 2 do ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], found[i + 1] + 0, 1 end
+    end
     if #ids > 0 then
         c.expired = text.counter(call('HGET', c.key.state, 'expired'))
         visitor.drop(c, ids, spans, REASON.expired)

@@ -3,8 +3,7 @@
 --
 -- A step makes its context c with `begin`, reads with `open`, calls `check` before its first write, changes c through
 -- the verbs of the other modules, and ends with `commit`. Whatever fails does so in open or check, or in a function
--- that says so: nothing undoes a step that fails half-way. Errors are raised, as { err = 'NOQUEUE ...' }; no caller
--- looks.
+-- that says so: nothing undoes a step that fails half-way. Errors are raised, as { err = 'NOQUEUE ...' }.
 --
 -- The context:
 --   key        the names of the keys of the queue, by what follows its tag     now   Redis time, ms
@@ -90,16 +89,13 @@ function state.read(c, fields)
     return c
 end
 
----- incarnations: numbers that are never used twice
---
--- A store can come back without the end of its history, or empty, but visitors and programs have seen the numbers of
--- the lost part. So each of `seq`, `event` and `fence` starts at a base that grows with the server's clock, faster than
--- a queue can use numbers up: the base of now lies above every number that was ever given out. Where a draw has opened,
--- the seqs of its latecomers are ahead of that (line/draw.lua).
+---- incarnations: numbers that are never used twice (docs/contributors/wire-format.md)
+
+-- What `seq`, `event` and `fence` start at: it grows with the server's clock, faster than a queue can use numbers up.
+-- Where a draw has opened, the seqs of its latecomers are ahead of that (line/draw.lua).
+function state.number_base(ms) return max(0, floor((ms - defs.SEQ_EPOCH_MS) * defs.SEQ_PER_MS)) end
 
 state.BASE_GAP = 67108864 -- 2^26: where the clock went back, at least
-
-function state.number_base(ms) return max(0, floor((ms - defs.SEQ_EPOCH_MS) * defs.SEQ_PER_MS)) end
 
 -- The number to go on from when the store was found with this one. Where the clock went back, the gap still grows with
 -- it: an incarnation that is lost itself must not be repeated.

@@ -3,9 +3,8 @@
 -- of tl:{q}:waiting, active, sessions, ended and serials.
 --
 -- Invariants: a visitor is in at most one of waiting and active; joined = waiting + active + completed + left +
--- expired, because each end counts in one of the last three (TOTALS). A verb that refuses changes nothing, and returns
--- an OUTCOME and a place. The step has called state.check for the keys that its verbs write, and reads the totals that
--- they count.
+-- expired. A verb that refuses changes nothing, and returns an OUTCOME and a place. The step has called state.check for
+-- the keys that its verbs write, and reads the totals that they count.
 
 local EVENT, REASON, OUTCOME, LANE = defs.EVENT, defs.REASON, defs.OUTCOME, defs.LANE
 local int, number = text.int, text.number
@@ -44,7 +43,7 @@ local function refuse(c, id, place) return visitor.waits_at(c, id, place) and OU
 
 ---- into the line
 
--- A command did not come out as asked: notes it in `list`.
+-- Notes in `list` that a command did not come out as asked.
 function visitor.except(list, index, outcome, place, deadline)
     list[#list + 1] = { index, outcome, place, deadline or 0 }
 end
@@ -403,9 +402,8 @@ end
 -- The end counts as of now.
 function visitor.set_end(c, id, reason) call('ZADD', c.key.ended, text.end_score(c.now, reason), id) end
 
--- tl:{q}:ended is bounded by age and by size. Forgets at most `most` ends, the oldest first, that are older than
--- kept_ms (nil: of any age), or too many: their visitors are told that the place is not known, instead of how it ended.
--- Returns how many.
+-- Forgets at most `most` ends, the oldest first, that are older than kept_ms (nil: of any age), or too many: their
+-- visitors are told that the place is not known, instead of how it ended. Returns how many.
 function visitor.forget_ended(c, most, kept_ms)
     local n = kept_ms and call('ZCOUNT', c.key.ended, '-inf', text.end_score(c.now - kept_ms, 0)) or 0
     if not c.ended or c.ended > ENDED_MAX then n = max(n, call('ZCARD', c.key.ended) - ENDED_MAX) end

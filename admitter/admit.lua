@@ -9,11 +9,10 @@
 -- returns  ADMIT
 -- fails    POLICY   a policy this version does not know, or one by rate without a rate
 --
--- Invariants: by counter, no admission takes active above capacity plus overbook, and no more than the capacity have
--- claimed; by rate, no window of rate_every holds more than rate_admit + rate_burst admissions, and a lump begins
--- rate_every after the last step of the one before; only the modes open and draining admit, between opens_at and, with
--- at_close=stop, closes_at; no visitor passes another in the same lane, and between lanes their order or weights count.
--- A step that finds wrong sizes only corrects them. Work is bounded by args[1].
+-- Invariants: by counter, no admission takes active above capacity plus overbook; by rate, no window of rate_every
+-- holds more than rate_admit + rate_burst admissions, and a lump begins rate_every after the last step of the one
+-- before; only the modes open and draining admit, between opens_at and, with at_close=stop, closes_at; no visitor
+-- passes another in the same lane. A step that finds wrong sizes only corrects them. Work is bounded by args[1].
 
 local R = defs.ADMIT
 local FIELDS = state.fields({ 'admitted' }, { 'recover_until', 'budget', 'called' })

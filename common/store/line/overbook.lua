@@ -1,10 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Overbooking: the admitter may call more visitors than there is capacity, because some never come. Then the claimed
 -- sessions must be known at every claim, without counting them: field `called` of the state and tl:{q}:held, which only
--- this module writes, are in docs/contributors/wire-format.md.
---
--- c.overbook is what is counted, in a step on a queue that counts, else nil; with `capacity`, `claim_ttl` and `held`,
--- how many are held, where claims are made. Invariant: no claim takes the claimed sessions above the capacity.
+-- this module writes, are in docs/contributors/wire-format.md. c.overbook is what is counted, or nil; with `capacity`,
+-- `claim_ttl` and `held`, how many are held, where claims are made.
 
 local int, REASON = text.int, defs.REASON
 local REMEMBERED_MAX = 2000 -- claims and noshows

@@ -159,10 +159,9 @@ local function may_return(c, id, place, ticket, s)
     return not has_ended_since(c, id, 0) and (till > c.now or is_undrawn or seq > front_of(c, lane)), till
 end
 
--- A visitor comes back to a place that the store lost. ticket: generation, deadline (the end of the session there, as
--- known after this event, 0: none), front (what the ticket tells of its lane) and event. s: settings session_ttl,
--- session_max, session_sliding, waiting_ttl, capacity. c: with the counters seq, joined, admitted and left; opens_at
--- and drawn where there is a draw. Returns an OUTCOME, a place and a deadline, where that is not what was asked.
+-- A visitor comes back to a place that the store lost. ticket: generation, deadline, front and event, as RESTORE has
+-- them. s: settings session_ttl, session_max, session_sliding, waiting_ttl, capacity. c: with the counters seq, joined,
+-- admitted and left. Returns an OUTCOME, a place and a deadline, where that is not what was asked.
 function recovery.restore(c, id, place, ticket, s)
     local session = visitor.session(c, id)
     if session then return OUTCOME.active, session.place, tonumber(call('ZSCORE', c.key.active, id)) end

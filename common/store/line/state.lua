@@ -103,11 +103,10 @@ local function number_after(found, base)
     return base > found and base or found + state.BASE_GAP + base % 4294967296
 end
 
--- The replication id of the server names the history of its data: a start of the server and the promotion of a replica
--- make another one. It is looked up where the state names another id, and every 100 ms, because that costs as much as
--- seven other commands. The memory of it cannot hide another history: it is gone after a start, and where the server
--- took its data, and with it the library, from another one. To become a replica without taking all data, and then a
--- master again, takes longer.
+-- The replication id of the server names the history of its data: a start and the promotion of a replica make another
+-- one. It is looked up where the state names another id, and every 100 ms, because that costs as much as seven other
+-- commands. The memory of it cannot hide another history: it is gone after a start, and where the server took its data,
+-- and so the library, from another one; to be a replica that takes less, and then a master again, takes longer.
 local LOOK_MS = 100
 local looked_ms, server = -1, ''
 

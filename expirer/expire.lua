@@ -56,20 +56,17 @@ local function correct_sessions(c, sessions, claim_ttl)
     end
 end
 
-local function is_ahead(c, t) return (tonumber(t) or 0) > c.now + AHEAD_MS end
-
--- Times of the state. c: with the fields full_since, recover_since, recover_until and started. Returns whether one was
--- wrong.
+-- Times of the state. Returns whether one was wrong.
 local function correct_times(c)
-    local till, since, is_wrong = c.recover_until, nil, false
+    local till, since, is_wrong, latest = c.recover_until, nil, false, c.now + AHEAD_MS
     for _, field in ipairs({ 'full_since', 'recover_since', 'started' }) do
-        local t = c[field]
-        if is_ahead(c, t) then
+        local t = tonumber(c[field]) or 0
+        if t > latest then
             state.set(c, field, c.now)
             since, is_wrong = field ~= 'full_since' and t or since, true
         end
     end
-    if since and is_ahead(c, till) then state.set(c, 'recover_until', c.now + max(0, till - since)) end
+    if since and (tonumber(till) or 0) > latest then state.set(c, 'recover_until', c.now + max(0, till - since)) end
     return is_wrong
 end
 

@@ -135,14 +135,6 @@ local function line_of(c, oldest, n_lanes)
     return list
 end
 
-local function leases_of(c)
-    local list = {}
-    for i, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
-        list[2 * i - 1], list[2 * i] = call('GET', c.key[role]) or '', call('PTTL', c.key[role])
-    end
-    return list
-end
-
 local function programs_of(c)
     local list, reports = {}, call('ZRANGE', c.key.reports, 0, WORKERS - 1, 'REV', 'WITHSCORES')
     for i = 1, #reports, 2 do
@@ -189,10 +181,13 @@ entry('stats', { 'no-writes' }, function(keys, args)
     local lanes_now, n_lanes = lanes_of(c, both)
     local oldest = both[1].oldest
     local past, since = totals_before(c, oldest, RATE_MS)
-    local before = { since or nil }
+    local leases, before = {}, { since or nil }
+    for i, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
+        leases[2 * i - 1], leases[2 * i] = call('GET', c.key[role]) or '', call('PTTL', c.key[role])
+    end
     for i, total in ipairs(past and defs.TOTAL or {}) do before[i + 1] = int(past[total] or 0) end
     return { int(c.now), call('HMGET', c.key.state, unpack(args)), call('HGETALL', c.key.config), lanes_now,
-        leases_of(c), programs_of(c), waits_of(c, both), before,
+        leases, programs_of(c), waits_of(c, both), before,
         { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) }, hooks_of(c), line_of(c, oldest, n_lanes),
         told_of(c, oldest) }
 end)

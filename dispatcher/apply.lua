@@ -97,12 +97,11 @@ end
 ---- what must be right before the first write
 
 -- The draw of the queue. c.drawn: once it is fixed who came before its opening; c.draw_opens: the last entry was
--- written after the opening, so the entry that was fixes it.
+-- written after the opening, so the entry that was fixes it. Ids never go back.
 local function open_draw(c, entries)
     c.opens_at = tonumber(call('HGET', c.key.config, 'opens_at'))
     if not c.opens_at then return end
     c.drawn = draw.of(call('HGET', c.key.state, 'draw'), c.opens_at)
-    -- Ids never go back.
     c.draw_opens = not c.drawn and min(c.now, text.id_ms(entries[#entries].id)) >= c.opens_at
     if c.draw_opens then call('GETRANGE', c.key.drawn, 0, 0) end -- fails before the first write if it is no string
 end

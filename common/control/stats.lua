@@ -192,8 +192,7 @@ entry('stats', { 'no-writes' }, function(keys, args)
         told_of(c, oldest) }
 end)
 
--- hooks: how far the hooks were told what happened to a queue.
--- returns  { now ms, the hooks as hooks_of says }
+-- hooks: how far the hooks were told what happened to a queue. Returns { now ms, the hooks as hooks_of says }.
 entry('hooks', { 'no-writes' }, function(keys)
     local c = state.find(keys)
     return { text.int(c.now), hooks_of(c) }
@@ -202,8 +201,8 @@ end)
 -- joined: what tells when places got their numbers: the points of the history that know their seqs.
 -- args     1 a seq   2 a later one, or the same   3 how many points at most
 -- returns  { now ms, whether the first is known: 1, or 0: it was given before the history began, time, seq, ... }
---            points in turn, from the first that knows the first seq to the first that knows the last; none: no point
---            knows it yet. Work is bounded: two searches, and up to twice as many points
+--            points in turn, from the first that knows the first seq to the first that knows the last, or none does.
+--            Work is bounded: two searches, and up to twice as many points
 entry('joined', { 'no-writes' }, function(keys, args)
     local c, first, last, most = state.find(keys), args[1] + 0, args[2] + 0, args[3] + 0
     local both = histories_of(c)

@@ -12,8 +12,7 @@ local function elsewhere(c, id, answers)
     return ended and { answers.ended, ended } or { answers.none }
 end
 
--- move: puts one waiting visitor into another lane. The seq stays the same, so the visitor stands there before everyone
--- who joined later, and a ticket of the old place is one of the new.
+-- move: puts one waiting visitor into another lane, with the same seq: before everyone who joined later.
 -- args     1 keep   2 the visitor   3 the name of the lane   and who
 -- returns  { one of MOVE, of `done` the name of the lane before, of `ended` the score in tl:{q}:ended }
 entry('move', { 'allow-oom' }, function(keys, args)
@@ -36,8 +35,7 @@ entry('move', { 'allow-oom' }, function(keys, args)
     return { MOVE.done, before }
 end)
 
--- remove: takes one visitor out of the line, or ends the visitor's session. The end counts as expired, and is kept as
--- long as any other, so that the ticket and the pass stay void.
+-- remove: takes one visitor out of the line, or ends the visitor's session. The end counts as expired.
 -- args     1 keep   2 the visitor   and who
 -- returns  { one of REMOVE: what the visitor was, of `ended` the score in tl:{q}:ended }
 entry('remove', { 'allow-oom' }, function(keys, args)

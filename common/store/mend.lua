@@ -108,16 +108,13 @@ local function mend_state(c)
     if is_missing and not is_restored then
         return 'the key ' .. key.state .. ' is missing but the line exists; restore the data from a backup, or delete '
             .. key.waiting .. ', ' .. key.active .. ' and ' .. key.config .. ' to start with an empty line'
-    elseif is_missing then
-        note_mended(c, 'the key ' .. key.state .. ' was missing and was written again from the last event; the totals '
-            .. 'start again')
     elseif c.how == 'look' then
         return sentence .. '; a program that needs them writes them again from the line'
     elseif not is_restored then
         return sentence .. '; no event tells the generation: restore the data from a backup'
-    else
-        note_mended(c, sentence .. '; they were written again from the line')
     end
+    note_mended(c, is_missing and 'the key ' .. key.state .. ' was missing and was written again from the last event; '
+        .. 'the totals start again' or sentence .. '; they were written again from the line')
 end
 
 ---- the settings
@@ -184,11 +181,10 @@ end
 local function find_odd_score(c)
     for key, limit in pairs({ [c.key.waiting] = defs.LANES_MAX * LANE, [c.key.active] = 2 ^ 53 }) do
         for _, rank in ipairs({ 0, -1 }) do
-            local found = call('ZRANGE', key, rank, rank, 'WITHSCORES')
-            local score = found[2] and text.number(found[2])
-            if found[2] and (not score or score >= limit) then
-                return 'the score ' .. found[2] .. ' in ' .. key .. ' makes no sense; remove it: ZREM ' .. key .. ' '
-                    .. sub(found[1], 1, 64)
+            local id, score = unpack(call('ZRANGE', key, rank, rank, 'WITHSCORES'))
+            if score and (text.number(score) or limit) >= limit then
+                return 'the score ' .. score .. ' in ' .. key .. ' makes no sense; remove it: ZREM ' .. key .. ' '
+                    .. sub(id, 1, 64)
             end
         end
     end

@@ -57,18 +57,14 @@ end
 -- A session ends, or is claimed by what a worker remembers (completed). nil: a damaged one, which tells nothing.
 function overbook.note_end(c, id, session, reason)
     local o = c.overbook
-    if not o or o.n < 0 then
-        return
-    elseif not session then
+    if not o or o.n < 0 then return end
+    if not session then
         o.n = -1
     elseif not session.claimed and is_counted(o, session) then
         o.n = o.n - 1
         if call('ZREM', c.key.held, id) == 1 and o.held then o.held = o.held - 1 end
-        if reason == REASON.completed then
-            o.claims = o.claims + 1
-        elseif reason == REASON.unclaimed then
-            o.noshows = o.noshows + 1
-        end
+        if reason == REASON.completed then o.claims = o.claims + 1 end
+        if reason == REASON.unclaimed then o.noshows = o.noshows + 1 end
     end
 end
 

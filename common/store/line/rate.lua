@@ -30,11 +30,8 @@ end
 
 -- How many slots of a period are due so many ms after its start.
 local function slots_due(rule, elapsed)
-    if elapsed < 0 then
-        return 0
-    elseif elapsed >= rule.every then
-        return rule.admit
-    end
+    if elapsed < 0 then return 0 end
+    if elapsed >= rule.every then return rule.admit end
     local groups = floor(elapsed * rule.admit / (rule.every * rule.group)) + 1
     return min(rule.admit, groups * rule.group)
 end

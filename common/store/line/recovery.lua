@@ -54,9 +54,9 @@ local function raise_front(c, lane, seq)
     end
 end
 
--- May the lost generation be named as this one now? While the queue recovers or shortly after its start, by one who
--- remembers it; unless an operator has decided. The latest that anybody names is the one that was there before: an old
--- ticket, or a worker that was away for long, may name an earlier one first.
+-- May the lost generation be named as this one now? While the queue recovers or shortly after its start, unless an
+-- operator has decided. The latest that anybody names is the one that was there before: an old ticket, or a worker that
+-- was away for long, may name an earlier one first.
 local function may_name(c, generation)
     local is_open = c.recover_until > c.now or c.recover_until == 0 and c.window > 0 and c.now - c.started <= c.window
     return is_open and generation > c.lost_generation and generation < c.generation
@@ -104,9 +104,9 @@ function recovery.raise_seq(c)
     if c.seq_floor and c.seq_floor > c.seq then state.set(c, 'seq', c.seq_floor) end
 end
 
--- A worker remembers of a generation: with a deadline, a session at this place; with 0, that all places of the lane up
--- to this one are used up. Of the present generation, only what was in the lost end of its history says anything. The
--- latest end that any worker remembers counts: the expirer looks there before it ends the session (keep_remembered).
+-- A worker remembers a session at this place, or, with deadline 0, that all places of the lane up to it are used up. Of
+-- the present generation, only what was in the lost end of its history says anything: the latest end that any worker
+-- remembers, where the expirer looks before it ends the session (keep_remembered).
 function recovery.called(c, generation, event, place, deadline, session_max)
     open(c)
     if generation == c.generation then
@@ -167,22 +167,16 @@ function recovery.restore(c, id, place, ticket, s)
     if session then return OUTCOME.active, session.place, tonumber(call('ZSCORE', c.key.active, id)) end
     local held, drawn, asked = visitor.place(c, id), c.drawn, place
     if held and held % LANE == place % LANE then return end -- also in the lane to which the operator moved the visitor
-    if held and drawn and draw.stands_at(drawn, place, held) then -- the ticket is from before the draw, or a lost step
-        return OUTCOME.waiting, held, 0
-    elseif drawn and drawn.phase ~= draw.CUT and place % LANE <= drawn.cut then -- too late for the draw
-        return OUTCOME.gone, place, 0
-    end
+    -- The ticket is from before the draw, or a lost step; or too late for the draw.
+    if held and drawn and draw.stands_at(drawn, place, held) then return OUTCOME.waiting, held, 0 end
+    if drawn and drawn.phase ~= draw.CUT and place % LANE <= drawn.cut then return OUTCOME.gone, place, 0 end
     if c.opens_at and ticket.generation == c.generation and not held then
         place = draw.place_of_before(drawn, place, c.opens_at)
     end
     local returns, till = may_return(c, id, place, ticket, s)
-    if not returns or call('ZCOUNT', c.key.waiting, int(place), int(place)) > 0 then
-        return OUTCOME.gone, place, 0
-    elseif held and held % LANE < place % LANE then -- an older place
-        return OUTCOME.waiting, held, 0
-    elseif held then
-        visitor.give_up(c, id, held)
-    end
+    if not returns or call('ZCOUNT', c.key.waiting, int(place), int(place)) > 0 then return OUTCOME.gone, place, 0 end
+    if held and held % LANE < place % LANE then return OUTCOME.waiting, held, 0 end -- an older place
+    if held then visitor.give_up(c, id, held) end
     local is_active = till > c.now
     if is_active then
         local deadline = min(till, c.now + (s.session_sliding and s.session_max or s.session_ttl))

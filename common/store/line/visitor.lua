@@ -142,8 +142,7 @@ function visitor.restore(c, id, place, session, deadline)
     state.count(c, 'joined', 1)
 end
 
--- To another lane, with the same seq: the old place is gone by a move, which is no end, and somebody joined at the new
--- one.
+-- To another lane, with the same seq: readers are told that the old place moved, and that somebody joined at the new.
 function visitor.move(c, id, place, lane)
     local moved = lane * LANE + place % LANE
     call('ZADD', c.key.waiting, 'XX', int(moved), id)
@@ -192,13 +191,8 @@ local function take(c, rank, n, deadline, tail)
             return ids, text.row(first, n, tail)
         end
     end
-    local taken
-    if rank > 0 then
-        taken = call('ZRANGE', key, rank, last, 'WITHSCORES')
-        call('ZREMRANGEBYRANK', key, rank, last)
-    else
-        taken = call('ZPOPMIN', key, n)
-    end
+    local taken = rank == 0 and call('ZPOPMIN', key, n) or call('ZRANGE', key, rank, last, 'WITHSCORES')
+    if rank > 0 then call('ZREMRANGEBYRANK', key, rank, last) end
     local ids, sessions, spans, place_of = {}, {}, {}, text.place
     for i = 1, #taken, 2 do
         local at, place, digits = (i + 1) / 2, place_of(taken[i + 1])
@@ -210,13 +204,9 @@ end
 
 -- The same for one visitor, who becomes active: short lists need not be made.
 local function admit_one(c, rank, deadline, score, tail)
-    local key, taken = c.key, nil
-    if rank == 0 then
-        taken = call('ZPOPMIN', key.waiting)
-    else
-        taken = call('ZRANGE', key.waiting, rank, rank, 'WITHSCORES')
-        call('ZREM', key.waiting, taken[1])
-    end
+    local key = c.key
+    local taken = rank == 0 and call('ZPOPMIN', key.waiting) or call('ZRANGE', key.waiting, rank, rank, 'WITHSCORES')
+    if rank > 0 then call('ZREM', key.waiting, taken[1]) end
     local place, digits = text.place(taken[2])
     call('ZADD', key.active, score, taken[1])
     call('HSET', key.sessions, taken[1], digits .. tail)
@@ -279,8 +269,7 @@ function visitor.claim(c, id, place, s, only_claims)
 end
 
 -- Gives a visitor who has not claimed the session claim_ttl once more, at most as long as the session would last. It is
--- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline. s:
--- settings claim_ttl, session_ttl.
+-- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline.
 function visitor.extend(c, id, place, s)
     local session = session_at(c, id, place)
     if not session then return refuse(c, id, place) end
@@ -358,8 +347,7 @@ function visitor.leave(c, id, place, reason)
     finish(c, EVENT.freed, reason, { id }, { session.place, 1 })
 end
 
--- Takes at most PORTION visitors at these places from the line: absent ones, those who were called before a loss, one
--- whom the operator removes.
+-- Takes at most PORTION visitors at these places from the line.
 function visitor.drop(c, ids, spans, reason) finish(c, EVENT.removed, reason, ids, spans) end
 
 -- The visitor comes back to a lost place, and has joined again meanwhile, at `held`: gives that place up. Counts as
@@ -379,8 +367,7 @@ function visitor.revoke(c, id)
     finish(c, EVENT.freed, REASON.removed, { id }, session and { session.place, 1 } or {})
 end
 
--- Ends the sessions of these visitors, which are overdue: of those who came, expired, else unclaimed. A damaged one
--- ends, too.
+-- Ends the sessions of these visitors, which are overdue: of those who came, expired, else unclaimed.
 function visitor.expire(c, ids)
     for from = 1, #ids, PORTION do
         local portion = { unpack(ids, from, min(from + PORTION - 1, #ids)) }

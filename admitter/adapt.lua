@@ -5,8 +5,8 @@
 -- returns  ADAPT
 --
 -- Invariants: whoever calls it, and however often, the capacity is raised once in `adaptive_every`, and cut once in
--- `adaptive_hold`, by the server's clock; it stays between capacity_min and capacity; without a fresh report it is
--- never raised, nor above what was seen to be safe. Work is bounded by REPORTS_READ reports.
+-- `adaptive_hold`, by the server's clock; without a fresh report it is never raised, nor above what was seen to be
+-- safe.
 
 local int, number = text.int, text.number
 local REPORTS_READ = 100

@@ -9,11 +9,10 @@
 -- returns  ADMIT
 -- fails    POLICY   a policy this version does not know, or one by rate without a rate
 --
--- Invariants: by counter, no admission takes active above capacity plus overbook, and no more than the capacity have
--- claimed; by rate, no window of rate_every holds more than rate_admit + rate_burst admissions, and a lump begins
--- rate_every after the last step of the one before; only the modes open and draining admit, between opens_at and, with
--- at_close=stop, closes_at; no visitor passes another in the same lane, and between lanes their order or weights count.
--- A step that finds wrong sizes only corrects them. Work is bounded by args[1].
+-- Invariants: by counter, no admission takes active above capacity plus overbook; by rate, no window of rate_every
+-- holds more than rate_admit + rate_burst admissions, and a lump begins rate_every after the last step of the one
+-- before; only the modes open and draining admit, between opens_at and, with at_close=stop, closes_at; no visitor
+-- passes another in the same lane. A step that finds wrong sizes only corrects them. Work is bounded by args[1].
 
 local R = defs.ADMIT
 local FIELDS = state.fields({ 'admitted' }, { 'recover_until', 'budget', 'called' })
@@ -22,12 +21,6 @@ local MORE_FIELDS = state.fields({ 'admitted' },
 local SETTINGS = settings.list({ 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused', 'mode',
     'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook' })
 local LOOKS_AT, WRITES = { 'waiting', 'active' }, { 'events', 'sessions' }
-
--- What holds the queue, for reports; "open" else.
-local function name_of(c, s, is_undrawn)
-    return s.mode ~= 'open' and s.mode or s.paused and 'paused' or c.now < s.opens_at and 'scheduled'
-        or is_undrawn and 'drawing' or s.closes_at > 0 and c.now >= s.closes_at and 'over' or 'open'
-end
 
 -- The budget of a policy by rate; nil for another policy.
 local function open_budget(c, s, args)
@@ -53,8 +46,9 @@ local function admit(c, s, n, capacity)
     local wanted = journal.wanted(c, 'admitted')
     c.named = wanted and {}
     lanes.admit(c, s.lane_weights, n, c.now + min(s.claim_ttl, s.session_ttl)) -- by then it must be claimed
-    overbook.note_called(c, n)
-    state.set(c, 'admit_capacity', s.policy == 'rate' and c.active or c.overbook and capacity + s.overbook or capacity)
+    local o = c.overbook
+    if o and c.now >= o.since then o.n = o.n + n end
+    state.set(c, 'admit_capacity', s.policy == 'rate' and c.active or o and capacity + s.overbook or capacity)
     return wanted
 end
 
@@ -70,10 +64,12 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     local capacity = settings.capacity(s, c.capacity_now)
     local draw_wanted, is_undrawn = defs.WANTED.nothing, false
     if has_draw then draw_wanted, is_undrawn = draw.wanted(c, s.opens_at) end
+    -- What holds the queue, for reports; "open" else.
+    local name = s.mode ~= 'open' and s.mode or s.paused and 'paused' or c.now < s.opens_at and 'scheduled'
+        or is_undrawn and 'drawing' or s.closes_at > 0 and c.now >= s.closes_at and 'over' or 'open'
     -- In the order of ADMIT, which takes less time than by names.
     local r = { 0, 0, c.waiting, c.now, 0, c.generation, c.base_seq, draw_wanted, s.opens_at, is_auto and 1 or 0,
-        is_overbooked and 1 or 0, capacity, c.active, s.policy == 'rate' and 0 or capacity + s.overbook,
-        name_of(c, s, is_undrawn) }
+        is_overbooked and 1 or 0, capacity, c.active, s.policy == 'rate' and 0 or capacity + s.overbook, name }
 
     if c.is_corrected then
         state.check(c, WRITES)

@@ -3,8 +3,8 @@
 -- args     1 how long, in ms, an entry may wait to be applied
 -- returns  AUDIT_STATE; nil when nothing of the queue exists
 
--- c: with patience (args[1]); exists, the keys that are there, and of the right type; size, of waiting, active and
--- sessions; v, the counters of the state by name, nil when missing or unreadable.
+-- c: with exists, the keys that are there, and of the right type; size, of waiting, active and sessions; v, the
+-- counters of the state by name, nil when missing or unreadable.
 
 local found = audit.found
 local RESTORE_DATA = 'stop the programs and restore the keys of the queue from a backup, or give the queue up'

@@ -93,8 +93,7 @@ entry('audit_waiting', { 'no-writes' }, function(keys, args)
     return { following, c.findings, c.n_findings }
 end)
 
--- audit_serials: places that were handed over to another device: each must be held, by the visitor whom the record
--- names.
+-- audit_serials: places that were handed over to another device: each must be held, by whom the record names.
 -- args     seqs: a page of tl:{q}:serials
 -- returns  { findings, how many }
 entry('audit_serials', { 'no-writes' }, function(keys, args)

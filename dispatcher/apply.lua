@@ -17,7 +17,7 @@
 -- settings.limit says so; where a queue is overbooked, no claim takes the claimed sessions above the capacity. Work is
 -- bounded by the number of commands.
 
-local OUTCOME, EVENT, REASON, COMMAND, STEP = defs.OUTCOME, defs.EVENT, defs.REASON, defs.COMMAND, defs.STEP
+local OUTCOME, EVENT, REASON = defs.OUTCOME, defs.EVENT, defs.REASON
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
 local BATCH_MEMORY_MS = 3600000 -- a worker silent for so long may be forgotten
 local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
@@ -41,59 +41,55 @@ local ALL = { writes = END.writes,
     settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding',
         'max_waiting', 'mode', 'closes_at' }) }
 
--- Each kind by its text, as it comes: to make a number of it would take longer than to look. length: how many arguments
--- it has. run: of a command but JOIN and SEEN, with its first two arguments; returns an OUTCOME, a place and a deadline
--- where that is not what was asked.
+-- By the text of their kind, as it comes: to make a number of it would take longer than to look. length: how many
+-- arguments it has. run: of a command but JOIN and SEEN, with its first two arguments; returns an OUTCOME, a place and
+-- a deadline where that is not what was asked.
 local STEPS = {}
 
-local function define(kind, length, needs, run) STEPS[kind .. ''] = { length = length, needs = needs, run = run } end
+local function define(name, length, needs, run)
+    local kind = defs.COMMAND[name] or defs.STEP[name]
+    STEPS[kind .. ''] = { name = name, length = length, needs = needs, run = run }
+end
 
-define(COMMAND.join, 2, ENTER)
-define(COMMAND.leave, 2, END, function(c, id, place) return visitor.leave(c, id, place, REASON.left) end)
-define(COMMAND.complete, 2, END, function(c, id, place) return visitor.leave(c, id, place, REASON.completed) end)
-define(COMMAND.renew, 2, CLAIM, function(c, id, place, s) return visitor.claim(c, id, place, s, false) end)
-define(COMMAND.claim, 2, CLAIM, function(c, id, place, s) return visitor.claim(c, id, place, s, true) end)
-define(COMMAND.extend, 2, CLAIM, function(c, id, place, s) return visitor.extend(c, id, place, s) end)
-define(COMMAND.hand_over, 4, CLAIM, function(c, id, place, _, args, at)
+define('join', 2, ENTER)
+define('leave', 2, END, function(c, id, place) return visitor.leave(c, id, place, REASON.left) end)
+define('complete', 2, END, function(c, id, place) return visitor.leave(c, id, place, REASON.completed) end)
+define('renew', 2, CLAIM, function(c, id, place, s) return visitor.claim(c, id, place, s, false) end)
+define('claim', 2, CLAIM, function(c, id, place, s) return visitor.claim(c, id, place, s, true) end)
+define('extend', 2, CLAIM, function(c, id, place, s) return visitor.extend(c, id, place, s) end)
+define('hand_over', 4, CLAIM, function(c, id, place, _, args, at)
     return visitor.hand_over(c, id, place, args[at + 3] + 0, args[at + 4] + 0)
 end)
-define(COMMAND.seen, 2, SEE)
-define(COMMAND.restore, 6, ALL, function(c, id, place, s, args, at)
+define('seen', 2, SEE)
+define('restore', 6, ALL, function(c, id, place, s, args, at)
     return recovery.restore(c, id, place, { generation = args[at + 3] + 0, deadline = args[at + 4] + 0,
         front = args[at + 5] + 0, event = args[at + 6] + 0 }, s)
 end)
-define(COMMAND.lost, 4, ALL, function(c, generation, event, _, args, at)
+define('lost', 4, ALL, function(c, generation, event, _, args, at)
     return recovery.lost(c, generation + 0, event, args[at + 3] + 0, args[at + 4] + 0)
 end)
-define(COMMAND.called, 4, ALL, function(c, generation, event, s, args, at)
+define('called', 4, ALL, function(c, generation, event, s, args, at)
     recovery.called(c, generation + 0, event, args[at + 3] + 0, args[at + 4] + 0, s.session_max)
 end)
-define(STEP.entry, 3)
-define(STEP.spend, 2, ALL)
-define(STEP.of, 1)
-define(STEP.since, 1, ALL)
+define('entry', 3)
+define('spend', 2, ALL)
+define('of', 1)
+define('since', 1, ALL)
 
-local ENTRY, SPEND, OF, SINCE = STEP.entry .. '', STEP.spend .. '', STEP.of .. '', STEP.since .. ''
-local JOIN, SEEN, EXTEND, HAND_OVER = COMMAND.join .. '', COMMAND.seen .. '', COMMAND.extend .. '',
-    COMMAND.hand_over .. ''
-local LEAVE, RESTORE, LOST, CALLED = COMMAND.leave .. '', COMMAND.restore .. '', COMMAND.lost .. '',
-    COMMAND.called .. ''
-
--- The entries in turn: { id, worker, batch, at: its first step }; the kinds of steps among them, and their number, `n`;
+-- The entries in turn: { id, worker, batch, at: its first step }; which steps are among them, and their number, `n`;
 -- and what they need.
 local function read_steps(args)
     local entries, has, needs, at, n = {}, { n = 0 }, nil, 3, #args
     while at <= n do
-        local kind = args[at]
-        local step = STEPS[kind]
-        if kind == ENTRY then
+        local step = STEPS[args[at]]
+        if step.name == 'entry' then
             entries[#entries + 1] = { id = args[at + 1], worker = args[at + 2], batch = args[at + 3] + 0, at = at + 4,
                 result = NOT_PENDING, exceptions = false, index = 0 }
         else
             if step.needs and step.needs ~= needs then needs = needs and ALL or step.needs end
-            has[kind], has.n = true, has.n + 1
+            has[step.name], has.n = true, has.n + 1
         end
-        at = at + 1 + step.length + (kind == JOIN and args[at + 2] or 0)
+        at = at + 1 + step.length + (step.name == 'join' and args[at + 2] or 0)
     end
     return entries, has, needs or SEE
 end
@@ -101,12 +97,11 @@ end
 ---- what must be right before the first write
 
 -- The draw of the queue. c.drawn: once it is fixed who came before its opening; c.draw_opens: the last entry was
--- written after the opening, so the entry that was fixes it.
+-- written after the opening, so the entry that was fixes it. Ids never go back.
 local function open_draw(c, entries)
     c.opens_at = tonumber(call('HGET', c.key.config, 'opens_at'))
     if not c.opens_at then return end
     c.drawn = draw.of(call('HGET', c.key.state, 'draw'), c.opens_at)
-    -- Ids never go back.
     c.draw_opens = not c.drawn and min(c.now, text.id_ms(entries[#entries].id)) >= c.opens_at
     if c.draw_opens then call('GETRANGE', c.key.drawn, 0, 0) end -- fails before the first write if it is no string
 end
@@ -142,15 +137,15 @@ local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capa
 
 -- s: the settings, without those that few steps need.
 local function check(c, s, has, needs, any_new)
-    state.check(c, needs == END and not has[LEAVE] and COMPLETIONS or needs.writes)
+    state.check(c, needs == END and not has.leave and COMPLETIONS or needs.writes)
     if has.n > 1 and c.ended then call('HLEN', c.key.sessions) end -- a single command looks at them before it writes
-    if any_new or has[SEEN] then call('ZCARD', c.key.reports) end
+    if any_new or has.seen then call('ZCARD', c.key.reports) end
     if needs == SEE then call('EXISTS', c.key.none) end -- as state.check where visitors may end: bitmaps are made
-    if has[HAND_OVER] then state.check(c, { 'serials', 'sessions' }) end
-    if has[RESTORE] or has[LOST] or has[CALLED] then call('HLEN', c.key.lost) end
-    c.limit = has[JOIN] and settings.limit(c, s) or 1 / 0
+    if has.hand_over then state.check(c, { 'serials', 'sessions' }) end
+    if has.restore or has.lost or has.called then call('HLEN', c.key.lost) end
+    c.limit = has.join and settings.limit(c, s) or 1 / 0
     local counts = (c.called or '') ~= ''
-    if not (counts or has[RESTORE] or has[EXTEND]) then return end
+    if not (counts or has.restore or has.extend) then return end
     local more = settings.read(c, CAPACITY)
     s.capacity, s.claim_ttl = more.capacity, more.claim_ttl
     if counts then
@@ -197,18 +192,18 @@ local function apply_entry(c, args, one, s)
     fix_cut(c, one)
     one.exceptions = exceptions
     state.event(c, EVENT.applied, one.worker, one.batch, c.seq + 1, exceptions)
-    while args[at] and args[at] ~= ENTRY do
-        local kind, first = args[at], args[at + 1]
-        local step = STEPS[kind]
-        if kind == JOIN then
+    local step = STEPS[args[at]]
+    while step and step.name ~= 'entry' do
+        local name, first = step.name, args[at + 1]
+        if name == 'join' then
             local n = args[at + 2] + 0
             join(c, one, first + 0, args, at + 3, n, since)
             at = at + n
-        elseif kind == OF then
+        elseif name == 'of' then
             is_foreign = first + 0 ~= c.generation
-        elseif kind == SINCE then
+        elseif name == 'since' then
             since = first + 0
-        elseif kind == SPEND then
+        elseif name == 'spend' then
             visitor.settle(c)
             local outcome = invites.spend(c, first, args[at + 2] + 0, args[at + 6])
             if outcome then
@@ -222,10 +217,10 @@ local function apply_entry(c, args, one, s)
             visitor.settle(c) -- the other commands must see the visitors who joined before
             local second = args[at + 2] + 0
             local outcome, place, deadline
-            if kind == SEEN then
+            if name == 'seen' then
                 see(c, one.worker, first + 0, second, s.waiting_ttl, is_foreign)
             elseif is_foreign and step.needs ~= ALL then
-                outcome, place = OUTCOME.gone, kind ~= HAND_OVER and second or 0
+                outcome, place = OUTCOME.gone, name ~= 'hand_over' and second or 0
             else
                 outcome, place, deadline = step.run(c, first, second, s, args, at)
             end
@@ -233,6 +228,7 @@ local function apply_entry(c, args, one, s)
             one.index = one.index + 1
         end
         at = at + 1 + step.length
+        step = STEPS[args[at]]
     end
 end
 

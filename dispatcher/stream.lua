@@ -27,9 +27,8 @@ entry('claim', { 'allow-oom' }, function(keys, args)
     return result
 end)
 
--- group: makes the consumer group again, and the stream where that is missing, too. What a deletion took away must not
--- come back: NOQUEUE.
--- fails    BUSYGROUP  the group is there
+-- group: makes the consumer group again, and the stream where that is missing, too; but not of a queue that was
+-- deleted. Fails with BUSYGROUP where the group is there.
 entry('group', { 'allow-oom' }, function(keys)
     call('XGROUP', 'CREATE', state.find(keys).key.ingest, defs.INGEST_GROUP, '0', 'MKSTREAM')
 end)

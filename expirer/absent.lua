@@ -15,8 +15,7 @@ entry('presence', { 'no-writes' }, function(keys)
         presence.last_seq_before(bucket - defs.PRESENCE_BUCKETS, c.marks, c.seq), (bucket + 1) * length - c.now }
 end)
 
--- absent: drops those who have not been seen for waiting_ttl. Who was seen since the caller looked stays, because
--- presence is looked up again here.
+-- absent: drops those who have not been seen for waiting_ttl; who was seen since the caller looked stays.
 -- args     1 bucket in which the caller judged   2 keep   3... places it found absent, which bound the work
 -- returns  { dropped, Redis time ms }; dropped is 0 if the caller judged in an earlier bucket
 entry('absent', { 'allow-oom' }, function(keys, args)

@@ -13,10 +13,10 @@ local FIELDS = state.fields({ 'expired', 'unclaimed' },
 local SETTINGS = settings.list({ 'session_ttl', 'claim_ttl', 'session_max', 'session_sliding' })
 local WRITES = { 'waiting', 'active', 'ended', 'events' } -- the sessions are looked at before the first write
 
--- Entries of the ingest stream wait while no dispatcher runs. One that was written before a deadline may hold the claim
--- or renewal of that session, so it does not end before the entry is applied. But no session is held for longer than
--- this: a stream that nobody reads must not hold places for ever. A supervisor starts a dispatcher again in seconds,
--- and people answer an alarm in minutes.
+-- An entry of the ingest stream that was written before a deadline may hold the claim or renewal of that session, so it
+-- does not end before the entry is applied. But no session is held for longer than this: a stream that nobody reads
+-- must not hold places for ever. A supervisor starts a dispatcher again in seconds, and people answer an alarm in
+-- minutes.
 local UNAPPLIED_MOST_MS = 300000
 
 -- The store was restarted or is another server, and may lack the end of its history. For so long no session ends, so
@@ -56,20 +56,17 @@ local function correct_sessions(c, sessions, claim_ttl)
     end
 end
 
-local function is_ahead(c, t) return (tonumber(t) or 0) > c.now + AHEAD_MS end
-
--- Times of the state. c: with the fields full_since, recover_since, recover_until and started. Returns whether one was
--- wrong.
+-- Times of the state. Returns whether one was wrong.
 local function correct_times(c)
-    local till, since, is_wrong = c.recover_until, nil, false
+    local till, since, is_wrong, latest = c.recover_until, nil, false, c.now + AHEAD_MS
     for _, field in ipairs({ 'full_since', 'recover_since', 'started' }) do
-        local t = c[field]
-        if is_ahead(c, t) then
+        local t = tonumber(c[field]) or 0
+        if t > latest then
             state.set(c, field, c.now)
             since, is_wrong = field ~= 'full_since' and t or since, true
         end
     end
-    if since and is_ahead(c, till) then state.set(c, 'recover_until', c.now + max(0, till - since)) end
+    if since and (tonumber(till) or 0) > latest then state.set(c, 'recover_until', c.now + max(0, till - since)) end
     return is_wrong
 end
 

@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- look: finds what happened to a queue that no step writes into the journal, because time brings it or it is known only
--- by comparison: opened, drawn, drained, closed by its time, a threshold, lost and back. Keeps the journal while hooks
--- need it, and begins the cursors of new hooks.
+-- by comparison. Keeps the journal while hooks need it, and begins the cursors of new hooks.
 -- args     1 what the journal is to hold: "all:LENGTH", "some:LENGTH", or '': no hook watches the queue
 --          2 ms that the journal lives without another look
 --          3 generation of the queue at the last look of the caller, 0: not known

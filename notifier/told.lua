@@ -1,12 +1,11 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- told: a hook was told of entries of the journal, or could not be. Moves its cursor on, keeps its state for operators,
--- and trims what every hook was told of.
+-- and trims what every hook was told of, when all cursors are past it.
 -- args     1 name of the hook   2 its cursor, "ID N", or '': it stays   3 how many events it was told of
 --          4 how many were lost to it   5 HTTP status of its last answer, 0: none   6 what went wrong, or ''
 -- returns  { Redis time ms, since when it fails, ms, or 0 }
 --
--- Invariants: a cursor never goes back, so a process that lost its lease undoes nothing. An entry is trimmed when all
--- cursors are past it.
+-- Invariants: a cursor never goes back, so a process that lost its lease undoes nothing.
 
 -- The parts of the id that a cursor begins with, as numbers.
 local function parts(cursor)

@@ -1,6 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- delete: takes a queue away for good, because the operator says so. Everything goes in one step; the memory is freed
--- in the background.
+-- delete: takes a queue away for good, because the operator says so. The memory is freed in the background.
 -- args     1 how long the record of changes is kept, ms (retention.changes)   2 1: it is listed, so it is a queue, even
 --          if it has no keys   and who
 -- returns  { 1 there was a queue | 0 there was none, its generation or '0' }

@@ -135,14 +135,6 @@ local function line_of(c, oldest, n_lanes)
     return list
 end
 
-local function leases_of(c)
-    local list = {}
-    for i, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
-        list[2 * i - 1], list[2 * i] = call('GET', c.key[role]) or '', call('PTTL', c.key[role])
-    end
-    return list
-end
-
 local function programs_of(c)
     local list, reports = {}, call('ZRANGE', c.key.reports, 0, WORKERS - 1, 'REV', 'WITHSCORES')
     for i = 1, #reports, 2 do
@@ -169,13 +161,6 @@ local function totals_before(c, oldest, ms)
     return point and point.values, point and int(max(point.at, c.now - ms))
 end
 
-local function before_of(c, oldest)
-    local past, since = totals_before(c, oldest, RATE_MS)
-    local list = { since or nil }
-    for i, total in ipairs(past and defs.TOTAL or {}) do list[i + 1] = int(past[total] or 0) end
-    return list
-end
-
 local function told_of(c, oldest)
     local past, since = totals_before(c, oldest, TOLD_MS)
     local told, is_known = call('HMGET', c.key.promised, unpack(defs.PROMISED)), past
@@ -195,14 +180,19 @@ entry('stats', { 'no-writes' }, function(keys, args)
     local both = histories_of(c)
     local lanes_now, n_lanes = lanes_of(c, both)
     local oldest = both[1].oldest
+    local past, since = totals_before(c, oldest, RATE_MS)
+    local leases, before = {}, { since or nil }
+    for i, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
+        leases[2 * i - 1], leases[2 * i] = call('GET', c.key[role]) or '', call('PTTL', c.key[role])
+    end
+    for i, total in ipairs(past and defs.TOTAL or {}) do before[i + 1] = int(past[total] or 0) end
     return { int(c.now), call('HMGET', c.key.state, unpack(args)), call('HGETALL', c.key.config), lanes_now,
-        leases_of(c), programs_of(c), waits_of(c, both), before_of(c, oldest),
+        leases, programs_of(c), waits_of(c, both), before,
         { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) }, hooks_of(c), line_of(c, oldest, n_lanes),
         told_of(c, oldest) }
 end)
 
--- hooks: how far the hooks were told what happened to a queue.
--- returns  { now ms, the hooks as hooks_of says }
+-- hooks: how far the hooks were told what happened to a queue. Returns { now ms, the hooks as hooks_of says }.
 entry('hooks', { 'no-writes' }, function(keys)
     local c = state.find(keys)
     return { text.int(c.now), hooks_of(c) }
@@ -211,8 +201,8 @@ end)
 -- joined: what tells when places got their numbers: the points of the history that know their seqs.
 -- args     1 a seq   2 a later one, or the same   3 how many points at most
 -- returns  { now ms, whether the first is known: 1, or 0: it was given before the history began, time, seq, ... }
---            points in turn, from the first that knows the first seq to the first that knows the last; none: no point
---            knows it yet. Work is bounded: two searches, and up to twice as many points
+--            points in turn, from the first that knows the first seq to the first that knows the last, or none does.
+--            Work is bounded: two searches, and up to twice as many points
 entry('joined', { 'no-writes' }, function(keys, args)
     local c, first, last, most = state.find(keys), args[1] + 0, args[2] + 0, args[3] + 0
     local both = histories_of(c)

@@ -12,11 +12,9 @@ local function elsewhere(c, id, answers)
     return ended and { answers.ended, ended } or { answers.none }
 end
 
--- move: puts one waiting visitor into another lane. The seq stays the same, so the visitor stands there before everyone
--- who joined later, and a ticket of the old place is one of the new.
+-- move: puts one waiting visitor into another lane, with the same seq: before everyone who joined later.
 -- args     1 keep   2 the visitor   3 the name of the lane   and who
--- returns  { one of MOVE, of `done` the name of the lane before, of `ended` the score in tl:{q}:ended }; only `done`
---          changed something
+-- returns  { one of MOVE, of `done` the name of the lane before, of `ended` the score in tl:{q}:ended }
 entry('move', { 'allow-oom' }, function(keys, args)
     local MOVE, c, id, name = defs.MOVE, state.open(state.begin(keys, args[1]), state.CORE), args[2], args[3]
     local place = visitor.place(c, id)
@@ -37,11 +35,9 @@ entry('move', { 'allow-oom' }, function(keys, args)
     return { MOVE.done, before }
 end)
 
--- remove: takes one visitor out of the line, or ends the visitor's session. The end counts as expired, and is kept as
--- long as any other, so that the ticket and the pass stay void.
+-- remove: takes one visitor out of the line, or ends the visitor's session. The end counts as expired.
 -- args     1 keep   2 the visitor   and who
--- returns  { one of REMOVE: what the visitor was, of `ended` the score in tl:{q}:ended }; who was waiting or active is
---          not any more
+-- returns  { one of REMOVE: what the visitor was, of `ended` the score in tl:{q}:ended }
 entry('remove', { 'allow-oom' }, function(keys, args)
     local c, id = state.open(state.begin(keys, args[1]), FIELDS), args[2]
     local place = visitor.place(c, id)

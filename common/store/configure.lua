@@ -4,8 +4,7 @@
 -- args     1 keep   2 'settings' or 'notice'
 --          settings: 3 how many texts follow; the settings as read, names and values in turn; then those to write
 --          notice: 3 the text   and who
--- returns  { 1, before, after }: what has changed, as JSON; { 0 } when the settings are no longer as read: nothing was
---          changed
+-- returns  { 1, before, after }: what has changed, as JSON; { 0 } when the settings are no longer as read
 
 local EVENT = defs.EVENT
 local FIELDS = state.fields({}, { 'notice' })

@@ -10,11 +10,9 @@
 --                                                     the copy takes the place of the stream
 --          'record' 3 in how many places the id was erased: the record of changes says so, without the id
 --          and who
--- returns  { how many places were erased, what follows: the next cursor or id, or '' when the step is done; 'found' of
---          look }
+-- returns  { how many places were erased, what follows: the next cursor or id; '' when the step is done; or 'found' }
 -- fails    INLINE   the visitor waits or is active: nothing was changed
---
--- Invariants: the ids of entries stay, so readers of a stream go on where they are. Others are not touched.
+-- The ids of entries stay, so readers of a stream go on where they are.
 
 local ENTRIES, KEYS_SCANNED = 50, 500 -- in one call
 

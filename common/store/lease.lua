@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- lease: takes, renews or gives back a role's lease on a queue. A lease only spreads the work between replicas; what
--- keeps the data right is the fence, which the function apply checks. A lease that certainly has not run out is renewed
--- without a function (common/store/lease.h).
+-- lease: takes, renews or gives back a role's lease on a queue, which only spreads the work: the fence keeps the data
+-- right. A lease that certainly has not run out is renewed without a function (common/store/lease.h).
 -- args     1 role   2 owner   3 time to live in ms, 0 gives the lease back   4 1: count the fence, else 0
 --          5 the longest time to live that any replica asks for, in ms
 -- returns  { 1 held by the owner | 0 held by another, fence }

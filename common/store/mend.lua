@@ -8,9 +8,8 @@
 --
 -- Mends a missing state, and counters of it that cannot be read, from the line and the last event; missing settings
 -- from the memory of a program at once, else from the file after a moment in which programs can offer theirs, and then
--- paused; and a missing consumer group. Settings that can be read are never overwritten. Work is bounded.
---
--- Each part returns what is wrong and stays so, or nil. c: with how, given, actor and mended (a list of sentences).
+-- paused; and a missing consumer group. Settings that can be read are never overwritten. Each part returns what is
+-- wrong and stays so, or nil. c: with how, given, actor and mended (a list of sentences). Work is bounded.
 
 local int, LANE = text.int, defs.LANE
 local GRACE_MS = 5000  -- in which a program can offer the settings that it has in memory
@@ -109,26 +108,16 @@ local function mend_state(c)
     if is_missing and not is_restored then
         return 'the key ' .. key.state .. ' is missing but the line exists; restore the data from a backup, or delete '
             .. key.waiting .. ', ' .. key.active .. ' and ' .. key.config .. ' to start with an empty line'
-    elseif is_missing then
-        note_mended(c, 'the key ' .. key.state .. ' was missing and was written again from the last event; the totals '
-            .. 'start again')
     elseif c.how == 'look' then
         return sentence .. '; a program that needs them writes them again from the line'
     elseif not is_restored then
         return sentence .. '; no event tells the generation: restore the data from a backup'
-    else
-        note_mended(c, sentence .. '; they were written again from the line')
     end
+    note_mended(c, is_missing and 'the key ' .. key.state .. ' was missing and was written again from the last event; '
+        .. 'the totals start again' or sentence .. '; they were written again from the line')
 end
 
 ---- the settings
-
-local function are_settings_lost(c)
-    local found = call('HMGET', c.key.config, 'policy', unpack(NUMBERS))
-    local lost = not found[1]
-    for i = 1, #NUMBERS do lost = lost or not text.number(found[i + 1]) end
-    return lost
-end
 
 -- Writes the settings that are missing or no number although they must be one.
 local function restore_settings(c, paused)
@@ -146,8 +135,10 @@ local function restore_settings(c, paused)
 end
 
 local function mend_settings(c)
-    local lost_ms = tonumber(c.config_lost_ms)
-    if not are_settings_lost(c) then
+    local lost_ms, found = tonumber(c.config_lost_ms), call('HMGET', c.key.config, 'policy', unpack(NUMBERS))
+    local are_lost = not found[1]
+    for i = 1, #NUMBERS do are_lost = are_lost or not text.number(found[i + 1]) end
+    if not are_lost then
         if c.config_lost_ms and c.how ~= 'look' then state.repair(c, { config_lost_ms = false }) end
     elseif c.how == 'memory' and #c.given > 0 then
         restore_settings(c, false)
@@ -190,11 +181,10 @@ end
 local function find_odd_score(c)
     for key, limit in pairs({ [c.key.waiting] = defs.LANES_MAX * LANE, [c.key.active] = 2 ^ 53 }) do
         for _, rank in ipairs({ 0, -1 }) do
-            local found = call('ZRANGE', key, rank, rank, 'WITHSCORES')
-            local score = found[2] and text.number(found[2])
-            if found[2] and (not score or score >= limit) then
-                return 'the score ' .. found[2] .. ' in ' .. key .. ' makes no sense; remove it: ZREM ' .. key .. ' '
-                    .. sub(found[1], 1, 64)
+            local id, score = unpack(call('ZRANGE', key, rank, rank, 'WITHSCORES'))
+            if score and (text.number(score) or limit) >= limit then
+                return 'the score ' .. score .. ' in ' .. key .. ' makes no sense; remove it: ZREM ' .. key .. ' '
+                    .. sub(id, 1, 64)
             end
         end
     end

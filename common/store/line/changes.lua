@@ -1,7 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- The record of changes: who changed what, when and from where. The step that changes something writes the entry, as
 -- its first write: were the key of another type, nothing would be changed.
---
 
 -- By the last arguments of a function with a record: who, from where, and about how many changes are kept.
 function changes.actor(args)

@@ -3,9 +3,8 @@
 -- admitter holds (admitter/draw.lua). Its records, and what makes them safe: docs/contributors/wire-format.md.
 --
 -- Seqs up to `cut` were given before the opening. The drawn get new ones between `cut` and `last`; who comes after the
--- opening gets a seq after `last`, and so stands behind. Both are fixed once, by the first step that looks after the
--- opening, and lie where any history of this queue finds them again: the seqs of before the opening are below
--- number_base(opens_at), and the room between them always has the same size.
+-- opening gets a seq after `last`, and so stands behind. Both are fixed once, where any history of this queue finds
+-- them again: cut by number_base(opens_at), and the room between them always has the same size.
 
 local LANE, WANTED, int = defs.LANE, defs.WANTED, text.int
 local ROOM = defs.DRAW_ROOM

@@ -12,10 +12,6 @@ local function lua_functions()
 end
 local call, pcall_redis, format, match, gmatch, find, sub, rep, floor, ceil, min, max, concat, sort, pack,
     unpack_message, unpack, ipairs, pairs, next, type, tonumber, error
-local function bind()
-    call, pcall_redis, format, match, gmatch, find, sub, rep, floor, ceil, min, max, concat, sort, pack,
-        unpack_message, unpack, ipairs, pairs, next, type, tonumber, error = lua_functions()
-end
 
 -- Registers a function that programs call with FCALL. Its name, in "generated/library.h", carries the hash of the
 -- library, because names are global to the server. run(keys, args): keys[1] is tl:{q}:state, unless the function says
@@ -23,7 +19,10 @@ end
 -- say of their args, `keep` is about how many events to keep, and `who` the three of changes.actor, the last ones.
 local function entry(name, flags, run)
     redis.register_function({ function_name = 'tl_@HASH@_' .. name, flags = flags, callback = function(keys, args)
-        if not call then bind() end
+        if not call then
+            call, pcall_redis, format, match, gmatch, find, sub, rep, floor, ceil, min, max, concat, sort, pack,
+                unpack_message, unpack, ipairs, pairs, next, type, tonumber, error = lua_functions()
+        end
         return run(keys, args)
     end })
 end

@@ -9,20 +9,6 @@ local function holds_place(c, id)
     return call('ZSCORE', c.key.waiting, id) or call('ZSCORE', c.key.active, id)
 end
 
--- Marks these as spent by the visitor. False if they were spent before. The visitor who spent them and still holds a
--- place may do so again: the first answer may have been lost.
-local function mark_spent(c, names, until_ms, id)
-    local is_new = true
-    for i = 1, #names do
-        local key = c.key['spent:'] .. names[i]
-        if not call('SET', key, id, 'NX', 'PX', text.int(max(1000, until_ms - c.now))) then
-            is_new = false
-            if pcall_redis('GET', key) ~= id then return false end -- or a key of another type
-        end
-    end
-    return is_new or holds_place(c, id)
-end
-
 -- Of a join that was made at this time, or later, and comes late: has the visitor's place ended since? Then it was
 -- placed through another worker meanwhile, and a second place would be nobody's. score: in tl:{q}:ended, or false.
 function invites.is_late(c, id, score, since_ms)
@@ -46,7 +32,16 @@ function invites.spend(c, invite, until_ms, id)
     else
         names = { invite, ' ' .. sub(redis.sha1hex(invite), 1, 16) }
     end
-    return not mark_spent(c, names, until_ms, id) and OUTCOME.spent or nil
+    -- The visitor who spent them and still holds a place may do so again: the first answer may have been lost.
+    local is_new = true
+    for i = 1, #names do
+        local key = c.key['spent:'] .. names[i]
+        if not call('SET', key, id, 'NX', 'PX', text.int(max(1000, until_ms - c.now))) then
+            is_new = false
+            if pcall_redis('GET', key) ~= id then return OUTCOME.spent end -- or a key of another type
+        end
+    end
+    return not (is_new or holds_place(c, id)) and OUTCOME.spent or nil
 end
 
 -- Of a part of the keys, as SCAN finds them: those that this visitor spent do not tell it any more. Returns how many,

@@ -7,11 +7,6 @@
 local LANES, LANE = defs.LANES_MAX, defs.LANE
 local starts = {} -- where a lane begins, lane * LANE, as text: made when first needed
 
-local function gcd(a, b)
-    while b > 0 do a, b = b, a % b end
-    return a
-end
-
 -- What follows from the weights alone: the period, and the stride of each lane; period nil where there are none. The
 -- last answer is kept.
 local last = { weights = '' }
@@ -20,8 +15,11 @@ local function strides_of(weights)
     if last.weights == weights then return last end
     local stride, period = {}, find(weights, '%d') and 1 or nil
     for w in gmatch(weights, '%d+') do
-        stride[#stride + 1] = max(1, w + 0)
-        period = period and period / gcd(period, stride[#stride]) * stride[#stride]
+        local weight = max(1, w + 0)
+        stride[#stride + 1] = weight
+        local divisor, rest = period or 1, weight -- the greatest common one
+        while rest > 0 do divisor, rest = rest, divisor % rest end
+        period = period and period / divisor * weight
         if period and period > defs.PERIOD_MAX then period = nil end -- damaged by hand: readers, too, take it for none
     end
     for lane = 1, #stride do stride[lane] = (period or 0) / stride[lane] end

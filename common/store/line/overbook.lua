@@ -1,10 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- Overbooking: the admitter may call more visitors than there is capacity, because some never come. Then the claimed
 -- sessions must be known at every claim, without counting them: field `called` of the state and tl:{q}:held, which only
--- this module writes, are in docs/contributors/wire-format.md.
---
--- c.overbook is what is counted, in a step on a queue that counts, else nil; with `capacity`, `claim_ttl` and `held`,
--- how many are held, where claims are made. Invariant: no claim takes the claimed sessions above the capacity.
+-- this module writes, are in docs/contributors/wire-format.md. c.overbook is what is counted, or nil; with `capacity`,
+-- `claim_ttl` and `held`, how many are held, where claims are made.
 
 local int, REASON = text.int, defs.REASON
 local REMEMBERED_MAX = 2000 -- claims and noshows
@@ -38,8 +36,6 @@ end
 
 local function is_counted(o, session) return session.admitted >= o.since end
 
-function overbook.is_held(c, id) return c.overbook and call('ZSCORE', c.key.held, id) end
-
 -- May this visitor claim the session now? Else it is held for the visitor, who is here: not before another session
 -- ends, and not before those held for longer.
 function overbook.may_claim(c, id, place, session)
@@ -61,18 +57,14 @@ end
 -- A session ends, or is claimed by what a worker remembers (completed). nil: a damaged one, which tells nothing.
 function overbook.note_end(c, id, session, reason)
     local o = c.overbook
-    if not o or o.n < 0 then
-        return
-    elseif not session then
+    if not o or o.n < 0 then return end
+    if not session then
         o.n = -1
     elseif not session.claimed and is_counted(o, session) then
         o.n = o.n - 1
         if call('ZREM', c.key.held, id) == 1 and o.held then o.held = o.held - 1 end
-        if reason == REASON.completed then
-            o.claims = o.claims + 1
-        elseif reason == REASON.unclaimed then
-            o.noshows = o.noshows + 1
-        end
+        if reason == REASON.completed then o.claims = o.claims + 1 end
+        if reason == REASON.unclaimed then o.noshows = o.noshows + 1 end
     end
 end
 
@@ -118,12 +110,6 @@ function overbook.left(c, capacity, most)
     end
     local more = floor(free / (1 - missing) + 1e-9) - (o.n - o.held)
     return max(0, min(more, capacity + most - c.active))
-end
-
--- n more were called.
-function overbook.note_called(c, n)
-    local o = c.overbook
-    if o and c.now >= o.since then o.n = o.n + n end
 end
 
 ---- of an audit

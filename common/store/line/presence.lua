@@ -90,9 +90,8 @@ function presence.is_seen(c, seq, bucket, bitmaps)
 end
 
 -- Was presence recorded in each of the whole buckets that make up waiting_ttl, and has no worker become silent lately,
--- without a farewell? Only then may absence be judged: visitors may be present, but cannot be seen. Those of a silent
--- worker would be absent after waiting_ttl and get one waiting_ttl more, and the rest of a bucket; also when the worker
--- is back, because it takes a while until all of them have asked again.
+-- without a farewell? Only then may absence be judged. Visitors of a silent worker, who cannot be seen, get one
+-- waiting_ttl more, and the rest of a bucket; also when it is back, until all of them have asked again.
 function presence.is_observed(c, bucket, waiting_ttl)
     for b = bucket - BUCKETS, bucket - 1 do
         if call('EXISTS', seen_key(c, b, 0)) == 0 then return false end
@@ -103,10 +102,8 @@ function presence.is_observed(c, bucket, waiting_ttl)
 end
 
 ---- when visitors joined: state.marks, "bucket:last seq before its first join", newest first, joined by ','
---
--- Six of them span more than waiting_ttl.
 
--- last_seq is text.
+-- last_seq is text. Six marks span more than waiting_ttl.
 function presence.add_mark(marks, bucket, last_seq)
     local all = int(bucket) .. ':' .. last_seq .. (marks ~= '' and ',' .. marks or '')
     return match(all, '^[^,]*,[^,]*,[^,]*,[^,]*,[^,]*,[^,]*') or all

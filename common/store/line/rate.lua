@@ -1,10 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The rate budget: when the policies `rate` and `both` admit the next visitors. Field `budget` of the state;
--- docs/contributors/wire-format.md says why no window of `every` ms holds more than `admit` visitors, or `burst` more.
---
--- A period of `every` ms has a slot for each of `admit` visitors, at an offset from its start: all at its start
--- (lumps), or spread evenly over it, in groups STEP_MS apart (smooth). A visitor takes the next slot, when it is due or
--- later. The next period starts `every` after this one, and later by the most that a slot was taken late in this one.
+-- The rate budget: when the policies `rate` and `both` admit the next visitors. docs/contributors/wire-format.md
+-- describes the field `budget` of the state, periods and their slots, and says why no window of `every` ms holds more
+-- than `admit` visitors, or `burst` more.
 
 local STEP_MS = 20        -- at least, between two groups of slots
 local CATCH_UP_MS = 100   -- slots not taken for longer, and for an interval, lapse: unused ones must not add up
@@ -33,11 +30,8 @@ end
 
 -- How many slots of a period are due so many ms after its start.
 local function slots_due(rule, elapsed)
-    if elapsed < 0 then
-        return 0
-    elseif elapsed >= rule.every then
-        return rule.admit
-    end
+    if elapsed < 0 then return 0 end
+    if elapsed >= rule.every then return rule.admit end
     local groups = floor(elapsed * rule.admit / (rule.every * rule.group)) + 1
     return min(rule.admit, groups * rule.group)
 end

@@ -54,9 +54,9 @@ local function raise_front(c, lane, seq)
     end
 end
 
--- May the lost generation be named as this one now? While the queue recovers or shortly after its start, by one who
--- remembers it; unless an operator has decided. The latest that anybody names is the one that was there before: an old
--- ticket, or a worker that was away for long, may name an earlier one first.
+-- May the lost generation be named as this one now? While the queue recovers or shortly after its start, unless an
+-- operator has decided. The latest that anybody names is the one that was there before: an old ticket, or a worker that
+-- was away for long, may name an earlier one first.
 local function may_name(c, generation)
     local is_open = c.recover_until > c.now or c.recover_until == 0 and c.window > 0 and c.now - c.started <= c.window
     return is_open and generation > c.lost_generation and generation < c.generation
@@ -94,9 +94,8 @@ end
 -- last: the last seq that it knows. c.seq_floor: where seqs go on after this batch, within which they are consecutive.
 function recovery.lost(c, generation, event, last, size)
     if not names_lost(c, generation, recovery.NAMED_BY.memory) then return OUTCOME.gone, 0 end
-    if last >= c.seq then -- the clock went back: places of this generation must lie above the lost ones
-        c.seq_floor = state.seq_after(last)
-    end
+    -- Where the clock went back, places of this generation must lie above the lost ones.
+    if last >= c.seq then c.seq_floor = last + state.BASE_GAP end
     if event > c.lost_event then forget_told(c, event, size) end -- this worker knows more than those before
 end
 
@@ -105,9 +104,9 @@ function recovery.raise_seq(c)
     if c.seq_floor and c.seq_floor > c.seq then state.set(c, 'seq', c.seq_floor) end
 end
 
--- A worker remembers of a generation: with a deadline, a session at this place; with 0, that all places of the lane up
--- to this one are used up. Of the present generation, only what was in the lost end of its history says anything. The
--- latest end that any worker remembers counts: the expirer looks there before it ends the session (keep_remembered).
+-- A worker remembers a session at this place, or, with deadline 0, that all places of the lane up to it are used up. Of
+-- the present generation, only what was in the lost end of its history says anything: the latest end that any worker
+-- remembers, where the expirer looks before it ends the session (keep_remembered).
 function recovery.called(c, generation, event, place, deadline, session_max)
     open(c)
     if generation == c.generation then
@@ -160,31 +159,24 @@ local function may_return(c, id, place, ticket, s)
     return not has_ended_since(c, id, 0) and (till > c.now or is_undrawn or seq > front_of(c, lane)), till
 end
 
--- A visitor comes back to a place that the store lost. ticket: generation, deadline (the end of the session there, as
--- known after this event, 0: none), front (what the ticket tells of its lane) and event. s: settings session_ttl,
--- session_max, session_sliding, waiting_ttl, capacity. c: with the counters seq, joined, admitted and left; opens_at
--- and drawn where there is a draw. Returns an OUTCOME, a place and a deadline, where that is not what was asked.
+-- A visitor comes back to a place that the store lost. ticket: generation, deadline, front and event, as RESTORE has
+-- them. s: settings session_ttl, session_max, session_sliding, waiting_ttl, capacity. c: with the counters seq, joined,
+-- admitted and left. Returns an OUTCOME, a place and a deadline, where that is not what was asked.
 function recovery.restore(c, id, place, ticket, s)
     local session = visitor.session(c, id)
     if session then return OUTCOME.active, session.place, tonumber(call('ZSCORE', c.key.active, id)) end
     local held, drawn, asked = visitor.place(c, id), c.drawn, place
     if held and held % LANE == place % LANE then return end -- also in the lane to which the operator moved the visitor
-    if held and drawn and draw.stands_at(drawn, place, held) then -- the ticket is from before the draw, or a lost step
-        return OUTCOME.waiting, held, 0
-    elseif drawn and drawn.phase ~= draw.CUT and place % LANE <= drawn.cut then -- too late for the draw
-        return OUTCOME.gone, place, 0
-    end
+    -- The ticket is from before the draw, or a lost step; or too late for the draw.
+    if held and drawn and draw.stands_at(drawn, place, held) then return OUTCOME.waiting, held, 0 end
+    if drawn and drawn.phase ~= draw.CUT and place % LANE <= drawn.cut then return OUTCOME.gone, place, 0 end
     if c.opens_at and ticket.generation == c.generation and not held then
         place = draw.place_of_before(drawn, place, c.opens_at)
     end
     local returns, till = may_return(c, id, place, ticket, s)
-    if not returns or call('ZCOUNT', c.key.waiting, int(place), int(place)) > 0 then
-        return OUTCOME.gone, place, 0
-    elseif held and held % LANE < place % LANE then -- an older place
-        return OUTCOME.waiting, held, 0
-    elseif held then
-        visitor.give_up(c, id, held)
-    end
+    if not returns or call('ZCOUNT', c.key.waiting, int(place), int(place)) > 0 then return OUTCOME.gone, place, 0 end
+    if held and held % LANE < place % LANE then return OUTCOME.waiting, held, 0 end -- an older place
+    if held then visitor.give_up(c, id, held) end
     local is_active = till > c.now
     if is_active then
         local deadline = min(till, c.now + (s.session_sliding and s.session_max or s.session_ttl))
@@ -210,20 +202,6 @@ end
 
 ---- the admitter: nobody is admitted while the queue recovers
 
--- The visitors at up to `most` places up to the fronts of the lost generation, and these as spans. Places of before a
--- draw are not among them: the fronts are those of the drawn.
-local function called_before(c, most)
-    local s, ids, spans = settings.read(c, OPENING), {}, {}
-    local undrawn = s.opening == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
-    for lane = 0, LANES - 1 do
-        local front = tonumber(call('HGET', c.key.state, 'front:' .. lane))
-        local found = front and #ids < most and call('ZRANGE', c.key.waiting, int(lane * LANE + undrawn),
-            int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, most - #ids, 'WITHSCORES') or {}
-        for i = 1, #found, 2 do ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], found[i + 1] + 0, 1 end
-    end
-    return ids, spans
-end
-
 -- A step while the queue recovers until then. At its end, who came back to a place that had been called before loses
 -- it: at most so many in a step. Without a worker, to whom visitors can come back, it goes on. Returns after how many
 -- ms to call again.
@@ -234,7 +212,15 @@ function recovery.step(c, till, most)
     if not v[4] then return UNREACHED_MS end
     if till > c.now then return till - c.now end
     state.check(c, { 'waiting', 'active', 'ended', 'events' })
-    local ids, spans = called_before(c, min(most, DROPPED_MAX))
+    -- Places of before a draw are not among them: the fronts are those of the drawn.
+    local s, ids, spans = settings.read(c, OPENING), {}, {}
+    local undrawn = s.opening == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
+    for lane = 0, LANES - 1 do
+        local front, room = tonumber(call('HGET', c.key.state, 'front:' .. lane)), min(most, DROPPED_MAX) - #ids
+        local found = front and room > 0 and call('ZRANGE', c.key.waiting, int(lane * LANE + undrawn),
+            int(lane * LANE + front), 'BYSCORE', 'LIMIT', 0, room, 'WITHSCORES') or {}
+        for i = 1, #found, 2 do ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], found[i + 1] + 0, 1 end
+    end
     if #ids > 0 then
         c.expired = text.counter(call('HGET', c.key.state, 'expired'))
         visitor.drop(c, ids, spans, REASON.expired)

@@ -58,9 +58,9 @@ function settings.lanes(c)
     return names
 end
 
--- The capacity that counts now. Where `capacity_mode` is auto, that is what the site's reports have made of it
--- (admitter/adapt.lua), within the bounds of the settings: so a change of these takes effect at the next step. s:
--- settings capacity, capacity_mode and capacity_min; capacity_now: the field of the state. As tl_queue_capacity in C.
+-- The capacity that counts now, within the bounds of the settings: so a change of these takes effect at the next step.
+-- s: settings capacity, capacity_mode and capacity_min; capacity_now: the field of the state, as adapt has made it. As
+-- tl_queue_capacity in C.
 function settings.capacity(s, capacity_now)
     if s.capacity_mode ~= 'auto' then return s.capacity end
     local least = min(number(s.capacity_min) or s.capacity, s.capacity)
@@ -69,10 +69,9 @@ end
 
 ---- when a JOIN gets no new place
 --
--- The mode takes no joins, closes_at has passed, or the line is full. A line that was full stays so until full_margin
--- percent of max_waiting are free and full_cooldown has passed, so that it does not open and close with each visitor
--- who leaves. `full_since` of the state tells all readers: the time in ms since when it is full, or 0; when it changes
--- they get a CONFIG event. common/config/mode.c decides the same.
+-- The mode takes no joins, closes_at has passed, or the line is full: until full_margin percent of max_waiting are free
+-- and full_cooldown has passed, so that it does not open and close with each visitor who leaves. `full_since` of the
+-- state tells all readers since when, or 0. common/config/mode.c decides the same.
 
 local FULL = settings.list({ 'full_margin', 'full_cooldown' })
 

@@ -3,8 +3,7 @@
 --
 -- A step makes its context c with `begin`, reads with `open`, calls `check` before its first write, changes c through
 -- the verbs of the other modules, and ends with `commit`. Whatever fails does so in open or check, or in a function
--- that says so: nothing undoes a step that fails half-way. Errors are raised, as { err = 'NOQUEUE ...' }; no caller
--- looks.
+-- that says so: nothing undoes a step that fails half-way. Errors are raised, as { err = 'NOQUEUE ...' }.
 --
 -- The context:
 --   key        the names of the keys of the queue, by what follows its tag     now   Redis time, ms
@@ -90,29 +89,24 @@ function state.read(c, fields)
     return c
 end
 
----- incarnations: numbers that are never used twice
---
--- A store can come back without the end of its history, or empty, but visitors and programs have seen the numbers of
--- the lost part. So each of `seq`, `event` and `fence` starts at a base that grows with the server's clock, faster than
--- a queue can use numbers up: the base of now lies above every number that was ever given out. Where a draw has opened,
--- the seqs of its latecomers are ahead of that (line/draw.lua).
+---- incarnations: numbers that are never used twice (docs/contributors/wire-format.md)
 
-local BASE_GAP = 67108864 -- 2^26: where the clock went back, at least
-
+-- What `seq`, `event` and `fence` start at: it grows with the server's clock, faster than a queue can use numbers up.
+-- Where a draw has opened, the seqs of its latecomers are ahead of that (line/draw.lua).
 function state.number_base(ms) return max(0, floor((ms - defs.SEQ_EPOCH_MS) * defs.SEQ_PER_MS)) end
+
+state.BASE_GAP = 67108864 -- 2^26: where the clock went back, at least
 
 -- The number to go on from when the store was found with this one. Where the clock went back, the gap still grows with
 -- it: an incarnation that is lost itself must not be repeated.
-local function number_after(found, base) return base > found and base or found + BASE_GAP + base % 4294967296 end
+local function number_after(found, base)
+    return base > found and base or found + state.BASE_GAP + base % 4294967296
+end
 
--- The first seq that is free for certain where `last` was given out in a lost history.
-function state.seq_after(last) return last + BASE_GAP end
-
--- The replication id of the server names the history of its data: a start of the server and the promotion of a replica
--- make another one. It is looked up where the state names another id, and every 100 ms, because that costs as much as
--- seven other commands. The memory of it cannot hide another history: it is gone after a start, and where the server
--- took its data, and with it the library, from another one. To become a replica without taking all data, and then a
--- master again, takes longer.
+-- The replication id of the server names the history of its data: a start and the promotion of a replica make another
+-- one. It is looked up where the state names another id, and every 100 ms, because that costs as much as seven other
+-- commands. The memory of it cannot hide another history: it is gone after a start, and where the server took its data,
+-- and so the library, from another one; to be a replica that takes less, and then a master again, takes longer.
 local LOOK_MS = 100
 local looked_ms, server = -1, ''
 

@@ -3,9 +3,8 @@
 -- of tl:{q}:waiting, active, sessions, ended and serials.
 --
 -- Invariants: a visitor is in at most one of waiting and active; joined = waiting + active + completed + left +
--- expired, because each end counts in one of the last three (TOTALS). A verb that refuses changes nothing, and returns
--- an OUTCOME and a place. The step has called state.check for the keys that its verbs write, and reads the totals that
--- they count.
+-- expired. A verb that refuses changes nothing, and returns an OUTCOME and a place. The step has called state.check for
+-- the keys that its verbs write, and reads the totals that they count.
 
 local EVENT, REASON, OUTCOME, LANE = defs.EVENT, defs.REASON, defs.OUTCOME, defs.LANE
 local int, number = text.int, text.number
@@ -44,7 +43,7 @@ local function refuse(c, id, place) return visitor.waits_at(c, id, place) and OU
 
 ---- into the line
 
--- A command did not come out as asked: notes it in `list`.
+-- Notes in `list` that a command did not come out as asked.
 function visitor.except(list, index, outcome, place, deadline)
     list[#list + 1] = { index, outcome, place, deadline or 0 }
 end
@@ -143,8 +142,7 @@ function visitor.restore(c, id, place, session, deadline)
     state.count(c, 'joined', 1)
 end
 
--- To another lane, with the same seq: the old place is gone by a move, which is no end, and somebody joined at the new
--- one.
+-- To another lane, with the same seq: readers are told that the old place moved, and that somebody joined at the new.
 function visitor.move(c, id, place, lane)
     local moved = lane * LANE + place % LANE
     call('ZADD', c.key.waiting, 'XX', int(moved), id)
@@ -193,13 +191,8 @@ local function take(c, rank, n, deadline, tail)
             return ids, text.row(first, n, tail)
         end
     end
-    local taken
-    if rank > 0 then
-        taken = call('ZRANGE', key, rank, last, 'WITHSCORES')
-        call('ZREMRANGEBYRANK', key, rank, last)
-    else
-        taken = call('ZPOPMIN', key, n)
-    end
+    local taken = rank == 0 and call('ZPOPMIN', key, n) or call('ZRANGE', key, rank, last, 'WITHSCORES')
+    if rank > 0 then call('ZREMRANGEBYRANK', key, rank, last) end
     local ids, sessions, spans, place_of = {}, {}, {}, text.place
     for i = 1, #taken, 2 do
         local at, place, digits = (i + 1) / 2, place_of(taken[i + 1])
@@ -211,13 +204,9 @@ end
 
 -- The same for one visitor, who becomes active: short lists need not be made.
 local function admit_one(c, rank, deadline, score, tail)
-    local key, taken = c.key, nil
-    if rank == 0 then
-        taken = call('ZPOPMIN', key.waiting)
-    else
-        taken = call('ZRANGE', key.waiting, rank, rank, 'WITHSCORES')
-        call('ZREM', key.waiting, taken[1])
-    end
+    local key = c.key
+    local taken = rank == 0 and call('ZPOPMIN', key.waiting) or call('ZRANGE', key.waiting, rank, rank, 'WITHSCORES')
+    if rank > 0 then call('ZREM', key.waiting, taken[1]) end
     local place, digits = text.place(taken[2])
     call('ZADD', key.active, score, taken[1])
     call('HSET', key.sessions, taken[1], digits .. tail)
@@ -280,13 +269,12 @@ function visitor.claim(c, id, place, s, only_claims)
 end
 
 -- Gives a visitor who has not claimed the session claim_ttl once more, at most as long as the session would last. It is
--- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline. s:
--- settings claim_ttl, session_ttl.
+-- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline.
 function visitor.extend(c, id, place, s)
     local session = session_at(c, id, place)
     if not session then return refuse(c, id, place) end
     local deadline = session.admitted + min(2 * s.claim_ttl, s.session_ttl)
-    if not session.claimed and not overbook.is_held(c, id)
+    if not session.claimed and not (c.overbook and call('ZSCORE', c.key.held, id))
         and deadline > (tonumber(call('ZSCORE', c.key.active, id)) or deadline) then
         visitor.prolong(c, id, session, deadline, false)
     end
@@ -359,8 +347,7 @@ function visitor.leave(c, id, place, reason)
     finish(c, EVENT.freed, reason, { id }, { session.place, 1 })
 end
 
--- Takes at most PORTION visitors at these places from the line: absent ones, those who were called before a loss, one
--- whom the operator removes.
+-- Takes at most PORTION visitors at these places from the line.
 function visitor.drop(c, ids, spans, reason) finish(c, EVENT.removed, reason, ids, spans) end
 
 -- The visitor comes back to a lost place, and has joined again meanwhile, at `held`: gives that place up. Counts as
@@ -380,8 +367,7 @@ function visitor.revoke(c, id)
     finish(c, EVENT.freed, REASON.removed, { id }, session and { session.place, 1 } or {})
 end
 
--- Ends the sessions of these visitors, which are overdue: of those who came, expired, else unclaimed. A damaged one
--- ends, too.
+-- Ends the sessions of these visitors, which are overdue: of those who came, expired, else unclaimed.
 function visitor.expire(c, ids)
     for from = 1, #ids, PORTION do
         local portion = { unpack(ids, from, min(from + PORTION - 1, #ids)) }
@@ -403,9 +389,8 @@ end
 -- The end counts as of now.
 function visitor.set_end(c, id, reason) call('ZADD', c.key.ended, text.end_score(c.now, reason), id) end
 
--- tl:{q}:ended is bounded by age and by size. Forgets at most `most` ends, the oldest first, that are older than
--- kept_ms (nil: of any age), or too many: their visitors are told that the place is not known, instead of how it ended.
--- Returns how many.
+-- Forgets at most `most` ends, the oldest first, that are older than kept_ms (nil: of any age), or too many: their
+-- visitors are told that the place is not known, instead of how it ended. Returns how many.
 function visitor.forget_ended(c, most, kept_ms)
     local n = kept_ms and call('ZCOUNT', c.key.ended, '-inf', text.end_score(c.now - kept_ms, 0)) or 0
     if not c.ended or c.ended > ENDED_MAX then n = max(n, call('ZCARD', c.key.ended) - ENDED_MAX) end

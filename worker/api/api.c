@@ -177,15 +177,15 @@ static void tell_join(struct tl_subscribers *subscribers, const struct tl_pendin
 }
 
 /* tl_queue_env.settled: answers all who wait for the command. */
-static void on_settled(void *context, struct tl_queue *queue,
-                       struct tl_pending_command *pending, const struct tl_pending_result *result)
+static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
+                       const struct tl_pending_result *result)
 {
     struct tl_api *api = context;
     struct tl_subscribers *subscribers = queue->subscribers;
     if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
         tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
-        api->leaving = tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE,
-                                         pending->visitor, result->place);
+        api->leaving =
+            tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
     tl_holds_settle(api->holds, pending, result);
     api->leaving = NULL;
     if (subscribers == NULL || result->end != TL_PENDING_APPLIED)

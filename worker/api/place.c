@@ -134,10 +134,9 @@ bool tl_handle_events(struct tl_visit *visit)
     }
     if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->api->env->draining ||
         !tl_visit_may_stay(visit, &address, &client) ||
-        !tl_subscribers_stream(
-            visit->queue->subscribers, visit->request, &visit->ticket, client,
-            tl_language_of(visit->api->languages, visit->request)->code,
-            tl_clock_ms()))
+        !tl_subscribers_stream(visit->queue->subscribers, visit->request, &visit->ticket, client,
+                               tl_language_of(visit->api->languages, visit->request)->code,
+                               tl_clock_ms()))
         answer_short(visit);
     return true;
 }

@@ -27,8 +27,8 @@ struct tl_queues {
 };
 
 /* tl_queue_env.changed */
-static void on_entry(void *context, struct tl_queue *queue,
-                     const struct tl_event_entry *entry, int64_t now_ms)
+static void on_entry(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,
+                     int64_t now_ms)
 {
     (void)context;
     tl_subscribers_entry(queue->subscribers, entry, now_ms);
@@ -203,8 +203,8 @@ static void take_settings(struct tl_queue *queue, const struct tl_queue_settings
     const struct tl_capacity_now before = queue->settings.now;
     bool steered = before.capacity != settings->now.capacity || before.stale != settings->now.stale;
     tl_queue_set_settings(queue, settings, now_ms);
-    tl_log(steered ? TL_LOG_DEBUG : TL_LOG_INFO,
-           &(struct tl_log_fields){.queue = queue->name}, "settings changed");
+    tl_log(steered ? TL_LOG_DEBUG : TL_LOG_INFO, &(struct tl_log_fields){.queue = queue->name},
+           "settings changed");
 }
 
 /* The follower has logged why; visitors must not see it. */
@@ -348,8 +348,7 @@ void tl_queues_check(struct tl_queues *queues, int64_t now_ms)
         const char *entry;
         if (queue->line != NULL &&
             tl_outbox_overdue(outbox, tl_line_event(queue->line), now_ms, &number, &entry) &&
-            !tl_ingest_check(env->ingest, queue->name, env->worker_id, number,
-                             entry))
+            !tl_ingest_check(env->ingest, queue->name, env->worker_id, number, entry))
             tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = true},
                               now_ms); /* no memory: asks again later */
     }
@@ -375,8 +374,8 @@ void tl_queues_flush(struct tl_queues *queues)
         struct tl_outbox_payload payload;
         if (!tl_outbox_next(outbox, &payload))
             continue;
-        if (tl_ingest_send(env->ingest, queue->name, payload.number, payload.bytes,
-                           payload.length, payload.joins)) {
+        if (tl_ingest_send(env->ingest, queue->name, payload.number, payload.bytes, payload.length,
+                           payload.joins)) {
             tl_metrics_add(env->metrics, TL_WORKER_BATCHES, 1);
             tl_metrics_add(env->metrics, TL_WORKER_COMMANDS, (int64_t)payload.n_commands);
             tl_metrics_observe(env->metrics, TL_WORKER_BATCH_SIZE, (int64_t)payload.n_commands);

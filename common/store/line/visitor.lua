@@ -52,16 +52,12 @@ end
 -- batches, until visitor.settle lets them in together. list: is to have an exception for each who gets no new place;
 -- index: that of the first.
 function visitor.enter(c, lane, ids, from, n, list, index)
-    if c.joining and #c.joining.ids + n > PORTION then visitor.settle(c) end
-    local joining, first = c.joining or { ids = {}, texts = {}, spans = {} }, lane * LANE + c.seq + 1
-    local gathered, texts, row = joining.ids, joining.texts, text.row(first, n, '')
-    local at = #gathered
-    joining.spans[#joining.spans + 1] = { first = first, n = n, at = at, list = list, index = index }
-    for i = 1, n do
-        local id = ids[from + i - 1]
-        gathered[at + i], texts[2 * (at + i) - 1], texts[2 * (at + i)] = id, row[i], id
-    end
-    c.joining = joining
+    if c.joining and c.joining.n + n > PORTION then visitor.settle(c) end
+    local joining, first = c.joining or { n = 0, texts = {}, ids = {}, spans = {} }, lane * LANE + c.seq + 1
+    local texts, at, row = joining.texts, 2 * joining.n, text.row(first, n, '')
+    for i = 1, n do texts[at + 1], texts[at + 2], at = row[i], ids[from + i - 1], at + 2 end
+    joining.spans[#joining.spans + 1] = { first = first, n = n, at = joining.n, list = list, index = index }
+    joining.n, c.joining = joining.n + n, joining
     state.set(c, 'seq', c.seq + n)
 end
 
@@ -71,9 +67,11 @@ function visitor.skip(c, list, index, outcome)
     visitor.except(list, index, outcome, 0)
 end
 
--- Of these visitors, those in a sorted set: visitor -> score.
-local function scores_of(key, ids)
-    local found, scores = {}, call('ZMSCORE', key, unpack(ids))
+-- Of the gathered visitors, those in a sorted set: visitor -> score. joining.ids: all of them, from now on.
+local function scores_of(key, joining)
+    local ids, found = joining.ids, {}
+    for i = #ids + 1, joining.n do ids[i] = joining.texts[2 * i] end
+    local scores = call('ZMSCORE', key, unpack(ids))
     for i = 1, #ids do found[ids[i]] = scores[i] or nil end
     return found
 end
@@ -102,22 +100,22 @@ function visitor.settle(c)
     local joining = c.joining
     if not joining then return end
     c.joining = nil
-    local key, ids, texts, room = c.key, joining.ids, joining.texts, c.limit - c.waiting
-    local active, n = c.active > 0 and scores_of(key.active, ids) or {}, #ids
+    local key, texts, room = c.key, joining.texts, c.limit - c.waiting
+    local active, n = c.active > 0 and scores_of(key.active, joining) or {}, joining.n
     if next(active) or n > room then -- those who are new and for whom there is room
-        local known = scores_of(key.waiting, ids)
+        local known = scores_of(key.waiting, joining)
         n = 0
-        for i, id in ipairs(ids) do
+        for i, id in ipairs(joining.ids) do
             if n < room and not (known[id] or active[id]) then
                 texts[2 * n + 1], texts[2 * n + 2], known[id], n = texts[2 * i - 1], id, true, n + 1
             end
         end
     end
     local added = n > 0 and call('ZADD', key.waiting, 'NX', unpack(texts, 1, 2 * n)) or 0
-    local held = added < #ids and scores_of(key.waiting, ids)
+    local held = added < joining.n and scores_of(key.waiting, joining)
     for _, span in ipairs(joining.spans) do
         if held then
-            resolve(c, span, ids, held, active)
+            resolve(c, span, joining.ids, held, active)
         else
             state.tell(c, EVENT.joined, 0, { span.first, span.n })
         end

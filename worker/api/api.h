@@ -40,7 +40,7 @@ struct tl_api_settings {
 };
 
 /* Can an api be made with these secrets? Reads the files with them and keeps nothing. `make`: makes
- * missing files with keys that sign; nothing below does. The pages: worker/page/brand.h. */
+ * missing files with keys that sign; nothing below does. The pages: worker/page/event_look.h. */
 bool tl_api_check_secrets(const struct tl_config *config, bool make, struct tl_error *err);
 
 /* Reads keys and the look of the pages. All settings are borrowed. NULL on failure. */

@@ -7,7 +7,6 @@
 #include "common/config/settings.h"
 #include "worker/page/brand.h"
 #include "worker/page/colour.h"
-#include "worker/page/event_look.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_fields.h"
 #include "worker/page/zone.h"
@@ -165,17 +164,4 @@ const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *
 {
     const struct tl_asset_file *logo = &brand->logo;
     return logo->bytes != NULL && strcmp(path, logo->path) == 0 ? &logo->asset : NULL;
-}
-
-bool tl_page_check(const struct tl_config *config, const struct tl_languages *languages,
-                   struct tl_error *err)
-{
-    const struct tl_brand_settings settings = tl_brand_settings_of(config);
-    struct tl_brand *brand = tl_brand_load(&settings, languages, err);
-    struct tl_event_looks *events =
-        brand != NULL ? tl_event_looks_new(config, languages, err) : NULL;
-    bool good = events != NULL;
-    tl_event_looks_free(&events);
-    tl_brand_free(&brand);
-    return good;
 }

@@ -4,8 +4,6 @@
 #ifndef TL_BRAND_H
 #define TL_BRAND_H
 
-#include <stdbool.h>
-
 #include "common/base/error.h"
 
 #include "worker/page/languages.h"
@@ -57,11 +55,5 @@ void tl_brand_free(struct tl_brand **brand);
 
 /* The brand's asset with exactly this path, or NULL; valid as long as the brand. */
 const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path);
-
-/* The check of everything that the configuration says about pages, before anything runs: reads the
- * brand and the events of the queues, with their files. On failure err says what is wrong and
- * where. */
-bool tl_page_check(const struct tl_config *config, const struct tl_languages *languages,
-                   struct tl_error *err);
 
 #endif

@@ -8,6 +8,7 @@
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/checks.h"
+#include "worker/page/brand.h"
 #include "worker/page/colour.h"
 #include "worker/page/event_look.h"
 
@@ -283,4 +284,17 @@ const struct tl_event_wording *tl_event_look_text(const struct tl_event_look *lo
             if (strcmp(wordings[i].language, wanted[k]) == 0)
                 return &wordings[i];
     return n > 0 ? wordings : NULL;
+}
+
+bool tl_page_check(const struct tl_config *config, const struct tl_languages *languages,
+                   struct tl_error *err)
+{
+    const struct tl_brand_settings settings = tl_brand_settings_of(config);
+    struct tl_brand *brand = tl_brand_load(&settings, languages, err);
+    struct tl_event_looks *events =
+        brand != NULL ? tl_event_looks_new(config, languages, err) : NULL;
+    bool good = events != NULL;
+    tl_event_looks_free(&events);
+    tl_brand_free(&brand);
+    return good;
 }

@@ -5,6 +5,7 @@
 #ifndef TL_EVENT_LOOK_H
 #define TL_EVENT_LOOK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/config/event_page.h"
@@ -48,5 +49,11 @@ const struct tl_asset *tl_event_looks_asset(const struct tl_event_looks *looks, 
  * NULL if there is none. Valid as long as the looks. */
 const struct tl_event_wording *tl_event_look_text(const struct tl_event_look *look,
                                                   enum tl_event_text text, const char *language);
+
+/* The check of everything that the configuration says about pages, before anything runs: reads the
+ * brand and the events of the queues, with their files. On failure err says what is wrong and
+ * where. */
+bool tl_page_check(const struct tl_config *config, const struct tl_languages *languages,
+                   struct tl_error *err);
 
 #endif

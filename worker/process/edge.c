@@ -15,7 +15,7 @@
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
 #include "worker/http/server.h"
-#include "worker/page/brand.h"
+#include "worker/page/event_look.h"
 #include "worker/process/edge.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/provider.h"

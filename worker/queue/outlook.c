@@ -269,7 +269,9 @@ static double at(const double table[STEPS + 1], double per_ms, const struct tl_o
     return table[i] + (table[i + 1] - table[i]) * (steps - i);
 }
 
-double tl_outlook_wait_ms(const struct tl_outlook *outlook, double position, double z)
+/* The time until the position-th admission, in ms: at deviation `z` of the normal distribution, 0
+ * for the median. INFINITY: never, as things are. */
+static double wait_ms_at(const struct tl_outlook *outlook, double position, double z)
 {
     double mean_ms = served_at_ms(outlook, position);
     if (!isfinite(mean_ms))
@@ -299,10 +301,9 @@ double tl_outlook_wait_ms(const struct tl_outlook *outlook, double position, dou
 
 static struct tl_eta_range range_at(const struct tl_outlook *outlook, double position)
 {
-    return (struct tl_eta_range){
-        .low_s = tl_outlook_wait_ms(outlook, position, -TL_OUTLOOK_Z) / 1000,
-        .median_s = tl_outlook_wait_ms(outlook, position, 0) / 1000,
-        .high_s = tl_outlook_wait_ms(outlook, position, TL_OUTLOOK_Z) / 1000};
+    return (struct tl_eta_range){.low_s = wait_ms_at(outlook, position, -TL_OUTLOOK_Z) / 1000,
+                                 .median_s = wait_ms_at(outlook, position, 0) / 1000,
+                                 .high_s = wait_ms_at(outlook, position, TL_OUTLOOK_Z) / 1000};
 }
 
 static const struct tl_outlook_node *node_at(struct tl_outlook *outlook, int i)

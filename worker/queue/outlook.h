@@ -59,13 +59,10 @@ struct tl_outlook {
 void tl_outlook_compute(struct tl_outlook *outlook, const struct tl_lifetimes *lifetimes,
                         const struct tl_outlook_input *input);
 
-/* The time until the position-th admission (position >= 1), in ms: at deviation `z` of the normal
- * distribution, 0 for the median. INFINITY: never, as things are. */
-double tl_outlook_wait_ms(const struct tl_outlook *outlook, double position, double z);
-
-/* That wait and its range, from a table: computed for the first 16 positions, and behind them for
- * 48 nodes up to the end of the line; what is between these by interpolation. Within 1 % or a
- * second of what is computed, except where that jumps. high_s may be INFINITY. */
+/* The wait until the position-th admission (position >= 1), from a table: computed for the first 16
+ * positions, and behind them for 48 nodes up to the end of the line; what is between these by
+ * interpolation, within 1 % or a second of what would be computed, except where that jumps. high_s
+ * may be INFINITY: never, as things are. */
 struct tl_eta_range tl_outlook_range(struct tl_outlook *outlook, double position);
 
 #endif

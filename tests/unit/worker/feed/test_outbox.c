@@ -202,11 +202,9 @@ static void test_many_joins_are_found_again(void **state)
     assert_true(tl_outbox_flushed(outbox));
     assert_int_equal(tl_outbox_count(outbox), 3000);
     apply(outbox, 1, 1, NULL, 0);
-    for (unsigned i = 0; i < 3000; i++) {
-        snprintf(visitor, sizeof(visitor), "visitor-%u", i);
-        assert_ptr_equal(tl_outbox_joining(outbox, visitor),
-                         i < TL_BATCH_COMMANDS_MAX ? NULL : pending[i]);
-    }
+    assert_null(tl_outbox_joining(outbox, "visitor-0"));
+    for (unsigned i = TL_BATCH_COMMANDS_MAX; i < 3000; i++)
+        assert_ptr_equal(tl_outbox_joining(outbox, pending[i]->visitor), pending[i]);
     apply(outbox, 2, 1001, NULL, 0);
     apply(outbox, 3, 2001, NULL, 0);
     assert_int_equal(seen.n, 3000);

@@ -21,14 +21,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 
-/* For holds. */
-static bool ask_store(void *context, const char *queue, const struct tl_ticket *ticket,
-                      uint64_t number)
-{
-    const struct tl_api *api = context;
-    return tl_ingest_look(api->env->ingest, queue, ticket, number);
-}
-
 /* For holds: what they waited for has come, or not in time. */
 static void on_over(void *context, const struct tl_held *held)
 {
@@ -127,11 +119,9 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
         return false;
     api->env->passthrough = tl_passthrough_new(settings->files);
     const struct tl_holds_settings holds = {.wait_ms = config->http.join_wait_ms,
-                                            .metrics = settings->env->metrics,
-                                            .context = api,
-                                            .ask = ask_store,
-                                            .process = api,
-                                            .over = on_over};
+                                            .env = settings->env,
+                                            .over = on_over,
+                                            .context = api};
     api->kept_passes = tl_kept_passes_new();
     api->misuse = tl_misuse_new();
     api->verifications = tl_verifications_new(tl_join_verified);

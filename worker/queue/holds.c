@@ -138,14 +138,14 @@ static void time_out(struct tl_holds *holds, struct hold *hold)
 bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held)
 {
     uint64_t number = holds->last_number + 1;
-    if (!holds->settings.ask(holds->settings.process, held->queue->name, &held->ticket, number))
+    if (!tl_ingest_look(holds->settings.env->ingest, held->queue->name, &held->ticket, number))
         return false;
     holds->last_number = number;
     struct hold *hold = hold_new(&holds->lookups, held, holds->settings.wait_ms);
     if (hold == NULL)
         return false; /* the store's answer will find no hold */
     hold->number = number;
-    tl_metrics_add(holds->settings.metrics, TL_WORKER_LOOKUPS, 1);
+    tl_metrics_add(holds->settings.env->metrics, TL_WORKER_LOOKUPS, 1);
     return true;
 }
 

@@ -54,12 +54,8 @@ static inline bool tl_held_applied(const struct tl_held *held)
 }
 
 struct tl_holds_settings {
-    int64_t wait_ms; /* the longest wait for a command or a lookup */
-    struct tl_metrics *metrics;
-    /* Asks the store about the visitor at a place; tl_holds_found is called with this number. False
-     * when out of memory. */
-    bool (*ask)(void *process, const char *queue, const struct tl_ticket *ticket, uint64_t number);
-    void *process;
+    int64_t wait_ms;                /* the longest wait for a command or a lookup */
+    const struct tl_queue_env *env; /* whose ingest thread answers lookups (tl_holds_found) */
     /* The wait is over, once for each: `then` is to follow. held is valid during the callback. */
     void (*over)(void *context, const struct tl_held *held);
     void *context;

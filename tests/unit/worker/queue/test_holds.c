@@ -29,9 +29,11 @@ struct stage {
     struct end ends[ENDS_MAX];
 };
 
-static bool ask(void *context, const char *queue, const struct tl_ticket *ticket, uint64_t number)
+/* Instead of the ingest thread, which is the stage itself. */
+bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl_ticket *ticket,
+                    uint64_t number)
 {
-    struct stage *stage = context;
+    struct stage *stage = (void *)ingest;
     assert_string_equal(queue, "q");
     assert_string_equal(ticket->visitor, "v");
     assert_int_equal(number, stage->asked + 1);
@@ -58,12 +60,9 @@ static int start(void **state)
     static struct stage stage;
     stage = (struct stage){0};
     world_start(&stage.world, 5);
-    const struct tl_holds_settings settings = {.wait_ms = WAIT_MS,
-                                               .metrics = stage.world.env.metrics,
-                                               .context = &stage,
-                                               .ask = ask,
-                                               .process = &stage,
-                                               .over = over};
+    stage.world.env.ingest = (void *)&stage;
+    const struct tl_holds_settings settings = {
+        .wait_ms = WAIT_MS, .env = &stage.world.env, .over = over, .context = &stage};
     stage.holds = tl_holds_new(&settings);
     *state = &stage;
     return stage.holds == NULL;

@@ -67,9 +67,10 @@ void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
     sent.late += promised->late;
 }
 
-static bool ask(void *context, const char *queue, const struct tl_ticket *ticket, uint64_t number)
+bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl_ticket *ticket,
+                    uint64_t number)
 {
-    (void)context;
+    (void)ingest;
     (void)queue;
     (void)ticket;
     (void)number;
@@ -98,12 +99,8 @@ static int start(void **state)
     fakes_reset();
     world_start_env(&stage.world);
     stage.world.env.follower_up = false;
-    const struct tl_holds_settings holds = {.wait_ms = 3000,
-                                            .metrics = stage.world.env.metrics,
-                                            .context = &stage,
-                                            .ask = ask,
-                                            .process = &stage,
-                                            .over = over};
+    const struct tl_holds_settings holds = {
+        .wait_ms = 3000, .env = &stage.world.env, .over = over, .context = &stage};
     stage.holds = tl_holds_new(&holds);
     stage.clients = tl_clients_new(0);
     const struct tl_queues_settings settings = {.env = &stage.world.env,

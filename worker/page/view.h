@@ -75,17 +75,17 @@ struct tl_view {
     enum tl_queue_mode mode;                  /* what is so here: passthrough by the file counts */
     enum tl_phase phase;
     uint64_t waiting, active;
-    bool has_eta; /* else there is nothing honest to say */
+    bool has_eta;      /* else there is nothing honest to say */
+    bool has_admitted; /* is `admitted` known? */
+    bool claimed;      /* ACTIVE: the session is claimed, as far as is known here */
+    bool drawing;      /* those who wait are yet to be drawn: nobody has a position */
+    bool recovering;   /* the queue recovers from a loss of its data */
+    bool moved;        /* the place is on another device; its state is ENDED */
+    bool lost;         /* the store lost the place, and it does not come back */
     double eta_low_s, eta_median_s, eta_high_s;
     const char *eta_reason; /* why there is none, or why it grew (tl_eta_reason_name); or NULL */
-    bool has_admitted;      /* is `admitted` known? */
     uint64_t admitted;      /* of the whole queue, during the last minute */
-    bool claimed;           /* ACTIVE: the session is claimed, as far as is known here */
-    bool drawing;           /* those who wait are yet to be drawn: nobody has a position */
     const struct tl_draw_record *draw; /* as the store says; of a queue with `opening: draw` */
-    bool recovering;                   /* the queue recovers from a loss of its data */
-    bool moved;                        /* the place is on another device; its state is ENDED */
-    bool lost;                         /* the store lost the place, and it does not come back */
     const char *pass;                  /* ACTIVE; NULL: none */
     const char *reference;             /* the visitor's code; NULL: not told here */
     const char *notice;                /* what the operator says; NULL: nothing */

@@ -160,8 +160,10 @@ static void test_own_texts_and_languages(void **state)
                          "\"{0} minuter\"}}\n");
     write_file("note.txt", "not read");
     struct tl_languages *own = tl_languages_new(folder, &err);
-    if (own == NULL)
+    if (own == NULL) {
         fail_msg("%s", err.text);
+        return;
+    }
     assert_int_equal(own->n, languages->n + 1);
     assert_string_equal(text_of(own, "en", "waiting_head"), "Hold on");
     assert_string_equal(text_of(own, "en", "active_head"), "It is your turn");

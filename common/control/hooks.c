@@ -77,7 +77,7 @@ json_t *tl_hooks_to_json(const struct tl_config *config, const char *queue,
                          const struct tl_reply *reply, int64_t now_ms)
 {
     enum { PARTS = 6 };
-    struct hook hooks[TL_HOOKS_MAX];
+    struct hook hooks[TL_HOOKS_MAX] = {0};
     size_t n = 0;
     bool watched = *tl_reply_text(reply, 0) != '\0';
     json_t *list = json_array();

@@ -332,7 +332,7 @@ static bool forget_spent(struct forgetting *self)
 /* Copies the stream only when the visitor is in it. */
 static bool forget_in_stream(struct forgetting *self, const char *stream)
 {
-    bool ok;
+    bool ok = true;
     self->next[0] = '\0';
     do
         ok = take_step(self, "look", stream, self->next, NULL);

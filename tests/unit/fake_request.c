@@ -16,6 +16,11 @@ static const char *find(const struct fake_value *values, size_t n, const char *n
     return NULL;
 }
 
+void *tl_request_visit(struct tl_request *request)
+{
+    return request->visit;
+}
+
 const char *tl_request_method(const struct tl_request *request)
 {
     return request->method;

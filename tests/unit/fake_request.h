@@ -33,6 +33,8 @@ struct tl_request {
     bool cannot_take_over;
     int client; /* the client's end of a connection that was taken over; the test closes it */
 
+    _Alignas(16) unsigned char visit[2048]; /* tl_request_visit */
+
     unsigned answers; /* how often it was answered; a socket taken over counts */
     unsigned status;
     char type[64];  /* "": none */

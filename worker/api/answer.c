@@ -205,19 +205,20 @@ void tl_answer_unknown(struct tl_visit *visit, bool give_ticket)
 }
 
 /* The store has answered. */
-static void answer_asked(struct tl_visit *visit, const struct tl_held *held)
+static void answer_asked(struct tl_visit *visit)
 {
-    if (held->known || tl_queue_outdated(visit->queue, &visit->ticket))
-        tl_answer_anew(visit, held->give_ticket);
+    const struct tl_wait *wait = &visit->wait;
+    if (wait->known || tl_queue_outdated(visit->queue, &visit->ticket))
+        tl_answer_anew(visit, wait->give_ticket);
     else
-        tl_answer_unknown(visit, held->give_ticket);
+        tl_answer_unknown(visit, wait->give_ticket);
 }
 
 static void ask_store(struct tl_visit *visit, bool give_ticket)
 {
-    struct tl_held held = tl_visit_held(visit, answer_asked);
-    held.give_ticket = give_ticket;
-    if (!tl_queue_env_store_up(visit->api->env) || !tl_holds_lookup(visit->api->holds, &held))
+    struct tl_wait *wait = tl_visit_wait(visit, answer_asked);
+    wait->give_ticket = give_ticket;
+    if (!tl_queue_env_store_up(visit->api->env) || !tl_holds_lookup(visit->api->holds, wait))
         tl_answer_unknown(visit, give_ticket);
 }
 
@@ -282,9 +283,9 @@ static void answer_lost_command(struct tl_visit *visit)
 
 /* The answer to an EXTEND must not claim the session: it carries the ticket, like that to a join.
  */
-void tl_answer_command(struct tl_visit *visit, const struct tl_held *held)
+void tl_answer_command(struct tl_visit *visit)
 {
-    const struct tl_pending_result *result = held->result;
+    const struct tl_pending_result *result = visit->wait.result;
     if (tl_queue_outdated(visit->queue, &visit->ticket))
         answer_lost_command(visit);
     else if (result == NULL)
@@ -300,7 +301,7 @@ void tl_answer_command(struct tl_visit *visit, const struct tl_held *held)
     else if (result->outcome == TL_OUTCOME_WAITING)
         tl_render_refused(visit->request, TL_REFUSAL_NOT_ADMITTED, "This place is still waiting");
     else
-        tl_answer_anew(visit, held->pending->kind == TL_COMMAND_EXTEND);
+        tl_answer_anew(visit, visit->wait.pending->kind == TL_COMMAND_EXTEND);
 }
 
 void tl_answer_pending(struct tl_visit *visit)
@@ -322,7 +323,7 @@ void tl_answer_pending(struct tl_visit *visit)
 size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t now_ms, char *text)
 {
     const struct tl_ticket *ticket = told->ticket;
-    struct tl_visit visit = tl_visit_of(context, told->queue, NULL, ticket);
+    struct tl_visit visit = tl_visit_of(context, told->queue, ticket);
     struct filled filled;
     const struct tl_ticket give =
         tl_answer_ticket(told->queue, ticket->visitor, ticket->place, now_ms);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,34 +23,38 @@
 #include "common/base/log.h"
 
 /* For holds: what they waited for has come, or not in time. */
-static void on_over(void *context, const struct tl_held *held)
+static void on_over(struct tl_wait *wait)
 {
-    struct tl_visit visit = tl_visit_of(context, held->queue, held->request, &held->ticket);
-    if (held->result != NULL && held->queue->deleted)
-        tl_render_refused(held->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
+    struct tl_visit *visit = (void *)((char *)wait - offsetof(struct tl_visit, wait));
+    visit->name = visit->queue->name;
+    if (wait->result != NULL && visit->queue->deleted)
+        tl_render_refused(visit->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
     else
-        held->then(&visit, held);
+        wait->then(visit);
 }
 
 /* The store's answer about the place of an event stream, which asks again if need be. */
-static void tell_streams(struct tl_visit *visit, const struct tl_held *held)
+static void tell_streams(struct tl_visit *visit)
 {
     struct tl_subscribers *subscribers = visit->queue->subscribers;
-    if (subscribers == NULL)
-        return;
-    if (tl_place_seq(visit->ticket.place) != 0)
-        tl_subscribers_look(subscribers, visit->ticket.place, tl_clock_ms());
-    else if (held->known)
-        tl_subscribers_over(subscribers, &visit->ticket, held->ended, tl_clock_ms());
+    const struct tl_ticket *ticket = &visit->ticket;
+    if (subscribers != NULL && tl_place_seq(ticket->place) != 0)
+        tl_subscribers_look(subscribers, ticket->place, tl_clock_ms());
+    else if (subscribers != NULL && visit->wait.known)
+        tl_subscribers_over(subscribers, ticket, visit->wait.ended, tl_clock_ms());
+    free(visit);
 }
 
 /* For event streams: asks the store about a place that the line does not know. */
 static void ask_place(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    const struct tl_visit visit = tl_visit_of(context, queue, NULL, ticket);
-    const struct tl_held held = tl_visit_held(&visit, tell_streams);
-    if (tl_queue_env_store_up(visit.api->env)) /* else the stream asks again */
-        (void)tl_holds_lookup(visit.api->holds, &held);
+    struct tl_api *api = context;
+    struct tl_visit *visit = tl_queue_env_store_up(api->env) ? malloc(sizeof(*visit)) : NULL;
+    if (visit == NULL)
+        return; /* the stream asks again */
+    *visit = tl_visit_of(api, queue, ticket);
+    if (!tl_holds_lookup(api->holds, tl_visit_wait(visit, tell_streams)))
+        free(visit);
 }
 
 /* The place of a request that waited for a change is lost. Is that a join, which gets a place anew?
@@ -66,16 +71,18 @@ static bool joins_anew(const struct tl_visit *visit, bool returns)
 static void changed(void *context, struct tl_queue *queue, struct tl_request *request,
                     const struct tl_ticket *ticket, bool give_ticket)
 {
-    struct tl_visit visit = tl_visit_of(context, queue, request, ticket);
+    struct tl_visit *visit = tl_visit_begin(context, request, queue->name);
     bool returns = tl_queue_may_return(queue, ticket);
     bool lost = returns || tl_queue_outdated(queue, ticket);
-    if (give_ticket && lost && joins_anew(&visit, returns)) {
-        visit.ticket.invite = TL_TICKET_TRUSTED;
-        tl_answer_pending(&visit);
+    visit->queue = queue;
+    visit->ticket = *ticket;
+    if (give_ticket && lost && joins_anew(visit, returns)) {
+        visit->ticket.invite = TL_TICKET_TRUSTED;
+        tl_answer_pending(visit);
         return;
     }
-    visit.ticket.issued = (uint32_t)(tl_queue_env_store_ms(visit.api->env, tl_clock_ms()) / 1000);
-    tl_answer_anew(&visit, give_ticket);
+    visit->ticket.issued = (uint32_t)(tl_queue_env_store_ms(queue->env, tl_clock_ms()) / 1000);
+    tl_answer_anew(visit, give_ticket);
 }
 
 /* Likewise. */
@@ -118,10 +125,8 @@ static bool load(struct tl_api *api, const struct tl_api_settings *settings, str
         (api->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
     api->env->passthrough = tl_passthrough_new(settings->files);
-    const struct tl_holds_settings holds = {.wait_ms = config->http.join_wait_ms,
-                                            .env = settings->env,
-                                            .over = on_over,
-                                            .context = api};
+    const struct tl_holds_settings holds = {
+        .wait_ms = config->http.join_wait_ms, .env = settings->env, .over = on_over};
     api->kept_passes = tl_kept_passes_new();
     api->misuse = tl_misuse_new();
     api->verifications = tl_verifications_new(tl_join_verified);
@@ -197,6 +202,8 @@ static void on_recreated(void *context, struct tl_queue *queue)
     if (subscribers != NULL)
         tl_subscribers_recreated(subscribers, tl_clock_ms());
 }
+
+const size_t tl_api_visit_size = sizeof(struct tl_visit);
 
 bool tl_api_check_secrets(const struct tl_config *config, bool make, struct tl_error *err)
 {

@@ -5,6 +5,7 @@
 #define TL_API_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <uv.h>
@@ -53,6 +54,8 @@ void tl_api_free(struct tl_api **api);
  * everyone into; on failure the old ones stay. */
 bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl_error *err);
 
+/* The bytes that the api needs of each request (tl_request_visit). */
+extern const size_t tl_api_visit_size;
 /* The server's callbacks; context is the api. */
 void tl_api_handle(void *context, struct tl_request *request);
 void tl_api_too_large(void *context, struct tl_request *request);

@@ -121,13 +121,13 @@ static void judge_place(struct tl_visit *visit)
 }
 
 /* The line of this process does not know of the event yet after which the session was active. */
-static enum verdict wait_for_event(const struct tl_visit *visit, uint64_t event)
+static enum verdict wait_for_event(struct tl_visit *visit, uint64_t event)
 {
-    const struct tl_held held = tl_visit_held(visit, caught_up);
     /* Without the store nothing is learned by waiting, and the pass is the newest there is. */
     if (!tl_queue_env_store_up(visit->api->env))
         return COUNTS;
-    return tl_holds_event(visit->api->holds, &held, event) ? HELD : VOID;
+    tl_holds_event(visit->api->holds, tl_visit_wait(visit, caught_up), event);
+    return HELD;
 }
 
 /* While the queue recovers: lets the session of a valid pass come back, if it is lost. VOID if that
@@ -199,13 +199,13 @@ static void open_gate(struct tl_visit *visit)
 }
 
 /* The outcome of the claim is known, or did not come in time. */
-static void claimed(struct tl_visit *visit, const struct tl_held *held)
+static void claimed(struct tl_visit *visit)
 {
-    if (!tl_held_applied(held))
+    if (!tl_wait_applied(&visit->wait))
         tl_render_refused(visit->request, TL_REFUSAL_STORE,
                           "Whether the session can be claimed is "
                           "not known yet; try again");
-    else if (held->result->outcome == TL_OUTCOME_DONE)
+    else if (visit->wait.result->outcome == TL_OUTCOME_DONE)
         open_gate(visit);
     else
         answer_out(visit);
@@ -219,10 +219,9 @@ static bool hold_claim(struct tl_visit *visit)
     if (visit->queue == NULL || !tl_queue_must_claim(visit->queue, ticket->place) ||
         !tl_visit_may_send(visit))
         return false;
-    const struct tl_held held = tl_visit_held(visit, claimed);
     struct tl_pending_command *pending =
         tl_outbox_command(visit->queue->outbox, TL_COMMAND_RENEW, ticket->visitor, ticket->place);
-    return pending != NULL && tl_holds_command(visit->api->holds, &held, pending);
+    return pending != NULL && tl_visit_hold(visit, pending, claimed);
 }
 
 static void let_in(struct tl_visit *visit)
@@ -232,9 +231,8 @@ static void let_in(struct tl_visit *visit)
 }
 
 /* The line has read the event, or the time is over. */
-static void caught_up(struct tl_visit *visit, const struct tl_held *held)
+static void caught_up(struct tl_visit *visit)
 {
-    (void)held;
     judge_place(visit);
     if (is_active(visit) || tl_queue_recovering(visit->queue))
         let_in(visit);

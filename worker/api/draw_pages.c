@@ -230,20 +230,20 @@ static struct page release(struct tl_draw_pages *pages, struct page *page)
 
 static void settle(struct tl_api *api, const struct page *page, const void *ids, size_t length)
 {
-    struct tl_visit visit = {.api = api, .request = page->request, .name = page->queue};
-    bool ok = tl_visit_queue(&visit);
+    struct tl_visit *visit = tl_visit_begin(api, page->request, page->queue);
+    bool ok = tl_visit_queue(visit);
     char tag[TAG_MAX] = "";
     if (ok)
-        write_tag(visit.queue, page, tag);
+        write_tag(visit->queue, page, tag);
     if (ok && (ids == NULL || strcmp(tag, page->tag) != 0)) /* another draw, meanwhile */
-        ok = tl_refuse(&visit.refusal, TL_REFUSAL_STORE, "%s", "");
-    uint64_t drawn = ok ? tl_lost_draw(visit.queue->lost)->drawn : 0;
+        ok = tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "%s", "");
+    uint64_t drawn = ok ? tl_lost_draw(visit->queue->lost)->drawn : 0;
     uint64_t n = drawn - page->from + 1 < page->limit ? drawn - page->from + 1 : page->limit;
     if (ok && length != n * TL_DRAW_ID_BYTES)
-        ok = tl_refuse(&visit.refusal, TL_REFUSAL_NOT_FOUND,
+        ok = tl_refuse(&visit->refusal, TL_REFUSAL_NOT_FOUND,
                        "The store has lost the list of this draw");
-    if (!ok || !answer(&visit, page, ids, n))
-        tl_render_refusal(page->request, &visit.refusal);
+    if (!ok || !answer(visit, page, ids, n))
+        tl_render_refusal(page->request, &visit->refusal);
 }
 
 void tl_draw_page_read(struct tl_api *api, uint64_t number, const void *ids, size_t length)

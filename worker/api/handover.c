@@ -210,9 +210,9 @@ static void answer_moved_here(struct tl_visit *visit)
 }
 
 /* The HAND_OVER has an outcome, or not in time. */
-static void moved(struct tl_visit *visit, const struct tl_held *held)
+static void moved(struct tl_visit *visit)
 {
-    const struct tl_pending_result *result = held->result;
+    const struct tl_pending_result *result = visit->wait.result;
     if (result != NULL && result->end == TL_PENDING_REFUSED)
         tl_render_refused(visit->request, TL_REFUSAL_STORE,
                           "The store did not take the command; try again");
@@ -243,8 +243,8 @@ bool tl_handle_move(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
     if (tl_queue_outdated(visit->queue, ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
-    const struct tl_held held = tl_visit_held(visit, moved);
-    return tl_visit_hold(visit, &held,
+    return tl_visit_hold(visit,
                          tl_outbox_hand_over(visit->queue->outbox, ticket->visitor, ticket->place,
-                                             ticket->serial, device));
+                                             ticket->serial, device),
+                         moved);
 }

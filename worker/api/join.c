@@ -42,13 +42,15 @@ static bool count_refused(const struct tl_visit *visit)
 static bool hold(struct tl_visit *visit, struct tl_pending_command *pending,
                  const struct tl_ticket *ticket)
 {
-    struct tl_held held = tl_visit_held(visit, joined);
-    held.ticket = *ticket;
-    held.joins = strcmp(tl_request_method(visit->request), "POST") == 0;
-    if (pending != NULL && tl_holds_command(visit->api->holds, &held, pending))
-        return true;
-    tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
-    return count_refused(visit);
+    if (pending == NULL) {
+        tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
+        return count_refused(visit);
+    }
+    visit->ticket = *ticket;
+    struct tl_wait *wait = tl_visit_wait(visit, joined);
+    wait->joins = strcmp(tl_request_method(visit->request), "POST") == 0;
+    tl_holds_command(visit->api->holds, wait, pending);
+    return true;
 }
 
 /* May a visitor join now who was not accepted before? */
@@ -204,18 +206,17 @@ bool tl_join_by_ticket(struct tl_visit *visit)
 
 bool tl_join_then_leave(struct tl_visit *visit)
 {
-    const struct tl_held held = tl_visit_held(visit, left);
     if (!may_repeat(visit) || !tl_visit_may_send(visit))
         return false;
     struct tl_pending_command *pending = repeat(visit->queue, &visit->ticket);
     if (pending != NULL)
         pending->leaves = true;
-    return tl_visit_hold(visit, &held, pending);
+    return tl_visit_hold(visit, pending, left);
 }
 
 void tl_join_ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    struct tl_visit visit = tl_visit_of(context, queue, NULL, ticket);
+    struct tl_visit visit = tl_visit_of(context, queue, ticket);
     if (may_repeat(&visit) && tl_visit_may_send(&visit))
         (void)repeat(queue, ticket); /* else the stream asks again */
 }
@@ -325,8 +326,7 @@ bool tl_join_confirm(struct tl_visit *visit)
             free ? tl_outbox_join(queue->outbox, ticket->visitor, lane_of(queue, ticket->place))
                  : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
                                      ticket->place);
-    const struct tl_held held = tl_visit_held(visit, joined_again);
-    if (pending == NULL || !tl_holds_command(visit->api->holds, &held, pending))
+    if (pending == NULL || !tl_visit_hold(visit, pending, joined_again))
         tl_answer_view(visit, true);
     return true;
 }
@@ -403,39 +403,41 @@ static bool join_past_end(struct tl_visit *visit)
     return tl_join_newcomer(visit, visit->ticket.visitor, settings->default_lane, &proof);
 }
 
-void tl_join_ended(struct tl_visit *visit, const struct tl_held *held)
+void tl_join_ended(struct tl_visit *visit)
 {
+    const struct tl_wait *wait = &visit->wait;
     static const char *const details[TL_REFUSAL_COUNT] = {
         [TL_REFUSAL_BAD_TICKET] = "Its invite was spent before, or its place ended long ago",
         [TL_REFUSAL_NOT_NUMBERED] = "Ask for the status first"};
-    if (!held->known) {
-        tl_answer_unknown(visit, held->give_ticket);
-    } else if (held->ended == 0) {
-        tl_render_refused(visit->request, held->otherwise, details[held->otherwise]);
-    } else if (held->joins && held->ended == TL_REASON_REMOVED) {
+    if (!wait->known) {
+        tl_answer_unknown(visit, wait->give_ticket);
+    } else if (wait->ended == 0) {
+        tl_render_refused(visit->request, wait->otherwise, details[wait->otherwise]);
+    } else if (wait->joins && wait->ended == TL_REASON_REMOVED) {
         tl_render_refused(visit->request, TL_REFUSAL_REMOVED, "");
-    } else if (held->joins) {
+    } else if (wait->joins) {
         if (!join_past_end(visit))
             tl_render_refusal(visit->request, &visit->refusal);
     } else {
-        tl_answer_ended(visit, (enum tl_reason)held->ended);
+        tl_answer_ended(visit, (enum tl_reason)wait->ended);
     }
 }
 
 /* The join of a pending ticket was not repeated, or a join came so late that the place which its
  * visitor got meanwhile has ended: asks the store about that end. */
-static void ask_for_end(struct tl_visit *visit, const struct tl_held *held)
+static void ask_for_end(struct tl_visit *visit)
 {
-    const struct tl_pending_command *join = held->pending;
+    const struct tl_pending_command *join = visit->wait.pending;
+    const bool joins = visit->wait.joins;
     struct tl_ticket *ticket = &visit->ticket;
     if (ticket->issued == 0) {
         ticket->issued = (uint32_t)(join->made_ms / 1000);
         memcpy(ticket->visitor, join->visitor, sizeof(ticket->visitor));
     }
-    struct tl_held asks = tl_visit_held(visit, tl_join_ended);
-    asks.joins = held->joins;
-    asks.otherwise = TL_REFUSAL_BAD_TICKET;
-    if (!tl_queue_env_store_up(visit->api->env) || !tl_holds_lookup(visit->api->holds, &asks))
+    struct tl_wait *wait = tl_visit_wait(visit, tl_join_ended);
+    wait->joins = joins;
+    wait->otherwise = TL_REFUSAL_BAD_TICKET;
+    if (!tl_queue_env_store_up(visit->api->env) || !tl_holds_lookup(visit->api->holds, wait))
         tl_answer_unknown(visit, false);
 }
 
@@ -458,17 +460,18 @@ static bool goes_without(const struct tl_visit *visit)
 }
 
 /* The visitor has this place. */
-static void answer_place(struct tl_visit *visit, const struct tl_held *held)
+static void answer_place(struct tl_visit *visit)
 {
+    const struct tl_wait *wait = &visit->wait;
     struct tl_metrics *metrics = visit->api->env->metrics;
     int64_t now_us = tl_clock_us();
     visit->ticket =
-        tl_answer_ticket(visit->queue, held->pending->visitor, held->result->place, now_us / 1000);
+        tl_answer_ticket(visit->queue, wait->pending->visitor, wait->result->place, now_us / 1000);
     tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
-    tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - held->since_us);
+    tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - wait->since_us);
     if (!tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) ||
         !tl_subscribers_wait_for_admission(visit->queue->subscribers, visit->request,
-                                           &visit->ticket, held->since_us / 1000))
+                                           &visit->ticket, wait->since_us / 1000))
         tl_answer_anew(visit, true);
 }
 
@@ -484,16 +487,16 @@ static void answer_unnumbered(struct tl_visit *visit, const struct tl_pending_co
     tl_answer_pending(visit);
 }
 
-static void joined(struct tl_visit *visit, const struct tl_held *held)
+static void joined(struct tl_visit *visit)
 {
-    const struct tl_pending_command *join = held->pending;
-    const struct tl_pending_result *result = held->result;
+    const struct tl_pending_command *join = visit->wait.pending;
+    const struct tl_pending_result *result = visit->wait.result;
     struct tl_metrics *metrics = visit->api->env->metrics;
-    bool applied = tl_held_applied(held);
+    bool applied = tl_wait_applied(&visit->wait);
     bool spent = applied && result->outcome == TL_OUTCOME_SPENT;
     bool repeated = tl_place_seq(visit->ticket.place) == 0 && visit->ticket.issued != 0;
     if (spent && (repeated || join->invite == NULL)) {
-        ask_for_end(visit, held);
+        ask_for_end(visit);
     } else if (spent && goes_without(visit)) {
         tl_page_send_clean(visit->api, visit->request, visit->name);
     } else if (spent) {
@@ -506,7 +509,7 @@ static void joined(struct tl_visit *visit, const struct tl_held *held)
     } else if (applied && found_moved(visit, result->place)) {
         tl_render_refused(visit->request, TL_REFUSAL_MOVED, "");
     } else if (applied) {
-        answer_place(visit, held);
+        answer_place(visit);
     } else if (result == NULL || result->end == TL_PENDING_LOST) {
         answer_unnumbered(visit, join, repeated);
     } else {
@@ -518,11 +521,11 @@ static void joined(struct tl_visit *visit, const struct tl_held *held)
 
 /* A visitor gives up a place whose number was not known: the LEAVE follows the join. Not numbered
  * in time: the join remembers to leave (tl_join_then_leave). */
-static void left(struct tl_visit *visit, const struct tl_held *held)
+static void left(struct tl_visit *visit)
 {
-    const struct tl_pending_result *result = held->result;
-    if (!tl_held_applied(held) || !tl_join_gave_place(result)) {
-        joined(visit, held);
+    const struct tl_pending_result *result = visit->wait.result;
+    if (!tl_wait_applied(&visit->wait) || !tl_join_gave_place(result)) {
+        joined(visit);
         return;
     }
     if (tl_queue_serial(visit->queue, result->place) > 0) { /* a pending ticket has none */
@@ -530,9 +533,8 @@ static void left(struct tl_visit *visit, const struct tl_held *held)
         return;
     }
     visit->ticket =
-        tl_answer_ticket(visit->queue, held->pending->visitor, result->place, tl_clock_ms());
-    const struct tl_held leaves = tl_visit_held(visit, tl_answer_command);
-    if (!tl_visit_hold(visit, &leaves, visit->api->leaving))
+        tl_answer_ticket(visit->queue, visit->wait.pending->visitor, result->place, tl_clock_ms());
+    if (!tl_visit_hold(visit, visit->api->leaving, tl_answer_command))
         tl_render_refusal(visit->request, &visit->refusal);
 }
 
@@ -551,17 +553,18 @@ static void refuse_new_place(struct tl_visit *visit)
 /* Joining again: by JOIN, or by CLAIM where an invite is needed for a new place. Without an outcome
  * the visitor gets what is known here. The store may have lost the place while the command was on
  * its way: then that comes back first, whatever the command found. */
-static void joined_again(struct tl_visit *visit, const struct tl_held *held)
+static void joined_again(struct tl_visit *visit)
 {
-    bool joins = held->pending->kind == TL_COMMAND_JOIN, applied = tl_held_applied(held);
+    const struct tl_wait *wait = &visit->wait;
+    bool joins = wait->pending->kind == TL_COMMAND_JOIN, applied = tl_wait_applied(wait);
     bool lost = tl_queue_outdated(visit->queue, &visit->ticket);
-    bool gone = lost || (applied && held->result->outcome == TL_OUTCOME_GONE);
+    bool gone = lost || (applied && wait->result->outcome == TL_OUTCOME_GONE);
     bool adopted = tl_queue_adopt(visit->queue, &visit->ticket);
     if (tl_queue_may_return(visit->queue, &visit->ticket) ||
         (gone && adopted && !(joins && applied)))
         tl_visit_again(visit);
     else if (joins && (applied || lost))
-        joined(visit, held);
+        joined(visit);
     else if (gone)
         refuse_new_place(visit);
     else

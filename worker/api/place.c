@@ -147,9 +147,9 @@ bool tl_handle_events(struct tl_visit *visit)
  * says so. */
 static bool refuse_pending(struct tl_visit *visit)
 {
-    struct tl_held held = tl_visit_held(visit, tl_join_ended);
-    held.otherwise = TL_REFUSAL_NOT_NUMBERED;
-    return (tl_queue_env_store_up(visit->api->env) && tl_holds_lookup(visit->api->holds, &held)) ||
+    struct tl_wait *wait = tl_visit_wait(visit, tl_join_ended);
+    wait->otherwise = TL_REFUSAL_NOT_NUMBERED;
+    return (tl_queue_env_store_up(visit->api->env) && tl_holds_lookup(visit->api->holds, wait)) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
 }
 
@@ -172,10 +172,10 @@ static bool command(struct tl_visit *visit, enum tl_command_kind kind)
     }
     if (!tl_visit_may_send(visit))
         return false;
-    const struct tl_held held = tl_visit_held(visit, tl_answer_command);
     return tl_visit_hold(
-        visit, &held,
-        tl_outbox_command(visit->queue->outbox, kind, visit->ticket.visitor, visit->ticket.place));
+        visit,
+        tl_outbox_command(visit->queue->outbox, kind, visit->ticket.visitor, visit->ticket.place),
+        tl_answer_command);
 }
 
 bool tl_handle_leave(struct tl_visit *visit)

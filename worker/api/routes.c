@@ -34,11 +34,11 @@ static const struct tl_route routes[] = {
 
 void tl_routes_handle(struct tl_api *api, struct tl_request *request)
 {
-    char name[TL_ROUTER_QUEUE_MAX];
-    struct tl_visit visit = {.api = api, .request = request, .name = name};
-    const struct tl_route *route = tl_router_find(routes, request, name, &visit.refusal);
-    if (route == NULL || (!route->handler(&visit) && visit.refusal.kind != TL_REFUSAL_HELD))
-        tl_render_refusal(request, &visit.refusal);
+    char name[TL_ROUTER_QUEUE_MAX] = "";
+    struct tl_visit *visit = tl_visit_begin(api, request, name);
+    const struct tl_route *route = tl_router_find(routes, request, name, &visit->refusal);
+    if (route == NULL || (!route->handler(visit) && visit->refusal.kind != TL_REFUSAL_HELD))
+        tl_render_refusal(request, &visit->refusal);
 }
 
 void tl_routes_refuse(struct tl_request *request, const struct tl_refusal *refusal)

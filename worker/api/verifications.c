@@ -200,22 +200,21 @@ static void settle(struct tl_api *api, struct verification *waiting,
 {
     struct tl_verifications *all = api->verifications;
     const struct verification verification = release(all, waiting);
-    struct tl_visit visit = {
-        .api = api, .request = verification.request, .name = verification.queue};
+    struct tl_visit *visit = tl_visit_begin(api, verification.request, verification.queue);
     bool ok = false;
     note(api, verdict);
     if (verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED)
         tl_recent_tokens_forget(all->tokens, verification.join.id);
-    if (tl_visit_queue(&visit) && verdict->kind == TL_VERDICT_PASSED) {
-        ok = all->passed(&visit, &verification.join);
-    } else if (visit.queue != NULL && verdict->kind == TL_VERDICT_REFUSED) {
-        tl_visit_failed(&visit, TL_LIMITER_TOKENS);
-        ok = tl_challenge_refuse_token(&visit, verdict->why);
-    } else if (visit.queue != NULL) {
-        ok = tl_challenge_refuse_unverified(&visit);
+    if (tl_visit_queue(visit) && verdict->kind == TL_VERDICT_PASSED) {
+        ok = all->passed(visit, &verification.join);
+    } else if (visit->queue != NULL && verdict->kind == TL_VERDICT_REFUSED) {
+        tl_visit_failed(visit, TL_LIMITER_TOKENS);
+        ok = tl_challenge_refuse_token(visit, verdict->why);
+    } else if (visit->queue != NULL) {
+        ok = tl_challenge_refuse_unverified(visit);
     }
     if (!ok)
-        tl_render_refusal(visit.request, &visit.refusal);
+        tl_render_refusal(visit->request, &visit->refusal);
 }
 
 void tl_verification_ended(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict)

@@ -24,11 +24,17 @@ enum {
     FORGERIES_MAX = 100, /* of a kind in a minute: 15 ms of verifying */
 };
 
-struct tl_visit tl_visit_of(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
+struct tl_visit *tl_visit_begin(struct tl_api *api, struct tl_request *request, const char *name)
+{
+    struct tl_visit *visit = tl_request_visit(request);
+    *visit = (struct tl_visit){.api = api, .request = request, .name = name};
+    return visit;
+}
+
+struct tl_visit tl_visit_of(struct tl_api *api, struct tl_queue *queue,
                             const struct tl_ticket *ticket)
 {
-    return (struct tl_visit){
-        .api = api, .request = request, .name = queue->name, .queue = queue, .ticket = *ticket};
+    return (struct tl_visit){.api = api, .name = queue->name, .queue = queue, .ticket = *ticket};
 }
 
 /* ---- credentials ---- */
@@ -124,9 +130,9 @@ void tl_visit_again(const struct tl_visit *visit)
 }
 
 /* The request is handled again: its ticket is of the present generation now, or is refused. */
-static void restored(struct tl_visit *visit, const struct tl_held *held)
+static void restored(struct tl_visit *visit)
 {
-    if (tl_held_applied(held))
+    if (tl_wait_applied(&visit->wait))
         tl_visit_again(visit);
     else
         tl_render_refused(visit->request, TL_REFUSAL_STORE,
@@ -141,11 +147,11 @@ bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t eve
         return tl_refuse(&visit->refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
     struct tl_pending_command *pending =
         tl_queue_restore(visit->queue, &visit->ticket, deadline_ms, event);
-    const struct tl_held held = tl_visit_held(visit, restored);
-    if (pending != NULL && tl_holds_command(visit->api->holds, &held, pending))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_HELD, "%s", "");
-    return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
-                     "Your place cannot be restored yet; try again");
+    if (pending == NULL)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
+                         "Your place cannot be restored yet; try again");
+    tl_holds_command(visit->api->holds, tl_visit_wait(visit, restored), pending);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_HELD, "%s", "");
 }
 
 bool tl_visit_may_return(const struct tl_visit *visit)
@@ -222,21 +228,23 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
                             tl_clock_ms());
 }
 
-struct tl_held tl_visit_held(const struct tl_visit *visit, tl_then *then)
+struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_then *then)
 {
-    return (struct tl_held){.queue = visit->queue,
-                            .request = visit->request,
-                            .ticket = visit->ticket,
-                            .then = then,
-                            .since_us = tl_clock_us()};
+    visit->wait = (struct tl_wait){.queue = visit->queue,
+                                   .request = visit->request,
+                                   .ticket = &visit->ticket,
+                                   .then = then,
+                                   .since_us = tl_clock_us()};
+    return &visit->wait;
 }
 
-bool tl_visit_hold(struct tl_visit *visit, const struct tl_held *held,
-                   struct tl_pending_command *pending)
+bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_then *then)
 {
-    return (pending != NULL && tl_holds_command(visit->api->holds, held, pending)) ||
-           tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
-                     "There is no memory for this command; try again");
+    if (pending == NULL)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
+                         "There is no memory for this command; try again");
+    tl_holds_command(visit->api->holds, tl_visit_wait(visit, then), pending);
+    return true;
 }
 
 /* ---- addresses and limits ---- */

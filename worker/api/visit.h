@@ -21,10 +21,14 @@ struct tl_visit {
     enum tl_worth worth;       /* as it was judged, and... */
     struct tl_line_view state; /* ...the state of its place */
     struct tl_refusal refusal; /* why it is refused */
+    struct tl_wait wait;       /* for one thing at a time */
 };
 
-/* A visit about the place of a ticket which is yet to be judged. */
-struct tl_visit tl_visit_of(struct tl_api *api, struct tl_queue *queue, struct tl_request *request,
+/* The visit of this request, which begins, also once more after it has waited; it lasts as long as
+ * the request. name: of the queue, borrowed until it waits. */
+struct tl_visit *tl_visit_begin(struct tl_api *api, struct tl_request *request, const char *name);
+/* A visit without a request, about the place of a ticket which is yet to be judged. */
+struct tl_visit tl_visit_of(struct tl_api *api, struct tl_queue *queue,
                             const struct tl_ticket *ticket);
 
 /* ---- credentials ---- */
@@ -74,12 +78,11 @@ bool tl_visit_may_send(struct tl_visit *visit);
 /* May the ticket send one more command that changes little, however often it comes: a join of who
  * holds a place, a renewal? Else what is known is the answer. Counts one. */
 bool tl_visit_may_repeat(const struct tl_visit *visit);
-/* What the visit's answer needs, while it waits from now on, and what follows. */
-struct tl_held tl_visit_held(const struct tl_visit *visit, tl_then *then);
-/* Holds the request until this command has an outcome. False: refused, also where `pending` is
- * NULL: there was no memory for it. */
-bool tl_visit_hold(struct tl_visit *visit, const struct tl_held *held,
-                   struct tl_pending_command *pending);
+/* The visit is to wait from now on: its wait, as it begins, and what follows. */
+struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_then *then);
+/* Holds the request until this command has an outcome. False: refused, if `pending` is NULL: there
+ * was no memory for it. */
+bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_then *then);
 
 /* ---- addresses and limits ---- */
 

@@ -233,6 +233,7 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
                                               .max_body = config->http.max_body,
                                               .handler_context = edge->api,
                                               .handle = tl_api_handle,
+                                              .visit_size = tl_api_visit_size,
                                               .too_large = tl_api_too_large,
                                               .malformed = tl_api_malformed,
                                               .context = edge,

@@ -8,19 +8,8 @@
  * trouble, and those who wait should hear something. */
 enum { EVENT_WAIT_MS = 250 };
 
-struct hold {
-    struct hold *prev, *next; /* in its list, the earliest deadline first */
-    struct hold *next_waiter; /* of the same command */
-    struct tl_held held;
-    int64_t deadline_ms;
-    struct tl_pending_command *pending; /* in the list of commands */
-    uint64_t number;                    /* in the list of lookups */
-    bool behind;    /* a lookup: the store knows the place, the line does not yet */
-    uint64_t event; /* in the list of events */
-};
-
 struct list {
-    struct hold *first, *last;
+    struct tl_wait *first, *last;
     uint64_t count;
 };
 
@@ -49,161 +38,134 @@ uint64_t tl_holds_count(const struct tl_holds *holds)
     return holds->commands.count + holds->lookups.count + holds->events.count;
 }
 
-static struct hold *hold_new(struct list *list, const struct tl_held *held, int64_t wait_ms)
+static void begin(struct list *list, struct tl_wait *wait, int64_t wait_ms)
 {
-    struct hold *hold = calloc(1, sizeof(*hold));
-    if (hold == NULL)
-        return NULL;
-    hold->held = *held;
-    hold->deadline_ms = held->since_us / 1000 + wait_ms;
-    hold->prev = list->last;
+    wait->deadline_ms = wait->since_us / 1000 + wait_ms;
+    wait->next = NULL;
+    wait->prev = list->last;
     if (list->last != NULL)
-        list->last->next = hold;
+        list->last->next = wait;
     else
-        list->first = hold;
-    list->last = hold;
+        list->first = wait;
+    list->last = wait;
     list->count++;
-    if (held->request != NULL)
-        tl_request_hold(held->request);
-    return hold;
+    if (wait->request != NULL)
+        tl_request_hold(wait->request);
 }
 
-/* Takes the hold out of its list and frees it. Returns what its answer needs. */
-static struct tl_held release(struct list *list, struct hold *hold)
+/* Takes it out of its list. It may begin again at once. */
+static void end(struct tl_holds *holds, struct list *list, struct tl_wait *wait)
 {
-    struct tl_held held = hold->held;
-    if (hold->prev != NULL)
-        hold->prev->next = hold->next;
+    if (wait->prev != NULL)
+        wait->prev->next = wait->next;
     else
-        list->first = hold->next;
-    if (hold->next != NULL)
-        hold->next->prev = hold->prev;
+        list->first = wait->next;
+    if (wait->next != NULL)
+        wait->next->prev = wait->prev;
     else
-        list->last = hold->prev;
+        list->last = wait->prev;
     list->count--;
-    free(hold);
-    return held;
+    holds->settings.over(wait);
 }
 
 /* ---- commands ---- */
 
-bool tl_holds_command(struct tl_holds *holds, const struct tl_held *held,
+void tl_holds_command(struct tl_holds *holds, struct tl_wait *wait,
                       struct tl_pending_command *pending)
 {
-    struct hold *hold = hold_new(&holds->commands, held, holds->settings.wait_ms);
-    if (hold == NULL)
-        return false;
-    hold->pending = pending;
-    hold->next_waiter = pending->waiters;
-    pending->waiters = hold;
-    return true;
-}
-
-static void end_command(struct tl_holds *holds, struct hold *hold,
-                        const struct tl_pending_command *pending,
-                        const struct tl_pending_result *result)
-{
-    struct tl_held held = release(&holds->commands, hold);
-    held.pending = pending;
-    held.result = result;
-    holds->settings.over(holds->settings.context, &held);
+    begin(&holds->commands, wait, holds->settings.wait_ms);
+    wait->pending = pending;
+    wait->next_waiter = pending->waiters;
+    pending->waiters = wait;
 }
 
 void tl_holds_settle(struct tl_holds *holds, struct tl_pending_command *pending,
                      const struct tl_pending_result *result)
 {
     while (pending->waiters != NULL) {
-        struct hold *hold = pending->waiters;
-        pending->waiters = hold->next_waiter;
-        end_command(holds, hold, pending, result);
+        struct tl_wait *wait = pending->waiters;
+        pending->waiters = wait->next_waiter;
+        wait->result = result;
+        end(holds, &holds->commands, wait);
     }
 }
 
 /* Ends a request at its deadline. The command itself continues. */
-static void time_out(struct tl_holds *holds, struct hold *hold)
+static void time_out(struct tl_holds *holds, struct tl_wait *wait)
 {
-    const struct tl_pending_command *pending = hold->pending;
-    struct hold *before = NULL;
-    for (struct hold *waiter = hold->pending->waiters; waiter != hold; waiter = waiter->next_waiter)
+    struct tl_wait *before = NULL;
+    for (struct tl_wait *waiter = wait->pending->waiters; waiter != wait;
+         waiter = waiter->next_waiter)
         before = waiter;
     if (before != NULL)
-        before->next_waiter = hold->next_waiter;
+        before->next_waiter = wait->next_waiter;
     else
-        hold->pending->waiters = hold->next_waiter;
-    end_command(holds, hold, pending, NULL);
+        wait->pending->waiters = wait->next_waiter;
+    wait->result = NULL;
+    end(holds, &holds->commands, wait);
 }
 
 /* ---- lookups ---- */
 
-bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held)
+bool tl_holds_lookup(struct tl_holds *holds, struct tl_wait *wait)
 {
     uint64_t number = holds->last_number + 1;
-    if (!tl_ingest_look(holds->settings.env->ingest, held->queue->name, &held->ticket, number))
+    if (!tl_ingest_look(holds->settings.env->ingest, wait->queue->name, wait->ticket, number))
         return false;
-    holds->last_number = number;
-    struct hold *hold = hold_new(&holds->lookups, held, holds->settings.wait_ms);
-    if (hold == NULL)
-        return false; /* the store's answer will find no hold */
-    hold->number = number;
+    holds->last_number = wait->number = number;
+    wait->behind = false;
+    wait->ended = 0;
+    begin(&holds->lookups, wait, holds->settings.wait_ms);
     tl_metrics_add(holds->settings.env->metrics, TL_WORKER_LOOKUPS, 1);
     return true;
 }
 
-static void end_lookup(struct tl_holds *holds, struct hold *hold, bool known)
+static void end_lookup(struct tl_holds *holds, struct tl_wait *wait, bool known)
 {
-    struct tl_held held = release(&holds->lookups, hold);
-    held.known = known;
-    holds->settings.over(holds->settings.context, &held);
+    wait->known = known;
+    end(holds, &holds->lookups, wait);
 }
 
 void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_found found,
                     enum tl_reason reason)
 {
-    struct hold *hold = holds->lookups.first;
-    while (hold != NULL && hold->number != number)
-        hold = hold->next;
-    if (hold == NULL)
+    struct tl_wait *wait = holds->lookups.first;
+    while (wait != NULL && wait->number != number)
+        wait = wait->next;
+    if (wait == NULL)
         return; /* it has timed out */
     if (found == TL_LOOKUP_ALIVE) {
-        hold->behind = true;
+        wait->behind = true;
         return;
     }
     const unsigned ended = found == TL_LOOKUP_ENDED ? reason : 0;
-    if (tl_place_seq(hold->held.ticket.place) == 0)
-        hold->held.ended = ended;
+    if (tl_place_seq(wait->ticket->place) == 0)
+        wait->ended = ended;
     else if (found != TL_LOOKUP_FAILED)
-        tl_queue_remember_end(hold->held.queue, hold->held.ticket.place, ended);
-    end_lookup(holds, hold, found != TL_LOOKUP_FAILED);
+        tl_queue_remember_end(wait->queue, wait->ticket->place, ended);
+    end_lookup(holds, wait, found != TL_LOOKUP_FAILED);
 }
 
 /* ---- events ---- */
 
-bool tl_holds_event(struct tl_holds *holds, const struct tl_held *held, uint64_t event)
+void tl_holds_event(struct tl_holds *holds, struct tl_wait *wait, uint64_t event)
 {
-    struct hold *hold = hold_new(&holds->events, held, EVENT_WAIT_MS);
-    if (hold != NULL)
-        hold->event = event;
-    return hold != NULL;
-}
-
-static void end_event(struct tl_holds *holds, struct hold *hold)
-{
-    const struct tl_held held = release(&holds->events, hold);
-    holds->settings.over(holds->settings.context, &held);
+    begin(&holds->events, wait, EVENT_WAIT_MS);
+    wait->event = event;
 }
 
 void tl_holds_drop(struct tl_holds *holds, const struct tl_queue *queue)
 {
-    struct hold *next;
-    for (struct hold *hold = holds->lookups.first; hold != NULL; hold = next) {
-        next = hold->next;
-        if (queue == NULL || hold->held.queue == queue)
-            end_lookup(holds, hold, false);
+    struct tl_wait *next;
+    for (struct tl_wait *wait = holds->lookups.first; wait != NULL; wait = next) {
+        next = wait->next;
+        if (queue == NULL || wait->queue == queue)
+            end_lookup(holds, wait, false);
     }
-    for (struct hold *hold = holds->events.first; hold != NULL; hold = next) {
-        next = hold->next;
-        if (queue == NULL || hold->held.queue == queue)
-            end_event(holds, hold);
+    for (struct tl_wait *wait = holds->events.first; wait != NULL; wait = next) {
+        next = wait->next;
+        if (queue == NULL || wait->queue == queue)
+            end(holds, &holds->events, wait);
     }
 }
 
@@ -211,23 +173,23 @@ void tl_holds_drop(struct tl_holds *holds, const struct tl_queue *queue)
 
 void tl_holds_tick(struct tl_holds *holds, int64_t now_ms)
 {
-    struct hold *next;
-    for (struct hold *hold = holds->commands.first; hold != NULL && hold->deadline_ms <= now_ms;
-         hold = next) {
-        next = hold->next;
-        time_out(holds, hold);
+    struct tl_wait *next;
+    for (struct tl_wait *wait = holds->commands.first; wait != NULL && wait->deadline_ms <= now_ms;
+         wait = next) {
+        next = wait->next;
+        time_out(holds, wait);
     }
-    for (struct hold *hold = holds->lookups.first; hold != NULL; hold = next) {
+    for (struct tl_wait *wait = holds->lookups.first; wait != NULL; wait = next) {
         bool known = false;
-        next = hold->next;
-        if (hold->behind)
-            (void)tl_queue_look(hold->held.queue, hold->held.ticket.place, &known);
-        if (known || hold->deadline_ms <= now_ms)
-            end_lookup(holds, hold, known);
+        next = wait->next;
+        if (wait->behind)
+            (void)tl_queue_look(wait->queue, wait->ticket->place, &known);
+        if (known || wait->deadline_ms <= now_ms)
+            end_lookup(holds, wait, known);
     }
-    for (struct hold *hold = holds->events.first; hold != NULL; hold = next) {
-        next = hold->next;
-        if (hold->deadline_ms <= now_ms || tl_line_event(hold->held.queue->line) >= hold->event)
-            end_event(holds, hold);
+    for (struct tl_wait *wait = holds->events.first; wait != NULL; wait = next) {
+        next = wait->next;
+        if (wait->deadline_ms <= now_ms || tl_line_event(wait->queue->line) >= wait->event)
+            end(holds, &holds->events, wait);
     }
 }

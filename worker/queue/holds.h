@@ -21,61 +21,65 @@
 #include "worker/queue/queue.h"
 
 struct tl_holds;
-struct tl_held;
 struct tl_visit; /* of a request; its definition belongs to the code that handles requests */
 
 /* What follows when the request no longer waits: it is answered, or waits again. */
-typedef void tl_then(struct tl_visit *visit, const struct tl_held *held);
+typedef void tl_then(struct tl_visit *visit);
 
-/* A request that waits, with what its answer needs. */
-struct tl_held {
+/* A request that waits, for one thing at a time. Part of its visit. */
+struct tl_wait {
     struct tl_queue *queue;
-    struct tl_request *request; /* NULL: a lookup without a request */
-    struct tl_ticket ticket;    /* all zero for a first join */
+    struct tl_request *request;     /* NULL: a lookup without a request */
+    const struct tl_ticket *ticket; /* of a lookup */
     tl_then *then;
+    int64_t since_us; /* local monotonic time */
     bool give_ticket; /* a lookup: the answer carries the ticket, as that to a join */
     bool joins;       /* it asks for a new place if that of its pending ticket has ended */
     /* A lookup for a pending ticket: why the request is refused if its place has not ended. */
     enum tl_refusal_kind otherwise;
-    int64_t since_us; /* local monotonic time */
     /* What has become of it: of a command, result NULL: it has no outcome in time... */
-    const struct tl_pending_command *pending;
+    struct tl_pending_command *pending;
     const struct tl_pending_result *result;
     /* ...of a lookup: is the place known now, or could the store not say? And how that of a pending
      * ticket has ended (enum tl_reason), or 0. */
     bool known;
     unsigned ended;
+    /* Of the holds alone. */
+    struct tl_wait *prev, *next; /* in its list, the earliest deadline first */
+    struct tl_wait *next_waiter; /* of the same command */
+    int64_t deadline_ms;
+    uint64_t number; /* of a lookup */
+    bool behind;     /* a lookup: the store knows the place, the line does not yet */
+    uint64_t event;  /* which it waits for */
 };
 
 /* Was the command applied? */
-static inline bool tl_held_applied(const struct tl_held *held)
+static inline bool tl_wait_applied(const struct tl_wait *wait)
 {
-    return held->result != NULL && held->result->end == TL_PENDING_APPLIED;
+    return wait->result != NULL && wait->result->end == TL_PENDING_APPLIED;
 }
 
 struct tl_holds_settings {
     int64_t wait_ms;                /* the longest wait for a command or a lookup */
     const struct tl_queue_env *env; /* whose ingest thread answers lookups (tl_holds_found) */
-    /* The wait is over, once for each: `then` is to follow. held is valid during the callback. */
-    void (*over)(void *context, const struct tl_held *held);
-    void *context;
+    /* The wait is over, once for each: `then` is to follow. */
+    void (*over)(struct tl_wait *wait);
 };
 
 struct tl_holds *tl_holds_new(const struct tl_holds_settings *settings); /* NULL: out of memory */
 /* Call when nothing is held any more. */
 void tl_holds_free(struct tl_holds **holds);
 
-/* Holds the request until the command has an outcome. False when out of memory: then the request is
- * not held. */
-bool tl_holds_command(struct tl_holds *holds, const struct tl_held *held,
+/* A wait begins zeroed but for the first members, up to `otherwise`, and lasts until it is over. */
+
+/* Holds the request until the command has an outcome. */
+void tl_holds_command(struct tl_holds *holds, struct tl_wait *wait,
                       struct tl_pending_command *pending);
 /* Asks the store about the ticket's place; the request, if there is one, is held meanwhile. False
  * when that is not possible. */
-bool tl_holds_lookup(struct tl_holds *holds, const struct tl_held *held);
-
-/* Holds the request until its queue has read this event, at most 250 ms. False when out of memory.
- */
-bool tl_holds_event(struct tl_holds *holds, const struct tl_held *held, uint64_t event);
+bool tl_holds_lookup(struct tl_holds *holds, struct tl_wait *wait);
+/* Holds the request until its queue has read this event, at most 250 ms. */
+void tl_holds_event(struct tl_holds *holds, struct tl_wait *wait, uint64_t event);
 
 /* A command has an outcome: ends all that wait for it. */
 void tl_holds_settle(struct tl_holds *holds, struct tl_pending_command *pending,

@@ -298,14 +298,14 @@ static void signed_waits_of_an_address_are_limited(void **state)
     world_handle(world, &request);
     wait_of(&request, wait);
     world->env.store_offset_ms += TL_CHALLENGE_WAIT_S * 1000;
-    const struct tl_ticket none = {0};
-    struct tl_visit visit = tl_visit_of(world->api, world_queue(world), &request, &none);
+    struct tl_visit *visit = tl_visit_begin(world->api, &request, "concert");
+    visit->queue = world_queue(world);
     unsigned passed = 0;
     while (passed <= 2 * TL_CHALLENGE_WAITS_A_MINUTE && /* a minute may end meanwhile */
-           tl_challenge_passed(&visit, &(struct tl_proof){.solution = wait}, &solved))
+           tl_challenge_passed(visit, &(struct tl_proof){.solution = wait}, &solved))
         passed++;
     assert_in_range(passed, TL_CHALLENGE_WAITS_A_MINUTE, 2 * TL_CHALLENGE_WAITS_A_MINUTE);
-    assert_int_equal(visit.refusal.kind, TL_REFUSAL_TOO_MANY);
+    assert_int_equal(visit->refusal.kind, TL_REFUSAL_TOO_MANY);
 }
 
 static void without_a_challenge_nothing_is_asked(void **state)

@@ -196,6 +196,7 @@ static void make_config(struct world *world)
 
 int world_setup(void **state)
 {
+    assert_true(tl_api_visit_size <= sizeof(((struct tl_request *)NULL)->visit));
     struct world *world = calloc(1, sizeof(*world));
     struct tl_error err = {0};
     assert_non_null(world);

@@ -11,7 +11,12 @@
 #include "tests/unit/worker/queue/world.h"
 #include "worker/queue/holds.h"
 
-enum { WAIT_MS = 3000, ENDS_MAX = 16, T_US = 1000000 }; /* the test begins at T_US */
+enum {
+    WAIT_MS = 3000,
+    ENDS_MAX = 16,
+    WAITS_MAX = 32,
+    T_US = 1000000
+}; /* the test begins at T_US */
 
 /* The outcomes of held requests, in the order of their ends. */
 struct end {
@@ -25,9 +30,13 @@ struct stage {
     struct tl_holds *holds;
     uint64_t asked; /* the number of the last question to the store */
     bool cannot_ask;
-    size_t n;
+    size_t n, n_waits;
     struct end ends[ENDS_MAX];
+    struct tl_wait waits[WAITS_MAX];
+    struct tl_ticket tickets[WAITS_MAX]; /* of lookups */
 };
+
+static struct stage the_stage;
 
 /* Instead of the ingest thread, which is the stage itself. */
 bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl_ticket *ticket,
@@ -43,29 +52,41 @@ bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl
     return true;
 }
 
-static void over(void *context, const struct tl_held *held)
+static void over(struct tl_wait *wait)
 {
-    struct stage *stage = context;
-    assert_string_equal(held->queue->name, "q");
-    assert_true(held->request == NULL || held->request->held);
-    assert_true(held->ticket.visitor[0] == '\0' || strcmp(held->ticket.visitor, "v") == 0);
-    stage->ends[stage->n++] = (struct end){.request = held->request,
-                                           .in_time = held->result != NULL,
-                                           .applied = tl_held_applied(held),
-                                           .known = held->known};
+    struct stage *stage = &the_stage;
+    assert_string_equal(wait->queue->name, "q");
+    assert_true(wait->request == NULL || wait->request->held);
+    stage->ends[stage->n++] = (struct end){.request = wait->request,
+                                           .in_time = wait->result != NULL,
+                                           .applied = tl_wait_applied(wait),
+                                           .known = wait->known};
+}
+
+/* One that is not used yet. */
+static struct tl_wait *wait_of(struct stage *stage, struct tl_request *request,
+                               const struct tl_ticket *ticket, int64_t since_ms)
+{
+    assert_true(stage->n_waits < WAITS_MAX);
+    struct tl_wait *wait = &stage->waits[stage->n_waits++];
+    *wait = (struct tl_wait){.queue = stage->world.queue,
+                             .request = request,
+                             .ticket = ticket,
+                             .since_us = T_US + since_ms * 1000};
+    return wait;
 }
 
 static int start(void **state)
 {
-    static struct stage stage;
-    stage = (struct stage){0};
-    world_start(&stage.world, 5);
-    stage.world.env.ingest = (void *)&stage;
+    struct stage *stage = &the_stage;
+    *stage = (struct stage){0};
+    world_start(&stage->world, 5);
+    stage->world.env.ingest = (void *)stage;
     const struct tl_holds_settings settings = {
-        .wait_ms = WAIT_MS, .env = &stage.world.env, .over = over, .context = &stage};
-    stage.holds = tl_holds_new(&settings);
-    *state = &stage;
-    return stage.holds == NULL;
+        .wait_ms = WAIT_MS, .env = &stage->world.env, .over = over};
+    stage->holds = tl_holds_new(&settings);
+    *state = stage;
+    return stage->holds == NULL;
 }
 
 static int finish(void **state)
@@ -80,28 +101,22 @@ static int finish(void **state)
 static void hold(struct stage *stage, struct tl_request *request,
                  struct tl_pending_command *pending, int64_t since_ms)
 {
-    const struct tl_held held = {
-        .queue = stage->world.queue, .request = request, .since_us = T_US + since_ms * 1000};
-    assert_true(tl_holds_command(stage->holds, &held, pending));
+    tl_holds_command(stage->holds, wait_of(stage, request, NULL, since_ms), pending);
     assert_true(request->held);
 }
 
 static void look_up(struct stage *stage, struct tl_request *request, tl_place place,
                     int64_t since_ms)
 {
-    const struct tl_held held = {.queue = stage->world.queue,
-                                 .request = request,
-                                 .ticket = {.visitor = "v", .place = place},
-                                 .since_us = T_US + since_ms * 1000};
-    assert_true(tl_holds_lookup(stage->holds, &held));
+    struct tl_ticket *ticket = &stage->tickets[stage->n_waits];
+    *ticket = (struct tl_ticket){.visitor = "v", .place = place};
+    assert_true(tl_holds_lookup(stage->holds, wait_of(stage, request, ticket, since_ms)));
 }
 
 static void wait_for(struct stage *stage, struct tl_request *request, uint64_t event,
                      int64_t since_ms)
 {
-    const struct tl_held held = {
-        .queue = stage->world.queue, .request = request, .since_us = T_US + since_ms * 1000};
-    assert_true(tl_holds_event(stage->holds, &held, event));
+    tl_holds_event(stage->holds, wait_of(stage, request, NULL, since_ms), event);
     assert_true(request->held);
 }
 
@@ -247,12 +262,9 @@ static void a_question_that_cannot_be_asked_holds_nothing(void **state)
 {
     struct stage *stage = *state;
     struct tl_request request = {0};
-    const struct tl_held held = {.queue = stage->world.queue,
-                                 .request = &request,
-                                 .ticket = {.visitor = "v", .place = 900},
-                                 .since_us = T_US};
+    const struct tl_ticket ticket = {.visitor = "v", .place = 900};
     stage->cannot_ask = true;
-    assert_false(tl_holds_lookup(stage->holds, &held));
+    assert_false(tl_holds_lookup(stage->holds, wait_of(stage, &request, &ticket, 0)));
     assert_false(request.held);
     assert_int_equal(tl_holds_count(stage->holds), 0);
 }

@@ -16,7 +16,7 @@ struct stage {
     struct tl_holds *holds;
     struct tl_clients *clients;
     struct tl_queues *queues;
-    int failed_lookups, refusals;
+    int refusals;
 };
 
 /* Instead of the ingest thread. */
@@ -77,10 +77,12 @@ bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl
     return true;
 }
 
-static void over(void *context, const struct tl_held *held)
+static int failed_lookups; /* of all tests */
+
+static void over(struct tl_wait *wait)
 {
-    assert_true(held->queue->deleted);
-    ((struct stage *)context)->failed_lookups += !held->known;
+    assert_true(wait->queue->deleted);
+    failed_lookups += !wait->known;
 }
 
 static void refuse(void *context, struct tl_queue *queue, struct tl_request *request, bool blocked)
@@ -99,8 +101,7 @@ static int start(void **state)
     fakes_reset();
     world_start_env(&stage.world);
     stage.world.env.follower_up = false;
-    const struct tl_holds_settings holds = {
-        .wait_ms = 3000, .env = &stage.world.env, .over = over, .context = &stage};
+    const struct tl_holds_settings holds = {.wait_ms = 3000, .env = &stage.world.env, .over = over};
     stage.holds = tl_holds_new(&holds);
     stage.clients = tl_clients_new(0);
     const struct tl_queues_settings settings = {.env = &stage.world.env,
@@ -333,13 +334,13 @@ static void a_deleted_queue_leaves_no_request_behind(void **state)
     struct tl_queue *queue = add(stage, "a");
     const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
     struct tl_request lookup = {0}, poll = {0};
-    const struct tl_held held = {.queue = queue, .request = &lookup, .ticket = ticket};
-    assert_true(tl_holds_lookup(stage->holds, &held));
+    struct tl_wait wait = {.queue = queue, .request = &lookup, .ticket = &ticket};
+    assert_true(tl_holds_lookup(stage->holds, &wait));
     assert_true(tl_subscribers_wait(queue->subscribers, &poll, &ticket, NULL, 0, 9000));
     assert_non_null(tl_outbox_join(queue->outbox, "y", 0));
     take(stage, "a", (struct tl_change){.kind = TL_CHANGE_GONE});
     assert_null(tl_queues_find(stage->queues, "a"));
-    assert_int_equal(stage->failed_lookups, 1);
+    assert_int_equal(failed_lookups, 1);
     assert_int_equal(stage->refusals, 1);
     assert_int_equal(stage->world.refused, 1);
     assert_int_equal(tl_holds_count(stage->holds), 0);

@@ -20,7 +20,6 @@ local FIELDS = state.fields({ 'seq' }, { 'draw', 'draw_hash', 'recover_until', '
 local SETTINGS = settings.list({ 'opening', 'opens_at', 'waiting_ttl' })
 local WRITES = { 'waiting', 'active', 'events', 'serials', 'drawn' }
 
--- Ends a step that has changed the draw.
 local function commit(c, d)
     state.set(c, 'draw', draw.text(d))
     state.commit(c)

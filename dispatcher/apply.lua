@@ -76,22 +76,22 @@ define('spend', 2, ALL)
 define('of', 1)
 define('since', 1, ALL)
 
--- The entries in turn: { id, worker, batch, at: its first step }; which steps are among them, and their number, `n`;
--- and what they need.
+-- The entries in turn: { id, worker, batch, at: its first step }; which steps are among them; what they need; and how
+-- many there are.
 local function read_steps(args)
-    local entries, has, needs, at, n = {}, { n = 0 }, nil, 3, #args
-    while at <= n do
+    local entries, has, needs, n, at, last = {}, {}, nil, 0, 3, #args
+    while at <= last do
         local step = STEPS[args[at]]
         if step.name == 'entry' then
             entries[#entries + 1] = { id = args[at + 1], worker = args[at + 2], batch = args[at + 3] + 0, at = at + 4,
                 result = NOT_PENDING, exceptions = false, index = 0 }
         else
             if step.needs and step.needs ~= needs then needs = needs and ALL or step.needs end
-            has[step.name], has.n = true, has.n + 1
+            has[step.name], n = true, n + 1
         end
         at = at + 1 + step.length + (step.name == 'join' and args[at + 2] or 0)
     end
-    return entries, has, needs or SEE
+    return entries, has, needs or SEE, n
 end
 
 ---- what must be right before the first write
@@ -136,9 +136,9 @@ end
 local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capacity_min' })
 
 -- s: the settings, without those that few steps need.
-local function check(c, s, has, needs, any_new)
+local function check(c, s, has, needs, n, any_new)
     state.check(c, needs == END and not has.leave and COMPLETIONS or needs.writes)
-    if has.n > 1 and c.ended then call('HLEN', c.key.sessions) end -- a single command looks at them before it writes
+    if n > 1 and c.ended then call('HLEN', c.key.sessions) end -- a single command looks at them before it writes
     if any_new or has.seen then call('ZCARD', c.key.reports) end
     if needs == SEE then call('EXISTS', c.key.none) end -- as state.check where visitors may end: bitmaps are made
     if has.hand_over then state.check(c, { 'serials', 'sessions' }) end
@@ -260,7 +260,7 @@ local function store_batches(c, batches, waiting_ttl)
 end
 
 entry('apply', { 'allow-oom' }, function(keys, args)
-    local entries, has, needs = read_steps(args)
+    local entries, has, needs, n = read_steps(args)
     local c = state.open(state.begin(keys, args[2]), needs.fields)
     if c.fence ~= tonumber(args[1]) then state.fail('STALE', 'another dispatcher holds the lease') end
     local pending, results = find_pending(c, entries), {}
@@ -268,7 +268,7 @@ entry('apply', { 'allow-oom' }, function(keys, args)
         local s, seq_before = settings.read(c, needs.settings), text.int(c.seq)
         if s.opening == 'draw' then open_draw(c, entries) end
         local batches, any_new = read_batches(c, entries)
-        check(c, s, has, needs, any_new)
+        check(c, s, has, needs, n, any_new)
 
         for i = 1, #entries do
             local one = entries[i]

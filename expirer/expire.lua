@@ -14,9 +14,8 @@ local SETTINGS = settings.list({ 'session_ttl', 'claim_ttl', 'session_max', 'ses
 local WRITES = { 'waiting', 'active', 'ended', 'events' } -- the sessions are looked at before the first write
 
 -- An entry of the ingest stream that was written before a deadline may hold the claim or renewal of that session, so it
--- does not end before the entry is applied. But no session is held for longer than this: a stream that nobody reads
--- must not hold places for ever. A supervisor starts a dispatcher again in seconds, and people answer an alarm in
--- minutes.
+-- does not end before the entry is applied. But no session is held for longer than this: a supervisor starts a
+-- dispatcher again in seconds, and people answer an alarm in minutes.
 local UNAPPLIED_MOST_MS = 300000
 
 -- The store was restarted or is another server, and may lack the end of its history. For so long no session ends, so
@@ -39,6 +38,7 @@ end
 local MOST = 100 -- sessions, and ends, in one step
 local NEVER = '9007199254740992' -- 2^53
 local AHEAD_MS = 5000 -- clocks are set by less than that all the time
+local TIMES = { 'full_since', 'recover_since', 'started' }
 
 -- Sessions that began when the clock was ahead begin now, and keep their length. Who was held for a claim then has
 -- claim_ttl from now on. Others may be from before the settings were lowered.
@@ -59,8 +59,9 @@ end
 -- Times of the state. Returns whether one was wrong.
 local function correct_times(c)
     local till, since, is_wrong, latest = c.recover_until, nil, false, c.now + AHEAD_MS
-    for _, field in ipairs({ 'full_since', 'recover_since', 'started' }) do
-        local t = tonumber(c[field]) or 0
+    for i = 1, #TIMES do
+        local field = TIMES[i]
+        local t = c[field] and tonumber(c[field]) or 0
         if t > latest then
             state.set(c, field, c.now)
             since, is_wrong = field ~= 'full_since' and t or since, true
@@ -86,8 +87,9 @@ entry('expire', { 'allow-oom' }, function(keys, args)
         due = call('ZRANGE', c.key.active, '-inf', text.int(last), 'BYSCORE', 'LIMIT', 0, most)
     end
     -- The sessions, latest deadline first, that end later than any of now can: visitor, deadline, ...
-    local ahead = call('ZRANGE', c.key.active, NEVER, text.int(c.now + max(session_ttl, 2 * claim_ttl) + AHEAD_MS),
-        'BYSCORE', 'REV', 'LIMIT', 0, MOST, 'WITHSCORES')
+    local longest = text.int(c.now + max(session_ttl, 2 * claim_ttl) + AHEAD_MS)
+    local ahead = deadline and call('ZRANGE', c.key.active, NEVER, longest, 'BYSCORE', 'REV', 'LIMIT', 0, MOST,
+        'WITHSCORES') or {}
     local is_wrong = correct_times(c)
     overbook.open(c)
     local counts_ahead = c.overbook and c.overbook.since > c.now + AHEAD_MS
@@ -105,11 +107,15 @@ entry('expire', { 'allow-oom' }, function(keys, args)
         state.commit(c)
         deadline = first_deadline(c)
     end
-    -- An end that is to come happened when the clock was ahead. It counts as of now.
-    local ends = call('ZRANGE', c.key.ended, text.end_score(c.now + AHEAD_MS, 0), NEVER, 'BYSCORE', 'LIMIT', 0, MOST,
-        'WITHSCORES')
-    for i = 1, #ends, 2 do visitor.set_end(c, ends[i], floor(ends[i + 1] % 8)) end
-    local forgotten = visitor.forget_ended(c, most, tonumber(args[3]) or 3600000)
+    c.ended = c.ended or call('ZCARD', c.key.ended)
+    local forgotten = 0
+    if c.ended > 0 then
+        -- An end that is to come happened when the clock was ahead. It counts as of now.
+        local ends = call('ZRANGE', c.key.ended, text.end_score(c.now + AHEAD_MS, 0), NEVER, 'BYSCORE', 'LIMIT', 0,
+            MOST, 'WITHSCORES')
+        for i = 1, #ends, 2 do visitor.set_end(c, ends[i], floor(ends[i + 1] % 8)) end
+        forgotten = visitor.forget_ended(c, most, tonumber(args[3]) or 3600000)
+    end
     if not deadline or deadline >= 9007199254740992 then -- damaged: infinite
         deadline = 0
     elseif deadline > 0 and deadline <= c.now and #due < most then -- it is held

@@ -122,7 +122,6 @@ local function point_before(c, ms)
     return one and point_of(one)
 end
 
--- Who waits how long.
 local function line_of(c, oldest, n_lanes)
     local began = oldest and oldest.at or c.now
     local unknown = c.now - began >= BOUNDS[#BOUNDS] and 0

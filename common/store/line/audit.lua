@@ -6,7 +6,6 @@ local int, LANE = text.int, defs.LANE
 local FINDINGS_MOST = 100 -- listed; the rest are counted
 local TAKE_OUT = 'no program can use it: remove the visitor from the set, correct the counter, and let them join again'
 
--- As state.begin, for an audit.
 function audit.begin(keys)
     local c = state.begin(keys)
     c.findings, c.n_findings = {}, 0

@@ -53,7 +53,7 @@ end
 -- index: that of the first.
 function visitor.enter(c, lane, ids, from, n, list, index)
     if c.joining and c.joining.n + n > PORTION then visitor.settle(c) end
-    local joining, first = c.joining or { n = 0, texts = {}, ids = {}, spans = {} }, lane * LANE + c.seq + 1
+    local joining, first = c.joining or { n = 0, texts = {}, spans = {}, ids = false }, lane * LANE + c.seq + 1
     local texts, at, row = joining.texts, 2 * joining.n, text.row(first, n, '')
     for i = 1, n do texts[at + 1], texts[at + 2], at = row[i], ids[from + i - 1], at + 2 end
     joining.spans[#joining.spans + 1] = { first = first, n = n, at = joining.n, list = list, index = index }
@@ -69,10 +69,11 @@ end
 
 -- Of the gathered visitors, those in a sorted set: visitor -> score. joining.ids: all of them, from now on.
 local function scores_of(key, joining)
-    local ids, found = joining.ids, {}
+    local ids, found = joining.ids or {}, {}
     for i = #ids + 1, joining.n do ids[i] = joining.texts[2 * i] end
     local scores = call('ZMSCORE', key, unpack(ids))
     for i = 1, #ids do found[ids[i]] = scores[i] or nil end
+    joining.ids = ids
     return found
 end
 
@@ -391,7 +392,7 @@ function visitor.set_end(c, id, reason) call('ZADD', c.key.ended, text.end_score
 -- visitors are told that the place is not known, instead of how it ended. Returns how many.
 function visitor.forget_ended(c, most, kept_ms)
     local n = kept_ms and call('ZCOUNT', c.key.ended, '-inf', text.end_score(c.now - kept_ms, 0)) or 0
-    if not c.ended or c.ended > ENDED_MAX then n = max(n, call('ZCARD', c.key.ended) - ENDED_MAX) end
+    if c.ended > ENDED_MAX then n = max(n, call('ZCARD', c.key.ended) - ENDED_MAX) end
     n = min(n, most)
     if n > 0 then call('ZREMRANGEBYRANK', c.key.ended, 0, n - 1) end
     return n

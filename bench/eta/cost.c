@@ -69,7 +69,8 @@ void cost_print(unsigned capacity)
     double outlook_us = (double)(tl_clock_us() - from_us) / OUTLOOKS;
     from_us = tl_clock_us();
     for (uint64_t i = 0; i < ESTIMATES; i++)
-        sum += tl_eta_estimate(eta, 1 + i, ENTRIES + (int64_t)OUTLOOKS * 1000, &range, &reason);
+        sum += tl_eta_estimate(eta, 1 + i % (WAITING - ENTRIES), ENTRIES + (int64_t)OUTLOOKS * 1000,
+                               &range, &reason);
     printf("capacity %u: an entry %.0f ns, %.0f ns with the estimate; an estimate %.2f us; a new "
            "outlook %.1f us; %zu bytes%s\n",
            capacity, entry_ns[0], entry_ns[1], (double)(tl_clock_us() - from_us) / ESTIMATES,

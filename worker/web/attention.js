@@ -17,6 +17,7 @@
 
   var STARTED = 3000;           // a browser that does not let a sound start leaves the question open
   var ONCE = 60000;             // one tab of several sounds; the others stay silent for so long
+  var SEEN = 500;               // by then the others see that it did
 
   // Storage may be full or forbidden; then a choice ends with the document, and several tabs may sound.
   function stored(storage, key, value) {
@@ -158,11 +159,13 @@
     } catch (e) { /* the browser has them for service workers only */ }
   }
 
+  // Keeps the lock until its end.
   function ringOnce() {
     var rang = Number(stored('localStorage', ':rang'));
-    if (Math.abs(Date.now() - rang) < ONCE) return;
+    if (Math.abs(Date.now() - rang) < ONCE) return null;
     stored('localStorage', ':rang', String(Date.now()));
     ring();
+    return new Promise(function (resolve) { setTimeout(resolve, SEEN); });
   }
 
   // Of several tabs where the visitor asked for it, the first one sounds: another than the leading one, if need be.

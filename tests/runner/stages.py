@@ -263,8 +263,9 @@ def threads(run: Run) -> None:
     if run.options.fast:
         run.report.add(Row("threads (--fast)", skipped=1))
         return
-    sources = subprocess.run(["grep", "-rlE", "--include=test_*.c", r"pthread|worker/feed/|feed_world|common/client/|base/log\.h", "tests/unit",
-                              "tests/component"], capture_output=True, text=True, check=True).stdout.split()
+    sources = subprocess.run(["grep", "-rlE", "--include=test_*.c",
+                              r"pthread|worker/feed/|feed_world|common/client/|base/log\.h", "tests/unit", "tests/component"],
+                             capture_output=True, text=True, check=True).stdout.split()
     tests = [Path(source).stem for source in sources]
     if not single(run, "build-tsan", 0.5, [
             "bash", "-c", 'cmake --preset tsan && cmake --build "$0" -j "$1" --target "${@:2}"', TSAN,

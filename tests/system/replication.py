@@ -151,6 +151,19 @@ class Replication:
         """From now on a master that does not answer for a moment, on a busy machine, is not replaced."""
         for sentinel in self.sentinels:
             sentinel.ask("SENTINEL", "SET", MASTER, "down-after-milliseconds", str(10 * 60 * 1000))
+        # It may have been replaced for that reason since it was adopted, or be about to be.
+        master = wait_until(self._settled_master, PATIENCE, "the sentinels agree on a master")
+        assert self._system is not None
+        if master is not self._system.redis:
+            self.adopt(master)
+
+    def _settled_master(self) -> Server | None:
+        """The server that every sentinel names as the master, if it is one in its own eyes, too, and no failover is on."""
+        named = [sentinel.master() for sentinel in self.sentinels]
+        if len({about["port"] for about in named}) > 1 or any("failover_in_progress" in about["flags"] for about in named):
+            return None
+        return next((server for server in self.servers
+                     if str(server.port) == named[0]["port"] and server.running and server.role() == "master"), None)
 
     def adopt(self, master: Server) -> None:
         assert self._system is not None

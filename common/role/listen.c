@@ -51,7 +51,7 @@ static int port_of(int fd)
         struct sockaddr any;
         struct sockaddr_in v4;
         struct sockaddr_in6 v6;
-    } address;
+    } address = {0};
     socklen_t length = sizeof(address);
     if (getsockname(fd, &address.any, &length) != 0)
         return -1;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <jansson.h>
 #include <sodium.h>
@@ -64,35 +62,22 @@ static bool add_event(json_t *events, const char *owner, enum tl_hook_event even
                                                    "reason", "unreachable")) == 0;
 }
 
-/* NULL when memory ran out. */
-static char *write_body(const struct tl_alarm *alarm, const char *owner, const char *id)
+static void send_alarm(struct tl_alarm *alarm, const char *owner, int64_t now_ms)
 {
+    char id[TL_DELIVERY_ID_MAX];
     json_t *events = json_array();
     bool ok =
         events != NULL &&
         (alarm->lost_ms == 0 || add_event(events, owner, TL_HOOK_STORE_LOST, alarm->lost_ms)) &&
         (alarm->back_ms == 0 || add_event(events, owner, TL_HOOK_STORE_BACK, alarm->back_ms));
-    json_t *body = ok ? json_pack("{s:s, s:s, s:O}", "id", id, "hook", alarm->hook->config->name,
-                                  "events", events)
-                      : NULL;
-    char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
-    json_decref(body);
-    json_decref(events);
-    return text;
-}
-
-static void send_alarm(struct tl_alarm *alarm, const char *owner, int64_t now_ms)
-{
-    char id[TL_DELIVERY_ID_MAX];
     snprintf(id, sizeof(id), "%s.%" PRId64 "_%" PRId64, owner, alarm->lost_ms, alarm->back_ms);
-    char *body = write_body(alarm, owner, id);
     alarm->sent_lost = alarm->lost_ms != 0;
     alarm->sent_back = alarm->back_ms != 0;
-    if (body != NULL)
-        alarm->post = tl_hook_post(alarm->hook, id, body, strlen(body), NULL);
+    if (ok)
+        alarm->post = tl_hook_post(alarm->hook, id, events, NULL);
     if (alarm->post == NULL)
         alarm->due_ms = now_ms + BACKOFF_BASE_MS; /* memory may be free again */
-    free(body);
+    json_decref(events);
 }
 
 void tl_alarm_serve(struct tl_alarm *alarm, const char *owner, int64_t kept_ms, int64_t now_ms)

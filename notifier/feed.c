@@ -224,18 +224,11 @@ static bool post(struct tl_feed *feed, const struct tl_feed_world *world, const 
     char id[TL_DELIVERY_ID_MAX];
     snprintf(id, sizeof(id), "%s.%" PRIu64 ".%s_%s", world->keys->queue, world->generation,
              feed->cursor.id, batch->until.id);
-    json_t *body = json_pack("{s:s, s:s, s:O}", "id", id, "hook", feed->hook->config->name,
-                             "events", batch->list);
-    char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
-    json_decref(body);
-    if (text == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for what a hook is told");
     feed->sent_until = batch->until;
     feed->sent_events = batch->events;
     feed->sent_lost = batch->lost;
     feed->sent_all = !batch->more;
-    feed->post = tl_hook_post(feed->hook, id, text, strlen(text), err);
-    free(text);
+    feed->post = tl_hook_post(feed->hook, id, batch->list, err);
     return feed->post != NULL;
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "common/base/log.h"
@@ -7,9 +9,9 @@
 
 enum { ANSWER_MAX = 64 * 1024 }; /* what is longer is cut off */
 
-struct tl_fetch *tl_hook_post(struct tl_hook *hook, const char *id, const char *body, size_t length,
-                              struct tl_error *err)
+static struct tl_fetch *send_body(const struct tl_hook *hook, const char *id, const char *body)
 {
+    size_t length = strlen(body);
     char id_line[TL_DELIVERY_ID_MAX + 32];
     char signature[TL_SIGNATURE_TEXT_MAX];
     char signature_line[TL_SIGNATURE_TEXT_MAX + 32];
@@ -24,7 +26,18 @@ struct tl_fetch *tl_hook_post(struct tl_hook *hook, const char *id, const char *
                                              .length = length,
                                              .headers = headers,
                                              .answer_max = ANSWER_MAX};
-    struct tl_fetch *post = tl_fetch_begin(hook->fetcher, &request);
+    return tl_fetch_begin(hook->fetcher, &request);
+}
+
+struct tl_fetch *tl_hook_post(struct tl_hook *hook, const char *id, json_t *events,
+                              struct tl_error *err)
+{
+    json_t *body =
+        json_pack("{s:s, s:s, s:O}", "id", id, "hook", hook->config->name, "events", events);
+    char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
+    struct tl_fetch *post = text != NULL ? send_body(hook, id, text) : NULL;
+    json_decref(body);
+    free(text);
     if (post == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory to call a hook");
     hook->under_way += post != NULL;

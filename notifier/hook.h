@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "common/base/metrics.h"
 #include "common/client/fetcher.h"
 #include "common/config/config.h"
@@ -47,9 +49,9 @@ struct tl_post_result {
     char problem[160];
 };
 
-/* Signs a body, which is JSON and copied, and begins to send it. NULL with err when it cannot even
- * begin. id: the header Tellerline-Id. */
-struct tl_fetch *tl_hook_post(struct tl_hook *hook, const char *id, const char *body, size_t length,
+/* Begins to tell the hook of an array of events (docs/integrators/webhooks.md), which is borrowed;
+ * NULL counts as out of memory. id: of the delivery. NULL with err when it cannot even begin. */
+struct tl_fetch *tl_hook_post(struct tl_hook *hook, const char *id, json_t *events,
                               struct tl_error *err);
 /* Is the request over? Then frees it, clears the caller's pointer, and says how it went; counts it;
  * logs when the hook begins or ends to fail. NULL in it: there is none. */

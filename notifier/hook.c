@@ -1,29 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include <sodium.h>
+
+#include "common/auth/hex.h"
+#include "common/auth/secret_file.h"
 #include "common/base/log.h"
 #include "notifier/hook.h"
 
-enum { ANSWER_MAX = 64 * 1024 }; /* what is longer is cut off */
+enum {
+    ANSWER_MAX = 64 * 1024, /* what is longer is cut off */
+    SECRET_MIN = 16,
+    SIGNATURE_MAX = 224,
+};
+
+/* ---- secrets ---- */
+
+static bool read_secrets(struct tl_hook *hook, char *rest, struct tl_error *err)
+{
+    const char *path = hook->config->secret_file;
+    char *line;
+    while (tl_secret_line(&rest, &line, NULL)) {
+        size_t length = strlen(line);
+        if (length < SECRET_MIN || length > TL_HOOK_SECRET_MAX)
+            return tl_error_set(err, TL_ERR_INVALID,
+                                "%s: a secret has %d to %d characters; `openssl rand -hex 32` "
+                                "makes one",
+                                path, SECRET_MIN, TL_HOOK_SECRET_MAX);
+        if (hook->n_secrets == TL_HOOK_SECRETS_MAX)
+            return tl_error_set(err, TL_ERR_INVALID, "%s: more than %d secrets", path,
+                                TL_HOOK_SECRETS_MAX);
+        memcpy(hook->secrets[hook->n_secrets++], line, length + 1);
+    }
+    return hook->n_secrets > 0 ||
+           tl_error_set(err, TL_ERR_INVALID, "%s: there is no secret in it", path);
+}
+
+bool tl_hook_load(struct tl_hook *hook, struct tl_error *err)
+{
+    const char *path = hook->config->secret_file;
+    size_t length = 0;
+    bool missing = false;
+    char *bytes = tl_secret_read(path, &length, &missing, err);
+    if (bytes == NULL && missing && tl_secret_create_key(path, "", "the secret of a hook", err))
+        bytes = tl_secret_read(path, &length, NULL, err);
+    bool ok = bytes != NULL && read_secrets(hook, bytes, err);
+    tl_secret_free(&bytes, length);
+    return ok;
+}
+
+/* The header "Tellerline-Signature: t=SECONDS,v1=HEX", with another v1 for a second secret, each
+ * the HMAC-SHA-256 of "SECONDS.BODY". */
+static void sign(const struct tl_hook *hook, const char *body, char line[SIGNATURE_MAX])
+{
+    int64_t seconds = (int64_t)time(NULL);
+    char head[32];
+    size_t head_length = (size_t)snprintf(head, sizeof(head), "%" PRId64 ".", seconds);
+    int used = snprintf(line, SIGNATURE_MAX, "Tellerline-Signature: t=%" PRId64, seconds);
+    for (size_t i = 0; i < hook->n_secrets; i++) {
+        crypto_auth_hmacsha256_state state;
+        unsigned char mac[crypto_auth_hmacsha256_BYTES];
+        char hex[2 * sizeof(mac) + 1];
+        const char *secret = hook->secrets[i];
+        crypto_auth_hmacsha256_init(&state, (const unsigned char *)secret, strlen(secret));
+        crypto_auth_hmacsha256_update(&state, (const unsigned char *)head, head_length);
+        crypto_auth_hmacsha256_update(&state, (const unsigned char *)body, strlen(body));
+        crypto_auth_hmacsha256_final(&state, mac);
+        tl_hex_format(mac, sizeof(mac), hex);
+        used += snprintf(line + used, SIGNATURE_MAX - (size_t)used, ",v1=%s", hex);
+    }
+}
+
+/* ---- posts ---- */
 
 static struct tl_fetch *send_body(const struct tl_hook *hook, const char *id, const char *body)
 {
-    size_t length = strlen(body);
     char id_line[TL_DELIVERY_ID_MAX + 32];
-    char signature[TL_SIGNATURE_TEXT_MAX];
-    char signature_line[TL_SIGNATURE_TEXT_MAX + 32];
-    tl_signer_sign(hook->signer, (int64_t)time(NULL), body, length, signature);
+    char signature[SIGNATURE_MAX];
     snprintf(id_line, sizeof(id_line), "Tellerline-Id: %s", id);
-    snprintf(signature_line, sizeof(signature_line), "Tellerline-Signature: %s", signature);
-    const char *const headers[] = {"Content-Type: application/json", "Expect:", id_line,
-                                   signature_line, NULL};
+    sign(hook, body, signature);
+    const char *const headers[] = {"Content-Type: application/json", "Expect:", id_line, signature,
+                                   NULL};
     const struct tl_fetch_request request = {.url = hook->config->url,
                                              .timeout_ms = hook->config->timeout_ms,
                                              .body = body,
-                                             .length = length,
+                                             .length = strlen(body),
                                              .headers = headers,
                                              .answer_max = ANSWER_MAX};
     return tl_fetch_begin(hook->fetcher, &request);

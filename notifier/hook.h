@@ -13,7 +13,6 @@
 #include "common/base/metrics.h"
 #include "common/client/fetcher.h"
 #include "common/config/config.h"
-#include "notifier/signature.h"
 
 enum tl_notifier_metric {
     TL_NOTIFIER_TOLD,            /* events */
@@ -29,16 +28,19 @@ enum tl_notifier_metric {
 };
 
 enum {
-    TL_HOOK_POSTS_MAX = 8, /* under way to one hook, so that a slow one holds up no other */
+    TL_HOOK_POSTS_MAX = 8,   /* under way to one hook, so that a slow one holds up no other */
+    TL_HOOK_SECRETS_MAX = 2, /* while one is changed, both sign */
+    TL_HOOK_SECRET_MAX = 256,
     TL_DELIVERY_ID_MAX = 256,
 };
 
 struct tl_hook {
     const struct tl_hook_config *config; /* borrowed */
-    struct tl_signer *signer;
-    struct tl_fetcher *fetcher; /* borrowed */
-    struct tl_metrics *metrics; /* borrowed */
-    unsigned under_way;         /* posts */
+    struct tl_fetcher *fetcher;          /* borrowed */
+    struct tl_metrics *metrics;          /* borrowed */
+    size_t n_secrets;
+    char secrets[TL_HOOK_SECRETS_MAX][TL_HOOK_SECRET_MAX + 1]; /* the owner wipes them */
+    unsigned under_way;                                        /* posts */
     bool failing;
     int64_t failing_since_ms; /* local monotonic */
 };
@@ -48,6 +50,11 @@ struct tl_post_result {
     long status;   /* 0: there was no answer */
     char problem[160];
 };
+
+/* Reads the secrets of the hook, one a line, of 16 to 256 characters; a missing file is made with a
+ * random one. Each signs the time and the body, so that neither can be changed, nor an old delivery
+ * be sent again later. */
+bool tl_hook_load(struct tl_hook *hook, struct tl_error *err);
 
 /* Begins to tell the hook of an array of events (docs/integrators/webhooks.md), which is borrowed;
  * NULL counts as out of memory. id: of the delivery. NULL with err when it cannot even begin. */

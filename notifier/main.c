@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <sodium.h>
+
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/hook_table.h"
@@ -260,8 +262,7 @@ static bool load_hooks(struct notifier *self, struct tl_error *err)
         const struct tl_hook_config *config = &self->config->hooks[i];
         struct tl_hook *hook = &self->hooks[i];
         *hook = (struct tl_hook){.config = config, .fetcher = self->fetcher, .metrics = metrics};
-        hook->signer = tl_signer_load(config->secret_file, err);
-        if (hook->signer == NULL)
+        if (!tl_hook_load(hook, err))
             return tl_error_prefix(err, "hook %s", config->name);
         tl_alarm_init(&self->alarms[i], hook);
         self->n_hooks++;
@@ -289,8 +290,7 @@ static void close_notifier(void *context)
     struct notifier *self = context;
     for (size_t i = 0; i < self->n_hooks; i++)
         tl_alarm_deinit(&self->alarms[i]);
-    for (size_t i = 0; i < TL_HOOKS_MAX; i++)
-        tl_signer_free(&self->hooks[i].signer);
+    sodium_memzero(self->hooks, sizeof(self->hooks)); /* with their secrets */
     tl_fetcher_free(&self->fetcher);
     tl_args_free(&self->args);
 }

@@ -1,40 +1,71 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "admitter/prober.h"
+#include "admitter/reading.h"
 #include "admitter/steering.h"
 #include "common/base/log.h"
+#include "common/client/fetcher.h"
 #include "common/store/feedback.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 
-enum { STEP_MS = 1000, FAILURE_LOG_MS = 30000, REPORT_TEXT_MAX = 128 };
+enum {
+    STEP_MS = 1000,
+    FAILURE_LOG_MS = 30000,
+    REPORT_TEXT_MAX = 128,
+    WANTED_MS = 10000, /* what was found and not tended for so long is old */
+    ANSWER_MAX = 1 << 20,
+    LOAD_MAX = 1000000, /* a thousand times the full load */
+};
+
+/* Asks the site of one queue, as long as its capacity is steered. */
+struct probe {
+    const char *queue;
+    const struct tl_probe_config *config;
+    double full;
+    struct tl_fetch *fetch; /* under way, or NULL */
+    int64_t due_ms, tended_ms;
+    bool fresh;            /* the result was not taken yet */
+    int64_t load;          /* in thousandths; -1: it failed */
+    struct tl_error error; /* of a failure */
+};
 
 struct tl_steering {
-    struct tl_prober *prober; /* NULL: no queue has a probe */
     struct tl_metrics *metrics;
     struct tl_args args;
     uint64_t events_length;
     struct tl_log_limit failure_log;
+    struct tl_fetcher *fetcher; /* NULL: no queue has a probe */
+    size_t n_probes;
+    struct probe probes[];
 };
 
 struct tl_steering *tl_steering_new(const struct tl_config *config, struct tl_metrics *metrics,
                                     struct tl_error *err)
 {
-    struct tl_error problem = {0};
-    struct tl_steering *steering = calloc(1, sizeof(*steering));
+    size_t n = 0;
+    for (size_t i = 0; i < config->n_queues; i++)
+        n += config->queues[i].probe.url[0] != '\0';
+    struct tl_steering *steering = calloc(1, sizeof(*steering) + n * sizeof(steering->probes[0]));
     if (steering == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory to steer capacities");
         return NULL;
     }
     steering->metrics = metrics;
     steering->events_length = config->streams.events_length;
-    steering->prober = tl_prober_new(config, &problem);
-    if (steering->prober == NULL && problem.kind != TL_OK) {
-        *err = problem;
-        tl_steering_free(&steering);
+    for (size_t i = 0; i < config->n_queues; i++) {
+        const struct tl_queue_config *queue = &config->queues[i];
+        if (queue->probe.url[0] != '\0')
+            steering->probes[steering->n_probes++] =
+                (struct probe){.queue = queue->name,
+                               .config = &queue->probe,
+                               .full = strtod(queue->probe.full, NULL)};
     }
+    if (n > 0 && (steering->fetcher = tl_fetcher_new(n, err)) == NULL)
+        tl_steering_free(&steering);
     return steering;
 }
 
@@ -44,29 +75,80 @@ void tl_steering_free(struct tl_steering **steering)
     *steering = NULL;
     if (old == NULL)
         return;
-    tl_prober_free(&old->prober);
+    for (size_t i = 0; i < old->n_probes; i++)
+        tl_fetch_end(&old->probes[i].fetch);
+    tl_fetcher_free(&old->fetcher);
     tl_args_free(&old->args);
     free(old);
 }
 
-/* What the probe of this queue has found since the last step, as a report; "" for nothing. */
-static void take_probed(struct tl_steering *steering, const char *queue, int64_t now_ms,
+/* ---- what the site says ---- */
+
+static void judge(struct probe *probe, const struct tl_fetched *fetched)
+{
+    double number;
+    struct tl_error *err = &probe->error;
+    probe->load = -1;
+    if (fetched->end == TL_FETCH_CUT_OFF) {
+        tl_error_set(err, TL_ERR_PROTOCOL, "the site answers with more than %d bytes", ANSWER_MAX);
+    } else if (fetched->end == TL_FETCH_LATE) {
+        tl_error_set(err, TL_ERR_TIMEOUT, "the site does not answer within %lld ms",
+                     (long long)probe->config->timeout_ms);
+    } else if (fetched->end != TL_FETCH_ANSWERED) {
+        tl_error_set(err, TL_ERR_CONNECT, "%s", fetched->problem);
+    } else if (tl_reading_take(probe->config->format, fetched->text, fetched->length,
+                               probe->config->value, &number, err)) {
+        double load = ceil(number / probe->full * 1000 - 1e-6);
+        probe->load = load < LOAD_MAX ? (int64_t)load : LOAD_MAX;
+    }
+}
+
+/* Reads what the probe has found, and asks again when it is due. Returns when to come again;
+ * INT64_MAX: no matter when. */
+static int64_t tend(const struct tl_steering *steering, struct probe *probe, int64_t now_ms)
+{
+    const struct tl_fetched *fetched = tl_fetch_result(probe->fetch);
+    if (fetched != NULL) {
+        judge(probe, fetched);
+        probe->fresh = true;
+        tl_fetch_end(&probe->fetch);
+    }
+    probe->fresh = probe->fresh && now_ms - probe->tended_ms < WANTED_MS;
+    probe->tended_ms = now_ms;
+    if (probe->fetch == NULL && now_ms >= probe->due_ms) {
+        const struct tl_fetch_request request = {.url = probe->config->url,
+                                                 .timeout_ms = probe->config->timeout_ms,
+                                                 .answer_max = ANSWER_MAX,
+                                                 .fails_on_error = true};
+        probe->due_ms = now_ms + probe->config->every_ms;
+        probe->fetch = tl_fetch_begin(steering->fetcher, &request);
+        if (probe->fetch == NULL) {
+            tl_error_set(&probe->error, TL_ERR_NOMEM, "no memory to ask the site");
+            probe->load = -1;
+            probe->fresh = true;
+        }
+    }
+    return probe->due_ms > now_ms ? probe->due_ms : INT64_MAX;
+}
+
+/* What the probe has found since the last step, as a report; "" for nothing. */
+static void take_probed(struct tl_steering *steering, struct probe *probe, int64_t now_ms,
                         char text[TL_FEEDBACK_TEXT_MAX])
 {
-    struct tl_probed probed;
     unsigned suppressed;
     text[0] = '\0';
-    if (!tl_prober_take(steering->prober, queue, &probed))
+    if (probe == NULL || !probe->fresh)
         return;
+    probe->fresh = false;
     tl_metrics_add(steering->metrics, TL_ADMITTER_PROBES, 1);
-    if (!probed.failed) {
+    if (probe->load >= 0) {
         tl_feedback_format(
-            &(struct tl_feedback){.load = probed.load, .latency_ms = -1, .errors = -1}, text);
+            &(struct tl_feedback){.load = probe->load, .latency_ms = -1, .errors = -1}, text);
         return;
     }
     tl_metrics_add(steering->metrics, TL_ADMITTER_PROBE_ERRORS, 1);
     if (tl_log_allow(&steering->failure_log, now_ms, FAILURE_LOG_MS, &suppressed))
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue, .error = &probed.error},
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = probe->queue, .error = &probe->error},
                "the probe of the site failed");
 }
 
@@ -134,10 +216,14 @@ bool tl_steering_step(struct tl_steering *steering, const struct tl_held_queue *
         steered->known = false;
         return true;
     }
-    steered->probe_ms = tl_prober_tend(steering->prober, held->keys.queue, now_ms);
+    struct probe *probe = NULL;
+    for (size_t i = 0; i < steering->n_probes && probe == NULL; i++)
+        if (strcmp(steering->probes[i].queue, held->keys.queue) == 0)
+            probe = &steering->probes[i];
+    steered->probe_ms = probe != NULL ? tend(steering, probe, now_ms) : INT64_MAX;
     if (now_ms < steered->due_ms)
         return true;
-    take_probed(steering, held->keys.queue, now_ms, own);
+    take_probed(steering, probe, now_ms, own);
     tl_call_begin(&steering->args, TL_FN_ADAPT, &held->keys);
     tl_args_uint(&steering->args, steering->events_length);
     tl_args_str(&steering->args, own);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steers the capacity of queues with `capacity_mode: auto`: once a second it calls the function
- * adapt.lua, which decides by what the site reports, and tells the log and the metrics of it.
- * docs/operators/adaptive.md says how it works.
+ * Steers the capacity of queues with `capacity_mode: auto` (docs/operators/adaptive.md): asks sites
+ * how loaded they are, without waiting for any, so that one that hangs delays no one, and once a
+ * second calls the function adapt.lua, which decides by what the site reports. The log and the
+ * metrics are told of both.
  */
 #ifndef TL_STEERING_H
 #define TL_STEERING_H

@@ -490,7 +490,7 @@ def test_every_route_is_documented(contract):
 
 
 def test_every_problem_is_documented(contract):
-    types = set(re.findall(r'"(/problems/[a-z-]+)"', (TOP / "worker" / "http" / "problem.c").read_text()))
+    types = set(re.findall(r'"(/problems/[a-z-]+)"', (TOP / "worker" / "http" / "refusal.c").read_text()))
     text = DOCUMENT.read_text()
     assert types and not [kind for kind in types if kind not in text]
 

@@ -79,7 +79,7 @@ static size_t read_all(struct test_store *store, bool minutes, struct points *po
 
 static size_t count(struct test_store *store, bool minutes)
 {
-    struct points points;
+    struct points points = {0};
     size_t n = read_all(store, minutes, &points);
     points_free(&points);
     return n;
@@ -102,7 +102,7 @@ static void put(struct test_store *store, long long at_ms, int waiting)
 /* Moves the only point of a history back in time. The function compares texts in its own order. */
 static void age(struct test_store *store, bool minutes, long long ms)
 {
-    struct points points;
+    struct points points = {0};
     assert_int_equal(read_all(store, minutes, &points), 1);
     const struct point *point = &points.list[0];
     char command[1024];
@@ -198,7 +198,7 @@ static void a_clock_set_back_starts_the_history_again(void **state)
     note(store);
     age(store, false, -7200000);
     note(store);
-    struct points points;
+    struct points points = {0};
     assert_int_equal(read_all(store, false, &points), 1);
     assert_in_range(points.list[0].at_ms, 1, test_redis_ms(store->redis));
     points_free(&points);
@@ -210,7 +210,7 @@ static void a_clock_set_back_starts_the_history_again(void **state)
 static void a_reading_begins_with_what_held_before(void **state)
 {
     struct test_store *store = *state;
-    struct points points;
+    struct points points = {0};
     test_store_queue(store, "lanes=only capacity=0 claim_ttl=1h session_ttl=1h");
     for (int i = 1; i <= 5; i++)
         put(store, i * 10000LL, i);

@@ -17,23 +17,21 @@ struct fake_value {
 
 /* The test fills in what the client sends, and reads what was answered. */
 struct tl_request {
+    _Alignas(16) unsigned char visit[2048]; /* tl_request_visit */
     const char *method, *path;
     struct fake_value headers[8], cookies[4], queries[4];
     const char *body; /* NULL: none */
     const char *peer; /* an address; NULL: unknown */
     void *context;
     const struct tl_renderer *renderer;
-    bool by_origin;
     const char *shared_origin; /* whose pages may read the answer; NULL: none */
 
+    bool by_origin;
     bool gone; /* the client has closed its end */
-
     bool held;
     bool taken_over;
     bool cannot_take_over;
     int client; /* the client's end of a connection that was taken over; the test closes it */
-
-    _Alignas(16) unsigned char visit[2048]; /* tl_request_visit */
 
     unsigned answers; /* how often it was answered; a socket taken over counts */
     unsigned status;

@@ -23,8 +23,8 @@
 #include "worker/api/routes.h"
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
-#include "worker/page/qr.h"
 #include "worker/page/page_address.h"
+#include "worker/page/qr.h"
 
 enum { SLACK_S = 5 }; /* workers estimate the store's clock */
 

@@ -57,7 +57,7 @@ static void ask_place(void *context, struct tl_queue *queue, const struct tl_tic
         free(visit);
 }
 
-/* The place of a request that waited for a change is lost. Is that a join, which gets a place anew?
+/* The place of a request that waited for a change is lost. Is that a join, which gets a new place?
  * Not if the request brought a ticket with which the place comes back, or asks about one. */
 static bool joins_anew(const struct tl_visit *visit, bool returns)
 {

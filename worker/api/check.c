@@ -112,10 +112,10 @@ static void take_place(struct tl_visit *visit, const struct tl_pass *pass)
 
 static tl_then caught_up;
 
-/* Judges it: who has the pass has the place, on whatever device that is now. */
+/* Judges the ticket, which was adopted: who has the pass has the place, on whatever device that is
+ * now. */
 static void judge_place(struct tl_visit *visit)
 {
-    (void)tl_queue_adopt(visit->queue, &visit->ticket);
     visit->ticket.serial = tl_queue_serial(visit->queue, visit->ticket.place);
     tl_visit_judge(visit);
 }
@@ -233,6 +233,7 @@ static void let_in(struct tl_visit *visit)
 /* The line has read the event, or the time is over. */
 static void caught_up(struct tl_visit *visit)
 {
+    (void)tl_queue_adopt(visit->queue, &visit->ticket);
     judge_place(visit);
     if (is_active(visit) || tl_queue_recovering(visit->queue))
         let_in(visit);

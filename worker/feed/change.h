@@ -36,7 +36,7 @@ struct tl_change {
     struct tl_message message;
     enum tl_change_kind kind;
     char queue[TL_QUEUE_NAME_MAX + 1];        /* "" from LISTED on: it is not of a queue */
-    struct tl_line *line;                     /* LINE; whoever keeps it leaves NULL here */
+    struct tl_line *line;                     /* LINE; NULL when it was taken over */
     struct tl_blocks *blocks;                 /* BLOCKS; likewise */
     const struct tl_queue_settings *settings; /* LINE, SETTINGS */
     const void *bytes;                        /* ENTRY, NOTICE */

@@ -17,10 +17,10 @@ struct client {
     struct tl_prefix prefix;
 };
 
-static struct client client_of(const struct tl_api *api, const struct tl_request *request)
+static struct client client_of(const struct tl_worker *worker, const struct tl_request *request)
 {
     struct client client = {0};
-    client.known = tl_visitor_address(api, request, &client.address);
+    client.known = tl_visitor_address(worker, request, &client.address);
     if (client.known)
         client.prefix = tl_prefix_of(&client.address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
     return client;
@@ -31,34 +31,34 @@ static struct tl_puzzle_scope scope_of(const struct tl_queue *queue, const struc
     return (struct tl_puzzle_scope){.queue = queue->name, .prefix = &client->prefix};
 }
 
-static int64_t store_s(const struct tl_api *api, int64_t now_ms)
+static int64_t store_s(const struct tl_worker *worker, int64_t now_ms)
 {
-    return tl_queue_env_store_ms(api->env, now_ms) / 1000;
+    return tl_queue_env_store_ms(worker->env, now_ms) / 1000;
 }
 
 /* Refuses with a fresh puzzle. Returns false. */
 static bool refuse(struct tl_visit *visit, enum tl_refusal_kind kind, const char *detail)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     struct tl_refusal *refusal = &visit->refusal;
     static_assert(sizeof(refusal->puzzle.text) == TL_PUZZLE_MAX, "a puzzle fits");
-    const struct client client = client_of(api, visit->request);
+    const struct client client = client_of(worker, visit->request);
     const struct tl_puzzle_scope scope = scope_of(visit->queue, &client);
     int64_t now_ms = tl_clock_ms();
-    unsigned bits = tl_effort_bits(&api->effort, now_ms);
+    unsigned bits = tl_effort_bits(&worker->effort, now_ms);
     tl_refuse(refusal, kind, "%s", detail);
-    tl_puzzle_make(api->secrets.keyring, &scope, TL_PUZZLE_WORK, bits, store_s(api, now_ms),
+    tl_puzzle_make(worker->secrets.keyring, &scope, TL_PUZZLE_WORK, bits, store_s(worker, now_ms),
                    refusal->puzzle.text);
     refusal->puzzle.parts = TL_PUZZLE_PARTS;
     refusal->puzzle.bits = bits;
-    tl_metrics_add(api->env->metrics, TL_WORKER_PUZZLES, 1);
+    tl_metrics_add(worker->env->metrics, TL_WORKER_PUZZLES, 1);
     return false;
 }
 
 /* Has the address a signed wait left in this minute? Counts one. */
-static bool may_wait(const struct tl_api *api, const struct client *client, int64_t now_ms)
+static bool may_wait(const struct tl_worker *worker, const struct client *client, int64_t now_ms)
 {
-    return !client->known || tl_limiter_allow(api->limiter, TL_LIMITER_WAITS, &client->address,
+    return !client->known || tl_limiter_allow(worker->limiter, TL_LIMITER_WAITS, &client->address,
                                               TL_CHALLENGE_WAITS_A_MINUTE, now_ms);
 }
 
@@ -84,14 +84,14 @@ static bool is_given(const char *text)
 bool tl_challenge_takes_token(const struct tl_visit *visit, const struct tl_proof *proof)
 {
     return is_external(visit) && is_given(proof->token) &&
-           tl_config_has_service(visit->api->config, NULL) &&
-           !tl_visitor_trusted(visit->api, visit->request);
+           tl_config_has_service(visit->worker->config, NULL) &&
+           !tl_visitor_trusted(visit->worker, visit->request);
 }
 
 /* Refuses, and says whose token is asked for. Returns false. */
 static bool ask_for_token(struct tl_visit *visit, enum tl_refusal_kind kind, const char *why)
 {
-    const struct tl_config *config = visit->api->config;
+    const struct tl_config *config = visit->worker->config;
     tl_refuse(&visit->refusal, kind, "%s", why);
     visit->refusal.service.provider = tl_provider_of(config->challenge_service.provider)->name;
     visit->refusal.service.site_key = config->challenge_service.site_key;
@@ -105,11 +105,11 @@ bool tl_challenge_refuse_token(struct tl_visit *visit, const char *why)
 
 bool tl_challenge_refuse_unverified(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
-    if (api->config->challenge_service.on_unreachable == TL_UNREACHABLE_WORK)
+    const struct tl_worker *worker = visit->worker;
+    if (worker->config->challenge_service.on_unreachable == TL_UNREACHABLE_WORK)
         return refuse(visit, TL_REFUSAL_CHALLENGE,
                       "The service that checks visitors cannot be reached; solve this puzzle");
-    tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+    tl_metrics_add(worker->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
     return tl_refuse(&visit->refusal, TL_REFUSAL_UNVERIFIED,
                      "The service that checks visitors cannot be reached; try again");
 }
@@ -117,15 +117,15 @@ bool tl_challenge_refuse_unverified(struct tl_visit *visit)
 /* The queue asks for tokens, and the configuration of this worker has no service. */
 static bool refuse_without_service(struct tl_visit *visit)
 {
-    struct tl_api *api = visit->api;
+    struct tl_worker *worker = visit->worker;
     unsigned suppressed;
     struct tl_error err = {0};
-    (void)tl_config_has_service(api->config, &err);
-    if (tl_log_allow(&api->no_service_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
+    (void)tl_config_has_service(worker->config, &err);
+    if (tl_log_allow(&worker->no_service_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = visit->name, .error = &err},
                "newcomers are refused: add it to the configuration of every worker and restart "
                "them, or set the queue to another challenge");
-    tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+    tl_metrics_add(worker->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
     return tl_refuse(&visit->refusal, TL_REFUSAL_UNVERIFIED, "%s", "");
 }
 
@@ -134,40 +134,41 @@ static bool refuse_without_service(struct tl_visit *visit)
 bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
                          struct tl_puzzle_solved *solved)
 {
-    struct tl_api *api = visit->api;
+    struct tl_worker *worker = visit->worker;
     int64_t now_ms = tl_clock_ms();
     const bool external = is_external(visit);
     solved->id[0] = '\0';
     if (visit->queue->settings.challenge == TL_CHALLENGE_NONE ||
-        tl_visitor_trusted(api, visit->request))
+        tl_visitor_trusted(worker, visit->request))
         return true;
-    if (external && !tl_config_has_service(api->config, NULL))
+    if (external && !tl_config_has_service(worker->config, NULL))
         return refuse_without_service(visit);
     /* With `external` there are puzzles only while the service cannot be reached. */
-    bool work = !external || api->config->challenge_service.on_unreachable == TL_UNREACHABLE_WORK;
+    bool work =
+        !external || worker->config->challenge_service.on_unreachable == TL_UNREACHABLE_WORK;
     if (external && !(work && is_given(proof->solution)))
         return ask_for_token(visit, TL_REFUSAL_CHALLENGE, "");
     if (!is_given(proof->solution))
         return refuse(visit, TL_REFUSAL_CHALLENGE, "");
-    const struct client client = client_of(api, visit->request);
+    const struct client client = client_of(worker, visit->request);
     const struct tl_puzzle_scope scope = scope_of(visit->queue, &client);
     enum tl_puzzle_result result =
-        tl_puzzle_check(api->secrets.keyring, &scope, proof->solution, strlen(proof->solution),
-                        store_s(api, now_ms), solved);
+        tl_puzzle_check(worker->secrets.keyring, &scope, proof->solution, strlen(proof->solution),
+                        store_s(worker, now_ms), solved);
     if (result == TL_PUZZLE_SOLVED && external && solved->kind != TL_PUZZLE_WORK)
         result = TL_PUZZLE_FORGED; /* a wait is for browsers without scripts */
     if (result != TL_PUZZLE_SOLVED) {
-        tl_metrics_add(api->env->metrics, TL_WORKER_SOLUTIONS_REFUSED, 1);
+        tl_metrics_add(worker->env->metrics, TL_WORKER_SOLUTIONS_REFUSED, 1);
         return external ? tl_challenge_refuse_token(visit, reasons[result])
                         : refuse(visit, TL_REFUSAL_CHALLENGE_FAILED, reasons[result]);
     }
-    if (solved->kind == TL_PUZZLE_WAIT && !may_wait(api, &client, now_ms))
+    if (solved->kind == TL_PUZZLE_WAIT && !may_wait(worker, &client, now_ms))
         return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_MANY,
                          "At most %d a minute without a script; please wait a little",
                          TL_CHALLENGE_WAITS_A_MINUTE);
     if (solved->kind == TL_PUZZLE_WORK)
-        tl_effort_count(&api->effort, now_ms);
-    tl_metrics_add(api->env->metrics, TL_WORKER_SOLUTIONS, 1);
+        tl_effort_count(&worker->effort, now_ms);
+    tl_metrics_add(worker->env->metrics, TL_WORKER_SOLUTIONS, 1);
     return true;
 }
 
@@ -180,11 +181,11 @@ bool tl_challenge_refuse_spent(struct tl_visit *visit, const char *id)
     return refuse(visit, TL_REFUSAL_CHALLENGE_FAILED, "The solution has been used already");
 }
 
-void tl_challenge_wait(const struct tl_api *api, const struct tl_queue *queue,
+void tl_challenge_wait(const struct tl_worker *worker, const struct tl_queue *queue,
                        const struct tl_request *request, char text[TL_PUZZLE_MAX])
 {
-    const struct client client = client_of(api, request);
+    const struct client client = client_of(worker, request);
     const struct tl_puzzle_scope scope = scope_of(queue, &client);
-    tl_puzzle_make(api->secrets.keyring, &scope, TL_PUZZLE_WAIT, TL_CHALLENGE_WAIT_S,
-                   store_s(api, tl_clock_ms()), text);
+    tl_puzzle_make(worker->secrets.keyring, &scope, TL_PUZZLE_WAIT, TL_CHALLENGE_WAIT_S,
+                   store_s(worker, tl_clock_ms()), text);
 }

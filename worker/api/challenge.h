@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "common/auth/puzzle.h"
-#include "worker/api/visit.h"
+#include "worker/visit/visit.h"
 
 /* How long the signed wait is, in seconds. */
 #define TL_CHALLENGE_WAIT_S 10
@@ -37,7 +37,7 @@ bool tl_challenge_refuse_unverified(struct tl_visit *visit);
  * a puzzle's, and not an invite's. Returns false. */
 bool tl_challenge_refuse_spent(struct tl_visit *visit, const char *id);
 /* Writes the signed wait that a page for this request offers. */
-void tl_challenge_wait(const struct tl_api *api, const struct tl_queue *queue,
+void tl_challenge_wait(const struct tl_worker *worker, const struct tl_queue *queue,
                        const struct tl_request *request, char text[TL_PUZZLE_MAX]);
 
 #endif

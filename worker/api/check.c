@@ -8,11 +8,11 @@
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
 #include "common/base/text.h"
-#include "worker/api/cookie.h"
 #include "worker/api/misuse.h"
 #include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/http/router.h"
+#include "worker/visit/cookie.h"
 
 enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };
 
@@ -65,7 +65,7 @@ static void answer_out(const struct tl_visit *visit)
     if (n < 0 || (size_t)n >= sizeof(address))
         address[0] = '\0';
     (void)tl_percent_encode(address, encoded, sizeof(encoded)); /* it fits */
-    n = snprintf(location, sizeof(location), "%s/q/%s%s%s", visit->api->config->http.public_url,
+    n = snprintf(location, sizeof(location), "%s/q/%s%s%s", visit->worker->config->http.public_url,
                  visit->name, encoded[0] != '\0' ? "?return=" : "", encoded);
     struct tl_answer answer = {.status = 401,
                                .type = "application/problem+json",
@@ -84,7 +84,7 @@ static bool is_active(const struct tl_visit *visit)
 {
     const int64_t now_ms = tl_clock_ms();
     if (visit->worth != TL_WORTH_ACTIVE ||
-        visit->state.deadline_ms <= tl_queue_env_store_ms(visit->api->env, now_ms))
+        visit->state.deadline_ms <= tl_queue_env_store_ms(visit->worker->env, now_ms))
         return false;
     tl_queue_use(visit->queue, visit->ticket.visitor, visit->ticket.place, &visit->state, now_ms);
     return true;
@@ -124,9 +124,9 @@ static void judge_place(struct tl_visit *visit)
 static enum verdict wait_for_event(struct tl_visit *visit, uint64_t event)
 {
     /* Without the store nothing is learned by waiting, and the pass is the newest there is. */
-    if (!tl_queue_env_store_up(visit->api->env))
+    if (!tl_queue_env_store_up(visit->worker->env))
         return COUNTS;
-    tl_holds_event(visit->api->holds, tl_visit_wait(visit, caught_up), event);
+    tl_holds_event(visit->worker->holds, tl_visit_wait(visit, caught_up), event);
     return HELD;
 }
 
@@ -170,16 +170,16 @@ static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
 /* Judges the pass that the request brings, and makes its place the visit's ticket. */
 static enum verdict judge_pass(struct tl_visit *visit, struct tl_pass *pass)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     const char *bearer = tl_visitor_bearer(visit->request);
-    int64_t store_s = tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000;
-    const struct tl_jwt_keys *keys = api->secrets.pass_keys;
+    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
+    const struct tl_jwt_keys *keys = worker->secrets.pass_keys;
     struct tl_error err = {0};
     if (bearer == NULL || strchr(bearer, '.') == NULL) /* a ticket, or an API key */
         return NO_PASS;
     if (!tl_visit_may_verify(visit, TL_LIMITER_PASSES, keys, bearer))
         return REFUSED;
-    if (!tl_pass_verify(keys, api->config->http.public_url, visit->name, bearer, strlen(bearer),
+    if (!tl_pass_verify(keys, worker->config->http.public_url, visit->name, bearer, strlen(bearer),
                         store_s, pass, &err)) {
         tl_visit_unverified(visit, TL_LIMITER_PASSES, keys, bearer);
         return NO_PASS;
@@ -248,24 +248,24 @@ static void pass_through(struct tl_visit *visit)
 {
     bool active = false;
     if (visit->queue != NULL &&
-        tl_visitor_ticket(visit->api, visit->request, visit->name, &visit->ticket)) {
+        tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket)) {
         tl_visit_judge(visit);
         active = is_active(visit);
     }
-    tl_through_count(visit->api, visit->name);
+    tl_through_count(visit->worker, visit->name);
     answer_past(visit->request, active ? visit->ticket.visitor : NULL, NULL);
 }
 
 /* Fail open for unknown visitors while Redis is down? */
 static bool fails_open(const struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     if (visit->queue != NULL)
-        return !tl_queue_env_store_up(api->env) &&
+        return !tl_queue_env_store_up(worker->env) &&
                visit->queue->settings.on_store_error == TL_STORE_ERROR_OPEN;
     /* Its settings were never loaded. */
     const struct tl_queue_settings *configured =
-        tl_config_queue(api->config->queues, api->config->n_queues, visit->name);
+        tl_config_queue(worker->config->queues, worker->config->n_queues, visit->name);
     return configured != NULL && configured->on_store_error == TL_STORE_ERROR_OPEN;
 }
 
@@ -275,20 +275,21 @@ static bool fails_open(const struct tl_visit *visit)
  * decides. */
 bool tl_handle_check(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
-    struct tl_queue *queue = tl_queues_find(api->queues, visit->name);
+    const struct tl_worker *worker = visit->worker;
+    struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
     struct tl_pass pass;
     visit->queue = queue != NULL && queue->line != NULL ? queue : NULL;
-    if (tl_through_applies(api, visit->name)) {
+    if (tl_through_applies(worker, visit->name)) {
         pass_through(visit);
         return true;
     }
-    if (queue == NULL && api->env->draining) /* queues are freed before the last answers are sent */
+    if (queue == NULL &&
+        worker->env->draining) /* queues are freed before the last answers are sent */
         return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
-    if (tl_visitor_no_queue(api, visit->name) && tl_queue_env_store_up(api->env))
+    if (tl_visitor_no_queue(worker, visit->name) && tl_queue_env_store_up(worker->env))
         return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
-    const bool has_ticket =
-        visit->queue != NULL && tl_visitor_ticket(api, visit->request, visit->name, &visit->ticket);
+    const bool has_ticket = visit->queue != NULL &&
+                            tl_visitor_ticket(worker, visit->request, visit->name, &visit->ticket);
     if (has_ticket)
         tl_visit_judge(visit);
     if (has_ticket && is_active(visit)) {

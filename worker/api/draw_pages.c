@@ -165,19 +165,19 @@ static bool read_number(struct tl_visit *visit, const char *name, uint64_t least
     return true;
 }
 
-static bool within_limit(const struct tl_api *api, const struct tl_request *request)
+static bool within_limit(const struct tl_worker *worker, const struct tl_request *request)
 {
     struct tl_address address;
-    return !tl_visitor_address(api, request, &address) ||
-           tl_limiter_allow(api->limiter, TL_LIMITER_PAGES, &address, PAGES_PER_SECOND,
+    return !tl_visitor_address(worker, request, &address) ||
+           tl_limiter_allow(worker->limiter, TL_LIMITER_PAGES, &address, PAGES_PER_SECOND,
                             tl_clock_ms());
 }
 
 /* Asks the store for n ids, and holds the request. */
 static bool ask(struct tl_visit *visit, struct page *page, uint64_t n)
 {
-    const struct tl_api *api = visit->api;
-    struct tl_draw_pages *pages = api->draw_pages;
+    const struct tl_worker *worker = visit->worker;
+    struct tl_draw_pages *pages = worker->draw_pages;
     struct page *free_place = NULL;
     for (size_t i = 0; i < WAITING_MAX && free_place == NULL; i++)
         if (pages->waiting[i].request == NULL)
@@ -188,8 +188,8 @@ static bool ask(struct tl_visit *visit, struct page *page, uint64_t n)
     page->number = ++pages->last_number;
     page->deadline_ms = tl_clock_ms() + WAIT_MS;
     page->request = visit->request;
-    if (!tl_queue_env_store_up(api->env) ||
-        !tl_ingest_drawn(api->env->ingest, page->queue, page->from, n, page->number))
+    if (!tl_queue_env_store_up(worker->env) ||
+        !tl_ingest_drawn(worker->env->ingest, page->queue, page->from, n, page->number))
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "%s", "");
     *free_place = *page;
     pages->count++;
@@ -203,7 +203,7 @@ bool tl_handle_draw(struct tl_visit *visit)
     if (!tl_visit_queue(visit) || !read_number(visit, "from", 1, RANK_MAX, &page.from) ||
         !read_number(visit, "limit", 0, IDS_MAX, &page.limit))
         return false;
-    if (!within_limit(visit->api, visit->request))
+    if (!within_limit(visit->worker, visit->request))
         return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN, "At most %d pages a second",
                          PAGES_PER_SECOND);
     const struct tl_queue *queue = visit->queue;
@@ -228,9 +228,10 @@ static struct page release(struct tl_draw_pages *pages, struct page *page)
     return copy;
 }
 
-static void settle(struct tl_api *api, const struct page *page, const void *ids, size_t length)
+static void settle(struct tl_worker *worker, const struct page *page, const void *ids,
+                   size_t length)
 {
-    struct tl_visit *visit = tl_visit_begin(api, page->request, page->queue);
+    struct tl_visit *visit = tl_visit_begin(worker, page->request, page->queue);
     bool ok = tl_visit_queue(visit);
     char tag[TAG_MAX] = "";
     if (ok)
@@ -246,28 +247,28 @@ static void settle(struct tl_api *api, const struct page *page, const void *ids,
         tl_render_refusal(page->request, &visit->refusal);
 }
 
-void tl_draw_page_read(struct tl_api *api, uint64_t number, const void *ids, size_t length)
+void tl_draw_page_read(struct tl_worker *worker, uint64_t number, const void *ids, size_t length)
 {
-    struct tl_draw_pages *pages = api->draw_pages;
+    struct tl_draw_pages *pages = worker->draw_pages;
     for (size_t i = 0; i < WAITING_MAX; i++)
         if (pages->waiting[i].request != NULL && pages->waiting[i].number == number) {
             const struct page page = release(pages, &pages->waiting[i]);
-            settle(api, &page, ids, length);
+            settle(worker, &page, ids, length);
             return;
         }
 }
 
-void tl_draw_pages_tick(struct tl_api *api, int64_t now_ms)
+void tl_draw_pages_tick(struct tl_worker *worker, int64_t now_ms)
 {
-    struct tl_draw_pages *pages = api->draw_pages;
+    struct tl_draw_pages *pages = worker->draw_pages;
     for (size_t i = 0; i < WAITING_MAX; i++)
         if (pages->waiting[i].request != NULL && pages->waiting[i].deadline_ms <= now_ms)
             tl_render_refused(release(pages, &pages->waiting[i]).request, TL_REFUSAL_STORE, "");
 }
 
-void tl_draw_pages_stop(struct tl_api *api)
+void tl_draw_pages_stop(struct tl_worker *worker)
 {
-    struct tl_draw_pages *pages = api->draw_pages;
+    struct tl_draw_pages *pages = worker->draw_pages;
     for (size_t i = 0; i < WAITING_MAX; i++)
         if (pages->waiting[i].request != NULL)
             tl_render_refused(release(pages, &pages->waiting[i]).request, TL_REFUSAL_STOPPING, "");

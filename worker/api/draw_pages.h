@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/api/context.h"
+#include "worker/visit/context.h"
 
 struct tl_draw_pages;
 
@@ -21,11 +21,11 @@ struct tl_draw_pages *tl_draw_pages_new(void);
 void tl_draw_pages_free(struct tl_draw_pages **pages);
 
 /* The store's answer (tl_ingest_drawn): the bytes of the ids, or NULL if it could not say. */
-void tl_draw_page_read(struct tl_api *api, uint64_t number, const void *ids, size_t length);
+void tl_draw_page_read(struct tl_worker *worker, uint64_t number, const void *ids, size_t length);
 /* Call every tick: refuses what has reached its deadline. */
-void tl_draw_pages_tick(struct tl_api *api, int64_t now_ms);
+void tl_draw_pages_tick(struct tl_worker *worker, int64_t now_ms);
 /* Refuses all that wait, as the process stops. */
-void tl_draw_pages_stop(struct tl_api *api);
+void tl_draw_pages_stop(struct tl_worker *worker);
 /* Requests that wait. */
 uint64_t tl_draw_pages_count(const struct tl_draw_pages *pages);
 

@@ -15,9 +15,7 @@
 #include <sodium.h>
 
 #include "common/base/clock.h"
-#include "worker/api/answer.h"
 #include "worker/api/body.h"
-#include "worker/api/cookie.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/return_to.h"
 #include "worker/api/routes.h"
@@ -25,16 +23,18 @@
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"
 #include "worker/page/qr.h"
+#include "worker/visit/answer.h"
+#include "worker/visit/cookie.h"
 
 enum { SLACK_S = 5 }; /* workers estimate the store's clock */
 
 static bool may_move(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
-    const uint64_t most = api->config->http.joins_per_minute;
+    const struct tl_worker *worker = visit->worker;
+    const uint64_t most = worker->config->http.joins_per_minute;
     struct tl_address address;
-    return most == 0 || !tl_visitor_address(api, visit->request, &address) ||
-           tl_limiter_allow(api->limiter, TL_LIMITER_MOVES, &address, most, tl_clock_ms()) ||
+    return most == 0 || !tl_visitor_address(worker, visit->request, &address) ||
+           tl_limiter_allow(worker->limiter, TL_LIMITER_MOVES, &address, most, tl_clock_ms()) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN,
                      "At most %llu codes a minute; please wait", (unsigned long long)most);
 }
@@ -52,11 +52,11 @@ struct made {
  * code would get hard to scan. */
 static void write_address(const struct tl_visit *visit, struct made *made)
 {
-    const char *url = visit->api->config->http.public_url;
+    const char *url = visit->worker->config->http.public_url;
     const char *name = visit->name;
     char encoded[TL_ADDRESS_MAX] = "";
     struct tl_return_to back;
-    tl_return_to_read(visit->api, visit->request, visit->queue->settings.target_url, &back);
+    tl_return_to_read(visit->worker, visit->request, visit->queue->settings.target_url, &back);
     if (back.address[0] == '\0' || !tl_address_append(encoded, back.address, true) ||
         snprintf(made->address, sizeof(made->address), "%s/q/%s/move?return=%s#%s", url, name,
                  encoded, made->code) > TL_QR_TEXT_MAX)
@@ -66,9 +66,9 @@ static void write_address(const struct tl_visit *visit, struct made *made)
 /* Makes the code; tl_qr_free frees made->qr if it returns true. */
 static bool make(struct tl_visit *visit, struct made *made)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     struct tl_refusal *refusal = &visit->refusal;
-    if (!api->config->page.transfer)
+    if (!worker->config->page.transfer)
         return tl_refuse(refusal, TL_REFUSAL_NO_TRANSFER, "%s", "");
     if (!tl_visit_passes_blocks(visit) || !tl_visit_ticket(visit))
         return false;
@@ -84,8 +84,8 @@ static bool make(struct tl_visit *visit, struct made *made)
         return tl_refuse(refusal, TL_REFUSAL_NOT_WAITING, "%s", "");
     struct tl_ticket ticket = visit->ticket;
     ticket.serial++;
-    ticket.issued = (uint32_t)(tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000);
-    tl_ticket_sign_code(api->secrets.keyring, visit->name, &ticket, made->code);
+    ticket.issued = (uint32_t)(tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000);
+    tl_ticket_sign_code(worker->secrets.keyring, visit->name, &ticket, made->code);
     write_address(visit, made);
     tl_qr_make(made->address, &made->qr);
     if (!made->qr.path.failed)
@@ -125,15 +125,15 @@ bool tl_handle_transfer(struct tl_visit *visit)
 
 bool tl_handle_page_transfer(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     const enum tl_refusal_kind *kind = &visit->refusal.kind;
     struct made made;
-    if (tl_shown_place_differs(api, visit->request, visit->name)) {
-        tl_page_send_present(api, visit->request, visit->name);
+    if (tl_shown_place_differs(worker, visit->request, visit->name)) {
+        tl_page_send_present(worker, visit->request, visit->name);
         return true;
     }
     if (make(visit, &made)) {
-        tl_page_send_code(api, visit->request, visit->name, made.address, &made.qr);
+        tl_page_send_code(worker, visit->request, visit->name, made.address, &made.qr);
         tl_qr_free(&made.qr);
         return true;
     }
@@ -141,7 +141,7 @@ bool tl_handle_page_transfer(struct tl_visit *visit)
     if (*kind != TL_REFUSAL_NOT_WAITING && *kind != TL_REFUSAL_NOT_NUMBERED &&
         *kind != TL_REFUSAL_NO_TRANSFER)
         return false;
-    tl_page_send_back(api, visit->request, visit->name);
+    tl_page_send_back(worker, visit->request, visit->name);
     return true;
 }
 
@@ -158,12 +158,12 @@ static bool is_redeemed(const struct tl_queue *queue, const struct tl_ticket *ti
  * was lost, no device has the place until that device repeats the request. */
 static bool read_code(struct tl_visit *visit, const char *text)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     struct tl_ticket *ticket = &visit->ticket;
     int64_t now_ms = tl_clock_ms();
-    if (!tl_ticket_verify_code(api->secrets.keyring, visit->name, text, strlen(text), ticket))
+    if (!tl_ticket_verify_code(worker->secrets.keyring, visit->name, text, strlen(text), ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_CODE, "%s", "");
-    int64_t age_s = tl_queue_env_store_ms(api->env, now_ms) / 1000 - ticket->issued;
+    int64_t age_s = tl_queue_env_store_ms(worker->env, now_ms) / 1000 - ticket->issued;
     const int64_t most_s =
         is_redeemed(visit->queue, ticket) ? TL_TICKET_CODE_REPEAT_S : TL_TICKET_CODE_S;
     if (age_s > most_s || age_s < -SLACK_S)
@@ -197,7 +197,7 @@ bool tl_handle_page_move(struct tl_visit *visit)
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
     snprintf(digits, sizeof(digits), "%" PRIx64, random_device());
-    tl_page_send_move(visit->api, visit->request, visit->name, digits);
+    tl_page_send_move(visit->worker, visit->request, visit->name, digits);
     return true;
 }
 

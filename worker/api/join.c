@@ -7,17 +7,17 @@
 #include "common/auth/invite.h"
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
-#include "worker/api/answer.h"
 #include "worker/api/body.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
-#include "worker/api/navigation.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/answer.h"
+#include "worker/visit/navigation.h"
 
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
@@ -33,7 +33,7 @@ bool tl_join_removed(const struct tl_visit *visit)
 /* Counts a join that is refused. Returns false. */
 static bool count_refused(const struct tl_visit *visit)
 {
-    tl_metrics_add(visit->api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+    tl_metrics_add(visit->worker->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
     return false;
 }
 
@@ -49,20 +49,20 @@ static bool hold(struct tl_visit *visit, struct tl_pending_command *pending,
     visit->ticket = *ticket;
     struct tl_wait *wait = tl_visit_wait(visit, joined);
     wait->joins = strcmp(tl_request_method(visit->request), "POST") == 0;
-    tl_holds_command(visit->api->holds, wait, pending);
+    tl_holds_command(visit->worker->holds, wait, pending);
     return true;
 }
 
 /* May a visitor join now who was not accepted before? */
 static bool may_join(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     bool may = tl_visit_may_send(visit);
-    if (may && api->env->memory_full)
+    if (may && worker->env->memory_full)
         may = tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                         "The store's memory is nearly full; try again later");
     int64_t lag_ms = tl_outbox_lag_ms(visit->queue->outbox, tl_clock_ms());
-    if (may && lag_ms > api->config->worker.max_lag_ms)
+    if (may && lag_ms > worker->config->worker.max_lag_ms)
         may = tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "The line is %lld s behind; try again",
                         (long long)(lag_ms / 1000));
     return may || count_refused(visit);
@@ -253,10 +253,10 @@ static bool pass_by(struct tl_visit *visit, const char *text, const struct tl_in
 
 static bool read_invite(struct tl_visit *visit, const char *text, struct tl_invite *invite)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     struct tl_error err = {0};
-    int64_t store_s = tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000;
-    const struct tl_jwt_keys *keys = api->secrets.invite_keys;
+    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
+    const struct tl_jwt_keys *keys = worker->secrets.invite_keys;
     if (!tl_visit_may_verify(visit, TL_LIMITER_INVITES, keys, text))
         return false;
     if (tl_invite_verify(keys, visit->name, text, strlen(text), store_s, invite, &err))
@@ -360,7 +360,7 @@ bool tl_handle_join(struct tl_visit *visit)
     if (!tl_visit_queue(visit) || !read_body(visit, &body))
         return false;
     const struct tl_proof proof = {.solution = body.solution, .token = body.token};
-    bool trusted = tl_visitor_trusted(visit->api, visit->request);
+    bool trusted = tl_visitor_trusted(visit->worker, visit->request);
     bool named = body.visitor[0] != '\0' || body.lane[0] != '\0';
     if (!trusted && !tl_visit_passes_blocks(visit))
         return false;
@@ -371,7 +371,7 @@ bool tl_handle_join(struct tl_visit *visit)
                          "\"visitor\" and \"lane\" are taken only with an API key");
     if (body.invite[0] != '\0')
         return tl_join_by_invite(visit, body.invite);
-    if (!named && tl_visitor_ticket(visit->api, visit->request, visit->name, &visit->ticket))
+    if (!named && tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket))
         return join_again(visit, &proof);
     if (!trusted && visit->queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
@@ -437,7 +437,7 @@ static void ask_for_end(struct tl_visit *visit)
     struct tl_wait *wait = tl_visit_wait(visit, tl_join_ended);
     wait->joins = joins;
     wait->otherwise = TL_REFUSAL_BAD_TICKET;
-    if (!tl_queue_env_store_up(visit->api->env) || !tl_holds_lookup(visit->api->holds, wait))
+    if (!tl_queue_env_store_up(visit->worker->env) || !tl_holds_lookup(visit->worker->holds, wait))
         tl_answer_unknown(visit, false);
 }
 
@@ -446,7 +446,7 @@ static void ask_for_end(struct tl_visit *visit)
 static bool found_moved(const struct tl_visit *visit, tl_place place)
 {
     return tl_queue_serial(visit->queue, place) > visit->ticket.serial &&
-           !tl_visitor_trusted(visit->api, visit->request);
+           !tl_visitor_trusted(visit->worker, visit->request);
 }
 
 /* The form of a page whose visitor's place is over has the invite of the address, which may be the
@@ -463,7 +463,7 @@ static bool goes_without(const struct tl_visit *visit)
 static void answer_place(struct tl_visit *visit)
 {
     const struct tl_wait *wait = &visit->wait;
-    struct tl_metrics *metrics = visit->api->env->metrics;
+    struct tl_metrics *metrics = visit->worker->env->metrics;
     int64_t now_us = tl_clock_us();
     visit->ticket =
         tl_answer_ticket(visit->queue, wait->pending->visitor, wait->result->place, now_us / 1000);
@@ -491,14 +491,14 @@ static void joined(struct tl_visit *visit)
 {
     const struct tl_pending_command *join = visit->wait.pending;
     const struct tl_pending_result *result = visit->wait.result;
-    struct tl_metrics *metrics = visit->api->env->metrics;
+    struct tl_metrics *metrics = visit->worker->env->metrics;
     bool applied = tl_wait_applied(&visit->wait);
     bool spent = applied && result->outcome == TL_OUTCOME_SPENT;
     bool repeated = tl_place_seq(visit->ticket.place) == 0 && visit->ticket.issued != 0;
     if (spent && (repeated || join->invite == NULL)) {
         ask_for_end(visit);
     } else if (spent && goes_without(visit)) {
-        tl_page_send_clean(visit->api, visit->request, visit->name);
+        tl_page_send_clean(visit->worker, visit->request, visit->name);
     } else if (spent) {
         (void)tl_challenge_refuse_spent(visit, join->invite);
         tl_render_refusal(visit->request, &visit->refusal);
@@ -534,7 +534,7 @@ static void left(struct tl_visit *visit)
     }
     visit->ticket =
         tl_answer_ticket(visit->queue, visit->wait.pending->visitor, result->place, tl_clock_ms());
-    if (!tl_visit_hold(visit, visit->api->leaving, tl_answer_command))
+    if (!tl_visit_hold(visit, visit->worker->leaving, tl_answer_command))
         tl_render_refusal(visit->request, &visit->refusal);
 }
 

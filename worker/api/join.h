@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "worker/api/challenge.h"
-#include "worker/api/visit.h"
+#include "worker/visit/visit.h"
 
 struct tl_token_join;
 
@@ -42,7 +42,7 @@ bool tl_join_gave_place(const struct tl_pending_result *result);
 /* Does this JOIN repeat that of a pending ticket? *issued: the ticket's time. */
 bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued);
 /* For event streams: asks for the number of a pending ticket's place, if a command can be sent now.
- * context is the api. */
+ * context is the worker. */
 void tl_join_ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
 
 #endif

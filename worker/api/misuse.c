@@ -41,18 +41,18 @@ void tl_misuse_free(struct tl_misuse **misuse)
     *misuse = NULL;
 }
 
-void tl_misuse_count(const struct tl_api *api, const char *queue, enum tl_queue_count kind)
+void tl_misuse_count(const struct tl_worker *worker, const char *queue, enum tl_queue_count kind)
 {
-    tl_queue_counts_add(api->env->queue_counts, queue, tl_queue_counts_stream(queue), kind);
+    tl_queue_counts_add(worker->env->queue_counts, queue, tl_queue_counts_stream(queue), kind);
 }
 
 /* What an operator can do about this address. One that many visitors share is not to be blocked:
  * that of a proxy. */
-static void write_advice(const struct tl_api *api, const struct tl_request *request,
+static void write_advice(const struct tl_worker *worker, const struct tl_request *request,
                          const struct tl_address *address, const char *prefix, char *text,
                          size_t size)
 {
-    if (tl_networks_contain(api->proxies, address))
+    if (tl_networks_contain(worker->proxies, address))
         snprintf(text, size,
                  "it is one of http.trusted_proxies, which has to send X-Forwarded-For, or all its "
                  "visitors count as one");
@@ -79,9 +79,9 @@ static void note(const struct tl_visit *visit, struct tl_tally *tally, enum kind
     char advice[ADVICE_MAX];
     unsigned suppressed;
     struct tl_address address;
-    const struct tl_api *api = visit->api;
-    struct tl_misuse *misuse = api->misuse;
-    if (!tl_visitor_address(api, visit->request, &address))
+    const struct tl_worker *worker = visit->worker;
+    struct tl_misuse *misuse = worker->misuse;
+    if (!tl_visitor_address(worker, visit->request, &address))
         return;
     int64_t now_ms = tl_clock_ms();
     const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
@@ -91,32 +91,32 @@ static void note(const struct tl_visit *visit, struct tl_tally *tally, enum kind
         (void)tl_hitters_add(kind == JOINS ? &tally->joins : &tally->failures, &prefix, 0, now_ms);
     if (count <= MANY)
         return;
-    tl_metrics_add(api->env->metrics, kinds[kind].metric, 1);
-    tl_queue_counts_add(api->env->queue_counts, visit->name, stream, kinds[kind].count);
+    tl_metrics_add(worker->env->metrics, kinds[kind].metric, 1);
+    tl_queue_counts_add(worker->env->queue_counts, visit->name, stream, kinds[kind].count);
     if (!tl_log_allow(&misuse->logs[kind], now_ms, LOG_EVERY_MS, &suppressed))
         return;
     tl_prefix_format(&prefix, text);
-    write_advice(api, visit->request, &address, text, advice, sizeof(advice));
+    write_advice(worker, visit->request, &address, text, advice, sizeof(advice));
     tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = visit->name},
            "%s sent %u %s to this process within a minute, of %llu in all; %s", text, count,
            kinds[kind].what, (unsigned long long)misuse->hitters[kind].total, advice);
 }
 
-static struct tl_tally *tally_of(const struct tl_api *api, const char *queue)
+static struct tl_tally *tally_of(const struct tl_worker *worker, const char *queue)
 {
-    return tl_tallies_of(&api->misuse->tallies, queue, tl_queue_counts_stream(queue));
+    return tl_tallies_of(&worker->misuse->tallies, queue, tl_queue_counts_stream(queue));
 }
 
 void tl_misuse_join(const struct tl_visit *visit)
 {
-    note(visit, tally_of(visit->api, visit->name), JOINS);
+    note(visit, tally_of(visit->worker, visit->name), JOINS);
 }
 
 void tl_misuse_failed(const struct tl_visit *visit)
 {
-    struct tl_tally *tally = tally_of(visit->api, visit->name);
-    tl_metrics_add(visit->api->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
-    tl_misuse_count(visit->api, visit->name, TL_QUEUE_CHECKS_FAILED);
+    struct tl_tally *tally = tally_of(visit->worker, visit->name);
+    tl_metrics_add(visit->worker->env->metrics, TL_WORKER_CHECKS_FAILED, 1);
+    tl_misuse_count(visit->worker, visit->name, TL_QUEUE_CHECKS_FAILED);
     if (tally != NULL)
         tally->failed++;
     note(visit, tally, FAILURES);
@@ -138,17 +138,17 @@ static void log_session(const char *queue, const char *visitor, const struct tl_
            what, text);
 }
 
-static void count_session(const struct tl_api *api, const char *queue,
+static void count_session(const struct tl_worker *worker, const char *queue,
                           const struct tl_sharing_sight *sight)
 {
-    struct tl_tally *tally = tally_of(api, queue);
+    struct tl_tally *tally = tally_of(worker, queue);
     if (sight->noticed) {
-        tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_SHARED, 1);
-        tl_misuse_count(api, queue, TL_QUEUE_SESSIONS_SHARED);
+        tl_metrics_add(worker->env->metrics, TL_WORKER_SESSIONS_SHARED, 1);
+        tl_misuse_count(worker, queue, TL_QUEUE_SESSIONS_SHARED);
     }
     if (sight->fast) {
-        tl_metrics_add(api->env->metrics, TL_WORKER_SESSIONS_FAST, 1);
-        tl_misuse_count(api, queue, TL_QUEUE_SESSIONS_FAST);
+        tl_metrics_add(worker->env->metrics, TL_WORKER_SESSIONS_FAST, 1);
+        tl_misuse_count(worker, queue, TL_QUEUE_SESSIONS_FAST);
     }
     if (tally != NULL) {
         tally->shared += sight->noticed;
@@ -158,28 +158,28 @@ static void count_session(const struct tl_api *api, const char *queue,
 
 bool tl_misuse_session(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     const char *name = visit->name;
     const struct tl_ticket *ticket = &visit->ticket;
     enum tl_sharing_mode mode = visit->queue->settings.shared_sessions;
     struct tl_address address;
     int64_t now_ms = tl_clock_ms();
-    if (!tl_visitor_address(api, visit->request, &address))
+    if (!tl_visitor_address(worker, visit->request, &address))
         return true;
     const struct tl_sharing_sight sight =
-        tl_sharing_see(api->sharing, name, ticket->generation, ticket->place, &address,
+        tl_sharing_see(worker->sharing, name, ticket->generation, ticket->place, &address,
                        tl_request_header(visit->request, "User-Agent"), now_ms);
     if (sight.noticed || sight.fast)
-        count_session(api, name, &sight);
+        count_session(worker, name, &sight);
     if (sight.noticed && mode != TL_SHARING_COUNT)
-        log_session(name, ticket->visitor, &address, &api->misuse->shared_log, now_ms,
+        log_session(name, ticket->visitor, &address, &worker->misuse->shared_log, now_ms,
                     "is used by several clients in turn");
     if (sight.fast)
-        log_session(name, ticket->visitor, &address, &api->misuse->fast_log, now_ms,
+        log_session(name, ticket->visitor, &address, &worker->misuse->fast_log, now_ms,
                     "is checked faster than a person browses");
     if (!sight.shared || !sight.newer || mode != TL_SHARING_REFUSE)
         return true;
-    tl_metrics_add(api->env->metrics, TL_WORKER_SHARED_REFUSED, 1);
+    tl_metrics_add(worker->env->metrics, TL_WORKER_SHARED_REFUSED, 1);
     return tl_refuse(&visit->refusal, TL_REFUSAL_SHARED,
                      "Another client, which came first, uses this session too");
 }
@@ -195,9 +195,9 @@ static void name_networks(const struct tl_hitters *hitters, struct tl_sign_netwo
     }
 }
 
-void tl_misuse_tick(const struct tl_api *api, int64_t now_ms)
+void tl_misuse_tick(const struct tl_worker *worker, int64_t now_ms)
 {
-    struct tl_misuse *misuse = api->misuse;
+    struct tl_misuse *misuse = worker->misuse;
     if (now_ms - misuse->reported_ms < TL_SIGNS_PERIOD_MS)
         return;
     misuse->reported_ms = now_ms;
@@ -211,8 +211,9 @@ void tl_misuse_tick(const struct tl_api *api, int64_t now_ms)
         if (signs.failed + signs.shared + signs.fast + signs.joins.n == 0)
             continue;
         tl_signs_format(&signs, text);
-        if (tl_queue_env_takes_notes(api->env) && tl_queues_find(api->queues, tally->queue) != NULL)
-            (void)tl_ingest_note(api->env->ingest, TL_NOTE_SIGNS, tally->queue, text);
+        if (tl_queue_env_takes_notes(worker->env) &&
+            tl_queues_find(worker->queues, tally->queue) != NULL)
+            (void)tl_ingest_note(worker->env->ingest, TL_NOTE_SIGNS, tally->queue, text);
     }
     misuse->tallies.n = 0;
 }

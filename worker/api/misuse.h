@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "worker/api/visit.h"
 #include "worker/report/queue_counts.h"
+#include "worker/visit/visit.h"
 
 struct tl_misuse;
 
@@ -20,7 +20,7 @@ struct tl_misuse *tl_misuse_new(void); /* NULL when out of memory */
 void tl_misuse_free(struct tl_misuse **misuse);
 
 /* Counts one for this queue, in the metrics with the label `queue`. */
-void tl_misuse_count(const struct tl_api *api, const char *queue, enum tl_queue_count kind);
+void tl_misuse_count(const struct tl_worker *worker, const char *queue, enum tl_queue_count kind);
 
 /* Notes that a visitor without a ticket wants to join the queue. */
 void tl_misuse_join(const struct tl_visit *visit);
@@ -30,6 +30,6 @@ void tl_misuse_failed(const struct tl_visit *visit);
 bool tl_misuse_session(struct tl_visit *visit);
 
 /* Call every tick: sends what was seen at each queue to the store, every ten seconds. */
-void tl_misuse_tick(const struct tl_api *api, int64_t now_ms);
+void tl_misuse_tick(const struct tl_worker *worker, int64_t now_ms);
 
 #endif

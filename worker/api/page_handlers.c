@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "worker/api/answer.h"
-#include "worker/api/cookie.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
-#include "worker/api/navigation.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/past.h"
 #include "worker/api/routes.h"
+#include "worker/visit/answer.h"
+#include "worker/visit/cookie.h"
+#include "worker/visit/navigation.h"
 
 static bool join(struct tl_visit *visit, bool has_ticket)
 {
@@ -51,7 +51,7 @@ static bool arrive(struct tl_visit *visit)
     switch (tl_navigation_of(request)) {
     case TL_NAVIGATION_PERSON:
         if (asks_for_cookies(request, visit->name)) {
-            tl_page_send_probe(visit->api, request, visit->name);
+            tl_page_send_probe(visit->worker, request, visit->name);
             return true;
         }
         return join(visit, false);
@@ -60,7 +60,7 @@ static bool arrive(struct tl_visit *visit)
         return true;
     case TL_NAVIGATION_EMBEDDED:
     default:
-        tl_page_send_outside(visit->api, request, visit->name);
+        tl_page_send_outside(visit->worker, request, visit->name);
         return true;
     }
 }
@@ -82,19 +82,19 @@ bool tl_handle_page(struct tl_visit *visit)
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
     bool by_cookie;
-    if (!tl_visitor_ticket(visit->api, request, visit->name, &visit->ticket))
+    if (!tl_visitor_ticket(visit->worker, request, visit->name, &visit->ticket))
         return arrive(visit);
     tl_visit_judge(visit);
     struct tl_ticket kept;
     if (tl_page_is_secret(request) &&
-        tl_cookie_ticket(visit->api, request, visit->name, &kept, &by_cookie)) {
+        tl_cookie_ticket(visit->worker, request, visit->name, &kept, &by_cookie)) {
         const char *invite = tl_request_query(request, "invite");
         if (invite != NULL && tl_join_passes_by(visit, invite))
             return true;
         /* The cookie works, so the address need not hold what others could use: except an invite
          * with which the visitor may join again. */
         if (invite == NULL || tl_place_seq(kept.place) == 0 || holds_place(visit->queue, &kept)) {
-            tl_page_send_clean(visit->api, request, visit->name);
+            tl_page_send_clean(visit->worker, request, visit->name);
             return true;
         }
     }
@@ -111,7 +111,7 @@ bool tl_handle_page_join(struct tl_visit *visit)
         return true;
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
-    if (!tl_visitor_ticket(visit->api, visit->request, visit->name, &visit->ticket))
+    if (!tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket))
         return join(visit, false);
     tl_visit_judge(visit);
     if (tl_visit_may_return(visit))
@@ -122,8 +122,8 @@ bool tl_handle_page_join(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_REMOVED, "%s", "");
     /* The invite of a page of another place would take that one's cookie. */
     if (tl_visit_is_held(visit) &&
-        tl_shown_place_differs(visit->api, visit->request, visit->name)) {
-        tl_page_send_present(visit->api, visit->request, visit->name);
+        tl_shown_place_differs(visit->worker, visit->request, visit->name)) {
+        tl_page_send_present(visit->worker, visit->request, visit->name);
         return true;
     }
     return join(visit, true);
@@ -131,8 +131,8 @@ bool tl_handle_page_join(struct tl_visit *visit)
 
 bool tl_handle_page_leave(struct tl_visit *visit)
 {
-    if (!tl_shown_place_differs(visit->api, visit->request, visit->name))
+    if (!tl_shown_place_differs(visit->worker, visit->request, visit->name))
         return tl_handle_leave(visit);
-    tl_page_send_present(visit->api, visit->request, visit->name);
+    tl_page_send_present(visit->worker, visit->request, visit->name);
     return true;
 }

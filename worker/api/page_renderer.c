@@ -7,16 +7,16 @@
 
 #include "worker/api/body.h"
 #include "worker/api/challenge.h"
-#include "worker/api/context.h"
-#include "worker/api/cookie.h"
-#include "worker/api/navigation.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/return_to.h"
-#include "worker/api/view.h"
-#include "worker/api/visit.h"
 #include "worker/http/refusal.h"
 #include "worker/page/page.h"
 #include "worker/verify/provider.h"
+#include "worker/visit/context.h"
+#include "worker/visit/cookie.h"
+#include "worker/visit/navigation.h"
+#include "worker/visit/view.h"
+#include "worker/visit/visit.h"
 
 #include "common/base/clock.h"
 
@@ -32,24 +32,25 @@ enum {
 enum { RETRY_MIN_MS = 4000, RETRY_SPREAD_MS = 4000 };
 
 /* Reads `?return=` for this page; `back` is where the address is stored. */
-static void set_return(const struct tl_api *api, const struct tl_request *request,
+static void set_return(const struct tl_worker *worker, const struct tl_request *request,
                        const char *target_url, struct tl_return_to *back, struct tl_view *page)
 {
-    tl_return_to_read(api, request, target_url, back);
+    tl_return_to_read(worker, request, target_url, back);
     page->return_url = back->address[0] != '\0' ? back->address : NULL;
     page->return_refused = back->refused;
 }
 
 /* Compresses the answer's page if the browser takes it. Returns the memory, to be freed once the
  * answer is sent; NULL: it stays as it is. */
-static unsigned char *compress_page(const struct tl_api *api, const struct tl_request *request,
-                                    const struct tl_text *page, struct tl_answer *answer)
+static unsigned char *compress_page(const struct tl_worker *worker,
+                                    const struct tl_request *request, const struct tl_text *page,
+                                    struct tl_answer *answer)
 {
     const char *encodings = tl_request_header(request, "Accept-Encoding");
     unsigned char *bytes;
     size_t length;
     if (encodings == NULL || strstr(encodings, "gzip") == NULL ||
-        !tl_page_compress(page, api->brand, &bytes, &length))
+        !tl_page_compress(page, worker->brand, &bytes, &length))
         return NULL;
     answer->body = (const char *)bytes;
     answer->length = length;
@@ -58,12 +59,12 @@ static unsigned char *compress_page(const struct tl_api *api, const struct tl_re
 }
 
 /* A page takes as long as fifty answers of the API: each address has its share. */
-static bool may_view(const struct tl_api *api, const struct tl_request *request)
+static bool may_view(const struct tl_worker *worker, const struct tl_request *request)
 {
     struct tl_address address;
-    return !tl_visitor_address(api, request, &address) ||
-           tl_limiter_allow(api->limiter, TL_LIMITER_VIEWS, &address,
-                            VIEWS_PER_JOIN * api->config->http.joins_per_minute, tl_clock_ms());
+    return !tl_visitor_address(worker, request, &address) ||
+           tl_limiter_allow(worker->limiter, TL_LIMITER_VIEWS, &address,
+                            VIEWS_PER_JOIN * worker->config->http.joins_per_minute, tl_clock_ms());
 }
 
 /* Instead of a page, for which the browser then asks again. */
@@ -93,19 +94,19 @@ static void send_sorry(struct tl_request *request, const struct tl_view *view, u
     tl_text_free(&refresh);
 }
 
-static void send_page(const struct tl_api *api, struct tl_request *request,
+static void send_page(const struct tl_worker *worker, struct tl_request *request,
                       const struct tl_view *view, unsigned status, unsigned retry_after_s,
                       const char *cookie)
 {
-    const struct tl_catalogue *language = tl_language_of(api->languages, request);
+    const struct tl_catalogue *language = tl_language_of(worker->languages, request);
     char retry_after[RETRY_TEXT];
     char chosen[LANGUAGE_COOKIE_MAX];
     struct tl_text text = {0};
     struct tl_text policy = {0};
-    bool may = may_view(api, request);
+    bool may = may_view(worker, request);
     if (may) {
-        tl_page_render(view, api->brand, language, &text);
-        tl_page_policy(view, api->brand, &policy);
+        tl_page_render(view, worker->brand, language, &text);
+        tl_page_policy(view, worker->brand, &policy);
     }
     if (!may || text.failed || policy.failed) {
         send_sorry(request, view, may ? 503 : 429, cookie);
@@ -117,7 +118,7 @@ static void send_page(const struct tl_api *api, struct tl_request *request,
                                .type = "text/html; charset=utf-8",
                                .body = text.data,
                                .length = text.length};
-    unsigned char *compressed = compress_page(api, request, &text, &answer);
+    unsigned char *compressed = compress_page(worker, request, &text, &answer);
     tl_answer_header(&answer, "Content-Security-Policy", policy.data);
     tl_answer_header(&answer, "Referrer-Policy", TL_PAGE_REFERRER_POLICY);
     tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
@@ -140,12 +141,12 @@ static void send_page(const struct tl_api *api, struct tl_request *request,
 }
 
 /* To the page by GET: after a form, so that a reload sends nothing twice. */
-static void send_back(const struct tl_api *api, struct tl_request *request,
+static void send_back(const struct tl_worker *worker, struct tl_request *request,
                       const struct tl_view *view, const char *cookie)
 {
     struct tl_text address = {0};
     bool chosen = tl_request_query(request, "lang") != NULL;
-    tl_page_address(view, "", chosen ? tl_language_of(api->languages, request)->code : NULL,
+    tl_page_address(view, "", chosen ? tl_language_of(worker->languages, request)->code : NULL,
                     &address);
     struct tl_answer answer = {.status = 303};
     tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);
@@ -164,23 +165,23 @@ static uint64_t first_position(const struct tl_request *request)
 static void render_view(void *context, struct tl_request *request, const struct tl_view *view,
                         const char *cookie)
 {
-    const struct tl_api *api = context;
+    const struct tl_worker *worker = context;
     char place_name[TL_REFERENCE_MAX];
     char reference[TL_REFERENCE_MAX];
     struct tl_return_to back;
     struct tl_view page = *view;
     page.page = tl_view_state(view);
-    page.event = tl_event_looks_find(api->events, view->queue);
+    page.event = tl_event_looks_find(worker->events, view->queue);
     page.from = first_position(request);
     page.poll_after_ms = tl_view_poll_after_ms(view);
-    page.no_transfer = !api->config->page.transfer;
-    tl_shown_place_write(api, view->queue, view->visitor, view->place, place_name);
+    page.no_transfer = !worker->config->page.transfer;
+    tl_shown_place_write(worker, view->queue, view->visitor, view->place, place_name);
     page.place_name = place_name;
     if (page.page != TL_PAGE_MOVED) {
-        tl_reference_write(api->secrets.keyring, view->queue, view->visitor, reference);
+        tl_reference_write(worker->secrets.keyring, view->queue, view->visitor, reference);
         page.reference = reference;
     }
-    set_return(api, request, view->settings->target_url, &back, &page);
+    set_return(worker, request, view->settings->target_url, &back, &page);
     if (tl_cookie_works(request, view->queue)) /* else the addresses carry the ticket */
         page.ticket = NULL;
     else if (page.ticket == NULL)
@@ -188,9 +189,9 @@ static void render_view(void *context, struct tl_request *request, const struct 
     if (page.page >= TL_PAGE_COMPLETED && page.page <= TL_PAGE_LOST) /* for "join again" */
         page.invite = tl_request_query(request, "invite");
     if (strcmp(tl_request_method(request), "POST") == 0)
-        send_back(api, request, &page, cookie);
+        send_back(worker, request, &page, cookie);
     else
-        send_page(api, request, &page, 200, 0, cookie);
+        send_page(worker, request, &page, 200, 0, cookie);
 }
 
 /* The state of the page for this kind of refusal. */
@@ -235,42 +236,43 @@ static enum tl_page_state state_refused(enum tl_refusal_kind kind)
 }
 
 /* A page without a view of a place. The queue is a valid name. back: as for set_return. */
-static struct tl_view view_without_place(const struct tl_api *api, const struct tl_request *request,
-                                         enum tl_page_state state, const char *name,
-                                         struct tl_return_to *back)
+static struct tl_view view_without_place(const struct tl_worker *worker,
+                                         const struct tl_request *request, enum tl_page_state state,
+                                         const char *name, struct tl_return_to *back)
 {
-    const struct tl_queue *queue = tl_queues_find(api->queues, name);
+    const struct tl_queue *queue = tl_queues_find(worker->queues, name);
     struct tl_view page = {.page = state,
                            .queue = name,
-                           .store_ms = tl_queue_env_store_ms(api->env, tl_clock_ms()),
+                           .store_ms = tl_queue_env_store_ms(worker->env, tl_clock_ms()),
                            .poll_after_ms = RETRY_MIN_MS + randombytes_uniform(RETRY_SPREAD_MS),
                            .ticket = tl_request_query(request, "ticket"),
                            .invite = tl_request_query(request, "invite")};
     if (queue != NULL) {
         page.settings = &queue->settings;
-        page.event = tl_event_looks_find(api->events, name);
-        set_return(api, request, page.settings->target_url, back, &page);
+        page.event = tl_event_looks_find(worker->events, name);
+        set_return(worker, request, page.settings->target_url, back, &page);
     }
     return page;
 }
 
-void tl_page_send_outside(const struct tl_api *api, struct tl_request *request, const char *queue)
+void tl_page_send_outside(const struct tl_worker *worker, struct tl_request *request,
+                          const char *queue)
 {
     struct tl_return_to back;
-    const struct tl_view page = view_without_place(api, request, TL_PAGE_OUTSIDE, queue, &back);
-    send_page(api, request, &page, 200, 0, NULL);
+    const struct tl_view page = view_without_place(worker, request, TL_PAGE_OUTSIDE, queue, &back);
+    send_page(worker, request, &page, 200, 0, NULL);
 }
 
-void tl_page_send_through(const struct tl_api *api, struct tl_request *request, const char *queue,
-                          const char *target_url, const char *cookie)
+void tl_page_send_through(const struct tl_worker *worker, struct tl_request *request,
+                          const char *queue, const char *target_url, const char *cookie)
 {
     struct tl_return_to back;
-    struct tl_view page = view_without_place(api, request, TL_PAGE_PASSTHROUGH, queue, &back);
-    set_return(api, request, target_url, &back, &page);
+    struct tl_view page = view_without_place(worker, request, TL_PAGE_PASSTHROUGH, queue, &back);
+    set_return(worker, request, target_url, &back, &page);
     page.ticket = page.invite = NULL;
     const char *address = page.return_url != NULL ? page.return_url : target_url;
     if (address[0] == '\0') {
-        send_page(api, request, &page, 200, 0, cookie);
+        send_page(worker, request, &page, 200, 0, cookie);
         return;
     }
     struct tl_answer answer = {.status = 303};
@@ -279,33 +281,34 @@ void tl_page_send_through(const struct tl_api *api, struct tl_request *request, 
     tl_request_answer(request, &answer);
 }
 
-void tl_page_send_move(const struct tl_api *api, struct tl_request *request, const char *queue,
-                       const char *device)
+void tl_page_send_move(const struct tl_worker *worker, struct tl_request *request,
+                       const char *queue, const char *device)
 {
     struct tl_return_to back;
-    struct tl_view page = view_without_place(api, request, TL_PAGE_MOVE, queue, &back);
+    struct tl_view page = view_without_place(worker, request, TL_PAGE_MOVE, queue, &back);
     page.ticket = page.invite = NULL;
     page.device = device;
-    send_page(api, request, &page, 200, 0, NULL);
+    send_page(worker, request, &page, 200, 0, NULL);
 }
 
-void tl_page_send_code(const struct tl_api *api, struct tl_request *request, const char *queue,
-                       const char *address, const struct tl_qr *qr)
+void tl_page_send_code(const struct tl_worker *worker, struct tl_request *request,
+                       const char *queue, const char *address, const struct tl_qr *qr)
 {
     struct tl_return_to back;
-    struct tl_view page = view_without_place(api, request, TL_PAGE_CODE, queue, &back);
+    struct tl_view page = view_without_place(worker, request, TL_PAGE_CODE, queue, &back);
     page.from = first_position(request);
     page.code_address = address;
     page.qr = qr;
-    send_page(api, request, &page, 200, 0, NULL);
+    send_page(worker, request, &page, 200, 0, NULL);
 }
 
-void tl_page_send_back(const struct tl_api *api, struct tl_request *request, const char *queue)
+void tl_page_send_back(const struct tl_worker *worker, struct tl_request *request,
+                       const char *queue)
 {
     struct tl_return_to back;
-    struct tl_view page = view_without_place(api, request, TL_PAGE_WAITING, queue, &back);
+    struct tl_view page = view_without_place(worker, request, TL_PAGE_WAITING, queue, &back);
     page.from = first_position(request);
-    send_back(api, request, &page, NULL);
+    send_back(worker, request, &page, NULL);
 }
 
 bool tl_page_is_secret(const struct tl_request *request)
@@ -314,31 +317,34 @@ bool tl_page_is_secret(const struct tl_request *request)
            tl_request_query(request, "invite") != NULL;
 }
 
-void tl_page_send_clean(const struct tl_api *api, struct tl_request *request, const char *queue)
+void tl_page_send_clean(const struct tl_worker *worker, struct tl_request *request,
+                        const char *queue)
 {
     struct tl_return_to back;
-    struct tl_view page = view_without_place(api, request, TL_PAGE_WAITING, queue, &back);
+    struct tl_view page = view_without_place(worker, request, TL_PAGE_WAITING, queue, &back);
     page.from = first_position(request);
     page.ticket = page.invite = NULL;
-    send_back(api, request, &page, NULL);
+    send_back(worker, request, &page, NULL);
 }
 
-void tl_page_send_present(const struct tl_api *api, struct tl_request *request, const char *queue)
+void tl_page_send_present(const struct tl_worker *worker, struct tl_request *request,
+                          const char *queue)
 {
     struct tl_return_to back;
-    struct tl_view page = view_without_place(api, request, TL_PAGE_PENDING, queue, &back);
+    struct tl_view page = view_without_place(worker, request, TL_PAGE_PENDING, queue, &back);
     page.ticket = page.invite = NULL;
-    send_back(api, request, &page, NULL);
+    send_back(worker, request, &page, NULL);
 }
 
-void tl_page_send_probe(const struct tl_api *api, struct tl_request *request, const char *queue)
+void tl_page_send_probe(const struct tl_worker *worker, struct tl_request *request,
+                        const char *queue)
 {
     char cookie[TL_COOKIE_TEXT_MAX];
     struct tl_return_to back;
-    struct tl_view page = view_without_place(api, request, TL_PAGE_PENDING, queue, &back);
+    struct tl_view page = view_without_place(worker, request, TL_PAGE_PENDING, queue, &back);
     page.asks_for_cookies = true;
-    tl_cookie_write_probe(api, request, cookie);
-    send_back(api, request, &page, cookie);
+    tl_cookie_write_probe(worker, request, cookie);
+    send_back(worker, request, &page, cookie);
 }
 
 /* The challenge service as the page needs it. sources: where its sources are written. */
@@ -377,7 +383,7 @@ static bool is_move(const struct tl_request *request, struct tl_move_body *body)
 static void render_refusal(void *context, struct tl_request *request,
                            const struct tl_refusal *refusal)
 {
-    const struct tl_api *api = context;
+    const struct tl_worker *worker = context;
     char name[TL_QUEUE_NAME_MAX + 1];
     char wait[TL_PUZZLE_MAX];
     char reference[TL_REFERENCE_MAX];
@@ -394,12 +400,12 @@ static void render_refusal(void *context, struct tl_request *request,
     /* A name that no queue can have is not shown. */
     struct tl_return_to back;
     struct tl_view page =
-        view_without_place(api, request, valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED,
+        view_without_place(worker, request, valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED,
                            valid ? name : "-", &back);
-    const struct tl_queue *queue = tl_queues_find(api->queues, name);
+    const struct tl_queue *queue = tl_queues_find(worker->queues, name);
     if ((page.page == TL_PAGE_LOST || page.page == TL_PAGE_REMOVED) &&
-        tl_visitor_ticket(api, request, name, &ticket)) {
-        tl_reference_write(api->secrets.keyring, name, ticket.visitor, reference);
+        tl_visitor_ticket(worker, request, name, &ticket)) {
+        tl_reference_write(worker->secrets.keyring, name, ticket.visitor, reference);
         page.reference = reference;
     }
     struct tl_move_body body;
@@ -413,11 +419,11 @@ static void render_refusal(void *context, struct tl_request *request,
     char sources[SOURCES_MAX];
     struct tl_page_service service;
     if (queue != NULL && refusal->service.provider != NULL) {
-        service = service_of(api->config, sources);
+        service = service_of(worker->config, sources);
         page.service = &service;
         status = 200;
     } else if (queue != NULL && page.page == TL_PAGE_CHALLENGE) {
-        tl_challenge_wait(api, queue, request, wait);
+        tl_challenge_wait(worker, queue, request, wait);
         page.puzzle = refusal->puzzle.text;
         page.puzzle_parts = refusal->puzzle.parts;
         page.puzzle_bits = refusal->puzzle.bits;
@@ -425,7 +431,7 @@ static void render_refusal(void *context, struct tl_request *request,
         page.wait_s = TL_CHALLENGE_WAIT_S;
         status = 200; /* to a person this is a step, and no error */
     }
-    send_page(api, request, &page, status, retry_after_s, NULL);
+    send_page(worker, request, &page, status, retry_after_s, NULL);
 }
 
 const struct tl_renderer tl_page_renderer = {.view = render_view, .refusal = render_refusal};

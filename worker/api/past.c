@@ -5,38 +5,38 @@
 
 #include "common/base/clock.h"
 #include "common/base/net.h"
-#include "worker/api/cross_site.h"
 #include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/past.h"
 #include "worker/http/json_text.h"
 #include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/cross_site.h"
 
 enum { ANSWER_MAX = 4096, LOG_EVERY_MS = 10000, INVITE_MAX = TL_BYPASS_COOKIE_MAX - 256 };
 
 /* ---- everyone ---- */
 
-bool tl_through_applies(const struct tl_api *api, const char *queue)
+bool tl_through_applies(const struct tl_worker *worker, const char *queue)
 {
-    const struct tl_queue *local = tl_queues_find(api->queues, queue);
-    return tl_passthrough_names(api->env->passthrough, queue) ||
+    const struct tl_queue *local = tl_queues_find(worker->queues, queue);
+    return tl_passthrough_names(worker->env->passthrough, queue) ||
            (local != NULL && local->settings.mode == TL_MODE_PASSTHROUGH);
 }
 
-void tl_through_count(const struct tl_api *api, const char *queue)
+void tl_through_count(const struct tl_worker *worker, const char *queue)
 {
-    tl_metrics_add(api->env->metrics, TL_WORKER_PASSED_THROUGH, 1);
-    tl_misuse_count(api, queue, TL_QUEUE_PASSED_THROUGH);
+    tl_metrics_add(worker->env->metrics, TL_WORKER_PASSED_THROUGH, 1);
+    tl_misuse_count(worker, queue, TL_QUEUE_PASSED_THROUGH);
 }
 
-static const char *target_of(const struct tl_api *api, const char *queue)
+static const char *target_of(const struct tl_worker *worker, const char *queue)
 {
-    const struct tl_queue *local = tl_queues_find(api->queues, queue);
+    const struct tl_queue *local = tl_queues_find(worker->queues, queue);
     const struct tl_queue_settings *settings =
         local != NULL && local->line != NULL
             ? &local->settings
-            : tl_config_queue(api->config->queues, api->config->n_queues, queue);
+            : tl_config_queue(worker->config->queues, worker->config->n_queues, queue);
     return settings != NULL ? settings->target_url : "";
 }
 
@@ -44,9 +44,9 @@ void tl_through_answer(const struct tl_visit *visit, const char *cookie)
 {
     char text[ANSWER_MAX];
     struct tl_json json;
-    const char *target = target_of(visit->api, visit->name);
+    const char *target = target_of(visit->worker, visit->name);
     if (strncmp(tl_request_path(visit->request), "/q/", 3) == 0) {
-        tl_page_send_through(visit->api, visit->request, visit->name, target, cookie);
+        tl_page_send_through(visit->worker, visit->request, visit->name, target, cookie);
         return;
     }
     tl_json_begin(&json, text, sizeof(text));
@@ -62,9 +62,9 @@ void tl_through_answer(const struct tl_visit *visit, const char *cookie)
 
 bool tl_through_passes_all(const struct tl_visit *visit)
 {
-    if (!tl_through_applies(visit->api, visit->name))
+    if (!tl_through_applies(visit->worker, visit->name))
         return false;
-    tl_through_count(visit->api, visit->name);
+    tl_through_count(visit->worker, visit->name);
     tl_through_answer(visit, NULL);
     return true;
 }
@@ -106,22 +106,22 @@ static void cookie_name(const char *queue, char name[TL_QUEUE_NAME_MAX + 32])
     snprintf(name, TL_QUEUE_NAME_MAX + 32, "tellerline_BYPASS_%s", queue);
 }
 
-static bool by_header(const struct tl_api *api, const struct tl_request *request)
+static bool by_header(const struct tl_worker *worker, const struct tl_request *request)
 {
     struct tl_address peer;
-    const char *name = api->bypass->header;
+    const char *name = worker->bypass->header;
     const char *value = name[0] != '\0' ? tl_request_header(request, name) : NULL;
     return value != NULL && value[0] != '\0' && tl_request_peer(request, &peer) &&
-           tl_networks_contain(api->proxies, &peer);
+           tl_networks_contain(worker->proxies, &peer);
 }
 
 static bool by_invite(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     char name[TL_QUEUE_NAME_MAX + 32];
     struct tl_invite invite;
-    const struct tl_jwt_keys *keys = api->secrets.invite_keys;
-    int64_t store_s = tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000;
+    const struct tl_jwt_keys *keys = worker->secrets.invite_keys;
+    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
     cookie_name(visit->name, name);
     const char *text = tl_request_header(visit->request, "X-Tellerline-Invite");
     if (text == NULL)
@@ -136,15 +136,15 @@ static bool by_invite(struct tl_visit *visit)
 
 void tl_bypass_note(const struct tl_visit *visit, const char *by)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     char text[TL_PREFIX_TEXT_MAX] = "an unknown address";
     struct tl_address address;
     unsigned suppressed;
-    tl_metrics_add(api->env->metrics, TL_WORKER_BYPASSED, 1);
-    tl_misuse_count(api, visit->name, TL_QUEUE_BYPASSED);
-    if (!tl_log_allow(&api->bypass->limit, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
+    tl_metrics_add(worker->env->metrics, TL_WORKER_BYPASSED, 1);
+    tl_misuse_count(worker, visit->name, TL_QUEUE_BYPASSED);
+    if (!tl_log_allow(&worker->bypass->limit, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
         return;
-    if (tl_visitor_address(api, visit->request, &address)) {
+    if (tl_visitor_address(worker, visit->request, &address)) {
         const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
         tl_prefix_format(&prefix, text);
     }
@@ -154,13 +154,13 @@ void tl_bypass_note(const struct tl_visit *visit, const char *by)
 
 const char *tl_bypass_of(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     struct tl_address address;
     const char *by = NULL;
-    if (tl_visitor_address(api, visit->request, &address) &&
-        tl_networks_contain(api->bypass->networks, &address))
+    if (tl_visitor_address(worker, visit->request, &address) &&
+        tl_networks_contain(worker->bypass->networks, &address))
         by = "network";
-    else if (by_header(api, visit->request))
+    else if (by_header(worker, visit->request))
         by = "header";
     else if (by_invite(visit))
         by = "invite";
@@ -172,14 +172,14 @@ const char *tl_bypass_of(struct tl_visit *visit)
 bool tl_bypass_cookie(const struct tl_visit *visit, const char *text,
                       const struct tl_invite *invite, char cookie[TL_BYPASS_COOKIE_MAX])
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     char name[TL_QUEUE_NAME_MAX + 32];
-    int64_t left_s = invite->expires - tl_queue_env_store_ms(api->env, tl_clock_ms()) / 1000;
+    int64_t left_s = invite->expires - tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
     cookie_name(visit->name, name);
     if (strlen(text) > INVITE_MAX || left_s <= 0)
         return false;
     snprintf(cookie, TL_BYPASS_COOKIE_MAX, "%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s",
              name, text, (long long)left_s,
-             tl_cross_site_https(api, visit->request) ? "; Secure" : "");
+             tl_cross_site_https(worker, visit->request) ? "; Secure" : "");
     return true;
 }

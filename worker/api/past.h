@@ -11,14 +11,14 @@
 #include <stdbool.h>
 
 #include "common/auth/invite.h"
-#include "worker/api/visit.h"
+#include "worker/visit/visit.h"
 
 /* ---- everyone ---- */
 
 /* Does everyone get into this queue now, by the file or by its mode in the store? */
-bool tl_through_applies(const struct tl_api *api, const char *queue);
+bool tl_through_applies(const struct tl_worker *worker, const char *queue);
 /* Counts one who got in that way. */
-void tl_through_count(const struct tl_api *api, const char *queue);
+void tl_through_count(const struct tl_worker *worker, const char *queue);
 /* Answers a join or the page. JSON: 200 `{"queue","status":"passthrough","target_url"}`. A page:
  * goes on to where the visitor wants to go; without an address, says that they may. cookie: for
  * Set-Cookie, or NULL. */

@@ -4,13 +4,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/units.h"
-#include "worker/api/answer.h"
-#include "worker/api/cookie.h"
 #include "worker/api/join.h"
-#include "worker/api/navigation.h"
 #include "worker/api/routes.h"
 #include "worker/http/sse.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/answer.h"
+#include "worker/visit/cookie.h"
+#include "worker/visit/navigation.h"
 
 enum {
     WAIT_MAX_MS = 55000, /* proxies commonly give up after a minute */
@@ -43,7 +43,7 @@ static bool waits(struct tl_visit *visit, int64_t wait_ms)
     /* A cookie is replaced at once: after the wait there may be one of another place. */
     bool replaces = visit->ticket.outdated && tl_visitor_bearer(visit->request) == NULL &&
                     tl_cookie_sent(visit->request, visit->name);
-    return wait_ms > 0 && !replaces && !visit->api->env->draining &&
+    return wait_ms > 0 && !replaces && !visit->worker->env->draining &&
            (visit->worth == TL_WORTH_WAITS || visit->worth == TL_WORTH_ACTIVE) &&
            tl_visit_may_stay(visit, &address, &client) &&
            tl_subscribers_wait(visit->queue->subscribers, visit->request, &visit->ticket, client,
@@ -56,15 +56,15 @@ bool tl_handle_status(struct tl_visit *visit)
     int64_t wait_ms;
     if (!tl_visit_passes_blocks(visit) || !tl_visit_ticket(visit))
         return false;
-    tl_metrics_add(visit->api->env->metrics, TL_WORKER_STATUS, 1);
+    tl_metrics_add(visit->worker->env->metrics, TL_WORKER_STATUS, 1);
     if (visit->worth == TL_WORTH_PENDING) /* joining again returns the place of the first join */
         return tl_join_by_ticket(visit);
     if (!wanted_wait(visit, &wait_ms))
         return false;
     int64_t now_ms = tl_clock_ms();
     bool renewed = visit->worth == TL_WORTH_WAITS && !ticket->outdated &&
-                   tl_ticket_age_s(ticket, tl_queue_env_store_ms(visit->api->env, now_ms) / 1000) >=
-                       TICKET_AGE_S;
+                   tl_ticket_age_s(ticket, tl_queue_env_store_ms(visit->worker->env, now_ms) /
+                                               1000) >= TICKET_AGE_S;
     if (renewed)
         *ticket = tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, now_ms);
     if (!waits(visit, wait_ms))
@@ -99,9 +99,9 @@ static void answer_short(struct tl_visit *visit)
             .ticket = ticket,
             .state = state,
             .give_ticket = ticket->outdated,
-            .language = tl_language_of(visit->api->languages, visit->request)->code};
+            .language = tl_language_of(visit->worker->languages, visit->request)->code};
         tl_queue_touch(visit->queue, ticket->visitor, ticket->place, state, now_ms);
-        size_t n = tl_answer_write_view(visit->api, &told, now_ms, view);
+        size_t n = tl_answer_write_view(visit->worker, &told, now_ms, view);
         length += tl_sse_event(text + length, sizeof(text) - length,
                                tl_telling_event_name(ticket->place, state->status), view, n);
     }
@@ -112,8 +112,8 @@ static void answer_short(struct tl_visit *visit)
     tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
     /* The client wanted a stream. A worker that drains sends everyone to another one, which is no
      * failure. */
-    if (strcmp(tl_request_method(visit->request), "GET") == 0 && !visit->api->env->draining)
-        tl_metrics_add(visit->api->env->metrics, TL_WORKER_STREAMS_FAILED, 1);
+    if (strcmp(tl_request_method(visit->request), "GET") == 0 && !visit->worker->env->draining)
+        tl_metrics_add(visit->worker->env->metrics, TL_WORKER_STREAMS_FAILED, 1);
     tl_request_answer(visit->request, &answer);
 }
 
@@ -126,16 +126,16 @@ bool tl_handle_events(struct tl_visit *visit)
     if (!tl_visit_ticket(visit)) {
         const enum tl_refusal_kind kind = visit->refusal.kind;
         if ((kind != TL_REFUSAL_LOADING && kind != TL_REFUSAL_STOPPING) ||
-            !tl_visitor_ticket(visit->api, visit->request, visit->name, &visit->ticket))
+            !tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket))
             return false;
         visit->queue = NULL; /* nothing is told of it now */
         answer_short(visit);
         return true;
     }
-    if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->api->env->draining ||
+    if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->worker->env->draining ||
         !tl_visit_may_stay(visit, &address, &client) ||
         !tl_subscribers_stream(visit->queue->subscribers, visit->request, &visit->ticket, client,
-                               tl_language_of(visit->api->languages, visit->request)->code,
+                               tl_language_of(visit->worker->languages, visit->request)->code,
                                tl_clock_ms()))
         answer_short(visit);
     return true;
@@ -149,7 +149,8 @@ static bool refuse_pending(struct tl_visit *visit)
 {
     struct tl_wait *wait = tl_visit_wait(visit, tl_join_ended);
     wait->otherwise = TL_REFUSAL_NOT_NUMBERED;
-    return (tl_queue_env_store_up(visit->api->env) && tl_holds_lookup(visit->api->holds, wait)) ||
+    return (tl_queue_env_store_up(visit->worker->env) &&
+            tl_holds_lookup(visit->worker->holds, wait)) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
 }
 

@@ -103,7 +103,7 @@ bool tl_handle_queue(struct tl_visit *visit)
 bool tl_handle_jwks(struct tl_visit *visit)
 {
     struct tl_error err = {0};
-    char *text = tl_jwt_keys_publish(visit->api->secrets.pass_keys, &err);
+    char *text = tl_jwt_keys_publish(visit->worker->secrets.pass_keys, &err);
     if (text == NULL)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "%s", err.text);
     tl_request_answer(visit->request, &(struct tl_answer){.status = 200,
@@ -131,15 +131,15 @@ bool tl_handle_livez(struct tl_visit *visit)
 
 bool tl_handle_readyz(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     const char *exclude = tl_request_query(visit->request, "exclude");
     if (exclude != NULL && strcmp(exclude, "store") != 0)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_QUERY, "exclude: only \"store\" can be");
-    enum tl_readiness readiness =
-        exclude != NULL ? tl_queues_readiness_here(api->queues) : tl_queues_readiness(api->queues);
+    enum tl_readiness readiness = exclude != NULL ? tl_queues_readiness_here(worker->queues)
+                                                  : tl_queues_readiness(worker->queues);
     if (readiness == TL_READY) {
         char troubles[READY_TEXT_MAX], line[READY_TEXT_MAX + 8];
-        tl_queues_troubles(api->queues, troubles, sizeof(troubles));
+        tl_queues_troubles(worker->queues, troubles, sizeof(troubles));
         snprintf(line, sizeof(line), "ok%s%s\n", troubles[0] != '\0' ? "; " : "", troubles);
         return answer_line(visit->request, line);
     }
@@ -183,7 +183,7 @@ static void send_asset(struct tl_request *request, const struct tl_asset *asset,
 
 bool tl_handle_asset(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     struct tl_request *request = visit->request;
     const char *path = tl_request_path(request);
     if (strcmp(path, tl_page_embed.path) == 0) {
@@ -192,9 +192,9 @@ bool tl_handle_asset(struct tl_visit *visit)
     }
     const struct tl_asset *asset = tl_page_asset(path);
     if (asset == NULL)
-        asset = tl_brand_asset(api->brand, path);
+        asset = tl_brand_asset(worker->brand, path);
     if (asset == NULL)
-        asset = tl_event_looks_asset(api->events, path);
+        asset = tl_event_looks_asset(worker->events, path);
     if (asset != NULL) {
         send_asset(request, asset, TL_ASSET_CACHE_CONTROL);
         return true;

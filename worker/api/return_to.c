@@ -39,7 +39,7 @@ static void gather(void *context, const char *name, const char *value)
     }
 }
 
-void tl_return_to_read(const struct tl_api *api, const struct tl_request *request,
+void tl_return_to_read(const struct tl_worker *worker, const struct tl_request *request,
                        const char *target_url, struct tl_return_to *result)
 {
     struct gathering gathering = {.result = result};
@@ -50,7 +50,8 @@ void tl_return_to_read(const struct tl_api *api, const struct tl_request *reques
         return;
     if (!gathering.valid || !tl_address_valid(result->address))
         result->refused = "not an absolute address of http or https, or too long";
-    else if (!tl_return_address_allowed(result->address, target_url, api->config->page.return_urls))
+    else if (!tl_return_address_allowed(result->address, target_url,
+                                        worker->config->page.return_urls))
         result->refused = "its origin is neither that of target_url nor in page.return_urls";
     if (result->refused != NULL)
         result->address[0] = '\0';

@@ -4,8 +4,8 @@
 #define TL_API_RETURN_TO_H
 
 #include "common/base/origin.h"
-#include "worker/api/context.h"
 #include "worker/http/request.h"
+#include "worker/visit/context.h"
 
 struct tl_return_to {
     char address[TL_ADDRESS_MAX]; /* percent-encoded; "": none */
@@ -15,7 +15,7 @@ struct tl_return_to {
 /* Reads the address. It counts if it leads to the site that the queue guards (target_url, may be
  * ""), or to one the operator named. A sender who did not encode it is understood where that is
  * possible: parameters after it that are not the page's own belong to its query. */
-void tl_return_to_read(const struct tl_api *api, const struct tl_request *request,
+void tl_return_to_read(const struct tl_worker *worker, const struct tl_request *request,
                        const char *target_url, struct tl_return_to *result);
 
 #endif

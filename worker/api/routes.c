@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/api/routes.h"
-#include "worker/api/answer.h"
 #include "worker/api/page_renderer.h"
+#include "worker/visit/answer.h"
 
 static const struct tl_route routes[] = {
     {"POST", "/v1/queues/*/join", tl_handle_join, &tl_json_renderer},
@@ -32,10 +32,10 @@ static const struct tl_route routes[] = {
     {NULL, "/", NULL, &tl_json_renderer},
 };
 
-void tl_routes_handle(struct tl_api *api, struct tl_request *request)
+void tl_routes_handle(struct tl_worker *worker, struct tl_request *request)
 {
     char name[TL_ROUTER_QUEUE_MAX] = "";
-    struct tl_visit *visit = tl_visit_begin(api, request, name);
+    struct tl_visit *visit = tl_visit_begin(worker, request, name);
     const struct tl_route *route = tl_router_find(routes, request, name, &visit->refusal);
     if (route == NULL || (!route->handler(visit) && visit->refusal.kind != TL_REFUSAL_HELD))
         tl_render_refusal(request, &visit->refusal);

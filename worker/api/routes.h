@@ -3,11 +3,11 @@
 #ifndef TL_ROUTES_H
 #define TL_ROUTES_H
 
-#include "worker/api/visit.h"
 #include "worker/http/router.h"
+#include "worker/visit/visit.h"
 
 /* Has the request handled; also once more, after it has waited. */
-void tl_routes_handle(struct tl_api *api, struct tl_request *request);
+void tl_routes_handle(struct tl_worker *worker, struct tl_request *request);
 /* Refuses the request in the way of its route. */
 void tl_routes_refuse(struct tl_request *request, const struct tl_refusal *refusal);
 

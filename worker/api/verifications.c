@@ -8,11 +8,11 @@
 
 #include "common/base/clock.h"
 #include "worker/api/challenge.h"
-#include "worker/api/recent.h"
 #include "worker/api/verifications.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/provider.h"
+#include "worker/visit/recent.h"
 
 enum {
     GRACE_MS = 250, /* for the verdict to come from its thread */
@@ -79,36 +79,36 @@ static void add(struct tl_verifications *all, struct verification *verification)
 }
 
 /* Asks the service; with the visitor's address, if it may be sent. */
-static bool ask(const struct tl_api *api, const struct verification *verification,
+static bool ask(const struct tl_worker *worker, const struct verification *verification,
                 const char *token, int64_t until_ms)
 {
     char text[INET6_ADDRSTRLEN];
     struct tl_address address;
     struct tl_question question = {.number = verification->number,
-                                   .secret = api->secrets.challenge_secret,
+                                   .secret = worker->secrets.challenge_secret,
                                    .token = token,
                                    .until_ms = until_ms};
-    if (api->config->challenge_service.send_address &&
-        tl_visitor_address(api, verification->request, &address)) {
+    if (worker->config->challenge_service.send_address &&
+        tl_visitor_address(worker, verification->request, &address)) {
         bool ipv4 = tl_address_is_ipv4(&address); /* mapped: the last four bytes */
         question.address = inet_ntop(ipv4 ? AF_INET : AF_INET6, address.bytes + (ipv4 ? 12 : 0),
                                      text, sizeof(text));
     }
-    return api->env->verifier != NULL && tl_verifier_ask(api->env->verifier, &question);
+    return worker->env->verifier != NULL && tl_verifier_ask(worker->env->verifier, &question);
 }
 
 bool tl_verification_begin(struct tl_visit *visit, const struct tl_token_join *join,
                            const char *token)
 {
-    struct tl_api *api = visit->api;
-    struct tl_verifications *all = api->verifications;
+    struct tl_worker *worker = visit->worker;
+    struct tl_verifications *all = worker->verifications;
     const int64_t now_ms = tl_clock_ms();
-    const int64_t until_ms = now_ms + api->config->challenge_service.timeout_ms;
+    const int64_t until_ms = now_ms + worker->config->challenge_service.timeout_ms;
     if (!tl_visit_may_fail(visit, TL_LIMITER_TOKENS))
         return false;
-    if (all->count >= api->config->challenge_service.max_concurrent +
-                          api->config->challenge_service.max_waiting) {
-        tl_metrics_add(api->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
+    if (all->count >= worker->config->challenge_service.max_concurrent +
+                          worker->config->challenge_service.max_waiting) {
+        tl_metrics_add(worker->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
         return all->down ? tl_challenge_refuse_unverified(visit)
                          : tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                                      "Too many tokens wait to be verified; try again");
@@ -122,16 +122,16 @@ bool tl_verification_begin(struct tl_visit *visit, const struct tl_token_join *j
     tl_token_id(token, verification->join.id);
     if (!tl_recent_tokens_add(all->tokens, verification->join.id, now_ms)) {
         free(verification);
-        tl_metrics_add(api->env->metrics, TL_WORKER_TOKENS_REFUSED, 1);
+        tl_metrics_add(worker->env->metrics, TL_WORKER_TOKENS_REFUSED, 1);
         tl_visit_failed(visit, TL_LIMITER_TOKENS);
         return tl_challenge_refuse_token(visit, "The token has been used already");
     }
     verification->join.kept_until =
-        tl_queue_env_store_ms(api->env, now_ms) / 1000 + TL_TOKENS_LIFE_S + CLOCK_S;
+        tl_queue_env_store_ms(worker->env, now_ms) / 1000 + TL_TOKENS_LIFE_S + CLOCK_S;
     verification->number = ++all->last_number;
     verification->deadline_ms = until_ms + GRACE_MS;
     snprintf(verification->queue, sizeof(verification->queue), "%s", visit->queue->name);
-    if (!ask(api, verification, token, until_ms)) {
+    if (!ask(worker, verification, token, until_ms)) {
         tl_recent_tokens_forget(all->tokens, verification->join.id);
         free(verification);
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
@@ -162,7 +162,7 @@ static struct verification release(struct tl_verifications *all, struct verifica
 }
 
 /* Counts the verdict, and tells the operator when the service cannot be asked. */
-static void note(struct tl_api *api, const struct tl_verdict *verdict)
+static void note(struct tl_worker *worker, const struct tl_verdict *verdict)
 {
     static const enum tl_worker_metric metrics[] = {
         [TL_VERDICT_PASSED] = TL_WORKER_TOKENS_PASSED,
@@ -171,12 +171,12 @@ static void note(struct tl_api *api, const struct tl_verdict *verdict)
         [TL_VERDICT_TIMED_OUT] = TL_WORKER_TOKENS_TIMED_OUT,
         [TL_VERDICT_NO_SECRET] = TL_WORKER_TOKENS_UNREACHABLE,
     };
-    struct tl_verifications *all = api->verifications;
-    const char *name = tl_provider_of(api->config->challenge_service.provider)->name;
-    bool refuses = api->config->challenge_service.on_unreachable == TL_UNREACHABLE_REFUSE;
+    struct tl_verifications *all = worker->verifications;
+    const char *name = tl_provider_of(worker->config->challenge_service.provider)->name;
+    bool refuses = worker->config->challenge_service.on_unreachable == TL_UNREACHABLE_REFUSE;
     bool down = verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED;
     unsigned suppressed;
-    tl_metrics_add(api->env->metrics, metrics[verdict->kind], 1);
+    tl_metrics_add(worker->env->metrics, metrics[verdict->kind], 1);
     if (all->down && !down)
         tl_info("the challenge service (%s) answers again", name);
     all->down = down;
@@ -187,7 +187,7 @@ static void note(struct tl_api *api, const struct tl_verdict *verdict)
         tl_log(TL_LOG_ERROR, NULL,
                "the challenge service (%s) does not accept our secret (%s), and newcomers %s: put "
                "the secret of this site key into %s and send SIGHUP",
-               name, verdict->why, now, api->config->secrets.challenge_secret);
+               name, verdict->why, now, worker->config->secrets.challenge_secret);
     else
         tl_warn("the challenge service (%s) cannot verify tokens, and newcomers %s: %s; see that "
                 "the workers can connect to it (challenge_service.verify_url), or set the queues "
@@ -195,14 +195,14 @@ static void note(struct tl_api *api, const struct tl_verdict *verdict)
                 name, now, verdict->why);
 }
 
-static void settle(struct tl_api *api, struct verification *waiting,
+static void settle(struct tl_worker *worker, struct verification *waiting,
                    const struct tl_verdict *verdict)
 {
-    struct tl_verifications *all = api->verifications;
+    struct tl_verifications *all = worker->verifications;
     const struct verification verification = release(all, waiting);
-    struct tl_visit *visit = tl_visit_begin(api, verification.request, verification.queue);
+    struct tl_visit *visit = tl_visit_begin(worker, verification.request, verification.queue);
     bool ok = false;
-    note(api, verdict);
+    note(worker, verdict);
     if (verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED)
         tl_recent_tokens_forget(all->tokens, verification.join.id);
     if (tl_visit_queue(visit) && verdict->kind == TL_VERDICT_PASSED) {
@@ -217,24 +217,25 @@ static void settle(struct tl_api *api, struct verification *waiting,
         tl_render_refusal(visit->request, &visit->refusal);
 }
 
-void tl_verification_ended(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict)
+void tl_verification_ended(struct tl_worker *worker, uint64_t number,
+                           const struct tl_verdict *verdict)
 {
-    struct verification *waiting = api->verifications->first;
+    struct verification *waiting = worker->verifications->first;
     while (waiting != NULL && waiting->number != number)
         waiting = waiting->next;
     if (waiting != NULL) /* else it has timed out, or its client is gone */
-        settle(api, waiting, verdict);
+        settle(worker, waiting, verdict);
 }
 
-void tl_verifications_tick(struct tl_api *api, int64_t now_ms)
+void tl_verifications_tick(struct tl_worker *worker, int64_t now_ms)
 {
-    struct tl_verifications *all = api->verifications;
+    struct tl_verifications *all = worker->verifications;
     struct tl_verdict late;
     tl_verdict_set(&late, TL_VERDICT_TIMED_OUT, "it does not answer in time");
     struct verification *next;
     for (struct verification *at = all->first; at != NULL && at->deadline_ms <= now_ms; at = next) {
         next = at->next;
-        settle(api, at, &late);
+        settle(worker, at, &late);
     }
     if (now_ms < all->look_ms)
         return;
@@ -245,15 +246,15 @@ void tl_verifications_tick(struct tl_api *api, int64_t now_ms)
             continue;
         struct verification gone = release(all, at);
         tl_recent_tokens_forget(all->tokens, gone.join.id);
-        if (api->env->verifier != NULL)
-            tl_verifier_cancel(api->env->verifier, gone.number);
+        if (worker->env->verifier != NULL)
+            tl_verifier_cancel(worker->env->verifier, gone.number);
         tl_request_answer(gone.request, &(struct tl_answer){.status = 408}); /* for no one */
     }
 }
 
-void tl_verifications_stop(struct tl_api *api)
+void tl_verifications_stop(struct tl_worker *worker)
 {
-    struct tl_verifications *all = api->verifications;
+    struct tl_verifications *all = worker->verifications;
     struct verification *next;
     for (struct verification *at = all->first; at != NULL; at = next) {
         next = at->next;

@@ -12,7 +12,7 @@
 
 #include "common/auth/puzzle.h"
 #include "common/wire/names.h"
-#include "worker/api/visit.h"
+#include "worker/visit/visit.h"
 
 struct tl_verifications;
 
@@ -36,12 +36,13 @@ void tl_verifications_free(struct tl_verifications **verifications);
  * the token. False: refused. */
 bool tl_verification_begin(struct tl_visit *visit, const struct tl_token_join *join,
                            const char *token);
-/* The verdict on a question (`verify` of the api). */
-void tl_verification_ended(struct tl_api *api, uint64_t number, const struct tl_verdict *verdict);
+/* The verdict on a question (`verify` of the worker). */
+void tl_verification_ended(struct tl_worker *worker, uint64_t number,
+                           const struct tl_verdict *verdict);
 /* Call every tick: ends what has reached its deadline, and what no client waits for. */
-void tl_verifications_tick(struct tl_api *api, int64_t now_ms);
+void tl_verifications_tick(struct tl_worker *worker, int64_t now_ms);
 /* Refuses all that wait, as the process stops. */
-void tl_verifications_stop(struct tl_api *api);
+void tl_verifications_stop(struct tl_worker *worker);
 uint64_t tl_verifications_count(const struct tl_verifications *verifications);
 
 #endif

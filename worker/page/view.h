@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is said of one visitor's place, as JSON (worker/api/view.h) and on the waiting page; and
+/* What is said of one visitor's place, as JSON (worker/visit/view.h) and on the waiting page; and
  * what only the page says. */
 #ifndef TL_PAGE_VIEW_H
 #define TL_PAGE_VIEW_H

@@ -11,7 +11,7 @@
 #include "common/base/net.h"
 #include "common/role/program.h"
 #include "common/role/signals.h"
-#include "worker/api/api.h"
+#include "worker/api/worker.h"
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
 #include "worker/http/server.h"
@@ -45,9 +45,9 @@ struct edge {
     struct tl_signals signals;
     struct tl_queue_env env;
     char id[33]; /* this process among all workers, as the function apply knows it */
-    struct tl_api *api;
-    struct tl_queues *queues; /* the api's */
-    struct tl_holds *holds;   /* the api's */
+    struct tl_worker *worker;
+    struct tl_queues *queues; /* the worker's */
+    struct tl_holds *holds;   /* the worker's */
     struct tl_server *server; /* NULL until the lines are loaded */
     uint64_t connections_max; /* event streams and the server's connections together */
     uint64_t unavailable;     /* requests answered 503 that are not logged yet */
@@ -112,7 +112,7 @@ static void on_answer(void *context, const struct tl_ingest_answer *answer)
         tl_holds_found(edge->holds, answer->number, answer->found, answer->reason);
         break;
     case TL_INGEST_DRAWN:
-        tl_api_drawn(edge->api, answer->number, answer->ids, answer->length);
+        tl_worker_drawn(edge->worker, answer->number, answer->ids, answer->length);
         break;
     case TL_INGEST_STORE:
         note_store(edge, answer->up, answer->refuses);
@@ -228,14 +228,14 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
                                               .max_connections = edge->connections_max,
                                               .connections_per_address =
                                                   config->http.connections_per_address,
-                                              .proxies = tl_api_proxies(edge->api),
+                                              .proxies = tl_worker_proxies(edge->worker),
                                               .idle_timeout_ms = config->http.idle_timeout_ms,
                                               .max_body = config->http.max_body,
-                                              .handler_context = edge->api,
-                                              .handle = tl_api_handle,
-                                              .visit_size = tl_api_visit_size,
-                                              .too_large = tl_api_too_large,
-                                              .malformed = tl_api_malformed,
+                                              .handler_context = edge->worker,
+                                              .handle = tl_worker_handle,
+                                              .visit_size = tl_worker_visit_size,
+                                              .too_large = tl_worker_too_large,
+                                              .malformed = tl_worker_malformed,
                                               .context = edge,
                                               .streams = streams,
                                               .happened = on_connection,
@@ -283,7 +283,7 @@ static void on_tick(uv_timer_t *timer)
     int64_t now_ms = tl_clock_ms();
     serve_when_ready(edge, now_ms);
     tl_server_tick(edge->server, now_ms);
-    tl_api_tick(edge->api, now_ms);
+    tl_worker_tick(edge->worker, now_ms);
     tl_holds_tick(edge->holds, now_ms);
     tl_queues_tick(edge->queues, now_ms);
     tl_queues_check(edge->queues, now_ms);
@@ -293,7 +293,7 @@ static void on_tick(uv_timer_t *timer)
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);
     tl_metrics_set(metrics, TL_WORKER_HOOKS, (int64_t)edge->config->n_hooks);
     log_limits(edge, now_ms);
-    uint64_t held = tl_holds_count(edge->holds) + tl_api_held(edge->api);
+    uint64_t held = tl_holds_count(edge->holds) + tl_worker_held(edge->worker);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)held);
     atomic_store(&slot->readiness, (int)tl_queues_readiness(edge->queues));
     atomic_store(&slot->accepted, edge->accepted);
@@ -313,9 +313,9 @@ static bool take_keys(void *context, const struct tl_config *config, struct tl_e
 {
     const struct edge *edge = context;
     if (!tl_page_check(config, edge->settings->languages, err) ||
-        !tl_api_reload(edge->api, config, err))
+        !tl_worker_reload(edge->worker, config, err))
         return false;
-    atomic_store(&edge->slot->ticket_key, tl_api_ticket_key(edge->api));
+    atomic_store(&edge->slot->ticket_key, tl_worker_ticket_key(edge->worker));
     return true;
 }
 
@@ -349,21 +349,21 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                       /* not known yet: our clock stands for the store's */
                                       .store_offset_ms = tl_clock_wall_ms() - tl_clock_ms(),
                                       .queue_counts = board->queue_counts};
-    const struct tl_api_settings api = {.config = edge->config,
-                                        .files = edge->settings->files,
-                                        .languages = edge->settings->languages,
-                                        .env = &edge->env,
-                                        .loop = &edge->loop,
-                                        .limiter = edge->settings->limiter,
-                                        .sharing = edge->settings->sharing,
-                                        .process = edge,
-                                        .stream_fits = stream_fits};
-    edge->api = tl_api_new(&api, err);
-    if (edge->api == NULL)
+    const struct tl_worker_settings worker = {.config = edge->config,
+                                              .files = edge->settings->files,
+                                              .languages = edge->settings->languages,
+                                              .env = &edge->env,
+                                              .loop = &edge->loop,
+                                              .limiter = edge->settings->limiter,
+                                              .sharing = edge->settings->sharing,
+                                              .process = edge,
+                                              .stream_fits = stream_fits};
+    edge->worker = tl_worker_new(&worker, err);
+    if (edge->worker == NULL)
         return false;
-    atomic_store(&edge->slot->ticket_key, tl_api_ticket_key(edge->api));
-    edge->queues = tl_api_queues(edge->api);
-    edge->holds = tl_api_holds(edge->api);
+    atomic_store(&edge->slot->ticket_key, tl_worker_ticket_key(edge->worker));
+    edge->queues = tl_worker_queues(edge->worker);
+    edge->holds = tl_worker_holds(edge->worker);
     return true;
 }
 
@@ -378,8 +378,8 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
                   .min_score = (unsigned)config->challenge_service.min_score},
         .max_concurrent = config->challenge_service.max_concurrent,
         .metrics = edge->env.metrics,
-        .context = edge->api,
-        .verified = tl_api_verified};
+        .context = edge->worker,
+        .verified = tl_worker_verified};
     if (!tl_config_has_service(config, NULL))
         return true;
     edge->env.verifier = tl_verifier_new(&edge->loop, &settings, err);
@@ -417,7 +417,7 @@ static void stop(struct edge *edge)
     tl_follower_free(&edge->env.follower);
     tl_ingest_free(&edge->env.ingest);
     tl_verifier_free(&edge->env.verifier);
-    tl_api_stop(edge->api);
+    tl_worker_stop(edge->worker);
     for (int turn = 0; turn < LAST_TURNS && edge->server != NULL; turn++)
         uv_run(&edge->loop, UV_RUN_NOWAIT); /* sends the last answers */
     tl_server_free(&edge->server);
@@ -425,7 +425,7 @@ static void stop(struct edge *edge)
     uv_close((uv_handle_t *)&edge->sweep, NULL);
     uv_close((uv_handle_t *)&edge->signals_poll, NULL);
     uv_run(&edge->loop, UV_RUN_DEFAULT);
-    tl_api_free(&edge->api);
+    tl_worker_free(&edge->worker);
 }
 
 int tl_edge_run(const struct tl_edge_settings *settings)
@@ -451,7 +451,7 @@ int tl_edge_run(const struct tl_edge_settings *settings)
     }
     if (!ok)
         tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err}, "cannot start");
-    tl_api_free(&edge.api);
+    tl_worker_free(&edge.worker);
     tl_signals_close(&edge.signals);
     return ok && !edge.failed ? 0 : 1;
 }

@@ -17,7 +17,7 @@
 #include "common/role/program.h"
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
-#include "worker/api/api.h"
+#include "worker/api/worker.h"
 #include "worker/page/event_look.h"
 #include "worker/page/zone.h"
 #include "worker/process/admin_process.h"
@@ -129,7 +129,7 @@ static void read_again(void *context)
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_load(parent->config_path, &err);
     if (config != NULL && tl_page_check(config, parent->languages, &err) &&
-        (parent->n == 0 || tl_api_check_secrets(config, false, &err))) {
+        (parent->n == 0 || tl_worker_check_secrets(config, false, &err))) {
         tl_config_free(&parent->reread);
         parent->reread = config;
     } else {
@@ -346,7 +346,7 @@ static bool open_sockets(struct parent *parent, struct tl_error *err)
 
 static bool prepare_visitors(struct parent *parent, struct tl_error *err)
 {
-    return wait_for_keys(parent, err) && tl_api_check_secrets(parent->config, true, err) &&
+    return wait_for_keys(parent, err) && tl_worker_check_secrets(parent->config, true, err) &&
            open_sockets(parent, err);
 }
 

@@ -101,7 +101,7 @@ static void a_pending_ticket_says_which_solution_it_had(void **state)
     solve(world, solution);
     join(world, &first, solution, PEER);
     (void)world_batch(world, true);
-    tl_holds_tick(tl_api_holds(world->api), tl_clock_ms() + 60000);
+    tl_holds_tick(tl_worker_holds(world->worker), tl_clock_ms() + 60000);
     assert_answer(&first.request, 202, "\"status\":\"pending\"");
     const struct tl_ticket ticket = world_given(world, &first.request);
     char id[TL_VISITOR_MAX + 2];
@@ -298,7 +298,7 @@ static void signed_waits_of_an_address_are_limited(void **state)
     world_handle(world, &request);
     wait_of(&request, wait);
     world->env.store_offset_ms += TL_CHALLENGE_WAIT_S * 1000;
-    struct tl_visit *visit = tl_visit_begin(world->api, &request, "concert");
+    struct tl_visit *visit = tl_visit_begin(world->worker, &request, "concert");
     visit->queue = world_queue(world);
     unsigned passed = 0;
     while (passed <= 2 * TL_CHALLENGE_WAITS_A_MINUTE && /* a minute may end meanwhile */

@@ -11,9 +11,9 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/api/context.h"
-#include "worker/api/cookie.h"
-#include "worker/api/cross_site.h"
+#include "worker/visit/context.h"
+#include "worker/visit/cookie.h"
+#include "worker/visit/cross_site.h"
 
 #define JOIN "/v1/queues/concert/join"
 
@@ -44,7 +44,7 @@ static bool allowed(const struct world *world, const struct sender *sender)
 {
     struct tl_refusal refusal = {0};
     struct tl_request request = request_of(sender);
-    bool result = tl_cross_site_allows(world->api, &request, &refusal);
+    bool result = tl_cross_site_allows(world->worker, &request, &refusal);
     if (!result)
         assert_int_equal(refusal.kind, TL_REFUSAL_FOREIGN_ORIGIN);
     return result;
@@ -113,7 +113,7 @@ static void a_foreign_post_changes_nothing(void **state)
     form.path = "/q/concert/join";
     world_handle(world, &form);
     assert_answer(&form, 403, "data-state=\"outside\" data-visitor");
-    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
+    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0);
 }
 
 static void allowed_pages_may_read_the_answers_of_the_api(void **state)
@@ -158,21 +158,21 @@ static void a_cookie_is_the_hosts_own_where_visitors_come_by_https(void **state)
     struct world *world = *state;
     char text[TL_COOKIE_TEXT_MAX];
     struct tl_request request = {.method = "GET", .path = "/"};
-    tl_cookie_write(world->api, &request, "concert", "TICKET", 86400, text);
+    tl_cookie_write(world->worker, &request, "concert", "TICKET", 86400, text);
     assert_string_equal(text, "__Host-tellerline_concert=TICKET; Path=/; Max-Age=86400; HttpOnly; "
                               "SameSite=Lax; Secure");
     struct tl_config plain = *world->config;
-    struct tl_api api = *world->api;
+    struct tl_worker worker = *world->worker;
     strcpy(plain.http.public_url, "http://localhost:8080");
-    api.config = &plain;
-    tl_cookie_write(&api, &request, "concert", "TICKET", 86400, text);
+    worker.config = &plain;
+    tl_cookie_write(&worker, &request, "concert", "TICKET", 86400, text);
     assert_string_equal(text,
                         "tellerline_concert=TICKET; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax");
     request.headers[0] = (struct fake_value){"X-Forwarded-Proto", "https"};
     request.peer = "192.0.2.1";
-    assert_false(tl_cross_site_https(&api, &request));
+    assert_false(tl_cross_site_https(&worker, &request));
     request.peer = "10.0.0.1";
-    assert_true(tl_cross_site_https(&api, &request));
+    assert_true(tl_cross_site_https(&worker, &request));
 }
 
 static void every_cookie_is_tried(void **state)
@@ -244,7 +244,7 @@ static void a_browser_shows_that_it_keeps_cookies_before_it_joins(void **state)
                         "/q/concert?invite=i.n.v&cookies=1");
     assert_string_equal(fake_answer_header(&first, "Set-Cookie"),
                         "tellerline_COOKIES=1; Path=/q/; HttpOnly; SameSite=Lax; Secure");
-    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
+    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0);
 
     struct tl_request kept = first_visit();
     kept.queries[0] = (struct fake_value){"cookies", "1"};

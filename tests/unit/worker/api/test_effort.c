@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "worker/api/effort.h"
+#include "worker/visit/effort.h"
 
 enum { WINDOW_MS = 5000, WINDOW_S = 5 };
 

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "worker/api/api_keys.h"
 #include "worker/api/body.h"
+#include "worker/visit/api_keys.h"
 
 static void test_good_bodies(void **state)
 {
@@ -82,7 +82,7 @@ static void test_deep_body(void **state)
 
 #define KEY "0123456789abcdef0123456789abcdef"
 
-static struct tl_api_keys *keys_of(const char *text, mode_t mode, struct tl_error *err)
+static struct tl_worker_keys *keys_of(const char *text, mode_t mode, struct tl_error *err)
 {
     char path[] = "/tmp/tl-api-keys-XXXXXX";
     int fd = mkstemp(path);
@@ -90,7 +90,7 @@ static struct tl_api_keys *keys_of(const char *text, mode_t mode, struct tl_erro
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
     assert_int_equal(fchmod(fd, mode), 0);
     close(fd);
-    struct tl_api_keys *keys = tl_api_keys_load(path, err);
+    struct tl_worker_keys *keys = tl_worker_keys_load(path, err);
     unlink(path);
     return keys;
 }
@@ -99,24 +99,24 @@ static void test_api_keys(void **state)
 {
     (void)state;
     struct tl_error err = {0};
-    struct tl_api_keys *keys =
+    struct tl_worker_keys *keys =
         keys_of("# callers\nshop " KEY "\n\napp\t" KEY "X # second\n", 0600, &err);
     assert_non_null(keys);
-    assert_string_equal(tl_api_keys_find(keys, KEY), "shop");
-    assert_string_equal(tl_api_keys_find(keys, KEY "X"), "app");
-    assert_null(tl_api_keys_find(keys, KEY "Y"));
-    assert_null(tl_api_keys_find(keys, "0123456789abcdef"));
-    assert_null(tl_api_keys_find(keys, ""));
-    tl_api_keys_free(&keys);
+    assert_string_equal(tl_worker_keys_find(keys, KEY), "shop");
+    assert_string_equal(tl_worker_keys_find(keys, KEY "X"), "app");
+    assert_null(tl_worker_keys_find(keys, KEY "Y"));
+    assert_null(tl_worker_keys_find(keys, "0123456789abcdef"));
+    assert_null(tl_worker_keys_find(keys, ""));
+    tl_worker_keys_free(&keys);
     assert_null(keys);
 
     static const char *const nobody[] = {"", "/nonexistent/api.keys"};
     for (size_t i = 0; i < 2; i++) {
-        keys = tl_api_keys_load(nobody[i], &err);
+        keys = tl_worker_keys_load(nobody[i], &err);
         assert_non_null(keys);
-        assert_null(tl_api_keys_find(keys, KEY));
-        assert_null(tl_api_keys_find(keys, ""));
-        tl_api_keys_free(&keys);
+        assert_null(tl_worker_keys_find(keys, KEY));
+        assert_null(tl_worker_keys_find(keys, ""));
+        tl_worker_keys_free(&keys);
     }
 }
 

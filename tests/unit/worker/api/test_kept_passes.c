@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "worker/api/recent.h"
+#include "worker/visit/recent.h"
 
 static struct tl_pass pass_of(unsigned number)
 {

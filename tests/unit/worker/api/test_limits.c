@@ -12,8 +12,8 @@
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/api/context.h"
-#include "worker/api/visit.h"
+#include "worker/visit/context.h"
+#include "worker/visit/visit.h"
 
 #define CHECK "/v1/queues/concert/check"
 
@@ -49,7 +49,7 @@ static struct bearer pass_of(struct world *world, uint64_t generation, uint64_t 
                                  .generation = generation,
                                  .place = tl_place_make(0, seq),
                                  .event = event};
-    assert_true(tl_pass_sign(world->api->secrets.pass_keys, "https://wait.example", "concert",
+    assert_true(tl_pass_sign(world->worker->secrets.pass_keys, "https://wait.example", "concert",
                              &pass, bearer.text + 7, &err));
     return bearer;
 }
@@ -227,7 +227,7 @@ static void one_ticket_sends_so_many_commands(void **state)
         world_handle(world, &request);
         assert_answer(&request, i < 3 ? 200 : 202, "\"visitor\":\"alice\"");
     }
-    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
+    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0);
     struct tl_request request = post(&active, "/v1/queues/concert/complete");
     world_handle(world, &request); /* it ends the place, so it is sent */
     assert_waits(&request);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "worker/api/recent.h"
+#include "worker/visit/recent.h"
 
 static void a_token_has_one_id(void **state)
 {

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "tests/unit/worker/api/world.h"
-#include "worker/api/context.h"
-#include "worker/api/cookie.h"
+#include "worker/visit/context.h"
+#include "worker/visit/cookie.h"
 
 struct name {
     char text[TL_REFERENCE_MAX];
@@ -20,7 +20,7 @@ struct name {
 static struct name name_of(struct world *world, const char *visitor, uint64_t seq)
 {
     struct name name = {.text = ""};
-    tl_shown_place_write(world->api, "concert", visitor, tl_place_make(0, seq), name.text);
+    tl_shown_place_write(world->worker, "concert", visitor, tl_place_make(0, seq), name.text);
     return name;
 }
 
@@ -45,7 +45,7 @@ static void assert_sent_to_the_page(struct world *world, struct tl_request reque
     assert_answer(&request, 303, "");
     assert_string_equal(fake_answer_header(&request, "Location"), "/q/concert");
     assert_null(fake_answer_header(&request, "Set-Cookie"));
-    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
+    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0);
 }
 
 static void only_the_place_that_the_page_shows_is_left(void **state)
@@ -60,7 +60,7 @@ static void only_the_place_that_the_page_shows_is_left(void **state)
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
         const struct tl_request request = post(world, "/q/concert/leave", right[i], 4);
         assert_waits(&request);
-        assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 1);
+        assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 1);
         world_lose(world);
     }
 }

@@ -12,7 +12,7 @@
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/api/context.h"
+#include "worker/visit/context.h"
 
 #define CHECK "/v1/queues/concert/check"
 
@@ -97,7 +97,7 @@ static struct bearer pass_of(struct world *world, uint64_t generation, uint64_t 
                                  .generation = generation,
                                  .place = tl_place_make(0, seq),
                                  .event = event};
-    assert_true(tl_pass_sign(world->api->secrets.pass_keys, "https://wait.example", "concert",
+    assert_true(tl_pass_sign(world->worker->secrets.pass_keys, "https://wait.example", "concert",
                              &pass, bearer.text + 7, &err));
     return bearer;
 }
@@ -136,7 +136,7 @@ static void a_pass_is_let_in_while_its_session_is_active(void **state)
 static void a_worker_that_is_behind_a_pass_waits_for_its_event(void **state)
 {
     struct world *world = *state;
-    struct tl_holds *holds = tl_api_holds(world->api);
+    struct tl_holds *holds = tl_worker_holds(world->worker);
     const struct bearer bearer = pass_of(world, WORLD_GENERATION, 2, 101);
     struct tl_request early = {
         .method = "GET", .path = CHECK, .headers = {{"Authorization", bearer.text}}};
@@ -265,12 +265,13 @@ static void a_body_too_large_is_refused_as_the_route_answers(void **state)
 {
     struct world *world = *state;
     struct tl_request json = {
-        .method = "POST", .path = "/v1/queues/concert/join", .context = world->api};
-    tl_api_too_large(world->api, &json);
+        .method = "POST", .path = "/v1/queues/concert/join", .context = world->worker};
+    tl_worker_too_large(world->worker, &json);
     assert_problem(&json, 413, "too-large");
     assert_non_null(strstr(json.text, "at most 16384 bytes"));
-    struct tl_request page = {.method = "POST", .path = "/q/concert/join", .context = world->api};
-    tl_api_too_large(world->api, &page);
+    struct tl_request page = {
+        .method = "POST", .path = "/q/concert/join", .context = world->worker};
+    tl_worker_too_large(world->worker, &page);
     assert_answer(&page, 413, "<html");
 }
 
@@ -303,7 +304,7 @@ static void a_prefetch_takes_no_place(void **state)
     }
     struct tl_request request = world_send(world, "HEAD", "/q/concert", NULL);
     assert_answer(&request, 204, "");
-    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
+    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0);
 }
 
 static void what_no_person_opened_takes_no_place(void **state)
@@ -326,7 +327,7 @@ static void what_no_person_opened_takes_no_place(void **state)
         assert_non_null(strstr(request.text, "action=\"/q/concert/join?invite=i.n.v\""));
         assert_null(fake_answer_header(&request, "Set-Cookie"));
     }
-    assert_int_equal(tl_queues_in_flight(tl_api_queues(world->api)), 0);
+    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0);
     struct tl_request person = {
         .method = "GET",
         .path = "/q/concert",

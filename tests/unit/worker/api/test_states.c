@@ -236,7 +236,7 @@ static void reload(struct world *world, const char *queues)
                  world->folder, world->folder, world->folder, world->folder, world->folder, queues);
     const struct tl_config *config = tl_config_parse("test", text, (size_t)n, &err);
     assert_non_null(config);
-    assert_true(tl_api_reload(world->api, config, &err));
+    assert_true(tl_worker_reload(world->worker, config, &err));
     tl_config_free(&config);
 }
 

@@ -51,7 +51,7 @@ static void say(struct world *world, enum tl_verdict_kind kind, const char *why)
 {
     struct tl_verdict verdict;
     tl_verdict_set(&verdict, kind, "%s", why);
-    tl_api_verified(world->api, world->service.number, &verdict);
+    tl_worker_verified(world->worker, world->service.number, &verdict);
 }
 
 static int64_t metric(const struct world *world, enum tl_worker_metric metric)
@@ -81,10 +81,10 @@ static void a_good_token_gets_a_place_and_names_the_visitor(void **state)
     assert_string_equal(world->service.token, "t-1");
     assert_string_equal(world->service.secret, WORLD_SECRET);
     assert_string_equal(world->service.address, "");
-    assert_int_equal(tl_api_held(world->api), 1);
+    assert_int_equal(tl_worker_held(world->worker), 1);
     say(world, TL_VERDICT_PASSED, "");
     assert_waits(&first.request);
-    assert_int_equal(tl_api_held(world->api), 0);
+    assert_int_equal(tl_worker_held(world->worker), 0);
     world_applied(world, world_batch(world, true), 5);
     assert_answer(&first.request, 200, "\"status\":\"waiting\"");
     assert_int_equal(strlen(world_given(world, &first.request).visitor), 22);
@@ -157,9 +157,9 @@ static void a_verdict_that_comes_too_late(void **state)
     int64_t now_ms = tl_clock_ms();
     join(world, &late, "t-1", NULL);
     assert_in_range(world->service.until_ms, now_ms + 3000, now_ms + 60000);
-    tl_api_tick(world->api, world->service.until_ms);
+    tl_worker_tick(world->worker, world->service.until_ms);
     assert_waits(&late.request);
-    tl_api_tick(world->api, world->service.until_ms + 250);
+    tl_worker_tick(world->worker, world->service.until_ms + 250);
     assert_problem(&late.request, 503, "challenge-unavailable");
     say(world, TL_VERDICT_PASSED, "");
     assert_int_equal(late.request.answers, 1);
@@ -194,12 +194,12 @@ static void a_client_that_is_gone_frees_its_place(void **state)
     struct world *world = *state;
     struct token_join gone, again;
     join(world, &gone, "t-1", NULL);
-    tl_api_tick(world->api, tl_clock_ms());
+    tl_worker_tick(world->worker, tl_clock_ms());
     assert_waits(&gone.request);
     gone.request.gone = true;
-    tl_api_tick(world->api, tl_clock_ms() + 300);
+    tl_worker_tick(world->worker, tl_clock_ms() + 300);
     assert_int_equal(gone.request.answers, 1);
-    assert_int_equal(tl_api_held(world->api), 0);
+    assert_int_equal(tl_worker_held(world->worker), 0);
     assert_int_equal(world->service.cancelled, 1);
     join(world, &again, "t-1", NULL);
     assert_waits(&again.request);
@@ -225,7 +225,7 @@ static void a_stop_answers_who_waits(void **state)
     struct world *world = *state;
     struct token_join waits;
     join(world, &waits, "t-1", NULL);
-    tl_api_stop(world->api);
+    tl_worker_stop(world->worker);
     assert_problem(&waits.request, 503, "stopping");
 }
 

@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 #include "common/config/queue_settings.h"
-#include "worker/api/view.h"
 #include "worker/http/json_text.h"
+#include "worker/visit/view.h"
 
 static struct tl_queue_settings settings;
 

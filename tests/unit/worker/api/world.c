@@ -15,10 +15,10 @@
 #include "tests/unit/auth/jwt_forge.h"
 #include "tests/unit/wire/pack.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/api/context.h"
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/context.h"
 
 static _Alignas(64) unsigned char metrics_memory[16384];
 
@@ -148,7 +148,7 @@ static void write_secret(const struct world *world, const char *name, const char
 void world_take(struct world *world, struct tl_change change)
 {
     snprintf(change.queue, sizeof(change.queue), "concert");
-    tl_queues_take(tl_api_queues(world->api), &change);
+    tl_queues_take(tl_worker_queues(world->worker), &change);
 }
 
 static void load(struct world *world, uint64_t generation)
@@ -196,7 +196,7 @@ static void make_config(struct world *world)
 
 int world_setup(void **state)
 {
-    assert_true(tl_api_visit_size <= sizeof(((struct tl_request *)NULL)->visit));
+    assert_true(tl_worker_visit_size <= sizeof(((struct tl_request *)NULL)->visit));
     struct world *world = calloc(1, sizeof(*world));
     struct tl_error err = {0};
     assert_non_null(world);
@@ -219,24 +219,24 @@ int world_setup(void **state)
         .ingest = (void *)world,
         .follower = (void *)world,
         .verifier = (void *)world};
-    assert_true(tl_api_check_secrets(world->config, true, &err)); /* makes the keys */
+    assert_true(tl_worker_check_secrets(world->config, true, &err)); /* makes the keys */
     world->limiter = tl_limiter_new(&err);
     assert_non_null(world->limiter);
     world->sharing = tl_sharing_new(&err);
     assert_non_null(world->sharing);
     world->languages = tl_languages_new(NULL, &err);
     assert_non_null(world->languages);
-    world->api = tl_api_new(&(struct tl_api_settings){.config = world->config,
-                                                      .files = world->config,
-                                                      .languages = world->languages,
-                                                      .env = &world->env,
-                                                      .loop = &world->loop,
-                                                      .limiter = world->limiter,
-                                                      .sharing = world->sharing,
-                                                      .process = world,
-                                                      .stream_fits = stream_fits},
-                            &err);
-    if (world->api == NULL)
+    world->worker = tl_worker_new(&(struct tl_worker_settings){.config = world->config,
+                                                               .files = world->config,
+                                                               .languages = world->languages,
+                                                               .env = &world->env,
+                                                               .loop = &world->loop,
+                                                               .limiter = world->limiter,
+                                                               .sharing = world->sharing,
+                                                               .process = world,
+                                                               .stream_fits = stream_fits},
+                                  &err);
+    if (world->worker == NULL)
         fail_msg("%s", err.text);
     tl_queue_settings_defaults(&world->settings);
     assert_true(
@@ -253,9 +253,9 @@ int world_teardown(void **state)
 {
     struct world *world = *state;
     static const char *const names[] = {"ticket", "api", "pass", "invite", "service"};
-    tl_api_stop(world->api);
+    tl_worker_stop(world->worker);
     uv_run(&world->loop, UV_RUN_DEFAULT); /* closes the streams */
-    tl_api_free(&world->api);
+    tl_worker_free(&world->worker);
     tl_limiter_free(&world->limiter);
     tl_sharing_free(&world->sharing);
     tl_languages_free(&world->languages);
@@ -286,7 +286,7 @@ void world_admit(struct world *world, uint64_t seq)
 
 struct tl_queue *world_queue(struct world *world)
 {
-    struct tl_queue *queue = tl_queues_find(tl_api_queues(world->api), "concert");
+    struct tl_queue *queue = tl_queues_find(tl_worker_queues(world->worker), "concert");
     assert_non_null(queue);
     return queue;
 }
@@ -303,23 +303,23 @@ struct world_ticket world_ticket(struct world *world, uint64_t generation, tl_pl
 struct world_ticket world_signed(struct world *world, const struct tl_ticket *ticket)
 {
     struct world_ticket result = {.text = "Bearer "};
-    tl_ticket_sign(world->api->secrets.keyring, "concert", ticket, result.text + 7);
+    tl_ticket_sign(world->worker->secrets.keyring, "concert", ticket, result.text + 7);
     return result;
 }
 
 void world_handle(struct world *world, struct tl_request *request)
 {
-    request->context = world->api;
-    tl_api_handle(world->api, request);
+    request->context = world->worker;
+    tl_worker_handle(world->worker, request);
     assert_true(request->held ? request->answers == 0 : request->answers == 1);
 }
 
 struct tl_request world_send(struct world *world, const char *method, const char *path,
                              const char *bearer)
 {
-    struct tl_request request = {.method = method, .path = path, .context = world->api};
+    struct tl_request request = {.method = method, .path = path, .context = world->worker};
     request.headers[0] = (struct fake_value){bearer != NULL ? "Authorization" : NULL, bearer};
-    tl_api_handle(world->api, &request);
+    tl_worker_handle(world->worker, &request);
     assert_false(request.held); /* its address changes now */
     assert_int_equal(request.answers, 1);
     return request;
@@ -375,7 +375,7 @@ struct tl_ticket world_given(struct world *world, const struct tl_request *reque
         return ticket; /* never reached, which clang-tidy does not know */
     }
     text += strlen("\"ticket\":\"");
-    if (!tl_ticket_verify(world->api->secrets.keyring, "concert", text, strcspn(text, "\""),
+    if (!tl_ticket_verify(world->worker->secrets.keyring, "concert", text, strcspn(text, "\""),
                           &ticket))
         fail_msg("not a valid ticket: %s", text);
     return ticket;

@@ -16,7 +16,7 @@
 #include "common/auth/ticket.h"
 #include "common/config/config.h"
 #include "tests/unit/fake_request.h"
-#include "worker/api/api.h"
+#include "worker/api/worker.h"
 #include "worker/feed/change.h"
 
 #define WORLD_STORE_MS   INT64_C(1795000000000) /* the store's clock when the test begins */
@@ -32,7 +32,7 @@ struct world {
     struct tl_limiter *limiter;
     struct tl_languages *languages;
     struct tl_sharing *sharing;
-    struct tl_api *api;
+    struct tl_worker *worker;
     struct tl_queue_settings settings; /* of the queue */
     bool crowded;                      /* no stream fits */
     bool deaf;                         /* lookups cannot be asked */

@@ -4,7 +4,7 @@
 #define TL_ANSWER_H
 
 #include "common/auth/ticket.h"
-#include "worker/api/visit.h"
+#include "worker/visit/visit.h"
 
 /* A ticket of this queue's present generation, issued now. */
 struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visitor, tl_place place,
@@ -28,10 +28,10 @@ void tl_answer_pending(struct tl_visit *visit);
 void tl_answer_ended(struct tl_visit *visit, enum tl_reason reason);
 
 /* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes), for event streams. Returns
- * its length. context is the api. */
+ * its length. context is the worker. */
 tl_write_view tl_answer_write_view;
 
-/* How JSON answers look; context is the api. */
+/* How JSON answers look; context is the worker. */
 extern const struct tl_renderer tl_json_renderer;
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
-#include "worker/api/cookie.h"
-#include "worker/api/cross_site.h"
+#include "worker/visit/cookie.h"
+#include "worker/visit/cross_site.h"
 
 enum {
     LIFE_MIN_S = 86400,
@@ -30,10 +30,11 @@ static struct cookie_name name_of(const char *prefix, const char *queue)
     return name;
 }
 
-void tl_cookie_write(const struct tl_api *api, const struct tl_request *request, const char *queue,
-                     const char *ticket, int64_t life_s, char text[TL_COOKIE_TEXT_MAX])
+void tl_cookie_write(const struct tl_worker *worker, const struct tl_request *request,
+                     const char *queue, const char *ticket, int64_t life_s,
+                     char text[TL_COOKIE_TEXT_MAX])
 {
-    bool https = tl_cross_site_https(api, request);
+    bool https = tl_cross_site_https(worker, request);
     snprintf(text, TL_COOKIE_TEXT_MAX, "%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s",
              name_of(https ? prefixes[0] : "", queue).text, ticket, (long long)life_s,
              https ? "; Secure" : "");
@@ -51,7 +52,7 @@ int64_t tl_cookie_life_s(const struct tl_queue_settings *settings, int64_t store
 }
 
 struct search {
-    const struct tl_api *api;
+    const struct tl_worker *worker;
     const char *queue;
     struct tl_ticket *ticket;
     bool sent;
@@ -61,15 +62,15 @@ static bool is_valid(void *context, const char *value)
 {
     struct search *search = context;
     search->sent = true;
-    return tl_secrets_ticket(&search->api->secrets, search->queue, value,
-                             tl_queue_env_store_ms(search->api->env, tl_clock_ms()),
+    return tl_secrets_ticket(&search->worker->secrets, search->queue, value,
+                             tl_queue_env_store_ms(search->worker->env, tl_clock_ms()),
                              search->ticket);
 }
 
-bool tl_cookie_ticket(const struct tl_api *api, const struct tl_request *request, const char *queue,
-                      struct tl_ticket *ticket, bool *sent)
+bool tl_cookie_ticket(const struct tl_worker *worker, const struct tl_request *request,
+                      const char *queue, struct tl_ticket *ticket, bool *sent)
 {
-    struct search search = {.api = api, .queue = queue, .ticket = ticket};
+    struct search search = {.worker = worker, .queue = queue, .ticket = ticket};
     bool found = false;
     for (size_t i = 0; i < NAMES && !found; i++)
         found =
@@ -87,11 +88,11 @@ bool tl_cookie_sent(const struct tl_request *request, const char *queue)
     return false;
 }
 
-void tl_cookie_write_probe(const struct tl_api *api, const struct tl_request *request,
+void tl_cookie_write_probe(const struct tl_worker *worker, const struct tl_request *request,
                            char text[TL_COOKIE_TEXT_MAX])
 {
     snprintf(text, TL_COOKIE_TEXT_MAX, PROBE "=1; Path=/q/; HttpOnly; SameSite=Lax%s",
-             tl_cross_site_https(api, request) ? "; Secure" : "");
+             tl_cross_site_https(worker, request) ? "; Secure" : "");
 }
 
 bool tl_cookie_works(const struct tl_request *request, const char *queue)
@@ -108,24 +109,24 @@ static void place_name(const char *visitor, uint64_t seq, char name[TL_REFERENCE
     snprintf(name, TL_REFERENCE_NAME_MAX, "%s %" PRIu64, visitor, seq);
 }
 
-void tl_shown_place_write(const struct tl_api *api, const char *queue, const char *visitor,
+void tl_shown_place_write(const struct tl_worker *worker, const char *queue, const char *visitor,
                           tl_place place, char text[TL_REFERENCE_MAX])
 {
     char name[TL_REFERENCE_NAME_MAX];
     place_name(visitor, tl_place_seq(place), name);
-    tl_reference_write(api->secrets.keyring, queue, name, text);
+    tl_reference_write(worker->secrets.keyring, queue, name, text);
 }
 
-bool tl_shown_place_differs(const struct tl_api *api, const struct tl_request *request,
+bool tl_shown_place_differs(const struct tl_worker *worker, const struct tl_request *request,
                             const char *queue)
 {
     const char *shown = tl_request_query(request, "place");
-    const struct tl_keyring *keyring = api->secrets.keyring;
+    const struct tl_keyring *keyring = worker->secrets.keyring;
     struct tl_ticket ticket;
     char place[TL_REFERENCE_NAME_MAX], unnumbered[TL_REFERENCE_NAME_MAX];
     uint64_t number;
     bool sent;
-    if (shown == NULL || !tl_cookie_ticket(api, request, queue, &ticket, &sent))
+    if (shown == NULL || !tl_cookie_ticket(worker, request, queue, &ticket, &sent))
         return false;
     place_name(ticket.visitor, tl_place_seq(ticket.place), place);
     place_name(ticket.visitor, 0,

@@ -8,13 +8,13 @@
 #include "common/auth/jwt_keys.h"
 #include "common/auth/ticket.h"
 #include "common/config/config.h"
-#include "worker/api/api_keys.h"
+#include "worker/visit/api_keys.h"
 
 #define TL_CHALLENGE_SECRET_MAX 256 /* characters */
 
 struct tl_secrets {
-    struct tl_keyring *keyring;   /* of tickets */
-    struct tl_api_keys *api_keys; /* of trusted callers */
+    struct tl_keyring *keyring;      /* of tickets */
+    struct tl_worker_keys *api_keys; /* of trusted callers */
     struct tl_jwt_keys *pass_keys;
     struct tl_jwt_keys *invite_keys;
     char challenge_secret[TL_CHALLENGE_SECRET_MAX + 1]; /* of the challenge service; "": none */

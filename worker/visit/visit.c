@@ -9,13 +9,13 @@
 #include "common/base/net.h"
 #include "common/config/queue_settings.h"
 #include "common/store/blocks.h"
-#include "worker/api/cookie.h"
-#include "worker/api/navigation.h"
-#include "worker/api/visit.h"
 #include "worker/http/forwarded.h"
 #include "worker/http/router.h"
 #include "worker/queue/press.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/cookie.h"
+#include "worker/visit/navigation.h"
+#include "worker/visit/visit.h"
 
 enum {
     FORWARDED_LINES_MAX = 16,
@@ -24,17 +24,19 @@ enum {
     FORGERIES_MAX = 100, /* of a kind in a minute: 15 ms of verifying */
 };
 
-struct tl_visit *tl_visit_begin(struct tl_api *api, struct tl_request *request, const char *name)
+struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
+                                const char *name)
 {
     struct tl_visit *visit = tl_request_visit(request);
-    *visit = (struct tl_visit){.api = api, .request = request, .name = name};
+    *visit = (struct tl_visit){.worker = worker, .request = request, .name = name};
     return visit;
 }
 
-struct tl_visit tl_visit_of(struct tl_api *api, struct tl_queue *queue,
+struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
                             const struct tl_ticket *ticket)
 {
-    return (struct tl_visit){.api = api, .name = queue->name, .queue = queue, .ticket = *ticket};
+    return (struct tl_visit){
+        .worker = worker, .name = queue->name, .queue = queue, .ticket = *ticket};
 }
 
 /* ---- credentials ---- */
@@ -48,60 +50,60 @@ const char *tl_visitor_bearer(const struct tl_request *request)
     return header + strspn(header, " ");
 }
 
-const char *tl_visitor_caller(const struct tl_api *api, const struct tl_request *request)
+const char *tl_visitor_caller(const struct tl_worker *worker, const struct tl_request *request)
 {
     const char *bearer = tl_visitor_bearer(request);
-    return bearer != NULL ? tl_api_keys_find(api->secrets.api_keys, bearer) : NULL;
+    return bearer != NULL ? tl_worker_keys_find(worker->secrets.api_keys, bearer) : NULL;
 }
 
-bool tl_visitor_trusted(const struct tl_api *api, const struct tl_request *request)
+bool tl_visitor_trusted(const struct tl_worker *worker, const struct tl_request *request)
 {
-    return tl_visitor_caller(api, request) != NULL;
+    return tl_visitor_caller(worker, request) != NULL;
 }
 
-static bool verify(const struct tl_api *api, const char *queue, const char *text,
+static bool verify(const struct tl_worker *worker, const char *queue, const char *text,
                    struct tl_ticket *ticket)
 {
     return text != NULL &&
-           tl_secrets_ticket(&api->secrets, queue, text,
-                             tl_queue_env_store_ms(api->env, tl_clock_ms()), ticket);
+           tl_secrets_ticket(&worker->secrets, queue, text,
+                             tl_queue_env_store_ms(worker->env, tl_clock_ms()), ticket);
 }
 
-bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *request,
+bool tl_visitor_ticket(const struct tl_worker *worker, const struct tl_request *request,
                        const char *queue, struct tl_ticket *ticket)
 {
     const char *bearer = tl_visitor_bearer(request);
     const char *query = tl_request_query(request, "ticket");
     bool cookies = false;
-    if (verify(api, queue, bearer, ticket) ||
-        tl_cookie_ticket(api, request, queue, ticket, &cookies) ||
-        verify(api, queue, query, ticket))
+    if (verify(worker, queue, bearer, ticket) ||
+        tl_cookie_ticket(worker, request, queue, ticket, &cookies) ||
+        verify(worker, queue, query, ticket))
         return true;
     /* The bearer may be a pass or an API key. */
     if (cookies || query != NULL ||
-        (bearer != NULL && strchr(bearer, '.') == NULL && !tl_visitor_trusted(api, request)))
-        tl_metrics_add(api->env->metrics, TL_WORKER_TICKETS_REFUSED, 1);
+        (bearer != NULL && strchr(bearer, '.') == NULL && !tl_visitor_trusted(worker, request)))
+        tl_metrics_add(worker->env->metrics, TL_WORKER_TICKETS_REFUSED, 1);
     return false;
 }
 
 /* ---- queues and places ---- */
 
-bool tl_visitor_no_queue(const struct tl_api *api, const char *name)
+bool tl_visitor_no_queue(const struct tl_worker *worker, const char *name)
 {
-    return tl_queues_find(api->queues, name) == NULL && api->env->listed &&
-           !tl_queues_troubled(api->queues, name);
+    return tl_queues_find(worker->queues, name) == NULL && worker->env->listed &&
+           !tl_queues_troubled(worker->queues, name);
 }
 
 bool tl_visit_queue(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
-    struct tl_queue *queue = tl_queues_find(api->queues, visit->name);
+    const struct tl_worker *worker = visit->worker;
+    struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
     visit->queue = queue != NULL && queue->line != NULL ? queue : NULL;
     if (visit->queue != NULL)
         return true;
-    if (api->env->draining) /* the queues are freed before the last answers are sent */
+    if (worker->env->draining) /* the queues are freed before the last answers are sent */
         return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
-    if (tl_visitor_no_queue(api, visit->name))
+    if (tl_visitor_no_queue(worker, visit->name))
         return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
     return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
 }
@@ -115,7 +117,7 @@ bool tl_visit_ticket(struct tl_visit *visit)
 {
     if (!tl_visit_queue(visit))
         return false;
-    if (!tl_visitor_ticket(visit->api, visit->request, visit->name, &visit->ticket))
+    if (!tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
                          "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
     tl_visit_judge(visit);
@@ -126,7 +128,7 @@ bool tl_visit_ticket(struct tl_visit *visit)
 
 void tl_visit_again(const struct tl_visit *visit)
 {
-    visit->api->handle(visit->api, visit->request);
+    visit->worker->handle(visit->worker, visit->request);
 }
 
 /* The request is handled again: its ticket is of the present generation now, or is refused. */
@@ -150,7 +152,7 @@ bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t eve
     if (pending == NULL)
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                          "Your place cannot be restored yet; try again");
-    tl_holds_command(visit->api->holds, tl_visit_wait(visit, restored), pending);
+    tl_holds_command(visit->worker->holds, tl_visit_wait(visit, restored), pending);
     return tl_refuse(&visit->refusal, TL_REFUSAL_HELD, "%s", "");
 }
 
@@ -179,7 +181,7 @@ static bool is_shut(struct tl_visit *visit)
     enum tl_refusal_kind kind = of_mode[settings->mode];
     if (tl_phase_joins(settings, phase))
         return false;
-    const char *language = tl_language_of(visit->api->languages, visit->request)->code;
+    const char *language = tl_language_of(visit->worker->languages, visit->request)->code;
     const char *text = tl_queue_closed_text(settings, settings->mode, language);
     if (settings->mode == TL_MODE_PASSTHROUGH)
         (void)tl_refuse(refusal, kind, "Everyone gets in now; try again");
@@ -208,7 +210,7 @@ bool tl_visit_no_place(struct tl_visit *visit)
 
 bool tl_visit_may_send(struct tl_visit *visit)
 {
-    const struct tl_queue_env *env = visit->api->env;
+    const struct tl_queue_env *env = visit->worker->env;
     struct tl_refusal *refusal = &visit->refusal;
     if (env->draining)
         return tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
@@ -224,7 +226,7 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
 {
     const struct tl_address address =
         tl_visitor_stand_in(visit->queue->name, visit->ticket.visitor);
-    return tl_limiter_allow(visit->api->limiter, TL_LIMITER_REPEATS, &address, REPEATS_MAX,
+    return tl_limiter_allow(visit->worker->limiter, TL_LIMITER_REPEATS, &address, REPEATS_MAX,
                             tl_clock_ms());
 }
 
@@ -243,21 +245,21 @@ bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, t
     if (pending == NULL)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                          "There is no memory for this command; try again");
-    tl_holds_command(visit->api->holds, tl_visit_wait(visit, then), pending);
+    tl_holds_command(visit->worker->holds, tl_visit_wait(visit, then), pending);
     return true;
 }
 
 /* ---- addresses and limits ---- */
 
-bool tl_visitor_address(const struct tl_api *api, const struct tl_request *request,
+bool tl_visitor_address(const struct tl_worker *worker, const struct tl_request *request,
                         struct tl_address *address)
 {
     const char *lines[FORWARDED_LINES_MAX];
     if (!tl_request_peer(request, address))
         return false;
-    if (tl_networks_contain(api->proxies, address)) {
+    if (tl_networks_contain(worker->proxies, address)) {
         size_t n = tl_request_headers(request, "X-Forwarded-For", lines, FORWARDED_LINES_MAX);
-        tl_forwarded_walk(api->proxies, lines, n, address);
+        tl_forwarded_walk(worker->proxies, lines, n, address);
     }
     return true;
 }
@@ -284,14 +286,14 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
 
 bool tl_visit_passes_blocks(struct tl_visit *visit)
 {
-    const struct tl_api *api = visit->api;
-    const struct tl_blocks *blocks = tl_queues_blocks(api->queues);
+    const struct tl_worker *worker = visit->worker;
+    const struct tl_blocks *blocks = tl_queues_blocks(worker->queues);
     struct tl_address address;
-    if (blocks == NULL || blocks->n == 0 || !tl_visitor_address(api, visit->request, &address) ||
+    if (blocks == NULL || blocks->n == 0 || !tl_visitor_address(worker, visit->request, &address) ||
         tl_blocks_find(blocks, &address, visit->name,
-                       tl_queue_env_store_ms(api->env, tl_clock_ms())) == NULL)
+                       tl_queue_env_store_ms(worker->env, tl_clock_ms())) == NULL)
         return true;
-    tl_metrics_add(api->env->metrics, TL_WORKER_BLOCKED, 1);
+    tl_metrics_add(worker->env->metrics, TL_WORKER_BLOCKED, 1);
     return tl_refuse(&visit->refusal, TL_REFUSAL_BLOCKED, "%s", "");
 }
 
@@ -299,8 +301,8 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
 static bool counted_as(const struct tl_visit *visit, struct tl_address *address)
 {
     struct tl_ticket ticket;
-    if (!tl_visitor_ticket(visit->api, visit->request, visit->name, &ticket))
-        return tl_visitor_address(visit->api, visit->request, address);
+    if (!tl_visitor_ticket(visit->worker, visit->request, visit->name, &ticket))
+        return tl_visitor_address(visit->worker, visit->request, address);
     *address = tl_visitor_stand_in(visit->name, ticket.visitor);
     return true;
 }
@@ -309,7 +311,8 @@ bool tl_visit_may_fail(struct tl_visit *visit, enum tl_limiter_kind kind)
 {
     struct tl_address address;
     return !counted_as(visit, &address) ||
-           tl_limiter_within(visit->api->limiter, kind, &address, FORGERIES_MAX, tl_clock_ms()) ||
+           tl_limiter_within(visit->worker->limiter, kind, &address, FORGERIES_MAX,
+                             tl_clock_ms()) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_FORGERIES,
                      "At most %d a minute; please wait a little", FORGERIES_MAX);
 }
@@ -318,7 +321,8 @@ void tl_visit_failed(const struct tl_visit *visit, enum tl_limiter_kind kind)
 {
     struct tl_address address;
     if (counted_as(visit, &address))
-        (void)tl_limiter_allow(visit->api->limiter, kind, &address, FORGERIES_MAX, tl_clock_ms());
+        (void)tl_limiter_allow(visit->worker->limiter, kind, &address, FORGERIES_MAX,
+                               tl_clock_ms());
 }
 
 bool tl_visit_may_verify(struct tl_visit *visit, enum tl_limiter_kind kind,
@@ -335,14 +339,14 @@ void tl_visit_unverified(const struct tl_visit *visit, enum tl_limiter_kind kind
 }
 
 /* Says now and then that visitors are counted as one because their proxy is not trusted. */
-static void note_untrusted_proxy(struct tl_api *api, const struct tl_request *request,
+static void note_untrusted_proxy(struct tl_worker *worker, const struct tl_request *request,
                                  const struct tl_address *address, int64_t now_ms)
 {
     const struct tl_prefix peer = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
     char text[TL_PREFIX_TEXT_MAX];
     unsigned suppressed;
     if (!tl_visitor_shares(request, address) ||
-        !tl_log_allow(&api->untrusted_log, now_ms, UNTRUSTED_LOG_MS, &suppressed))
+        !tl_log_allow(&worker->untrusted_log, now_ms, UNTRUSTED_LOG_MS, &suppressed))
         return;
     tl_prefix_format(&peer, text);
     tl_warn("joins from %s are refused by http.joins_per_minute, and have X-Forwarded-For: if that "
@@ -352,28 +356,28 @@ static void note_untrusted_proxy(struct tl_api *api, const struct tl_request *re
 
 bool tl_visit_may_join(struct tl_visit *visit, bool paid)
 {
-    struct tl_api *api = visit->api;
-    const struct tl_queue_env *env = api->env;
+    struct tl_worker *worker = visit->worker;
+    const struct tl_queue_env *env = worker->env;
     const int64_t now_ms = tl_clock_ms();
     const struct tl_press press = {
         .pending = env->in_flight,
-        .pending_max = api->config->worker.max_pending,
+        .pending_max = worker->config->worker.max_pending,
         .lag_ms = tl_outbox_lag_ms(visit->queue->outbox, now_ms),
-        .lag_max_ms = api->config->worker.max_lag_ms,
+        .lag_max_ms = worker->config->worker.max_lag_ms,
         .memory_percent = env->memory_percent,
     };
-    const uint64_t most = api->config->http.joins_per_minute, share = tl_press_share(&press);
+    const uint64_t most = worker->config->http.joins_per_minute, share = tl_press_share(&press);
     struct tl_address address;
-    if (most == 0 || !tl_visitor_address(api, visit->request, &address))
+    if (most == 0 || !tl_visitor_address(worker, visit->request, &address))
         return true;
-    if (!tl_limiter_allow(api->limiter, TL_LIMITER_SHARES, &address, share, now_ms)) {
+    if (!tl_limiter_allow(worker->limiter, TL_LIMITER_SHARES, &address, share, now_ms)) {
         tl_metrics_add(env->metrics, TL_WORKER_JOINS_REFUSED, 1);
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                          "Too many join at the moment, and this address had its share; try again");
     }
-    if (paid || tl_limiter_allow(api->limiter, TL_LIMITER_JOINS, &address, most, now_ms))
+    if (paid || tl_limiter_allow(worker->limiter, TL_LIMITER_JOINS, &address, most, now_ms))
         return true;
-    note_untrusted_proxy(api, visit->request, &address, now_ms);
+    note_untrusted_proxy(worker, visit->request, &address, now_ms);
     return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_MANY,
                      "At most %llu a minute; please wait a little", (unsigned long long)most);
 }
@@ -381,12 +385,12 @@ bool tl_visit_may_join(struct tl_visit *visit, bool paid)
 bool tl_visit_may_stay(const struct tl_visit *visit, struct tl_address *address,
                        const struct tl_address **client)
 {
-    const struct tl_api *api = visit->api;
-    *client = tl_visitor_address(api, visit->request, address) ? address : NULL;
-    if (!api->stream_fits(api->process))
+    const struct tl_worker *worker = visit->worker;
+    *client = tl_visitor_address(worker, visit->request, address) ? address : NULL;
+    if (!worker->stream_fits(worker->process))
         return false;
-    if (*client == NULL || tl_clients_may(api->clients, *client))
+    if (*client == NULL || tl_clients_may(worker->clients, *client))
         return true;
-    tl_metrics_add(api->env->metrics, TL_WORKER_STREAMS_SHORT, 1);
+    tl_metrics_add(worker->env->metrics, TL_WORKER_STREAMS_SHORT, 1);
     return false;
 }

@@ -6,7 +6,7 @@
 #include <sodium.h>
 
 #include "common/auth/secret_file.h"
-#include "worker/api/api_keys.h"
+#include "worker/visit/api_keys.h"
 
 enum { CALLERS_MAX = 64, NAME_MAX_BYTES = 32, KEY_MIN = 32, KEY_MAX = 128 };
 
@@ -17,7 +17,7 @@ struct caller {
     unsigned char hash[crypto_generichash_BYTES];
 };
 
-struct tl_api_keys {
+struct tl_worker_keys {
     size_t n;
     struct caller callers[CALLERS_MAX];
 };
@@ -28,7 +28,7 @@ static void hash_key(const char *key, unsigned char hash[crypto_generichash_BYTE
                              strlen(key), NULL, 0);
 }
 
-static bool add(struct tl_api_keys *keys, const char *line, struct tl_error *err)
+static bool add(struct tl_worker_keys *keys, const char *line, struct tl_error *err)
 {
     size_t name_length = strcspn(line, " \t");
     const char *key = line + name_length + strspn(line + name_length, " \t");
@@ -47,12 +47,12 @@ static bool add(struct tl_api_keys *keys, const char *line, struct tl_error *err
     return true;
 }
 
-struct tl_api_keys *tl_api_keys_load(const char *path, struct tl_error *err)
+struct tl_worker_keys *tl_worker_keys_load(const char *path, struct tl_error *err)
 {
     size_t length = 0;
     bool missing = false;
     char *text = NULL;
-    struct tl_api_keys *keys = calloc(1, sizeof(*keys));
+    struct tl_worker_keys *keys = calloc(1, sizeof(*keys));
     if (keys == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the API keys");
         return NULL;
@@ -70,17 +70,17 @@ struct tl_api_keys *tl_api_keys_load(const char *path, struct tl_error *err)
         ok = add(keys, line, err) || tl_error_prefix(err, "%s:%u", path, number);
     tl_secret_free(&text, length);
     if (!ok)
-        tl_api_keys_free(&keys);
+        tl_worker_keys_free(&keys);
     return keys;
 }
 
-void tl_api_keys_free(struct tl_api_keys **keys)
+void tl_worker_keys_free(struct tl_worker_keys **keys)
 {
     free(*keys);
     *keys = NULL;
 }
 
-const char *tl_api_keys_find(const struct tl_api_keys *keys, const char *key)
+const char *tl_worker_keys_find(const struct tl_worker_keys *keys, const char *key)
 {
     unsigned char hash[crypto_generichash_BYTES];
     const char *name = NULL;

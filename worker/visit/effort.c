@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/api/effort.h"
+#include "worker/visit/effort.h"
 
 enum { WINDOW_MS = 5000 };
 

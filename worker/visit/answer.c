@@ -6,13 +6,13 @@
 #include "common/auth/reference.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "worker/api/answer.h"
-#include "worker/api/cookie.h"
-#include "worker/api/navigation.h"
-#include "worker/api/view.h"
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/answer.h"
+#include "worker/visit/cookie.h"
+#include "worker/visit/navigation.h"
+#include "worker/visit/view.h"
 
 struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visitor, tl_place place,
                                   int64_t now_ms)
@@ -40,7 +40,8 @@ struct filled {
 
 /* The pass of an admitted visitor, valid until the session's deadline: the one given before, if it
  * is kept, or a new one. False: none. */
-static bool give_pass(const struct tl_api *api, const struct tl_queue *queue, struct filled *filled)
+static bool give_pass(const struct tl_worker *worker, const struct tl_queue *queue,
+                      struct filled *filled)
 {
     const struct tl_view *view = &filled->view;
     struct tl_error err = {0};
@@ -55,14 +56,14 @@ static bool give_pass(const struct tl_api *api, const struct tl_queue *queue, st
                view->place, pass.id);
     if (pass.expires <= pass.issued)
         return false; /* over within a second */
-    const char *kept = tl_kept_passes_find(api->kept_passes, &pass);
+    const char *kept = tl_kept_passes_find(worker->kept_passes, &pass);
     if (kept != NULL) {
         memcpy(filled->pass, kept, strlen(kept) + 1);
         return true;
     }
-    if (tl_pass_sign(api->secrets.pass_keys, api->config->http.public_url, view->queue, &pass,
+    if (tl_pass_sign(worker->secrets.pass_keys, worker->config->http.public_url, view->queue, &pass,
                      filled->pass, &err)) {
-        tl_kept_passes_keep(api->kept_passes, &pass, filled->pass);
+        tl_kept_passes_keep(worker->kept_passes, &pass, filled->pass);
         return true;
     }
     tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = view->queue, .error = &err},
@@ -75,7 +76,7 @@ static bool give_pass(const struct tl_api *api, const struct tl_queue *queue, st
 static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int64_t now_ms,
                  struct filled *filled)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     struct tl_queue *queue = visit->queue;
     const struct tl_ticket *ticket = &visit->ticket;
     const struct tl_line_view *state = &visit->state;
@@ -90,13 +91,13 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
                              .phase = weather.phase,
                              .waiting = weather.waiting,
                              .active = weather.active,
-                             .store_ms = tl_queue_env_store_ms(api->env, now_ms),
+                             .store_ms = tl_queue_env_store_ms(worker->env, now_ms),
                              .drawing = weather.drawing,
                              .draw = tl_lost_draw(queue->lost),
                              .recovering = weather.recovering,
                              .lost = tl_queue_lost(queue, ticket->place),
                              .as_of_ms = weather.as_of_ms};
-    if (state->status == TL_LINE_ACTIVE && give_pass(api, queue, filled))
+    if (state->status == TL_LINE_ACTIVE && give_pass(worker, queue, filled))
         view->pass = filled->pass;
     view->claimed = state->status == TL_LINE_ACTIVE && tl_claims_made(queue->claims, ticket->place);
     if (state->status == TL_LINE_WAITING) {
@@ -110,7 +111,7 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
         view->eta_reason = tl_eta_reason_name(reason);
     }
     if (give != NULL) {
-        tl_ticket_sign(api->secrets.keyring, view->queue, give, filled->ticket);
+        tl_ticket_sign(worker->secrets.keyring, view->queue, give, filled->ticket);
         view->ticket = filled->ticket;
     }
 }
@@ -119,7 +120,7 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
 static const char *language_of(const struct tl_visit *visit)
 {
     return tl_notice_varies(&visit->queue->notice)
-               ? tl_language_of(visit->api->languages, visit->request)->code
+               ? tl_language_of(visit->worker->languages, visit->request)->code
                : NULL;
 }
 
@@ -131,13 +132,13 @@ static void add_notice(const struct tl_queue *queue, const char *language, struc
 }
 
 /* Only beside a ticket, as it stays what it is, and at the end, when visitors have questions. */
-static void add_reference(const struct tl_api *api, struct filled *filled)
+static void add_reference(const struct tl_worker *worker, struct filled *filled)
 {
     struct tl_view *view = &filled->view;
     bool ended = view->state.status == TL_LINE_ENDED && !view->moved;
     if (view->ticket == NULL && !ended)
         return;
-    tl_reference_write(api->secrets.keyring, view->queue, view->visitor, filled->reference);
+    tl_reference_write(worker->secrets.keyring, view->queue, view->visitor, filled->reference);
     view->reference = filled->reference;
 }
 
@@ -157,21 +158,21 @@ static bool renews_cookie(const struct tl_request *request, const struct tl_view
 /* The view, with the cookie of the ticket that it carries, or with a renewed one. */
 static void send_view(const struct tl_visit *visit, struct filled *filled, int64_t now_ms)
 {
-    const struct tl_api *api = visit->api;
+    const struct tl_worker *worker = visit->worker;
     const struct tl_view *view = &filled->view;
     char cookie[TL_COOKIE_TEXT_MAX];
     char renewed[TL_TICKET_MAX];
     add_notice(visit->queue, language_of(visit), filled);
-    add_reference(api, filled);
+    add_reference(worker, filled);
     const char *ticket = view->ticket;
     if (ticket == NULL && renews_cookie(visit->request, view)) {
         const struct tl_ticket fresh =
             tl_answer_ticket(visit->queue, view->visitor, view->place, now_ms);
-        tl_ticket_sign(api->secrets.keyring, view->queue, &fresh, renewed);
+        tl_ticket_sign(worker->secrets.keyring, view->queue, &fresh, renewed);
         ticket = renewed;
     }
     if (ticket != NULL)
-        tl_cookie_write(api, visit->request, view->queue, ticket,
+        tl_cookie_write(worker, visit->request, view->queue, ticket,
                         tl_cookie_life_s(view->settings, view->store_ms), cookie);
     tl_render_view(visit->request, view, ticket != NULL ? cookie : NULL);
 }
@@ -218,7 +219,7 @@ static void ask_store(struct tl_visit *visit, bool give_ticket)
 {
     struct tl_wait *wait = tl_visit_wait(visit, answer_asked);
     wait->give_ticket = give_ticket;
-    if (!tl_queue_env_store_up(visit->api->env) || !tl_holds_lookup(visit->api->holds, wait))
+    if (!tl_queue_env_store_up(visit->worker->env) || !tl_holds_lookup(visit->worker->holds, wait))
         tl_answer_unknown(visit, give_ticket);
 }
 
@@ -315,7 +316,7 @@ void tl_answer_pending(struct tl_visit *visit)
     if (tl_place_seq(joined.place) == 0 && joined.issued != 0)
         visit->ticket.issued = joined.issued;
     visit->state = (struct tl_line_view){.status = TL_LINE_UNKNOWN};
-    tl_metrics_add(visit->api->env->metrics, TL_WORKER_JOINS_PENDING, 1);
+    tl_metrics_add(visit->worker->env->metrics, TL_WORKER_JOINS_PENDING, 1);
     fill(visit, &visit->ticket, now_ms, &filled);
     send_view(visit, &filled, now_ms);
 }
@@ -330,7 +331,7 @@ size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t n
     visit.state = *told->state;
     fill(&visit, told->give_ticket ? &give : NULL, now_ms, &filled);
     add_notice(told->queue, told->language, &filled);
-    add_reference(visit.api, &filled);
+    add_reference(visit.worker, &filled);
     return tl_view_write(&filled.view, text);
 }
 

@@ -8,12 +8,12 @@
 #include "common/auth/keyring.h"
 #include "common/auth/pass.h"
 #include "common/auth/secret_file.h"
-#include "worker/api/secrets.h"
+#include "worker/visit/secrets.h"
 
 void tl_secrets_free(struct tl_secrets *secrets)
 {
     tl_keyring_free(&secrets->keyring);
-    tl_api_keys_free(&secrets->api_keys);
+    tl_worker_keys_free(&secrets->api_keys);
     tl_jwt_keys_free(&secrets->pass_keys);
     tl_jwt_keys_free(&secrets->invite_keys);
     sodium_memzero(secrets->challenge_secret, sizeof(secrets->challenge_secret));
@@ -45,7 +45,7 @@ bool tl_secrets_load(struct tl_secrets *secrets, const struct tl_config *config,
     *secrets = (struct tl_secrets){0};
     secrets->keyring = tl_keyring_load(config->secrets.ticket_keys, make, err);
     if (secrets->keyring != NULL)
-        secrets->api_keys = tl_api_keys_load(config->secrets.api_keys, err);
+        secrets->api_keys = tl_worker_keys_load(config->secrets.api_keys, err);
     if (secrets->api_keys != NULL)
         secrets->pass_keys =
             tl_pass_keys_load(config->secrets.pass_keys, config->pass.algorithm, make, err);

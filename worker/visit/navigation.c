@@ -2,7 +2,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "worker/api/navigation.h"
+#include "worker/visit/navigation.h"
 
 /* What is in the User-Agent of crawlers and of programs that make previews of links. Listed in
  * docs/integrators/waiting-page.md. ("bot" alone is in the name of a phone.) */

@@ -3,20 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/api/answer.h"
-#include "worker/api/api.h"
-#include "worker/api/context.h"
-#include "worker/api/cross_site.h"
 #include "worker/api/draw_pages.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
+#include "worker/api/worker.h"
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
 #include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/answer.h"
+#include "worker/visit/context.h"
+#include "worker/visit/cross_site.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
@@ -48,12 +48,12 @@ static void tell_streams(struct tl_visit *visit)
 /* For event streams: asks the store about a place that the line does not know. */
 static void ask_place(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    struct tl_api *api = context;
-    struct tl_visit *visit = tl_queue_env_store_up(api->env) ? malloc(sizeof(*visit)) : NULL;
+    struct tl_worker *worker = context;
+    struct tl_visit *visit = tl_queue_env_store_up(worker->env) ? malloc(sizeof(*visit)) : NULL;
     if (visit == NULL)
         return; /* the stream asks again */
-    *visit = tl_visit_of(api, queue, ticket);
-    if (!tl_holds_lookup(api->holds, tl_visit_wait(visit, tell_streams)))
+    *visit = tl_visit_of(worker, queue, ticket);
+    if (!tl_holds_lookup(worker->holds, tl_visit_wait(visit, tell_streams)))
         free(visit);
 }
 
@@ -62,7 +62,7 @@ static void ask_place(void *context, struct tl_queue *queue, const struct tl_tic
 static bool joins_anew(const struct tl_visit *visit, bool returns)
 {
     struct tl_ticket brought;
-    bool numbered = tl_visitor_ticket(visit->api, visit->request, visit->name, &brought) &&
+    bool numbered = tl_visitor_ticket(visit->worker, visit->request, visit->name, &brought) &&
                     tl_place_seq(brought.place) != 0;
     return !numbered || (!returns && strcmp(tl_request_method(visit->request), "POST") == 0);
 }
@@ -89,9 +89,9 @@ static void changed(void *context, struct tl_queue *queue, struct tl_request *re
 static void refuse_waiting(void *context, struct tl_queue *queue, struct tl_request *request,
                            bool blocked)
 {
-    const struct tl_api *api = context;
+    const struct tl_worker *worker = context;
     if (blocked)
-        tl_metrics_add(api->env->metrics, TL_WORKER_BLOCKED, 1);
+        tl_metrics_add(worker->env->metrics, TL_WORKER_BLOCKED, 1);
     tl_render_refused(request,
                       blocked          ? TL_REFUSAL_BLOCKED
                       : queue->deleted ? TL_REFUSAL_NO_QUEUE
@@ -100,57 +100,58 @@ static void refuse_waiting(void *context, struct tl_queue *queue, struct tl_requ
 }
 
 /* Files of keys that are gone since they were read again may still be there as of the start. */
-static bool load_secrets(struct tl_api *api, const struct tl_api_settings *settings,
+static bool load_secrets(struct tl_worker *worker, const struct tl_worker_settings *settings,
                          struct tl_error *err)
 {
-    if (tl_secrets_load(&api->secrets, settings->files, false, err))
+    if (tl_secrets_load(&worker->secrets, settings->files, false, err))
         return true;
     if (settings->files == settings->config)
         return false;
     tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.error = err},
            "the keys are those of the start: mend what is wrong, then reload (SIGHUP)");
-    return tl_secrets_load(&api->secrets, settings->config, false, err);
+    return tl_secrets_load(&worker->secrets, settings->config, false, err);
 }
 
-static bool load(struct tl_api *api, const struct tl_api_settings *settings, struct tl_error *err)
+static bool load(struct tl_worker *worker, const struct tl_worker_settings *settings,
+                 struct tl_error *err)
 {
     const struct tl_config *config = settings->config;
     const struct tl_brand_settings brand = tl_brand_settings_of(config);
-    api->languages = settings->languages;
-    api->handle = tl_routes_handle;
-    if (!load_secrets(api, settings, err) ||
-        (api->brand = tl_brand_again(&brand, api->languages, err)) == NULL ||
-        (api->events = tl_event_looks_again(settings->files, api->languages, err)) == NULL ||
-        (api->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
-        (api->bypass = tl_bypass_new(config, err)) == NULL)
+    worker->languages = settings->languages;
+    worker->handle = tl_routes_handle;
+    if (!load_secrets(worker, settings, err) ||
+        (worker->brand = tl_brand_again(&brand, worker->languages, err)) == NULL ||
+        (worker->events = tl_event_looks_again(settings->files, worker->languages, err)) == NULL ||
+        (worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
+        (worker->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
-    api->env->passthrough = tl_passthrough_new(settings->files);
+    worker->env->passthrough = tl_passthrough_new(settings->files);
     const struct tl_holds_settings holds = {
         .wait_ms = config->http.join_wait_ms, .env = settings->env, .over = on_over};
-    api->kept_passes = tl_kept_passes_new();
-    api->misuse = tl_misuse_new();
-    api->verifications = tl_verifications_new(tl_join_verified);
-    api->draw_pages = tl_draw_pages_new();
-    api->holds = tl_holds_new(&holds);
-    api->clients = tl_clients_new(config->http.streams_per_address);
+    worker->kept_passes = tl_kept_passes_new();
+    worker->misuse = tl_misuse_new();
+    worker->verifications = tl_verifications_new(tl_join_verified);
+    worker->draw_pages = tl_draw_pages_new();
+    worker->holds = tl_holds_new(&holds);
+    worker->clients = tl_clients_new(config->http.streams_per_address);
     const struct tl_queues_settings queues = {
         .env = settings->env,
-        .holds = api->holds,
+        .holds = worker->holds,
         .commands_max = config->worker.max_pending,
         .subscribers = {.loop = settings->loop,
                         .metrics = settings->env->metrics,
-                        .clients = api->clients,
+                        .clients = worker->clients,
                         .per_ticket = config->http.streams_per_ticket,
-                        .context = api,
+                        .context = worker,
                         .write_view = tl_answer_write_view,
                         .answer = changed,
                         .refuse = refuse_waiting,
                         .ask_number = tl_join_ask_number,
                         .ask_place = ask_place}};
-    api->queues = tl_queues_new(&queues);
-    if (api->holds == NULL || api->clients == NULL || api->queues == NULL ||
-        api->kept_passes == NULL || api->env->passthrough == NULL || api->misuse == NULL ||
-        api->verifications == NULL || api->draw_pages == NULL)
+    worker->queues = tl_queues_new(&queues);
+    if (worker->holds == NULL || worker->clients == NULL || worker->queues == NULL ||
+        worker->kept_passes == NULL || worker->env->passthrough == NULL || worker->misuse == NULL ||
+        worker->verifications == NULL || worker->draw_pages == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
 }
@@ -175,14 +176,14 @@ static void tell_join(struct tl_subscribers *subscribers, const struct tl_pendin
 static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
                        const struct tl_pending_result *result)
 {
-    struct tl_api *api = context;
+    struct tl_worker *worker = context;
     struct tl_subscribers *subscribers = queue->subscribers;
     if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
         tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
-        api->leaving =
+        worker->leaving =
             tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
-    tl_holds_settle(api->holds, pending, result);
-    api->leaving = NULL;
+    tl_holds_settle(worker->holds, pending, result);
+    worker->leaving = NULL;
     if (subscribers == NULL || result->end != TL_PENDING_APPLIED)
         return;
     if (pending->kind == TL_COMMAND_JOIN)
@@ -196,16 +197,16 @@ static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_
 /* tl_queue_env.recreated */
 static void on_recreated(void *context, struct tl_queue *queue)
 {
-    const struct tl_api *api = context;
+    const struct tl_worker *worker = context;
     struct tl_subscribers *subscribers = queue->subscribers;
-    tl_holds_drop(api->holds, queue);
+    tl_holds_drop(worker->holds, queue);
     if (subscribers != NULL)
         tl_subscribers_recreated(subscribers, tl_clock_ms());
 }
 
-const size_t tl_api_visit_size = sizeof(struct tl_visit);
+const size_t tl_worker_visit_size = sizeof(struct tl_visit);
 
-bool tl_api_check_secrets(const struct tl_config *config, bool make, struct tl_error *err)
+bool tl_worker_check_secrets(const struct tl_config *config, bool make, struct tl_error *err)
 {
     struct tl_secrets secrets;
     bool ok = tl_secrets_load(&secrets, config, make, err);
@@ -213,102 +214,103 @@ bool tl_api_check_secrets(const struct tl_config *config, bool make, struct tl_e
     return ok;
 }
 
-struct tl_api *tl_api_new(const struct tl_api_settings *settings, struct tl_error *err)
+struct tl_worker *tl_worker_new(const struct tl_worker_settings *settings, struct tl_error *err)
 {
-    struct tl_api *api = calloc(1, sizeof(*api));
-    if (api == NULL) {
+    struct tl_worker *worker = calloc(1, sizeof(*worker));
+    if (worker == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
         return NULL;
     }
-    api->config = settings->config;
-    api->env = settings->env;
-    api->limiter = settings->limiter;
-    api->sharing = settings->sharing;
-    api->process = settings->process;
-    api->stream_fits = settings->stream_fits;
-    settings->env->context = api;
+    worker->config = settings->config;
+    worker->env = settings->env;
+    worker->limiter = settings->limiter;
+    worker->sharing = settings->sharing;
+    worker->process = settings->process;
+    worker->stream_fits = settings->stream_fits;
+    settings->env->context = worker;
     settings->env->settled = on_settled;
     settings->env->recreated = on_recreated;
-    if (!load(api, settings, err))
-        tl_api_free(&api);
-    return api;
+    if (!load(worker, settings, err))
+        tl_worker_free(&worker);
+    return worker;
 }
 
-void tl_api_stop(struct tl_api *api)
+void tl_worker_stop(struct tl_worker *worker)
 {
-    tl_verifications_stop(api);
-    tl_draw_pages_stop(api);
-    tl_holds_drop(api->holds, NULL);
-    tl_queues_clear(api->queues);
+    tl_verifications_stop(worker);
+    tl_draw_pages_stop(worker);
+    tl_holds_drop(worker->holds, NULL);
+    tl_queues_clear(worker->queues);
 }
 
-void tl_api_free(struct tl_api **api)
+void tl_worker_free(struct tl_worker **worker)
 {
-    if (*api == NULL)
+    if (*worker == NULL)
         return;
-    tl_queues_free(&(*api)->queues);
-    tl_holds_free(&(*api)->holds);
-    tl_clients_free(&(*api)->clients);
-    tl_misuse_free(&(*api)->misuse);
-    tl_verifications_free(&(*api)->verifications);
-    tl_draw_pages_free(&(*api)->draw_pages);
-    tl_networks_free(&(*api)->proxies);
-    tl_bypass_free(&(*api)->bypass);
-    tl_passthrough_free(&(*api)->env->passthrough);
-    tl_event_looks_free(&(*api)->events);
-    tl_brand_free(&(*api)->brand);
-    tl_kept_passes_free(&(*api)->kept_passes);
-    tl_secrets_free(&(*api)->secrets);
-    free(*api);
-    *api = NULL;
+    tl_queues_free(&(*worker)->queues);
+    tl_holds_free(&(*worker)->holds);
+    tl_clients_free(&(*worker)->clients);
+    tl_misuse_free(&(*worker)->misuse);
+    tl_verifications_free(&(*worker)->verifications);
+    tl_draw_pages_free(&(*worker)->draw_pages);
+    tl_networks_free(&(*worker)->proxies);
+    tl_bypass_free(&(*worker)->bypass);
+    tl_passthrough_free(&(*worker)->env->passthrough);
+    tl_event_looks_free(&(*worker)->events);
+    tl_brand_free(&(*worker)->brand);
+    tl_kept_passes_free(&(*worker)->kept_passes);
+    tl_secrets_free(&(*worker)->secrets);
+    free(*worker);
+    *worker = NULL;
 }
 
-bool tl_api_reload(struct tl_api *api, const struct tl_config *config, struct tl_error *err)
+bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
+                      struct tl_error *err)
 {
     struct tl_secrets fresh;
     struct tl_passthrough *passthrough = tl_passthrough_new(config);
     if (passthrough == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the queues");
-    struct tl_event_looks *events = tl_event_looks_new(config, api->languages, err);
+    struct tl_event_looks *events = tl_event_looks_new(config, worker->languages, err);
     if (events == NULL || !tl_secrets_load(&fresh, config, false, err)) {
         tl_event_looks_free(&events);
         tl_passthrough_free(&passthrough);
         return false;
     }
-    tl_passthrough_free(&api->env->passthrough);
-    api->env->passthrough = passthrough;
-    tl_event_looks_free(&api->events);
-    api->events = events;
-    tl_secrets_free(&api->secrets);
-    api->secrets = fresh;
-    tl_kept_passes_clear(api->kept_passes);
+    tl_passthrough_free(&worker->env->passthrough);
+    worker->env->passthrough = passthrough;
+    tl_event_looks_free(&worker->events);
+    worker->events = events;
+    tl_secrets_free(&worker->secrets);
+    worker->secrets = fresh;
+    tl_kept_passes_clear(worker->kept_passes);
     return true;
 }
 
-void tl_api_handle(void *context, struct tl_request *request)
+void tl_worker_handle(void *context, struct tl_request *request)
 {
-    const struct tl_api *api = context;
+    const struct tl_worker *worker = context;
     struct tl_refusal refusal;
-    tl_cross_site_share(api, request);
-    if (tl_cross_site_preflight(api, request))
+    tl_cross_site_share(worker, request);
+    if (tl_cross_site_preflight(worker, request))
         return;
-    if (tl_cross_site_allows(api, request, &refusal))
+    if (tl_cross_site_allows(worker, request, &refusal))
         tl_routes_handle(context, request);
     else
         tl_routes_refuse(request, &refusal);
 }
 
-void tl_api_too_large(void *context, struct tl_request *request)
+void tl_worker_too_large(void *context, struct tl_request *request)
 {
-    const struct tl_api *api = context;
+    const struct tl_worker *worker = context;
     struct tl_refusal refusal;
-    tl_cross_site_share(api, request);
+    tl_cross_site_share(worker, request);
     tl_refuse(&refusal, TL_REFUSAL_TOO_LARGE, "A body may have at most %llu bytes",
-              (unsigned long long)api->config->http.max_body);
+              (unsigned long long)worker->config->http.max_body);
     tl_routes_refuse(request, &refusal);
 }
 
-void tl_api_malformed(void *context, struct tl_request *request, const char *problem)
+void tl_worker_malformed(void *context, struct tl_request *request, const char *problem)
 {
     struct tl_refusal refusal;
     (void)context;
@@ -316,44 +318,44 @@ void tl_api_malformed(void *context, struct tl_request *request, const char *pro
     tl_routes_refuse(request, &refusal);
 }
 
-void tl_api_verified(void *context, uint64_t number, const struct tl_verdict *verdict)
+void tl_worker_verified(void *context, uint64_t number, const struct tl_verdict *verdict)
 {
     tl_verification_ended(context, number, verdict);
 }
 
-void tl_api_drawn(struct tl_api *api, uint64_t number, const void *ids, size_t length)
+void tl_worker_drawn(struct tl_worker *worker, uint64_t number, const void *ids, size_t length)
 {
-    tl_draw_page_read(api, number, ids, length);
+    tl_draw_page_read(worker, number, ids, length);
 }
 
-void tl_api_tick(struct tl_api *api, int64_t now_ms)
+void tl_worker_tick(struct tl_worker *worker, int64_t now_ms)
 {
-    tl_verifications_tick(api, now_ms);
-    tl_draw_pages_tick(api, now_ms);
-    tl_misuse_tick(api, now_ms);
+    tl_verifications_tick(worker, now_ms);
+    tl_draw_pages_tick(worker, now_ms);
+    tl_misuse_tick(worker, now_ms);
 }
 
-uint64_t tl_api_held(const struct tl_api *api)
+uint64_t tl_worker_held(const struct tl_worker *worker)
 {
-    return tl_verifications_count(api->verifications) + tl_draw_pages_count(api->draw_pages);
+    return tl_verifications_count(worker->verifications) + tl_draw_pages_count(worker->draw_pages);
 }
 
-uint32_t tl_api_ticket_key(const struct tl_api *api)
+uint32_t tl_worker_ticket_key(const struct tl_worker *worker)
 {
-    return tl_keyring_fingerprint(api->secrets.keyring);
+    return tl_keyring_fingerprint(worker->secrets.keyring);
 }
 
-struct tl_queues *tl_api_queues(const struct tl_api *api)
+struct tl_queues *tl_worker_queues(const struct tl_worker *worker)
 {
-    return api->queues;
+    return worker->queues;
 }
 
-struct tl_holds *tl_api_holds(const struct tl_api *api)
+struct tl_holds *tl_worker_holds(const struct tl_worker *worker)
 {
-    return api->holds;
+    return worker->holds;
 }
 
-const struct tl_networks *tl_api_proxies(const struct tl_api *api)
+const struct tl_networks *tl_worker_proxies(const struct tl_worker *worker)
 {
-    return api->proxies;
+    return worker->proxies;
 }

@@ -7,13 +7,13 @@
 #include <stdbool.h>
 
 #include "common/auth/ticket.h"
-#include "worker/api/context.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
 #include "worker/queue/tickets.h"
+#include "worker/visit/context.h"
 
 struct tl_visit {
-    struct tl_api *api;
+    struct tl_worker *worker;
     struct tl_request *request;
     const char *name;          /* of the queue, as the path says; "": none */
     struct tl_queue *queue;    /* NULL: not asked for yet, or its line is not loaded */
@@ -26,9 +26,10 @@ struct tl_visit {
 
 /* The visit of this request, which begins, also once more after it has waited; it lasts as long as
  * the request. name: of the queue, borrowed until it waits. */
-struct tl_visit *tl_visit_begin(struct tl_api *api, struct tl_request *request, const char *name);
+struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
+                                const char *name);
 /* A visit without a request, about the place of a ticket which is yet to be judged. */
-struct tl_visit tl_visit_of(struct tl_api *api, struct tl_queue *queue,
+struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
                             const struct tl_ticket *ticket);
 
 /* ---- credentials ---- */
@@ -37,17 +38,17 @@ struct tl_visit tl_visit_of(struct tl_api *api, struct tl_queue *queue,
 const char *tl_visitor_bearer(const struct tl_request *request);
 /* The first valid ticket of this queue, a pending one no older than TL_TICKET_PENDING_S, in the
  * Authorization header, the cookies or the query. */
-bool tl_visitor_ticket(const struct tl_api *api, const struct tl_request *request,
+bool tl_visitor_ticket(const struct tl_worker *worker, const struct tl_request *request,
                        const char *queue, struct tl_ticket *ticket);
 /* The name of the trusted caller whose API key the request carries, or NULL. / Does it carry one?
  */
-const char *tl_visitor_caller(const struct tl_api *api, const struct tl_request *request);
-bool tl_visitor_trusted(const struct tl_api *api, const struct tl_request *request);
+const char *tl_visitor_caller(const struct tl_worker *worker, const struct tl_request *request);
+bool tl_visitor_trusted(const struct tl_worker *worker, const struct tl_request *request);
 
 /* ---- queues and places ---- */
 
 /* Is there no queue of this name, or was it deleted? One that the store has lost is still known. */
-bool tl_visitor_no_queue(const struct tl_api *api, const char *name);
+bool tl_visitor_no_queue(const struct tl_worker *worker, const char *name);
 /* Finds the visit's queue. False: refused, if its line is not loaded. */
 bool tl_visit_queue(struct tl_visit *visit);
 /* Has the request handled once more, now that its place may be known or have come back. */
@@ -88,7 +89,7 @@ bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, t
 
 /* The visitor's address: the other end of the connection; or, where that is a trusted proxy, the
  * last address in X-Forwarded-For that is not one. False when it is unknown. */
-bool tl_visitor_address(const struct tl_api *api, const struct tl_request *request,
+bool tl_visitor_address(const struct tl_worker *worker, const struct tl_request *request,
                         struct tl_address *address);
 /* Does the request come, as far as it says itself, through a proxy that is not trusted? Then its
  * visitors all have this address, that of the proxy. */

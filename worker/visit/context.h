@@ -6,9 +6,6 @@
 #include "common/base/log.h"
 #include "common/base/net.h"
 #include "common/config/config.h"
-#include "worker/api/effort.h"
-#include "worker/api/recent.h"
-#include "worker/api/secrets.h"
 #include "worker/http/clients.h"
 #include "worker/http/limiter.h"
 #include "worker/page/brand.h"
@@ -17,8 +14,11 @@
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
 #include "worker/verify/verifier.h"
+#include "worker/visit/effort.h"
+#include "worker/visit/recent.h"
+#include "worker/visit/secrets.h"
 
-struct tl_api {
+struct tl_worker {
     const struct tl_config *config;
     struct tl_queue_env *env;
     struct tl_secrets secrets;
@@ -37,12 +37,12 @@ struct tl_api {
     struct tl_holds *holds;
     struct tl_queues *queues;
     /* Has a request handled: again, after it has waited. */
-    void (*handle)(struct tl_api *api, struct tl_request *request);
+    void (*handle)(struct tl_worker *worker, struct tl_request *request);
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct tl_verifications *verifications;
     struct tl_draw_pages *draw_pages;
     struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
-    void *process;                      /* for the callback: see worker/api/api.h */
+    void *process;                      /* for the callback: see worker/api/worker.h */
     bool (*stream_fits)(void *process);
 };
 

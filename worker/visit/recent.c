@@ -4,7 +4,7 @@
 
 #include <sodium.h>
 
-#include "worker/api/recent.h"
+#include "worker/visit/recent.h"
 
 /* A number of an id, which is a hash already, in base64url. */
 static size_t number_of(const char *id)

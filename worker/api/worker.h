@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The visitor's side of a worker process: the HTTP API, the waiting page, and the queues behind
+ * both. Everything here belongs to the loop's thread. */
+#ifndef TL_API_H
+#define TL_API_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "common/base/error.h"
+#include "common/base/net.h"
+#include "common/config/config.h"
+#include "worker/http/limiter.h"
+#include "worker/http/request.h"
+#include "worker/http/sharing.h"
+#include "worker/page/languages.h"
+#include "worker/queue/env.h"
+#include "worker/queue/holds.h"
+#include "worker/queue/queues.h"
+#include "worker/verify/verifier.h"
+
+struct tl_worker;
+
+struct tl_worker_settings {
+    const struct tl_config *config;
+    /* Whose keys, pages of events and queues in passthrough count: that of the last SIGHUP before
+     * this start, or `config`. */
+    const struct tl_config *files;
+    const struct tl_languages *languages; /* of the pages; borrowed */
+    struct tl_queue_env *env;             /* the worker sets its callbacks */
+    uv_loop_t *loop;
+    struct tl_limiter *limiter; /* of all processes */
+    struct tl_sharing *sharing; /* likewise */
+    void *process;              /* for the callback */
+    /* Are connections left for another event stream or long poll, and for the requests beside it?
+     */
+    bool (*stream_fits)(void *process);
+};
+
+/* Can a worker be made with these secrets? Reads the files with them and keeps nothing. `make`:
+ * makes missing files with keys that sign; nothing below does. The pages: worker/page/event_look.h.
+ */
+bool tl_worker_check_secrets(const struct tl_config *config, bool make, struct tl_error *err);
+
+/* Reads keys and the look of the pages. All settings are borrowed. NULL on failure. */
+struct tl_worker *tl_worker_new(const struct tl_worker_settings *settings, struct tl_error *err);
+/* Gives every request still held its answer. */
+void tl_worker_stop(struct tl_worker *worker);
+/* After tl_worker_stop, when no request is left. NULL allowed; clears the caller's pointer. */
+void tl_worker_free(struct tl_worker **worker);
+/* Takes over the keys of a new configuration, the events of its queues, and which of them it lets
+ * everyone into; on failure the old ones stay. */
+bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
+                      struct tl_error *err);
+
+/* The bytes that the worker needs of each request (tl_request_visit). */
+extern const size_t tl_worker_visit_size;
+/* The server's callbacks; context is the worker. */
+void tl_worker_handle(void *context, struct tl_request *request);
+void tl_worker_too_large(void *context, struct tl_request *request);
+void tl_worker_malformed(void *context, struct tl_request *request, const char *problem);
+
+/* The challenge service has spoken: for the verifier; context is the worker. */
+void tl_worker_verified(void *context, uint64_t number, const struct tl_verdict *verdict);
+/* The draw ids of a question to the store, or NULL if it could not say. */
+void tl_worker_drawn(struct tl_worker *worker, uint64_t number, const void *ids, size_t length);
+/* Call every tick. */
+void tl_worker_tick(struct tl_worker *worker, int64_t now_ms);
+/* Requests that wait for the challenge service, or for a page of a draw's list. */
+uint64_t tl_worker_held(const struct tl_worker *worker);
+
+/* Of the key that signs tickets now (tl_keyring_fingerprint). */
+uint32_t tl_worker_ticket_key(const struct tl_worker *worker);
+struct tl_queues *tl_worker_queues(const struct tl_worker *worker);
+struct tl_holds *tl_worker_holds(const struct tl_worker *worker);
+/* The trusted proxies. */
+const struct tl_networks *tl_worker_proxies(const struct tl_worker *worker);
+
+#endif

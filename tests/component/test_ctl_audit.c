@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "common/store/reply.h"
-#include "ctl/audit.h"
+#include "ctl/audit/audit.h"
 #include "ingest.h"
 #include "side_by_side.h"
 

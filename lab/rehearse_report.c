@@ -171,10 +171,10 @@ static void write_kept(const struct tl_rehearse_report *report, struct tl_text *
     if (settings->policy != TL_POLICY_COUNTER)
         tl_text_append(out,
                        "Admissions in %s: %s at most, %s on average; the settings allow %s%s%s.\n",
-                       span(settings->rate_every_ms).text, number(figures->per_period).text,
-                       decimal(figures->per_period_average).text, number(settings->rate_admit).text,
-                       settings->rate_burst > 0 ? " and a burst of " : "",
-                       settings->rate_burst > 0 ? number(settings->rate_burst).text : "");
+                       span(settings->rate.every_ms).text, number(figures->per_period).text,
+                       decimal(figures->per_period_average).text, number(settings->rate.admit).text,
+                       settings->rate.burst > 0 ? " and a burst of " : "",
+                       settings->rate.burst > 0 ? number(settings->rate.burst).text : "");
     if (figures->promises > 0)
         tl_text_append(out,
                        "The page's range of the wait came true for %s of %s (%.0f %%; the first "
@@ -291,7 +291,7 @@ static json_t *rehearsed_json(const struct tl_rehearse_report *report)
     json_t *periods =
         report->settings->policy == TL_POLICY_COUNTER
             ? NULL
-            : json_pack("{s:I, s:I, s:f}", "every_ms", (json_int_t)report->settings->rate_every_ms,
+            : json_pack("{s:I, s:I, s:f}", "every_ms", (json_int_t)report->settings->rate.every_ms,
                         "most", (json_int_t)figures->per_period, "average",
                         figures->per_period_average);
     return json_pack(

@@ -13,8 +13,7 @@ json_t *tl_assignment_value(const char *name, const char *value)
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
     for (size_t i = 0; i < n; i++) {
-        bool is_it = strcmp(rows[i].path, name) == 0 || strcmp(rows[i].key, name) == 0;
-        if (is_it && rows[i].type == TL_SETTING_BOOL &&
+        if (strcmp(rows[i].path, name) == 0 && rows[i].type == TL_SETTING_BOOL &&
             (strcmp(value, "true") == 0 || strcmp(value, "false") == 0))
             return json_boolean(strcmp(value, "true") == 0);
     }

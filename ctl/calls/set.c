@@ -13,13 +13,6 @@
 #include "ctl/calls/shrink.h"
 #include "ctl/shell/json.h"
 
-/* "rate.every" to "rate_every". */
-static void to_name_in_store(char *name)
-{
-    for (char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot, '.'))
-        *dot = '_';
-}
-
 /* Is this the setting, by its name in the store, that the assignment NAME=VALUE names? */
 static bool is_assigned(const char *assignment, const char *name)
 {
@@ -27,7 +20,6 @@ static bool is_assigned(const char *assignment, const char *name)
     size_t length = strcspn(assignment, "=");
     const char *stored = text;
     snprintf(text, sizeof(text), "%.*s", (int)length, assignment);
-    to_name_in_store(text);
     tl_queue_settings_plain(&stored, assignment[length] == '=' ? assignment + length + 1 : "");
     return strcmp(stored, name) == 0;
 }
@@ -66,12 +58,7 @@ struct wish {
 static void note_shrink(void *context, const char *name, const json_t *before)
 {
     struct wish *wish = context;
-    char stored[TL_SETTING_PATH_MAX];
     const json_t *after = json_object_get(wish->settings, name);
-    snprintf(stored, sizeof(stored), "%s", name);
-    to_name_in_store(stored);
-    if (after == NULL)
-        after = json_object_get(wish->settings, stored);
     if (json_is_string(before) && json_is_string(after))
         tl_shrink_note(&wish->shrinks, wish->queue, name, json_string_value(before),
                        json_string_value(after));

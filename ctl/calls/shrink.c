@@ -14,7 +14,7 @@ static bool is_duration(const char *name)
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].path, name) == 0 || strcmp(rows[i].key, name) == 0)
+        if (strcmp(rows[i].path, name) == 0)
             return rows[i].type == TL_SETTING_DURATION;
     return false;
 }

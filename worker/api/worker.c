@@ -136,7 +136,6 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->clients = tl_clients_new(config->http.streams_per_address);
     const struct tl_queues_settings queues = {
         .env = settings->env,
-        .holds = worker->holds,
         .commands_max = config->worker.max_pending,
         .subscribers = {.loop = settings->loop,
                         .metrics = settings->env->metrics,
@@ -200,7 +199,7 @@ static void on_recreated(void *context, struct tl_queue *queue)
     const struct tl_worker *worker = context;
     struct tl_subscribers *subscribers = queue->subscribers;
     tl_holds_drop(worker->holds, queue);
-    if (subscribers != NULL)
+    if (subscribers != NULL && !queue->deleted)
         tl_subscribers_recreated(subscribers, tl_clock_ms());
 }
 

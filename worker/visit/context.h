@@ -11,12 +11,12 @@
 #include "worker/page/brand.h"
 #include "worker/page/event_look.h"
 #include "worker/queue/env.h"
-#include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
+#include "worker/visit/wait.h"
 
 struct tl_worker {
     const struct tl_config *config;

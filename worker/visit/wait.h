@@ -6,8 +6,8 @@
  *
  * A lookup may also run without a request, for an event stream whose place the line does not know.
  */
-#ifndef TL_HOLDS_H
-#define TL_HOLDS_H
+#ifndef TL_WAIT_H
+#define TL_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

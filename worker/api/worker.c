@@ -17,6 +17,7 @@
 #include "worker/visit/answer.h"
 #include "worker/visit/context.h"
 #include "worker/visit/cross_site.h"
+#include "worker/visit/rejoin.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
@@ -145,7 +146,7 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
                         .write_view = tl_answer_write_view,
                         .answer = changed,
                         .refuse = refuse_waiting,
-                        .ask_number = tl_join_ask_number,
+                        .ask_number = tl_rejoin_ask,
                         .ask_place = ask_place}};
     worker->queues = tl_queues_new(&queues);
     if (worker->holds == NULL || worker->clients == NULL || worker->queues == NULL ||
@@ -167,7 +168,7 @@ static void tell_join(struct tl_subscribers *subscribers, const struct tl_pendin
         tl_subscribers_numbered(subscribers, visitor, result->place, now_ms);
     else if (result->outcome == TL_OUTCOME_FULL)
         tl_subscribers_full(subscribers, visitor, wait_ms, now_ms);
-    else if (result->outcome == TL_OUTCOME_SPENT && tl_join_repeats(join, &issued))
+    else if (result->outcome == TL_OUTCOME_SPENT && tl_rejoin_issued(join, &issued))
         tl_subscribers_spent(subscribers, visitor, issued, now_ms);
 }
 
@@ -177,7 +178,7 @@ static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_
 {
     struct tl_worker *worker = context;
     struct tl_subscribers *subscribers = queue->subscribers;
-    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
+    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_rejoin_gave_place(result) &&
         tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
         worker->leaving =
             tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);

@@ -53,7 +53,7 @@ const char *tl_visitor_bearer(const struct tl_request *request)
 const char *tl_visitor_caller(const struct tl_worker *worker, const struct tl_request *request)
 {
     const char *bearer = tl_visitor_bearer(request);
-    return bearer != NULL ? tl_worker_keys_find(worker->secrets.api_keys, bearer) : NULL;
+    return bearer != NULL ? tl_callers_find(&worker->secrets.callers, bearer) : NULL;
 }
 
 bool tl_visitor_trusted(const struct tl_worker *worker, const struct tl_request *request)

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "worker/api/body.h"
-#include "worker/visit/api_keys.h"
+#include "worker/visit/secrets.h"
 
 static void test_good_bodies(void **state)
 {
@@ -82,7 +82,7 @@ static void test_deep_body(void **state)
 
 #define KEY "0123456789abcdef0123456789abcdef"
 
-static struct tl_worker_keys *keys_of(const char *text, mode_t mode, struct tl_error *err)
+static bool load(const char *text, mode_t mode, struct tl_callers *callers, struct tl_error *err)
 {
     char path[] = "/tmp/tl-api-keys-XXXXXX";
     int fd = mkstemp(path);
@@ -90,33 +90,28 @@ static struct tl_worker_keys *keys_of(const char *text, mode_t mode, struct tl_e
     assert_int_equal(write(fd, text, strlen(text)), strlen(text));
     assert_int_equal(fchmod(fd, mode), 0);
     close(fd);
-    struct tl_worker_keys *keys = tl_worker_keys_load(path, err);
+    bool ok = tl_callers_load(callers, path, err);
     unlink(path);
-    return keys;
+    return ok;
 }
 
 static void test_api_keys(void **state)
 {
     (void)state;
     struct tl_error err = {0};
-    struct tl_worker_keys *keys =
-        keys_of("# callers\nshop " KEY "\n\napp\t" KEY "X # second\n", 0600, &err);
-    assert_non_null(keys);
-    assert_string_equal(tl_worker_keys_find(keys, KEY), "shop");
-    assert_string_equal(tl_worker_keys_find(keys, KEY "X"), "app");
-    assert_null(tl_worker_keys_find(keys, KEY "Y"));
-    assert_null(tl_worker_keys_find(keys, "0123456789abcdef"));
-    assert_null(tl_worker_keys_find(keys, ""));
-    tl_worker_keys_free(&keys);
-    assert_null(keys);
+    struct tl_callers callers;
+    assert_true(load("# callers\nshop " KEY "\n\napp\t" KEY "X # second\n", 0600, &callers, &err));
+    assert_string_equal(tl_callers_find(&callers, KEY), "shop");
+    assert_string_equal(tl_callers_find(&callers, KEY "X"), "app");
+    assert_null(tl_callers_find(&callers, KEY "Y"));
+    assert_null(tl_callers_find(&callers, "0123456789abcdef"));
+    assert_null(tl_callers_find(&callers, ""));
 
     static const char *const nobody[] = {"", "/nonexistent/api.keys"};
     for (size_t i = 0; i < 2; i++) {
-        keys = tl_worker_keys_load(nobody[i], &err);
-        assert_non_null(keys);
-        assert_null(tl_worker_keys_find(keys, KEY));
-        assert_null(tl_worker_keys_find(keys, ""));
-        tl_worker_keys_free(&keys);
+        assert_true(tl_callers_load(&callers, nobody[i], &err));
+        assert_null(tl_callers_find(&callers, KEY));
+        assert_null(tl_callers_find(&callers, ""));
     }
 }
 
@@ -125,14 +120,15 @@ static void test_bad_api_keys(void **state)
     (void)state;
     static const char *const cases[] = {"shop\n", "shop short\n", KEY "\n", "shop " KEY " more\n",
                                         "a-name-that-is-longer-than-any-sensible " KEY "\n"};
+    struct tl_callers callers;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct tl_error err = {0};
-        assert_null(keys_of(cases[i], 0600, &err));
+        assert_false(load(cases[i], 0600, &callers, &err));
         assert_non_null(strstr(err.text, ":1: expected"));
         assert_null(strstr(err.text, KEY)); /* never the key itself */
     }
     struct tl_error err = {0};
-    assert_null(keys_of("shop " KEY "\n", 0644, &err));
+    assert_false(load("shop " KEY "\n", 0644, &callers, &err));
     assert_non_null(strstr(err.text, "chmod"));
 }
 

@@ -10,6 +10,19 @@
 #include "common/auth/puzzle.h"
 #include "worker/visit/visit.h"
 
+/* How much work a puzzle asks for: little at rest, more while many visitors join. It follows the
+ * joins that were paid for with work, and not the puzzles handed out: so raising it costs work,
+ * too. */
+enum {
+    TL_EFFORT_BITS_MIN = 12, /* 16 parts of 12 bits are 65,536 hashes on average */
+    TL_EFFORT_BITS_MAX = 16, /* sixteen times as much */
+    TL_EFFORT_REST = 100     /* joins a second; from there on, each doubling adds a bit */
+};
+/* Counts a join. now_ms: local monotonic time. */
+void tl_effort_count(struct tl_effort *effort, int64_t now_ms);
+/* The zero bits that each part of a puzzle needs now. */
+unsigned tl_effort_bits(const struct tl_effort *effort, int64_t now_ms);
+
 /* How long the signed wait is, in seconds. */
 #define TL_CHALLENGE_WAIT_S 10
 /* So many signed waits of one address; see worker/http/limiter.h for networks. */
@@ -36,8 +49,7 @@ bool tl_challenge_refuse_unverified(struct tl_visit *visit);
 /* A join with this spent id ended with TL_OUTCOME_SPENT: refuses, with a fresh puzzle if the id was
  * a puzzle's, and not an invite's. Returns false. */
 bool tl_challenge_refuse_spent(struct tl_visit *visit, const char *id);
-/* Writes the signed wait that a page for this request offers. */
-void tl_challenge_wait(const struct tl_worker *worker, const struct tl_queue *queue,
-                       const struct tl_request *request, char text[TL_PUZZLE_MAX]);
+/* Writes the signed wait that a page for this visit offers. */
+void tl_challenge_wait(const struct tl_visit *visit, char text[TL_PUZZLE_MAX]);
 
 #endif

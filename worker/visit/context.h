@@ -14,9 +14,14 @@
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
 #include "worker/verify/verifier.h"
-#include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
+
+/* The joins that were paid for with work (worker/api/challenge.h); all zero at first. */
+struct tl_effort {
+    int64_t window;         /* its number */
+    uint64_t count, before; /* joins in this window and in the one before it */
+};
 
 struct tl_worker {
     const struct tl_config *config;

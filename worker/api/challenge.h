@@ -10,19 +10,6 @@
 #include "common/auth/puzzle.h"
 #include "worker/visit/visit.h"
 
-/* How much work a puzzle asks for: little at rest, more while many visitors join. It follows the
- * joins that were paid for with work, and not the puzzles handed out: so raising it costs work,
- * too. */
-enum {
-    TL_EFFORT_BITS_MIN = 12, /* 16 parts of 12 bits are 65,536 hashes on average */
-    TL_EFFORT_BITS_MAX = 16, /* sixteen times as much */
-    TL_EFFORT_REST = 100     /* joins a second; from there on, each doubling adds a bit */
-};
-/* Counts a join. now_ms: local monotonic time. */
-void tl_effort_count(struct tl_effort *effort, int64_t now_ms);
-/* The zero bits that each part of a puzzle needs now. */
-unsigned tl_effort_bits(const struct tl_effort *effort, int64_t now_ms);
-
 /* How long the signed wait is, in seconds. */
 #define TL_CHALLENGE_WAIT_S 10
 /* So many signed waits of one address; see worker/http/limiter.h for networks. */

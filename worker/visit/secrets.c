@@ -40,7 +40,10 @@ static bool add(struct tl_callers *callers, const char *line, struct tl_error *e
     return true;
 }
 
-bool tl_callers_load(struct tl_callers *callers, const char *path, struct tl_error *err)
+/* Reads a file with a line each `<name> <key of 32 to 128 printable characters>`, '#' comments;
+ * refuses one that others can read. A path of "" and a missing file mean that no caller is trusted.
+ */
+static bool load_callers(struct tl_callers *callers, const char *path, struct tl_error *err)
 {
     size_t length = 0;
     bool missing = false;
@@ -108,8 +111,7 @@ bool tl_secrets_load(struct tl_secrets *secrets, const struct tl_config *config,
 {
     *secrets = (struct tl_secrets){0};
     secrets->keyring = tl_keyring_load(config->secrets.ticket_keys, make, err);
-    if (secrets->keyring != NULL &&
-        tl_callers_load(&secrets->callers, config->secrets.api_keys, err))
+    if (secrets->keyring != NULL && load_callers(&secrets->callers, config->secrets.api_keys, err))
         secrets->pass_keys =
             tl_pass_keys_load(config->secrets.pass_keys, config->pass.algorithm, make, err);
     if (secrets->pass_keys != NULL)

@@ -42,10 +42,6 @@ bool tl_secrets_ticket(const struct tl_secrets *secrets, const char *queue, cons
                        int64_t now_ms, struct tl_ticket *ticket);
 void tl_secrets_free(struct tl_secrets *secrets);
 
-/* Reads a file with a line each `<name> <key of 32 to 128 printable characters>`, '#' comments;
- * refuses one that others can read. A path of "" and a missing file mean that no caller is trusted.
- */
-bool tl_callers_load(struct tl_callers *callers, const char *path, struct tl_error *err);
 /* The name of the caller with this key, or NULL. Takes the same time whatever the key. */
 const char *tl_callers_find(const struct tl_callers *callers, const char *key);
 

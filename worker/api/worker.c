@@ -15,8 +15,8 @@
 #include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
+#include "worker/visit/browser.h"
 #include "worker/visit/context.h"
-#include "worker/visit/cross_site.h"
 #include "worker/visit/rejoin.h"
 
 #include "common/auth/keyring.h"
@@ -63,8 +63,7 @@ static void ask_place(void *context, struct tl_queue *queue, const struct tl_tic
 static bool joins_anew(const struct tl_visit *visit, bool returns)
 {
     struct tl_ticket brought;
-    bool numbered = tl_visitor_ticket(visit->worker, visit->request, visit->name, &brought) &&
-                    tl_place_seq(brought.place) != 0;
+    bool numbered = tl_visitor_ticket(visit, &brought) && tl_place_seq(brought.place) != 0;
     return !numbered || (!returns && strcmp(tl_request_method(visit->request), "POST") == 0);
 }
 

@@ -13,6 +13,7 @@
 #include "worker/queue/env.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
+#include "worker/queue/subscribers.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
@@ -36,6 +37,7 @@ struct tl_worker {
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_holds *holds;
     struct tl_queues *queues;
+    struct tl_subscribers *subscribers; /* the event streams and long polls */
     /* Has a request handled: again, after it has waited. */
     void (*handle)(struct tl_worker *worker, struct tl_request *request);
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */

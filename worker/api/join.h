@@ -28,13 +28,13 @@ bool tl_join_by_invite(struct tl_visit *visit, const char *invite);
  * answered. */
 bool tl_join_passes_by(struct tl_visit *visit, const char *invite);
 /* Joins again with the ticket of a place that the visitor holds, as far as this process knows.
- * Always true. */
+ */
 bool tl_join_confirm(struct tl_visit *visit);
 /* Joins the visitor of a pending ticket again: the same join. */
 bool tl_join_by_ticket(struct tl_visit *visit);
 /* The holder of a pending ticket leaves: the place is given up as soon as its number is known. */
 bool tl_join_then_leave(struct tl_visit *visit);
 /* The store has said what became of the place of a pending ticket. */
-tl_then tl_join_ended;
+tl_step tl_join_ended;
 
 #endif

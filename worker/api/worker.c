@@ -28,15 +28,14 @@
 static void on_over(struct tl_wait *wait)
 {
     struct tl_visit *visit = (void *)((char *)wait - offsetof(struct tl_visit, wait));
-    visit->name = visit->queue->name;
     if (wait->result != NULL && visit->queue->deleted)
         tl_render_refused(visit->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
     else
-        wait->then(visit);
+        tl_visit_take(visit, wait->then);
 }
 
 /* The store's answer about the place of an event stream, which asks again if need be. */
-static void tell_streams(struct tl_visit *visit)
+static bool tell_streams(struct tl_visit *visit)
 {
     struct tl_subscribers *subscribers = visit->worker->subscribers;
     const struct tl_ticket *ticket = &visit->ticket;
@@ -45,6 +44,7 @@ static void tell_streams(struct tl_visit *visit)
     else if (visit->wait.known)
         tl_subscribers_over(subscribers, visit->queue, ticket, visit->wait.ended, tl_clock_ms());
     free(visit);
+    return true;
 }
 
 /* For event streams: asks the store about a place that the line does not know. */
@@ -80,11 +80,12 @@ static void changed(void *context, struct tl_queue *queue, struct tl_request *re
     visit->ticket = *ticket;
     if (give_ticket && lost && joins_anew(visit, returns)) {
         visit->ticket.invite = TL_TICKET_TRUSTED;
-        tl_answer_pending(visit);
+        (void)tl_answer_pending(visit);
         return;
     }
     visit->ticket.issued = (uint32_t)(tl_queue_env_store_ms(queue->env, tl_clock_ms()) / 1000);
-    tl_answer_anew(visit, give_ticket);
+    if (!tl_answer_anew(visit, give_ticket))
+        tl_render_refusal(request, &visit->refusal);
 }
 
 /* Likewise. */
@@ -120,7 +121,6 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     const struct tl_config *config = settings->config;
     const struct tl_brand_settings brand = tl_brand_settings_of(config);
     worker->languages = settings->languages;
-    worker->handle = tl_routes_handle;
     if (!load_secrets(worker, settings, err) ||
         (worker->brand = tl_brand_again(&brand, worker->languages, err)) == NULL ||
         (worker->events = tl_event_looks_again(settings->files, worker->languages, err)) == NULL ||

@@ -18,9 +18,9 @@
 #include "worker/http/sharing.h"
 #include "worker/page/languages.h"
 #include "worker/queue/env.h"
-#include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
 #include "worker/verify/verifier.h"
+#include "worker/visit/wait.h"
 
 struct tl_worker;
 

@@ -11,13 +11,13 @@
 #include "worker/page/brand.h"
 #include "worker/page/event_look.h"
 #include "worker/queue/env.h"
-#include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
 #include "worker/queue/subscribers.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
+#include "worker/visit/wait.h"
 
 struct tl_worker {
     const struct tl_config *config;
@@ -38,8 +38,6 @@ struct tl_worker {
     struct tl_holds *holds;
     struct tl_queues *queues;
     struct tl_subscribers *subscribers; /* the event streams and long polls */
-    /* Has a request handled: again, after it has waited. */
-    void (*handle)(struct tl_worker *worker, struct tl_request *request);
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct tl_verifications *verifications;
     struct tl_draw_pages *draw_pages;

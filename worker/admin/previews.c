@@ -12,8 +12,8 @@
 #include "worker/page/event_look.h"
 #include "worker/page/languages.h"
 #include "worker/page/page.h"
+#include "worker/page/page_address.h"
 #include "worker/page/preview.h"
-#include "worker/page/qr.h"
 
 #define PATTERN "/preview/{queue}"
 

@@ -8,7 +8,7 @@
 #include "worker/page/colour.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_fields.h"
-#include "worker/page/zone.h"
+#include "worker/page/page_text.h"
 
 static bool is_set(const char *setting)
 {

@@ -182,7 +182,7 @@ static void list_forms(struct tl_catalogue *catalogue)
 {
     size_t length = 0;
     for (int i = 0; i < TL_PLURALS; i++) {
-        if ((catalogue->rule->forms & (1U << i)) != 0)
+        if ((tl_plural_forms(catalogue->rule) & (1U << i)) != 0)
             length +=
                 (size_t)snprintf(catalogue->forms + length, sizeof(catalogue->forms) - length,
                                  "%s%s", length > 0 ? "|" : "", tl_plural_name((enum tl_plural)i));
@@ -276,7 +276,7 @@ static bool read_form(const struct reader *reader, const struct tl_catalogue_tex
 static bool read_forms(const struct reader *reader, const struct tl_catalogue_text *source,
                        struct tl_catalogue_text *text, const struct tl_yaml *entry)
 {
-    unsigned wanted = reader->catalogue->rule->forms;
+    unsigned wanted = tl_plural_forms(reader->catalogue->rule);
     unsigned got = 0;
     for (const struct tl_yaml *form = entry->first; form != NULL; form = form->next) {
         int i = 0;
@@ -301,7 +301,7 @@ static bool read_text(const struct reader *reader, const struct tl_catalogue_tex
     if (entry->kind == TL_YAML_MAPPING)
         return source->plural ? read_forms(reader, source, text, entry)
                               : fail(reader, entry, "this text has no plural forms");
-    if (source->plural && reader->catalogue->rule->forms != 1U << TL_PLURAL_OTHER)
+    if (source->plural && tl_plural_forms(reader->catalogue->rule) != 1U << TL_PLURAL_OTHER)
         return tl_yaml_fail(reader->err, reader->label, entry->place,
                             "\"%s\": expected a mapping of the plural forms %s", source->name,
                             reader->catalogue->forms);
@@ -385,7 +385,7 @@ static bool join_forms(struct tl_catalogue *catalogue, struct tl_error *err)
         size_t length = 0;
         joined[0] = '\0';
         for (int form = 0; form < TL_PLURALS && catalogue->source->texts[i].plural; form++) {
-            if ((catalogue->rule->forms & (1U << form)) != 0)
+            if ((tl_plural_forms(catalogue->rule) & (1U << form)) != 0)
                 length += (size_t)snprintf(joined + length, sizeof(joined) - length, "%s%s",
                                            length > 0 ? "|" : "",
                                            form_of(catalogue, i, (enum tl_plural)form));
@@ -562,5 +562,5 @@ const char *tl_catalogue_form(const struct tl_catalogue *catalogue, int text, ui
 {
     const struct tl_plural_rule *rule =
         is_own(&catalogue->texts[text]) ? catalogue->rule : catalogue->source->rule;
-    return form_of(catalogue, (size_t)text, rule->of(number));
+    return form_of(catalogue, (size_t)text, tl_plural_of(rule, number));
 }

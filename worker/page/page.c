@@ -13,7 +13,6 @@
 #include "worker/page/page_fields.h"
 #include "worker/page/page_source.h"
 #include "worker/page/page_text.h"
-#include "worker/page/qr.h"
 #include "worker/page/template.h"
 
 #define REFRESH_MIN_S 5   /* without the script the page never reloads faster */

@@ -18,7 +18,7 @@
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
 #include "worker/page/event_look.h"
-#include "worker/page/zone.h"
+#include "worker/page/page_text.h"
 #include "worker/process/admin_process.h"
 #include "worker/process/board.h"
 #include "worker/process/edge.h"

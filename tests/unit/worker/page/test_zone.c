@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "worker/page/zone.h"
+#include "worker/page/page_text.h"
 
 #define NOW INT64_C(1796122800) /* 1 Dec 2026, 11:00 UTC */
 

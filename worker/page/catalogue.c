@@ -9,13 +9,7 @@
 #include "common/base/text.h"
 #include "common/config/yaml.h"
 
-enum {
-    TEXTS_MAX = 512,
-    NAME_MAX_BYTES = 40,
-    YEAR_ADD_MAX = 10000,
-    GROUP_FROM_MAX = 9,
-    QUOTED_BYTES = 80
-};
+enum { NAME_MAX_BYTES = 40, YEAR_ADD_MAX = 10000, GROUP_FROM_MAX = 9, QUOTED_BYTES = 80 };
 
 struct reader {
     struct tl_catalogue *catalogue;
@@ -316,7 +310,7 @@ static struct tl_catalogue_text *add_text(const struct reader *reader, const str
         (void)fail_at_key(reader, entry, "a name has 1 to 40 bytes");
         return NULL;
     }
-    if (source->n_texts == TEXTS_MAX) {
+    if (source->n_texts == TL_CATALOGUE_TEXTS_MAX) {
         (void)fail_at_key(reader, entry, "more than 512 texts");
         return NULL;
     }
@@ -475,7 +469,7 @@ static struct tl_catalogue *make(const struct tl_catalogue *source, size_t n, st
 struct tl_catalogue *tl_catalogue_source(const char *label, const void *bytes, size_t length,
                                          struct tl_error *err)
 {
-    struct tl_catalogue *source = make(NULL, TEXTS_MAX, err);
+    struct tl_catalogue *source = make(NULL, TL_CATALOGUE_TEXTS_MAX, err);
     if (source != NULL && !tl_catalogue_read(source, label, bytes, length, err))
         tl_catalogue_free(&source);
     if (source != NULL)

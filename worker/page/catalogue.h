@@ -45,7 +45,7 @@ const char *tl_plural_name(enum tl_plural plural);
 #define TL_CATALOGUE_TEXT_MAX  1024 /* bytes of any text */
 #define TL_CATALOGUE_BYTES_MAX ((size_t)128 * 1024)
 
-enum { TL_CATALOGUE_ALSO_MAX = 8, TL_CATALOGUE_MONTHS = 12 };
+enum { TL_CATALOGUE_TEXTS_MAX = 512, TL_CATALOGUE_ALSO_MAX = 8, TL_CATALOGUE_MONTHS = 12 };
 
 struct tl_catalogue_text {
     char *name;              /* owned; only of the source */

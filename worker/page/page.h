@@ -11,8 +11,8 @@
 
 #include "common/base/text.h"
 
-#include "worker/page/brand.h"
 #include "worker/page/catalogue.h"
+#include "worker/page/look.h"
 #include "worker/page/page_address.h"
 #include "worker/page/view.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <iconv.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,24 +8,10 @@
 #define ZLIB_CONST /* it does not change its input */
 #include <zlib.h>
 
+#include "common/base/text.h"
 #include "worker/page/page_source.h"
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-
-/* Copies UTF-8 and ends it with a zero; false if it is not valid. `copy` has room for length + 1.
- */
-static bool copy_utf8(char *bytes, size_t length, char *copy)
-{
-    iconv_t converter = iconv_open("UTF-8", "UTF-8");
-    if (converter == (iconv_t)-1) /* NOLINT(performance-no-int-to-ptr): as it is specified */
-        return false;
-    char *end = copy;
-    size_t room = length;
-    bool valid = iconv(converter, &bytes, &length, &end, &room) == 0 && length == 0;
-    (void)iconv_close(converter);
-    *end = '\0';
-    return valid;
-}
 
 /* CR LF and CR become LF, as in the input of an HTML parser. */
 static void unify_lines(char *text)
@@ -81,23 +66,19 @@ bool tl_page_source_init(struct tl_page_source *source, enum tl_source_kind kind
 {
     const char *end_tag = kind == TL_SOURCE_SCRIPT ? "</script" : "</style";
     const char *what = NULL;
-    char *input = malloc(length + 1);
     char *text = malloc(length + 1);
-    if (input == NULL || text == NULL) {
-        free(input);
-        free(text);
+    if (text == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "%s: out of memory", name);
-    }
-    memcpy(input, bytes, length);
-    if (memchr(input, '\0', length) != NULL)
+    memcpy(text, bytes, length);
+    text[length] = '\0';
+    if (strlen(text) != length)
         what = "has a zero byte";
-    else if (!copy_utf8(input, length, text))
+    else if (!tl_utf8_valid(text))
         what = "is not UTF-8";
     else if (strcasestr(text, end_tag) != NULL)
         what = kind == TL_SOURCE_SCRIPT ? "holds </script" : "holds </style, which would end it";
     else if (kind == TL_SOURCE_SCRIPT && strstr(text, "<!--") != NULL)
         what = "holds <!--";
-    free(input);
     if (what != NULL) {
         free(text);
         return tl_error_set(err, TL_ERR_INVALID, "%s: %s", name, what);

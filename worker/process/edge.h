@@ -9,8 +9,7 @@
 #include "common/config/config.h"
 #include "worker/http/limiter.h"
 #include "worker/http/sharing.h"
-#include "worker/page/brand.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 #include "worker/process/board.h"
 #include "worker/visit/secrets.h"
 

@@ -17,7 +17,7 @@
 #include "common/role/program.h"
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 #include "worker/page/page_text.h"
 #include "worker/process/admin_process.h"
 #include "worker/process/board.h"

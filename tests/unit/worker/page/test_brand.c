@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "worker/page/brand.h"
 #include "worker/page/colour.h"
+#include "worker/page/look.h"
 #include "worker/page/page_assets.h"
 
 static char folder[] = "/tmp/tellerline-brand-XXXXXX";

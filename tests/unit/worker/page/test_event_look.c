@@ -12,7 +12,7 @@
 
 #include "common/config/config.h"
 #include "worker/page/colour.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 #include "worker/page/page.h"
 
 static struct tl_languages *languages;
@@ -125,7 +125,7 @@ static void test_scrim(void **state)
 {
     (void)state;
     assert_true(tl_colour_contrast(0xffffff, 0x615e6d) >= TL_COLOUR_AA);
-    const struct tl_page_file *style = &tl_page_style;
+    const struct tl_page_file *style = &tl_page_parts[TL_SOURCE_LOOK];
     assert_non_null(memmem(style->bytes, style->length, "rgba(12, 8, 30, .65)", 20));
 }
 

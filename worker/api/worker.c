@@ -17,6 +17,7 @@
 #include "worker/visit/answer.h"
 #include "worker/visit/context.h"
 #include "worker/visit/cross_site.h"
+#include "worker/visit/rejoin.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
@@ -26,15 +27,14 @@
 static void on_over(struct tl_wait *wait)
 {
     struct tl_visit *visit = (void *)((char *)wait - offsetof(struct tl_visit, wait));
-    visit->name = visit->queue->name;
     if (wait->result != NULL && visit->queue->deleted)
         tl_render_refused(visit->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
     else
-        wait->then(visit);
+        tl_visit_take(visit, wait->then);
 }
 
 /* The store's answer about the place of an event stream, which asks again if need be. */
-static void tell_streams(struct tl_visit *visit)
+static bool tell_streams(struct tl_visit *visit)
 {
     struct tl_subscribers *subscribers = visit->queue->subscribers;
     const struct tl_ticket *ticket = &visit->ticket;
@@ -43,6 +43,7 @@ static void tell_streams(struct tl_visit *visit)
     else if (subscribers != NULL && visit->wait.known)
         tl_subscribers_over(subscribers, ticket, visit->wait.ended, tl_clock_ms());
     free(visit);
+    return true;
 }
 
 /* For event streams: asks the store about a place that the line does not know. */
@@ -78,11 +79,12 @@ static void changed(void *context, struct tl_queue *queue, struct tl_request *re
     visit->ticket = *ticket;
     if (give_ticket && lost && joins_anew(visit, returns)) {
         visit->ticket.invite = TL_TICKET_TRUSTED;
-        tl_answer_pending(visit);
+        (void)tl_answer_pending(visit);
         return;
     }
     visit->ticket.issued = (uint32_t)(tl_queue_env_store_ms(queue->env, tl_clock_ms()) / 1000);
-    tl_answer_anew(visit, give_ticket);
+    if (!tl_answer_anew(visit, give_ticket))
+        tl_render_refusal(request, &visit->refusal);
 }
 
 /* Likewise. */
@@ -108,7 +110,6 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->brand = settings->brand;
     worker->languages = settings->brand->languages;
     worker->events = settings->events;
-    worker->handle = tl_routes_handle;
     if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (worker->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
@@ -123,7 +124,6 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->clients = tl_clients_new(config->http.streams_per_address);
     const struct tl_queues_settings queues = {
         .env = settings->env,
-        .holds = worker->holds,
         .commands_max = config->worker.max_pending,
         .subscribers = {.loop = settings->loop,
                         .metrics = settings->env->metrics,
@@ -133,7 +133,7 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
                         .write_view = tl_answer_write_view,
                         .answer = changed,
                         .refuse = refuse_waiting,
-                        .ask_number = tl_join_ask_number,
+                        .ask_number = tl_rejoin_ask,
                         .ask_place = ask_place}};
     worker->queues = tl_queues_new(&queues);
     if (worker->holds == NULL || worker->clients == NULL || worker->queues == NULL ||
@@ -155,7 +155,7 @@ static void tell_join(struct tl_subscribers *subscribers, const struct tl_pendin
         tl_subscribers_numbered(subscribers, visitor, result->place, now_ms);
     else if (result->outcome == TL_OUTCOME_FULL)
         tl_subscribers_full(subscribers, visitor, wait_ms, now_ms);
-    else if (result->outcome == TL_OUTCOME_SPENT && tl_join_repeats(join, &issued))
+    else if (result->outcome == TL_OUTCOME_SPENT && tl_rejoin_issued(join, &issued))
         tl_subscribers_spent(subscribers, visitor, issued, now_ms);
 }
 
@@ -165,7 +165,7 @@ static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_
 {
     struct tl_worker *worker = context;
     struct tl_subscribers *subscribers = queue->subscribers;
-    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
+    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_rejoin_gave_place(result) &&
         tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
         worker->leaving =
             tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
@@ -187,7 +187,7 @@ static void on_recreated(void *context, struct tl_queue *queue)
     const struct tl_worker *worker = context;
     struct tl_subscribers *subscribers = queue->subscribers;
     tl_holds_drop(worker->holds, queue);
-    if (subscribers != NULL)
+    if (subscribers != NULL && !queue->deleted)
         tl_subscribers_recreated(subscribers, tl_clock_ms());
 }
 

@@ -18,10 +18,10 @@
 #include "worker/http/sharing.h"
 #include "worker/page/look.h"
 #include "worker/queue/env.h"
-#include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/secrets.h"
+#include "worker/visit/wait.h"
 
 struct tl_worker;
 

@@ -10,12 +10,12 @@
 #include "worker/http/limiter.h"
 #include "worker/page/look.h"
 #include "worker/queue/env.h"
-#include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
+#include "worker/visit/wait.h"
 
 struct tl_worker {
     const struct tl_config *config;
@@ -35,8 +35,6 @@ struct tl_worker {
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_holds *holds;
     struct tl_queues *queues;
-    /* Has a request handled: again, after it has waited. */
-    void (*handle)(struct tl_worker *worker, struct tl_request *request);
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct tl_verifications *verifications;
     struct tl_draw_pages *draw_pages;

@@ -160,10 +160,7 @@ const struct tl_asset *tl_admin_previews_borrow(struct tl_admin_previews *previe
         return NULL;
     memcpy(copy, path, length);
     copy[length] = '\0';
-    const struct tl_asset *asset = tl_page_asset(copy);
-    if (asset == NULL)
-        asset = tl_brand_asset(previews->brand, copy);
-    return asset != NULL ? asset : tl_event_looks_asset(previews->events, copy);
+    return tl_look_asset(previews->brand, previews->events, copy);
 }
 
 void tl_admin_previews_return(struct tl_admin_previews *previews)

@@ -50,7 +50,7 @@ static unsigned char *compress_page(const struct tl_worker *worker,
     unsigned char *bytes;
     size_t length;
     if (encodings == NULL || strstr(encodings, "gzip") == NULL ||
-        !tl_page_compress(page, worker->brand, &bytes, &length))
+        !tl_page_gzip(page, worker->brand->sources, &bytes, &length))
         return NULL;
     answer->body = (const char *)bytes;
     answer->length = length;

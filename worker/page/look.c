@@ -109,7 +109,7 @@ struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
     return brand;
 }
 
-struct tl_brand_settings tl_brand_settings_of(const struct tl_config *config)
+static struct tl_brand_settings settings_of(const struct tl_config *config)
 {
     return (struct tl_brand_settings){.name = config->page.name,
                                       .accent_light = config->page.accent_light,
@@ -131,12 +131,6 @@ void tl_brand_free(struct tl_brand **brand)
     tl_template_free(&(*brand)->template);
     free(*brand);
     *brand = NULL;
-}
-
-const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path)
-{
-    const struct tl_asset_file *logo = &brand->logo;
-    return logo->bytes != NULL && strcmp(path, logo->path) == 0 ? &logo->asset : NULL;
 }
 
 /* ---- events ---- */
@@ -326,7 +320,7 @@ static bool read_events(const struct tl_config *config, const struct tl_language
 bool tl_page_read(const struct tl_config *config, const struct tl_languages *languages,
                   struct tl_brand **brand, struct tl_event_looks *looks, struct tl_error *err)
 {
-    const struct tl_brand_settings settings = tl_brand_settings_of(config);
+    const struct tl_brand_settings settings = settings_of(config);
     struct tl_brand *read = tl_brand_load(&settings, languages, err);
     *looks = (struct tl_event_looks){0};
     bool good = read != NULL && read_events(config, languages, looks, err);
@@ -362,16 +356,24 @@ const struct tl_event_look *tl_event_looks_find(const struct tl_event_looks *loo
     return NULL;
 }
 
-const struct tl_asset *tl_event_looks_asset(const struct tl_event_looks *looks, const char *path)
+static const struct tl_asset *asset_at(const struct tl_asset_file *file, const char *path)
 {
-    for (size_t i = 0; i < looks->n; i++) {
+    return file->bytes != NULL && strcmp(file->path, path) == 0 ? &file->asset : NULL;
+}
+
+const struct tl_asset *tl_look_asset(const struct tl_brand *brand,
+                                     const struct tl_event_looks *looks, const char *path)
+{
+    const struct tl_asset *asset = tl_page_asset(path);
+    if (asset == NULL)
+        asset = asset_at(&brand->logo, path);
+    for (size_t i = 0; asset == NULL && i < looks->n; i++) {
         const struct tl_event_look *look = &looks->all[i];
         const struct tl_asset_file *const files[] = {&look->image, &look->logo, &look->logo_dark};
-        for (size_t j = 0; j < sizeof(files) / sizeof(files[0]); j++)
-            if (files[j]->bytes != NULL && strcmp(files[j]->path, path) == 0)
-                return &files[j]->asset;
+        for (size_t j = 0; asset == NULL && j < sizeof(files) / sizeof(files[0]); j++)
+            asset = asset_at(files[j], path);
     }
-    return NULL;
+    return asset;
 }
 
 const struct tl_event_wording *tl_event_look_text(const struct tl_event_look *look,

@@ -46,12 +46,7 @@ struct tl_brand {
  * tl_brand_free. */
 struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
                                const struct tl_languages *languages, struct tl_error *err);
-/* The settings of the configuration; valid as long as it is. */
-struct tl_brand_settings tl_brand_settings_of(const struct tl_config *config);
 void tl_brand_free(struct tl_brand **brand);
-
-/* The brand's asset with exactly this path, or NULL; valid as long as the brand. */
-const struct tl_asset *tl_brand_asset(const struct tl_brand *brand, const char *path);
 
 /* ---- events ---- */
 
@@ -82,8 +77,10 @@ void tl_event_looks_free(struct tl_event_looks *looks);
 /* The queue's look, or NULL if it has no event; valid as long as the looks. */
 const struct tl_event_look *tl_event_looks_find(const struct tl_event_looks *looks,
                                                 const char *queue);
-/* The asset with exactly this path, or NULL; valid likewise. */
-const struct tl_asset *tl_event_looks_asset(const struct tl_event_looks *looks, const char *path);
+/* The asset with exactly this path, of all pages, the brand or an event; or NULL. Valid as long as
+ * both. */
+const struct tl_asset *tl_look_asset(const struct tl_brand *brand,
+                                     const struct tl_event_looks *looks, const char *path);
 
 /* The text in this language, else for all languages, else in English, else as it is written first;
  * NULL if there is none. Valid as long as the looks. */

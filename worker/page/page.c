@@ -539,15 +539,3 @@ void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
     for (size_t i = 0; i < N_FIELDS; i++)
         tl_text_free(&page.texts[i]);
 }
-
-bool tl_page_compress(const struct tl_text *page, const struct tl_brand *brand,
-                      unsigned char **bytes, size_t *length)
-{
-    const struct tl_page_source *all = brand->sources;
-    /* As they stand in the page. */
-    const struct tl_page_source *const sources[] = {&all[TL_SOURCE_LOOK], &all[TL_SOURCE_OWN],
-                                                    &all[TL_SOURCE_PAGE], &all[TL_SOURCE_ATTENTION],
-                                                    &all[TL_SOURCE_CHALLENGE]};
-    return tl_page_gzip(page->data, page->length, sources, sizeof(sources) / sizeof(sources[0]),
-                        bytes, length);
-}

@@ -29,8 +29,4 @@ void tl_page_policy(const struct tl_view *view, const struct tl_brand *brand, st
 void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
                     const struct tl_catalogue *language, struct tl_text *out);
 
-/* The rendered page compressed for its way; the caller frees *bytes. False when out of memory. */
-bool tl_page_compress(const struct tl_text *page, const struct tl_brand *brand,
-                      unsigned char **bytes, size_t *length);
-
 #endif

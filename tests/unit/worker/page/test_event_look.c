@@ -281,12 +281,12 @@ static void test_files(void **state)
              path);
     struct tl_event_looks looks = make_good(lines);
     const struct tl_event_look *look = tl_event_looks_find(&looks, "demo");
-    const struct tl_asset *image = tl_event_looks_asset(&looks, look->image.path);
+    const struct tl_asset *image = tl_look_asset(brand, &looks, look->image.path);
     assert_ptr_equal(image, &look->image.asset);
     assert_string_equal(image->type, "image/png");
     assert_memory_equal(image->bytes, png, sizeof(png));
     assert_int_equal(strncmp(image->path, "/q/assets/image-", 16), 0);
-    assert_null(tl_event_looks_asset(&looks, "/q/assets/image-000000000000.png"));
+    assert_null(tl_look_asset(brand, &looks, "/q/assets/image-000000000000.png"));
     char expected[256];
     snprintf(expected, sizeof(expected), "<img src=\"%s\" alt=\"\">", image->path);
     shows(look, TL_PAGE_WAITING, "en", expected);

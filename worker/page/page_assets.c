@@ -48,7 +48,6 @@ const struct tl_page_file tl_page_html = PART("page.html", page_html);
 const struct tl_page_file tl_page_parts[TL_PAGE_SOURCES] = {
     [TL_SOURCE_REFRESH] = PART("refresh.js", refresh_js),
     [TL_SOURCE_PAGE] = PART("page.js", page_js),
-    [TL_SOURCE_ATTENTION] = PART("attention.js", attention_js),
     [TL_SOURCE_CHALLENGE] = PART("challenge.js", challenge_js),
     [TL_SOURCE_LOOK] = PART("page.css", page_css),
 };

@@ -100,7 +100,7 @@ bool tl_page_source_init(struct tl_page_source *source, enum tl_source_kind kind
 enum { LEVEL = 4, WINDOW_BITS = -13, MEMORY_LEVEL = 7 };
 /* The large ones of a page, as they stand in it. */
 static const enum tl_page_sources large[] = {TL_SOURCE_LOOK, TL_SOURCE_OWN, TL_SOURCE_PAGE,
-                                             TL_SOURCE_ATTENTION, TL_SOURCE_CHALLENGE};
+                                             TL_SOURCE_CHALLENGE};
 enum { HEAD_BYTES = 10, TAIL_BYTES = 8, FLUSH_BYTES = 16 };
 
 struct output {

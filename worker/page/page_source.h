@@ -18,7 +18,6 @@
 enum tl_page_sources {
     TL_SOURCE_REFRESH,
     TL_SOURCE_PAGE,
-    TL_SOURCE_ATTENTION, /* the sound at the turn, the screen that stays on */
     TL_SOURCE_CHALLENGE, /* of a page with a puzzle or the widget of a challenge service */
     TL_SOURCE_LOOK,      /* the built-in style sheet */
     TL_SOURCE_COLOURS,   /* sets the accent colours; absent: default */

@@ -21,7 +21,6 @@
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"
-#include "worker/page/qr.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
 

@@ -132,7 +132,7 @@ static unsigned char *compress_page(const struct tl_visit *visit, const struct t
     unsigned char *bytes;
     size_t length;
     if (encodings == NULL || strstr(encodings, "gzip") == NULL ||
-        !tl_page_compress(page, visit->worker->brand, &bytes, &length))
+        !tl_page_gzip(page, visit->worker->brand->sources, &bytes, &length))
         return NULL;
     answer->body = (const char *)bytes;
     answer->length = length;

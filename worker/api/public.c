@@ -190,11 +190,7 @@ bool tl_handle_asset(struct tl_visit *visit)
         send_asset(request, &tl_page_embed, SHORT_CACHE_CONTROL);
         return true;
     }
-    const struct tl_asset *asset = tl_page_asset(path);
-    if (asset == NULL)
-        asset = tl_brand_asset(worker->brand, path);
-    if (asset == NULL)
-        asset = tl_event_looks_asset(worker->events, path);
+    const struct tl_asset *asset = tl_look_asset(worker->brand, worker->events, path);
     if (asset != NULL) {
         send_asset(request, asset, TL_ASSET_CACHE_CONTROL);
         return true;

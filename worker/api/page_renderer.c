@@ -11,7 +11,7 @@
 #include "worker/api/return_to.h"
 #include "worker/http/refusal.h"
 #include "worker/page/page.h"
-#include "worker/verify/provider.h"
+#include "worker/verify/verdict.h"
 #include "worker/visit/context.h"
 #include "worker/visit/cookie.h"
 #include "worker/visit/navigation.h"

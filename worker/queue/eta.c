@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "worker/queue/eta.h"
-#include "worker/queue/sessions.h"
+#include "worker/queue/outlook.h"
 
 enum {
     NAMED_MS = 60000,     /* a reason is named for so long */

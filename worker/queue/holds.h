@@ -14,8 +14,8 @@
 
 #include "common/auth/ticket.h"
 #include "common/base/metrics.h"
-#include "worker/feed/ingest.h"
 #include "worker/feed/outbox.h"
+#include "worker/feed/questions.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
 #include "worker/queue/queue.h"

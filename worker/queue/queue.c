@@ -57,10 +57,9 @@ struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
     queue->ended = tl_placemap_new();
     queue->lost = tl_lost_new();
     queue->eta = tl_eta_new();
-    queue->promises = tl_promises_new((uint64_t)(uintptr_t)queue);
-    if (queue->eta == NULL || queue->promises == NULL || queue->outbox == NULL ||
-        queue->presence == NULL || queue->claims == NULL || queue->ended == NULL ||
-        queue->lost == NULL)
+    queue->promises.random = (uint64_t)(uintptr_t)queue;
+    if (queue->eta == NULL || queue->outbox == NULL || queue->presence == NULL ||
+        queue->claims == NULL || queue->ended == NULL || queue->lost == NULL)
         tl_queue_free(&queue);
     else
         tl_outbox_clock(queue->outbox, tl_queue_env_clock, env);
@@ -76,7 +75,6 @@ void tl_queue_free(struct tl_queue **queue)
     tl_claims_free(&(*queue)->claims);
     tl_placemap_free(&(*queue)->ended);
     tl_lost_free(&(*queue)->lost);
-    tl_promises_free(&(*queue)->promises);
     tl_eta_free(&(*queue)->eta);
     tl_line_free(&(*queue)->line);
     tl_notice_clear(&(*queue)->notice);
@@ -197,7 +195,7 @@ static void observe(struct tl_queue *queue, const struct tl_event_entry *entry, 
 {
     tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
     tl_eta_apply(queue->eta, entry, now_ms);
-    tl_promises_apply(queue->promises, queue->line, entry, now_ms);
+    tl_promises_apply(&queue->promises, queue->line, entry, now_ms);
 }
 
 /* What is known about places of the former generation no longer holds. */
@@ -206,7 +204,7 @@ static void forget_places(struct tl_queue *queue)
     tl_presence_forget(queue->presence);
     tl_claims_clear(queue->claims);
     tl_placemap_clear(queue->ended);
-    tl_promises_drop(queue->promises);
+    tl_promises_drop(&queue->promises);
 }
 
 struct succession {
@@ -248,7 +246,7 @@ void tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
     tl_claims_keep(queue->claims, line); /* the event of an end may be missed */
     tl_metrics_add(queue->env->metrics, TL_WORKER_SNAPSHOTS, 1);
     tl_eta_set_line(queue->eta, line, now_ms);
-    tl_promises_drop(queue->promises); /* some may have been admitted at a time not known */
+    tl_promises_drop(&queue->promises); /* some may have been admitted at a time not known */
     if (again)
         tl_outbox_missed(queue->outbox);
     if (recreated || !again)
@@ -404,7 +402,7 @@ void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
     tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
-    tl_promises_tick(queue->promises, queue->eta, queue->line, now_ms);
+    tl_promises_tick(&queue->promises, queue->eta, queue->line, now_ms);
     if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
         tl_lost_tell_again(queue->lost, queue->outbox);
     if (tl_queue_env_store_up(queue->env))

@@ -10,12 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/feed/change.h"
-#include "worker/feed/ingest.h"
+#include "worker/feed/followed_queues.h"
+#include "worker/feed/questions.h"
 #include "worker/queue/holds.h"
 #include "worker/queue/queue.h"
 #include "worker/queue/subscribers.h"
-#include "worker/report/slot.h"
+#include "worker/report/worker_metrics.h"
 
 struct tl_queues;
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/line/placemap.h"
-#include "worker/queue/sessions.h"
+#include "worker/queue/outlook.h"
 
 enum {
     RUNNING_MAX = 1024, /* sessions followed at once */

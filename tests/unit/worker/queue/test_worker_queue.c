@@ -497,7 +497,7 @@ static void promises_are_judged(void **state)
         world_apply(world, 100 - (uint64_t)i, 3, events, (int64_t)i * 2000);
         tl_queue_tick(world->queue, (int64_t)i * 2000);
     }
-    struct tl_promises_score score = tl_promises_score(world->queue->promises);
+    struct tl_promises_score score = world->queue->promises.score;
     assert_true(score.judged >= 10 && score.inside > 0.7 && score.error < 0.5);
 }
 

@@ -71,7 +71,7 @@ static void write_head(struct tl_json *json, const struct tl_queue *queue)
                                          [TL_DRAW_DRAWING] = "drawing",
                                          [TL_DRAW_DONE] = "done"};
     const struct tl_queue_settings *settings = &queue->settings;
-    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
+    const struct tl_draw_record *draw = &queue->lost.known.draw;
     bool done = is_done(draw), draws = settings->opening == TL_OPENING_DRAW;
     int64_t opens_at_ms = done ? draw->opens_at_ms : settings->opens_at_ms;
     tl_json_string(json, "queue", queue->name);
@@ -92,7 +92,7 @@ static void write_head(struct tl_json *json, const struct tl_queue *queue)
 /* Another draw has another hash, or is of another generation. "" before the draw is done. */
 static void write_tag(const struct tl_queue *queue, const struct page *page, char tag[TAG_MAX])
 {
-    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
+    const struct tl_draw_record *draw = &queue->lost.known.draw;
     tag[0] = '\0';
     if (is_done(draw))
         snprintf(tag, TAG_MAX, "\"%.*s-%llx-%llu-%llu\"", TAG_DIGITS, draw->hash,
@@ -207,7 +207,7 @@ bool tl_handle_draw(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN, "At most %d pages a second",
                          PAGES_PER_SECOND);
     const struct tl_queue *queue = visit->queue;
-    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
+    const struct tl_draw_record *draw = &queue->lost.known.draw;
     write_tag(queue, &page, page.tag);
     if (is_known(visit->request, &page))
         return true;
@@ -238,7 +238,7 @@ static void settle(struct tl_worker *worker, const struct page *page, const void
         write_tag(visit->queue, page, tag);
     if (ok && (ids == NULL || strcmp(tag, page->tag) != 0)) /* another draw, meanwhile */
         ok = tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "%s", "");
-    uint64_t drawn = ok ? tl_lost_draw(visit->queue->lost)->drawn : 0;
+    uint64_t drawn = ok ? visit->queue->lost.known.draw.drawn : 0;
     uint64_t n = drawn - page->from + 1 < page->limit ? drawn - page->from + 1 : page->limit;
     if (ok && length != n * TL_DRAW_ID_BYTES)
         ok = tl_refuse(&visit->refusal, TL_REFUSAL_NOT_FOUND,

@@ -76,7 +76,7 @@ bool tl_handle_queue(struct tl_visit *visit)
     }
     write_state(&json, queue);
     if (settings->opening == TL_OPENING_DRAW)
-        write_draw(&json, settings, tl_lost_draw(queue->lost));
+        write_draw(&json, settings, &queue->lost.known.draw);
     tl_json_uint(&json, "waiting", tl_line_waiting(queue->line));
     tl_json_uint(&json, "active", tl_line_active(queue->line));
     if (settings->policy != TL_POLICY_RATE)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/line/placemap.h"
 #include "common/wire/place.h"
 
 /*
@@ -29,18 +30,25 @@ enum {
     TL_SESSIONS_ENDED_MAX = 512 /* ends remembered */
 };
 
-struct tl_sessions;
-
-struct tl_sessions *tl_sessions_new(void); /* NULL when out of memory */
-void tl_sessions_free(struct tl_sessions **sessions);
+/* Written in sessions.c only, but that clearing `running` forgets which sessions run (not how long
+ * they last) and frees its memory. A zeroed one has seen nothing. */
+struct tl_sessions {
+    struct tl_placemap running; /* place -> local ms + 1 of its start; 0: not known */
+    unsigned sparse;            /* one in 2^sparse seqs is followed */
+    struct tl_session_ended {
+        int64_t start_ms, end_ms;
+    } ended[TL_SESSIONS_ENDED_MAX]; /* a ring */
+    size_t first, n;
+    uint64_t seen;    /* ends so far */
+    bool begun;       /* the first session has */
+    int64_t since_ms; /* every end of a session followed since then is in the ring */
+};
 
 /* A session that began at an unknown time, before we looked. */
 void tl_sessions_found(struct tl_sessions *sessions, tl_place place);
 /* now_ms is local monotonic time everywhere. */
 void tl_sessions_started(struct tl_sessions *sessions, tl_place place, int64_t now_ms);
 void tl_sessions_ended(struct tl_sessions *sessions, tl_place place, int64_t now_ms);
-/* Forgets which sessions run, but not how long sessions last. */
-void tl_sessions_lose(struct tl_sessions *sessions);
 
 struct tl_lifetimes {
     double step_ms;                            /* width of a bin */
@@ -55,7 +63,6 @@ struct tl_lifetimes {
  * than a fifth of those that run. */
 bool tl_sessions_look(const struct tl_sessions *sessions, int64_t now_ms,
                       struct tl_lifetimes *lifetimes);
-size_t tl_sessions_bytes(const struct tl_sessions *sessions);
 
 /*
  * How admission goes on from here: for each time ahead, the expected number of ends and of

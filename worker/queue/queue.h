@@ -38,9 +38,9 @@ struct tl_queue {
     struct tl_promises promises; /* what was told about waits, against what came true */
     struct tl_outbox *outbox;    /* commands: see worker/feed/outbox.h */
     struct tl_presence *presence;
-    struct tl_claims *claims;
+    struct tl_claims claims;
     struct tl_placemap *ended; /* place the line does not know -> its reason; 0: unknown */
-    struct tl_lost *lost;
+    struct tl_lost lost;
     struct tl_notice notice;            /* what the operator says */
     struct tl_subscribers *subscribers; /* its event streams and long polls; of the owner of both */
 };

@@ -10,7 +10,7 @@
 #include "worker/api/challenge.h"
 #include "worker/api/page_renderer.h"
 #include "worker/page/page.h"
-#include "worker/verify/provider.h"
+#include "worker/verify/verdict.h"
 #include "worker/visit/browser.h"
 #include "worker/visit/view.h"
 

@@ -14,11 +14,11 @@
 #include "common/role/signals.h"
 #include "worker/api/worker.h"
 #include "worker/feed/follower.h"
-#include "worker/feed/ingest.h"
+#include "worker/feed/questions.h"
 #include "worker/http/server.h"
 #include "worker/process/process.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/verify/provider.h"
+#include "worker/verify/verdict.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/changes.h"
 #include "worker/visit/wait.h"
@@ -101,28 +101,26 @@ static void note_store(struct edge *edge, bool up, enum tl_error_kind refuses)
                 tl_readiness_text(refuses == TL_ERR_OOM ? TL_STORE_NO_MEMORY : TL_STORE_NO_DISK));
 }
 
-static void on_answer(void *context, const struct tl_ingest_answer *answer)
+static void on_answer(void *context, const struct tl_job *job)
 {
     struct edge *edge = context;
-    switch (answer->kind) {
-    case TL_INGEST_BATCH:
-        tl_queues_batch_sent(edge->queues, answer->queue, &answer->receipt, tl_clock_ms());
-        break;
-    case TL_INGEST_CHECK:
-        tl_queues_batch_checked(edge->queues, answer->queue, answer->number, &answer->check,
-                                tl_clock_ms());
-        break;
-    case TL_INGEST_LOOKUP:
-        tl_waits_found(edge->worker, answer->number, answer->found, answer->reason);
-        break;
-    case TL_INGEST_DRAWN:
-        tl_waits_drawn(edge->worker, answer->number, answer->ids, answer->length);
-        break;
-    case TL_INGEST_STORE:
-        note_store(edge, answer->up, answer->refuses);
-        break;
-    case TL_INGEST_NONE:
-        break;
+    const int64_t now_ms = tl_clock_ms();
+    if (job->kind == TL_INGEST_BATCH) {
+        const struct tl_batch_receipt receipt = tl_ingest_receipt(job);
+        tl_queues_batch_sent(edge->queues, job->queue, &receipt, now_ms);
+    } else if (job->kind == TL_INGEST_CHECK) {
+        const struct tl_batch_check check = tl_ingest_checked(job);
+        tl_queues_batch_checked(edge->queues, job->queue, job->number, &check, now_ms);
+    } else if (job->kind == TL_INGEST_LOOKUP) {
+        enum tl_reason reason;
+        const enum tl_lookup_found found = tl_ingest_found(job, &reason);
+        tl_waits_found(edge->worker, job->number, found, reason);
+    } else if (job->kind == TL_INGEST_DRAWN) {
+        size_t length;
+        const void *ids = tl_ingest_ids(job, &length);
+        tl_waits_drawn(edge->worker, job->number, ids, length);
+    } else if (job->kind == TL_INGEST_STORE) {
+        note_store(edge, job->up, job->refuses);
     }
 }
 

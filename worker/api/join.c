@@ -295,17 +295,18 @@ static bool is_json(const struct tl_request *request)
     return strchr("; \t", type[sizeof(json) - 1]) != NULL; /* or the end of the header */
 }
 
-/* The body may be empty: nothing is wanted then. */
-static bool read_body(struct tl_visit *visit, struct tl_join_body *body)
+/* The body may be empty: nothing is wanted then. So it is with a form of the page, if that may be.
+ */
+static bool read_body(struct tl_visit *visit, bool may_be_form, struct tl_join_body *body)
 {
     struct tl_error err = {0};
     size_t length;
     const char *text = tl_request_body(visit->request, &length);
-    tl_join_body_clear(body);
-    if (length == 0)
-        return true;
-    if (!is_json(visit->request))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
+    if (length > 0 && !is_json(visit->request)) {
+        if (!may_be_form)
+            return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
+        length = 0;
+    }
     return tl_join_body_parse(text, length, body, &err) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
 }
@@ -355,7 +356,7 @@ bool tl_handle_join(struct tl_visit *visit)
         return true;
     struct tl_join_body body;
     unsigned lane;
-    if (!tl_visit_queue(visit) || !read_body(visit, &body))
+    if (!tl_visit_queue(visit) || !read_body(visit, false, &body))
         return false;
     const struct tl_proof proof = {.solution = body.solution, .token = body.token};
     bool trusted = tl_visitor_trusted(visit->worker, visit->request);
@@ -390,10 +391,9 @@ static bool join_past_end(struct tl_visit *visit)
 {
     struct tl_join_body body;
     const struct tl_queue_settings *settings = &visit->queue->settings;
-    tl_join_body_clear(&body);
     if (settings->join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    if (is_json(visit->request) && !read_body(visit, &body))
+    if (!read_body(visit, true, &body))
         return false;
     const char *solution = tl_request_query(visit->request, "solution"); /* of the page */
     const struct tl_proof proof = {.solution = body.solution[0] != '\0' ? body.solution : solution,

@@ -5,9 +5,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/net.h"
+#include "worker/api/gate.h"
 #include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
-#include "worker/api/past.h"
 #include "worker/http/json_text.h"
 #include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "worker/api/draw_pages.h"
+#include "worker/api/gate.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
-#include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
 #include "worker/api/worker.h"

@@ -5,8 +5,8 @@
  * an invite with the claim `bypass`. Each is counted, by queue too, and those with a bypass are
  * logged, at most once in ten seconds.
  */
-#ifndef TL_API_PAST_H
-#define TL_API_PAST_H
+#ifndef TL_GATE_H
+#define TL_GATE_H
 
 #include <stdbool.h>
 

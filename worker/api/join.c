@@ -242,44 +242,14 @@ static bool find_lane(struct tl_visit *visit, const char *name, unsigned *lane)
                      "\"lane\" must name one of the queue's lanes");
 }
 
-/* An invite that lets its bearer past the line: remembered in a cookie, which `check` reads. */
-static bool pass_by(struct tl_visit *visit, const char *text, const struct tl_invite *invite)
-{
-    char cookie[TL_BYPASS_COOKIE_MAX];
-    if (!tl_bypass_cookie(visit, text, invite, cookie))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
-    tl_bypass_note(visit, "invite");
-    return tl_through_answer(visit, cookie);
-}
-
-static bool read_invite(struct tl_visit *visit, const char *text, struct tl_invite *invite)
-{
-    const struct tl_worker *worker = visit->worker;
-    struct tl_error err = {0};
-    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
-    const struct tl_jwt_keys *keys = worker->secrets.invite_keys;
-    if (!tl_visit_may_verify(visit, TL_LIMITER_INVITES, keys, text))
-        return false;
-    if (tl_invite_verify(keys, visit->name, text, strlen(text), store_s, invite, &err))
-        return true;
-    tl_visit_unverified(visit, TL_LIMITER_INVITES, keys, text);
-    return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
-}
-
-bool tl_join_passes_by(struct tl_visit *visit, const char *text)
-{
-    struct tl_invite invite;
-    return read_invite(visit, text, &invite) && invite.bypass && pass_by(visit, text, &invite);
-}
-
 bool tl_join_by_invite(struct tl_visit *visit, const char *text)
 {
     struct tl_invite invite;
     unsigned lane;
-    if (!read_invite(visit, text, &invite))
+    if (!tl_past_invite(visit, text, &invite))
         return false;
     if (invite.bypass)
-        return pass_by(visit, text, &invite);
+        return tl_past_by_invite(visit, text, &invite);
     return find_lane(visit, invite.lane, &lane) &&
            join_spending(visit, invite.visitor, lane, invite.id, invite.kept_until);
 }
@@ -352,7 +322,7 @@ static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
 
 bool tl_handle_join(struct tl_visit *visit)
 {
-    if (tl_through_passes_all(visit))
+    if (tl_past_everyone(visit))
         return true;
     struct tl_join_body body;
     unsigned lane;

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "worker/api/draw_pages.h"
-#include "worker/api/gate.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/routes.h"
@@ -122,7 +121,7 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
         (worker->brand = tl_brand_again(&brand, worker->languages, err)) == NULL ||
         (worker->events = tl_event_looks_again(settings->files, worker->languages, err)) == NULL ||
         (worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
-        (worker->bypass = tl_bypass_new(config, err)) == NULL)
+        (worker->bypass = tl_networks_parse(config->bypass.networks, err)) == NULL)
         return false;
     worker->env->passthrough = tl_passthrough_new(settings->files);
     const struct tl_holds_settings holds = {
@@ -253,7 +252,7 @@ void tl_worker_free(struct tl_worker **worker)
     tl_verifications_free(&(*worker)->verifications);
     tl_draw_pages_free(&(*worker)->draw_pages);
     tl_networks_free(&(*worker)->proxies);
-    tl_bypass_free(&(*worker)->bypass);
+    tl_networks_free(&(*worker)->bypass);
     tl_passthrough_free(&(*worker)->env->passthrough);
     tl_event_looks_free(&(*worker)->events);
     tl_brand_free(&(*worker)->brand);

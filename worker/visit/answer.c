@@ -327,6 +327,18 @@ size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t n
 
 /* ---- JSON ---- */
 
+bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,
+                    const char *cookie)
+{
+    struct tl_answer answer = {.status = status,
+                               .type = "application/json",
+                               .body = json->text,
+                               .length = tl_json_end(json)};
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_request_answer(visit->request, &answer);
+    return true;
+}
+
 static void render_json(void *context, struct tl_request *request, const struct tl_view *view,
                         const char *cookie)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -17,6 +16,7 @@
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
+#include "worker/visit/rejoin.h"
 
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
@@ -133,68 +133,10 @@ bool tl_join_verified(struct tl_visit *visit, const struct tl_token_join *join)
     return join_spending(visit, visitor, join->lane, join->id, join->kept_until);
 }
 
-/* The lane in which a ticket joins. A pending one repeats its own join, so it keeps that lane if
- * the queue still has it. With any other, a new place is in the default lane: the old one used up
- * what had opened its lane. (Who still holds a place keeps it, whatever lane a JOIN names.) */
-static unsigned lane_of(const struct tl_queue *queue, tl_place place)
-{
-    const struct tl_queue_settings *settings = &queue->settings;
-    unsigned lane = tl_place_lane(place);
-    bool pending = tl_place_seq(place) == 0;
-    return pending && lane < settings->n_lanes ? lane : settings->default_lane;
-}
-
-/* The join of a pending ticket once more: the one in progress, or a JOIN that the store takes only
- * if the place has not ended, and what opened the join was not spent before
- * (common/store/line/invites.lua). */
-static struct tl_pending_command *repeat(struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    char id[TL_BATCH_INVITE_MAX];
-    /* An invite's own end is not known here: none is later than this. */
-    uint64_t until_ms = (ticket->issued + (uint64_t)TL_INVITE_LIFETIME_S + 2 * UINT64_C(60)) * 1000;
-    struct tl_pending_command *pending = tl_outbox_joining(queue->outbox, ticket->visitor);
-    if (pending != NULL)
-        return pending;
-    if (ticket->invite == 0 || ticket->invite == TL_TICKET_TRUSTED)
-        snprintf(id, sizeof(id), " %lu", (unsigned long)ticket->issued);
-    else
-        snprintf(id, sizeof(id), " %lu %016llx", (unsigned long)ticket->issued,
-                 (unsigned long long)ticket->invite);
-    return tl_outbox_join_invited(queue->outbox, ticket->visitor, lane_of(queue, ticket->place), id,
-                                  until_ms);
-}
-
-bool tl_join_gave_place(const struct tl_pending_result *result)
-{
-    return result->outcome != TL_OUTCOME_SPENT && result->outcome != TL_OUTCOME_FULL;
-}
-
-bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued)
-{
-    if (join->invite == NULL || join->invite[0] != ' ')
-        return false;
-    *issued = (uint32_t)strtoul(join->invite + 1, NULL, 10);
-    return true;
-}
-
-/* May a pending ticket still join? Not into another generation of the queue, except while that
- * recovers; and not uninvited where only the invited may join. */
-static bool may_repeat(struct tl_visit *visit)
-{
-    const struct tl_queue *queue = visit->queue;
-    const struct tl_ticket *ticket = &visit->ticket;
-    bool before = ticket->issued + TL_TICKET_CLOCK_S < tl_line_generation(queue->line) / 1000000;
-    if (before && !tl_queue_recovering(queue))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
-    if (ticket->invite == 0 && queue->settings.join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    return true;
-}
-
 bool tl_join_by_ticket(struct tl_visit *visit)
 {
     struct tl_queue *queue = visit->queue;
-    if (!may_repeat(visit))
+    if (!tl_rejoin_may(visit))
         return false;
     /* Accepted before: what keeps new visitors out does not matter. Asked too often, the answer is
      * what is known. */
@@ -203,24 +145,17 @@ bool tl_join_by_ticket(struct tl_visit *visit)
         return tl_answer_pending(visit);
     if (!tl_visit_may_send(visit))
         return count_refused(visit);
-    return hold(visit, repeat(queue, &visit->ticket), &visit->ticket);
+    return hold(visit, tl_rejoin(queue, &visit->ticket), &visit->ticket);
 }
 
 bool tl_join_then_leave(struct tl_visit *visit)
 {
-    if (!may_repeat(visit) || !tl_visit_may_send(visit))
+    if (!tl_rejoin_may(visit) || !tl_visit_may_send(visit))
         return false;
-    struct tl_pending_command *pending = repeat(visit->queue, &visit->ticket);
+    struct tl_pending_command *pending = tl_rejoin(visit->queue, &visit->ticket);
     if (pending != NULL)
         pending->leaves = true;
     return tl_visit_hold(visit, pending, left);
-}
-
-void tl_join_ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    struct tl_visit visit = tl_visit_of(context, queue, ticket);
-    if (may_repeat(&visit) && tl_visit_may_send(&visit))
-        (void)repeat(queue, ticket); /* else the stream asks again */
 }
 
 /* ---- by invite ---- */
@@ -294,10 +229,10 @@ bool tl_join_confirm(struct tl_visit *visit)
         queue->settings.join == TL_JOIN_OPEN && queue->settings.challenge == TL_CHALLENGE_NONE;
     struct tl_pending_command *pending = NULL;
     if (tl_visit_may_repeat(visit) && tl_visit_may_send(visit))
-        pending =
-            free ? tl_outbox_join(queue->outbox, ticket->visitor, lane_of(queue, ticket->place))
-                 : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
-                                     ticket->place);
+        pending = free ? tl_outbox_join(queue->outbox, ticket->visitor,
+                                        tl_rejoin_lane(queue, ticket->place))
+                       : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
+                                           ticket->place);
     return (pending != NULL && tl_visit_hold(visit, pending, joined_again)) ||
            tl_answer_view(visit, true);
 }
@@ -317,7 +252,8 @@ static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
         return tl_join_confirm(visit);
     if (visit->queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    return tl_join_newcomer(visit, ticket->visitor, lane_of(visit->queue, ticket->place), proof);
+    return tl_join_newcomer(visit, ticket->visitor, tl_rejoin_lane(visit->queue, ticket->place),
+                            proof);
 }
 
 bool tl_handle_join(struct tl_visit *visit)
@@ -484,7 +420,7 @@ static bool joined(struct tl_visit *visit)
 static bool left(struct tl_visit *visit)
 {
     const struct tl_pending_result *result = visit->wait.result;
-    if (!tl_wait_applied(&visit->wait) || !tl_join_gave_place(result))
+    if (!tl_wait_applied(&visit->wait) || !tl_rejoin_gave_place(result))
         return joined(visit);
     if (tl_queue_serial(visit->queue, result->place) > 0) /* a pending ticket has none */
         return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");

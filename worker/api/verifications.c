@@ -34,7 +34,7 @@ struct tl_verifications {
     tl_token_passed *passed;
     struct verification *first, *last;
     uint64_t count, last_number;
-    struct tl_recent_tokens *tokens;
+    struct tl_recent *tokens;
     int64_t look_ms; /* when to look for clients that are gone */
     bool down;       /* the last question had no verdict */
     struct tl_log_limit down_log;
@@ -43,7 +43,7 @@ struct tl_verifications {
 struct tl_verifications *tl_verifications_new(tl_token_passed *passed)
 {
     struct tl_verifications *all = calloc(1, sizeof(*all));
-    if (all == NULL || (all->tokens = tl_recent_tokens_new()) == NULL) {
+    if (all == NULL || (all->tokens = tl_recent_new(TL_RECENT_TOKENS)) == NULL) {
         free(all);
         return NULL;
     }
@@ -55,7 +55,7 @@ void tl_verifications_free(struct tl_verifications **verifications)
 {
     if (*verifications == NULL)
         return;
-    tl_recent_tokens_free(&(*verifications)->tokens);
+    tl_recent_free(&(*verifications)->tokens);
     free(*verifications);
     *verifications = NULL;
 }
@@ -120,7 +120,7 @@ bool tl_verification_begin(struct tl_visit *visit, const struct tl_token_join *j
     verification->join = *join;
     verification->request = visit->request;
     tl_token_id(token, verification->join.id);
-    if (!tl_recent_tokens_add(all->tokens, verification->join.id, now_ms)) {
+    if (!tl_recent_token(all->tokens, verification->join.id, now_ms)) {
         free(verification);
         tl_metrics_add(worker->env->metrics, TL_WORKER_TOKENS_REFUSED, 1);
         tl_visit_failed(visit, TL_LIMITER_TOKENS);
@@ -132,7 +132,7 @@ bool tl_verification_begin(struct tl_visit *visit, const struct tl_token_join *j
     verification->deadline_ms = until_ms + GRACE_MS;
     snprintf(verification->queue, sizeof(verification->queue), "%s", visit->queue->name);
     if (!ask(worker, verification, token, until_ms)) {
-        tl_recent_tokens_forget(all->tokens, verification->join.id);
+        tl_recent_forget(all->tokens, verification->join.id);
         free(verification);
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                          "There is no memory for this join; try again");
@@ -204,7 +204,7 @@ static void settle(struct tl_worker *worker, struct verification *waiting,
     bool ok = false;
     note(worker, verdict);
     if (verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED)
-        tl_recent_tokens_forget(all->tokens, verification.join.id);
+        tl_recent_forget(all->tokens, verification.join.id);
     if (tl_visit_queue(visit) && verdict->kind == TL_VERDICT_PASSED) {
         ok = all->passed(visit, &verification.join);
     } else if (visit->queue != NULL && verdict->kind == TL_VERDICT_REFUSED) {
@@ -245,7 +245,7 @@ void tl_verifications_tick(struct tl_worker *worker, int64_t now_ms)
         if (!tl_request_gone(at->request))
             continue;
         struct verification gone = release(all, at);
-        tl_recent_tokens_forget(all->tokens, gone.join.id);
+        tl_recent_forget(all->tokens, gone.join.id);
         if (worker->env->verifier != NULL)
             tl_verifier_cancel(worker->env->verifier, gone.number);
         tl_request_answer(gone.request, &(struct tl_answer){.status = 408}); /* for no one */

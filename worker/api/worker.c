@@ -114,7 +114,7 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->env->passthrough = tl_passthrough_new(settings->files);
     const struct tl_holds_settings holds = {
         .wait_ms = config->http.join_wait_ms, .env = settings->env, .over = on_over};
-    worker->kept_passes = tl_kept_passes_new();
+    worker->passes = tl_recent_new(TL_RECENT_PASSES);
     worker->misuse = tl_misuse_new();
     worker->verifications = tl_verifications_new(tl_join_verified);
     worker->draw_pages = tl_draw_pages_new();
@@ -135,7 +135,7 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
                         .ask_place = ask_place}};
     worker->queues = tl_queues_new(&queues);
     if (worker->holds == NULL || worker->clients == NULL || worker->queues == NULL ||
-        worker->kept_passes == NULL || worker->env->passthrough == NULL || worker->misuse == NULL ||
+        worker->passes == NULL || worker->env->passthrough == NULL || worker->misuse == NULL ||
         worker->verifications == NULL || worker->draw_pages == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
@@ -233,7 +233,7 @@ void tl_worker_free(struct tl_worker **worker)
     tl_networks_free(&(*worker)->proxies);
     tl_networks_free(&(*worker)->bypass);
     tl_passthrough_free(&(*worker)->env->passthrough);
-    tl_kept_passes_free(&(*worker)->kept_passes);
+    tl_recent_free(&(*worker)->passes);
     tl_secrets_free(&(*worker)->secrets);
     free(*worker);
     *worker = NULL;
@@ -259,7 +259,7 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     *worker->events = events;
     tl_secrets_free(&worker->secrets);
     worker->secrets = fresh;
-    tl_kept_passes_clear(worker->kept_passes);
+    tl_recent_clear(worker->passes);
     return true;
 }
 

@@ -25,7 +25,7 @@ struct tl_worker {
     const struct tl_config *config;
     struct tl_queue_env *env;
     struct tl_secrets secrets;
-    struct tl_kept_passes *kept_passes;
+    struct tl_recent *passes;             /* that were given */
     const struct tl_languages *languages; /* of the pages; borrowed */
     const struct tl_brand *brand;         /* borrowed */
     struct tl_event_looks *events;        /* what the queues' pages are for; borrowed */

@@ -45,8 +45,8 @@ static bool waits(struct tl_visit *visit, int64_t wait_ms)
     return wait_ms > 0 && !replaces && !visit->worker->env->draining &&
            (visit->worth == TL_WORTH_WAITS || visit->worth == TL_WORTH_ACTIVE) &&
            tl_visit_may_stay(visit, &address, &client) &&
-           tl_subscribers_wait(visit->queue->subscribers, visit->request, &visit->ticket, client,
-                               now_ms, now_ms + wait_ms);
+           tl_subscribers_wait(visit->worker->subscribers, visit->queue, visit->request,
+                               &visit->ticket, client, now_ms, now_ms + wait_ms);
 }
 
 bool tl_handle_status(struct tl_visit *visit)
@@ -135,9 +135,9 @@ bool tl_handle_events(struct tl_visit *visit)
         return tl_visit_restore(visit, 0, 0);
     if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->worker->env->draining ||
         !tl_visit_may_stay(visit, &address, &client) ||
-        !tl_subscribers_stream(visit->queue->subscribers, visit->request, &visit->ticket, client,
-                               tl_language_of(visit->worker->languages, visit->request)->code,
-                               tl_clock_ms()))
+        !tl_subscribers_stream(
+            visit->worker->subscribers, visit->queue, visit->request, &visit->ticket, client,
+            tl_language_of(visit->worker->languages, visit->request)->code, tl_clock_ms()))
         answer_short(visit);
     return true;
 }

@@ -15,6 +15,7 @@
 #include "worker/page/event_look.h"
 #include "worker/queue/env.h"
 #include "worker/queue/queues.h"
+#include "worker/queue/subscribers.h"
 #include "worker/queue/tickets.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/recent.h"
@@ -40,6 +41,7 @@ struct tl_worker {
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_holds *holds;
     struct tl_queues *queues;
+    struct tl_subscribers *subscribers; /* the event streams and long polls */
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct tl_verifications *verifications;
     struct tl_draw_pages *draw_pages;

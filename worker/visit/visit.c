@@ -289,7 +289,7 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
 bool tl_visit_passes_blocks(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    const struct tl_blocks *blocks = tl_queues_blocks(worker->queues);
+    const struct tl_blocks *blocks = worker->queues->blocks;
     struct tl_address address;
     if (blocks == NULL || blocks->n == 0 || !tl_visitor_address(worker, visit->request, &address) ||
         tl_blocks_find(blocks, &address, visit->name,

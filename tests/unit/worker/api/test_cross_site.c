@@ -336,7 +336,7 @@ static void every_view_renews_the_cookie(void **state)
 static void the_answer_to_a_question_that_waited_sets_no_cookie(void **state)
 {
     struct world *world = *state;
-    struct tl_subscribers *subscribers = world_queue(world)->subscribers;
+    struct tl_subscribers *subscribers = world->worker->subscribers;
     struct tl_ticket old = {.visitor = "alice",
                             .generation = WORLD_GENERATION,
                             .place = tl_place_make(0, 4),

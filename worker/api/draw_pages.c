@@ -165,14 +165,6 @@ static bool read_number(struct tl_visit *visit, const char *name, uint64_t least
     return true;
 }
 
-static bool within_limit(const struct tl_worker *worker, const struct tl_request *request)
-{
-    struct tl_address address;
-    return !tl_visitor_address(worker, request, &address) ||
-           tl_limiter_allow(worker->limiter, TL_LIMITER_PAGES, &address, PAGES_PER_SECOND,
-                            tl_clock_ms());
-}
-
 /* Asks the store for n ids, and holds the request. */
 static bool ask(struct tl_visit *visit, struct page *page, uint64_t n)
 {
@@ -203,7 +195,7 @@ bool tl_handle_draw(struct tl_visit *visit)
     if (!tl_visit_queue(visit) || !read_number(visit, "from", 1, RANK_MAX, &page.from) ||
         !read_number(visit, "limit", 0, IDS_MAX, &page.limit))
         return false;
-    if (!within_limit(visit->worker, visit->request))
+    if (!tl_visit_within(visit, TL_LIMITER_PAGES, PAGES_PER_SECOND))
         return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN, "At most %d pages a second",
                          PAGES_PER_SECOND);
     const struct tl_queue *queue = visit->queue;

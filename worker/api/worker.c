@@ -138,9 +138,8 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
         .ask_place = ask_place};
     worker->subscribers = tl_subscribers_new(&subscribers);
     if (worker->holds == NULL || worker->clients == NULL || worker->queues == NULL ||
-        worker->subscribers == NULL || worker->passes == NULL ||
-        worker->env->passthrough == NULL || worker->misuse == NULL ||
-        worker->verifications == NULL || worker->draw_pages == NULL)
+        worker->subscribers == NULL || worker->passes == NULL || worker->env->passthrough == NULL ||
+        worker->misuse == NULL || worker->verifications == NULL || worker->draw_pages == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
 }

@@ -40,12 +40,6 @@ struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
     return visit;
 }
 
-void tl_visit_take(struct tl_visit *visit, tl_step *step)
-{
-    if (!step(visit))
-        tl_render_refusal(visit->request, &visit->refusal);
-}
-
 /* ---- credentials ---- */
 
 const char *tl_visitor_bearer(const struct tl_request *request)
@@ -155,7 +149,7 @@ bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t eve
     if (pending == NULL)
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                          "Your place cannot be restored yet; try again");
-    return tl_visit_hold(visit, pending, restored);
+    return tl_wait_command(visit, pending, restored);
 }
 
 bool tl_visit_may_return(const struct tl_visit *visit)
@@ -230,25 +224,6 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
         tl_visitor_stand_in(visit->queue->name, visit->ticket.visitor);
     return tl_limiter_allow(visit->worker->limiter, TL_LIMITER_REPEATS, &address, REPEATS_MAX,
                             tl_clock_ms());
-}
-
-struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then)
-{
-    visit->wait = (struct tl_wait){.queue = visit->queue,
-                                   .request = visit->request,
-                                   .ticket = &visit->ticket,
-                                   .then = then,
-                                   .since_us = tl_clock_us()};
-    return &visit->wait;
-}
-
-bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *then)
-{
-    if (pending == NULL)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
-                         "There is no memory for this command; try again");
-    tl_holds_command(visit->worker->holds, tl_visit_wait(visit, then), pending);
-    return true;
 }
 
 /* ---- addresses and limits ---- */

@@ -146,14 +146,6 @@ static bool read_number(struct tl_visit *visit, const char *name, uint64_t least
     return true;
 }
 
-static bool within_limit(const struct tl_worker *worker, const struct tl_request *request)
-{
-    struct tl_address address;
-    return !tl_visitor_address(worker, request, &address) ||
-           tl_limiter_allow(worker->limiter, TL_LIMITER_PAGES, &address, PAGES_PER_SECOND,
-                            tl_clock_ms());
-}
-
 /* Which page the query asks for, of a queue whose line is loaded. False: refused. */
 static bool read_page(struct tl_visit *visit, struct page *page)
 {
@@ -212,7 +204,7 @@ bool tl_handle_draw(struct tl_visit *visit)
     struct page page;
     if (!read_page(visit, &page))
         return false;
-    if (!within_limit(visit->worker, visit->request))
+    if (!tl_visit_within(visit, TL_LIMITER_PAGES, PAGES_PER_SECOND))
         return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN, "At most %d pages a second",
                          PAGES_PER_SECOND);
     if (is_known(visit->request, &page))

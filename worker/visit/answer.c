@@ -55,14 +55,17 @@ static bool give_pass(const struct tl_worker *worker, const struct tl_queue *que
                view->place, pass.id);
     if (pass.expires <= pass.issued)
         return false; /* over within a second */
-    const char *kept = tl_kept_passes_find(worker->kept_passes, &pass);
-    if (kept != NULL) {
-        memcpy(filled->pass, kept, strlen(kept) + 1);
+    const struct tl_recent_entry *kept = tl_recent_find(worker->passes, pass.id);
+    if (kept != NULL && kept->until == pass.expires && kept->generation == pass.generation) {
+        memcpy(filled->pass, kept->text, strlen(kept->text) + 1);
         return true;
     }
     if (tl_pass_sign(worker->secrets.pass_keys, worker->config->http.public_url, view->queue, &pass,
                      filled->pass, &err)) {
-        tl_kept_passes_keep(worker->kept_passes, &pass, filled->pass);
+        tl_recent_keep(worker->passes, pass.id,
+                       &(struct tl_recent_entry){.until = pass.expires,
+                                                 .generation = pass.generation,
+                                                 .text = filled->pass});
         return true;
     }
     tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = view->queue, .error = &err},
@@ -323,6 +326,18 @@ size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t n
 }
 
 /* ---- JSON ---- */
+
+bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,
+                    const char *cookie)
+{
+    struct tl_answer answer = {.status = status,
+                               .type = "application/json",
+                               .body = json->text,
+                               .length = tl_json_end(json)};
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_request_answer(visit->request, &answer);
+    return true;
+}
 
 static void render_json(void *context, struct tl_request *request, const struct tl_view *view,
                         const char *cookie)

@@ -19,6 +19,7 @@
 
 local OUTCOME, EVENT, REASON = defs.OUTCOME, defs.EVENT, defs.REASON
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
+local BATCH = defs.BATCH_FIELD
 local BATCH_MEMORY_MS = 3600000 -- a worker silent for so long may be forgotten
 local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
 
@@ -94,6 +95,52 @@ local function read_steps(args)
     return entries, has, needs or SEE, n
 end
 
+---- batches that come twice: a worker repeats a batch when it does not know whether the first one arrived
+
+-- The last batch of each worker: worker -> { field: of the state; stored: before this call, or nil; last: with the
+-- batches of this call }. Reads what is stored with `fields`, whose own are the first of them.
+local function ask_batches(entries, fields)
+    local batches, n = {}, fields.own
+    for i = 1, #entries do
+        local worker = entries[i].worker
+        if not batches[worker] then
+            local field = BATCH .. worker
+            batches[worker], fields[n + 1], n = { field = field, stored = nil, last = -1 }, field, n + 1
+        end
+    end
+    for i = #fields, n + 1, -1 do fields[i] = nil end -- those of the call before
+    return batches
+end
+
+-- As they are stored. Returns whether one of the workers is new to the queue.
+local function read_batches(c, batches)
+    local any_new = false
+    for _, batch in pairs(batches) do
+        batch.stored = text.parse_batch(c[batch.field])
+        batch.last, any_new = batch.stored or -1, any_new or not batch.stored
+    end
+    return any_new
+end
+
+-- Of workers that are new to the queue: each has visitors from now on, and its first SEEN is yet to come. Forgets those
+-- that were silent for long, once there are many.
+local function note_new(c, batches, waiting_ttl)
+    local fields, others = call('HGETALL', c.key.state), {}
+    for i = 1, #fields, 2 do
+        if sub(fields[i], 1, #BATCH) == BATCH then others[fields[i]], others[#others + 1] = fields[i + 1], fields[i] end
+    end
+    for worker, batch in pairs(batches) do
+        if batch.last >= 0 and not batch.stored and sub(worker, 1, 8) ~= 'control-' then -- there nobody listens
+            presence.report(c, worker, false, waiting_ttl)
+        end
+    end
+    if #others == 0 then recovery.note_start(c) end
+    for i = 1, #others >= WORKERS_MAX and #others or 0 do
+        local _, ms = text.parse_batch(others[others[i]])
+        if not ms or ms < c.now - BATCH_MEMORY_MS then call('HDEL', c.key.state, others[i]) end
+    end
+end
+
 ---- what must be right before the first write
 
 -- The draw of the queue. c.drawn: once it is fixed who came before its opening; c.draw_opens: the last entry was
@@ -117,20 +164,6 @@ local function find_pending(c, entries)
         entries[next_one].result, ids[#ids + 1], next_one = APPLIED, pending[1], next_one + 1
     end
     return ids
-end
-
--- The last batch of each worker: worker -> { stored: before this call, or nil; last: with the batches of this call }.
--- Whether one of them is new to the queue.
-local function read_batches(c, entries)
-    local batches, any_new = {}, false
-    for i = 1, #entries do
-        local worker = entries[i].worker
-        if not batches[worker] then
-            local stored = text.parse_batch(call('HGET', c.key.batches, worker))
-            batches[worker], any_new = { stored = stored, last = stored or -1 }, any_new or not stored
-        end
-    end
-    return batches, any_new
 end
 
 local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capacity_min' })
@@ -232,42 +265,16 @@ local function apply_entry(c, args, one, s)
     end
 end
 
----- batches that come twice: a worker repeats a batch when it does not know whether the first one arrived
-
--- True if these are the first batches that the queue has ever had.
-local function store_batches(c, batches, waiting_ttl)
-    local fields, n = {}, nil
-    for worker, batch in pairs(batches) do
-        if batch.last ~= (batch.stored or -1) then
-            fields[#fields + 1], fields[#fields + 2] = worker, text.batch(batch.last, c.now)
-            if not batch.stored then -- it has visitors from now on, and its first SEEN is yet to come
-                n = n or call('HLEN', c.key.batches)
-                if sub(worker, 1, 8) ~= 'control-' then -- joins of an operator: nobody listens there
-                    presence.report(c, worker, false, waiting_ttl)
-                end
-            end
-        end
-    end
-    local all = n and n >= WORKERS_MAX and call('HGETALL', c.key.batches) or {}
-    for i = 1, #all, 2 do
-        local _, ms = text.parse_batch(all[i + 1])
-        if not ms or ms < c.now - BATCH_MEMORY_MS then -- silent, or damaged: nothing may fail any more
-            call('HDEL', c.key.batches, all[i])
-        end
-    end
-    call('HSET', c.key.batches, unpack(fields))
-    return n == 0
-end
-
 entry('apply', { 'allow-oom' }, function(keys, args)
     local entries, has, needs, n = read_steps(args)
+    local batches = ask_batches(entries, needs.fields)
     local c = state.open(state.begin(keys, args[2]), needs.fields)
     if c.fence ~= tonumber(args[1]) then state.fail('STALE', 'another dispatcher holds the lease') end
     local pending, results = find_pending(c, entries), {}
     if #pending > 0 then
         local s, seq_before = settings.read(c, needs.settings), text.int(c.seq)
         if s.opening == 'draw' then open_draw(c, entries) end
-        local batches, any_new = read_batches(c, entries)
+        local any_new = read_batches(c, batches)
         check(c, s, has, needs, n, any_new)
 
         for i = 1, #entries do
@@ -277,6 +284,7 @@ entry('apply', { 'allow-oom' }, function(keys, args)
                 one.result = REPEATED
             elseif one.result == APPLIED then
                 batch.last = one.batch
+                state.set(c, batch.field, text.batch(one.batch, c.now))
                 apply_entry(c, args, one, s)
             end
         end
@@ -284,7 +292,7 @@ entry('apply', { 'allow-oom' }, function(keys, args)
         recovery.raise_seq(c)
         call('XACK', c.key.ingest, defs.INGEST_GROUP, unpack(pending))
         if #c.events > 0 then
-            if store_batches(c, batches, s.waiting_ttl) then recovery.note_start(c) end
+            if any_new then note_new(c, batches, s.waiting_ttl) end
             if c.has_ended then visitor.forget_ended(c, 2000) end -- more than can have ended in this call
             if state.is_told(c, EVENT.joined, 0) then presence.note_joins(c, seq_before, s.waiting_ttl) end
             if c.is_named then state.event_later(c, EVENT.config) end

@@ -470,9 +470,11 @@ bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *wo
 {
     struct job job = {.answer = {.kind = TL_INGEST_CHECK, .number = number}, .n = 3};
     struct tl_keys keys;
+    char field[sizeof(TL_BATCH_FIELD) + TL_WORKER_ID_MAX];
     tl_keys_init(&keys, ingest->settings.key_prefix, queue);
+    snprintf(field, sizeof(field), "%s%s", TL_BATCH_FIELD, worker);
     tl_args_strs(&job.commands[0], "XRANGE", keys.names[TL_KEY_INGEST], entry, entry, NULL);
-    tl_args_strs(&job.commands[1], "HGET", keys.names[TL_KEY_BATCHES], worker, NULL);
+    tl_args_strs(&job.commands[1], "HGET", keys.names[TL_KEY_STATE], field, NULL);
     tl_args_strs(&job.commands[2], "HGET", keys.names[TL_KEY_STATE], "event", NULL);
     return ask(ingest, queue, &job);
 }

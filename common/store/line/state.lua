@@ -63,13 +63,15 @@ function state.now_us()
     return t[1] * 1000000 + t[2]
 end
 
--- The fields that a step reads: counters, which must be whole numbers, and texts.
+-- The fields that a step reads: counters, which must be whole numbers, and texts. own: how many; a step may put others
+-- behind them.
 function state.fields(counters, texts)
     local list = { 'generation', 'event', 'waiting', 'active' }
     for i = 1, #counters do list[#list + 1] = counters[i] end
     list.counters = #list
     list[#list + 1], list[#list + 2] = 'store', 'base_seq'
     for i = 1, #texts do list[#list + 1] = texts[i] end
+    list.own = #list
     return list
 end
 

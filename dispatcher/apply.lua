@@ -31,14 +31,15 @@ local CLAIM = { writes = { 'active', 'events' }, -- each command begins with a l
     fields = state.fields({ 'seq', 'fence' }, { 'called' }),
     settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding' }) }
 local END = { writes = { 'waiting', 'active', 'ended', 'events' },
-    fields = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called' }),
+    fields = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called', 'handed' }),
     settings = settings.list({ 'waiting_ttl', 'opening' }) }
-local COMPLETIONS = { 'active', 'ended', 'events' }
+local COMPLETIONS, LONE_END = { 'active', 'ended', 'events' }, { 'events' }
 local ENTER = { writes = { 'waiting', 'events' }, fields = state.fields({ 'seq', 'fence', 'joined' }, { 'marks' }),
     settings = settings.list({ 'waiting_ttl', 'opening', 'max_waiting', 'mode', 'closes_at' }) }
 local SEE = { writes = { 'events' }, fields = state.fields({ 'seq', 'fence', 'joined' }, {}), settings = END.settings }
 local ALL = { writes = END.writes,
-    fields = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' }, { 'marks', 'called' }),
+    fields = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' },
+        { 'marks', 'called', 'handed' }),
     settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding',
         'max_waiting', 'mode', 'closes_at' }) }
 
@@ -53,8 +54,8 @@ local function define(name, length, needs, run)
 end
 
 define('join', 2, ENTER)
-define('leave', 2, END, function(c, id, place) return visitor.leave(c, id, place, REASON.left) end)
-define('complete', 2, END, function(c, id, place) return visitor.leave(c, id, place, REASON.completed) end)
+define('leave', 2, END)
+define('complete', 2, END)
 define('renew', 2, CLAIM, function(c, id, place, s) return visitor.claim(c, id, place, s, false) end)
 define('claim', 2, CLAIM, function(c, id, place, s) return visitor.claim(c, id, place, s, true) end)
 define('extend', 2, CLAIM, function(c, id, place, s) return visitor.extend(c, id, place, s) end)
@@ -146,9 +147,8 @@ end
 -- The draw of the queue. c.drawn: once it is fixed who came before its opening; c.draw_opens: the last entry was
 -- written after the opening, so the entry that was fixes it. Ids never go back.
 local function open_draw(c, entries)
-    c.opens_at = tonumber(call('HGET', c.key.config, 'opens_at'))
+    draw.open(c)
     if not c.opens_at then return end
-    c.drawn = draw.of(call('HGET', c.key.state, 'draw'), c.opens_at)
     c.draw_opens = not c.drawn and min(c.now, text.id_ms(entries[#entries].id)) >= c.opens_at
     if c.draw_opens then call('GETRANGE', c.key.drawn, 0, 0) end -- fails before the first write if it is no string
 end
@@ -170,14 +170,17 @@ local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capa
 
 -- s: the settings, without those that few steps need.
 local function check(c, s, has, needs, n, any_new)
-    state.check(c, needs == END and not has.leave and COMPLETIONS or needs.writes)
+    local counts = (c.called or '') ~= ''
+    -- A lone end looks at its set when it has found the visitor, and writes to the ends first. One of a hundred looks at
+    -- all its keys, and so keeps the number of ends in bounds.
+    c.is_lone = n == 1 and needs == END and not counts and c.event % 100 > 0
+    state.check(c, c.is_lone and LONE_END or needs == END and not has.leave and COMPLETIONS or needs.writes)
     if n > 1 and c.ended then call('HLEN', c.key.sessions) end -- a single command looks at them before it writes
     if any_new or has.seen then call('ZCARD', c.key.reports) end
     if needs == SEE then call('EXISTS', c.key.none) end -- as state.check where visitors may end: bitmaps are made
     if has.hand_over then state.check(c, { 'serials', 'sessions' }) end
     if has.restore or has.lost or has.called then call('HLEN', c.key.lost) end
     c.limit = has.join and settings.limit(c, s) or 1 / 0
-    local counts = (c.called or '') ~= ''
     if not (counts or has.restore or has.extend) then return end
     local more = settings.read(c, CAPACITY)
     s.capacity, s.claim_ttl = more.capacity, more.claim_ttl
@@ -199,6 +202,7 @@ end
 
 -- n joins of visitors args[from...]; late ones since a time, or nil.
 local function join(c, one, lane, args, from, n, since)
+    if c.leaving then visitor.settle(c) end
     local ends = since and call('ZMSCORE', c.key.ended, unpack(args, from, from + n - 1))
     local at_once = since and 1 or max(1, n)
     for i = 0, n - 1, at_once do
@@ -246,8 +250,12 @@ local function apply_entry(c, args, one, s)
                 join(c, one, args[at + 4] + 0, args, at + 6, 1)
             end
             at = at + 4 -- behind the JOIN
+        elseif step.needs == END and not is_foreign then
+            visitor.leave(c, first, args[at + 2] + 0, name == 'leave' and REASON.left or REASON.completed, exceptions,
+                one.index)
+            one.index = one.index + 1
         else
-            visitor.settle(c) -- the other commands must see the visitors who joined before
+            visitor.settle(c) -- the other commands must see who joined and left before
             local second = args[at + 2] + 0
             local outcome, place, deadline
             if name == 'seen' then
@@ -272,9 +280,10 @@ entry('apply', { 'allow-oom' }, function(keys, args)
     if c.fence ~= tonumber(args[1]) then state.fail('STALE', 'another dispatcher holds the lease') end
     local pending, results = find_pending(c, entries), {}
     if #pending > 0 then
-        local s, seq_before = settings.read(c, needs.settings), text.int(c.seq)
+        local any_new, seq_before = read_batches(c, batches), text.int(c.seq)
+        c.is_draw_open = needs ~= END or any_new
+        local s = c.is_draw_open and settings.read(c, needs.settings) or {} -- ends need none
         if s.opening == 'draw' then open_draw(c, entries) end
-        local any_new = read_batches(c, batches)
         check(c, s, has, needs, n, any_new)
 
         for i = 1, #entries do
@@ -293,7 +302,7 @@ entry('apply', { 'allow-oom' }, function(keys, args)
         call('XACK', c.key.ingest, defs.INGEST_GROUP, unpack(pending))
         if #c.events > 0 then
             if any_new then note_new(c, batches, s.waiting_ttl) end
-            if c.has_ended then visitor.forget_ended(c, 2000) end -- more than can have ended in this call
+            if c.ended then visitor.forget_ended(c, 2000) end -- more than can have ended in this call
             if state.is_told(c, EVENT.joined, 0) then presence.note_joins(c, seq_before, s.waiting_ttl) end
             if c.is_named then state.event_later(c, EVENT.config) end
             if c.overbook then overbook.save(c) end

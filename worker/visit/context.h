@@ -21,9 +21,9 @@
 #include "worker/page/event_look.h"
 #include "worker/queue/env.h"
 #include "worker/queue/queues.h"
+#include "worker/queue/subscribers.h"
 #include "worker/queue/tickets.h"
 #include "worker/verify/verifier.h"
-#include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
 
@@ -111,6 +111,7 @@ struct tl_worker {
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_waits waits;
     struct tl_queues *queues;
+    struct tl_subscribers *subscribers; /* the event streams and long polls */
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct { /* the challenge service, as worker/api/verifications.c keeps it */
         struct tl_recent_tokens *tokens;

@@ -94,17 +94,22 @@ struct tl_visit {
 /* ---- the worker ---- */
 
 struct tl_worker {
+    /* The process gives: */
     const struct tl_config *config;
     struct tl_queue_env *env;
-    struct tl_secrets secrets;
+    const struct tl_brand *brand; /* of the pages; borrowed */
+    struct tl_event_looks
+        *events;                /* what the queues' pages are for; borrowed, replaced at a reload */
+    struct tl_secrets secrets;  /* taken over */
+    struct tl_limiter *limiter; /* of all processes */
+    struct tl_sharing *sharing; /* likewise */
+    struct tl_server *server;   /* NULL until it serves */
+    uint64_t connections_max;   /* event streams and the server's connections together */
+    /* The worker's own: */
+    const struct tl_languages *languages; /* of the brand */
     struct tl_kept_passes *kept_passes;
-    const struct tl_languages *languages; /* of the pages; borrowed */
-    const struct tl_brand *brand;         /* borrowed */
-    struct tl_event_looks *events;        /* what the queues' pages are for; borrowed */
-    struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
-    struct tl_bypass *bypass;             /* who gets in past the line */
-    struct tl_limiter *limiter;           /* of all processes */
-    struct tl_sharing *sharing;           /* likewise */
+    struct tl_networks *proxies; /* whose X-Forwarded-For is trusted */
+    struct tl_bypass *bypass;    /* who gets in past the line */
     struct tl_misuse *misuse;
     struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
     struct tl_clients *clients;        /* the event streams and long polls of each address */
@@ -120,8 +125,6 @@ struct tl_worker {
         struct tl_log_limit down_log;
     } service;
     struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
-    void *process;                      /* for the callback: see worker/api/worker.h */
-    bool (*stream_fits)(void *process);
 };
 
 #endif

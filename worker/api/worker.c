@@ -5,7 +5,6 @@
 
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
-#include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
 #include "worker/api/worker.h"
@@ -98,12 +97,12 @@ bool tl_worker_start(struct tl_worker *worker, const struct tl_config *files, uv
     worker->env->settle = tl_changes_settled;
     worker->languages = worker->brand->languages;
     if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
-        (worker->bypass = tl_bypass_new(config, err)) == NULL)
+        (worker->bypass = tl_networks_parse(config->bypass.networks, err)) == NULL)
         return false;
     worker->env->passthrough = tl_passthrough_new(files);
-    worker->kept_passes = tl_kept_passes_new();
+    worker->passes = tl_recent_new(TL_RECENT_PASSES);
     worker->misuse = tl_misuse_new();
-    worker->service.tokens = tl_recent_tokens_new();
+    worker->service.tokens = tl_recent_new(TL_RECENT_TOKENS);
     worker->clients = tl_clients_new(config->http.streams_per_address);
     worker->queues = tl_queues_new(worker->env, config->worker.max_pending);
     const struct tl_subscribers_settings subscribers = {
@@ -122,7 +121,7 @@ bool tl_worker_start(struct tl_worker *worker, const struct tl_config *files, uv
         .ask_place = ask_place};
     worker->subscribers = tl_subscribers_new(&subscribers);
     if (worker->clients == NULL || worker->queues == NULL || worker->subscribers == NULL ||
-        worker->kept_passes == NULL || worker->env->passthrough == NULL || worker->misuse == NULL ||
+        worker->passes == NULL || worker->env->passthrough == NULL || worker->misuse == NULL ||
         worker->service.tokens == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
@@ -143,11 +142,11 @@ void tl_worker_free(struct tl_worker *worker)
     tl_queues_free(&worker->queues);
     tl_clients_free(&worker->clients);
     tl_misuse_free(&worker->misuse);
-    tl_recent_tokens_free(&worker->service.tokens);
+    tl_recent_free(&worker->service.tokens);
     tl_networks_free(&worker->proxies);
-    tl_bypass_free(&worker->bypass);
+    tl_networks_free(&worker->bypass);
     tl_passthrough_free(&worker->env->passthrough);
-    tl_kept_passes_free(&worker->kept_passes);
+    tl_recent_free(&worker->passes);
     tl_secrets_free(&worker->secrets);
 }
 
@@ -171,7 +170,7 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     *worker->events = events;
     tl_secrets_free(&worker->secrets);
     worker->secrets = fresh;
-    tl_kept_passes_clear(worker->kept_passes);
+    tl_recent_clear(worker->passes);
     return true;
 }
 

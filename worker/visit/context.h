@@ -12,11 +12,11 @@
 #include "worker/page/event_look.h"
 #include "worker/queue/env.h"
 #include "worker/queue/queues.h"
-#include "worker/queue/subscribers.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
+#include "worker/visit/subscribers.h"
 #include "worker/visit/wait.h"
 
 struct tl_worker {

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "worker/page/view.h"
-#include "worker/queue/telling.h" /* TL_VIEW_MAX */
+#include "worker/visit/telling.h" /* TL_VIEW_MAX */
 
 /* Writes the view; returns its length. */
 size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX]);

@@ -27,7 +27,7 @@
 #include "worker/http/clients.h"
 #include "worker/http/request.h"
 #include "worker/queue/queues.h"
-#include "worker/queue/telling.h"
+#include "worker/visit/telling.h"
 
 struct tl_subscribers;
 

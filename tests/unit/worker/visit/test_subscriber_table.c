@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "worker/queue/queue.h"
-#include "worker/queue/subscriber_table.h"
+#include "worker/visit/subscriber_table.h"
 
 static struct tl_queue queue; /* of all */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When event streams and long polls are told which changes. */
-#include "tests/unit/worker/queue/stage.h"
+#include "tests/unit/worker/visit/stage.h"
 
 /* A ticket has at most so many streams and long polls from now on. */
 static void per_ticket(struct stage *stage, uint64_t most)

@@ -3,8 +3,8 @@
 
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
-#include "worker/queue/telling.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/telling.h"
 
 enum {
     STEP_MS = 100,        /* the first in the line are told of steps at most once in this time */

@@ -12,7 +12,7 @@
 
 #include "tests/unit/worker/queue/fakes.h"
 #include "tests/unit/worker/queue/world.h"
-#include "worker/queue/subscribers.h"
+#include "worker/visit/subscribers.h"
 
 enum {
     T = 100000, /* the test begins at this local time */

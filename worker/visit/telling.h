@@ -15,7 +15,7 @@
 #include "common/auth/ticket.h"
 #include "common/base/metrics.h"
 #include "worker/queue/queue.h"
-#include "worker/queue/subscriber_table.h"
+#include "worker/visit/subscriber_table.h"
 
 /* Bytes that are enough for any view, with the longest target_url, the longest notice and a pass.
  */

@@ -7,7 +7,7 @@
 #include <sodium.h>
 
 #include "common/line/placemap.h"
-#include "worker/queue/subscriber_table.h"
+#include "worker/visit/subscriber_table.h"
 
 struct tl_subscriber_table {
     struct tl_placemap first;   /* chain_of -> struct tl_subscriber *, the first of the chain */

@@ -5,10 +5,10 @@
 
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
-#include "worker/queue/subscriber_table.h"
-#include "worker/queue/subscribers.h"
 #include "worker/queue/tickets.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/subscriber_table.h"
+#include "worker/visit/subscribers.h"
 
 enum {
     ROUND_MS = 500,          /* each subscriber has one turn in this time */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams of pending tickets whose join the store refuses. */
-#include "tests/unit/worker/queue/stage.h"
+#include "tests/unit/worker/visit/stage.h"
 
 /* The worker asks no more than a client would that minds Retry-After. */
 static void a_full_line_is_asked_seldom(void **state)

@@ -102,29 +102,16 @@ static void refuse_waiting(void *context, struct tl_queue *queue, struct tl_requ
                       "");
 }
 
-/* Files of keys that are gone since they were read again may still be there as of the start. */
-static bool load_secrets(struct tl_worker *worker, const struct tl_worker_settings *settings,
-                         struct tl_error *err)
-{
-    if (tl_secrets_load(&worker->secrets, settings->files, false, err))
-        return true;
-    if (settings->files == settings->config)
-        return false;
-    tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.error = err},
-           "the keys are those of the start: mend what is wrong, then reload (SIGHUP)");
-    return tl_secrets_load(&worker->secrets, settings->config, false, err);
-}
-
 static bool load(struct tl_worker *worker, const struct tl_worker_settings *settings,
                  struct tl_error *err)
 {
     const struct tl_config *config = settings->config;
-    const struct tl_brand_settings brand = tl_brand_settings_of(config);
-    worker->languages = settings->languages;
-    if (!load_secrets(worker, settings, err) ||
-        (worker->brand = tl_brand_again(&brand, worker->languages, err)) == NULL ||
-        (worker->events = tl_event_looks_again(settings->files, worker->languages, err)) == NULL ||
-        (worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
+    worker->secrets = *settings->secrets;
+    *settings->secrets = (struct tl_secrets){0};
+    worker->brand = settings->brand;
+    worker->languages = settings->brand->languages;
+    worker->events = settings->events;
+    if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (worker->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
     worker->env->passthrough = tl_passthrough_new(settings->files);
@@ -161,14 +148,6 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
 }
 
 const size_t tl_worker_visit_size = sizeof(struct tl_visit);
-
-bool tl_worker_check_secrets(const struct tl_config *config, bool make, struct tl_error *err)
-{
-    struct tl_secrets secrets;
-    bool ok = tl_secrets_load(&secrets, config, make, err);
-    tl_secrets_free(&secrets);
-    return ok;
-}
 
 struct tl_worker *tl_worker_new(const struct tl_worker_settings *settings, struct tl_error *err)
 {
@@ -213,8 +192,6 @@ void tl_worker_free(struct tl_worker **worker)
     tl_networks_free(&(*worker)->proxies);
     tl_bypass_free(&(*worker)->bypass);
     tl_passthrough_free(&(*worker)->env->passthrough);
-    tl_event_looks_free(&(*worker)->events);
-    tl_brand_free(&(*worker)->brand);
     tl_kept_passes_free(&(*worker)->kept_passes);
     tl_secrets_free(&(*worker)->secrets);
     free(*worker);
@@ -228,16 +205,17 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     struct tl_passthrough *passthrough = tl_passthrough_new(config);
     if (passthrough == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the queues");
-    struct tl_event_looks *events = tl_event_looks_new(config, worker->languages, err);
-    if (events == NULL || !tl_secrets_load(&fresh, config, false, err)) {
+    struct tl_event_looks events = {0};
+    if (!tl_page_read(config, worker->languages, NULL, &events, err) ||
+        !tl_secrets_load(&fresh, config, false, err)) {
         tl_event_looks_free(&events);
         tl_passthrough_free(&passthrough);
         return false;
     }
     tl_passthrough_free(&worker->env->passthrough);
     worker->env->passthrough = passthrough;
-    tl_event_looks_free(&worker->events);
-    worker->events = events;
+    tl_event_looks_free(worker->events);
+    *worker->events = events;
     tl_secrets_free(&worker->secrets);
     worker->secrets = fresh;
     tl_kept_passes_clear(worker->kept_passes);

@@ -25,12 +25,12 @@ struct tl_worker {
     struct tl_secrets secrets;
     struct tl_kept_passes *kept_passes;
     const struct tl_languages *languages; /* of the pages; borrowed */
-    struct tl_brand *brand;
-    struct tl_event_looks *events; /* what the queues' pages are for */
-    struct tl_networks *proxies;   /* whose X-Forwarded-For is trusted */
-    struct tl_bypass *bypass;      /* who gets in past the line */
-    struct tl_limiter *limiter;    /* of all processes */
-    struct tl_sharing *sharing;    /* likewise */
+    const struct tl_brand *brand;         /* borrowed */
+    struct tl_event_looks *events;        /* what the queues' pages are for; borrowed */
+    struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
+    struct tl_bypass *bypass;             /* who gets in past the line */
+    struct tl_limiter *limiter;           /* of all processes */
+    struct tl_sharing *sharing;           /* likewise */
     struct tl_misuse *misuse;
     struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
     struct tl_clients *clients;        /* the event streams and long polls of each address */

@@ -18,7 +18,7 @@
 #include "worker/visit/changes.h"
 #include "worker/visit/context.h"
 #include "worker/visit/cross_site.h"
-#include "worker/visit/rejoin.h"
+#include "worker/visit/subscribers.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
@@ -32,74 +32,6 @@ static void on_over(struct tl_wait *wait)
         tl_render_refused(visit->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
     else
         tl_visit_take(visit, wait->then);
-}
-
-/* The store's answer about the place of an event stream, which asks again if need be. */
-static bool tell_streams(struct tl_visit *visit)
-{
-    struct tl_subscribers *subscribers = visit->worker->subscribers;
-    const struct tl_ticket *ticket = &visit->ticket;
-    if (tl_place_seq(ticket->place) != 0)
-        tl_subscribers_look(subscribers, visit->queue, ticket->place, tl_clock_ms());
-    else if (visit->wait.known)
-        tl_subscribers_over(subscribers, visit->queue, ticket, visit->wait.ended, tl_clock_ms());
-    free(visit);
-    return true;
-}
-
-/* For event streams: asks the store about a place that the line does not know. */
-static void ask_place(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    struct tl_worker *worker = context;
-    struct tl_visit *visit = tl_queue_env_store_up(worker->env) ? malloc(sizeof(*visit)) : NULL;
-    if (visit == NULL)
-        return; /* the stream asks again */
-    *visit = tl_visit_of(worker, queue, ticket);
-    if (!tl_holds_lookup(worker->holds, tl_visit_wait(visit, tell_streams)))
-        free(visit);
-}
-
-/* The place of a request that waited for a change is lost. Is that a join, which gets a new place?
- * Not if the request brought a ticket with which the place comes back, or asks about one. */
-static bool joins_anew(const struct tl_visit *visit, bool returns)
-{
-    struct tl_ticket brought;
-    bool numbered = tl_visitor_ticket(visit->worker, visit->request, visit->name, &brought) &&
-                    tl_place_seq(brought.place) != 0;
-    return !numbered || (!returns && strcmp(tl_request_method(visit->request), "POST") == 0);
-}
-
-/* For long polls, and joins about to be admitted. */
-static void changed(void *context, struct tl_queue *queue, struct tl_request *request,
-                    const struct tl_ticket *ticket, bool give_ticket)
-{
-    struct tl_visit *visit = tl_visit_begin(context, request, queue->name);
-    bool returns = tl_queue_may_return(queue, ticket);
-    bool lost = returns || tl_queue_outdated(queue, ticket);
-    visit->queue = queue;
-    visit->ticket = *ticket;
-    if (give_ticket && lost && joins_anew(visit, returns)) {
-        visit->ticket.invite = TL_TICKET_TRUSTED;
-        (void)tl_answer_pending(visit);
-        return;
-    }
-    visit->ticket.issued = (uint32_t)(tl_queue_env_store_ms(queue->env, tl_clock_ms()) / 1000);
-    if (!tl_answer_anew(visit, give_ticket))
-        tl_render_refusal(request, &visit->refusal);
-}
-
-/* Likewise. */
-static void refuse_waiting(void *context, struct tl_queue *queue, struct tl_request *request,
-                           bool blocked)
-{
-    const struct tl_worker *worker = context;
-    if (blocked)
-        tl_metrics_add(worker->env->metrics, TL_WORKER_BLOCKED, 1);
-    tl_render_refused(request,
-                      blocked          ? TL_REFUSAL_BLOCKED
-                      : queue->deleted ? TL_REFUSAL_NO_QUEUE
-                                       : TL_REFUSAL_STOPPING,
-                      "");
 }
 
 static bool load(struct tl_worker *worker, const struct tl_worker_settings *settings,
@@ -124,21 +56,7 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->holds = tl_holds_new(&holds);
     worker->clients = tl_clients_new(config->http.streams_per_address);
     worker->queues = tl_queues_new(worker->env, config->worker.max_pending);
-    const struct tl_subscribers_settings subscribers = {
-        .loop = settings->loop,
-        .queues = worker->queues,
-        .metrics = settings->env->metrics,
-        .clients = worker->clients,
-        .per_ticket = config->http.streams_per_ticket,
-        .context = worker,
-        .telling = {.metrics = settings->env->metrics,
-                    .context = worker,
-                    .write_view = tl_answer_write_view},
-        .answer = changed,
-        .refuse = refuse_waiting,
-        .ask_number = tl_rejoin_ask,
-        .ask_place = ask_place};
-    worker->subscribers = tl_subscribers_new(&subscribers);
+    worker->subscribers = tl_subscribers_new(worker, settings->loop);
     if (worker->holds == NULL || worker->clients == NULL || worker->queues == NULL ||
         worker->subscribers == NULL || worker->kept_passes == NULL ||
         worker->env->passthrough == NULL || worker->misuse == NULL ||

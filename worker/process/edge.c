@@ -20,6 +20,7 @@
 #include "worker/verify/provider.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/changes.h"
+#include "worker/visit/subscribers.h"
 
 enum {
     TICK_MS = 50,

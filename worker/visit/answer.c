@@ -312,17 +312,16 @@ bool tl_answer_pending(struct tl_visit *visit)
     return send_view(visit, &filled, now_ms);
 }
 
-size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t now_ms, char *text)
+size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, const char *language,
+                            int64_t now_ms, char *text)
 {
-    const struct tl_ticket *ticket = told->ticket;
-    struct tl_visit visit = tl_visit_of(context, told->queue, ticket);
+    const struct tl_ticket *ticket = &visit->ticket;
     struct filled filled;
     const struct tl_ticket give =
-        tl_answer_ticket(told->queue, ticket->visitor, ticket->place, now_ms);
-    visit.state = *told->state;
-    fill(&visit, told->give_ticket ? &give : NULL, now_ms, &filled);
-    add_notice(told->queue, told->language, &filled);
-    add_reference(visit.worker, &filled);
+        tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, now_ms);
+    fill(visit, give_ticket ? &give : NULL, now_ms, &filled);
+    add_notice(visit->queue, language, &filled);
+    add_reference(visit->worker, &filled);
     return tl_view_write(&filled.view, text);
 }
 

@@ -16,8 +16,9 @@
 #include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
-#include "worker/visit/subscribers.h"
 #include "worker/visit/wait.h"
+
+struct tl_subscribers;
 
 struct tl_worker {
     const struct tl_config *config;

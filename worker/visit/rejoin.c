@@ -63,10 +63,3 @@ bool tl_rejoin_may(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     return true;
 }
-
-void tl_rejoin_ask(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    struct tl_visit visit = tl_visit_of(context, queue, ticket);
-    if (tl_rejoin_may(&visit) && tl_visit_may_send(&visit))
-        (void)tl_rejoin(queue, ticket); /* else the stream asks again */
-}

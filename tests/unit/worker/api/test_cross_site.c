@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/visit/context.h"
+#include "worker/visit/subscribers.h"
 #include "worker/visit/cookie.h"
 #include "worker/visit/cross_site.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A queue with subscribers, whose callbacks are recorded. Included by the one file of a test. */
+/* A queue with subscribers. What they ask of the rest of the room is recorded: the linker takes the
+ * functions here instead of the library's. Included by the one file of a test. */
 #ifndef TL_TEST_STAGE_H
 #define TL_TEST_STAGE_H
 
@@ -7,124 +8,183 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "tests/unit/worker/queue/fakes.h"
 #include "tests/unit/worker/queue/world.h"
+#include "worker/visit/answer.h"
+#include "worker/visit/rejoin.h"
 #include "worker/visit/subscribers.h"
+#include "worker/visit/view.h"
 
 enum {
     T = 100000, /* the test begins at this local time */
     PER_ADDRESS = 2,
+    VISITS = 64, /* that wait at a time */
 };
 
 struct stage {
     struct world world;
-    struct tl_queues queues; /* its blocks */
-    struct tl_clients *clients;
-    struct tl_subscribers_settings settings;
-    struct tl_subscribers *subscribers;
+    struct tl_config config;
+    struct tl_queues queues; /* of which the blocks count */
+    struct tl_worker worker;
+    struct tl_visit visits[VISITS]; /* of the requests so far */
+    size_t n_visits;
     int number_questions, place_questions;
     tl_place asked_place;          /* by the last of them */
+    struct tl_visit *lookup;       /* likewise; NULL: none is in progress */
+    unsigned retry_s;              /* after a full line */
     int answers, refusals, blocks; /* blocks: of the refusals */
     struct tl_request *answered;   /* last */
     bool answered_with_ticket;
     struct tl_ticket answered_ticket;
 };
 
+static struct stage stage;
+
 /* "w3", and "w3+ticket" where the view carries the ticket. */
-static inline size_t write_view(void *context, const struct tl_told *told, int64_t now_ms,
-                                char *text)
+size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, const char *language,
+                            int64_t now_ms, char *text)
 {
-    (void)context;
+    (void)language;
     (void)now_ms;
-    if (tl_place_seq(told->ticket->place) != 0)
-        assert_int_equal(told->ticket->generation, tl_line_generation(told->queue->line));
-    return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[told->state->status],
-                            (unsigned long long)told -> state -> ahead,
-                            told -> give_ticket ? "+ticket" : "");
+    if (tl_place_seq(visit->ticket.place) != 0)
+        assert_int_equal(visit->ticket.generation, tl_line_generation(visit->queue->line));
+    return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[visit->state.status],
+                            (unsigned long long)visit -> state.ahead, give_ticket ? "+ticket" : "");
 }
 
-static inline void answer(void *context, struct tl_queue *queue, struct tl_request *request,
-                          const struct tl_ticket *ticket, bool give_ticket)
+bool tl_answer_anew(struct tl_visit *visit, bool give_ticket)
 {
-    struct stage *stage = context;
-    (void)queue;
+    assert_true(visit->request->held);
+    stage.answered_ticket = visit->ticket;
+    stage.answers++;
+    stage.answered = visit->request;
+    stage.answered_with_ticket = give_ticket;
+    return true;
+}
+
+bool tl_answer_pending(struct tl_visit *visit)
+{
+    return tl_answer_anew(visit, true);
+}
+
+void tl_render_refused(struct tl_request *request, enum tl_refusal_kind kind, const char *detail)
+{
+    (void)detail;
     assert_true(request->held);
-    stage->answered_ticket = *ticket;
-    stage->answers++;
-    stage->answered = request;
-    stage->answered_with_ticket = give_ticket;
+    stage.refusals++;
+    stage.blocks += kind == TL_REFUSAL_BLOCKED;
 }
 
-static inline void refuse(void *context, struct tl_queue *queue, struct tl_request *request,
-                          bool blocked)
+unsigned tl_problem_retry_after_s(enum tl_refusal_kind kind)
 {
-    (void)queue;
-    assert_true(request->held);
-    ((struct stage *)context)->refusals++;
-    ((struct stage *)context)->blocks += blocked;
+    assert_int_equal(kind, TL_REFUSAL_FULL);
+    return stage.retry_s;
 }
 
-static inline void ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
+struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
+                            const struct tl_ticket *ticket)
 {
-    (void)queue;
-    assert_int_equal(ticket->generation, 0);
-    ((struct stage *)context)->number_questions++;
+    return (struct tl_visit){.worker = worker, .queue = queue, .ticket = *ticket};
 }
 
-static inline void ask_place(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
+struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then)
+{
+    visit->wait = (struct tl_wait){.then = then};
+    return &visit->wait;
+}
+
+void tl_visit_take(struct tl_visit *visit, tl_step *step)
+{
+    assert_true(step(visit));
+}
+
+bool tl_visit_may_send(struct tl_visit *visit)
+{
+    assert_int_equal(visit->ticket.generation, 0);
+    return true;
+}
+
+bool tl_visitor_ticket(const struct tl_worker *worker, const struct tl_request *request,
+                       const char *queue, struct tl_ticket *ticket)
+{
+    (void)worker;
+    (void)request;
+    (void)queue;
+    (void)ticket;
+    return false;
+}
+
+const char *tl_request_method(const struct tl_request *request)
+{
+    (void)request;
+    return "GET";
+}
+
+bool tl_rejoin_may(struct tl_visit *visit)
+{
+    (void)visit;
+    return true;
+}
+
+struct tl_pending_command *tl_rejoin(struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     (void)queue;
-    ((struct stage *)context)->place_questions++;
-    ((struct stage *)context)->asked_place = ticket->place;
+    (void)ticket;
+    stage.number_questions++;
+    return NULL;
+}
+
+/* The invite is the ticket's time. */
+bool tl_rejoin_issued(const struct tl_pending_command *join, uint32_t *issued)
+{
+    *issued = (uint32_t)strtoul(join->invite, NULL, 10);
+    return true;
+}
+
+bool tl_holds_lookup(struct tl_holds *holds, struct tl_wait *wait)
+{
+    (void)holds;
+    free(stage.lookup);
+    stage.lookup = (void *)((char *)wait - offsetof(struct tl_visit, wait));
+    stage.place_questions++;
+    stage.asked_place = stage.lookup->ticket.place;
+    return true;
 }
 
 static inline void taken(struct world *world, const struct tl_event_entry *entry, int64_t now_ms)
 {
-    struct stage *stage = (void *)world; /* its first member */
-    tl_subscribers_entry(stage->subscribers, world->queue, entry, now_ms);
+    tl_subscribers_entry(stage.worker.subscribers, world->queue, entry, now_ms);
 }
 
 /* 1 to 3 are active, 4 to 20003 wait. */
 static inline int start(void **state)
 {
-    static struct stage stage;
-    stage = (struct stage){0};
+    stage = (struct stage){.queues = {.env = &stage.world.env, .blocks_version = 1}};
     fakes_reset();
-    stage.queues.blocks_version = 1;
-    stage.clients = tl_clients_new(PER_ADDRESS);
     world_start(&stage.world, 20000);
-    stage.settings = (struct tl_subscribers_settings){
-        .queues = &stage.queues,
-        .metrics = stage.world.env.metrics,
-        .clients = stage.clients,
-        .context = &stage,
-        .telling = {.metrics = stage.world.env.metrics,
-                    .context = &stage,
-                    .write_view = write_view},
-        .answer = answer,
-        .refuse = refuse,
-        .ask_number = ask_number,
-        .ask_place = ask_place,
-    };
-    stage.subscribers = tl_subscribers_new(&stage.settings);
-    if (stage.subscribers == NULL)
-        return -1;
     stage.world.taken = taken;
+    stage.worker = (struct tl_worker){.config = &stage.config,
+                                      .env = &stage.world.env,
+                                      .queues = &stage.queues,
+                                      .clients = tl_clients_new(PER_ADDRESS)};
+    stage.worker.subscribers = tl_subscribers_new(&stage.worker, NULL);
     *state = &stage;
-    return 0;
+    return stage.worker.subscribers == NULL;
 }
 
 static inline int finish(void **state)
 {
-    struct stage *stage = *state;
-    tl_subscribers_free(&stage->subscribers);
-    tl_clients_free(&stage->clients);
-    int64_t left = world_metric(&stage->world, TL_WORKER_SUBSCRIBERS) +
-                   world_metric(&stage->world, TL_WORKER_EVENT_STREAMS);
-    world_end(&stage->world);
+    (void)state;
+    tl_subscribers_free(&stage.worker.subscribers);
+    tl_clients_free(&stage.worker.clients);
+    free(stage.lookup);
+    int64_t left = world_metric(&stage.world, TL_WORKER_SUBSCRIBERS) +
+                   world_metric(&stage.world, TL_WORKER_EVENT_STREAMS);
+    world_end(&stage.world);
     return left != 0;
 }
 
@@ -133,6 +193,43 @@ static inline struct tl_ticket ticket_of(const char *visitor, tl_place place)
     struct tl_ticket ticket = {.place = place, .generation = tl_place_seq(place) != 0 ? 7 : 0};
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
     return ticket;
+}
+
+/* The visit of a request about the place of this ticket. */
+static inline struct tl_visit *visit_of(struct tl_request *request, const struct tl_ticket *ticket)
+{
+    struct tl_visit *visit = &stage.visits[stage.n_visits++ % VISITS];
+    *visit = tl_visit_of(&stage.worker, stage.world.queue, ticket);
+    visit->request = request;
+    return visit;
+}
+
+static inline bool stream(struct tl_request *request, const struct tl_ticket *ticket,
+                          const struct tl_address *client, const char *language, int64_t now_ms)
+{
+    return tl_subscribers_stream(visit_of(request, ticket), client, language, now_ms);
+}
+
+static inline bool wait_for(struct tl_request *request, const struct tl_ticket *ticket,
+                            const struct tl_address *client, int64_t now_ms, int64_t deadline_ms)
+{
+    return tl_subscribers_wait(visit_of(request, ticket), client, now_ms, deadline_ms);
+}
+
+/* The JOIN of a visitor was applied with this outcome; issued: of the ticket that it repeats. */
+static inline void joined(const char *visitor, uint32_t issued,
+                          const struct tl_pending_result *result, int64_t now_ms)
+{
+    char invite[16];
+    struct tl_pending_command join = {.kind = TL_COMMAND_JOIN, .invite = invite};
+    snprintf(invite, sizeof(invite), "%lu", (unsigned long)issued);
+    snprintf(join.visitor, sizeof(join.visitor), "%s", visitor);
+    tl_subscribers_joined(stage.worker.subscribers, stage.world.queue, &join, result, now_ms);
+}
+
+static inline void numbered(const char *visitor, tl_place place, int64_t now_ms)
+{
+    joined(visitor, 0, &(struct tl_pending_result){.place = place}, now_ms);
 }
 
 /* Reads what the stream was sent: exactly this. */
@@ -148,13 +245,11 @@ static inline void expect(struct tl_stream *stream, const char *text)
 #define ADMITTED       "event: admitted\ndata: a0\n\n"
 
 /* Opens a stream at T, and reads the head of its answer. */
-static inline struct tl_stream *open_stream(struct stage *stage, const char *visitor,
-                                            tl_place place)
+static inline struct tl_stream *open_stream(const char *visitor, tl_place place)
 {
     struct tl_request request = {0};
     struct tl_ticket ticket = ticket_of(visitor, place);
-    assert_true(tl_subscribers_stream(stage->subscribers, stage->world.queue, &request, &ticket,
-                                      NULL, "ko", T));
+    assert_true(stream(&request, &ticket, NULL, "ko", T));
     assert_true(request.taken_over);
     struct tl_stream *stream = &fake_streams[fake_streams_n - 1];
     static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n";
@@ -169,18 +264,18 @@ static inline struct tl_stream *open_stream(struct stage *stage, const char *vis
 }
 
 /* Admits the first in the line and ends a session: `admitted` so many are so far. */
-static inline void admit_next(struct stage *stage, int admitted, int64_t now_ms)
+static inline void admit_next(int admitted, int64_t now_ms)
 {
     char events[96];
     snprintf(events, sizeof(events), "[5,[%d,1],1],[3,[%d,1],1700000200000]", admitted + 1,
              admitted + 4);
-    world_apply(&stage->world, 20000 - (uint64_t)admitted - 1, 3, events, now_ms);
-    assert_int_equal(stage->world.rebuilds, 0);
+    world_apply(&stage.world, 20000 - (uint64_t)admitted - 1, 3, events, now_ms);
+    assert_int_equal(stage.world.rebuilds, 0);
 }
 
-static inline void sweep(struct stage *stage, int64_t now_ms)
+static inline void sweep(int64_t now_ms)
 {
-    tl_subscribers_sweep(stage->subscribers, now_ms);
+    tl_subscribers_sweep(stage.worker.subscribers, now_ms);
 }
 
 #endif

@@ -39,7 +39,7 @@ static void answer_past(struct tl_request *request, const char *visitor, const c
 static const char *mode_of(const struct tl_visit *visit)
 {
     enum tl_queue_mode mode =
-        visit->queue != NULL ? tl_queue_weather(visit->queue, tl_clock_ms()).mode : TL_MODE_OPEN;
+        visit->queue != NULL ? tl_queue_weather(visit->queue, tl_clock_ms())->mode : TL_MODE_OPEN;
     return mode != TL_MODE_OPEN ? tl_mode_name(mode) : NULL;
 }
 
@@ -150,7 +150,7 @@ static enum verdict bring_back(struct tl_visit *visit, const struct tl_pass *pas
 static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
 {
     struct tl_queue *queue = visit->queue;
-    if (tl_queue_recovering(queue))
+    if (tl_lost_recovering(queue->lost))
         return bring_back(visit, pass);
     (void)tl_queue_adopt(queue, &visit->ticket);
     if (pass->generation == tl_line_generation(queue->line))
@@ -230,8 +230,8 @@ static bool caught_up(struct tl_visit *visit)
 {
     (void)tl_queue_adopt(visit->queue, &visit->ticket);
     judge_place(visit);
-    return is_active(visit) || tl_queue_recovering(visit->queue) ? let_in(visit)
-                                                                 : answer_out(visit);
+    return is_active(visit) || tl_lost_recovering(visit->queue->lost) ? let_in(visit)
+                                                                      : answer_out(visit);
 }
 
 /* ---- checks ---- */

@@ -132,6 +132,7 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     }
     tl_passthrough_free(&worker->env->passthrough);
     worker->env->passthrough = passthrough;
+    worker->env->changes++;
     tl_event_looks_free(worker->events);
     *worker->events = events;
     tl_secrets_free(&worker->secrets);

@@ -35,6 +35,7 @@ struct tl_queue_env {
     bool full;               /* too many commands are in progress, as of the last turn */
     int64_t heard_ms;        /* when the store was last heard of, local monotonic; 0: never */
     int64_t store_offset_ms; /* the store's Unix time minus local monotonic time */
+    uint64_t changes;        /* counts those of the clock and of passthrough (struct tl_weather) */
 
     /* The threads beside the loop; no verifier without a challenge service. */
     struct tl_ingest *ingest;
@@ -68,18 +69,6 @@ static inline int64_t tl_queue_env_store_ms(const struct tl_queue_env *env, int6
 static inline uint64_t tl_queue_env_clock(const void *env)
 {
     return (uint64_t)tl_queue_env_store_ms(env, tl_clock_ms());
-}
-
-/* What is older than this is shown with its age. */
-enum { TL_QUEUE_STALE_MS = 5000 };
-
-/* When the lines were last known to be up to date, as Unix time in ms by the store's clock; 0: they
- * are up to date. */
-static inline int64_t tl_queue_env_as_of_ms(const struct tl_queue_env *env, int64_t now_ms)
-{
-    if (env->heard_ms == 0 || now_ms - env->heard_ms < TL_QUEUE_STALE_MS)
-        return 0;
-    return tl_queue_env_store_ms(env, env->heard_ms);
 }
 
 #endif

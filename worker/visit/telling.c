@@ -57,7 +57,7 @@ bool tl_telling_due(const struct tl_subscriber *subscriber, const struct tl_line
     if (state->status != TL_LINE_WAITING || subscriber->until_admitted)
         return false;
     if (subscriber->stream != NULL &&
-        tl_queue_weather(subscriber->queue, now_ms).told != subscriber->told_weather)
+        tl_queue_weather(subscriber->queue, now_ms)->told != subscriber->told_weather)
         return true;
     if (state->ahead != subscriber->ahead && (subscriber->told_weather & TL_TOLD_DRAWING) == 0)
         return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
@@ -78,7 +78,7 @@ void tl_telling_note(struct tl_subscriber *subscriber, const struct tl_line_view
         subscriber->moved_ms = now_ms;
     subscriber->told = true;
     subscriber->told_ms = now_ms;
-    subscriber->told_weather = tl_queue_weather(subscriber->queue, now_ms).told;
+    subscriber->told_weather = tl_queue_weather(subscriber->queue, now_ms)->told;
     subscriber->status = state->status;
     subscriber->ahead = state->ahead;
 }

@@ -128,7 +128,7 @@ static enum verdict wait_for_event(struct tl_visit *visit, uint64_t event)
     /* Without the store nothing is learned by waiting, and the pass is the newest there is. */
     if (!tl_queue_env_store_up(visit->worker->env))
         return COUNTS;
-    tl_holds_event(visit->worker->holds, tl_visit_wait(visit, caught_up), event);
+    tl_wait_event(visit, event, caught_up);
     return HELD;
 }
 
@@ -217,7 +217,7 @@ static bool hold_claim(struct tl_visit *visit)
         return false;
     struct tl_pending_command *pending =
         tl_outbox_command(visit->queue->outbox, TL_COMMAND_RENEW, ticket->visitor, ticket->place);
-    return pending != NULL && tl_visit_hold(visit, pending, claimed);
+    return pending != NULL && tl_wait_command(visit, pending, claimed);
 }
 
 static bool let_in(struct tl_visit *visit)

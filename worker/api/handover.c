@@ -254,8 +254,8 @@ bool tl_handle_move(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
     if (tl_queue_outdated(visit->queue, ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
-    return tl_visit_hold(visit,
-                         tl_outbox_hand_over(visit->queue->outbox, ticket->visitor, ticket->place,
-                                             ticket->serial, device),
-                         moved);
+    return tl_wait_command(visit,
+                           tl_outbox_hand_over(visit->queue->outbox, ticket->visitor, ticket->place,
+                                               ticket->serial, device),
+                           moved);
 }

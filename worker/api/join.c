@@ -23,6 +23,7 @@
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
 static tl_step joined, left, joined_again;
+static tl_step verified; /* the token of a newcomer */
 
 bool tl_join_removed(const struct tl_visit *visit)
 {
@@ -48,10 +49,8 @@ static bool hold(struct tl_visit *visit, struct tl_pending_command *pending,
         return count_refused(visit);
     }
     visit->ticket = *ticket;
-    struct tl_wait *wait = tl_visit_wait(visit, joined);
-    wait->joins = strcmp(tl_request_method(visit->request), "POST") == 0;
-    tl_holds_command(visit->worker->holds, wait, pending);
-    return true;
+    visit->joins = strcmp(tl_request_method(visit->request), "POST") == 0;
+    return tl_wait_command(visit, pending, joined);
 }
 
 /* May a visitor join now who was not accepted before? */
@@ -100,11 +99,12 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
     if (!tl_visit_newcomers(visit))
         return count_refused(visit);
     if (tl_challenge_takes_token(visit, proof)) {
-        struct tl_token_join join = {.lane = lane};
-        snprintf(join.visitor, sizeof(join.visitor), "%s", visitor != NULL ? visitor : "");
+        struct tl_ticket joins = {.place = tl_place_make(lane, 0)};
+        snprintf(joins.visitor, sizeof(joins.visitor), "%s", visitor != NULL ? visitor : "");
+        visit->ticket = joins;
         /* A token is good once: what would refuse the join is asked before it is used. */
         return may_join(visit) && tl_visit_may_join(visit, true) &&
-               tl_verification_begin(visit, &join, proof->token);
+               tl_verification_begin(visit, proof->token, verified);
     }
     if (!tl_challenge_passed(visit, proof, &solved))
         return false;
@@ -123,11 +123,15 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
     return join_spending(visit, joins, lane, solved.id, solved.kept_until);
 }
 
-bool tl_join_verified(struct tl_visit *visit, const struct tl_token_join *join)
+static bool verified(struct tl_visit *visit)
 {
+    const struct tl_ticket joins = visit->ticket;
+    const char *id = visit->wait.about;
+    int64_t kept_until;
     /* The token names a new visitor: it never has two places, even if it was accepted twice. */
-    const char *visitor = join->visitor[0] != '\0' ? join->visitor : join->id + 1;
-    return join_spending(visit, visitor, join->lane, join->id, join->kept_until);
+    return tl_verification_passed(visit, &kept_until) &&
+           join_spending(visit, joins.visitor[0] != '\0' ? joins.visitor : id + 1,
+                         tl_place_lane(joins.place), id, kept_until);
 }
 
 bool tl_join_by_ticket(struct tl_visit *visit)
@@ -152,7 +156,7 @@ bool tl_join_then_leave(struct tl_visit *visit)
     struct tl_pending_command *pending = tl_rejoin(visit->queue, &visit->ticket);
     if (pending != NULL)
         pending->leaves = true;
-    return tl_visit_hold(visit, pending, left);
+    return tl_wait_command(visit, pending, left);
 }
 
 /* ---- by invite ---- */
@@ -260,7 +264,7 @@ bool tl_join_confirm(struct tl_visit *visit)
                                         tl_rejoin_lane(queue, ticket->place))
                        : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
                                            ticket->place);
-    return (pending != NULL && tl_visit_hold(visit, pending, joined_again)) ||
+    return (pending != NULL && tl_wait_command(visit, pending, joined_again)) ||
            tl_answer_view(visit, true);
 }
 
@@ -337,19 +341,20 @@ static bool join_past_end(struct tl_visit *visit)
     return tl_join_newcomer(visit, visit->ticket.visitor, settings->default_lane, &proof);
 }
 
-bool tl_join_ended(struct tl_visit *visit)
+/* The store has said what became of the place of a pending ticket. */
+static bool ended(struct tl_visit *visit)
 {
-    const struct tl_wait *wait = &visit->wait;
-    static const char *const details[TL_REFUSAL_COUNT] = {
-        [TL_REFUSAL_BAD_TICKET] = "Its invite was spent before, or its place ended long ago",
-        [TL_REFUSAL_NOT_NUMBERED] = "Ask for the status first"};
-    if (!wait->known)
-        return tl_answer_unknown(visit, wait->give_ticket);
-    if (wait->ended == 0)
-        return tl_refuse(&visit->refusal, wait->otherwise, "%s", details[wait->otherwise]);
-    if (wait->joins && wait->ended == TL_REASON_REMOVED)
+    const enum tl_reason reason = (enum tl_reason)visit->wait.ended;
+    if (!visit->wait.known)
+        return tl_answer_unknown(visit, false);
+    if (visit->wait.ended == 0)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
+                         "Its invite was spent before, or its place ended long ago");
+    if (!visit->joins)
+        return tl_answer_ended(visit, reason);
+    if (reason == TL_REASON_REMOVED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_REMOVED, "%s", "");
-    return wait->joins ? join_past_end(visit) : tl_answer_ended(visit, (enum tl_reason)wait->ended);
+    return join_past_end(visit);
 }
 
 /* The join of a pending ticket was not repeated, or a join came so late that the place which its
@@ -357,18 +362,12 @@ bool tl_join_ended(struct tl_visit *visit)
 static bool ask_for_end(struct tl_visit *visit)
 {
     const struct tl_pending_command *join = visit->wait.pending;
-    const bool joins = visit->wait.joins;
     struct tl_ticket *ticket = &visit->ticket;
     if (ticket->issued == 0) {
         ticket->issued = (uint32_t)(join->made_ms / 1000);
         memcpy(ticket->visitor, join->visitor, sizeof(ticket->visitor));
     }
-    struct tl_wait *wait = tl_visit_wait(visit, tl_join_ended);
-    wait->joins = joins;
-    wait->otherwise = TL_REFUSAL_BAD_TICKET;
-    return (tl_queue_env_store_up(visit->worker->env) &&
-            tl_holds_lookup(visit->worker->holds, wait)) ||
-           tl_answer_unknown(visit, false);
+    return tl_wait_lookup(visit, ended) || tl_answer_unknown(visit, false);
 }
 
 /* Did the join find a place that was handed over to another device? Only that device's ticket, or a
@@ -457,7 +456,7 @@ static bool left(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
     visit->ticket =
         tl_answer_ticket(visit->queue, visit->wait.pending->visitor, result->place, tl_clock_ms());
-    return tl_visit_hold(visit, visit->worker->leaving, tl_answer_command);
+    return tl_wait_command(visit, visit->worker->leaving, tl_answer_command);
 }
 
 /* The place has ended, and a new one needs an invite or a solution. */

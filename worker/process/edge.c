@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "common/auth/keyring.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/net.h"
@@ -21,6 +22,7 @@
 #include "worker/verify/verifier.h"
 #include "worker/visit/changes.h"
 #include "worker/visit/subscribers.h"
+#include "worker/visit/wait.h"
 
 enum {
     TICK_MS = 50,
@@ -48,7 +50,6 @@ struct edge {
     char id[33]; /* this process among all workers, as the function apply knows it */
     struct tl_worker *worker;
     struct tl_queues *queues; /* the worker's */
-    struct tl_holds *holds;   /* the worker's */
     struct tl_server *server; /* NULL until the lines are loaded */
     uint64_t connections_max; /* event streams and the server's connections together */
     uint64_t unavailable;     /* requests answered 503 that are not logged yet */
@@ -110,10 +111,10 @@ static void on_answer(void *context, const struct tl_ingest_answer *answer)
                                 tl_clock_ms());
         break;
     case TL_INGEST_LOOKUP:
-        tl_holds_found(edge->holds, answer->number, answer->found, answer->reason);
+        tl_waits_found(edge->worker, answer->number, answer->found, answer->reason);
         break;
     case TL_INGEST_DRAWN:
-        tl_worker_drawn(edge->worker, answer->number, answer->ids, answer->length);
+        tl_waits_drawn(edge->worker, answer->number, answer->ids, answer->length);
         break;
     case TL_INGEST_STORE:
         note_store(edge, answer->up, answer->refuses);
@@ -230,7 +231,7 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
                                               .max_connections = edge->connections_max,
                                               .connections_per_address =
                                                   config->http.connections_per_address,
-                                              .proxies = tl_worker_proxies(edge->worker),
+                                              .proxies = edge->worker->proxies,
                                               .idle_timeout_ms = config->http.idle_timeout_ms,
                                               .max_body = config->http.max_body,
                                               .handler_context = edge->worker,
@@ -286,7 +287,6 @@ static void on_tick(uv_timer_t *timer)
     serve_when_ready(edge, now_ms);
     tl_server_tick(edge->server, now_ms);
     tl_worker_tick(edge->worker, now_ms);
-    tl_holds_tick(edge->holds, now_ms);
     tl_queues_tick(edge->queues, now_ms);
     tl_queues_check(edge->queues, now_ms);
     tl_queues_report(edge->queues, now_ms);
@@ -295,7 +295,7 @@ static void on_tick(uv_timer_t *timer)
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);
     tl_metrics_set(metrics, TL_WORKER_HOOKS, (int64_t)edge->config->n_hooks);
     log_limits(edge, now_ms);
-    uint64_t held = tl_holds_count(edge->holds) + tl_worker_held(edge->worker);
+    uint64_t held = tl_waits_count(&edge->worker->waits);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)held);
     atomic_store(&slot->readiness, (int)tl_queues_readiness(edge->queues));
     atomic_store(&slot->accepted, edge->accepted);
@@ -315,7 +315,7 @@ static bool take_keys(void *context, const struct tl_config *config, struct tl_e
     const struct edge *edge = context;
     if (!tl_worker_reload(edge->worker, config, err))
         return false;
-    atomic_store(&edge->slot->ticket_key, tl_worker_ticket_key(edge->worker));
+    atomic_store(&edge->slot->ticket_key, tl_keyring_fingerprint(edge->worker->secrets.keyring));
     return true;
 }
 
@@ -363,9 +363,8 @@ static bool start_api(struct edge *edge, struct tl_error *err)
     edge->worker = tl_worker_new(&worker, err);
     if (edge->worker == NULL)
         return false;
-    atomic_store(&edge->slot->ticket_key, tl_worker_ticket_key(edge->worker));
-    edge->queues = tl_worker_queues(edge->worker);
-    edge->holds = tl_worker_holds(edge->worker);
+    atomic_store(&edge->slot->ticket_key, tl_keyring_fingerprint(edge->worker->secrets.keyring));
+    edge->queues = edge->worker->queues;
     return true;
 }
 
@@ -381,7 +380,7 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
         .max_concurrent = config->challenge_service.max_concurrent,
         .metrics = edge->env.metrics,
         .context = edge->worker,
-        .verified = tl_worker_verified};
+        .verified = tl_waits_judged};
     if (!tl_config_has_service(config, NULL))
         return true;
     edge->env.verifier = tl_verifier_new(&edge->loop, &settings, err);

@@ -211,19 +211,15 @@ bool tl_answer_unknown(struct tl_visit *visit, bool give_ticket)
 /* The store has answered. */
 static bool answer_asked(struct tl_visit *visit)
 {
-    const struct tl_wait *wait = &visit->wait;
-    if (wait->known || tl_queue_outdated(visit->queue, &visit->ticket))
-        return tl_answer_anew(visit, wait->give_ticket);
-    return tl_answer_unknown(visit, wait->give_ticket);
+    if (visit->wait.known || tl_queue_outdated(visit->queue, &visit->ticket))
+        return tl_answer_anew(visit, visit->gives_ticket);
+    return tl_answer_unknown(visit, visit->gives_ticket);
 }
 
 static bool ask_store(struct tl_visit *visit, bool give_ticket)
 {
-    struct tl_wait *wait = tl_visit_wait(visit, answer_asked);
-    wait->give_ticket = give_ticket;
-    return (tl_queue_env_store_up(visit->worker->env) &&
-            tl_holds_lookup(visit->worker->holds, wait)) ||
-           tl_answer_unknown(visit, give_ticket);
+    visit->gives_ticket = give_ticket;
+    return tl_wait_lookup(visit, answer_asked) || tl_answer_unknown(visit, give_ticket);
 }
 
 static bool answer_known(struct tl_visit *visit, bool give_ticket)

@@ -13,6 +13,7 @@
 #include "worker/visit/subscriber_table.h"
 #include "worker/visit/subscribers.h"
 #include "worker/visit/telling.h"
+#include "worker/visit/wait.h"
 
 enum {
     ROUND_MS = 500,          /* each subscriber has one turn in this time */
@@ -106,12 +107,12 @@ static bool changed(struct tl_visit *visit)
     struct tl_ticket *ticket = &visit->ticket;
     bool returns = tl_queue_may_return(visit->queue, ticket);
     bool lost = returns || tl_queue_outdated(visit->queue, ticket);
-    if (visit->wait.give_ticket && lost && joins_anew(visit, returns)) {
+    if (visit->gives_ticket && lost && joins_anew(visit, returns)) {
         ticket->invite = TL_TICKET_TRUSTED;
         return tl_answer_pending(visit);
     }
     ticket->issued = (uint32_t)(tl_queue_env_store_ms(visit->queue->env, tl_clock_ms()) / 1000);
-    return tl_answer_anew(visit, visit->wait.give_ticket);
+    return tl_answer_anew(visit, visit->gives_ticket);
 }
 
 /* Removes the subscriber, and answers its request, if it is one. */
@@ -122,8 +123,8 @@ static void answer(struct tl_subscriber *subscriber, const struct tl_ticket *tic
     if (visit == NULL)
         return;
     visit->ticket = *ticket;
-    visit->wait.give_ticket = give_ticket;
-    tl_visit_take(visit, visit->wait.then);
+    visit->gives_ticket = give_ticket;
+    tl_visit_take(visit, changed);
 }
 
 /* The same with a refusal. */
@@ -245,11 +246,11 @@ static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
             (void)tl_rejoin(subscriber->queue, &ticket);
         return;
     }
-    struct tl_visit *visit = tl_queue_env_store_up(worker->env) ? malloc(sizeof(*visit)) : NULL;
+    struct tl_visit *visit = malloc(sizeof(*visit));
     if (visit == NULL)
         return;
     *visit = asks;
-    if (!tl_holds_lookup(worker->holds, tl_visit_wait(visit, found)))
+    if (!tl_wait_lookup(visit, found))
         free(visit);
 }
 
@@ -569,7 +570,6 @@ static bool wait_for_change(struct tl_subscriber *subscriber, struct tl_visit *v
     struct tl_line_view state = tl_queue_look(visit->queue, visit->ticket.place, &known);
     tl_queue_touch(visit->queue, subscriber->visitor, subscriber->place, &state, now_ms);
     tl_telling_note(subscriber, &state, now_ms);
-    (void)tl_visit_wait(visit, changed);
     subscriber->visit = visit;
     subscriber->ticket_ms = now_ms;
     subscriber->deadline_ms = deadline_ms;

@@ -27,8 +27,9 @@ enum {
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
                                 const char *name)
 {
-    struct tl_visit *visit = tl_request_visit(request);
-    *visit = (struct tl_visit){.worker = worker, .request = request};
+    struct tl_visit *visit = tl_request_visit(request); /* zeroed */
+    visit->worker = worker;
+    visit->request = request;
     snprintf(visit->name, sizeof(visit->name), "%s", name);
     return visit;
 }
@@ -39,12 +40,6 @@ struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
     struct tl_visit visit = {.worker = worker, .queue = queue, .ticket = *ticket};
     memcpy(visit.name, queue->name, sizeof(queue->name));
     return visit;
-}
-
-void tl_visit_take(struct tl_visit *visit, tl_step *step)
-{
-    if (!step(visit))
-        tl_render_refusal(visit->request, &visit->refusal);
 }
 
 /* ---- credentials ---- */
@@ -158,7 +153,7 @@ bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t eve
     if (pending == NULL)
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                          "Your place cannot be restored yet; try again");
-    return tl_visit_hold(visit, pending, restored);
+    return tl_wait_command(visit, pending, restored);
 }
 
 bool tl_visit_may_return(const struct tl_visit *visit)
@@ -233,25 +228,6 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
         tl_visitor_stand_in(visit->queue->name, visit->ticket.visitor);
     return tl_limiter_allow(visit->worker->limiter, TL_LIMITER_REPEATS, &address, REPEATS_MAX,
                             tl_clock_ms());
-}
-
-struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then)
-{
-    visit->wait = (struct tl_wait){.queue = visit->queue,
-                                   .request = visit->request,
-                                   .ticket = &visit->ticket,
-                                   .then = then,
-                                   .since_us = tl_clock_us()};
-    return &visit->wait;
-}
-
-bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *then)
-{
-    if (pending == NULL)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
-                         "There is no memory for this command; try again");
-    tl_holds_command(visit->worker->holds, tl_visit_wait(visit, then), pending);
-    return true;
 }
 
 /* ---- addresses and limits ---- */

@@ -5,35 +5,18 @@
 #define TL_API_VISIT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
-#include "common/auth/ticket.h"
-#include "worker/http/refusal.h"
-#include "worker/http/request.h"
-#include "worker/http/router.h"
-#include "worker/queue/tickets.h"
 #include "worker/visit/context.h"
+#include "worker/visit/wait.h"
 
-struct tl_visit {
-    struct tl_worker *worker;
-    struct tl_request *request;
-    tl_step *handler;               /* of its route */
-    char name[TL_ROUTER_QUEUE_MAX]; /* of the queue, as the path says; "": none */
-    struct tl_queue *queue;         /* NULL: not asked for yet, or its line is not loaded */
-    struct tl_ticket ticket;        /* together with: */
-    enum tl_worth worth;            /* as it was judged, and... */
-    struct tl_line_view state;      /* ...the state of its place */
-    struct tl_refusal refusal;      /* why it is refused */
-    struct tl_wait wait;            /* for one thing at a time */
-};
-
-/* The visit of this request, which begins; it lasts as long as the request. name: of the queue. */
+/* The visit of this request, which begins, or goes on after a long poll; it lasts as long as the
+ * request. name: of the queue. */
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
                                 const char *name);
 /* A visit without a request, about the place of a ticket which is yet to be judged. */
 struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
                             const struct tl_ticket *ticket);
-/* Takes a step: the one place where a refusal is rendered. The visit may be gone afterwards. */
-void tl_visit_take(struct tl_visit *visit, tl_step *step);
 
 /* ---- credentials ---- */
 
@@ -82,11 +65,6 @@ bool tl_visit_may_send(struct tl_visit *visit);
 /* May the ticket send one more command that changes little, however often it comes: a join of who
  * holds a place, a renewal? Else what is known is the answer. Counts one. */
 bool tl_visit_may_repeat(const struct tl_visit *visit);
-/* The visit is to wait from now on: its wait, as it begins, and what follows. */
-struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then);
-/* Holds the request until this command has an outcome. False: refused, if `pending` is NULL: there
- * was no memory for it. */
-bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *then);
 
 /* ---- addresses and limits ---- */
 

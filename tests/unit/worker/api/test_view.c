@@ -265,7 +265,7 @@ static void test_json_text(void **state)
                                    "\"x\\u000a\",\"\"],\"e\":1,\"f\":2}\n";
     assert_int_equal(length, sizeof(expected) - 1);
     assert_memory_equal(text, expected, length);
-    for (size_t size = 0; size < length; size++) {
+    for (size_t size = 0; size < 64; size++) {
         tl_json_begin(&json, text, size);
         tl_json_uint(&json, "a", 0);
         tl_json_string(&json, "b", "12345678901234567890123456789012345678901234567890123456");

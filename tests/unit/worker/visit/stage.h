@@ -18,6 +18,7 @@
 #include "worker/visit/rejoin.h"
 #include "worker/visit/subscribers.h"
 #include "worker/visit/view.h"
+#include "worker/visit/wait.h"
 
 enum {
     T = 100000, /* the test begins at this local time */
@@ -91,12 +92,6 @@ struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
     return (struct tl_visit){.worker = worker, .queue = queue, .ticket = *ticket};
 }
 
-struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then)
-{
-    visit->wait = (struct tl_wait){.then = then};
-    return &visit->wait;
-}
-
 void tl_visit_take(struct tl_visit *visit, tl_step *step)
 {
     assert_true(step(visit));
@@ -145,13 +140,13 @@ bool tl_rejoin_issued(const struct tl_pending_command *join, uint32_t *issued)
     return true;
 }
 
-bool tl_holds_lookup(struct tl_holds *holds, struct tl_wait *wait)
+bool tl_wait_lookup(struct tl_visit *visit, tl_step *step)
 {
-    (void)holds;
     free(stage.lookup);
-    stage.lookup = (void *)((char *)wait - offsetof(struct tl_visit, wait));
+    stage.lookup = visit;
+    visit->wait.step = step;
     stage.place_questions++;
-    stage.asked_place = stage.lookup->ticket.place;
+    stage.asked_place = visit->ticket.place;
     return true;
 }
 

@@ -22,7 +22,7 @@ static void answered(enum tl_reason ended)
     stage.lookup = NULL;
     visit->wait.known = true;
     visit->wait.ended = ended;
-    assert_true(visit->wait.then(visit)); /* frees it */
+    assert_true(visit->wait.step(visit)); /* frees it */
 }
 
 /* The worker asks no more than a client would that minds Retry-After. */

@@ -14,9 +14,9 @@
 #include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
+#include "worker/visit/browser.h"
 #include "worker/visit/changes.h"
 #include "worker/visit/context.h"
-#include "worker/visit/cross_site.h"
 #include "worker/visit/subscribers.h"
 
 #include "common/auth/keyring.h"

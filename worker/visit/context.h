@@ -23,7 +23,6 @@
 #include "worker/queue/queues.h"
 #include "worker/queue/tickets.h"
 #include "worker/verify/verifier.h"
-#include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
 

@@ -10,8 +10,7 @@
 #include "worker/visit/context.h"
 #include "worker/visit/wait.h"
 
-/* The visit of this request, which begins, or goes on after a long poll; it lasts as long as the
- * request. name: of the queue. */
+/* The visit of this request, which begins; it lasts as long as the request. name: of the queue. */
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
                                 const char *name);
 /* A visit without a request, about the place of a ticket which is yet to be judged. */
@@ -24,8 +23,7 @@ struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
 const char *tl_visitor_bearer(const struct tl_request *request);
 /* The first valid ticket of this queue, a pending one no older than TL_TICKET_PENDING_S, in the
  * Authorization header, the cookies or the query. */
-bool tl_visitor_ticket(const struct tl_worker *worker, const struct tl_request *request,
-                       const char *queue, struct tl_ticket *ticket);
+bool tl_visitor_ticket(const struct tl_visit *visit, struct tl_ticket *ticket);
 /* The name of the trusted caller whose API key the request carries, or NULL. / Does it carry one?
  */
 const char *tl_visitor_caller(const struct tl_worker *worker, const struct tl_request *request);

@@ -103,12 +103,9 @@ bool tl_visit_may_send(struct tl_visit *visit)
     return true;
 }
 
-bool tl_visitor_ticket(const struct tl_worker *worker, const struct tl_request *request,
-                       const char *queue, struct tl_ticket *ticket)
+bool tl_visitor_ticket(const struct tl_visit *visit, struct tl_ticket *ticket)
 {
-    (void)worker;
-    (void)request;
-    (void)queue;
+    (void)visit;
     (void)ticket;
     return false;
 }

@@ -9,7 +9,6 @@
 #include "worker/api/page_renderer.h"
 #include "worker/api/past.h"
 #include "worker/http/json_text.h"
-#include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/browser.h"
 
@@ -20,7 +19,7 @@ enum { ANSWER_MAX = 4096, LOG_EVERY_MS = 10000, INVITE_MAX = TL_BYPASS_COOKIE_MA
 bool tl_through_applies(const struct tl_worker *worker, const char *queue)
 {
     const struct tl_queue *local = tl_queues_find(worker->queues, queue);
-    return tl_passthrough_names(worker->env->passthrough, queue) ||
+    return tl_queue_env_lets_in(worker->env, queue) ||
            (local != NULL && local->settings.mode == TL_MODE_PASSTHROUGH);
 }
 

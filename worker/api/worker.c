@@ -11,7 +11,6 @@
 #include "worker/api/worker.h"
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
-#include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
@@ -35,7 +34,6 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (worker->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
-    worker->env->passthrough = tl_passthrough_new(settings->files);
     worker->kept_passes = tl_kept_passes_new();
     worker->misuse = tl_misuse_new();
     worker->service.tokens = tl_recent_tokens_new();
@@ -43,10 +41,9 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->queues = tl_queues_new(worker->env, config->worker.max_pending);
     worker->subscribers = tl_subscribers_new(worker, settings->loop);
     if (worker->clients == NULL || worker->queues == NULL || worker->subscribers == NULL ||
-        worker->kept_passes == NULL || worker->env->passthrough == NULL || worker->misuse == NULL ||
-        worker->service.tokens == NULL)
+        worker->kept_passes == NULL || worker->misuse == NULL || worker->service.tokens == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
-    return true;
+    return tl_queue_env_read(worker->env, settings->files, err);
 }
 
 const size_t tl_worker_visit_size = sizeof(struct tl_visit);
@@ -89,7 +86,8 @@ void tl_worker_free(struct tl_worker **worker)
     tl_recent_tokens_free(&(*worker)->service.tokens);
     tl_networks_free(&(*worker)->proxies);
     tl_bypass_free(&(*worker)->bypass);
-    tl_passthrough_free(&(*worker)->env->passthrough);
+    free((*worker)->env->passthrough);
+    (*worker)->env->passthrough = NULL;
     tl_kept_passes_free(&(*worker)->kept_passes);
     tl_secrets_free(&(*worker)->secrets);
     free(*worker);
@@ -100,19 +98,17 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
                       struct tl_error *err)
 {
     struct tl_secrets fresh;
-    struct tl_passthrough *passthrough = tl_passthrough_new(config);
-    if (passthrough == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the queues");
     struct tl_event_looks events = {0};
     if (!tl_page_read(config, worker->languages, NULL, &events, err) ||
         !tl_secrets_load(&fresh, config, false, err)) {
         tl_event_looks_free(&events);
-        tl_passthrough_free(&passthrough);
         return false;
     }
-    tl_passthrough_free(&worker->env->passthrough);
-    worker->env->passthrough = passthrough;
-    worker->env->changes++;
+    if (!tl_queue_env_read(worker->env, config, err)) {
+        tl_event_looks_free(&events);
+        tl_secrets_free(&fresh);
+        return false;
+    }
     tl_event_looks_free(worker->events);
     *worker->events = events;
     tl_secrets_free(&worker->secrets);

@@ -5,16 +5,17 @@
 #define TL_QUEUE_ENV_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/clock.h"
 #include "common/base/error.h"
 #include "common/base/metrics.h"
+#include "common/config/config.h"
 #include "worker/feed/outbox.h"
 
 struct tl_follower;
 struct tl_ingest;
-struct tl_passthrough;
 struct tl_queue_counts;
 struct tl_verifier;
 struct tl_worker;
@@ -23,7 +24,10 @@ struct tl_queue_env {
     const char *worker_id; /* this process among all workers, as the function apply knows it */
     struct tl_metrics *metrics;
     struct tl_queue_counts *queue_counts; /* of all processes; NULL: nothing is counted */
-    struct tl_passthrough *passthrough;   /* whom the file lets in; the api's; NULL: no one */
+    /* The names of the queues that the file lets everyone into past the line (`mode: passthrough`),
+     * for the day on which the waiting room itself must get out of the way. */
+    char (*passthrough)[TL_QUEUE_NAME_MAX + 1];
+    size_t n_passthrough;
 
     bool ingest_up, follower_up; /* is the store connected? */
     enum tl_error_kind refuses;  /* TL_ERR_MISCONF, TL_ERR_OOM: the store takes no batch; TL_OK */
@@ -48,6 +52,13 @@ struct tl_queue_env {
     tl_outbox_settle *settle;
 };
 
+/* Reads those names from this configuration: at the start and at every SIGHUP, because the store
+ * may be what is away. Logs each. False without memory: then all is as before. */
+bool tl_queue_env_read(struct tl_queue_env *env, const struct tl_config *config,
+                       struct tl_error *err);
+/* Does the file let everyone into this queue? */
+bool tl_queue_env_lets_in(const struct tl_queue_env *env, const char *queue);
+
 static inline bool tl_queue_env_store_up(const struct tl_queue_env *env)
 {
     return env->ingest_up && env->follower_up;
@@ -70,5 +81,21 @@ static inline uint64_t tl_queue_env_clock(const void *env)
 {
     return (uint64_t)tl_queue_env_store_ms(env, tl_clock_ms());
 }
+
+/* ---- how joins share a worker when more come than the store takes ---- */
+
+/* What waits, and the bounds at which all joins are refused. */
+struct tl_press {
+    uint64_t pending, pending_max; /* commands */
+    int64_t lag_ms, lag_max_ms;    /* for how long they have waited in the store */
+    unsigned memory_percent;       /* of the store */
+};
+
+/*
+ * How many joins a second one address may have now; 0: nothing presses, as many as it wants.
+ * The share falls with the room that is left, long before the bounds: what comes in is then what
+ * the store takes, in equal shares of those who want more, and who wants less notices nothing.
+ */
+uint64_t tl_press_share(const struct tl_press *press);
 
 #endif

@@ -9,7 +9,6 @@
 #include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
 #include "worker/feed/follower.h"
-#include "worker/queue/passthrough.h"
 #include "worker/queue/presence.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
@@ -107,7 +106,7 @@ static struct tl_weather work_out(const struct tl_queue *queue, int64_t now_ms)
                                    .full_since_ms = tl_lost_full_since_ms(queue->lost),
                                    .drawing = tl_lost_undrawn(queue->lost, settings, event),
                                    .recovering = tl_lost_recovering(queue->lost)};
-    struct tl_weather weather = {.mode = tl_passthrough_names(env->passthrough, queue->name)
+    struct tl_weather weather = {.mode = tl_queue_env_lets_in(env, queue->name)
                                              ? TL_MODE_PASSTHROUGH
                                              : settings->mode,
                                  .drawing = facts.drawing,

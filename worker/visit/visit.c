@@ -11,7 +11,6 @@
 #include "common/store/blocks.h"
 #include "worker/http/forwarded.h"
 #include "worker/http/router.h"
-#include "worker/queue/press.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/browser.h"
 #include "worker/visit/visit.h"

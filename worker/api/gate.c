@@ -11,7 +11,6 @@
 #include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
 #include "worker/http/json_text.h"
-#include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
@@ -33,7 +32,7 @@ static bool lets_everyone_in(const struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
     const struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
-    if (!tl_passthrough_names(worker->env->passthrough, visit->name) &&
+    if (!tl_queue_env_lets_in(worker->env, visit->name) &&
         (queue == NULL || queue->settings.mode != TL_MODE_PASSTHROUGH))
         return false;
     tl_metrics_add(worker->env->metrics, TL_WORKER_PASSED_THROUGH, 1);
@@ -168,7 +167,7 @@ static bool answer_in(const struct tl_visit *visit, const char *visitor, const c
 static const char *mode_of(const struct tl_visit *visit)
 {
     enum tl_queue_mode mode =
-        visit->queue != NULL ? tl_queue_weather(visit->queue, tl_clock_ms()).mode : TL_MODE_OPEN;
+        visit->queue != NULL ? tl_queue_weather(visit->queue, tl_clock_ms())->mode : TL_MODE_OPEN;
     return mode != TL_MODE_OPEN ? tl_mode_name(mode) : NULL;
 }
 
@@ -279,7 +278,7 @@ static enum verdict bring_back(struct tl_visit *visit, const struct tl_pass *pas
 static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
 {
     struct tl_queue *queue = visit->queue;
-    if (tl_queue_recovering(queue))
+    if (tl_lost_recovering(&queue->lost))
         return bring_back(visit, pass);
     (void)tl_queue_adopt(queue, &visit->ticket);
     if (pass->generation == tl_line_generation(queue->line))
@@ -359,8 +358,8 @@ static bool caught_up(struct tl_visit *visit)
 {
     (void)tl_queue_adopt(visit->queue, &visit->ticket);
     judge_place(visit);
-    return is_active(visit) || tl_queue_recovering(visit->queue) ? let_in(visit)
-                                                                 : answer_out(visit);
+    return is_active(visit) || tl_lost_recovering(&visit->queue->lost) ? let_in(visit)
+                                                                      : answer_out(visit);
 }
 
 /* ---- checks ---- */

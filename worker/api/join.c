@@ -17,6 +17,7 @@
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/rejoin.h"
+#include "worker/visit/subscribers.h"
 
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
@@ -369,9 +370,7 @@ static bool answer_place(struct tl_visit *visit)
     tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
     tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - wait->since_us);
     return (tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) &&
-            tl_subscribers_wait_for_admission(visit->worker->subscribers, visit->queue,
-                                              visit->request, &visit->ticket,
-                                              wait->since_us / 1000)) ||
+            tl_subscribers_wait_for_admission(visit, wait->since_us / 1000)) ||
            tl_answer_anew(visit, true);
 }
 

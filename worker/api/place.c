@@ -10,6 +10,9 @@
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
+#include "worker/visit/subscribers.h"
+#include "worker/visit/telling.h"
+#include "worker/visit/view.h"
 
 enum {
     WAIT_MAX_MS = 55000, /* proxies commonly give up after a minute */
@@ -45,8 +48,7 @@ static bool waits(struct tl_visit *visit, int64_t wait_ms)
     return wait_ms > 0 && !replaces && !visit->worker->env->draining &&
            (visit->worth == TL_WORTH_WAITS || visit->worth == TL_WORTH_ACTIVE) &&
            tl_visit_may_stay(visit, &address, &client) &&
-           tl_subscribers_wait(visit->worker->subscribers, visit->queue, visit->request,
-                               &visit->ticket, client, now_ms, now_ms + wait_ms);
+           tl_subscribers_wait(visit, client, now_ms, now_ms + wait_ms);
 }
 
 bool tl_handle_status(struct tl_visit *visit)
@@ -93,14 +95,10 @@ static void answer_short(struct tl_visit *visit)
         length += tl_sse_event(text + length, sizeof(text) - length, "moved", "{}", 2);
     } else if (visit->queue != NULL && visit->worth != TL_WORTH_PENDING &&
                visit->worth != TL_WORTH_ASK_STORE) {
-        const struct tl_told told = {
-            .queue = visit->queue,
-            .ticket = ticket,
-            .state = state,
-            .give_ticket = ticket->outdated,
-            .language = tl_language_of(visit->worker->languages, visit->request)->code};
         tl_queue_touch(visit->queue, ticket->visitor, ticket->place, state, now_ms);
-        size_t n = tl_answer_write_view(visit->worker, &told, now_ms, view);
+        size_t n = tl_answer_write_view(
+            visit, ticket->outdated, tl_language_of(visit->worker->languages, visit->request)->code,
+            now_ms, view);
         length += tl_sse_event(text + length, sizeof(text) - length,
                                tl_telling_event_name(ticket->place, state->status), view, n);
     }
@@ -135,9 +133,9 @@ bool tl_handle_events(struct tl_visit *visit)
         return tl_visit_restore(visit, 0, 0);
     if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->worker->env->draining ||
         !tl_visit_may_stay(visit, &address, &client) ||
-        !tl_subscribers_stream(
-            visit->worker->subscribers, visit->queue, visit->request, &visit->ticket, client,
-            tl_language_of(visit->worker->languages, visit->request)->code, tl_clock_ms()))
+        !tl_subscribers_stream(visit, client,
+                               tl_language_of(visit->worker->languages, visit->request)->code,
+                               tl_clock_ms()))
         answer_short(visit);
     return true;
 }

@@ -20,7 +20,9 @@ struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visi
         .place = place, .issued = (uint32_t)(tl_queue_env_store_ms(queue->env, now_ms) / 1000)};
     if (queue->line != NULL && tl_place_seq(place) != 0) {
         ticket.generation = tl_line_generation(queue->line);
-        ticket.front = tl_queue_lane_front(queue, tl_place_lane(place));
+        /* While the queue recovers, visitors come back ahead of those who are there. */
+        if (!tl_lost_recovering(&queue->lost))
+            ticket.front = tl_line_front(queue->line, tl_place_lane(place));
         ticket.serial = tl_queue_serial(queue, place);
     }
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
@@ -83,22 +85,24 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
     const struct tl_ticket *ticket = &visit->ticket;
     const struct tl_line_view *state = &visit->state;
     struct tl_view *view = &filled->view;
-    const struct tl_weather weather = tl_queue_weather(queue, now_ms);
+    const struct tl_weather *weather = tl_queue_weather(queue, now_ms);
     *view = (struct tl_view){.queue = queue->name,
                              .visitor = ticket->visitor,
                              .place = ticket->place,
                              .state = *state,
                              .settings = &queue->settings,
-                             .mode = weather.mode,
-                             .phase = weather.phase,
-                             .waiting = weather.waiting,
-                             .active = weather.active,
+                             .mode = weather->mode,
+                             .phase = weather->phase,
+                             .waiting = weather->waiting,
+                             .active = weather->active,
                              .store_ms = tl_queue_env_store_ms(worker->env, now_ms),
-                             .drawing = weather.drawing,
+                             .drawing = weather->drawing,
                              .draw = &queue->lost.known.draw,
-                             .recovering = weather.recovering,
+                             .recovering = weather->recovering,
                              .lost = tl_queue_lost(queue, ticket->place),
-                             .as_of_ms = weather.as_of_ms};
+                             .as_of_ms = weather->as_of_ms,
+                             .shared = &queue->shared,
+                             .weather = weather->version};
     if (state->status == TL_LINE_ACTIVE && give_pass(worker, queue, filled))
         view->pass = filled->pass;
     view->claimed =
@@ -311,17 +315,16 @@ bool tl_answer_pending(struct tl_visit *visit)
     return send_view(visit, &filled, now_ms);
 }
 
-size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t now_ms, char *text)
+size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, const char *language,
+                            int64_t now_ms, char *text)
 {
-    const struct tl_ticket *ticket = told->ticket;
-    struct tl_visit visit = tl_visit_of(context, told->queue, ticket);
+    const struct tl_ticket *ticket = &visit->ticket;
     struct filled filled;
     const struct tl_ticket give =
-        tl_answer_ticket(told->queue, ticket->visitor, ticket->place, now_ms);
-    visit.state = *told->state;
-    fill(&visit, told->give_ticket ? &give : NULL, now_ms, &filled);
-    add_notice(told->queue, told->language, &filled);
-    add_reference(visit.worker, &filled);
+        tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, now_ms);
+    fill(visit, give_ticket ? &give : NULL, now_ms, &filled);
+    add_notice(visit->queue, language, &filled);
+    add_reference(visit->worker, &filled);
     return tl_view_write(&filled.view, text);
 }
 

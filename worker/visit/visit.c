@@ -12,7 +12,6 @@
 #include "worker/http/forwarded.h"
 #include "worker/http/router.h"
 #include "worker/http/server.h"
-#include "worker/queue/press.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/browser.h"
 #include "worker/visit/visit.h"
@@ -175,7 +174,7 @@ static bool is_shut(struct tl_visit *visit)
                                                                TL_REFUSAL_UNKNOWN_OUTCOME};
     struct tl_refusal *refusal = &visit->refusal;
     const struct tl_queue_settings *settings = &visit->queue->settings;
-    enum tl_phase phase = tl_queue_weather(visit->queue, tl_clock_ms()).phase;
+    enum tl_phase phase = tl_queue_weather(visit->queue, tl_clock_ms())->phase;
     enum tl_refusal_kind kind = of_mode[settings->mode];
     if (tl_phase_joins(settings, phase))
         return false;

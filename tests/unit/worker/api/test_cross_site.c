@@ -13,6 +13,7 @@
 #include "tests/unit/worker/api/world.h"
 #include "worker/visit/browser.h"
 #include "worker/visit/context.h"
+#include "worker/visit/subscribers.h"
 
 #define JOIN "/v1/queues/concert/join"
 

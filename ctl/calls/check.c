@@ -11,7 +11,7 @@
 #include "ctl/shell/command.h"
 #include "ctl/shell/session.h"
 
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 
 /* Is the store fit for this release? False with err, a sentence. */
 static bool check_store(struct tl_ctl_session *session, struct tl_error *err)

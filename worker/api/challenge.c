@@ -5,7 +5,7 @@
 #include "common/base/clock.h"
 #include "worker/api/challenge.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/verify/provider.h"
+#include "worker/verify/verdict.h"
 
 enum { LOG_EVERY_MS = 10000 };
 

@@ -268,7 +268,7 @@ static enum verdict bring_back(struct tl_visit *visit, const struct tl_pass *pas
     struct tl_queue *queue = visit->queue;
     struct tl_ticket *ticket = &visit->ticket;
     bool known;
-    if (tl_lost_ended(queue->lost, pass->generation, pass->place))
+    if (tl_lost_ended(&queue->lost, pass->generation, pass->place))
         return VOID;
     if (!tl_queue_adopt(queue, ticket) && tl_queue_may_return(queue, ticket))
         (void)tl_queue_restore(queue, ticket, (uint64_t)pass->expires * 1000, pass->event);
@@ -283,7 +283,7 @@ static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
         return bring_back(visit, pass);
     (void)tl_queue_adopt(queue, &visit->ticket);
     if (pass->generation == tl_line_generation(queue->line))
-        tl_lost_keep_pass(queue->lost, queue->line, visit->ticket.place, pass->expires * 1000,
+        tl_lost_keep_pass(&queue->lost, queue->line, visit->ticket.place, pass->expires * 1000,
                           pass->event);
     judge_place(visit);
     if (is_active(visit) || visit->worth == TL_WORTH_AHEAD)

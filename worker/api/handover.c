@@ -21,7 +21,6 @@
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"
-#include "worker/page/qr.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
 
@@ -242,8 +241,10 @@ bool tl_handle_move(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
     if (tl_queue_outdated(visit->queue, ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
-    return tl_wait_command(visit,
-                           tl_outbox_hand_over(visit->queue->outbox, ticket->visitor, ticket->place,
-                                               ticket->serial, device),
-                           moved);
+    return tl_wait_command(
+        visit,
+        tl_outbox_command_with(visit->queue->outbox, TL_COMMAND_HAND_OVER, ticket->visitor,
+                               ticket->place,
+                               (const uint64_t[TL_PENDING_NUMBERS]){ticket->serial, device}),
+        moved);
 }

@@ -10,7 +10,7 @@
 #include "worker/api/challenge.h"
 #include "worker/api/page_renderer.h"
 #include "worker/page/page.h"
-#include "worker/verify/provider.h"
+#include "worker/verify/verdict.h"
 #include "worker/visit/browser.h"
 #include "worker/visit/view.h"
 
@@ -132,7 +132,7 @@ static unsigned char *compress_page(const struct tl_visit *visit, const struct t
     unsigned char *bytes;
     size_t length;
     if (encodings == NULL || strstr(encodings, "gzip") == NULL ||
-        !tl_page_compress(page, visit->worker->brand, &bytes, &length))
+        !tl_page_gzip(page, visit->worker->brand->sources, &bytes, &length))
         return NULL;
     answer->body = (const char *)bytes;
     answer->length = length;

@@ -84,7 +84,7 @@ bool tl_handle_queue(struct tl_visit *visit)
     }
     write_state(&json, queue);
     if (settings->opening == TL_OPENING_DRAW)
-        write_draw(&json, settings, tl_lost_draw(queue->lost));
+        write_draw(&json, settings, &queue->lost.known.draw);
     tl_json_uint(&json, "waiting", tl_line_waiting(queue->line));
     tl_json_uint(&json, "active", tl_line_active(queue->line));
     if (settings->policy != TL_POLICY_RATE)
@@ -93,7 +93,7 @@ bool tl_handle_queue(struct tl_visit *visit)
         tl_json_uint(&json, "rate_admit", settings->rate.admit);
         tl_json_uint(&json, "rate_every_ms", (uint64_t)settings->rate.every_ms);
     }
-    struct tl_promises_score promises = tl_promises_score(queue->promises);
+    const struct tl_promises_score promises = queue->promises.score;
     if (promises.judged >= JUDGED_MIN) {
         tl_json_uint(&json, "eta_inside_percent", (uint64_t)llround(promises.inside * 100));
         tl_json_uint(&json, "eta_error_percent", (uint64_t)llround(promises.error * 100));
@@ -235,11 +235,7 @@ bool tl_handle_asset(struct tl_visit *visit)
     const char *path = tl_request_path(visit->request);
     if (strcmp(path, tl_page_embed.path) == 0)
         return send_asset(visit->request, &tl_page_embed, SHORT_CACHE_CONTROL);
-    const struct tl_asset *asset = tl_page_asset(path);
-    if (asset == NULL)
-        asset = tl_brand_asset(worker->brand, path);
-    if (asset == NULL)
-        asset = tl_event_looks_asset(worker->events, path);
+    const struct tl_asset *asset = tl_look_asset(worker->brand, worker->events, path);
     return asset != NULL ? send_asset(visit->request, asset, TL_ASSET_CACHE_CONTROL)
                          : answer_line(visit->request, 404, "not found\n");
 }

@@ -10,7 +10,7 @@
 #include "worker/api/verifications.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/verify/provider.h"
+#include "worker/verify/verdict.h"
 #include "worker/visit/recent.h"
 
 enum {

@@ -51,7 +51,7 @@ static bool give_pass(const struct tl_worker *worker, const struct tl_queue *que
                            .event = tl_line_event(queue->line)};
     snprintf(pass.visitor, sizeof(pass.visitor), "%s", view->visitor);
     tl_pass_id(view->queue,
-               tl_lost_origin(queue->lost, tl_line_generation(queue->line), view->place),
+               tl_lost_origin(&queue->lost, tl_line_generation(queue->line), view->place),
                view->place, pass.id);
     if (pass.expires <= pass.issued)
         return false; /* over within a second */
@@ -95,13 +95,14 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
                              .active = weather.active,
                              .store_ms = tl_queue_env_store_ms(worker->env, now_ms),
                              .drawing = weather.drawing,
-                             .draw = tl_lost_draw(queue->lost),
+                             .draw = &queue->lost.known.draw,
                              .recovering = weather.recovering,
                              .lost = tl_queue_lost(queue, ticket->place),
                              .as_of_ms = weather.as_of_ms};
     if (state->status == TL_LINE_ACTIVE && give_pass(worker, queue, filled))
         view->pass = filled->pass;
-    view->claimed = state->status == TL_LINE_ACTIVE && tl_claims_made(queue->claims, ticket->place);
+    view->claimed =
+        state->status == TL_LINE_ACTIVE && tl_claims_made(&queue->claims, ticket->place);
     if (state->status == TL_LINE_WAITING) {
         view->has_admitted = tl_eta_admitted(queue->eta, now_ms, &view->admitted);
         enum tl_eta_reason reason;

@@ -26,8 +26,9 @@ enum {
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
                                 const char *name)
 {
-    struct tl_visit *visit = tl_request_visit(request);
-    *visit = (struct tl_visit){.worker = worker, .request = request};
+    struct tl_visit *visit = tl_request_visit(request); /* zeroed */
+    visit->worker = worker;
+    visit->request = request;
     snprintf(visit->name, sizeof(visit->name), "%s", name);
     return visit;
 }

@@ -7,10 +7,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/auth/ticket.h"
 #include "worker/visit/context.h"
 #include "worker/visit/wait.h"
 
-/* The visit of this request, which begins; it lasts as long as the request. name: of the queue. */
+/* The visit of this request, which begins, or goes on after a long poll; it lasts as long as the
+ * request. name: of the queue. */
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
                                 const char *name);
 /* A visit without a request, about the place of a ticket which is yet to be judged. */

@@ -260,7 +260,7 @@ static void extending_claims_nothing(void **state)
     assert_answer(&request, 200, "\"status\":\"active\"");
     assert_non_null(strstr(request.text, "\"pass\":\""));
     assert_int_equal(tl_queues_in_flight(world->worker->queues), 0); /* no CLAIM */
-    assert_false(tl_claims_made(world_queue(world)->claims, place(1)));
+    assert_false(tl_claims_made(&world_queue(world)->claims, place(1)));
     request = command(&waits, "/v1/queues/concert/extend");
     world_handle(world, &request);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, 0);
@@ -458,6 +458,29 @@ static void what_waits_is_told_that_the_queue_was_recreated(void **state)
     assert_problem(&leave, 409, "made-anew");
 }
 
+/* The handler is called again when it is known what becomes of the place. */
+static void a_long_poll_waits_for_a_place_that_may_return(void **state)
+{
+    struct world *world = *state;
+    const struct tl_recovery recovery = {.lost_generation = WORLD_GENERATION,
+                                         .present = WORLD_GENERATION + 1,
+                                         .until_ms = WORLD_STORE_MS + 60000};
+    const struct world_ticket ticket = numbered(world, 4);
+    struct tl_request poll = waiting_for(&ticket, "20s");
+    world_handle(world, &poll);
+    world_take(world, (struct tl_change){.kind = TL_CHANGE_RECOVERY, .recovery = recovery});
+    struct tl_line *line = tl_line_new();
+    assert_non_null(line);
+    tl_line_start(line, WORLD_GENERATION + 1, 100); /* it is not back yet */
+    world_take(world, (struct tl_change){
+                          .kind = TL_CHANGE_LINE, .line = line, .settings = &world->settings});
+    assert_int_equal(tl_waits_count(&world->worker->waits), 1);
+    world_recreate(world); /* it is */
+    world_applied(world, world_batch(world, true), 0);
+    assert_int_equal(tl_waits_count(&world->worker->waits), 0);
+    assert_waits(&poll); /* for a change again */
+}
+
 static void a_stream_needs_a_valid_ticket(void **state)
 {
     struct world *world = *state;
@@ -509,6 +532,7 @@ int main(void)
         TEST(where_no_stream_can_stay_open_a_short_one_is_given),
         TEST(while_the_line_is_loading_a_short_stream_is_given),
         TEST(what_waits_is_told_that_the_queue_was_recreated),
+        TEST(a_long_poll_waits_for_a_place_that_may_return),
         TEST(a_stream_needs_a_valid_ticket),
         TEST(a_pending_ticket_ends),
     };

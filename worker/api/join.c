@@ -268,7 +268,7 @@ bool tl_handle_join(struct tl_visit *visit)
     if (!tl_visit_queue(visit) || !read_body(visit, false, &body))
         return false;
     const struct tl_proof proof = {.solution = body.solution, .token = body.token};
-    bool trusted = tl_visitor_trusted(visit->worker, visit->request);
+    bool trusted = tl_visit_trusted(visit);
     bool named = body.visitor[0] != '\0' || body.lane[0] != '\0';
     if (!trusted && !tl_visit_passes_blocks(visit))
         return false;
@@ -279,7 +279,7 @@ bool tl_handle_join(struct tl_visit *visit)
                          "\"visitor\" and \"lane\" are taken only with an API key");
     if (body.invite[0] != '\0')
         return tl_join_by_invite(visit, body.invite);
-    if (!named && tl_visitor_ticket(visit, &visit->ticket))
+    if (!named && tl_visit_brought(visit, &visit->ticket))
         return join_again(visit, &proof);
     if (!trusted && visit->queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
@@ -343,8 +343,7 @@ static bool ask_for_end(struct tl_visit *visit)
  * trusted caller, gets it. */
 static bool found_moved(const struct tl_visit *visit, tl_place place)
 {
-    return tl_queue_serial(visit->queue, place) > visit->ticket.serial &&
-           !tl_visitor_trusted(visit->worker, visit->request);
+    return tl_queue_serial(visit->queue, place) > visit->ticket.serial && !tl_visit_trusted(visit);
 }
 
 /* The form of a page whose visitor's place is over has the invite of the address, which may be the

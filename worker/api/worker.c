@@ -52,7 +52,7 @@ static void ask_place(void *context, struct tl_queue *queue, const struct tl_tic
 static bool joins_anew(const struct tl_visit *visit, bool returns)
 {
     struct tl_ticket brought;
-    bool numbered = tl_visitor_ticket(visit, &brought) && tl_place_seq(brought.place) != 0;
+    bool numbered = tl_visit_brought(visit, &brought) && tl_place_seq(brought.place) != 0;
     return !numbered || (!returns && strcmp(tl_request_method(visit->request), "POST") == 0);
 }
 

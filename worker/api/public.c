@@ -177,7 +177,7 @@ bool tl_handle_feedback(struct tl_visit *visit)
     if (!tl_visit_queue(visit))
         return false;
     const struct tl_queue_settings *settings = &visit->queue->settings;
-    const char *caller = tl_visitor_caller(worker, visit->request);
+    const char *caller = tl_visit_caller(visit);
     if (caller == NULL)
         return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED, "feedback is taken only with an API key");
     if (!within_limit(worker, caller, visit->name))

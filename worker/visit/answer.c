@@ -126,9 +126,7 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
 /* The language only matters to a notice of several: choosing it is a good part of a status. */
 static const char *language_of(const struct tl_visit *visit)
 {
-    return tl_notice_varies(&visit->queue->notice)
-               ? tl_language_of(visit->worker->languages, visit->request)->code
-               : NULL;
+    return tl_notice_varies(&visit->queue->notice) ? tl_language_of(visit)->code : NULL;
 }
 
 /* What the operator says, in the visitor's language. */
@@ -159,7 +157,7 @@ static bool renews_cookie(const struct tl_visit *visit, const struct tl_view *vi
     bool lasts = view->state.status == TL_LINE_WAITING || view->state.status == TL_LINE_ACTIVE;
     bool linked = tl_request_query(request, "ticket") != NULL;
     bool waited = tl_request_query(request, "wait") != NULL;
-    return lasts && !waited && tl_visitor_bearer(request) == NULL &&
+    return lasts && !waited && tl_visit_bearer(visit) == NULL &&
            (linked ? tl_cookie_works(visit) : tl_cookie_sent(visit));
 }
 

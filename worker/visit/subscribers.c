@@ -96,7 +96,7 @@ static void on_broken(void *context)
 static bool joins_anew(const struct tl_visit *visit, bool returns)
 {
     struct tl_ticket brought;
-    bool numbered = tl_visitor_ticket(visit, &brought) && tl_place_seq(brought.place) != 0;
+    bool numbered = tl_visit_brought(visit, &brought) && tl_place_seq(brought.place) != 0;
     return !numbered || (!returns && strcmp(tl_request_method(visit->request), "POST") == 0);
 }
 

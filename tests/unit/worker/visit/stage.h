@@ -103,7 +103,7 @@ bool tl_visit_may_send(struct tl_visit *visit)
     return true;
 }
 
-bool tl_visitor_ticket(const struct tl_visit *visit, struct tl_ticket *ticket)
+bool tl_visit_brought(const struct tl_visit *visit, struct tl_ticket *ticket)
 {
     (void)visit;
     (void)ticket;

@@ -151,25 +151,29 @@ static void set_look(struct page *page)
         page->values[FIRST_SOURCE + i] = source_of(page->view, brand, i)->text;
 }
 
+/* A browser without cookies carries the ticket, and so the language, which it does not remember. */
+static void append_address(struct page *page, int field, const char *action, const char *solution)
+{
+    const char *carried = page->view->ticket == NULL ? NULL : page->language->code;
+    tl_page_address(page->view, action, carried, solution, &page->texts[field]);
+}
+
 /* The page's own addresses, how it reloads itself without the script, and where it takes an
  * admitted visitor. */
 static void set_addresses(struct page *page)
 {
     const struct tl_view *view = page->view;
-    const char *code = page->language->code;
-    /* A browser without cookies does not remember the language either. */
-    const char *carried = view->ticket == NULL ? NULL : code;
-    page->values[FIELD_lang] = code;
+    page->values[FIELD_lang] = page->language->code;
     page->values[FIELD_language] = page->language->name;
     page->values[FIELD_dir] = page->language->direction;
     page->values[FIELD_locale] = page->language->locale;
     page->values[FIELD_plurals] = page->language->forms;
-    tl_page_address(view, "", carried, &page->texts[FIELD_self_url]);
-    tl_page_address(view, "/join", carried, &page->texts[FIELD_join_url]);
-    tl_page_address(view, "/leave", carried, &page->texts[FIELD_leave_url]);
+    append_address(page, FIELD_self_url, "", NULL);
+    append_address(page, FIELD_join_url, "/join", NULL);
+    append_address(page, FIELD_leave_url, "/leave", NULL);
     if (!view->no_transfer)
-        tl_page_address(view, "/transfer", carried, &page->texts[FIELD_transfer_url]);
-    tl_page_address(view, "/move", carried, &page->texts[FIELD_move_url]);
+        append_address(page, FIELD_transfer_url, "/transfer", NULL);
+    append_address(page, FIELD_move_url, "/move", NULL);
     page->values[FIELD_move_code_value] = view->move;
     page->values[FIELD_move_device] = view->device;
     bool reloads = view->page == TL_PAGE_WAITING || view->page == TL_PAGE_PENDING ||
@@ -179,7 +183,7 @@ static void set_addresses(struct page *page)
         if (seconds < REFRESH_MIN_S)
             seconds = REFRESH_MIN_S;
         tl_text_append(&page->texts[FIELD_refresh], "%" PRId64 ";url=", seconds);
-        tl_page_address(view, "", carried, &page->texts[FIELD_refresh]);
+        append_address(page, FIELD_refresh, "", NULL);
         set_duration(page, FIELD_refresh_every, "refreshes_every", seconds);
     }
     const char *return_url = tl_address_or_null(view->return_url);
@@ -205,7 +209,7 @@ static void set_code(struct page *page)
     if (view->preview != NULL)
         return;
     tl_text_append(&page->texts[FIELD_refresh], "%d;url=", CODE_S);
-    tl_page_address(view, "", NULL, &page->texts[FIELD_refresh]);
+    tl_page_address(view, "", NULL, NULL, &page->texts[FIELD_refresh]);
 }
 
 /* The puzzle; and how a browser without scripts joins after the signed wait: by itself, or with the
@@ -213,7 +217,6 @@ static void set_code(struct page *page)
 static void set_puzzle(struct page *page)
 {
     const struct tl_view *view = page->view;
-    const char *carried = view->ticket == NULL ? NULL : page->language->code;
     page->values[FIELD_puzzle] = view->puzzle;
     if (view->puzzle == NULL)
         return;
@@ -221,8 +224,8 @@ static void set_puzzle(struct page *page)
     set_number(page, FIELD_puzzle_parts, view->puzzle_parts);
     set_number(page, FIELD_puzzle_bits, view->puzzle_bits);
     tl_text_append(&page->texts[FIELD_refresh], "%" PRId64 ";url=", view->wait_s + 1);
-    tl_page_address_solved(view, "", carried, view->wait, &page->texts[FIELD_refresh]);
-    tl_page_address_solved(view, "/join", carried, view->wait, &page->texts[FIELD_wait_url]);
+    append_address(page, FIELD_refresh, "", view->wait);
+    append_address(page, FIELD_wait_url, "/join", view->wait);
     set_duration(page, FIELD_challenge_wait, "challenge_wait_text", view->wait_s);
 }
 
@@ -469,7 +472,7 @@ static bool take_language(struct page *page, size_t i)
     set_if(page, FIELD_item_current, language == page->language);
     tl_text_free(url);
     tl_page_address(page->view, page->view->page == TL_PAGE_MOVE ? "/move" : "", language->code,
-                    url);
+                    NULL, url);
     page->values[FIELD_item_url] = url->data;
     return true;
 }

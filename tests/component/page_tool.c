@@ -173,10 +173,12 @@ static int print_numbers(const struct tl_languages *languages, const char *code)
     const struct tl_catalogue *language = tl_languages_find(languages, code);
     for (size_t i = 0; rule != NULL && i <= 200 + sizeof(large) / sizeof(large[0]); i++) {
         uint64_t number = i <= 200 ? i : large[i - 201];
-        char text[TL_PAGE_NUMBER_MAX] = "-";
+        struct tl_text text = {0};
         if (language != NULL)
-            tl_write_number(number, language, text, sizeof(text));
-        printf("%" PRIu64 " %s %s\n", number, tl_plural_name(tl_plural_of(rule, number)), text);
+            tl_write_number(number, language, &text);
+        printf("%" PRIu64 " %s %s\n", number, tl_plural_name(tl_plural_of(rule, number)),
+               text.data != NULL ? text.data : "-");
+        tl_text_free(&text);
     }
     return rule != NULL ? 0 : 2;
 }
@@ -195,10 +197,11 @@ static int run(const struct tl_languages *languages, int argc, char **argv)
                                                                                                 : 1;
     }
     if (argc == 5 && strcmp(argv[1], "range") == 0) {
-        char text[TL_PAGE_TEXT_MAX];
+        struct tl_text text = {0};
         tl_write_range(strtoll(argv[3], NULL, 10), strtoll(argv[4], NULL, 10),
-                       tl_languages_choose(languages, argv[2], NULL, NULL), text, sizeof(text));
-        printf("%s\n", text);
+                       tl_languages_choose(languages, argv[2], NULL, NULL), &text);
+        printf("%s\n", text.data);
+        tl_text_free(&text);
         return 0;
     }
     fprintf(stderr, "page_tool: see the head of its source for its use\n");

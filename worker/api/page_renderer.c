@@ -156,7 +156,7 @@ static void send_sorry(struct tl_request *request, const struct tl_view *view, u
                                .length = sizeof(sorry) - 1};
     snprintf(retry_after, sizeof(retry_after), "%u", after_s);
     tl_text_append(&refresh, "%u; url=", after_s);
-    tl_page_address(view, "", NULL, &refresh);
+    tl_page_address(view, "", NULL, NULL, &refresh);
     tl_answer_header(&answer, "Retry-After", retry_after);
     tl_answer_header(&answer, "Refresh", refresh.failed ? NULL : refresh.data);
     tl_answer_header(&answer, "Content-Security-Policy", "default-src 'none'");
@@ -223,7 +223,7 @@ static bool redirect(const struct tl_visit *visit, const struct tl_view *view, c
     struct tl_text address = {0};
     bool chosen = tl_request_query(visit->request, "lang") != NULL;
     const char *language = chosen ? tl_language_of(visit)->code : NULL;
-    tl_page_address(view, "", language, &address);
+    tl_page_address(view, "", language, NULL, &address);
     struct tl_answer answer = {.status = 303};
     tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);
     tl_answer_header(&answer, "Set-Cookie", cookie);

@@ -20,17 +20,20 @@
 
 /* ---- loading ---- */
 
-struct file {
-    const char *name;
-    const void *bytes;
-    size_t length;
-};
-
 #define FILE_ROW(file_name, symbol, extension, hash)                                               \
     {.name = (file_name), .bytes = tl_web_##symbol, .length = sizeof(tl_web_##symbol)},
-static const struct file files[] = {TL_WEB_FILES(FILE_ROW)};
+static const struct tl_page_file files[] = {TL_WEB_FILES(FILE_ROW)};
 
 #define N_FILES (sizeof(files) / sizeof(files[0]))
+
+static struct tl_catalogue *find(const struct tl_languages *languages, const char *code)
+{
+    for (size_t i = 0; i < languages->n; i++) {
+        if (strcmp(languages->all[i]->code, code) == 0)
+            return languages->all[i];
+    }
+    return NULL;
+}
 
 /* Adds an empty catalogue. NULL on failure. */
 static struct tl_catalogue *add(struct tl_languages *languages, struct tl_error *err)
@@ -48,20 +51,18 @@ static struct tl_catalogue *add(struct tl_languages *languages, struct tl_error 
 
 /* The catalogue of an operator's file, which is made where there is none of this language. NULL on
  * failure. */
-static struct tl_catalogue *catalogue_for(struct tl_languages *languages, const struct file *file,
-                                          struct tl_error *err)
+static struct tl_catalogue *catalogue_for(struct tl_languages *languages,
+                                          const struct tl_page_file *file, struct tl_error *err)
 {
     char code[TL_LANGUAGE_CODE_MAX + 1];
     if (!tl_catalogue_read_code(file->name, file->bytes, file->length, code, err))
         return NULL;
-    for (size_t i = 0; i < languages->n; i++) {
-        if (strcmp(languages->all[i]->code, code) == 0)
-            return languages->all[i];
-    }
-    return add(languages, err);
+    struct tl_catalogue *known = find(languages, code);
+    return known != NULL ? known : add(languages, err);
 }
 
-static bool read_into(struct tl_catalogue *catalogue, const struct file *file, struct tl_error *err)
+static bool read_into(struct tl_catalogue *catalogue, const struct tl_page_file *file,
+                      struct tl_error *err)
 {
     return catalogue != NULL &&
            tl_catalogue_read(catalogue, file->name, file->bytes, file->length, err);
@@ -69,7 +70,7 @@ static bool read_into(struct tl_catalogue *catalogue, const struct file *file, s
 
 static bool load(struct tl_languages *languages, struct tl_error *err)
 {
-    const struct file *source = NULL;
+    const struct tl_page_file *source = NULL;
     for (size_t i = 0; i < N_FILES; i++) {
         if (strcmp(files[i].name, "en.yaml") == 0)
             source = &files[i];
@@ -100,7 +101,7 @@ static bool read_own_file(struct tl_languages *languages, const char *folder, co
                             name);
     unsigned char *bytes =
         tl_file_read("page.languages", path, TL_CATALOGUE_BYTES_MAX, &length, err);
-    const struct file file = {.name = path, .bytes = bytes, .length = length};
+    const struct tl_page_file file = {.name = path, .bytes = bytes, .length = length};
     bool ok = bytes != NULL && read_into(catalogue_for(languages, &file, err), &file, err);
     free(bytes);
     return ok;
@@ -172,11 +173,7 @@ void tl_languages_free(struct tl_languages **languages)
 
 const struct tl_catalogue *tl_languages_find(const struct tl_languages *languages, const char *code)
 {
-    for (size_t i = 0; i < languages->n; i++) {
-        if (strcmp(languages->all[i]->code, code) == 0)
-            return languages->all[i];
-    }
-    return NULL;
+    return find(languages, code);
 }
 
 /* ---- choosing ---- */

@@ -51,19 +51,36 @@ static void set_number(struct page *page, int field, int64_t number)
     tl_text_append(&page->texts[field], "%" PRId64, number);
 }
 
-/* The field becomes the message with {0} replaced by `value`. */
+/* These append the message with {0} replaced by a value. */
 static void set_message(struct page *page, int field, const char *message, const char *value)
 {
-    char text[TL_PAGE_TEXT_MAX];
-    tl_page_message_format(message, page->language, value, NULL, text, sizeof(text));
-    set_text(page, field, text);
+    tl_page_message_format(message, page->language, value, NULL, &page->texts[field]);
+}
+
+/* The same with what was written last, which is freed. */
+static void set_written(struct page *page, int field, const char *message, struct tl_text *written)
+{
+    if (written->failed)
+        page->texts[field].failed = true;
+    else
+        set_message(page, field, message, written->data != NULL ? written->data : "");
+    tl_text_free(written);
 }
 
 static void set_duration(struct page *page, int field, const char *message, int64_t seconds)
 {
-    char text[TL_PAGE_TEXT_MAX];
-    tl_write_duration(seconds, page->language, text, sizeof(text));
-    set_message(page, field, message, text);
+    struct tl_text written = {0};
+    tl_write_duration(seconds, page->language, &written);
+    set_written(page, field, message, &written);
+}
+
+/* A time, as the page's script reads it, and as it is written. */
+static void set_time(struct page *page, int iso_field, int field, int64_t unix_ms)
+{
+    char text[64];
+    tl_time_format(unix_ms, text, sizeof(text));
+    set_text(page, iso_field, text);
+    tl_write_time(unix_ms, page->language, page->brand->in_zone, &page->texts[field]);
 }
 
 static const struct tl_page_source *source_of(const struct tl_view *view,
@@ -88,13 +105,9 @@ static void set_event_text(struct page *page, enum tl_event_text text)
 static void set_event_date(struct page *page)
 {
     const int64_t date_ms = page->view->event->date_ms;
-    char text[TL_PAGE_TEXT_MAX];
     set_number(page, FIELD_event_date_ms, date_ms);
-    tl_time_format(date_ms, text, sizeof(text));
-    set_text(page, FIELD_event_date_iso, text);
-    tl_write_time(date_ms, page->language, page->brand->in_zone, text, sizeof(text));
     page->values[FIELD_event_date] = NULL; /* as it is in the file */
-    set_text(page, FIELD_event_date, text);
+    set_time(page, FIELD_event_date_iso, FIELD_event_date, date_ms);
 }
 
 static void set_event(struct page *page)
@@ -151,25 +164,29 @@ static void set_look(struct page *page)
         page->values[FIRST_SOURCE + i] = source_of(page->view, brand, i)->text;
 }
 
+/* A browser without cookies carries the ticket, and so the language, which it does not remember. */
+static void append_address(struct page *page, int field, const char *action, const char *solution)
+{
+    const char *carried = page->view->ticket == NULL ? NULL : page->language->code;
+    tl_page_address(page->view, action, carried, solution, &page->texts[field]);
+}
+
 /* The page's own addresses, how it reloads itself without the script, and where it takes an
  * admitted visitor. */
 static void set_addresses(struct page *page)
 {
     const struct tl_view *view = page->view;
-    const char *code = page->language->code;
-    /* A browser without cookies does not remember the language either. */
-    const char *carried = view->ticket == NULL ? NULL : code;
-    page->values[FIELD_lang] = code;
+    page->values[FIELD_lang] = page->language->code;
     page->values[FIELD_language] = page->language->name;
     page->values[FIELD_dir] = page->language->direction;
     page->values[FIELD_locale] = page->language->locale;
     page->values[FIELD_plurals] = page->language->forms;
-    tl_page_address(view, "", carried, &page->texts[FIELD_self_url]);
-    tl_page_address(view, "/join", carried, &page->texts[FIELD_join_url]);
-    tl_page_address(view, "/leave", carried, &page->texts[FIELD_leave_url]);
+    append_address(page, FIELD_self_url, "", NULL);
+    append_address(page, FIELD_join_url, "/join", NULL);
+    append_address(page, FIELD_leave_url, "/leave", NULL);
     if (!view->no_transfer)
-        tl_page_address(view, "/transfer", carried, &page->texts[FIELD_transfer_url]);
-    tl_page_address(view, "/move", carried, &page->texts[FIELD_move_url]);
+        append_address(page, FIELD_transfer_url, "/transfer", NULL);
+    append_address(page, FIELD_move_url, "/move", NULL);
     page->values[FIELD_move_code_value] = view->move;
     page->values[FIELD_move_device] = view->device;
     bool reloads = view->page == TL_PAGE_WAITING || view->page == TL_PAGE_PENDING ||
@@ -179,7 +196,7 @@ static void set_addresses(struct page *page)
         if (seconds < REFRESH_MIN_S)
             seconds = REFRESH_MIN_S;
         tl_text_append(&page->texts[FIELD_refresh], "%" PRId64 ";url=", seconds);
-        tl_page_address(view, "", carried, &page->texts[FIELD_refresh]);
+        append_address(page, FIELD_refresh, "", NULL);
         set_duration(page, FIELD_refresh_every, "refreshes_every", seconds);
     }
     const char *return_url = tl_address_or_null(view->return_url);
@@ -205,7 +222,7 @@ static void set_code(struct page *page)
     if (view->preview != NULL)
         return;
     tl_text_append(&page->texts[FIELD_refresh], "%d;url=", CODE_S);
-    tl_page_address(view, "", NULL, &page->texts[FIELD_refresh]);
+    tl_page_address(view, "", NULL, NULL, &page->texts[FIELD_refresh]);
 }
 
 /* The puzzle; and how a browser without scripts joins after the signed wait: by itself, or with the
@@ -213,7 +230,6 @@ static void set_code(struct page *page)
 static void set_puzzle(struct page *page)
 {
     const struct tl_view *view = page->view;
-    const char *carried = view->ticket == NULL ? NULL : page->language->code;
     page->values[FIELD_puzzle] = view->puzzle;
     if (view->puzzle == NULL)
         return;
@@ -221,8 +237,8 @@ static void set_puzzle(struct page *page)
     set_number(page, FIELD_puzzle_parts, view->puzzle_parts);
     set_number(page, FIELD_puzzle_bits, view->puzzle_bits);
     tl_text_append(&page->texts[FIELD_refresh], "%" PRId64 ";url=", view->wait_s + 1);
-    tl_page_address_solved(view, "", carried, view->wait, &page->texts[FIELD_refresh]);
-    tl_page_address_solved(view, "/join", carried, view->wait, &page->texts[FIELD_wait_url]);
+    append_address(page, FIELD_refresh, "", view->wait);
+    append_address(page, FIELD_wait_url, "/join", view->wait);
     set_duration(page, FIELD_challenge_wait, "challenge_wait_text", view->wait_s);
 }
 
@@ -263,11 +279,11 @@ static void set_state(struct page *page)
         tl_page_message(state == TL_PAGE_OUTSIDE ? "join" : "join_again", page->language);
     set_if(page, FIELD_in_line, state == TL_PAGE_WAITING || state == TL_PAGE_PENDING);
 
-    char position[TL_PAGE_NUMBER_MAX];
-    tl_write_number(tl_view_position(view), page->language, position, sizeof(position));
+    struct tl_text position = {0};
+    tl_write_number(tl_view_position(view), page->language, &position);
     bool drawing = state == TL_PAGE_WAITING && view->drawing;
-    set_message(page, FIELD_title, drawing ? "drawing_head" : tl_page_states[state].title,
-                position);
+    set_written(page, FIELD_title, drawing ? "drawing_head" : tl_page_states[state].title,
+                &position);
     tl_text_append(&page->texts[FIELD_title], " – %s", page->values[FIELD_name]);
 }
 
@@ -300,12 +316,10 @@ static void set_eta(struct page *page)
     const struct tl_view *view = page->view;
     const char *reason = view->eta_reason;
     char name[40];
-    char text[TL_PAGE_TEXT_MAX];
     if (view->has_eta) {
         int64_t low_s = (int64_t)view->eta_low_s;
         int64_t high_s = (int64_t)view->eta_high_s + 1;
-        tl_write_range(low_s, high_s, page->language, text, sizeof(text));
-        set_text(page, FIELD_eta, text);
+        tl_write_range(low_s, high_s, page->language, &page->texts[FIELD_eta]);
         set_number(page, FIELD_eta_low, low_s);
         set_number(page, FIELD_eta_high, high_s);
     } else {
@@ -320,7 +334,7 @@ static void set_eta(struct page *page)
 static void set_place(struct page *page)
 {
     const struct tl_view *view = page->view;
-    char text[TL_PAGE_TEXT_MAX];
+    struct tl_text written = {0};
     uint64_t position = tl_view_position(view);
     uint64_t ahead = position > 0 ? position - 1 : 0;
     int64_t progress = 0; /* since the first known position, in thousandths */
@@ -331,12 +345,11 @@ static void set_place(struct page *page)
         set_number(page, FIELD_from_raw, (int64_t)from);
     }
     set_number(page, FIELD_progress, progress);
-    tl_write_number((uint64_t)progress / 10, page->language, text, sizeof(text));
-    set_message(page, FIELD_progress_text, "progress_value", text);
-    tl_page_message_count("ahead_value", page->language, ahead, text, sizeof(text));
-    set_text(page, FIELD_ahead, text);
-    tl_page_message_count("ahead_value", page->language, view->admitted, text, sizeof(text));
-    set_text(page, FIELD_admitted, text);
+    tl_write_number((uint64_t)progress / 10, page->language, &written);
+    set_written(page, FIELD_progress_text, "progress_value", &written);
+    tl_page_message_count("ahead_value", page->language, ahead, &page->texts[FIELD_ahead]);
+    tl_page_message_count("ahead_value", page->language, view->admitted,
+                          &page->texts[FIELD_admitted]);
     set_if(page, FIELD_has_admitted, view->has_admitted);
     set_eta(page);
     bool moves = page->mode != TL_MODE_PAUSED && !view->recovering && !page->no_capacity &&
@@ -356,16 +369,11 @@ static void set_opening(struct page *page)
 {
     int64_t opens_at_ms = page->place->opens_at_ms;
     int64_t left_ms = opens_at_ms - page->view->store_ms;
-    char text[TL_PAGE_TEXT_MAX];
     if (left_ms <= 0)
         return;
     set_number(page, FIELD_opens_ms, opens_at_ms);
-    tl_time_format(opens_at_ms, text, sizeof(text));
-    set_text(page, FIELD_opens_iso, text);
-    tl_write_time(opens_at_ms, page->language, page->brand->in_zone, text, sizeof(text));
-    set_text(page, FIELD_opens, text);
-    tl_write_duration((left_ms + 999) / 1000, page->language, text, sizeof(text));
-    set_text(page, FIELD_countdown, text);
+    set_time(page, FIELD_opens_iso, FIELD_opens, opens_at_ms);
+    tl_write_duration((left_ms + 999) / 1000, page->language, &page->texts[FIELD_countdown]);
 }
 
 /* What happens at the turn, how long the session then is, and how long one may be away. */
@@ -373,19 +381,22 @@ static void set_outlook(struct page *page)
 {
     const struct tl_queue_settings *place = page->place;
     int64_t longest_ms = tl_queue_session_longest_ms(place);
-    char longest[TL_PAGE_TEXT_MAX];
-    char idle[TL_PAGE_TEXT_MAX];
-    char text[TL_PAGE_TEXT_MAX];
     bool goes_on = tl_address_or_null(page->view->return_url) != NULL ||
                    tl_address_or_null(page->queue->target_url) != NULL;
     page->values[FIELD_next_step] =
         tl_page_message(goes_on ? "next_text" : "next_nowhere", page->language);
     if (place->session_sliding && place->session_ttl_ms > 0 && place->session_ttl_ms < longest_ms) {
-        tl_write_duration(longest_ms / 1000, page->language, longest, sizeof(longest));
-        tl_write_duration(place->session_ttl_ms / 1000, page->language, idle, sizeof(idle));
-        tl_page_message_format("session_sliding", page->language, longest, idle, text,
-                               sizeof(text));
-        set_text(page, FIELD_session_then, text);
+        struct tl_text *then = &page->texts[FIELD_session_then];
+        struct tl_text longest = {0};
+        struct tl_text idle = {0};
+        tl_write_duration(longest_ms / 1000, page->language, &longest);
+        tl_write_duration(place->session_ttl_ms / 1000, page->language, &idle);
+        then->failed = longest.failed || idle.failed;
+        if (!then->failed)
+            tl_page_message_format("session_sliding", page->language, longest.data, idle.data,
+                                   then);
+        tl_text_free(&longest);
+        tl_text_free(&idle);
     } else if (longest_ms > 0) {
         set_duration(page, FIELD_session_then, "session_time", longest_ms / 1000);
     }
@@ -402,13 +413,12 @@ static void set_outlook(struct page *page)
 static void set_times(struct page *page)
 {
     const struct tl_view *view = page->view;
-    char text[TL_PAGE_TEXT_MAX];
+    struct tl_text written = {0};
     bool stale = view->as_of_ms != 0;
     int64_t kept_ms = page->queue->waiting_ttl_ms;
     int64_t ends_ms = view->page == TL_PAGE_ACTIVE ? view->state.deadline_ms : 0;
-    tl_write_clock(stale ? view->as_of_ms : view->store_ms, page->brand->in_zone, text,
-                   sizeof(text));
-    set_message(page, FIELD_updated, stale ? "stale_at" : "updated_at", text);
+    tl_write_clock(stale ? view->as_of_ms : view->store_ms, page->brand->in_zone, &written);
+    set_written(page, FIELD_updated, stale ? "stale_at" : "updated_at", &written);
     set_number(page, FIELD_now_ms, view->store_ms);
     set_number(page, FIELD_poll_ms, view->poll_after_ms);
     set_number(page, FIELD_kept_ms, kept_ms);
@@ -417,8 +427,8 @@ static void set_times(struct page *page)
     set_if(page, FIELD_claimed, view->claimed);
     if (ends_ms > 0) {
         set_number(page, FIELD_ends_ms, ends_ms);
-        tl_write_time(ends_ms, page->language, page->brand->in_zone, text, sizeof(text));
-        set_message(page, FIELD_until, view->claimed ? "session_until" : "claim_until", text);
+        tl_write_time(ends_ms, page->language, page->brand->in_zone, &written);
+        set_written(page, FIELD_until, view->claimed ? "session_until" : "claim_until", &written);
     }
 }
 
@@ -469,7 +479,7 @@ static bool take_language(struct page *page, size_t i)
     set_if(page, FIELD_item_current, language == page->language);
     tl_text_free(url);
     tl_page_address(page->view, page->view->page == TL_PAGE_MOVE ? "/move" : "", language->code,
-                    url);
+                    NULL, url);
     page->values[FIELD_item_url] = url->data;
     return true;
 }

@@ -75,8 +75,8 @@ static void append_parameter(struct tl_text *out, bool *first, const char *name,
     }
 }
 
-void tl_page_address_solved(const struct tl_view *view, const char *action, const char *language,
-                            const char *solution, struct tl_text *out)
+void tl_page_address(const struct tl_view *view, const char *action, const char *language,
+                     const char *solution, struct tl_text *out)
 {
     bool first = true;
     char from[24] = "";
@@ -98,12 +98,6 @@ void tl_page_address_solved(const struct tl_view *view, const char *action, cons
     append_parameter(out, &first, "return", tl_address_or_null(view->return_url));
     append_parameter(out, &first, "solution", solution);
     append_parameter(out, &first, "cookies", view->asks_for_cookies ? "1" : NULL);
-}
-
-void tl_page_address(const struct tl_view *view, const char *action, const char *language,
-                     struct tl_text *out)
-{
-    tl_page_address_solved(view, action, language, NULL, out);
 }
 
 /* ---- QR codes ---- */

@@ -31,13 +31,11 @@ bool tl_address_append(char address[TL_ADDRESS_MAX], const char *text, bool part
 
 /* Appends the page's own address with the parameters that must survive a reload (return, ticket,
  * invite, from): "/q/concert?from=12". `action` is "", or of a form, whose address names the
- * page's place, too: "/join", "/leave", "/transfer" or "/move". language NULL: none. After POST
- * /q/{queue}/join and /leave the browser is redirected (303) to the address without an action. */
+ * page's place, too: "/join", "/leave", "/transfer" or "/move". language NULL: none. solution: the
+ * signed wait of a visitor who has waited, which serves as one; or NULL. After POST /q/{queue}/join
+ * and /leave the browser is redirected (303) to the address without an action. */
 void tl_page_address(const struct tl_view *view, const char *action, const char *language,
-                     struct tl_text *out);
-/* The same for a visitor who has waited. solution: the signed wait, which serves as one. */
-void tl_page_address_solved(const struct tl_view *view, const char *action, const char *language,
-                            const char *solution, struct tl_text *out);
+                     const char *solution, struct tl_text *out);
 
 #define TL_QR_TEXT_MAX 600 /* bytes of the text: a code of more is hard to scan from a screen */
 #define TL_QR_QUIET    4   /* modules that stay light around the code; part of the size */

@@ -17,68 +17,49 @@ const char *tl_page_message(const char *name, const struct tl_catalogue *languag
     return text < 0 ? "" : tl_catalogue_text(language, text);
 }
 
-/* Writes as much of `more` at offset `at` as fits, without splitting a UTF-8 character. Returns the
- * new end of the text. */
-static size_t append(char *text, size_t size, size_t at, const char *more, size_t length)
-{
-    size_t space = size - at - 1;
-    if (length > space) {
-        length = space;
-        while (length > 0 && ((unsigned char)more[length] & 0xC0) == 0x80)
-            length--;
-    }
-    memcpy(text + at, more, length);
-    text[at + length] = '\0';
-    return at + length;
-}
-
 /* The pattern with {0} and {1} replaced; second may be NULL. */
-static void fill(const char *pattern, const char *first, const char *second, char *text,
-                 size_t size)
+static void fill(const char *pattern, const char *first, const char *second, struct tl_text *out)
 {
-    size_t at = append(text, size, 0, "", 0);
     while (*pattern != '\0') {
         bool is_first = strncmp(pattern, "{0}", 3) == 0;
         if (is_first || (second != NULL && strncmp(pattern, "{1}", 3) == 0)) {
-            const char *value = is_first ? first : second;
-            at = append(text, size, at, value, strlen(value));
+            tl_text_append(out, "%s", is_first ? first : second);
             pattern += 3;
         } else {
-            size_t plain = strcspn(pattern + 1, "{") + 1;
-            at = append(text, size, at, pattern, plain);
+            int plain = (int)strcspn(pattern + 1, "{") + 1;
+            tl_text_append(out, "%.*s", plain, pattern);
             pattern += plain;
         }
     }
 }
 
 void tl_page_message_format(const char *name, const struct tl_catalogue *language,
-                            const char *first, const char *second, char *text, size_t size)
+                            const char *first, const char *second, struct tl_text *out)
 {
-    fill(tl_page_message(name, language), first, second, text, size);
+    fill(tl_page_message(name, language), first, second, out);
 }
 
 void tl_page_message_count(const char *name, const struct tl_catalogue *language, uint64_t number,
-                           char *text, size_t size)
+                           struct tl_text *out)
 {
-    char written[TL_PAGE_NUMBER_MAX];
+    struct tl_text written = {0};
     int message = tl_catalogue_find(language, name, strlen(name));
-    tl_write_number(number, language, written, sizeof(written));
-    fill(message < 0 ? "" : tl_catalogue_form(language, message, number), written, NULL, text,
-         size);
+    tl_write_number(number, language, &written);
+    if (written.failed)
+        out->failed = true;
+    else if (message >= 0)
+        fill(tl_catalogue_form(language, message, number), written.data, NULL, out);
+    tl_text_free(&written);
 }
 
-void tl_write_number(uint64_t number, const struct tl_catalogue *language, char *text, size_t size)
+void tl_write_number(uint64_t number, const struct tl_catalogue *language, struct tl_text *out)
 {
     char digits[24];
-    const char *group = language->group;
     int n = snprintf(digits, sizeof(digits), "%" PRIu64, number);
     bool grouped = n >= language->group_from;
-    size_t at = append(text, size, 0, "", 0);
-    for (int i = 0; i < n; i++) {
-        if (grouped && i > 0 && (n - i) % 3 == 0)
-            at = append(text, size, at, group, strlen(group));
-        at = append(text, size, at, digits + i, 1);
-    }
+    for (int i = 0; i < n; i++)
+        tl_text_append(out, "%s%c", grouped && i > 0 && (n - i) % 3 == 0 ? language->group : "",
+                       digits[i]);
 }
 
 /* ---- durations ---- */
@@ -92,25 +73,20 @@ static const struct unit units[] = {{86400, "day"}, {3600, "hour"}, {60, "minute
 
 #define N_UNITS (sizeof(units) / sizeof(units[0]))
 
-void tl_write_duration(int64_t seconds, const struct tl_catalogue *language, char *text,
-                       size_t size)
+void tl_write_duration(int64_t seconds, const struct tl_catalogue *language, struct tl_text *out)
 {
     if (seconds < 0)
         seconds = 0;
     size_t i = 0;
     while (i + 1 < N_UNITS && seconds < units[i].seconds)
         i++;
-    char part[TL_PAGE_TEXT_MAX] = "";
-    tl_page_message_count(units[i].name, language, (uint64_t)(seconds / units[i].seconds), part,
-                          sizeof(part));
-    size_t at = append(text, size, 0, part, strlen(part));
+    tl_page_message_count(units[i].name, language, (uint64_t)(seconds / units[i].seconds), out);
     seconds %= units[i].seconds;
     if (i + 1 == N_UNITS || seconds < units[i + 1].seconds)
         return;
+    tl_text_append(out, " ");
     tl_page_message_count(units[i + 1].name, language, (uint64_t)(seconds / units[i + 1].seconds),
-                          part, sizeof(part));
-    at = append(text, size, at, " ", 1);
-    append(text, size, at, part, strlen(part));
+                          out);
 }
 
 static int64_t step_minutes(int64_t minutes)
@@ -126,11 +102,11 @@ static int64_t step_minutes(int64_t minutes)
 
 #define SECONDS_MAX ((int64_t)1000 * 86400) /* longer estimates are cut to this */
 
-void tl_write_range(int64_t low_s, int64_t high_s, const struct tl_catalogue *language, char *text,
-                    size_t size)
+void tl_write_range(int64_t low_s, int64_t high_s, const struct tl_catalogue *language,
+                    struct tl_text *out)
 {
-    char from[TL_PAGE_TEXT_MAX] = "";
-    char to[TL_PAGE_TEXT_MAX] = "";
+    struct tl_text from = {0};
+    struct tl_text to = {0};
     high_s = high_s < 0 ? 0 : high_s > SECONDS_MAX ? SECONDS_MAX : high_s;
     low_s = low_s < 0 ? 0 : low_s > high_s ? high_s : low_s;
     int64_t high = (high_s + 59) / 60;
@@ -138,23 +114,26 @@ void tl_write_range(int64_t low_s, int64_t high_s, const struct tl_catalogue *la
     high = (high + step - 1) / step * step;
     int64_t low = low_s / 60 / step * step;
     if (high <= 1 && low == 0) {
-        tl_page_message_format("range_soon", language, "", NULL, text, size);
+        tl_page_message_format("range_soon", language, "", NULL, out);
         return;
     }
-    tl_write_duration(high * 60, language, to, sizeof(to));
-    if (low == 0) {
-        tl_page_message_format("range_upto", language, to, NULL, text, size);
-    } else if (low == high) {
-        tl_page_message_format("range_about", language, to, NULL, text, size);
-    } else {
-        /* "4 to 7 minutes", not "4 minutes to 7 minutes", where one unit is enough for both. */
-        int64_t unit = high < 60 ? 1 : low % 60 == 0 && high % 60 == 0 && high < 1440 ? 60 : 0;
-        if (unit > 0)
-            tl_write_number((uint64_t)(low / unit), language, from, sizeof(from));
-        else
-            tl_write_duration(low * 60, language, from, sizeof(from));
-        tl_page_message_format("range_between", language, from, to, text, size);
-    }
+    /* "4 to 7 minutes", not "4 minutes to 7 minutes", where one unit is enough for both. */
+    int64_t unit = high < 60 ? 1 : low % 60 == 0 && high % 60 == 0 && high < 1440 ? 60 : 0;
+    if (unit > 0)
+        tl_write_number((uint64_t)(low / unit), language, &from);
+    else
+        tl_write_duration(low * 60, language, &from);
+    tl_write_duration(high * 60, language, &to);
+    if (from.failed || to.failed)
+        out->failed = true;
+    else if (low == 0)
+        tl_page_message_format("range_upto", language, to.data, NULL, out);
+    else if (low == high)
+        tl_page_message_format("range_about", language, to.data, NULL, out);
+    else
+        tl_page_message_format("range_between", language, from.data, to.data, out);
+    tl_text_free(&from);
+    tl_text_free(&to);
 }
 
 /* ---- times ---- */
@@ -217,65 +196,61 @@ static const char date_zone[] = "UTC"; /* in the pattern of a date */
 /* A part of a date: "{month}" and so on, or the zone. Returns its length in the pattern, 0: it is
  * none. */
 static size_t write_part(const char *pattern, const struct tm *tm, const char *zone,
-                         const struct tl_catalogue *language, char *part, size_t size)
+                         const struct tl_catalogue *language, struct tl_text *out)
 {
     const char *month = language->months[tm->tm_mon];
     if (strncmp(pattern, "{day}", 5) == 0) {
-        snprintf(part, size, "%d", tm->tm_mday);
+        tl_text_append(out, "%d", tm->tm_mday);
         return 5;
     }
     if (strncmp(pattern, "{year}", 6) == 0) {
-        snprintf(part, size, "%d", tm->tm_year + 1900 + (int)language->year_add);
+        tl_text_append(out, "%d", tm->tm_year + 1900 + (int)language->year_add);
         return 6;
     }
     if (strncmp(pattern, "{time}", 6) == 0) {
-        snprintf(part, size, "%02d:%02d", tm->tm_hour, tm->tm_min);
+        tl_text_append(out, "%02d:%02d", tm->tm_hour, tm->tm_min);
         return 6;
     }
     if (strncmp(pattern, date_zone, strlen(date_zone)) == 0) {
-        snprintf(part, size, "%s", zone);
+        tl_text_append(out, "%s", zone);
         return strlen(date_zone);
     }
     if (strncmp(pattern, "{month}", 7) != 0)
         return 0;
     if (month[0] != '\0')
-        snprintf(part, size, "%s", month);
+        tl_text_append(out, "%s", month);
     else
-        snprintf(part, size, "%d", tm->tm_mon + 1);
+        tl_text_append(out, "%d", tm->tm_mon + 1);
     return 7;
 }
 
-void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, bool in_zone, char *text,
-                   size_t size)
+void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, bool in_zone,
+                   struct tl_text *out)
 {
     struct tm tm;
     char zone[ZONE_LABEL_MAX];
-    size_t at = append(text, size, 0, "", 0);
     const char *pattern = language->date;
     in_zone = in_zone && strstr(pattern, date_zone) != NULL;
     if (unix_ms < 0 || !zone_time(in_zone, unix_ms / 1000, &tm, zone))
         return;
     while (*pattern != '\0') {
-        char part[TL_PAGE_NUMBER_MAX];
-        size_t length = write_part(pattern, &tm, zone, language, part, sizeof(part));
-        if (length > 0) {
-            at = append(text, size, at, part, strlen(part));
-        } else {
+        size_t length = write_part(pattern, &tm, zone, language, out);
+        if (length == 0) {
             const char *next = strstr(pattern + 1, date_zone);
             length = strcspn(pattern + 1, "{") + 1;
             if (next != NULL && (size_t)(next - pattern) < length)
                 length = (size_t)(next - pattern);
-            at = append(text, size, at, pattern, length);
+            tl_text_append(out, "%.*s", (int)length, pattern);
         }
         pattern += length;
     }
 }
 
-void tl_write_clock(int64_t unix_ms, bool in_zone, char *text, size_t size)
+void tl_write_clock(int64_t unix_ms, bool in_zone, struct tl_text *out)
 {
     struct tm tm;
     char zone[ZONE_LABEL_MAX];
     if (!zone_time(in_zone, unix_ms / 1000, &tm, zone))
         (void)zone_time(false, 0, &tm, zone);
-    snprintf(text, size, "%02d:%02d:%02d %s", tm.tm_hour, tm.tm_min, tm.tm_sec, zone);
+    tl_text_append(out, "%02d:%02d:%02d %s", tm.tm_hour, tm.tm_min, tm.tm_sec, zone);
 }

@@ -37,7 +37,7 @@ struct parent;
 struct process {
     struct parent *parent;
     char name[NAME_SIZE]; /* "worker.2" or "worker.admin", for the log */
-    unsigned i;           /* of a worker: its socket and its slot */
+    unsigned i;           /* of a worker: its socket and its slot; n: the admin process */
     pid_t pid;            /* of the last start */
     struct tl_hearing hearing;
 };
@@ -55,19 +55,13 @@ struct parent {
 
 /* ---- in the children ---- */
 
-static int run_admin(void *context)
-{
-    const struct process *process = context;
-    struct tl_shared *shared = &process->parent->shared;
-    tl_program_log(shared->files, process->name);
-    return tl_admin_process_run(shared, process->name);
-}
-
-static int run_worker(void *context)
+static int run_child(void *context)
 {
     const struct process *process = context;
     struct parent *parent = process->parent;
     tl_program_log(parent->shared.files, process->name);
+    if (process->i == parent->n)
+        return tl_admin_process_run(&parent->shared, process->name);
     for (unsigned other = 0; other < parent->n; other++) {
         if (other != process->i)
             close(parent->listen_fds[other]);
@@ -107,22 +101,13 @@ static void read_again(void *context)
     shared->secrets = secrets;
 }
 
-static pid_t start_process(struct process *process, int (*run)(void *context))
+static pid_t start(void *context)
 {
-    process->pid = tl_supervisor_fork(process->parent->supervisor, run, process);
+    struct process *process = context;
+    process->pid = tl_supervisor_fork(process->parent->supervisor, run_child, process);
     if (process->pid < 0)
         tl_warn("cannot start a process: %s", strerror(errno));
     return process->pid;
-}
-
-static pid_t start_worker(void *context)
-{
-    return start_process(context, run_worker);
-}
-
-static pid_t start_admin(void *context)
-{
-    return start_process(context, run_admin);
 }
 
 static void log_end(const struct process *process, int status, bool stopping)
@@ -209,7 +194,7 @@ static bool add_processes(struct parent *parent, struct tl_error *err)
         *process = (struct process){.parent = parent, .i = i};
         snprintf(process->name, sizeof(process->name), "worker.%u", i + 1);
         const struct tl_child worker = {.context = process,
-                                        .start = start_worker,
+                                        .start = start,
                                         .ended = worker_ended,
                                         .killing = log_kill,
                                         .beats = worker_beats,
@@ -220,9 +205,9 @@ static bool add_processes(struct parent *parent, struct tl_error *err)
             return false;
     }
     struct process *process = &parent->processes[parent->n];
-    *process = (struct process){.parent = parent, .name = "worker.admin"};
+    *process = (struct process){.parent = parent, .i = parent->n, .name = "worker.admin"};
     const struct tl_child admin = {.context = process,
-                                   .start = start_admin,
+                                   .start = start,
                                    .ended = admin_ended,
                                    .killing = log_kill,
                                    .stop_stage = STAGE_ADMIN,

@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "worker/page/colour.h"
 #include "worker/page/look.h"
 #include "worker/page/page_assets.h"
 

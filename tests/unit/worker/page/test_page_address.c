@@ -169,13 +169,13 @@ static void test_the_page(void **state)
     struct tl_text out = {0};
     struct tl_view view = {
         .page = TL_PAGE_LEFT, .queue = "q", .state = {.status = TL_LINE_WAITING, .ahead = 4}};
-    tl_page_address(&view, "", NULL, &out);
+    tl_page_address(&view, "", NULL, NULL, &out);
     assert_string_equal(out.data, "/q/q");
     view.page = TL_PAGE_WAITING;
     view.ticket = "a b";
     view.return_url = "https://x.example/?a=b";
     view.invite = "i.j";
-    tl_page_address(&view, "/leave", "ko", &out);
+    tl_page_address(&view, "/leave", "ko", NULL, &out);
     assert_string_equal(out.data, "/q/q/q/q/leave?lang=ko&ticket=a%20b&invite=i.j&from=5&return="
                                   "https%3A%2F%2Fx.example%2F%3Fa%3Db");
     tl_text_free(&out);
@@ -184,8 +184,8 @@ static void test_the_page(void **state)
                             .state = {.status = TL_LINE_WAITING, .ahead = 4},
                             .place_name = "Q5T9-4XDR",
                             .return_url = "https://x.example/?a=b"};
-    tl_page_address(&view, "", NULL, &out);
-    tl_page_address(&view, "/transfer", NULL, &out);
+    tl_page_address(&view, "", NULL, NULL, &out);
+    tl_page_address(&view, "/transfer", NULL, NULL, &out);
     assert_string_equal(out.data, "/q/q?from=5&return=https%3A%2F%2Fx.example%2F%3Fa%3Db"
                                   "/q/q/transfer?from=5&place=Q5T9-4XDR&return="
                                   "https%3A%2F%2Fx.example%2F%3Fa%3Db");

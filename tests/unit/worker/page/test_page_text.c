@@ -15,6 +15,13 @@ static struct tl_languages *languages;
 #define EN tl_languages_find(languages, "en")
 #define KO tl_languages_find(languages, "ko")
 
+static void is(struct tl_text *text, const char *expected)
+{
+    assert_false(text->failed);
+    assert_string_equal(text->data != NULL ? text->data : "", expected);
+    tl_text_free(text);
+}
+
 static int load_languages(void **state)
 {
     (void)state;
@@ -43,10 +50,10 @@ static void test_numbers(void **state)
         {1234567, "1,234,567"},
         {UINT64_MAX, "18,446,744,073,709,551,615"},
     };
-    char text[TL_PAGE_TEXT_MAX];
+    struct tl_text text = {0};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        tl_write_number(cases[i].number, EN, text, sizeof(text));
-        assert_string_equal(text, cases[i].text);
+        tl_write_number(cases[i].number, EN, &text);
+        is(&text, cases[i].text);
     }
 }
 
@@ -64,12 +71,12 @@ static void test_durations(void **state)
         {3659, "1 hour", "1시간"},   {90000, "1 day 1 hour", "1일 1시간"},
         {864000, "10 days", "10일"},
     };
-    char text[TL_PAGE_TEXT_MAX];
+    struct tl_text text = {0};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        tl_write_duration(cases[i].seconds, EN, text, sizeof(text));
-        assert_string_equal(text, cases[i].english);
-        tl_write_duration(cases[i].seconds, KO, text, sizeof(text));
-        assert_string_equal(text, cases[i].korean);
+        tl_write_duration(cases[i].seconds, EN, &text);
+        is(&text, cases[i].english);
+        tl_write_duration(cases[i].seconds, KO, &text);
+        is(&text, cases[i].korean);
     }
 }
 
@@ -95,12 +102,12 @@ static void test_ranges(void **state)
         {-9, -3, "less than a minute", "1분 이내"},
         {0, INT64_MAX, "up to 1,000 days", "1,000일 이내"},
     };
-    char text[TL_PAGE_TEXT_MAX];
+    struct tl_text text = {0};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        tl_write_range(cases[i].low, cases[i].high, EN, text, sizeof(text));
-        assert_string_equal(text, cases[i].english);
-        tl_write_range(cases[i].low, cases[i].high, KO, text, sizeof(text));
-        assert_string_equal(text, cases[i].korean);
+        tl_write_range(cases[i].low, cases[i].high, EN, &text);
+        is(&text, cases[i].english);
+        tl_write_range(cases[i].low, cases[i].high, KO, &text);
+        is(&text, cases[i].korean);
     }
 }
 
@@ -108,64 +115,59 @@ static void test_ranges(void **state)
 static void test_ranges_are_rounded_outwards(void **state)
 {
     (void)state;
-    char text[TL_PAGE_TEXT_MAX];
-    tl_write_range(601, 1201, EN, text, sizeof(text));
-    assert_string_equal(text, "about 10 to 25 minutes");
-    tl_write_range(10799, 10801, EN, text, sizeof(text));
-    assert_string_equal(text, "about 2 hours 30 minutes to 3 hours 30 minutes");
+    struct tl_text text = {0};
+    tl_write_range(601, 1201, EN, &text);
+    is(&text, "about 10 to 25 minutes");
+    tl_write_range(10799, 10801, EN, &text);
+    is(&text, "about 2 hours 30 minutes to 3 hours 30 minutes");
 }
 
 static void test_messages(void **state)
 {
     (void)state;
-    char text[TL_PAGE_TEXT_MAX];
-    tl_page_message_format("say_waiting", EN, "12", "{0}", text, sizeof(text));
-    assert_string_equal(text, "You are number 12 in line. Estimated wait: {0}.");
-    tl_page_message_format("no-such-word", EN, "1", NULL, text, sizeof(text));
-    assert_string_equal(text, "");
-    char small[8];
-    tl_page_message_format("left_head", KO, "", NULL, small,
-                           sizeof(small)); /* whole characters only */
-    assert_string_equal(small, "대기");
+    struct tl_text text = {0};
+    tl_page_message_format("say_waiting", EN, "12", "{0}", &text);
+    is(&text, "You are number 12 in line. Estimated wait: {0}.");
+    tl_page_message_format("no-such-word", EN, "1", NULL, &text);
+    is(&text, "");
     assert_string_equal(tl_page_message("left", EN), "");
     assert_string_equal(tl_page_message("minute", EN), "{0} minute|{0} minutes");
     assert_string_equal(tl_page_message("minute", KO), "{0}분");
-    tl_page_message_count("minute", EN, 1, text, sizeof(text));
-    assert_string_equal(text, "1 minute");
-    tl_page_message_count("minute", EN, 1000, text, sizeof(text));
-    assert_string_equal(text, "1,000 minutes");
-    tl_page_message_count("no-such-word", EN, 1, text, sizeof(text));
-    assert_string_equal(text, "");
+    tl_page_message_count("minute", EN, 1, &text);
+    is(&text, "1 minute");
+    tl_page_message_count("minute", EN, 1000, &text);
+    is(&text, "1,000 minutes");
+    tl_page_message_count("no-such-word", EN, 1, &text);
+    is(&text, "");
 }
 
 static void test_times(void **state)
 {
     (void)state;
-    char text[TL_PAGE_TEXT_MAX];
-    tl_write_time(INT64_C(1796122800000), EN, false, text, sizeof(text));
-    assert_string_equal(text, "1 Dec 2026, 11:00 UTC");
-    tl_write_time(INT64_C(1796122800000), KO, false, text, sizeof(text));
-    assert_string_equal(text, "2026년 12월 1일 11:00 UTC");
-    tl_write_time(-1, KO, false, text, sizeof(text));
-    assert_string_equal(text, "");
-    tl_write_clock(INT64_C(1796122801000), false, text, sizeof(text));
-    assert_string_equal(text, "11:00:01 UTC");
+    struct tl_text text = {0};
+    tl_write_time(INT64_C(1796122800000), EN, false, &text);
+    is(&text, "1 Dec 2026, 11:00 UTC");
+    tl_write_time(INT64_C(1796122800000), KO, false, &text);
+    is(&text, "2026년 12월 1일 11:00 UTC");
+    tl_write_time(-1, KO, false, &text);
+    is(&text, "");
+    tl_write_clock(INT64_C(1796122801000), false, &text);
+    is(&text, "11:00:01 UTC");
 }
 
 static void test_times_in_a_zone(void **state)
 {
     (void)state;
-    char text[TL_PAGE_TEXT_MAX];
+    struct tl_text text = {0};
     assert_true(tl_zone_set("Asia/Seoul", NULL));
-    tl_write_time(INT64_C(1796122800000), EN, true, text, sizeof(text));
-    assert_string_equal(text, "1 Dec 2026, 20:00 KST");
-    tl_write_time(INT64_C(1796140800000), KO, true, text, sizeof(text));
-    assert_string_equal(text, "2026년 12월 2일 01:00 KST");
-    tl_write_time(INT64_C(1796122800000), tl_languages_find(languages, "th"), true, text,
-                  sizeof(text));
-    assert_string_equal(text, "1 ธันวาคม 2569 เวลา 20:00 น. (KST)");
-    tl_write_clock(INT64_C(1796122801000), true, text, sizeof(text));
-    assert_string_equal(text, "20:00:01 KST");
+    tl_write_time(INT64_C(1796122800000), EN, true, &text);
+    is(&text, "1 Dec 2026, 20:00 KST");
+    tl_write_time(INT64_C(1796140800000), KO, true, &text);
+    is(&text, "2026년 12월 2일 01:00 KST");
+    tl_write_time(INT64_C(1796122800000), tl_languages_find(languages, "th"), true, &text);
+    is(&text, "1 ธันวาคม 2569 เวลา 20:00 น. (KST)");
+    tl_write_clock(INT64_C(1796122801000), true, &text);
+    is(&text, "20:00:01 KST");
 }
 
 /* Some of each kind of language: forms of few and many, of two, right to left, another calendar. */
@@ -189,18 +191,18 @@ static void test_other_languages(void **state)
         {"ja", "12,345", "2時間 1分", "約4～7分", "2026年12月1日 11:00 UTC"},
         {"zh-Hant", "12,345", "2 小時 1 分鐘", "約 4 至 7 分鐘", "2026年12月1日 11:00 UTC"},
     };
-    char text[TL_PAGE_TEXT_MAX];
+    struct tl_text text = {0};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         const struct tl_catalogue *language = tl_languages_find(languages, cases[i].code);
         assert_non_null(language);
-        tl_write_number(12345, language, text, sizeof(text));
-        assert_string_equal(text, cases[i].number);
-        tl_write_duration(7260, language, text, sizeof(text));
-        assert_string_equal(text, cases[i].duration);
-        tl_write_range(250, 400, language, text, sizeof(text));
-        assert_string_equal(text, cases[i].range);
-        tl_write_time(INT64_C(1796122800000), language, false, text, sizeof(text));
-        assert_string_equal(text, cases[i].date);
+        tl_write_number(12345, language, &text);
+        is(&text, cases[i].number);
+        tl_write_duration(7260, language, &text);
+        is(&text, cases[i].duration);
+        tl_write_range(250, 400, language, &text);
+        is(&text, cases[i].range);
+        tl_write_time(INT64_C(1796122800000), language, false, &text);
+        is(&text, cases[i].date);
     }
 }
 

@@ -25,14 +25,18 @@ static void set(const char *name)
 static void reads(bool in_zone, int64_t unix_s, const char *expected)
 {
     static const struct tl_catalogue language = {.date = "{month}-{day} UTC"};
-    char date[32];
-    char clock[32];
-    char text[80];
-    tl_write_time(unix_s * 1000, &language, in_zone, date, sizeof(date));
-    tl_write_clock(unix_s * 1000, in_zone, clock, sizeof(clock));
-    assert_string_equal(strchr(date, ' '), strchr(clock, ' ')); /* the zone */
-    snprintf(text, sizeof(text), "%.*s %s", (int)strcspn(date, " "), date, clock);
-    assert_string_equal(text, expected);
+    struct tl_text date = {0};
+    struct tl_text clock = {0};
+    struct tl_text text = {0};
+    tl_write_time(unix_s * 1000, &language, in_zone, &date);
+    tl_write_clock(unix_s * 1000, in_zone, &clock);
+    assert_false(date.failed || clock.failed);
+    assert_string_equal(strchr(date.data, ' '), strchr(clock.data, ' ')); /* the zone */
+    tl_text_append(&text, "%.*s %s", (int)strcspn(date.data, " "), date.data, clock.data);
+    assert_string_equal(text.data, expected);
+    tl_text_free(&date);
+    tl_text_free(&clock);
+    tl_text_free(&text);
 }
 
 static void a_zone_without_summer_time(void **state)

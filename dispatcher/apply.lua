@@ -86,7 +86,7 @@ local function read_steps(args)
         local step = STEPS[args[at]]
         if step.name == 'entry' then
             entries[#entries + 1] = { id = args[at + 1], worker = args[at + 2], batch = args[at + 3] + 0, at = at + 4,
-                result = NOT_PENDING, exceptions = false, index = 0 }
+                result = NOT_PENDING, exceptions = false, index = 0, field = BATCH .. args[at + 2], is_new = false }
         else
             if step.needs and step.needs ~= needs then needs = needs and ALL or step.needs end
             has[step.name], n = true, n + 1
@@ -98,48 +98,45 @@ end
 
 ---- batches that come twice: a worker repeats a batch when it does not know whether the first one arrived
 
--- The last batch of each worker: worker -> { field: of the state; stored: before this call, or nil; last: with the
--- batches of this call }. Reads what is stored with `fields`, whose own are the first of them.
+-- Reads the last batch of each worker with `fields`, whose own are the first of them.
 local function ask_batches(entries, fields)
-    local batches, n = {}, fields.own
+    local n, asked = fields.own, {}
     for i = 1, #entries do
-        local worker = entries[i].worker
-        if not batches[worker] then
-            local field = BATCH .. worker
-            batches[worker], fields[n + 1], n = { field = field, stored = nil, last = -1 }, field, n + 1
-        end
+        local field = entries[i].field
+        if not asked[field] then n, asked[field], fields[n + 1] = n + 1, true, field end
     end
     for i = #fields, n + 1, -1 do fields[i] = nil end -- those of the call before
-    return batches
 end
 
--- As they are stored. Returns whether one of the workers is new to the queue.
-local function read_batches(c, batches)
+-- Marks the entries of workers that are new to the queue. Returns whether there are any.
+local function find_new(c, entries)
     local any_new = false
-    for _, batch in pairs(batches) do
-        batch.stored = text.parse_batch(c[batch.field])
-        batch.last, any_new = batch.stored or -1, any_new or not batch.stored
+    for i = 1, #entries do
+        local is_new = not text.parse_batch(c[entries[i].field])
+        entries[i].is_new, any_new = is_new, any_new or is_new
     end
     return any_new
 end
 
--- Of workers that are new to the queue: each has visitors from now on, and its first SEEN is yet to come. Forgets those
--- that were silent for long, once there are many.
-local function note_new(c, batches, waiting_ttl)
-    local fields, others = call('HGETALL', c.key.state), {}
-    for i = 1, #fields, 2 do
-        if sub(fields[i], 1, #BATCH) == BATCH then others[fields[i]], others[#others + 1] = fields[i + 1], fields[i] end
-    end
-    for worker, batch in pairs(batches) do
-        if batch.last >= 0 and not batch.stored and sub(worker, 1, 8) ~= 'control-' then -- there nobody listens
-            presence.report(c, worker, false, waiting_ttl)
+-- A new worker has visitors from now on, and its first SEEN is yet to come. Workers that were silent for long are
+-- forgotten, once there are many.
+local function note_new(c, entries, waiting_ttl)
+    for i = 1, #entries do
+        local one = entries[i] -- to joins of an operator, control-..., nobody listens
+        if one.is_new and one.result == APPLIED and sub(one.worker, 1, 8) ~= 'control-' then
+            presence.report(c, one.worker, false, waiting_ttl)
         end
     end
-    if #others == 0 then recovery.note_start(c) end
-    for i = 1, #others >= WORKERS_MAX and #others or 0 do
-        local _, ms = text.parse_batch(others[others[i]])
-        if not ms or ms < c.now - BATCH_MEMORY_MS then call('HDEL', c.key.state, others[i]) end
+    local fields, silent, n = call('HGETALL', c.key.state), {}, 0
+    for i = 1, #fields, 2 do
+        if sub(fields[i], 1, #BATCH) == BATCH then
+            local _, ms = text.parse_batch(fields[i + 1])
+            if not ms or ms < c.now - BATCH_MEMORY_MS then silent[fields[i]] = false end
+            n = n + 1
+        end
     end
+    if n == 0 then recovery.note_start(c) end
+    if n >= WORKERS_MAX then state.repair(c, silent) end
 end
 
 ---- what must be right before the first write
@@ -275,12 +272,12 @@ end
 
 entry('apply', { 'allow-oom' }, function(keys, args)
     local entries, has, needs, n = read_steps(args)
-    local batches = ask_batches(entries, needs.fields)
+    ask_batches(entries, needs.fields)
     local c = state.open(state.begin(keys, args[2]), needs.fields)
     if c.fence ~= tonumber(args[1]) then state.fail('STALE', 'another dispatcher holds the lease') end
     local pending, results = find_pending(c, entries), {}
     if #pending > 0 then
-        local any_new, seq_before = read_batches(c, batches), text.int(c.seq)
+        local any_new, seq_before = find_new(c, entries), text.int(c.seq)
         c.is_draw_open = needs ~= END or any_new
         local s = c.is_draw_open and settings.read(c, needs.settings) or {} -- ends need none
         if s.opening == 'draw' then open_draw(c, entries) end
@@ -288,12 +285,10 @@ entry('apply', { 'allow-oom' }, function(keys, args)
 
         for i = 1, #entries do
             local one = entries[i]
-            local batch = batches[one.worker]
-            if one.result == APPLIED and batch.last >= one.batch then
+            if one.result == APPLIED and (text.parse_batch(c[one.field]) or -1) >= one.batch then
                 one.result = REPEATED
             elseif one.result == APPLIED then
-                batch.last = one.batch
-                state.set(c, batch.field, text.batch(one.batch, c.now))
+                state.set(c, one.field, text.batch(one.batch, c.now))
                 apply_entry(c, args, one, s)
             end
         end
@@ -301,7 +296,7 @@ entry('apply', { 'allow-oom' }, function(keys, args)
         recovery.raise_seq(c)
         call('XACK', c.key.ingest, defs.INGEST_GROUP, unpack(pending))
         if #c.events > 0 then
-            if any_new then note_new(c, batches, s.waiting_ttl) end
+            if any_new then note_new(c, entries, s.waiting_ttl) end
             if c.ended then visitor.forget_ended(c, 2000) end -- more than can have ended in this call
             if state.is_told(c, EVENT.joined, 0) then presence.note_joins(c, seq_before, s.waiting_ttl) end
             if c.is_named then state.event_later(c, EVENT.config) end

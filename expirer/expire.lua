@@ -78,9 +78,9 @@ local function first_deadline(c) return tonumber(call('ZRANGE', c.key.active, 0,
 
 entry('expire', { 'allow-oom' }, function(keys, args)
     local most, c = args[1] + 0, state.open(state.begin(keys, args[2]), FIELDS)
-    local v = call('HMGET', c.key.config, 'session_ttl', 'claim_ttl')
-    local session_ttl, claim_ttl = text.number(v[1]) or 2 ^ 50, text.number(v[2]) or 0 -- a damaged one stops nobody
     local due, again, deadline = {}, 0, first_deadline(c)
+    local v = deadline and call('HMGET', c.key.config, 'session_ttl', 'claim_ttl') or {}
+    local session_ttl, claim_ttl = text.number(v[1]) or 2 ^ 50, text.number(v[2]) or 0 -- a damaged one stops nobody
     if deadline and deadline <= c.now then
         local last
         last, again = ends_until(c)

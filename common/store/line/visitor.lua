@@ -344,50 +344,43 @@ end
 -- Gives up the place or the session. Only a session completes: who waits is refused. Who goes is gathered, as those who
 -- enter; list: is to have an exception for one who cannot go; index: of the command.
 function visitor.leave(c, id, place, reason, list, index)
-    if c.joining or c.leaving and #c.leaving.ids == PORTION then visitor.settle(c) end
-    local leaving = c.leaving or { ids = {}, asked = {} }
-    local ids, asked, n = leaving.ids, leaving.asked, 4 * #leaving.ids
-    ids[#ids + 1], c.leaving = id, leaving
-    asked[n + 1], asked[n + 2], asked[n + 3], asked[n + 4] = place, reason, list, index
-end
-
--- Of those who go for one reason.
-local function gather(ends, event, reason, id, place)
-    local kind = event * 8 + reason
-    local of_kind = ends[kind] or { event = event, reason = reason, ids = {}, spans = {} }
-    local ids, spans = of_kind.ids, of_kind.spans
-    ends[kind], ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = of_kind, id, place, 1
-    return spans
+    if c.joining or c.leaving and #c.leaving == PORTION then visitor.settle(c) end
+    c.leaving = c.leaving or {}
+    c.leaving[#c.leaving + 1] = { id, place, reason, list, index }
 end
 
 -- Lets those gathered go.
 local function settle_leaving(c)
-    local ids, asked, gone, ends = c.leaving.ids, c.leaving.asked, {}, {}
-    local sessions, places = call('HMGET', c.key.sessions, unpack(ids)), nil
+    local leaving, ids, gone, ends, places = c.leaving, {}, {}, {}, nil
     c.leaving = nil
-    for i, id in ipairs(ids) do
-        local place, reason, list, index = unpack(asked, 4 * i - 3, 4 * i)
-        local session = not gone[id] and text.parse_session(sessions[i])
-        if session and is_same(session.place, place) then
+    for i = 1, #leaving do ids[i] = leaving[i][1] end
+    local sessions = call('HMGET', c.key.sessions, unpack(ids))
+    for i = 1, #leaving do
+        local id, place, reason, list, index = unpack(leaving[i])
+        local session, event = not gone[id] and text.parse_session(sessions[i]), EVENT.freed
+        local held = session and is_same(session.place, place) and session.place
+        if held then
             overbook.note_end(c, id, session, reason)
-            gather(ends, EVENT.freed, reason, id, session.place)
-            gone[id] = true
         else
-            places = places or call('ZMSCORE', c.key.waiting, unpack(ids))
-            local held = not gone[id] and number(places[i])
-            if not is_held(c, held, place) then
-                visitor.except(list, index, OUTCOME.gone, place)
-            elseif reason == REASON.completed then
-                visitor.except(list, index, OUTCOME.waiting, place)
-            else
-                local spans = gather(ends, EVENT.removed, reason, id, held)
-                -- Drawn: the lines of workers have the place of before until the draw is done.
-                if not is_same(held, place) then spans[#spans + 1], spans[#spans + 2] = place, 1 end
-                gone[id] = true
+            places, event = places or call('ZMSCORE', c.key.waiting, unpack(ids)), EVENT.removed
+            held = not gone[id] and number(places[i])
+            local waits = is_held(c, held, place)
+            if not waits or reason == REASON.completed then
+                visitor.except(list, index, waits and OUTCOME.waiting or OUTCOME.gone, place)
+                held = nil
             end
         end
+        if held then
+            local kind = event * 8 + reason
+            local of_kind = ends[kind] or { event, reason, {}, {} }
+            local spans = of_kind[4]
+            ends[kind], of_kind[3][#of_kind[3] + 1], gone[id] = of_kind, id, true
+            spans[#spans + 1], spans[#spans + 2] = held, 1
+            -- Drawn: the lines of workers have the place of before until the draw is done.
+            if not is_same(held, place) then spans[#spans + 1], spans[#spans + 2] = place, 1 end
+        end
     end
-    for _, of_kind in pairs(ends) do finish(c, of_kind.event, of_kind.reason, of_kind.ids, of_kind.spans) end
+    for _, of_kind in pairs(ends) do finish(c, unpack(of_kind)) end
 end
 
 -- Lets those gathered enter or go, with a handful of calls however many they are. Other verbs do not see them before.

@@ -60,8 +60,8 @@ EXEMPT = {"history": "notes numbers for graphs: test_history (component); and dr
 BUGS = [
     # apply
     Bug("join lost",
-        "    if not joining then return end\n    c.joining = nil\n",
-        "    c.joining = nil do return end\n",
+        "    if c.joining then settle_joining(c) end\n",
+        "    c.joining = nil\n",
         r"join: no ticket|never joined the line|of place \d+.*expired"),
     Bug("place given twice",
         "state.set(c, 'seq', c.seq + n)",
@@ -76,8 +76,8 @@ BUGS = [
         "",
         r"lack their beginning|tells of|no ticket|was asked for"),
     Bug("batch applied twice",
-        "batch.last >= one.batch then",
-        "batch.last >= 9e15 then",
+        "(text.parse_batch(c[one.field]) or -1) >= one.batch then",
+        "(text.parse_batch(c[one.field]) or -1) >= 9e15 then",
         r"places for \d+ acknowledged|still wait", during="repeats"),
     Bug("extended again and again",
         "local deadline = session.admitted + min(2 * s.claim_ttl",

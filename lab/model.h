@@ -35,7 +35,7 @@ struct tl_crowd {
     int64_t peak_ms; /* of a wave, up to over_ms; -1: the middle */
 };
 
-/* Each within the bounds that the options have (plan_options.c); 0 where an option is missing. */
+/* Each within the bounds that the options have (options.c); 0 where an option is missing. */
 struct tl_plan_input {
     double tps;            /* requests per second that the site serves */
     int64_t session_ms;    /* how long a visitor stays */

@@ -25,8 +25,6 @@
 
 /* ---- arrivals ---- */
 
-enum { TL_ARRIVALS_MOST = 10000000 };
-
 struct tl_arrival {
     int64_t at_ms;      /* since the first one of a file, or the beginning of a crowd */
     int64_t session_ms; /* -1: not given */

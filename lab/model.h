@@ -27,6 +27,8 @@ enum tl_crowd_shape {
     TL_CROWD_WAVE, /* more and more until the peak, then fewer */
 };
 
+enum { TL_ARRIVALS_MOST = 10000000 }; /* of a crowd that is replayed */
+
 /* How the crowd comes, in ms from the first moment at which anyone may arrive. */
 struct tl_crowd {
     uint64_t visitors; /* 0: not known */

@@ -6,7 +6,6 @@
 #include "common/base/text.h"
 #include "common/base/units.h"
 
-#include "lab/crowd.h"
 #include "lab/options.h"
 
 #define NUMBER_MOST   1e9

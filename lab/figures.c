@@ -134,7 +134,7 @@ void tl_figures_compute(const struct tl_rehearsal *rehearsal,
     *figures = (struct tl_figures){0};
     count_each(rehearsal, figures);
     sum_waits(rehearsal, times, figures);
-    sum_periods(rehearsal, settings->rate_every_ms, times, figures);
+    sum_periods(rehearsal, settings->rate.every_ms, times, figures);
     count_overtaken(rehearsal, figures);
     free(times);
 }
@@ -297,7 +297,7 @@ static void judge_limits(const struct tl_rehearsal *rehearsal,
                          const struct tl_queue_settings *settings, const struct tl_figures *figures,
                          struct tl_broken *broken)
 {
-    uint64_t burst = settings->rate_shape == TL_RATE_SMOOTH ? settings->rate_burst : 0;
+    uint64_t burst = settings->rate.shape == TL_RATE_SMOOTH ? settings->rate.burst : 0;
     uint64_t called = settings->capacity + settings->overbook;
     if (settings->policy != TL_POLICY_RATE && rehearsal->most_active > called)
         say(broken, "visitors were told that %" PRIu64 " are active; the settings allow %" PRIu64,
@@ -307,11 +307,11 @@ static void judge_limits(const struct tl_rehearsal *rehearsal,
             "%" PRIu64 " visitors were on the site at once; the capacity of the settings is "
             "%" PRIu64,
             rehearsal->most_present, settings->capacity);
-    if (settings->policy != TL_POLICY_COUNTER && figures->per_period > settings->rate_admit + burst)
+    if (settings->policy != TL_POLICY_COUNTER && figures->per_period > settings->rate.admit + burst)
         say(broken,
             "%" PRIu64 " were admitted within one rate.every; the rate of the settings allows "
             "%" PRIu64,
-            figures->per_period, settings->rate_admit + burst);
+            figures->per_period, settings->rate.admit + burst);
 }
 
 void tl_figures_judge(const struct tl_rehearsal *rehearsal,

@@ -101,7 +101,7 @@ static json_t *rehearsed_json(const struct tl_rehearse_report *report)
     json_t *periods =
         report->settings->policy == TL_POLICY_COUNTER
             ? NULL
-            : json_pack("{s:I, s:I, s:f}", "every_ms", (json_int_t)report->settings->rate_every_ms,
+            : json_pack("{s:I, s:I, s:f}", "every_ms", (json_int_t)report->settings->rate.every_ms,
                         "most", (json_int_t)figures->per_period, "average",
                         figures->per_period_average);
     return json_pack(
@@ -224,12 +224,12 @@ static void write_kept(const struct tl_queue_settings *settings, const json_t *r
     if (settings->policy != TL_POLICY_COUNTER)
         tl_text_append(
             out, "Admissions in %s: %s at most, %s on average; the settings allow %s%s%s.\n",
-            tl_words_time(settings->rate_every_ms).text,
+            tl_words_time(settings->rate.every_ms).text,
             tl_report_count(rehearsed, "admissions_per_period.most").text,
             tl_words_number(tl_report_number(rehearsed, "admissions_per_period.average"), 1).text,
-            tl_words_whole(settings->rate_admit).text,
-            settings->rate_burst > 0 ? " and a burst of " : "",
-            settings->rate_burst > 0 ? tl_words_whole(settings->rate_burst).text : "");
+            tl_words_whole(settings->rate.admit).text,
+            settings->rate.burst > 0 ? " and a burst of " : "",
+            settings->rate.burst > 0 ? tl_words_whole(settings->rate.burst).text : "");
     if (promises > 0)
         tl_text_append(out,
                        "The page's range of the wait came true for %s of %s (%.0f %%; the first "

@@ -134,7 +134,7 @@ static bool is_setting(const char *name)
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(rows[i].key, name) == 0)
+        if (strcmp(rows[i].path, name) == 0)
             return true;
     }
     return false;
@@ -341,7 +341,7 @@ static int64_t longest_session_ms(void)
     const struct tl_setting *rows = tl_queue_table(&n);
     for (size_t i = 0; i < n; i++) {
         for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++) {
-            if (strcmp(rows[i].key, keys[key]) == 0 && rows[i].max > longest)
+            if (strcmp(rows[i].path, keys[key]) == 0 && rows[i].max > longest)
                 longest = rows[i].max;
         }
     }

@@ -29,14 +29,12 @@ static bool is_plain(const char *value)
     return tl_printable(value, strlen(value), SHOWN_MAX) && strpbrk(value, "\",") == NULL;
 }
 
-/* The name and the value as people read them. */
-static void show(const char *name, const char *value, const char **shown_name,
-                 char shown[SHOWN_MAX + 1])
+/* The value as people read it. */
+static void show(const char *name, const char *value, char shown[SHOWN_MAX + 1])
 {
     char text[TL_UNITS_TEXT_MAX];
-    const char *words;
     uint64_t ms;
-    tl_queue_setting_show(name, value, shown_name, &words, text);
+    const char *words = tl_queue_setting_show(name, value, text);
     if (is_time(name) && tl_number_parse(value, &ms, NULL) && ms <= INT64_MAX) {
         tl_time_format((int64_t)ms, text, sizeof(text));
         words = ms == 0 ? "never" : text;
@@ -50,16 +48,14 @@ static void show(const char *name, const char *value, const char **shown_name,
 void tl_change_value(struct tl_text *out, const char *name, const char *value)
 {
     char shown[SHOWN_MAX + 1];
-    const char *shown_name;
-    show(name, value, &shown_name, shown);
-    tl_text_append(out, "%s=%s", shown_name, shown);
+    show(name, value, shown);
+    tl_text_append(out, "%s=%s", name, shown);
 }
 
 void tl_change_was(struct tl_text *out, const char *name, const char *old)
 {
     char shown[SHOWN_MAX + 1];
-    const char *shown_name;
-    show(name, old != NULL ? old : "", &shown_name, shown);
+    show(name, old != NULL ? old : "", shown);
     tl_text_append(out, " (was %s)\n", old != NULL ? shown : "not set");
 }
 
@@ -86,16 +82,15 @@ static void describe_member(struct tl_text *out, const char *name, const json_t 
                             const json_t *after)
 {
     char shown[SHOWN_MAX + 1];
-    const char *shown_name;
     const char *separator = out->length > 0 ? ", " : "";
     struct tl_text made_old = {0}, made_new = {0};
     const char *old = text_of(before, name, &made_old);
     const char *value = text_of(after, name, &made_new);
-    show(name, old != NULL ? old : value != NULL ? value : "", &shown_name, shown);
-    tl_text_append(out, "%s%s ", separator, shown_name);
+    show(name, old != NULL ? old : value != NULL ? value : "", shown);
+    tl_text_append(out, "%s%s ", separator, name);
     if (old != NULL && value != NULL && strcmp(old, value) != 0) {
         tl_text_append(out, "%s -> ", shown);
-        show(name, value, &shown_name, shown);
+        show(name, value, shown);
     }
     tl_text_append(out, "%s%s", shown, value == NULL ? " (gone)" : "");
     tl_text_free(&made_old);

@@ -46,7 +46,9 @@ int tl_command_check(const struct tl_ctl_options *options)
     if (config == NULL)
         return tl_ctl_fail(tl_ctl_file_status(&err), &err);
     struct tl_languages *languages = tl_languages_new(config->page.languages, &err);
-    bool good = languages != NULL && tl_page_check(config, languages, &err);
+    struct tl_event_looks events = {0};
+    bool good = languages != NULL && tl_page_read(config, languages, NULL, &events, &err);
+    tl_event_looks_free(&events);
     tl_languages_free(&languages);
     if (!good) {
         tl_config_free(&config);

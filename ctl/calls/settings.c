@@ -13,13 +13,13 @@ enum { NAME_MAX_BYTES = 128, FEWER_TIMES = 10 };
 
 /* ---- NAME=VALUE ---- */
 
-/* The setting of this name in the file or in the store; NULL: there is none. */
+/* The setting of this name; NULL: there is none. */
 static const struct tl_setting *find(const char *name)
 {
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].path, name) == 0 || strcmp(rows[i].key, name) == 0)
+        if (strcmp(rows[i].path, name) == 0)
             return &rows[i];
     return NULL;
 }
@@ -89,13 +89,6 @@ int tl_shrink_confirm(const struct tl_ctl_options *options, struct tl_text *what
 
 /* ---- set ---- */
 
-/* "rate.every" to "rate_every". */
-static void to_name_in_store(char *name)
-{
-    for (char *dot = strchr(name, '.'); dot != NULL; dot = strchr(dot, '.'))
-        *dot = '_';
-}
-
 /* Is this the setting, by its name in the store, that the assignment NAME=VALUE names? */
 static bool is_assigned(const char *assignment, const char *name)
 {
@@ -103,7 +96,6 @@ static bool is_assigned(const char *assignment, const char *name)
     size_t length = strcspn(assignment, "=");
     const char *stored = text;
     snprintf(text, sizeof(text), "%.*s", (int)length, assignment);
-    to_name_in_store(text);
     tl_queue_settings_plain(&stored, assignment[length] == '=' ? assignment + length + 1 : "");
     return strcmp(stored, name) == 0;
 }
@@ -142,12 +134,7 @@ struct wish {
 static void note_shrink(void *context, const char *name, const json_t *before)
 {
     struct wish *wish = context;
-    char stored[TL_SETTING_PATH_MAX];
     const json_t *after = json_object_get(wish->settings, name);
-    snprintf(stored, sizeof(stored), "%s", name);
-    to_name_in_store(stored);
-    if (after == NULL)
-        after = json_object_get(wish->settings, stored);
     if (json_is_string(before) && json_is_string(after))
         tl_shrink_note(&wish->shrinks, wish->queue, name, json_string_value(before),
                        json_string_value(after));

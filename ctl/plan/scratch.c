@@ -71,7 +71,7 @@ uint64_t tl_scratch_speed_most(const struct tl_queue_settings *settings)
     most = least(most, settings->claim_ttl_ms, CLAIM_LEAST_MS);
     most = least(most, settings->waiting_ttl_ms, WAITING_LEAST_MS);
     if (settings->policy != TL_POLICY_COUNTER)
-        most = least(most, settings->rate_every_ms, PERIOD_LEAST_MS);
+        most = least(most, settings->rate.every_ms, PERIOD_LEAST_MS);
     return most;
 }
 

@@ -17,14 +17,13 @@
 #include "common/base/clock.h"
 #include "worker/api/body.h"
 #include "worker/api/page_renderer.h"
-#include "worker/api/return_to.h"
 #include "worker/api/routes.h"
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"
 #include "worker/page/qr.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/cookie.h"
+#include "worker/visit/browser.h"
 
 enum { SLACK_S = 5 }; /* workers estimate the store's clock */
 
@@ -56,11 +55,19 @@ static void write_address(const struct tl_visit *visit, struct made *made)
     const char *name = visit->name;
     char encoded[TL_ADDRESS_MAX] = "";
     struct tl_return_to back;
-    tl_return_to_read(visit->worker, visit->request, visit->queue->settings.target_url, &back);
+    tl_return_to_read(visit, visit->queue->settings.target_url, &back);
     if (back.address[0] == '\0' || !tl_address_append(encoded, back.address, true) ||
         snprintf(made->address, sizeof(made->address), "%s/q/%s/move?return=%s#%s", url, name,
                  encoded, made->code) > TL_QR_TEXT_MAX)
         snprintf(made->address, sizeof(made->address), "%s/q/%s/move#%s", url, name, made->code);
+}
+
+/* May places move, and has the visitor a ticket of one? */
+static bool begin(struct tl_visit *visit)
+{
+    if (!visit->worker->config->page.transfer)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_NO_TRANSFER, "%s", "");
+    return tl_visit_passes_blocks(visit) && tl_visit_ticket(visit);
 }
 
 /* Makes the code; tl_qr_free frees made->qr if it returns true. */
@@ -68,10 +75,6 @@ static bool make(struct tl_visit *visit, struct made *made)
 {
     const struct tl_worker *worker = visit->worker;
     struct tl_refusal *refusal = &visit->refusal;
-    if (!worker->config->page.transfer)
-        return tl_refuse(refusal, TL_REFUSAL_NO_TRANSFER, "%s", "");
-    if (!tl_visit_passes_blocks(visit) || !tl_visit_ticket(visit))
-        return false;
     if (visit->worth == TL_WORTH_PENDING)
         return tl_refuse(refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
     if (visit->worth == TL_WORTH_MOVED)
@@ -97,6 +100,10 @@ static bool make(struct tl_visit *visit, struct made *made)
 bool tl_handle_transfer(struct tl_visit *visit)
 {
     struct made made;
+    if (!begin(visit))
+        return false;
+    if (visit->worth == TL_WORTH_MAY_RETURN)
+        return tl_visit_restore(visit, 0, 0);
     if (!make(visit, &made))
         return false;
     struct tl_text svg = {0};
@@ -125,15 +132,15 @@ bool tl_handle_transfer(struct tl_visit *visit)
 
 bool tl_handle_page_transfer(struct tl_visit *visit)
 {
-    const struct tl_worker *worker = visit->worker;
     const enum tl_refusal_kind *kind = &visit->refusal.kind;
     struct made made;
-    if (tl_shown_place_differs(worker, visit->request, visit->name)) {
-        tl_page_send_present(worker, visit->request, visit->name);
-        return true;
-    }
-    if (make(visit, &made)) {
-        tl_page_send_code(worker, visit->request, visit->name, made.address, &made.qr);
+    if (tl_shown_place_differs(visit))
+        return tl_page_redirect(visit, TL_PAGE_PRESENT);
+    const bool begun = begin(visit);
+    if (begun && visit->worth == TL_WORTH_MAY_RETURN)
+        return tl_visit_restore(visit, 0, 0);
+    if (begun && make(visit, &made)) {
+        tl_page_send_code(visit, made.address, &made.qr);
         tl_qr_free(&made.qr);
         return true;
     }
@@ -141,8 +148,7 @@ bool tl_handle_page_transfer(struct tl_visit *visit)
     if (*kind != TL_REFUSAL_NOT_WAITING && *kind != TL_REFUSAL_NOT_NUMBERED &&
         *kind != TL_REFUSAL_NO_TRANSFER)
         return false;
-    tl_page_send_back(worker, visit->request, visit->name);
-    return true;
+    return tl_page_redirect(visit, TL_PAGE_BACK);
 }
 
 /* ---- redeeming it ---- */
@@ -197,37 +203,35 @@ bool tl_handle_page_move(struct tl_visit *visit)
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
     snprintf(digits, sizeof(digits), "%" PRIx64, random_device());
-    tl_page_send_move(visit->worker, visit->request, visit->name, digits);
-    return true;
+    return tl_page_send_move(visit, digits);
 }
 
-static void answer_moved_here(struct tl_visit *visit)
+static bool answer_moved_here(struct tl_visit *visit)
 {
     const struct tl_ticket redeemed = visit->ticket;
     visit->ticket = tl_answer_ticket(visit->queue, redeemed.visitor, redeemed.place, tl_clock_ms());
     visit->ticket.serial = redeemed.serial;
-    tl_answer_anew(visit, true); /* it may be in another lane meanwhile */
+    return tl_answer_anew(visit, true); /* it may be in another lane meanwhile */
 }
 
 /* The HAND_OVER has an outcome, or not in time. */
-static void moved(struct tl_visit *visit)
+static bool moved(struct tl_visit *visit)
 {
     const struct tl_pending_result *result = visit->wait.result;
+    struct tl_refusal *refusal = &visit->refusal;
     if (result != NULL && result->end == TL_PENDING_REFUSED)
-        tl_render_refused(visit->request, TL_REFUSAL_STORE,
-                          "The store did not take the command; try again");
-    else if (result == NULL || result->end != TL_PENDING_APPLIED)
-        tl_render_refused(visit->request, TL_REFUSAL_UNKNOWN_OUTCOME,
-                          "The command is in progress; repeat it with the same code and device");
-    else if (result->outcome == TL_OUTCOME_DONE)
-        answer_moved_here(visit);
-    else if (result->outcome == TL_OUTCOME_WAITING)
-        tl_render_refused(visit->request, TL_REFUSAL_CODE_USED, "");
-    else
-        tl_render_refused(visit->request, TL_REFUSAL_CODE_OVER,
-                          result->outcome == TL_OUTCOME_ACTIVE
-                              ? "Its turn has come on the other device"
-                              : "Its place has ended");
+        return tl_refuse(refusal, TL_REFUSAL_STORE,
+                         "The store did not take the command; try again");
+    if (result == NULL || result->end != TL_PENDING_APPLIED)
+        return tl_refuse(refusal, TL_REFUSAL_UNKNOWN_OUTCOME,
+                         "The command is in progress; repeat it with the same code and device");
+    if (result->outcome == TL_OUTCOME_DONE)
+        return answer_moved_here(visit);
+    if (result->outcome == TL_OUTCOME_WAITING)
+        return tl_refuse(refusal, TL_REFUSAL_CODE_USED, "%s", "");
+    return tl_refuse(refusal, TL_REFUSAL_CODE_OVER, "%s",
+                     result->outcome == TL_OUTCOME_ACTIVE ? "Its turn has come on the other device"
+                                                          : "Its place has ended");
 }
 
 bool tl_handle_move(struct tl_visit *visit)

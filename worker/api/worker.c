@@ -15,8 +15,10 @@
 #include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
+#include "worker/visit/browser.h"
+#include "worker/visit/changes.h"
 #include "worker/visit/context.h"
-#include "worker/visit/cross_site.h"
+#include "worker/visit/rejoin.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
@@ -26,23 +28,23 @@
 static void on_over(struct tl_wait *wait)
 {
     struct tl_visit *visit = (void *)((char *)wait - offsetof(struct tl_visit, wait));
-    visit->name = visit->queue->name;
     if (wait->result != NULL && visit->queue->deleted)
         tl_render_refused(visit->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
     else
-        wait->then(visit);
+        tl_visit_take(visit, wait->then);
 }
 
 /* The store's answer about the place of an event stream, which asks again if need be. */
-static void tell_streams(struct tl_visit *visit)
+static bool tell_streams(struct tl_visit *visit)
 {
-    struct tl_subscribers *subscribers = visit->queue->subscribers;
+    struct tl_subscribers *subscribers = visit->worker->subscribers;
     const struct tl_ticket *ticket = &visit->ticket;
-    if (subscribers != NULL && tl_place_seq(ticket->place) != 0)
-        tl_subscribers_look(subscribers, ticket->place, tl_clock_ms());
-    else if (subscribers != NULL && visit->wait.known)
-        tl_subscribers_over(subscribers, ticket, visit->wait.ended, tl_clock_ms());
+    if (tl_place_seq(ticket->place) != 0)
+        tl_subscribers_look(subscribers, visit->queue, ticket->place, tl_clock_ms());
+    else if (visit->wait.known)
+        tl_subscribers_over(subscribers, visit->queue, ticket, visit->wait.ended, tl_clock_ms());
     free(visit);
+    return true;
 }
 
 /* For event streams: asks the store about a place that the line does not know. */
@@ -62,8 +64,7 @@ static void ask_place(void *context, struct tl_queue *queue, const struct tl_tic
 static bool joins_anew(const struct tl_visit *visit, bool returns)
 {
     struct tl_ticket brought;
-    bool numbered = tl_visitor_ticket(visit->worker, visit->request, visit->name, &brought) &&
-                    tl_place_seq(brought.place) != 0;
+    bool numbered = tl_visitor_ticket(visit, &brought) && tl_place_seq(brought.place) != 0;
     return !numbered || (!returns && strcmp(tl_request_method(visit->request), "POST") == 0);
 }
 
@@ -78,11 +79,12 @@ static void changed(void *context, struct tl_queue *queue, struct tl_request *re
     visit->ticket = *ticket;
     if (give_ticket && lost && joins_anew(visit, returns)) {
         visit->ticket.invite = TL_TICKET_TRUSTED;
-        tl_answer_pending(visit);
+        (void)tl_answer_pending(visit);
         return;
     }
     visit->ticket.issued = (uint32_t)(tl_queue_env_store_ms(queue->env, tl_clock_ms()) / 1000);
-    tl_answer_anew(visit, give_ticket);
+    if (!tl_answer_anew(visit, give_ticket))
+        tl_render_refusal(request, &visit->refusal);
 }
 
 /* Likewise. */
@@ -99,30 +101,16 @@ static void refuse_waiting(void *context, struct tl_queue *queue, struct tl_requ
                       "");
 }
 
-/* Files of keys that are gone since they were read again may still be there as of the start. */
-static bool load_secrets(struct tl_worker *worker, const struct tl_worker_settings *settings,
-                         struct tl_error *err)
-{
-    if (tl_secrets_load(&worker->secrets, settings->files, false, err))
-        return true;
-    if (settings->files == settings->config)
-        return false;
-    tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.error = err},
-           "the keys are those of the start: mend what is wrong, then reload (SIGHUP)");
-    return tl_secrets_load(&worker->secrets, settings->config, false, err);
-}
-
 static bool load(struct tl_worker *worker, const struct tl_worker_settings *settings,
                  struct tl_error *err)
 {
     const struct tl_config *config = settings->config;
-    const struct tl_brand_settings brand = tl_brand_settings_of(config);
-    worker->languages = settings->languages;
-    worker->handle = tl_routes_handle;
-    if (!load_secrets(worker, settings, err) ||
-        (worker->brand = tl_brand_again(&brand, worker->languages, err)) == NULL ||
-        (worker->events = tl_event_looks_again(settings->files, worker->languages, err)) == NULL ||
-        (worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
+    worker->secrets = *settings->secrets;
+    *settings->secrets = (struct tl_secrets){0};
+    worker->brand = settings->brand;
+    worker->languages = settings->brand->languages;
+    worker->events = settings->events;
+    if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (worker->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
     worker->env->passthrough = tl_passthrough_new(settings->files);
@@ -134,85 +122,31 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->draw_pages = tl_draw_pages_new();
     worker->holds = tl_holds_new(&holds);
     worker->clients = tl_clients_new(config->http.streams_per_address);
-    const struct tl_queues_settings queues = {
-        .env = settings->env,
-        .holds = worker->holds,
-        .commands_max = config->worker.max_pending,
-        .subscribers = {.loop = settings->loop,
-                        .metrics = settings->env->metrics,
-                        .clients = worker->clients,
-                        .per_ticket = config->http.streams_per_ticket,
-                        .context = worker,
-                        .write_view = tl_answer_write_view,
-                        .answer = changed,
-                        .refuse = refuse_waiting,
-                        .ask_number = tl_join_ask_number,
-                        .ask_place = ask_place}};
-    worker->queues = tl_queues_new(&queues);
+    worker->queues = tl_queues_new(worker->env, config->worker.max_pending);
+    const struct tl_subscribers_settings subscribers = {
+        .loop = settings->loop,
+        .queues = worker->queues,
+        .metrics = settings->env->metrics,
+        .clients = worker->clients,
+        .per_ticket = config->http.streams_per_ticket,
+        .context = worker,
+        .telling = {.metrics = settings->env->metrics,
+                    .context = worker,
+                    .write_view = tl_answer_write_view},
+        .answer = changed,
+        .refuse = refuse_waiting,
+        .ask_number = tl_rejoin_ask,
+        .ask_place = ask_place};
+    worker->subscribers = tl_subscribers_new(&subscribers);
     if (worker->holds == NULL || worker->clients == NULL || worker->queues == NULL ||
-        worker->kept_passes == NULL || worker->env->passthrough == NULL || worker->misuse == NULL ||
+        worker->subscribers == NULL || worker->kept_passes == NULL ||
+        worker->env->passthrough == NULL || worker->misuse == NULL ||
         worker->verifications == NULL || worker->draw_pages == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
 }
 
-/* The streams of pending tickets that wait for this join. */
-static void tell_join(struct tl_subscribers *subscribers, const struct tl_pending_command *join,
-                      const struct tl_pending_result *result)
-{
-    const char *visitor = join->visitor;
-    int64_t now_ms = tl_clock_ms();
-    int64_t wait_ms = INT64_C(1000) * tl_problem_retry_after_s(TL_REFUSAL_FULL);
-    uint32_t issued;
-    if (tl_place_seq(result->place) != 0)
-        tl_subscribers_numbered(subscribers, visitor, result->place, now_ms);
-    else if (result->outcome == TL_OUTCOME_FULL)
-        tl_subscribers_full(subscribers, visitor, wait_ms, now_ms);
-    else if (result->outcome == TL_OUTCOME_SPENT && tl_join_repeats(join, &issued))
-        tl_subscribers_spent(subscribers, visitor, issued, now_ms);
-}
-
-/* tl_queue_env.settled: answers all who wait for the command. */
-static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
-                       const struct tl_pending_result *result)
-{
-    struct tl_worker *worker = context;
-    struct tl_subscribers *subscribers = queue->subscribers;
-    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
-        tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
-        worker->leaving =
-            tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
-    tl_holds_settle(worker->holds, pending, result);
-    worker->leaving = NULL;
-    if (subscribers == NULL || result->end != TL_PENDING_APPLIED)
-        return;
-    if (pending->kind == TL_COMMAND_JOIN)
-        tell_join(subscribers, pending, result);
-    else if (pending->kind == TL_COMMAND_RESTORE ||
-             ((pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM) &&
-              result->outcome == TL_OUTCOME_WAITING))
-        tl_subscribers_look(subscribers, pending->place, tl_clock_ms());
-}
-
-/* tl_queue_env.recreated */
-static void on_recreated(void *context, struct tl_queue *queue)
-{
-    const struct tl_worker *worker = context;
-    struct tl_subscribers *subscribers = queue->subscribers;
-    tl_holds_drop(worker->holds, queue);
-    if (subscribers != NULL)
-        tl_subscribers_recreated(subscribers, tl_clock_ms());
-}
-
 const size_t tl_worker_visit_size = sizeof(struct tl_visit);
-
-bool tl_worker_check_secrets(const struct tl_config *config, bool make, struct tl_error *err)
-{
-    struct tl_secrets secrets;
-    bool ok = tl_secrets_load(&secrets, config, make, err);
-    tl_secrets_free(&secrets);
-    return ok;
-}
 
 struct tl_worker *tl_worker_new(const struct tl_worker_settings *settings, struct tl_error *err)
 {
@@ -227,9 +161,8 @@ struct tl_worker *tl_worker_new(const struct tl_worker_settings *settings, struc
     worker->sharing = settings->sharing;
     worker->process = settings->process;
     worker->stream_fits = settings->stream_fits;
-    settings->env->context = worker;
-    settings->env->settled = on_settled;
-    settings->env->recreated = on_recreated;
+    settings->env->worker = worker;
+    settings->env->settle = tl_changes_settled;
     if (!load(worker, settings, err))
         tl_worker_free(&worker);
     return worker;
@@ -240,6 +173,7 @@ void tl_worker_stop(struct tl_worker *worker)
     tl_verifications_stop(worker);
     tl_draw_pages_stop(worker);
     tl_holds_drop(worker->holds, NULL);
+    tl_subscribers_end(worker->subscribers, NULL);
     tl_queues_clear(worker->queues);
 }
 
@@ -247,6 +181,7 @@ void tl_worker_free(struct tl_worker **worker)
 {
     if (*worker == NULL)
         return;
+    tl_subscribers_free(&(*worker)->subscribers);
     tl_queues_free(&(*worker)->queues);
     tl_holds_free(&(*worker)->holds);
     tl_clients_free(&(*worker)->clients);
@@ -256,8 +191,6 @@ void tl_worker_free(struct tl_worker **worker)
     tl_networks_free(&(*worker)->proxies);
     tl_bypass_free(&(*worker)->bypass);
     tl_passthrough_free(&(*worker)->env->passthrough);
-    tl_event_looks_free(&(*worker)->events);
-    tl_brand_free(&(*worker)->brand);
     tl_kept_passes_free(&(*worker)->kept_passes);
     tl_secrets_free(&(*worker)->secrets);
     free(*worker);
@@ -271,16 +204,17 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     struct tl_passthrough *passthrough = tl_passthrough_new(config);
     if (passthrough == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the queues");
-    struct tl_event_looks *events = tl_event_looks_new(config, worker->languages, err);
-    if (events == NULL || !tl_secrets_load(&fresh, config, false, err)) {
+    struct tl_event_looks events = {0};
+    if (!tl_page_read(config, worker->languages, NULL, &events, err) ||
+        !tl_secrets_load(&fresh, config, false, err)) {
         tl_event_looks_free(&events);
         tl_passthrough_free(&passthrough);
         return false;
     }
     tl_passthrough_free(&worker->env->passthrough);
     worker->env->passthrough = passthrough;
-    tl_event_looks_free(&worker->events);
-    worker->events = events;
+    tl_event_looks_free(worker->events);
+    *worker->events = events;
     tl_secrets_free(&worker->secrets);
     worker->secrets = fresh;
     tl_kept_passes_clear(worker->kept_passes);

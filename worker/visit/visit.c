@@ -13,8 +13,7 @@
 #include "worker/http/router.h"
 #include "worker/queue/press.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/visit/cookie.h"
-#include "worker/visit/navigation.h"
+#include "worker/visit/browser.h"
 #include "worker/visit/visit.h"
 
 enum {
@@ -28,15 +27,23 @@ struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *req
                                 const char *name)
 {
     struct tl_visit *visit = tl_request_visit(request);
-    *visit = (struct tl_visit){.worker = worker, .request = request, .name = name};
+    *visit = (struct tl_visit){.worker = worker, .request = request};
+    snprintf(visit->name, sizeof(visit->name), "%s", name);
     return visit;
 }
 
 struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
                             const struct tl_ticket *ticket)
 {
-    return (struct tl_visit){
-        .worker = worker, .name = queue->name, .queue = queue, .ticket = *ticket};
+    struct tl_visit visit = {.worker = worker, .queue = queue, .ticket = *ticket};
+    memcpy(visit.name, queue->name, sizeof(queue->name));
+    return visit;
+}
+
+void tl_visit_take(struct tl_visit *visit, tl_step *step)
+{
+    if (!step(visit))
+        tl_render_refusal(visit->request, &visit->refusal);
 }
 
 /* ---- credentials ---- */
@@ -53,7 +60,7 @@ const char *tl_visitor_bearer(const struct tl_request *request)
 const char *tl_visitor_caller(const struct tl_worker *worker, const struct tl_request *request)
 {
     const char *bearer = tl_visitor_bearer(request);
-    return bearer != NULL ? tl_worker_keys_find(worker->secrets.api_keys, bearer) : NULL;
+    return bearer != NULL ? tl_callers_find(&worker->secrets.callers, bearer) : NULL;
 }
 
 bool tl_visitor_trusted(const struct tl_worker *worker, const struct tl_request *request)
@@ -61,28 +68,26 @@ bool tl_visitor_trusted(const struct tl_worker *worker, const struct tl_request 
     return tl_visitor_caller(worker, request) != NULL;
 }
 
-static bool verify(const struct tl_worker *worker, const char *queue, const char *text,
-                   struct tl_ticket *ticket)
+static bool verify(const struct tl_visit *visit, const char *text, struct tl_ticket *ticket)
 {
+    const struct tl_worker *worker = visit->worker;
     return text != NULL &&
-           tl_secrets_ticket(&worker->secrets, queue, text,
+           tl_secrets_ticket(&worker->secrets, visit->name, text,
                              tl_queue_env_store_ms(worker->env, tl_clock_ms()), ticket);
 }
 
-bool tl_visitor_ticket(const struct tl_worker *worker, const struct tl_request *request,
-                       const char *queue, struct tl_ticket *ticket)
+bool tl_visitor_ticket(const struct tl_visit *visit, struct tl_ticket *ticket)
 {
-    const char *bearer = tl_visitor_bearer(request);
-    const char *query = tl_request_query(request, "ticket");
-    bool cookies = false;
-    if (verify(worker, queue, bearer, ticket) ||
-        tl_cookie_ticket(worker, request, queue, ticket, &cookies) ||
-        verify(worker, queue, query, ticket))
+    const char *bearer = tl_visitor_bearer(visit->request);
+    const char *query = tl_request_query(visit->request, "ticket");
+    if (verify(visit, bearer, ticket) || tl_cookie_ticket(visit, ticket) ||
+        verify(visit, query, ticket))
         return true;
     /* The bearer may be a pass or an API key. */
-    if (cookies || query != NULL ||
-        (bearer != NULL && strchr(bearer, '.') == NULL && !tl_visitor_trusted(worker, request)))
-        tl_metrics_add(worker->env->metrics, TL_WORKER_TICKETS_REFUSED, 1);
+    if (query != NULL || tl_cookie_sent(visit) ||
+        (bearer != NULL && strchr(bearer, '.') == NULL &&
+         !tl_visitor_trusted(visit->worker, visit->request)))
+        tl_metrics_add(visit->worker->env->metrics, TL_WORKER_TICKETS_REFUSED, 1);
     return false;
 }
 
@@ -117,28 +122,26 @@ bool tl_visit_ticket(struct tl_visit *visit)
 {
     if (!tl_visit_queue(visit))
         return false;
-    if (!tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket))
+    if (!tl_visitor_ticket(visit, &visit->ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
                          "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
     tl_visit_judge(visit);
-    if (tl_queue_outdated(visit->queue, &visit->ticket) || visit->worth == TL_WORTH_MAY_RETURN)
-        return tl_visit_restore(visit, 0, 0);
-    return true;
+    return (visit->worth != TL_WORTH_AHEAD && visit->worth != TL_WORTH_VOID) ||
+           tl_visit_restore(visit, 0, 0);
 }
 
-void tl_visit_again(const struct tl_visit *visit)
+bool tl_visit_again(struct tl_visit *visit)
 {
-    visit->worker->handle(visit->worker, visit->request);
+    visit->ticket = (struct tl_ticket){0};
+    return visit->handler(visit);
 }
 
 /* The request is handled again: its ticket is of the present generation now, or is refused. */
-static void restored(struct tl_visit *visit)
+static bool restored(struct tl_visit *visit)
 {
     if (tl_wait_applied(&visit->wait))
-        tl_visit_again(visit);
-    else
-        tl_render_refused(visit->request, TL_REFUSAL_STORE,
-                          "Your place is being restored; try again");
+        return tl_visit_again(visit);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "Your place is being restored; try again");
 }
 
 bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t event)
@@ -152,8 +155,7 @@ bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t eve
     if (pending == NULL)
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                          "Your place cannot be restored yet; try again");
-    tl_holds_command(visit->worker->holds, tl_visit_wait(visit, restored), pending);
-    return tl_refuse(&visit->refusal, TL_REFUSAL_HELD, "%s", "");
+    return tl_visit_hold(visit, pending, restored);
 }
 
 bool tl_visit_may_return(const struct tl_visit *visit)
@@ -230,7 +232,7 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
                             tl_clock_ms());
 }
 
-struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_then *then)
+struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then)
 {
     visit->wait = (struct tl_wait){.queue = visit->queue,
                                    .request = visit->request,
@@ -240,7 +242,7 @@ struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_then *then)
     return &visit->wait;
 }
 
-bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_then *then)
+bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *then)
 {
     if (pending == NULL)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
@@ -287,7 +289,7 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
 bool tl_visit_passes_blocks(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    const struct tl_blocks *blocks = tl_queues_blocks(worker->queues);
+    const struct tl_blocks *blocks = worker->queues->blocks;
     struct tl_address address;
     if (blocks == NULL || blocks->n == 0 || !tl_visitor_address(worker, visit->request, &address) ||
         tl_blocks_find(blocks, &address, visit->name,
@@ -301,7 +303,7 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
 static bool counted_as(const struct tl_visit *visit, struct tl_address *address)
 {
     struct tl_ticket ticket;
-    if (!tl_visitor_ticket(visit->worker, visit->request, visit->name, &ticket))
+    if (!tl_visitor_ticket(visit, &ticket))
         return tl_visitor_address(visit->worker, visit->request, address);
     *address = tl_visitor_stand_in(visit->name, ticket.visitor);
     return true;

@@ -117,7 +117,7 @@ static void queues_of_the_environment_replace_those_of_the_file(void **state)
     assert_int_equal(config->n_queues, 2);
     assert_string_equal(config->queues[0].name, "c");
     assert_int_equal(config->queues[0].settings.capacity, 5);
-    assert_int_equal(config->queues[0].settings.rate_every_ms, 1000);
+    assert_int_equal(config->queues[0].settings.rate.every_ms, 1000);
     assert_string_equal(config->queues[1].name, "concert-2026");
     tl_config_free(&config);
 
@@ -156,9 +156,6 @@ static void bad_variables_are_refused(void **state)
          "environment: unknown variable \"TELLERLINE_QUEUE\" (did you mean TELLERLINE_QUEUES?); "
          "names "
          "with TELLERLINE_ are settings, see the configuration's documentation"},
-        {"TELLERLINE_PAGE_TEMPLATE=own.html",
-         "environment: TELLERLINE_PAGE_TEMPLATE: page templates were removed; adapt the built-in "
-         "page with page.style, page.logo and the texts of page"},
         {"TELLERLINE_=1", "environment: unknown variable \"TELLERLINE_\"; names with TELLERLINE_ "
                           "are settings, see the "
                           "configuration's documentation"},

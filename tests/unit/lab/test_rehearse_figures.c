@@ -14,7 +14,7 @@
 enum { N = 10 };
 
 static const struct tl_queue_settings settings = {
-    .policy = TL_POLICY_BOTH, .capacity = 3, .rate_admit = 2, .rate_every_ms = 1000};
+    .policy = TL_POLICY_BOTH, .capacity = 3, .rate.admit = 2, .rate.every_ms = 1000};
 
 /* Ten visitors come 100 ms apart, know their place 10 ms later, and are called 600 ms apart, from
  * 1000 on. */

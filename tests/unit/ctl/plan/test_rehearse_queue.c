@@ -44,8 +44,8 @@ static struct tl_queue_settings sale(void)
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
     settings.policy = TL_POLICY_BOTH;
-    settings.rate_admit = 1400;
-    settings.rate_every_ms = 10000;
+    settings.rate.admit = 1400;
+    settings.rate.every_ms = 10000;
     settings.session_ttl_ms = 600000;
     settings.claim_ttl_ms = 120000;
     settings.waiting_ttl_ms = 900000;
@@ -74,13 +74,13 @@ static void test_settings(void **state)
     settings.opens_at_ms = 5000000;
     snprintf(settings.target_url, sizeof(settings.target_url), "https://shop.example/");
     tl_scratch_settings(&settings, 20, 1000000, 1003000);
-    assert_int_equal(settings.rate_every_ms, 500);
+    assert_int_equal(settings.rate.every_ms, 500);
     assert_int_equal(settings.session_ttl_ms, 30000);
     assert_int_equal(settings.session_max_ms, 180000);
     assert_int_equal(settings.claim_ttl_ms, 6000);
     assert_int_equal(settings.waiting_ttl_ms, 45000);
     assert_int_equal(settings.capacity, 300);
-    assert_int_equal(settings.rate_admit, 1400);
+    assert_int_equal(settings.rate.admit, 1400);
     assert_int_equal(settings.opens_at_ms, 1003000);
     assert_false(settings.paused);
     assert_string_equal(settings.target_url, "https://shop.example/");

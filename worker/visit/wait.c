@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "worker/queue/holds.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/wait.h"
 
 /* An event is read within a few ms of its making. A worker that is further behind than this is in
  * trouble, and those who wait should hear something. */

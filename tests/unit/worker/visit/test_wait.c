@@ -9,7 +9,7 @@
 
 #include "tests/unit/worker/queue/fakes.h"
 #include "tests/unit/worker/queue/world.h"
-#include "worker/queue/holds.h"
+#include "worker/visit/wait.h"
 
 enum {
     WAIT_MS = 3000,

@@ -6,8 +6,8 @@
  *
  * A lookup may also run without a request, for an event stream whose place the line does not know.
  */
-#ifndef TL_HOLDS_H
-#define TL_HOLDS_H
+#ifndef TL_WAIT_H
+#define TL_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,23 +18,19 @@
 #include "worker/feed/outbox.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
+#include "worker/http/router.h"
 #include "worker/queue/queue.h"
 
 struct tl_holds;
-struct tl_visit; /* of a request; its definition belongs to the code that handles requests */
-
-/* What follows when the request no longer waits: it is answered, or waits again. */
-typedef void tl_then(struct tl_visit *visit);
-
 /* A request that waits, for one thing at a time. Part of its visit. */
 struct tl_wait {
     struct tl_queue *queue;
     struct tl_request *request;     /* NULL: a lookup without a request */
     const struct tl_ticket *ticket; /* of a lookup */
-    tl_then *then;
-    int64_t since_us; /* local monotonic time */
-    bool give_ticket; /* a lookup: the answer carries the ticket, as that to a join */
-    bool joins;       /* it asks for a new place if that of its pending ticket has ended */
+    tl_step *then;                  /* what follows */
+    int64_t since_us;               /* local monotonic time */
+    bool give_ticket;               /* a lookup: the answer carries the ticket, as that to a join */
+    bool joins; /* it asks for a new place if that of its pending ticket has ended */
     /* A lookup for a pending ticket: why the request is refused if its place has not ended. */
     enum tl_refusal_kind otherwise;
     /* What has become of it: of a command, result NULL: it has no outcome in time... */

@@ -127,18 +127,13 @@ static bool installed_counts(const struct tl_ctl_command *command)
 void tl_ctl_options_rows(const struct tl_ctl_command *command, struct tl_ctl_options *options,
                          struct tl_option table[TL_OPTIONS_MAX + 1])
 {
-    struct tl_option plan[TL_PLAN_OPTIONS_N];
     size_t n = 0;
-    tl_plan_options_rows(&options->plan, plan);
-    for (size_t i = 0; i < TL_PLAN_OPTIONS_N; i++) {
-        if ((command->options & TL_OPTION_PLAN) != 0)
-            table[n++] = plan[i];
-    }
+    *options = (struct tl_ctl_options){.interval_ms = 1000, .format = "csv"};
+    if ((command->options & TL_OPTION_PLAN) != 0)
+        n = tl_plan_options_rows(&options->plan, table);
     if ((command->options & TL_OPTION_REHEARSE) != 0) {
-        tl_rehearse_options_rows(&options->rehearse, &table[n]);
-        n += TL_REHEARSE_OPTIONS_N;
-        tl_crowd_options_rows(&options->plan, &table[n]);
-        n += TL_CROWD_OPTIONS_N;
+        n = tl_rehearse_options_rows(&options->rehearse, table);
+        n += tl_crowd_options_rows(&options->plan, &table[n]);
     }
     for (size_t i = 0; i < sizeof(table_rows) / sizeof(table_rows[0]); i++) {
         if ((command->options & table_rows[i].bit) == 0)
@@ -180,7 +175,6 @@ bool tl_ctl_options_read(const struct tl_ctl_command *command, int argc, char **
                          struct tl_ctl_options *options, struct tl_error *err)
 {
     struct tl_option table[TL_OPTIONS_MAX + 1];
-    *options = (struct tl_ctl_options){.interval_ms = 1000, .format = "csv"};
     tl_ctl_options_rows(command, options, table);
     int first_operand = tl_options_read(table, argc, argv, err);
     if (first_operand < 0)

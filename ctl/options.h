@@ -16,7 +16,8 @@ bool tl_ctl_options_parse(const struct tl_ctl_command *command, int argc, char *
 bool tl_ctl_options_read(const struct tl_ctl_command *command, int argc, char **argv,
                          struct tl_ctl_options *options, struct tl_error *err);
 
-/* The options that the command takes, for *options; ends with a row without a name. */
+/* Sets the defaults, and writes the options that the command takes, for *options; ends with a row
+ * without a name. */
 void tl_ctl_options_rows(const struct tl_ctl_command *command, struct tl_ctl_options *options,
                          struct tl_option table[TL_OPTIONS_MAX + 1]);
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lab/chart.h"
+#include "lab/report.h"
 #include "lab/words.h"
 
 enum {
@@ -52,36 +52,32 @@ static void draw_rows(const struct tl_series *series, value_of *value, uint64_t 
         heights[i] = top == 0 ? 0 : (found * rows + top - 1) / top;
     }
     for (uint64_t row = rows; row > 0; row--) {
-        char label[TL_WORDS_MAX] = "";
+        const struct tl_words label = row == rows ? tl_words_whole(top) : (struct tl_words){""};
         char line[COLUMNS + 1];
         size_t length = 0;
-        if (row == rows)
-            tl_words_number((double)top, 0, label, sizeof(label));
         for (size_t i = 0; i < COLUMNS; i++) {
             line[i] = heights[i] >= row ? mark : ' ';
             length = line[i] == mark ? i + 1 : length;
         }
         line[length] = '\0';
         if (length > 0 && colour != NULL)
-            tl_text_append(out, "%*s |\033[%sm%s\033[0m\n", LABEL, label, colour, line);
+            tl_text_append(out, "%*s |\033[%sm%s\033[0m\n", LABEL, label.text, colour, line);
         else
-            tl_text_append(out, "%*s |%s\n", LABEL, label, line);
+            tl_text_append(out, "%*s |%s\n", LABEL, label.text, line);
     }
 }
 
 static void draw_axis(const struct tl_series *series, struct tl_text *out)
 {
-    char middle[TL_WORDS_MAX];
-    char end[TL_WORDS_MAX];
     char line[COLUMNS + 1];
     memset(line, '-', COLUMNS);
     line[COLUMNS] = '\0';
     int64_t end_ms = (int64_t)series->n * series->width_ms;
-    tl_words_time(end_ms / 2, middle, sizeof(middle));
-    tl_words_time(end_ms, end, sizeof(end));
+    const struct tl_words middle = tl_words_time(end_ms / 2);
+    const int half = (int)strlen(middle.text) / 2;
     tl_text_append(out, "%*d +%s\n", LABEL, 0, line);
-    tl_text_append(out, "%*s0%*s%*s\n", LABEL + 2, "", COLUMNS / 2 + (int)strlen(middle) / 2 - 1,
-                   middle, COLUMNS / 2 - (int)strlen(middle) / 2, end);
+    tl_text_append(out, "%*s0%*s%*s\n", LABEL + 2, "", COLUMNS / 2 + half - 1, middle.text,
+                   COLUMNS / 2 - half, tl_words_time(end_ms).text);
 }
 
 void tl_chart_text(const struct tl_series *series, bool colour, struct tl_text *out)
@@ -162,15 +158,13 @@ static double x_of(int64_t ms, int64_t end_ms)
 static void draw_grid(const struct panel *panel, uint64_t axis, uint64_t step, int64_t end_ms,
                       struct tl_text *out)
 {
-    char label[TL_WORDS_MAX];
     int height = panel->bottom - panel->top;
     for (uint64_t value = 0; value <= axis; value += step) {
         double y = panel->bottom - (double)value / (double)axis * height;
-        tl_words_number((double)value, 0, label, sizeof(label));
         tl_text_append(out,
                        "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>"
                        "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-                       LEFT, y, WIDTH - RIGHT, y, LEFT - 8, y + 4, label);
+                       LEFT, y, WIDTH - RIGHT, y, LEFT - 8, y + 4, tl_words_whole(value).text);
     }
     int64_t unit = time_step(end_ms);
     for (int64_t ms = 0; ms <= end_ms; ms += unit) {
@@ -179,9 +173,8 @@ static void draw_grid(const struct panel *panel, uint64_t axis, uint64_t step, i
                        x, panel->top, x, panel->bottom);
         if (!panel->times)
             continue;
-        tl_words_time(ms, label, sizeof(label));
         tl_text_append(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x,
-                       panel->bottom + 20, label);
+                       panel->bottom + 20, tl_words_time(ms).text);
     }
 }
 

@@ -8,7 +8,8 @@
 #include "common/auth/jwt_keys.h"
 #include "common/auth/secret_file.h"
 
-#include "lab/door.h"
+#include "lab/memory.h"
+#include "lab/visitors.h"
 
 _Static_assert(TL_DOOR_BODY_MAX > TL_JWT_SIZE + sizeof("{\"invite\":\"\"}"), "an invite fits");
 
@@ -67,11 +68,7 @@ static bool read_invite_keys(struct tl_door *door, const char *path, struct tl_e
 
 struct tl_door *tl_door_new(const struct tl_config *config, struct tl_error *err)
 {
-    struct tl_door *door = calloc(1, sizeof(*door));
-    if (door == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the keys");
-        return NULL;
-    }
+    struct tl_door *door = tl_xalloc(1, sizeof(*door));
     bool ok = find_api_key(door, config->secrets.api_keys, err);
     if (ok && door->api_key == NULL)
         ok = read_invite_keys(door, config->secrets.invite_keys, err);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "lab/figures.h"
+#include "lab/memory.h"
+#include "lab/times.h"
 
 void tl_reasons_count(struct tl_reasons *reasons, const char *name)
 {
@@ -23,13 +25,6 @@ void tl_reasons_count(struct tl_reasons *reasons, const char *name)
     reasons->list[i].count++;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    int64_t one = *(const int64_t *)a;
-    int64_t other = *(const int64_t *)b;
-    return (one > other) - (one < other);
-}
-
 static void sum_waits(const struct tl_rehearsal *rehearsal, int64_t *times,
                       struct tl_figures *figures)
 {
@@ -41,9 +36,9 @@ static void sum_waits(const struct tl_rehearsal *rehearsal, int64_t *times,
     }
     if (n == 0)
         return;
-    qsort(times, n, sizeof(*times), compare_times);
-    figures->wait_median_ms = times[(n - 1) / 2];
-    figures->wait_most_ms = times[(n * 9 + 9) / 10 - 1];
+    tl_times_sort(times, n);
+    figures->wait_median_ms = tl_times_quantile(times, n, 1, 2);
+    figures->wait_most_ms = tl_times_quantile(times, n, 9, 10);
     figures->wait_longest_ms = times[n - 1];
 }
 
@@ -59,7 +54,7 @@ static void sum_periods(const struct tl_rehearsal *rehearsal, int64_t every_ms, 
     }
     if (n == 0)
         return;
-    qsort(times, n, sizeof(*times), compare_times);
+    tl_times_sort(times, n);
     for (size_t from = 0, to = 0; to < n; to++) {
         while (times[to] - times[from] >= every_ms)
             from++;
@@ -88,11 +83,9 @@ static int compare_joins(const void *a, const void *b)
 /* Who sent the join after another had been told a place stands behind that one. So for each visitor
  * the latest admission among those of its lane is looked up. Who came before the opening is left
  * out: a draw may order these. */
-static bool count_overtaken(const struct tl_rehearsal *rehearsal, struct tl_figures *figures)
+static void count_overtaken(const struct tl_rehearsal *rehearsal, struct tl_figures *figures)
 {
-    const struct tl_rehearsed **list = calloc(2 * rehearsal->n + 1, sizeof(*list));
-    if (list == NULL)
-        return false;
+    const struct tl_rehearsed **list = tl_xalloc(2 * rehearsal->n, sizeof(*list));
     const struct tl_rehearsed **by_joins = list;
     const struct tl_rehearsed **by_joined = list + rehearsal->n;
     size_t n = 0;
@@ -116,7 +109,6 @@ static bool count_overtaken(const struct tl_rehearsal *rehearsal, struct tl_figu
         figures->overtaken += by_joins[i]->admitted_ms < latest_ms[by_joins[i]->lane] ? 1 : 0;
     }
     free(list);
-    return true;
 }
 
 static void count_each(const struct tl_rehearsal *rehearsal, struct tl_figures *figures)
@@ -135,18 +127,154 @@ static void count_each(const struct tl_rehearsal *rehearsal, struct tl_figures *
     }
 }
 
-bool tl_figures_compute(const struct tl_rehearsal *rehearsal,
+void tl_figures_compute(const struct tl_rehearsal *rehearsal,
                         const struct tl_queue_settings *settings, struct tl_figures *figures)
 {
-    int64_t *times = calloc(rehearsal->n + 1, sizeof(*times));
+    int64_t *times = tl_xalloc(rehearsal->n, sizeof(*times));
     *figures = (struct tl_figures){0};
-    if (times == NULL)
-        return false;
     count_each(rehearsal, figures);
     sum_waits(rehearsal, times, figures);
     sum_periods(rehearsal, settings->rate.every_ms, times, figures);
+    count_overtaken(rehearsal, figures);
     free(times);
-    return count_overtaken(rehearsal, figures);
+}
+
+/* ---- lanes ---- */
+
+/* Visitors admitted in one step of the admitter, in which no order can be seen. */
+struct step {
+    int64_t admitted_ms;
+    int64_t told_ms; /* when the first of them was told; never falls from step to step */
+    uint64_t admitted[TL_LANES_MAX];
+    int64_t waiting[TL_LANES_MAX]; /* change of those who wait before the step, by visitors who are
+                                      known to wait */
+};
+
+static int compare_admitted(const void *a, const void *b)
+{
+    const struct tl_rehearsed *one = *(const struct tl_rehearsed *const *)a;
+    const struct tl_rehearsed *other = *(const struct tl_rehearsed *const *)b;
+    return (one->admitted_ms > other->admitted_ms) - (one->admitted_ms < other->admitted_ms);
+}
+
+/* Fills the steps, in their order; returns how many. list has room for all visitors. */
+static size_t find_steps(const struct tl_rehearsal *rehearsal, const struct tl_rehearsed **list,
+                         struct step *steps)
+{
+    size_t n = 0;
+    size_t found = 0;
+    for (size_t i = 0; i < rehearsal->n; i++) {
+        if (rehearsal->visitors[i].admitted_ms >= 0)
+            list[n++] = &rehearsal->visitors[i];
+    }
+    qsort(list, n, sizeof(*list), compare_admitted);
+    for (size_t i = 0; i < n; i++) {
+        if (found == 0 || steps[found - 1].admitted_ms != list[i]->admitted_ms)
+            steps[found++] =
+                (struct step){.admitted_ms = list[i]->admitted_ms, .told_ms = list[i]->called_ms};
+        struct step *step = &steps[found - 1];
+        if (list[i]->called_ms < step->told_ms)
+            step->told_ms = list[i]->called_ms;
+        step->admitted[list[i]->lane]++;
+    }
+    for (size_t i = 1; i < found; i++) {
+        if (steps[i].told_ms < steps[i - 1].told_ms)
+            steps[i].told_ms = steps[i - 1].told_ms;
+    }
+    return found;
+}
+
+/* The first step that was told (else: admitted) then or later; n when there is none. */
+static size_t find_step(const struct step *steps, size_t n, bool told, int64_t from_ms)
+{
+    size_t low = 0;
+    for (size_t high = n; low < high;) {
+        size_t middle = low + (high - low) / 2;
+        if ((told ? steps[middle].told_ms : steps[middle].admitted_ms) >= from_ms)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* The most admissions from other lanes in a row while visitors of the lane waited. */
+static void count_passed(const struct tl_rehearsal *rehearsal, struct step *steps, size_t n,
+                         struct tl_lane_figures lanes[TL_LANES_MAX])
+{
+    for (size_t i = 0; i < rehearsal->n; i++) {
+        const struct tl_rehearsed *visitor = &rehearsal->visitors[i];
+        if (visitor->joined_ms < 0)
+            continue;
+        size_t from = find_step(steps, n, true, visitor->joined_ms + 1);
+        size_t to = n;
+        if (visitor->admitted_ms >= 0)
+            to = find_step(steps, n, false, visitor->admitted_ms);
+        else if (visitor->gone_ms >= 0)
+            to = find_step(steps, n, true, visitor->gone_ms + 1);
+        if (from >= to)
+            continue;
+        steps[from].waiting[visitor->lane]++;
+        if (to < n)
+            steps[to].waiting[visitor->lane]--;
+    }
+    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
+        int64_t waiting = 0;
+        uint64_t passed = 0;
+        for (size_t i = 0; i < n; i++) {
+            waiting += steps[i].waiting[lane];
+            if (steps[i].admitted[lane] > 0 || waiting == 0)
+                passed = 0;
+            for (unsigned other = 0; other < TL_LANES_MAX && waiting > 0; other++)
+                passed += steps[i].admitted[lane] == 0 ? steps[i].admitted[other] : 0;
+            if (passed > lanes[lane].waits.passed)
+                lanes[lane].waits.passed = passed;
+        }
+    }
+}
+
+static void sum_lane(const struct tl_rehearsal *rehearsal, unsigned lane, int64_t *times,
+                     struct tl_lane_figures *figures)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rehearsal->n; i++) {
+        const struct tl_rehearsed *visitor = &rehearsal->visitors[i];
+        figures->waits.arrived += visitor->lane == lane && visitor->joins_ms >= 0 ? 1 : 0;
+        if (visitor->lane == lane && visitor->called_ms >= 0)
+            times[n++] = visitor->called_ms - visitor->joins_ms;
+    }
+    tl_lane_waits_sum(&figures->waits, times, n);
+    n = 0;
+    for (size_t i = 0; i < rehearsal->n; i++) {
+        const struct tl_rehearsed *visitor = &rehearsal->visitors[i];
+        if (visitor->lane != lane || visitor->promised_ms < 0 || visitor->called_ms < 0)
+            continue;
+        int64_t waited_ms = visitor->called_ms - visitor->promised_ms;
+        figures->kept += waited_ms >= visitor->low_ms && waited_ms <= visitor->high_ms ? 1 : 0;
+        times[n] = (visitor->low_ms + visitor->high_ms) / 2;
+        times[rehearsal->n + n++] = waited_ms;
+    }
+    figures->promises = n;
+    tl_times_sort(times, n);
+    tl_times_sort(times + rehearsal->n, n);
+    figures->told_ms = tl_times_quantile(times, n, 1, 2);
+    figures->true_ms = tl_times_quantile(times + rehearsal->n, n, 1, 2);
+}
+
+void tl_lane_figures_compute(const struct tl_rehearsal *rehearsal,
+                             struct tl_lane_figures lanes[TL_LANES_MAX])
+{
+    int64_t *times = tl_xalloc(2 * rehearsal->n, sizeof(*times));
+    const struct tl_rehearsed **list = tl_xalloc(rehearsal->n, sizeof(*list));
+    struct step *steps = tl_xalloc(rehearsal->n, sizeof(*steps));
+    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
+        lanes[lane] = (struct tl_lane_figures){0};
+        sum_lane(rehearsal, lane, times, &lanes[lane]);
+    }
+    count_passed(rehearsal, steps, find_steps(rehearsal, list, steps), lanes);
+    free(times);
+    free(list);
+    free(steps);
 }
 
 /* ---- the verdict ---- */

@@ -13,6 +13,8 @@
 
 #include "common/config/settings.h"
 
+#include "lab/crowd.h"
+
 enum tl_fate {
     TL_FATE_OPEN,    /* not known: the rehearsal ended before */
     TL_FATE_SERVED,  /* came when called, and completed */
@@ -80,9 +82,20 @@ struct tl_figures {
                                   lane earlier */
 };
 
-/* False when out of memory. settings: those of the scratch queue. */
-bool tl_figures_compute(const struct tl_rehearsal *rehearsal,
+/* settings: those of the scratch queue. */
+void tl_figures_compute(const struct tl_rehearsal *rehearsal,
                         const struct tl_queue_settings *settings, struct tl_figures *figures);
+
+struct tl_lane_figures {
+    struct tl_lane_waits waits;
+    uint64_t promises, kept; /* ranges told, and those in which the wait ended */
+    int64_t told_ms;         /* the middle of the first range told, the median; -1: none */
+    int64_t true_ms;         /* how long those visitors waited from then on, the median */
+};
+
+/* What the visitors of each lane met. */
+void tl_lane_figures_compute(const struct tl_rehearsal *rehearsal,
+                             struct tl_lane_figures lanes[TL_LANES_MAX]);
 
 /* What the settings promise and the rehearsal did not keep: sentences. */
 struct tl_broken {

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 
 #include "lab/http.h"
+#include "lab/memory.h"
 
 enum {
     ANSWER_MAX = 64 * 1024,
@@ -19,7 +20,6 @@ enum {
     SHORT_TIMEOUT_MS = 60000,
     EVENTS_PER_TURN = 256,
     STREAM_BUFFER = 4096,
-    HEADER_MAX = 512,
 };
 
 struct tl_http_request {
@@ -32,7 +32,7 @@ struct tl_http_request {
     bool (*bytes)(void *context, const char *bytes, size_t length);
     void (*done)(void *context, unsigned status, const char *body, size_t length);
     char *answer;
-    size_t length;
+    size_t length, capacity;
     char problem[CURL_ERROR_SIZE];
     struct tl_http_request *before, *next; /* in the list of those that wait or are under way */
 };
@@ -91,11 +91,9 @@ static size_t take_answer(char *bytes, size_t size, size_t n, void *context)
         return request->bytes(request->context, bytes, length) ? length : 0;
     if (length > ANSWER_MAX - request->length)
         return 0; /* ends the transfer */
-    char *answer = realloc(request->answer, request->length + length + 1);
-    if (answer == NULL)
-        return 0;
-    memcpy(answer + request->length, bytes, length);
-    request->answer = answer;
+    request->answer =
+        tl_xgrow(request->answer, &request->capacity, request->length + length + 1, 1);
+    memcpy(request->answer + request->length, bytes, length);
     request->length += length;
     return length;
 }
@@ -149,19 +147,15 @@ static void release_all(struct tl_http *http, struct tl_http_request *first)
     }
 }
 
-static bool add_header(struct tl_http_request *request, const char *name, const char *value)
+static void add_header(struct tl_http_request *request, const char *line)
 {
-    char line[HEADER_MAX];
-    int length = snprintf(line, sizeof(line), "%s: %s", name, value);
-    struct curl_slist *list = length > 0 && (size_t)length < sizeof(line)
-                                  ? curl_slist_append(request->headers, line)
-                                  : NULL;
-    if (list != NULL)
-        request->headers = list;
-    return list != NULL;
+    struct curl_slist *list = curl_slist_append(request->headers, line);
+    if (list == NULL)
+        tl_no_memory();
+    request->headers = list;
 }
 
-/* Errors mean that memory ran out, or an option that this libcurl does not have. */
+/* False means that memory ran out, or an option that this libcurl does not have. */
 static bool prepare(struct tl_http_request *request)
 {
     CURL *easy = request->easy;
@@ -192,74 +186,59 @@ static bool prepare(struct tl_http_request *request)
                               request->body != NULL ? request->body : "") == CURLE_OK));
 }
 
-static struct tl_http_request *make(struct tl_http *http, const struct tl_http_call *call)
-{
-    struct tl_http_request *request = calloc(1, sizeof(*request));
-    if (request == NULL)
-        return NULL;
-    request->http = http;
-    request->post = call->post;
-    request->stream = call->stream;
-    request->context = call->context;
-    request->bytes = call->bytes;
-    request->done = call->done;
-    char bearer[HEADER_MAX - 32];
-    int length =
-        snprintf(bearer, sizeof(bearer), "Bearer %s", call->bearer != NULL ? call->bearer : "");
-    bool ok = (size_t)length < sizeof(bearer) &&
-              asprintf(&request->url, "%s%s", http->base, call->path) > 0;
-    if (!ok)
-        request->url = NULL;
-    if (call->body != NULL)
-        request->body = strdup(call->body);
-    request->easy = curl_easy_init();
-    ok = ok && request->easy != NULL && (call->body == NULL || request->body != NULL) &&
-         (call->bearer == NULL || add_header(request, "Authorization", bearer)) &&
-         (call->body == NULL || add_header(request, "Content-Type", "application/json")) &&
-         prepare(request);
-    explicit_bzero(bearer, sizeof(bearer));
-    push(&http->first, request);
-    if (http->last == NULL)
-        http->last = request;
-    if (ok)
-        return request;
-    release(http, request);
-    return NULL;
-}
-
-static bool begin(struct tl_http *http, struct tl_http_request *request)
+static void begin(struct tl_http *http, struct tl_http_request *request)
 {
     if (curl_multi_add_handle(http->multi, request->easy) != CURLM_OK)
-        return false;
+        tl_no_memory();
     if (http->last == request)
         http->last = request->before;
     unlink_request(&http->first, request);
     push(&http->active, request);
     request->begun = true;
     http->n_short += request->stream ? 0 : 1;
-    return true;
 }
 
 /* New ones are put in front, so the last one has waited longest. */
 static void begin_waiting(struct tl_http *http)
 {
-    while (http->last != NULL && http->n_short < TL_HTTP_SHORT_MOST) {
-        if (!begin(http, http->last))
-            return;
-    }
+    while (http->last != NULL && http->n_short < TL_HTTP_SHORT_MOST)
+        begin(http, http->last);
 }
 
 struct tl_http_request *tl_http_start(struct tl_http *http, const struct tl_http_call *call)
 {
-    struct tl_http_request *request = make(http, call);
-    if (request == NULL)
-        return NULL;
-    if (!request->stream) {
-        begin_waiting(http);
-    } else if (!begin(http, request)) {
-        release(http, request);
-        return NULL;
+    struct tl_http_request *request = tl_xalloc(1, sizeof(*request));
+    request->http = http;
+    request->post = call->post;
+    request->stream = call->stream;
+    request->context = call->context;
+    request->bytes = call->bytes;
+    request->done = call->done;
+    if (asprintf(&request->url, "%s%s", http->base, call->path) < 0)
+        tl_no_memory();
+    if (call->body != NULL)
+        request->body = tl_xdup(call->body);
+    if (call->bearer != NULL) {
+        char *line;
+        int length = asprintf(&line, "Authorization: Bearer %s", call->bearer);
+        if (length < 0)
+            tl_no_memory();
+        add_header(request, line);
+        explicit_bzero(line, (size_t)length);
+        free(line);
     }
+    if (call->body != NULL)
+        add_header(request, "Content-Type: application/json");
+    request->easy = curl_easy_init();
+    if (request->easy == NULL || !prepare(request))
+        tl_no_memory();
+    push(&http->first, request);
+    if (http->last == NULL)
+        http->last = request;
+    if (request->stream)
+        begin(http, request);
+    else
+        begin_waiting(http);
     return request;
 }
 
@@ -321,17 +300,13 @@ static void dispose(struct tl_http *http)
 
 struct tl_http *tl_http_new(const char *base, int wakes_fd, struct tl_error *err)
 {
-    struct tl_http *http = calloc(1, sizeof(*http));
-    if (http == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for requests");
-        return NULL;
-    }
+    struct tl_http *http = tl_xalloc(1, sizeof(*http));
     http->timer_ms = -1;
-    http->base = strdup(base);
+    http->base = tl_xdup(base);
     http->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     http->multi = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_multi_init() : NULL;
     struct epoll_event event = {.events = EPOLLIN, .data = {.fd = wakes_fd}};
-    bool ok = http->base != NULL && http->epoll_fd >= 0 && http->multi != NULL &&
+    bool ok = http->epoll_fd >= 0 && http->multi != NULL &&
               curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, watch) == CURLM_OK &&
               curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http) == CURLM_OK &&
               curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, set_timer) == CURLM_OK &&

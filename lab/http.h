@@ -38,8 +38,8 @@ struct tl_http *tl_http_new(const char *base, int wakes_fd, struct tl_error *err
 /* Ends all requests without `done`. */
 void tl_http_free(struct tl_http **http);
 
-/* Begins a request; what call points to is copied, except context. NULL: out of memory. The request
- * is released before `done` is called. */
+/* Begins a request; what call points to is copied, except context. The request is released before
+ * `done` is called. */
 struct tl_http_request *tl_http_start(struct tl_http *http, const struct tl_http_call *call);
 /* Ends a request. Not to be called from `bytes`. */
 void tl_http_cancel(struct tl_http *http, struct tl_http_request **request);

@@ -96,7 +96,7 @@ static double peak_factor(enum tl_crowd_shape shape)
     case TL_CROWD_RUSH:
         break;
     }
-    return 4 / (1 - exp(-4)); /* the density of plan_arrivals.c at 0 */
+    return 4 / (1 - exp(-4)); /* the density of crowd.c at 0 */
 }
 
 static void size_installation(const struct tl_plan_input *input, struct tl_plan *plan)
@@ -217,37 +217,27 @@ static void warn(struct tl_plan_warnings *warnings, const char *format, ...)
 static void warn_of_lump(const struct tl_plan_input *input, struct tl_plan_warnings *warnings,
                          uint64_t visitors, const char *when, const char *instead)
 {
-    char number[TL_WORDS_MAX];
-    char tps[TL_WORDS_MAX];
-    char seconds[TL_WORDS_MAX];
     if ((double)visitors <= input->tps)
         return;
-    tl_words_number((double)visitors, 0, number, sizeof(number));
-    tl_words_number(input->tps, 1, tps, sizeof(tps));
-    tl_words_number((double)visitors / input->tps, 1, seconds, sizeof(seconds));
     warn(warnings,
          "%s, %s visitors come at once: their first requests alone take %s s of the site's %s "
          "requests per second. %s",
-         when, number, seconds, tps, instead);
+         when, tl_words_whole(visitors).text,
+         tl_words_number((double)visitors / input->tps, 1).text,
+         tl_words_number(input->tps, 1).text, instead);
 }
 
 static void warn_of_limits(const struct tl_plan_input *input, const struct tl_plan *plan,
                            struct tl_plan_warnings *warnings)
 {
-    char number[TL_WORDS_MAX];
-    char limit[TL_WORDS_MAX];
     bool rate = input->policy != TL_POLICY_COUNTER;
     bool counter = input->policy != TL_POLICY_RATE;
-    if (rate && (double)plan->admit > plan->per_period) {
-        tl_words_number((double)plan->admit, 0, number, sizeof(number));
-        tl_words_number(floor(plan->per_period), 0, limit, sizeof(limit));
-        warn(warnings, "--admit %s is above what the site serves: %s per period.", number, limit);
-    }
-    if (counter && (double)plan->capacity > plan->at_once) {
-        tl_words_number((double)plan->capacity, 0, number, sizeof(number));
-        tl_words_number(floor(plan->at_once), 0, limit, sizeof(limit));
-        warn(warnings, "--capacity %s is above what the site serves: %s at once.", number, limit);
-    }
+    if (rate && (double)plan->admit > plan->per_period)
+        warn(warnings, "--admit %s is above what the site serves: %s per period.",
+             tl_words_whole(plan->admit).text, tl_words_number(floor(plan->per_period), 0).text);
+    if (counter && (double)plan->capacity > plan->at_once)
+        warn(warnings, "--capacity %s is above what the site serves: %s at once.",
+             tl_words_whole(plan->capacity).text, tl_words_number(floor(plan->at_once), 0).text);
     if (rate && input->admit == 0 &&
         (double)plan->admit < 0.9 * plan->per_period * (1 - input->safety))
         warn(warnings, "Rounding down takes more than a tenth of the admissions; a longer --period "
@@ -268,20 +258,16 @@ static void warn_of_limits(const struct tl_plan_input *input, const struct tl_pl
 void tl_plan_warn(const struct tl_plan_input *input, const struct tl_plan *plan,
                   struct tl_plan_warnings *warnings)
 {
-    char text[TL_WORDS_MAX];
-    char other[TL_WORDS_MAX];
     warnings->n = 0;
     if (input->safety < 0.1)
         warn(warnings, "With a --safety below 0.1 the site has no room for other visitors, slow "
                        "moments or wrong figures.");
-    if (input->failure_rate >= 0.3) {
-        tl_words_share(input->failure_rate, text, sizeof(text));
-        tl_words_number(plan->calls / (1 - input->failure_rate), 2, other, sizeof(other));
+    if (input->failure_rate >= 0.3)
         warn(warnings,
              "With %s of failures, repeats fail, too. Visitors who repeat until it works use %s "
              "requests per session. Find out first why requests fail.",
-             text, other);
-    }
+             tl_words_share(input->failure_rate).text,
+             tl_words_number(plan->calls / (1 - input->failure_rate), 2).text);
     if (plan->calls < 1)
         warn(warnings, "Less than one request per session: is --calls right?");
     warn_of_limits(input, plan, warnings);
@@ -291,11 +277,9 @@ void tl_plan_warn(const struct tl_plan_input *input, const struct tl_plan *plan,
     if (plan->claim_ttl_ms > plan->session_ttl_ms)
         warn(warnings, "--claim-ttl is longer than session_ttl.");
     double wait_ms = longest_wait_ms(input, plan->admitted);
-    if (wait_ms > 4.0 * 3600 * SECOND_MS) {
-        tl_words_time((int64_t)fmin(wait_ms, 1e15), text, sizeof(text));
+    if (wait_ms > 4.0 * 3600 * SECOND_MS)
         warn(warnings,
              "The last visitor would wait %s. Few will: tell them early, or limit the line with "
              "max_waiting.",
-             text);
-    }
+             tl_words_time((int64_t)fmin(wait_ms, 1e15)).text);
 }

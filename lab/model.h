@@ -27,6 +27,8 @@ enum tl_crowd_shape {
     TL_CROWD_WAVE, /* more and more until the peak, then fewer */
 };
 
+enum { TL_ARRIVALS_MOST = 10000000 }; /* of a crowd that is replayed */
+
 /* How the crowd comes, in ms from the first moment at which anyone may arrive. */
 struct tl_crowd {
     uint64_t visitors; /* 0: not known */
@@ -35,7 +37,7 @@ struct tl_crowd {
     int64_t peak_ms; /* of a wave, up to over_ms; -1: the middle */
 };
 
-/* Each within the bounds that the options have (plan_options.c); 0 where an option is missing. */
+/* Each within the bounds that the options have (options.c); 0 where an option is missing. */
 struct tl_plan_input {
     double tps;            /* requests per second that the site serves */
     int64_t session_ms;    /* how long a visitor stays */

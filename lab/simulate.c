@@ -1,23 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/line/turns.h"
 
+#include "lab/memory.h"
 #include "lab/simulate.h"
+#include "lab/times.h"
 
 #define NEVER      INT64_MAX
 #define HORIZON_MS (INT64_C(10) * 366 * 86400000) /* ends a run; times admit it fits 63 bits */
-
-/* Purposes of tl_plan_random; 0 is the arrival. */
-enum { DRAWN_PATIENCE = 1, DRAWN_NO_SHOW, DRAWN_SESSION, DRAWN_SESSION_ANGLE, DRAWN_LANE };
-
-/* The end of a session or of the wait for a claim. */
-struct end {
-    int64_t at_ms;
-    bool came;
-};
 
 /* The moment at which an absent visitor loses the place. */
 struct drop {
@@ -34,14 +26,14 @@ struct run {
     struct tl_simulation *result;
 
     int64_t now_ms;
-    size_t next_arrival, next_drop, n_drops, n_ends;
+    size_t next_arrival, next_drop, n_drops;
     struct tl_turns turns;
     size_t first[TL_LANES_MAX];    /* no one of the lane before it waits */
     uint64_t sizes[TL_LANES_MAX];  /* how many wait in each lane; together `waiting` */
     uint64_t passed[TL_LANES_MAX]; /* admitted from other lanes since its last one */
     unsigned char *place, *lane;   /* enum place and lane of each visitor */
     struct drop *drops;            /* by time */
-    struct end *ends;              /* a heap, the earliest on top */
+    struct tl_dues ends;           /* of sessions, and of waits for a claim */
 
     uint64_t waiting, active, present;
     int64_t paced;     /* smooth: when the rate has made up for all admissions, in ms * admit */
@@ -67,71 +59,6 @@ void tl_simulation_settings_planned(const struct tl_plan_input *input, const str
         .waiting_ttl_ms = plan->waiting_ttl_ms,
         .lanes = {.n = 1},
     };
-}
-
-static void push_end(struct run *run, struct end end)
-{
-    size_t at = run->n_ends++;
-    for (; at > 0 && run->ends[(at - 1) / 2].at_ms > end.at_ms; at = (at - 1) / 2)
-        run->ends[at] = run->ends[(at - 1) / 2];
-    run->ends[at] = end;
-}
-
-static struct end pop_end(struct run *run)
-{
-    struct end top = run->ends[0];
-    struct end moved = run->ends[--run->n_ends];
-    size_t at = 0;
-    for (size_t child; (child = 2 * at + 1) < run->n_ends; at = child) {
-        if (child + 1 < run->n_ends && run->ends[child + 1].at_ms < run->ends[child].at_ms)
-            child++;
-        if (run->ends[child].at_ms >= moved.at_ms)
-            break;
-        run->ends[at] = run->ends[child];
-    }
-    if (run->n_ends > 0)
-        run->ends[at] = moved;
-    return top;
-}
-
-int64_t tl_visitor_patience_ms(const struct tl_simulation_visitors *visitors, size_t visitor)
-{
-    if (visitors->patience_ms == 0)
-        return NEVER;
-    double u = tl_plan_random(visitors->seed, visitor, DRAWN_PATIENCE);
-    return (int64_t)ceil(-log(u) * (double)visitors->patience_ms);
-}
-
-bool tl_visitor_comes(const struct tl_simulation_visitors *visitors, size_t visitor)
-{
-    return tl_plan_random(visitors->seed, visitor, DRAWN_NO_SHOW) >= visitors->no_shows;
-}
-
-/* Log-normal with the given mean and spread (Box and Muller, 1958). */
-int64_t tl_visitor_session_ms(const struct tl_simulation_visitors *visitors,
-                              const struct tl_arrivals *arrivals, size_t visitor)
-{
-    if (arrivals->list[visitor].session_ms >= 0)
-        return arrivals->list[visitor].session_ms;
-    if (visitors->spread <= 0)
-        return visitors->session_ms;
-    double radius = sqrt(-2 * log(tl_plan_random(visitors->seed, visitor, DRAWN_SESSION)));
-    double angle = 2 * M_PI * tl_plan_random(visitors->seed, visitor, DRAWN_SESSION_ANGLE);
-    double variance = log(1 + visitors->spread * visitors->spread);
-    double factor = exp(sqrt(variance) * radius * cos(angle) - variance / 2);
-    return (int64_t)fmin(factor * (double)visitors->session_ms, 1e15);
-}
-
-unsigned tl_visitor_lane(const struct tl_simulation_visitors *visitors, size_t visitor)
-{
-    double drawn = tl_plan_random(visitors->seed, visitor, DRAWN_LANE);
-    unsigned lane = 0; /* the last one that has a share, when the sum is not quite 1 */
-    for (unsigned i = 0; i < TL_LANES_MAX && drawn >= 0; i++) {
-        if (visitors->lanes[i] > 0)
-            lane = i;
-        drawn -= visitors->lanes[i];
-    }
-    return lane;
 }
 
 /* When the first of the line can be admitted, at the earliest now. */
@@ -200,7 +127,7 @@ static void admit_first(struct run *run)
     stays = stays < limit ? stays : limit;
     visitor->admitted_ms = run->now_ms;
     visitor->freed_ms = run->now_ms + stays;
-    push_end(run, (struct end){.at_ms = visitor->freed_ms, .came = visitor->came});
+    tl_dues_push(&run->ends, (struct tl_due){.at_ms = visitor->freed_ms, .visitor = i});
     run->active++;
     run->present += visitor->came;
     *(visitor->came ? &result->served : &result->no_shows) += 1;
@@ -261,8 +188,8 @@ static void drop_absent(struct run *run)
 
 static void end_sessions(struct run *run)
 {
-    while (run->n_ends > 0 && run->ends[0].at_ms <= run->now_ms) {
-        run->present -= pop_end(run).came;
+    while (run->ends.n > 0 && run->ends.list[0].at_ms <= run->now_ms) {
+        run->present -= run->result->visitors[tl_dues_pop(&run->ends).visitor].came;
         run->active--;
     }
 }
@@ -310,8 +237,8 @@ static int64_t next_moment(const struct run *run)
     int64_t next = admission_due(run);
     if (run->next_arrival < run->arrivals->n && run->arrivals->list[run->next_arrival].at_ms < next)
         next = run->arrivals->list[run->next_arrival].at_ms;
-    if (run->n_ends > 0 && run->ends[0].at_ms < next)
-        next = run->ends[0].at_ms;
+    if (run->ends.n > 0 && run->ends.list[0].at_ms < next)
+        next = run->ends.list[0].at_ms;
     /* Drops of those who are gone already must not prolong the run. */
     if (run->waiting > 0 && run->next_drop < run->n_drops &&
         run->drops[run->next_drop].at_ms < next)
@@ -328,44 +255,30 @@ static int compare_drops(const void *a, const void *b)
     return one->visitor < other->visitor ? -1 : one->visitor > other->visitor;
 }
 
-static int compare_times(const void *a, const void *b)
-{
-    int64_t one = *(const int64_t *)a;
-    int64_t other = *(const int64_t *)b;
-    return one < other ? -1 : one > other;
-}
-
-static bool prepare(struct run *run)
+static void prepare(struct run *run)
 {
     size_t n = run->arrivals->n;
-    run->result = calloc(1, sizeof(*run->result));
-    if (run->result == NULL)
-        return false;
-    run->result->visitors = calloc(n, sizeof(*run->result->visitors));
-    run->place = calloc(n, sizeof(*run->place));
-    run->lane = calloc(n, sizeof(*run->lane));
-    run->ends = calloc(n, sizeof(*run->ends));
-    run->drops = run->visitors->patience_ms > 0 ? calloc(n, sizeof(*run->drops)) : NULL;
-    if (run->result->visitors == NULL || run->place == NULL || run->lane == NULL ||
-        run->ends == NULL || (run->drops == NULL && run->visitors->patience_ms > 0))
-        return false;
+    run->result = tl_xalloc(1, sizeof(*run->result));
+    run->result->visitors = tl_xalloc(n, sizeof(*run->result->visitors));
+    run->place = tl_xalloc(n, sizeof(*run->place));
+    run->lane = tl_xalloc(n, sizeof(*run->lane));
+    run->result->series.width_ms = 1;
     for (size_t i = 0; i < n; i++) {
         run->result->visitors[i].admitted_ms = -1;
         run->lane[i] = (unsigned char)tl_visitor_lane(run->visitors, i);
     }
     tl_turns_weigh(&run->turns, &run->settings->lanes.weights);
+    if (run->visitors->patience_ms == 0)
+        return;
     /* When the absent are dropped does not depend on the line, so it is sorted once. */
-    for (size_t i = 0; run->drops != NULL && i < n; i++)
+    run->drops = tl_xalloc(n, sizeof(*run->drops));
+    run->n_drops = n;
+    for (size_t i = 0; i < n; i++)
         run->drops[i] = (struct drop){.at_ms = run->arrivals->list[i].at_ms +
                                                tl_visitor_patience_ms(run->visitors, i) +
                                                run->settings->waiting_ttl_ms,
                                       .visitor = i};
-    if (run->drops != NULL) {
-        run->n_drops = n;
-        qsort(run->drops, n, sizeof(*run->drops), compare_drops);
-    }
-    tl_series_init(&run->result->series);
-    return true;
+    qsort(run->drops, n, sizeof(*run->drops), compare_drops);
 }
 
 /* waits has room for all visitors. */
@@ -380,13 +293,11 @@ static void sum_lane(struct run *run, unsigned lane, int64_t *waits)
     tl_lane_waits_sum(&run->result->lanes[lane], waits, n);
 }
 
-/* Waits and shares, when all has happened. False when out of memory. */
-static bool sum_up(struct run *run)
+/* Waits and shares, when all has happened. */
+static void sum_up(struct run *run)
 {
     struct tl_simulation *result = run->result;
-    int64_t *waits = calloc(run->arrivals->n, sizeof(*waits));
-    if (waits == NULL)
-        return false;
+    int64_t *waits = tl_xalloc(run->arrivals->n, sizeof(*waits));
     size_t n = 0;
     int64_t last_ms = -1;
     for (size_t i = 0; i < run->arrivals->n; i++) {
@@ -396,10 +307,10 @@ static bool sum_up(struct run *run)
         if (visitor->admitted_ms >= 0 && visitor->came)
             waits[n++] = visitor->admitted_ms - run->arrivals->list[i].at_ms;
     }
-    qsort(waits, n, sizeof(*waits), compare_times);
+    tl_times_sort(waits, n);
     if (n > 0) {
-        result->wait_median_ms = waits[(n - 1) / 2];
-        result->wait_most_ms = waits[(n * 19 + 19) / 20 - 1];
+        result->wait_median_ms = tl_times_quantile(waits, n, 1, 2);
+        result->wait_most_ms = tl_times_quantile(waits, n, 19, 20);
         result->wait_longest_ms = waits[n - 1];
     }
     for (unsigned lane = 0; lane < run->settings->lanes.n; lane++)
@@ -416,18 +327,16 @@ static bool sum_up(struct run *run)
     }
     result->waiting = run->waiting;
     result->end_ms = run->now_ms;
-    return true;
 }
 
 struct tl_simulation *tl_simulation_run(const struct tl_simulation_settings *settings,
                                         const struct tl_simulation_visitors *visitors,
-                                        const struct tl_arrivals *arrivals, struct tl_error *err)
+                                        const struct tl_arrivals *arrivals)
 {
     struct run run = {.settings = settings, .visitors = visitors, .arrivals = arrivals};
-    bool ok = prepare(&run);
-    if (ok)
-        look(&run);
-    for (int64_t next; ok && (next = next_moment(&run)) <= HORIZON_MS;) {
+    prepare(&run);
+    look(&run);
+    for (int64_t next; (next = next_moment(&run)) <= HORIZON_MS;) {
         pass(&run, next);
         end_sessions(&run);
         arrive(&run);
@@ -435,15 +344,11 @@ struct tl_simulation *tl_simulation_run(const struct tl_simulation_settings *set
         drop_absent(&run);
         look(&run);
     }
-    ok = ok && sum_up(&run);
+    sum_up(&run);
     free(run.place);
     free(run.lane);
-    free(run.ends);
+    free(run.ends.list);
     free(run.drops);
-    if (!ok) {
-        tl_simulation_free(&run.result);
-        tl_error_set(err, TL_ERR_NOMEM, "no memory to simulate %zu visitors", arrivals->n);
-    }
     return run.result;
 }
 
@@ -454,4 +359,50 @@ void tl_simulation_free(struct tl_simulation **simulation)
     free((*simulation)->visitors);
     free(*simulation);
     *simulation = NULL;
+}
+
+/* ---- a curve over time ---- */
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void halve(struct tl_series *series)
+{
+    struct tl_series_point *points = series->points;
+    for (size_t i = 0; i < TL_SERIES_MOST / 2; i++) {
+        const struct tl_series_point *first = &points[2 * i];
+        const struct tl_series_point *second = &points[2 * i + 1];
+        points[i] = (struct tl_series_point){
+            .arrived = first->arrived + second->arrived,
+            .admitted = first->admitted + second->admitted,
+            .waiting = larger(first->waiting, second->waiting),
+            .active = larger(first->active, second->active),
+        };
+    }
+    memset(points + TL_SERIES_MOST / 2, 0, TL_SERIES_MOST / 2 * sizeof(*points));
+    series->width_ms *= 2;
+    series->n = (series->n + 1) / 2;
+}
+
+void tl_series_note(struct tl_series *series, int64_t now_ms, const struct tl_series_point *point)
+{
+    while (now_ms / series->width_ms >= TL_SERIES_MOST)
+        halve(series);
+    size_t index = (size_t)(now_ms / series->width_ms);
+    for (size_t i = series->n; i <= index; i++) {
+        /* What was noted last holds until now, which may be the very beginning of a stretch. */
+        bool before = (int64_t)i * series->width_ms < now_ms;
+        series->points[i] = (struct tl_series_point){.waiting = before ? series->waiting : 0,
+                                                     .active = before ? series->active : 0};
+    }
+    struct tl_series_point *at = &series->points[index];
+    series->n = index + 1;
+    at->arrived += point->arrived;
+    at->admitted += point->admitted;
+    at->waiting = larger(at->waiting, point->waiting);
+    at->active = larger(at->active, point->active);
+    series->waiting = point->waiting;
+    series->active = point->active;
 }

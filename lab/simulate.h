@@ -17,12 +17,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/error.h"
 #include "common/config/settings.h"
 
-#include "lab/arrivals.h"
-#include "lab/lanes.h"
-#include "lab/series.h"
+#include "lab/crowd.h"
+
+/*
+ * A curve over time in bounded memory: at most TL_SERIES_MOST stretches of equal width, which
+ * doubles whenever the time outgrows them.
+ */
+enum { TL_SERIES_MOST = 1024 };
+
+struct tl_series_point {
+    uint64_t arrived, admitted; /* within this stretch */
+    uint64_t waiting, active;   /* the most at any moment of it */
+};
+
+struct tl_series {
+    int64_t width_ms;         /* of a stretch, 1 at first; the first begins at 0 */
+    size_t n;                 /* stretches up to the latest moment noted */
+    uint64_t waiting, active; /* since that moment */
+    struct tl_series_point points[TL_SERIES_MOST];
+};
+
+/* From `now_ms` on, so many wait and are active; arrived and admitted are those of this moment.
+ * now_ms is at least 0 and never goes back. */
+void tl_series_note(struct tl_series *series, int64_t now_ms, const struct tl_series_point *point);
 
 /* The settings of the queue. Capacity and admit up to ten million, times up to seven days. */
 struct tl_simulation_settings {
@@ -42,16 +61,6 @@ struct tl_simulation_settings {
 /* Those of a plan, opened at once. */
 void tl_simulation_settings_planned(const struct tl_plan_input *input, const struct tl_plan *plan,
                                     struct tl_simulation_settings *settings);
-
-/* What the visitors do. */
-struct tl_simulation_visitors {
-    int64_t session_ms;  /* mean, for arrivals without a session of their own */
-    double spread;       /* standard deviation of sessions, as a share of the mean (log-normal) */
-    double no_shows;     /* share of those called who do not come, besides those who gave up */
-    int64_t patience_ms; /* mean time until a visitor gives up (exponential); 0: never */
-    uint64_t seed;
-    double lanes[TL_LANES_MAX]; /* the share that comes in each lane; all 0: all in the first */
-};
 
 /* What became of one visitor. */
 struct tl_simulation_visitor {
@@ -82,19 +91,11 @@ struct tl_simulation {
     struct tl_simulation_visitor *visitors; /* in the order of the arrivals; owned */
 };
 
-/* What is drawn for one visitor, by the index of its arrival: how long it waits before giving up
- * (INT64_MAX: never gives up), whether it comes when called, how long it stays, in which lane. */
-int64_t tl_visitor_patience_ms(const struct tl_simulation_visitors *visitors, size_t visitor);
-bool tl_visitor_comes(const struct tl_simulation_visitors *visitors, size_t visitor);
-int64_t tl_visitor_session_ms(const struct tl_simulation_visitors *visitors,
-                              const struct tl_arrivals *arrivals, size_t visitor);
-unsigned tl_visitor_lane(const struct tl_simulation_visitors *visitors, size_t visitor);
-
 /* Runs until all visitors are gone, nothing more can happen, or ten years have passed. arrivals is
- * borrowed. Free the result with tl_simulation_free; NULL when out of memory. */
+ * borrowed. Free the result with tl_simulation_free. */
 struct tl_simulation *tl_simulation_run(const struct tl_simulation_settings *settings,
                                         const struct tl_simulation_visitors *visitors,
-                                        const struct tl_arrivals *arrivals, struct tl_error *err);
+                                        const struct tl_arrivals *arrivals);
 void tl_simulation_free(struct tl_simulation **simulation);
 
 #endif

@@ -5,9 +5,9 @@
 
 #include <jansson.h>
 
-#include "common/base/grow.h"
 #include "common/base/units.h"
 
+#include "lab/memory.h"
 #include "lab/told.h"
 
 /* ---- views ---- */
@@ -89,10 +89,7 @@ static bool append(char **buffer, size_t *used, size_t *capacity, const char *by
 {
     if (length > TL_EVENT_BYTES_MAX - *used)
         return false;
-    char *grown = tl_grow(*buffer, capacity, *used + length + 1, 1);
-    if (grown == NULL)
-        return false;
-    *buffer = grown;
+    *buffer = tl_xgrow(*buffer, capacity, *used + length + 1, 1);
     if (length > 0)
         memcpy(*buffer + *used, bytes, length);
     *used += length;

@@ -55,8 +55,8 @@ struct tl_event_reader {
 /* Called for each complete event with data. The bytes are valid during the call. */
 typedef void tl_event_handler(void *context, const char *name, const char *data, size_t length);
 
-/* Takes the next bytes. False when a line or an event is longer than TL_EVENT_BYTES_MAX, or out of
- * memory; then the stream is to be left. */
+/* Takes the next bytes. False when a line or an event is longer than TL_EVENT_BYTES_MAX; then the
+ * stream is to be left. */
 bool tl_event_reader_take(struct tl_event_reader *reader, const char *bytes, size_t length,
                           tl_event_handler *handler, void *context);
 void tl_event_reader_free(struct tl_event_reader *reader);

@@ -8,8 +8,9 @@
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 
-#include "lab/dues.h"
 #include "lab/http.h"
+#include "lab/memory.h"
+#include "lab/times.h"
 #include "lab/told.h"
 #include "lab/visitors.h"
 
@@ -65,7 +66,6 @@ struct crowd {
     size_t streams;
     int64_t start_ms, now_ms; /* local; since the start */
     uint64_t waiting, present, gone;
-    bool no_memory;
 };
 
 /* ---- times ---- */
@@ -89,9 +89,9 @@ static size_t index_of(const struct visitor *visitor)
 static void wake_at(struct visitor *visitor, int64_t at_ms)
 {
     visitor->due_ms = at_ms;
-    struct tl_due due = {.at_ms = at_ms, .visitor = index_of(visitor)};
-    if (at_ms != NEVER && !tl_dues_push(&visitor->crowd->dues, due))
-        visitor->crowd->no_memory = true;
+    if (at_ms != NEVER)
+        tl_dues_push(&visitor->crowd->dues,
+                     (struct tl_due){.at_ms = at_ms, .visitor = index_of(visitor)});
 }
 
 /* ---- what visitors are told ---- */
@@ -167,8 +167,6 @@ static void start(struct visitor *visitor, const char *what, struct tl_http_call
     visitor->due_ms = NEVER;
     visitor->request = tl_http_start(crowd->http, call);
     crowd->rehearsal->requests++;
-    if (visitor->request == NULL)
-        crowd->no_memory = true;
 }
 
 /* A request failed: tries again later, or gives up for good. */
@@ -385,7 +383,7 @@ static void listen_on(struct visitor *visitor)
     }
     visitor->position = -1;
     start(visitor, "events", &call);
-    crowd->streams += visitor->request != NULL ? 1 : 0;
+    crowd->streams++;
     wait_in_line(visitor, NEVER);
 }
 
@@ -528,12 +526,8 @@ static bool prepare(struct crowd *crowd, struct tl_error *err)
     size_t n = settings->arrivals->n;
     *rehearsal = (struct tl_rehearsal){
         .n = n, .empty_ms = 0, .opened_ms = settings->opens_in_ms > 0 ? settings->opens_in_ms : 0};
-    rehearsal->visitors = calloc(n, sizeof(*rehearsal->visitors));
-    crowd->visitors = calloc(n, sizeof(*crowd->visitors));
-    if (rehearsal->visitors == NULL || crowd->visitors == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu visitors", n);
-        return false;
-    }
+    rehearsal->visitors = tl_xalloc(n, sizeof(*rehearsal->visitors));
+    crowd->visitors = tl_xalloc(n, sizeof(*crowd->visitors));
     for (size_t i = 0; i < n; i++) {
         rehearsal->visitors[i] =
             (struct tl_rehearsed){.lane = tl_visitor_lane(settings->visitors, i),
@@ -574,8 +568,6 @@ static bool run(struct crowd *crowd, struct tl_error *err)
         int64_t wait_ms = next_ms > crowd->now_ms ? next_ms - crowd->now_ms : 0;
         if (!tl_http_turn(crowd->http, wait_ms, err))
             return false;
-        if (crowd->no_memory)
-            return tl_error_set(err, TL_ERR_NOMEM, "no memory for more requests");
         look_at_clock(crowd);
         crowd->rehearsal->stopped = tl_signals_next(crowd->settings->signals) == TL_SIGNAL_STOP;
         crowd->rehearsal->overtime = crowd->now_ms >= crowd->settings->limit_ms;
@@ -592,9 +584,9 @@ bool tl_crowd_run(const struct tl_crowd_settings *settings, struct tl_rehearsal 
     bool ok = prepare(&crowd, err) && run(&crowd, err);
     rehearsal->end_ms = crowd.now_ms;
     tl_http_free(&crowd.http);
-    for (size_t i = 0; crowd.visitors != NULL && i < rehearsal->n; i++)
+    for (size_t i = 0; i < rehearsal->n; i++)
         tl_event_reader_free(&crowd.visitors[i].reader);
     free(crowd.visitors);
-    tl_dues_free(&crowd.dues);
+    free(crowd.dues.list);
     return ok;
 }

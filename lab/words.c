@@ -7,13 +7,13 @@
 
 #include "lab/words.h"
 
-void tl_words_number(double value, int decimals, char *text, size_t size)
+struct tl_words tl_words_number(double value, int decimals)
 {
+    struct tl_words words = {""};
     char plain[TL_WORDS_MAX];
     int length = snprintf(plain, sizeof(plain), "%.*f", decimals, value);
-    text[0] = '\0';
     if (length < 0 || (size_t)length >= sizeof(plain))
-        return;
+        return words;
     char *point = strchr(plain, '.');
     if (point != NULL) {
         for (char *last = plain + length - 1; *last == '0' || *last == '.'; last--) {
@@ -25,51 +25,59 @@ void tl_words_number(double value, int decimals, char *text, size_t size)
     }
     size_t digits = strcspn(plain, ".");
     size_t used = 0;
-    for (size_t i = 0; plain[i] != '\0' && used + 2 < size; i++) {
+    for (size_t i = 0; plain[i] != '\0' && used + 2 < sizeof(words.text); i++) {
         if (i > 0 && i < digits && (digits - i) % 3 == 0 && plain[i - 1] != '-')
-            text[used++] = ',';
-        text[used++] = plain[i];
+            words.text[used++] = ',';
+        words.text[used++] = plain[i];
     }
-    text[used] = '\0';
+    return words;
 }
 
-void tl_words_time(int64_t ms, char *text, size_t size)
+struct tl_words tl_words_whole(uint64_t value)
+{
+    return tl_words_number((double)value, 0);
+}
+
+struct tl_words tl_words_time(int64_t ms)
 {
     static const struct {
         int64_t seconds, below; /* length of the unit; used for times below this many seconds */
+        int64_t rest_seconds;   /* of the smaller unit */
         const char *name, *rest;
-    } units[] = {{60, 3600, "min", "s"}, {3600, 86400, "h", "min"}, {86400, INT64_MAX, "d", "h"}};
-    static const int64_t rest_seconds[] = {1, 60, 3600};
-    if (ms < 10000) {
-        char number[TL_WORDS_MAX];
-        tl_words_number((double)ms / 1000, 1, number, sizeof(number));
-        snprintf(text, size, "%s s", number);
-        return;
-    }
+    } units[] = {{60, 3600, 1, "min", "s"},
+                 {3600, 86400, 60, "h", "min"},
+                 {86400, INT64_MAX, 3600, "d", "h"}};
+    struct tl_words words = {"-"};
+    if (ms < 0)
+        return words;
     if (ms < 119500) {
-        snprintf(text, size, "%" PRId64 " s", (ms + 500) / 1000);
-        return;
+        snprintf(words.text, sizeof(words.text), "%.44s s",
+                 ms < 10000 ? tl_words_number((double)ms / 1000, 1).text
+                            : tl_words_number((double)((ms + 500) / 1000), 0).text);
+        return words;
     }
-    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        /* Rounded to the smaller unit before it is split, so that no part overflows. */
-        int64_t small = rest_seconds[i];
-        int64_t rounded = ((ms + 500) / 1000 + small / 2) / small * small;
-        if (rounded >= units[i].below)
-            continue;
-        int64_t rest = rounded % units[i].seconds / small;
-        if (rest == 0)
-            snprintf(text, size, "%" PRId64 " %s", rounded / units[i].seconds, units[i].name);
-        else
-            snprintf(text, size, "%" PRId64 " %s %" PRId64 " %s", rounded / units[i].seconds,
-                     units[i].name, rest, units[i].rest);
-        return;
-    }
+    size_t i = 0;
+    int64_t rounded;
+    /* Rounded to the smaller unit before it is split, so that no part overflows. */
+    while (rounded = ((ms + 500) / 1000 + units[i].rest_seconds / 2) / units[i].rest_seconds *
+                     units[i].rest_seconds,
+           rounded >= units[i].below)
+        i++;
+    int64_t whole = rounded / units[i].seconds;
+    int64_t rest = rounded % units[i].seconds / units[i].rest_seconds;
+    if (rest == 0)
+        snprintf(words.text, sizeof(words.text), "%" PRId64 " %s", whole, units[i].name);
+    else
+        snprintf(words.text, sizeof(words.text), "%" PRId64 " %s %" PRId64 " %s", whole,
+                 units[i].name, rest, units[i].rest);
+    return words;
 }
 
-void tl_words_share(double share, char *text, size_t size)
+struct tl_words tl_words_share(double share)
 {
-    char number[TL_WORDS_MAX];
+    struct tl_words words;
     double percent = share * 100;
-    tl_words_number(percent, fabs(percent) < 9.95 ? 1 : 0, number, sizeof(number));
-    snprintf(text, size, "%s %%", number);
+    snprintf(words.text, sizeof(words.text), "%.44s %%",
+             tl_words_number(percent, fabs(percent) < 9.95 ? 1 : 0).text);
+    return words;
 }

@@ -133,8 +133,8 @@ json_t *tl_assignment_value(const char *name, const char *value);
 json_t *tl_assignments_read(int n, char *const *words, struct tl_error *err);
 
 /* Times that become much shorter: mostly a wrong unit, and those who wait or shop lose by it.
- * Appends a sentence if the setting, by its name in the file or in the store, is a duration that
- * becomes less than a tenth of what it was. Values as people write them. */
+ * Appends a sentence if the setting is a duration that becomes less than a tenth of what it was.
+ * Values as people write them. */
 void tl_shrink_note(struct tl_text *what, const char *queue, const char *name, const char *before,
                     const char *after);
 /* Asks whether all of it is meant. TL_EXIT_OK: yes, or nothing was noted. Releases the text. */

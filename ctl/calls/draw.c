@@ -149,8 +149,7 @@ static bool fetch_page(struct tl_http *http, const char *target, json_t **page,
     for (int i = 0; i < TRIES; i++) {
         struct fetch fetch = {0};
         const struct tl_http_call call = {.path = target, .context = &fetch, .done = fetched};
-        if (tl_http_start(http, &call) == NULL)
-            return tl_error_set(err, TL_ERR_NOMEM, "no memory for a request");
+        tl_http_start(http, &call);
         while (!fetch.done)
             if (!tl_http_turn(http, PAUSE_MS, err))
                 return false;

@@ -6,9 +6,7 @@
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 
-#include "lab/chart.h"
-#include "lab/plan_report.h"
-#include "lab/words.h"
+#include "lab/report.h"
 
 #include "ctl/plan/plan.h"
 
@@ -60,42 +58,37 @@ void tl_plan_describe(const struct tl_plan_options *options, const struct tl_arr
 {
     static const char *const shapes[] = {
         [TL_CROWD_EVEN] = "evenly", [TL_CROWD_RUSH] = "in a rush", [TL_CROWD_WAVE] = "in a wave"};
-    char number[TL_WORDS_MAX];
-    char over[TL_WORDS_MAX];
+    const struct tl_words number = tl_words_whole(arrivals->n);
     char patience[TL_WORDS_MAX + 40] = "";
-    tl_words_number((double)arrivals->n, 0, number, sizeof(number));
-    if (options->patience_ms > 0) {
-        tl_words_time(options->patience_ms, over, sizeof(over));
-        snprintf(patience, sizeof(patience), ", who give up after %s on average", over);
-    }
-    if (options->arrivals != NULL) {
-        tl_words_time(arrivals->list[arrivals->n - 1].at_ms, over, sizeof(over));
-        snprintf(text, size, "%s of %.200s, within %s%s", number, options->arrivals, over,
-                 patience);
-    } else {
-        tl_words_time(options->input.crowd.over_ms, over, sizeof(over));
-        snprintf(text, size, "%s come %s within %s%s (seed %llu)", number,
-                 shapes[options->input.crowd.shape], over, patience,
+    if (options->patience_ms > 0)
+        snprintf(patience, sizeof(patience), ", who give up after %s on average",
+                 tl_words_time(options->patience_ms).text);
+    if (options->arrivals != NULL)
+        snprintf(text, size, "%s of %.200s, within %s%s", number.text, options->arrivals,
+                 tl_words_time(arrivals->list[arrivals->n - 1].at_ms).text, patience);
+    else
+        snprintf(text, size, "%s come %s within %s%s (seed %llu)", number.text,
+                 shapes[options->input.crowd.shape],
+                 tl_words_time(options->input.crowd.over_ms).text, patience,
                  (unsigned long long)options->seed);
-    }
 }
 
 bool tl_plan_gather(const struct tl_plan_options *options, struct tl_arrivals *arrivals,
                     struct tl_error *err)
 {
-    bool ok = options->arrivals != NULL
-                  ? tl_arrivals_read(options->arrivals, arrivals, err)
-                  : tl_arrivals_draw(&options->input.crowd, options->seed, arrivals, err);
-    bool known = options->input.session_ms > 0;
-    for (size_t i = 0; ok && !known && i < arrivals->n; i++) {
+    if (options->arrivals == NULL)
+        tl_arrivals_draw(&options->input.crowd, options->seed, arrivals);
+    else if (!tl_arrivals_read(options->arrivals, arrivals, err))
+        return false;
+    for (size_t i = 0; options->input.session_ms == 0 && i < arrivals->n; i++) {
         if (arrivals->list[i].session_ms < 0) {
             tl_arrivals_free(arrivals);
-            ok = tl_error_set(err, TL_ERR_INVALID,
-                              "--session is missing, for example --session 5m: not every arrival "
-                              "has a session of its own");
+            return tl_error_set(err, TL_ERR_INVALID,
+                                "--session is missing, for example --session 5m: not every arrival "
+                                "has a session of its own");
         }
     }
-    return ok;
+    return true;
 }
 
 static bool write_svg(const char *path, const struct tl_plan_report *report, struct tl_error *err)
@@ -117,17 +110,17 @@ static bool write_svg(const char *path, const struct tl_plan_report *report, str
 static void write_report(const struct tl_ctl_options *options, const struct tl_plan_report *report)
 {
     struct tl_text out = {0};
+    json_t *json = tl_plan_report_json(report);
     if (options->json) {
-        tl_json_write(tl_plan_report_json(report));
-        return;
-    }
-    if (options->plan.yaml) {
+        tl_json_write(json_incref(json));
+    } else if (options->plan.yaml) {
         for (size_t i = 0; i < report->warnings->n; i++)
             fprintf(stderr, "tellerline: warning: %s\n", report->warnings->texts[i]);
         tl_plan_report_yaml(report->input, report->plan, &out);
     } else {
-        tl_plan_report_text(report, &out);
+        tl_plan_report_text(report, json, &out);
     }
+    json_decref(json);
     tl_text_print(&out);
 }
 
@@ -155,11 +148,8 @@ static int simulate(const struct tl_ctl_options *options, struct tl_plan_report 
         return plan->arrivals != NULL && err->kind == TL_ERR_INVALID ? TL_EXIT_PROBLEM
                                                                      : TL_EXIT_FAILED;
     tl_plan_describe(plan, &arrivals, report->visitors, sizeof(report->visitors));
-    struct tl_simulation *simulation =
-        tl_simulation_run(&report->settings, &visitors, &arrivals, err);
+    struct tl_simulation *simulation = tl_simulation_run(&report->settings, &visitors, &arrivals);
     tl_arrivals_free(&arrivals);
-    if (simulation == NULL)
-        return TL_EXIT_FAILED;
     report->simulation = simulation;
     bool ok = plan->svg == NULL || write_svg(plan->svg, report, err);
     if (ok)

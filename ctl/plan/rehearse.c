@@ -11,7 +11,7 @@
 #include "common/store/queue.h"
 
 #include "lab/http.h"
-#include "lab/rehearse_report.h"
+#include "lab/report.h"
 #include "lab/visitors.h"
 
 #include "ctl/plan/plan.h"
@@ -198,13 +198,32 @@ static bool prepare(struct rehearse *rehearse, struct tl_error *err)
     tl_plan_describe(plan, &rehearse->arrivals, rehearse->who, sizeof(rehearse->who));
     rehearse->lanes = settings.lanes;
     settings.opens_ms = plan->opens_after_ms;
-    rehearse->simulation =
-        tl_simulation_run(&settings, &rehearse->visitors, &rehearse->arrivals, err);
-    return rehearse->simulation != NULL && check_limits(rehearse, err) &&
-           check_descriptors(rehearse, err);
+    rehearse->simulation = tl_simulation_run(&settings, &rehearse->visitors, &rehearse->arrivals);
+    return check_limits(rehearse, err) && check_descriptors(rehearse, err);
 }
 
 /* ---- the scratch queue ---- */
+
+/* Whatever happened before: nothing must stay in Redis. */
+static bool clean_up(struct rehearse *rehearse)
+{
+    struct tl_error err = {0};
+    char advice[400];
+    if (!rehearse->created)
+        return true;
+    fprintf(stderr, "Removing queue %s\n", rehearse->scratch);
+    if (tl_scratch_remove(&rehearse->session, rehearse->scratch, REMOVE_LIMIT_MS, &err))
+        return true;
+    tl_scratch_advice(&rehearse->session, rehearse->scratch, advice, sizeof(advice));
+    fprintf(stderr, "tellerline: %s\ntellerline: %s\n", err.text, advice);
+    return false;
+}
+
+/* context: the rehearsal. */
+static void clean_up_at_end(void *context)
+{
+    (void)clean_up(context);
+}
 
 static bool create(struct rehearse *rehearse, struct tl_error *err)
 {
@@ -223,6 +242,7 @@ static bool create(struct rehearse *rehearse, struct tl_error *err)
     tl_scratch_settings(&rehearse->scaled, speed, now_ms, opens ? now_ms + lead_ms : 0);
     rehearse->opens_local_ms = opens ? tl_clock_ms() + lead_ms : 0;
     rehearse->created = true; /* also when its outcome is not known */
+    tl_memory_last(clean_up_at_end, rehearse);
     return tl_queue_ensure(redis, rehearse->session.config->redis.key_prefix, rehearse->scratch,
                            &rehearse->scaled, &rehearse->session.actor, NULL, err);
 }
@@ -249,8 +269,7 @@ static bool ask(struct rehearse *rehearse, struct tl_http *http, struct look *lo
     snprintf(path, sizeof(path), "/v1/queues/%s", rehearse->scratch);
     const struct tl_http_call call = {.path = path, .context = look, .done = looked};
     *look = (struct look){0};
-    if (tl_http_start(http, &call) == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a request");
+    tl_http_start(http, &call);
     while (!look->done) {
         if (!tl_http_turn(http, 1000, err))
             return false;
@@ -338,16 +357,13 @@ static bool run(struct rehearse *rehearse, struct tl_error *err)
 }
 
 /* Returns the exit status. */
-static int report(struct rehearse *rehearse, struct tl_error *err)
+static int report(const struct rehearse *rehearse)
 {
     struct tl_figures figures;
     struct tl_broken broken;
     struct tl_lane_figures lane_figures[TL_LANES_MAX];
-    if (!tl_figures_compute(&rehearse->rehearsal, &rehearse->scaled, &figures) ||
-        !tl_lane_figures_compute(&rehearse->rehearsal, lane_figures)) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the report");
-        return TL_EXIT_PROBLEM;
-    }
+    tl_figures_compute(&rehearse->rehearsal, &rehearse->scaled, &figures);
+    tl_lane_figures_compute(&rehearse->rehearsal, lane_figures);
     tl_figures_judge(&rehearse->rehearsal, &rehearse->scaled, &figures, &broken);
     const struct tl_rehearse_report whole = {
         .queue = rehearse->queue,
@@ -356,7 +372,6 @@ static int report(struct rehearse *rehearse, struct tl_error *err)
         .source = rehearse->stored ? "it has in the store" : "of the configuration",
         .visitors = rehearse->who,
         .speed = rehearse->options->rehearse.speed,
-        .opens_after_ms = rehearse->options->plan.opens_after_ms,
         .settings = &rehearse->settings,
         .rehearsal = &rehearse->rehearsal,
         .figures = &figures,
@@ -366,37 +381,25 @@ static int report(struct rehearse *rehearse, struct tl_error *err)
         .lane_figures = lane_figures,
     };
     struct tl_text out = {0};
+    json_t *json = tl_rehearse_report_json(&whole);
     if (rehearse->options->json)
-        tl_json_write(tl_rehearse_report_json(&whole));
+        tl_json_write(json_incref(json));
     else
-        tl_rehearse_report_text(&whole, &out);
+        tl_rehearse_report_text(&whole, json, &out);
+    json_decref(json);
     tl_text_print(&out);
     return broken.n == 0 && !rehearse->rehearsal.stopped ? TL_EXIT_OK : TL_EXIT_PROBLEM;
-}
-
-/* Whatever happened before: nothing must stay in Redis. */
-static bool clean_up(struct rehearse *rehearse)
-{
-    struct tl_error err = {0};
-    char advice[400];
-    if (!rehearse->created)
-        return true;
-    fprintf(stderr, "Removing queue %s\n", rehearse->scratch);
-    if (tl_scratch_remove(&rehearse->session, rehearse->scratch, REMOVE_LIMIT_MS, &err))
-        return true;
-    tl_scratch_advice(&rehearse->session, rehearse->scratch, advice, sizeof(advice));
-    fprintf(stderr, "tellerline: %s\ntellerline: %s\n", err.text, advice);
-    return false;
 }
 
 static int rehearse_queue(struct rehearse *rehearse, struct tl_error *err)
 {
     bool ran = prepare(rehearse, err) && tl_signals_open(&rehearse->signals, err) &&
                create(rehearse, err) && wait_ready(rehearse, err) && run(rehearse, err);
+    tl_memory_last(NULL, NULL);
     bool clean = clean_up(rehearse);
     int status = TL_EXIT_PROBLEM;
     if (ran)
-        status = report(rehearse, err);
+        status = report(rehearse);
     else if (rehearse->rehearsal.stopped)
         tl_error_set(err, TL_ERR_INVALID, "stopped before anybody came");
     free(rehearse->rehearsal.visitors);

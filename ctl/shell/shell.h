@@ -23,8 +23,7 @@
 #include "common/store/store.h"
 
 #include "lab/memory.h"
-#include "lab/plan_options.h"
-#include "lab/rehearse_options.h"
+#include "lab/options.h"
 
 /* ---- commands ---- */
 

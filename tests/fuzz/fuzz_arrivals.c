@@ -9,7 +9,7 @@
 
 #include "common/base/text.h"
 
-#include "lab/arrivals.h"
+#include "lab/crowd.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

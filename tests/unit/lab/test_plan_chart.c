@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "lab/chart.h"
+#include "lab/report.h"
 #include "tests/unit/random.h"
 
 /* Against the same curve kept moment by moment. */
@@ -22,7 +22,7 @@ static void test_series(void **state)
     static struct tl_series series;
     struct tl_series_point point = {0};
     uint64_t arrived = 0;
-    tl_series_init(&series);
+    series = (struct tl_series){.width_ms = 1};
     for (int64_t now = 0; now < MOMENTS; now++) {
         if (now == 0 || random_below(&seed, 50) == 0) {
             point.arrived = random_below(&seed, 10);
@@ -52,7 +52,7 @@ static void test_text(void **state)
     (void)state;
     static struct tl_series series;
     struct tl_text out = {0};
-    tl_series_init(&series);
+    series = (struct tl_series){.width_ms = 1};
     tl_series_note(&series, 0, &(struct tl_series_point){.waiting = 10000000, .active = 3});
     tl_series_note(&series, 5000, &(struct tl_series_point){.waiting = 1});
     tl_series_note(&series, 9999, &(struct tl_series_point){0});
@@ -71,7 +71,7 @@ static void test_text(void **state)
     tl_text_free(&out);
 
     /* One moment without anyone. */
-    tl_series_init(&series);
+    series = (struct tl_series){.width_ms = 1};
     tl_series_note(&series, 0, &(struct tl_series_point){0});
     tl_chart_text(&series, false, &out);
     assert_non_null(strstr(out.data, "          0 |\n"));
@@ -87,7 +87,7 @@ static void test_svg_escapes(void **state)
     (void)state;
     static struct tl_series series;
     struct tl_text out = {0};
-    tl_series_init(&series);
+    series = (struct tl_series){.width_ms = 1};
     tl_series_note(&series, 0, &(struct tl_series_point){.waiting = 7});
     tl_chart_svg(&series, "a<b>&\"c\"", "\x01\xC3x", &out);
     assert_non_null(strstr(out.data, "<title id=\"title\">a&#60;b&#62;&#38;&#34;c&#34;</title>"));

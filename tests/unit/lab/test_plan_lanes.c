@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "lab/lanes.h"
+#include "lab/crowd.h"
 
 static const struct tl_plan_lanes lanes = {
     .n = 3, .names = {"vip", "club", "normal"}, .weights = {0}, .standard = 2};

@@ -277,9 +277,9 @@ static void test_warnings(void **state)
     assert_true(warned(&input, "Rounding down"));
 }
 
-static void assert_words(const char *found, const char *expected)
+static void assert_words(struct tl_words found, const char *expected)
 {
-    assert_string_equal(found, expected);
+    assert_string_equal(found.text, expected);
 }
 
 static void test_words(void **state)
@@ -288,15 +288,22 @@ static void test_words(void **state)
     static const struct {
         int64_t ms;
         const char *text;
-    } times[] = {{0, "0 s"},        {7143, "7.1 s"},        {9999, "10 s"},
-                 {71000, "71 s"},   {119600, "2 min"},      {375000, "6 min 15 s"},
-                 {3599600, "1 h"},  {3600000, "1 h"},       {7143000, "1 h 59 min"},
-                 {86399000, "1 d"}, {277200000, "3 d 5 h"}, {259200000, "3 d"}};
-    char text[TL_WORDS_MAX];
-    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-        tl_words_time(times[i].ms, text, sizeof(text));
-        assert_words(text, times[i].text);
-    }
+    } times[] = {{0, "0 s"},
+                 {7143, "7.1 s"},
+                 {9999, "10 s"},
+                 {71000, "71 s"},
+                 {119600, "2 min"},
+                 {375000, "6 min 15 s"},
+                 {3599600, "1 h"},
+                 {3600000, "1 h"},
+                 {7143000, "1 h 59 min"},
+                 {86399000, "1 d"},
+                 {277200000, "3 d 5 h"},
+                 {259200000, "3 d"},
+                 {10500, "11 s"},
+                 {-1, "-"}};
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+        assert_words(tl_words_time(times[i].ms), times[i].text);
     static const struct {
         double value;
         int decimals;
@@ -310,16 +317,11 @@ static void test_words(void **state)
                    {1234567, 1, "1,234,567"},
                    {100, 2, "100"},
                    {-1234.5, 1, "-1,234.5"}};
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        tl_words_number(numbers[i].value, numbers[i].decimals, text, sizeof(text));
-        assert_words(text, numbers[i].text);
-    }
-    tl_words_share(0.123, text, sizeof(text));
-    assert_words(text, "12 %");
-    tl_words_share(0.0042, text, sizeof(text));
-    assert_words(text, "0.4 %");
-    tl_words_share(1, text, sizeof(text));
-    assert_words(text, "100 %");
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        assert_words(tl_words_number(numbers[i].value, numbers[i].decimals), numbers[i].text);
+    assert_words(tl_words_share(0.123), "12 %");
+    assert_words(tl_words_share(0.0042), "0.4 %");
+    assert_words(tl_words_share(1), "100 %");
 }
 
 int main(void)

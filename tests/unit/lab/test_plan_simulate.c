@@ -30,14 +30,13 @@ static struct tl_simulation *run(const struct tl_simulation_settings *settings,
                                  const struct tl_simulation_visitors *visitors, size_t n,
                                  const int64_t at_ms[], const int64_t session_ms[])
 {
-    struct tl_error err = {0};
     struct tl_arrivals arrivals = {.n = n, .list = calloc(n, sizeof(struct tl_arrival))};
     assert_non_null(arrivals.list);
     for (size_t i = 0; i < n; i++)
         arrivals.list[i] = (struct tl_arrival){.at_ms = at_ms[i],
                                                .session_ms = session_ms != NULL ? session_ms[i] : 0,
                                                .row = (uint32_t)i};
-    struct tl_simulation *simulation = tl_simulation_run(settings, visitors, &arrivals, &err);
+    struct tl_simulation *simulation = tl_simulation_run(settings, visitors, &arrivals);
     assert_non_null(simulation);
     tl_arrivals_free(&arrivals);
     return simulation;
@@ -264,7 +263,6 @@ static void test_what_always_holds(void **state)
     (void)state;
     uint64_t seed = random_seed("test_what_always_holds");
     for (int round = 0; round < 400; round++) {
-        struct tl_error err = {0};
         struct tl_arrivals arrivals;
         struct tl_simulation_settings settings = random_settings(&seed);
         struct tl_crowd crowd = {.visitors = 1 + random_below(&seed, 500),
@@ -277,8 +275,8 @@ static void test_what_always_holds(void **state)
             .no_shows = (double)random_below(&seed, 3) / 4,
             .patience_ms = (int64_t)(random_below(&seed, 2) * random_below(&seed, 30000)),
             .seed = seed};
-        assert_true(tl_arrivals_draw(&crowd, seed, &arrivals, &err));
-        struct tl_simulation *simulation = tl_simulation_run(&settings, &visitors, &arrivals, &err);
+        tl_arrivals_draw(&crowd, seed, &arrivals);
+        struct tl_simulation *simulation = tl_simulation_run(&settings, &visitors, &arrivals);
         assert_non_null(simulation);
         assert_int_equal(simulation->arrived, crowd.visitors);
         assert_int_equal(simulation->waiting, 0); /* in the end everyone was called or has left */
@@ -297,7 +295,7 @@ static void test_what_always_holds(void **state)
         if (settings.policy == TL_POLICY_COUNTER) /* no slot is empty while someone waits */
             assert_true(simulation->slots_empty_in_line == 0);
 
-        struct tl_simulation *again = tl_simulation_run(&settings, &visitors, &arrivals, &err);
+        struct tl_simulation *again = tl_simulation_run(&settings, &visitors, &arrivals);
         assert_non_null(again);
         assert_memory_equal(again->visitors, simulation->visitors,
                             arrivals.n * sizeof(*again->visitors));
@@ -314,14 +312,13 @@ static void test_session_mean(void **state)
     (void)state;
     struct tl_simulation_settings settings = counter;
     struct tl_simulation_visitors visitors = {.session_ms = 10000, .spread = 0.5, .seed = 7};
-    struct tl_error err = {0};
     struct tl_arrivals arrivals;
     struct tl_crowd crowd = {.visitors = 50000, .shape = TL_CROWD_EVEN, .over_ms = 1000};
     settings.policy = TL_POLICY_RATE;
     settings.admit = 1000000;
     settings.every_ms = 1000;
-    assert_true(tl_arrivals_draw(&crowd, 7, &arrivals, &err));
-    struct tl_simulation *simulation = tl_simulation_run(&settings, &visitors, &arrivals, &err);
+    tl_arrivals_draw(&crowd, 7, &arrivals);
+    struct tl_simulation *simulation = tl_simulation_run(&settings, &visitors, &arrivals);
     assert_non_null(simulation);
     double sum = 0;
     for (size_t i = 0; i < arrivals.n; i++)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lab/lane_figures.h"
+#include "lab/figures.h"
 
 enum { N = 12 };
 
@@ -38,7 +38,7 @@ static const unsigned shared[N] = {0, 1, 0, 0, 0, 1, 0, 0, 1, 1, 1, 1};
 
 static void compute(const struct tl_rehearsal *rehearsal, struct tl_lane_figures figures[])
 {
-    assert_true(tl_lane_figures_compute(rehearsal, figures));
+    tl_lane_figures_compute(rehearsal, figures);
 }
 
 static void test_passed(void **state)

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "common/base/grow.h"
-#include "lab/dues.h"
+#include "lab/memory.h"
+#include "lab/times.h"
 
-bool tl_dues_push(struct tl_dues *dues, struct tl_due due)
+void tl_dues_push(struct tl_dues *dues, struct tl_due due)
 {
-    struct tl_due *list = tl_grow(dues->list, &dues->capacity, dues->n + 1, sizeof(*list));
-    if (list == NULL)
-        return false;
-    dues->list = list;
+    dues->list = tl_xgrow(dues->list, &dues->capacity, dues->n + 1, sizeof(*dues->list));
     size_t at = dues->n++;
     for (; at > 0 && dues->list[(at - 1) / 2].at_ms > due.at_ms; at = (at - 1) / 2)
         dues->list[at] = dues->list[(at - 1) / 2];
     dues->list[at] = due;
-    return true;
 }
 
 struct tl_due tl_dues_pop(struct tl_dues *dues)
@@ -34,8 +30,19 @@ struct tl_due tl_dues_pop(struct tl_dues *dues)
     return top;
 }
 
-void tl_dues_free(struct tl_dues *dues)
+static int compare(const void *a, const void *b)
 {
-    free(dues->list);
-    *dues = (struct tl_dues){0};
+    int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+    return (one > other) - (one < other);
+}
+
+void tl_times_sort(int64_t *times, size_t n)
+{
+    if (n > 0)
+        qsort(times, n, sizeof(*times), compare);
+}
+
+int64_t tl_times_quantile(const int64_t *sorted, size_t n, size_t part, size_t of)
+{
+    return n > 0 ? sorted[(n * part + of - 1) / of - 1] : -1;
 }

@@ -5,20 +5,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/grow.h"
 #include "common/base/text.h"
 #include "common/base/units.h"
 
-#include "lab/arrivals.h"
+#include "lab/crowd.h"
+#include "lab/memory.h"
+#include "lab/options.h"
+#include "lab/times.h"
 
-#define FILE_BYTES_MOST   (INT64_C(1) << 30)
-#define SECONDS_MOST      100000000000.0 /* the year 5138 as Unix time */
-#define SPAN_MOST_MS      (INT64_C(366) * 86400000)
-#define SESSION_MOST_MS   (INT64_C(7) * 86400000)
-#define FIELD_BYTES_MOST  63
-#define DRAWN_FOR_ARRIVAL 0 /* purpose of tl_plan_random; simulate.c has the others */
+#define SECONDS_MOST     100000000000.0 /* the year 5138 as Unix time */
+#define SPAN_MOST_MS     (INT64_C(366) * 86400000)
+#define SESSION_MOST_MS  (INT64_C(7) * 86400000)
+#define FIELD_BYTES_MOST 63
+#define NEVER            INT64_MAX
 
-enum { COLUMNS_MOST = 256, NO_COLUMN = -1 };
+enum {
+    COLUMNS_MOST = 256,
+    NO_COLUMN = -1,
+    FILE_BYTES_MOST = 512 << 20,
+    PIECE_BYTES = 65536, /* that are read at once */
+    PART_SIZE = TL_LANE_NAME_MAX + 32,
+    STARVED_FACTOR = 10,
+};
+
+/* What tl_plan_random is for. */
+enum {
+    DRAWN_ARRIVAL,
+    DRAWN_PATIENCE,
+    DRAWN_NO_SHOW,
+    DRAWN_SESSION,
+    DRAWN_SESSION_ANGLE,
+    DRAWN_LANE
+};
+
+/* ---- arrivals of a file ---- */
 
 /* How a file writes times. */
 enum kind { KIND_NONE, KIND_SECONDS, KIND_CLOCK, KIND_DATE };
@@ -139,11 +159,8 @@ static bool add(struct reader *reader, int64_t at_ms, int64_t session_ms, struct
     if (arrivals->n == TL_ARRIVALS_MOST)
         return tl_error_set(err, TL_ERR_INVALID, "%s:%zu: more than %d arrivals", reader->name,
                             reader->line, TL_ARRIVALS_MOST);
-    struct tl_arrival *list =
-        tl_grow(arrivals->list, &reader->capacity, arrivals->n + 1, sizeof(*list));
-    if (list == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu arrivals", arrivals->n + 1);
-    arrivals->list = list;
+    arrivals->list =
+        tl_xgrow(arrivals->list, &reader->capacity, arrivals->n + 1, sizeof(*arrivals->list));
     arrivals->list[arrivals->n] =
         (struct tl_arrival){.at_ms = at_ms, .session_ms = session_ms, .row = (uint32_t)arrivals->n};
     arrivals->n++;
@@ -281,29 +298,6 @@ bool tl_arrivals_parse(const char *name, const char *bytes, size_t length,
     return true;
 }
 
-/* Reads at most FILE_BYTES_MOST, in pieces: the file may be a pipe. */
-static bool read_all(FILE *file, char **bytes, size_t *length, const char *path,
-                     struct tl_error *err)
-{
-    size_t capacity = 0;
-    for (;;) {
-        if (*length == capacity) {
-            capacity = capacity == 0 ? 65536 : 2 * capacity;
-            if (capacity > (size_t)FILE_BYTES_MOST)
-                return tl_error_set(err, TL_ERR_INVALID, "%s: larger than 512 MiB", path);
-            char *more = realloc(*bytes, capacity);
-            if (more == NULL)
-                return tl_error_set(err, TL_ERR_NOMEM, "no memory to read %s", path);
-            *bytes = more;
-        }
-        size_t taken = fread(*bytes + *length, 1, capacity - *length, file);
-        *length += taken;
-        if (taken == 0)
-            return !ferror(file) ||
-                   tl_error_set(err, TL_ERR_SYSTEM, "cannot read %s: %s", path, strerror(errno));
-    }
-}
-
 bool tl_arrivals_read(const char *path, struct tl_arrivals *arrivals, struct tl_error *err)
 {
     *arrivals = (struct tl_arrivals){0};
@@ -311,14 +305,24 @@ bool tl_arrivals_read(const char *path, struct tl_arrivals *arrivals, struct tl_
     if (file == NULL)
         return tl_error_set(err, TL_ERR_SYSTEM, "cannot open %s: %s", path, strerror(errno));
     char *bytes = NULL;
-    size_t length = 0;
-    bool ok = read_all(file, &bytes, &length, path, err);
+    size_t length = 0, capacity = 0, taken;
+    do { /* it may be a pipe */
+        bytes = tl_xgrow(bytes, &capacity, length + PIECE_BYTES, 1);
+        taken = fread(bytes + length, 1, PIECE_BYTES, file);
+        length += taken;
+    } while (taken > 0 && length <= FILE_BYTES_MOST);
+    bool ok = !ferror(file) ||
+              tl_error_set(err, TL_ERR_SYSTEM, "cannot read %s: %s", path, strerror(errno));
+    if (ok && length > FILE_BYTES_MOST)
+        ok = tl_error_set(err, TL_ERR_INVALID, "%s: larger than 512 MiB", path);
     if (fclose(file) != 0 && ok)
         ok = tl_error_set(err, TL_ERR_SYSTEM, "cannot close %s: %s", path, strerror(errno));
     ok = ok && tl_arrivals_parse(path, bytes, length, arrivals, err);
     free(bytes);
     return ok;
 }
+
+/* ---- what is drawn ---- */
 
 /* splitmix64 (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators",
  * 2014). */
@@ -352,26 +356,139 @@ static double arrival_of(const struct tl_crowd *crowd, double u)
     return u * over < peak ? sqrt(u * over * peak) : over - sqrt((1 - u) * over * (over - peak));
 }
 
-bool tl_arrivals_draw(const struct tl_crowd *crowd, uint64_t seed, struct tl_arrivals *arrivals,
-                      struct tl_error *err)
+void tl_arrivals_draw(const struct tl_crowd *crowd, uint64_t seed, struct tl_arrivals *arrivals)
 {
-    *arrivals = (struct tl_arrivals){0};
-    arrivals->list = calloc(crowd->visitors, sizeof(*arrivals->list));
-    if (arrivals->list == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %llu visitors",
-                            (unsigned long long)crowd->visitors);
-    arrivals->n = crowd->visitors;
+    *arrivals = (struct tl_arrivals){.n = crowd->visitors,
+                                     .list = tl_xalloc(crowd->visitors, sizeof(*arrivals->list))};
     for (size_t i = 0; i < arrivals->n; i++)
         arrivals->list[i] = (struct tl_arrival){
-            .at_ms = (int64_t)arrival_of(crowd, tl_plan_random(seed, i, DRAWN_FOR_ARRIVAL)),
+            .at_ms = (int64_t)arrival_of(crowd, tl_plan_random(seed, i, DRAWN_ARRIVAL)),
             .session_ms = -1,
             .row = (uint32_t)i};
     qsort(arrivals->list, arrivals->n, sizeof(*arrivals->list), compare);
-    return true;
 }
 
 void tl_arrivals_free(struct tl_arrivals *arrivals)
 {
     free(arrivals->list);
     *arrivals = (struct tl_arrivals){0};
+}
+
+int64_t tl_visitor_patience_ms(const struct tl_simulation_visitors *visitors, size_t visitor)
+{
+    if (visitors->patience_ms == 0)
+        return NEVER;
+    double u = tl_plan_random(visitors->seed, visitor, DRAWN_PATIENCE);
+    return (int64_t)ceil(-log(u) * (double)visitors->patience_ms);
+}
+
+bool tl_visitor_comes(const struct tl_simulation_visitors *visitors, size_t visitor)
+{
+    return tl_plan_random(visitors->seed, visitor, DRAWN_NO_SHOW) >= visitors->no_shows;
+}
+
+/* Log-normal with the given mean and spread (Box and Muller, 1958). */
+int64_t tl_visitor_session_ms(const struct tl_simulation_visitors *visitors,
+                              const struct tl_arrivals *arrivals, size_t visitor)
+{
+    if (arrivals->list[visitor].session_ms >= 0)
+        return arrivals->list[visitor].session_ms;
+    if (visitors->spread <= 0)
+        return visitors->session_ms;
+    double radius = sqrt(-2 * log(tl_plan_random(visitors->seed, visitor, DRAWN_SESSION)));
+    double angle = 2 * M_PI * tl_plan_random(visitors->seed, visitor, DRAWN_SESSION_ANGLE);
+    double variance = log(1 + visitors->spread * visitors->spread);
+    double factor = exp(sqrt(variance) * radius * cos(angle) - variance / 2);
+    return (int64_t)fmin(factor * (double)visitors->session_ms, 1e15);
+}
+
+unsigned tl_visitor_lane(const struct tl_simulation_visitors *visitors, size_t visitor)
+{
+    double drawn = tl_plan_random(visitors->seed, visitor, DRAWN_LANE);
+    unsigned lane = 0; /* the last one that has a share, when the sum is not quite 1 */
+    for (unsigned i = 0; i < TL_LANES_MAX && drawn >= 0; i++) {
+        if (visitors->lanes[i] > 0)
+            lane = i;
+        drawn -= visitors->lanes[i];
+    }
+    return lane;
+}
+
+/* ---- lanes ---- */
+
+static int find_lane(const struct tl_plan_lanes *lanes, const char *name)
+{
+    for (size_t i = 0; i < lanes->n; i++) {
+        if (strcmp(lanes->names[i], name) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+/* "vip=10%"; seen: bits of the lanes that were named before. */
+static bool read_part(char *part, const struct tl_plan_lanes *lanes, unsigned *seen,
+                      double shares[TL_LANES_MAX], struct tl_error *err)
+{
+    char quoted[80];
+    char *equals = strchr(part, '=');
+    tl_quote(part, quoted, sizeof(quoted));
+    if (equals == NULL)
+        return tl_error_set(err, TL_ERR_INVALID, "--lanes: %s is not LANE=SHARE, such as vip=10%%",
+                            quoted);
+    *equals = '\0';
+    int lane = find_lane(lanes, part);
+    tl_quote(part, quoted, sizeof(quoted));
+    if (lane < 0)
+        return tl_error_set(err, TL_ERR_INVALID, "--lanes: the queue has no lane %s", quoted);
+    if ((*seen & 1U << lane) != 0)
+        return tl_error_set(err, TL_ERR_INVALID, "--lanes: %s is named twice", quoted);
+    *seen |= 1U << lane;
+    struct tl_error problem = {0};
+    return tl_plan_ratio(equals + 1, 1, &shares[lane], &problem) ||
+           tl_error_set(err, TL_ERR_INVALID, "--lanes: %s: %s", quoted, problem.text);
+}
+
+bool tl_plan_lanes_shares(const char *text, const struct tl_plan_lanes *lanes,
+                          double shares[TL_LANES_MAX], struct tl_error *err)
+{
+    unsigned seen = 0;
+    double sum = 0;
+    memset(shares, 0, TL_LANES_MAX * sizeof(*shares));
+    for (const char *at = text; at != NULL;) {
+        char part[PART_SIZE];
+        size_t length = strcspn(at, ",");
+        if (length >= sizeof(part))
+            return tl_error_set(err, TL_ERR_INVALID, "--lanes: a part is too long");
+        memcpy(part, at, length);
+        part[length] = '\0';
+        if (!read_part(part, lanes, &seen, shares, err))
+            return false;
+        at = at[length] == ',' ? at + length + 1 : NULL;
+    }
+    for (size_t i = 0; i < lanes->n; i++)
+        sum += shares[i];
+    if (sum > 1 + 1e-9)
+        return tl_error_set(err, TL_ERR_INVALID, "--lanes: the shares are %g %%, more than 100",
+                            100 * sum);
+    if (sum < 1)
+        shares[lanes->standard] += 1 - sum;
+    return true;
+}
+
+void tl_lane_waits_sum(struct tl_lane_waits *lane, int64_t *waits_ms, size_t n)
+{
+    tl_times_sort(waits_ms, n);
+    lane->admitted = n;
+    lane->median_ms = tl_times_quantile(waits_ms, n, 1, 2);
+    lane->most_ms = tl_times_quantile(waits_ms, n, 9, 10);
+}
+
+bool tl_lane_starved(const struct tl_plan_lanes *lanes, unsigned lane,
+                     const struct tl_lane_waits *waits)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < lanes->n; i++)
+        sum += lanes->weights.n > 0 ? lanes->weights.of[i] : 1;
+    uint64_t own = lanes->weights.n > 0 ? lanes->weights.of[lane] : 1;
+    return waits->passed * own > STARVED_FACTOR * sum;
 }

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/origin.h"
 #include "common/base/text.h"
 #include "common/base/units.h"
 
-#include "lab/arrivals.h"
-#include "lab/plan_options.h"
+#include "lab/options.h"
 
 #define NUMBER_MOST   1e9
 #define VISITORS_MOST UINT64_C(1000000000)
 #define LIMIT_MOST    UINT64_C(10000000)
 #define DAYS(n)       (INT64_C(n) * 86400000)
+
+enum { SPEED_MOST = 10000 };
 
 /* Reads "12", "12.5" or ".5" and moves *text behind it. */
 static bool take_decimal(const char **text, double *value)
@@ -167,11 +168,13 @@ static int word(const char *value, const char *const words[], const char *why, s
 
 static bool apply_policy(void *context, const char *value, struct tl_error *err)
 {
-    static const char *const words[] = {"counter", "rate", "both", NULL};
-    static const enum tl_policy policies[] = {TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH};
+    static const char *const words[] = {[TL_POLICY_COUNTER] = "counter",
+                                        [TL_POLICY_RATE] = "rate",
+                                        [TL_POLICY_BOTH] = "both",
+                                        NULL};
     int found = word(value, words, "must be counter, rate or both", err);
     if (found >= 0)
-        *(enum tl_policy *)context = policies[found];
+        *(enum tl_policy *)context = (enum tl_policy)found;
     return found >= 0;
 }
 
@@ -186,93 +189,107 @@ static bool apply_shape(void *context, const char *value, struct tl_error *err)
 
 static bool apply_crowd(void *context, const char *value, struct tl_error *err)
 {
-    static const char *const words[] = {"even", "rush", "wave", NULL};
-    static const enum tl_crowd_shape shapes[] = {TL_CROWD_EVEN, TL_CROWD_RUSH, TL_CROWD_WAVE};
+    static const char *const words[] = {
+        [TL_CROWD_EVEN] = "even", [TL_CROWD_RUSH] = "rush", [TL_CROWD_WAVE] = "wave", NULL};
     int found = word(value, words, "must be even, rush or wave", err);
     if (found >= 0)
-        *(enum tl_crowd_shape *)context = shapes[found];
+        *(enum tl_crowd_shape *)context = (enum tl_crowd_shape)found;
     return found >= 0;
+}
+
+/* Scheme, host and port, and nothing behind them. */
+static bool apply_server(void *context, const char *value, struct tl_error *err)
+{
+    struct tl_error problem;
+    char quoted[80];
+    if (strchr(value, ' ') != NULL || !tl_origins_valid(value, &problem)) {
+        tl_quote(value, quoted, sizeof(quoted));
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "%s is not an address such as http://127.0.0.1:8080", quoted);
+    }
+    *(const char **)context = value;
+    return true;
+}
+
+static bool apply_speed(void *context, const char *value, struct tl_error *err)
+{
+    return tl_option_number(value, SPEED_MOST, context, err);
+}
+
+static bool apply_leaving(void *context, const char *value, struct tl_error *err)
+{
+    return tl_plan_ratio(value, 1, context, NULL) ||
+           tl_error_set(err, TL_ERR_INVALID, "must be a share from 0 to 1, such as 0.5 or 50%%");
 }
 
 #define AT(field) offsetof(struct tl_plan_options, field)
 
 static const struct {
+    bool crowd; /* also of a rehearsal */
     const char *name, *argument, *help;
     bool (*apply)(void *context, const char *value, struct tl_error *err);
     size_t offset; /* of the context */
-} table[TL_PLAN_OPTIONS_N] = {
-    {"tps", "N", "requests per second that the site serves, measured", apply_tps, AT(input.tps)},
-    {"session", "TIME", "how long a visitor stays on the site, on average", apply_time,
+} table[] = {
+    {false, "tps", "N", "requests per second that the site serves, measured", apply_tps,
+     AT(input.tps)},
+    {true, "session", "TIME", "how long a visitor stays on the site, on average", apply_time,
      AT(input.session_ms)},
-    {"calls", "N/UNIT", "requests of a visitor: 6/session, 6/min, 0.5/s, 300/h", apply_calls,
+    {false, "calls", "N/UNIT", "requests of a visitor: 6/session, 6/min, 0.5/s, 300/h", apply_calls,
      AT(input)},
-    {"failure-rate", "SHARE", "of requests that fail and are repeated: 0.15 or 15% (default: 0)",
-     apply_share, AT(input.failure_rate)},
-    {"safety", "SHARE", "of the throughput that stays unused (default: 0.3)", apply_share,
+    {false, "failure-rate", "SHARE",
+     "of requests that fail and are repeated: 0.15 or 15% (default: 0)", apply_share,
+     AT(input.failure_rate)},
+    {false, "safety", "SHARE", "of the throughput that stays unused (default: 0.3)", apply_share,
      AT(input.safety)},
-    {"margin", "SHARE", "session_ttl is longer than --session by it (default: 0.25)", apply_ratio,
-     AT(input.margin)},
-    {"no-shows", "SHARE", "of those called who do not come (default: 0)", apply_share,
+    {false, "margin", "SHARE", "session_ttl is longer than --session by it (default: 0.25)",
+     apply_ratio, AT(input.margin)},
+    {true, "no-shows", "SHARE", "of those called who do not come (default: 0)", apply_share,
      AT(input.no_shows)},
-    {"policy", "NAME", "counter, rate or both (default: both)", apply_policy, AT(input.policy)},
-    {"period", "TIME", "rate.every: 100ms to 1d (default: 10s)", apply_period, AT(input.period_ms)},
-    {"shape", "NAME", "rate.shape: smooth or lumps (default: smooth)", apply_shape,
+    {false, "policy", "NAME", "counter, rate or both (default: both)", apply_policy,
+     AT(input.policy)},
+    {false, "period", "TIME", "rate.every: 100ms to 1d (default: 10s)", apply_period,
+     AT(input.period_ms)},
+    {false, "shape", "NAME", "rate.shape: smooth or lumps (default: smooth)", apply_shape,
      AT(input.lumps)},
-    {"burst", "N", "rate.burst: so many more after a pause (default: 0)", apply_burst,
+    {false, "burst", "N", "rate.burst: so many more after a pause (default: 0)", apply_burst,
      AT(input.burst)},
-    {"capacity", "N", "use this capacity instead of the computed one", apply_limit,
+    {false, "capacity", "N", "use this capacity instead of the computed one", apply_limit,
      AT(input.capacity)},
-    {"admit", "N", "use this rate.admit instead of the computed one", apply_limit, AT(input.admit)},
-    {"claim-ttl", "TIME", "use this claim_ttl instead of the suggested one", apply_time,
+    {false, "admit", "N", "use this rate.admit instead of the computed one", apply_limit,
+     AT(input.admit)},
+    {false, "claim-ttl", "TIME", "use this claim_ttl instead of the suggested one", apply_time,
      AT(input.claim_ttl_ms)},
-    {"waiting-ttl", "TIME", "use this waiting_ttl instead of the suggested one", apply_time,
+    {false, "waiting-ttl", "TIME", "use this waiting_ttl instead of the suggested one", apply_time,
      AT(input.waiting_ttl_ms)},
-    {"visitors", "N", "how many come", apply_visitors, AT(input.crowd.visitors)},
-    {"over", "TIME", "...within this time (default: 10m)", apply_time, AT(input.crowd.over_ms)},
-    {"crowd", "NAME", "...rush: most at once; even; wave: up and down (default: rush)", apply_crowd,
-     AT(input.crowd.shape)},
-    {"peak", "TIME", "when a wave is highest (default: in the middle)", apply_moment,
+    {true, "visitors", "N", "how many come", apply_visitors, AT(input.crowd.visitors)},
+    {true, "over", "TIME", "...within this time (default: 10m)", apply_time,
+     AT(input.crowd.over_ms)},
+    {true, "crowd", "NAME", "...rush: most at once; even; wave: up and down (default: rush)",
+     apply_crowd, AT(input.crowd.shape)},
+    {true, "peak", "TIME", "when a wave is highest (default: in the middle)", apply_moment,
      AT(input.crowd.peak_ms)},
-    {"yaml", NULL, "write only the configuration", tl_option_flag, AT(yaml)},
-    {"simulate", NULL, "replay the visitors, and draw the line over time", tl_option_flag,
+    {false, "yaml", NULL, "write only the configuration", tl_option_flag, AT(yaml)},
+    {false, "simulate", NULL, "replay the visitors, and draw the line over time", tl_option_flag,
      AT(simulate)},
-    {"arrivals", "FILE", "replay arrivals from CSV: arrival[,session]", tl_option_text,
+    {true, "arrivals", "FILE", "replay arrivals from CSV: arrival[,session]", tl_option_text,
      AT(arrivals)},
-    {"queue", "NAME", "replay with the settings of this queue of --config", tl_option_text,
+    {false, "queue", "NAME", "replay with the settings of this queue of --config", tl_option_text,
      AT(queue)},
-    {"lanes", "LIST", "lanes they come in: vip=10%,club=0.2; the others in the default lane",
+    {true, "lanes", "LIST", "lanes they come in: vip=10%,club=0.2; the others in the default lane",
      tl_option_text, AT(lanes)},
-    {"opens-after", "TIME", "no one is admitted before this time (default: 0s)", apply_moment,
+    {true, "opens-after", "TIME", "no one is admitted before this time (default: 0s)", apply_moment,
      AT(opens_after_ms)},
-    {"patience", "TIME", "mean wait after which a visitor gives up (default: never)", apply_time,
-     AT(patience_ms)},
-    {"spread", "SHARE", "deviation of sessions from their mean (default: 0.25)", apply_ratio,
+    {true, "patience", "TIME", "mean wait after which a visitor gives up (default: never)",
+     apply_time, AT(patience_ms)},
+    {true, "spread", "SHARE", "deviation of sessions from their mean (default: 0.25)", apply_ratio,
      AT(spread)},
-    {"seed", "N", "of the random numbers (default: 1)", apply_seed, AT(seed)},
-    {"svg", "FILE", "write the chart to this file, too", tl_option_text, AT(svg)},
+    {true, "seed", "N", "of the random numbers (default: 1)", apply_seed, AT(seed)},
+    {false, "svg", "FILE", "write the chart to this file, too", tl_option_text, AT(svg)},
 };
 
-static const char *const crowd_names[TL_CROWD_OPTIONS_N] = {
-    "session",  "no-shows",    "visitors", "over",   "crowd", "peak",
-    "arrivals", "opens-after", "patience", "spread", "seed",  "lanes",
-};
-
-void tl_crowd_options_rows(struct tl_plan_options *options,
-                           struct tl_option rows[TL_CROWD_OPTIONS_N])
+static size_t fill_rows(struct tl_plan_options *options, struct tl_option *rows, bool only_crowd)
 {
-    struct tl_option all[TL_PLAN_OPTIONS_N];
     size_t n = 0;
-    tl_plan_options_rows(options, all);
-    for (size_t i = 0; i < TL_CROWD_OPTIONS_N; i++) {
-        for (size_t k = 0; k < TL_PLAN_OPTIONS_N; k++) {
-            if (strcmp(all[k].name, crowd_names[i]) == 0)
-                rows[n++] = all[k];
-        }
-    }
-}
-
-void tl_plan_options_rows(struct tl_plan_options *options, struct tl_option rows[TL_PLAN_OPTIONS_N])
-{
     *options = (struct tl_plan_options){
         .input = {.safety = 0.3,
                   .margin = 0.25,
@@ -282,12 +299,42 @@ void tl_plan_options_rows(struct tl_plan_options *options, struct tl_option rows
         .spread = 0.25,
         .seed = 1,
     };
-    for (size_t i = 0; i < TL_PLAN_OPTIONS_N; i++)
-        rows[i] = (struct tl_option){.name = table[i].name,
-                                     .argument = table[i].argument,
-                                     .help = table[i].help,
-                                     .apply = table[i].apply,
-                                     .context = (char *)options + table[i].offset};
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        if (table[i].crowd || !only_crowd)
+            rows[n++] = (struct tl_option){.name = table[i].name,
+                                           .argument = table[i].argument,
+                                           .help = table[i].help,
+                                           .apply = table[i].apply,
+                                           .context = (char *)options + table[i].offset};
+    }
+    return n;
+}
+
+size_t tl_plan_options_rows(struct tl_plan_options *options, struct tl_option *rows)
+{
+    return fill_rows(options, rows, false);
+}
+
+size_t tl_crowd_options_rows(struct tl_plan_options *options, struct tl_option *rows)
+{
+    return fill_rows(options, rows, true);
+}
+
+size_t tl_rehearse_options_rows(struct tl_rehearse_options *options, struct tl_option *rows)
+{
+    *options = (struct tl_rehearse_options){.speed = 1};
+    const struct tl_option all[] = {
+        {"server", "URL", "a worker, or what is in front of it (default: http.listen, here)",
+         apply_server, &options->server, false},
+        {"speed", "N", "so many times faster than the sale (default: 1)", apply_speed,
+         &options->speed, false},
+        {"leaving", "SHARE", "of those who give up: press leave, and do not just close the page",
+         apply_leaving, &options->leaving, false},
+        {"remove", NULL, "only remove QUEUE, a scratch queue that an earlier run left",
+         tl_option_flag, &options->remove, false},
+    };
+    memcpy(rows, all, sizeof(all));
+    return sizeof(all) / sizeof(all[0]);
 }
 
 bool tl_plan_options_check(const struct tl_plan_options *options, bool json, struct tl_error *err)

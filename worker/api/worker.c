@@ -89,32 +89,30 @@ static void refuse_waiting(void *context, struct tl_queue *queue, struct tl_requ
                       "");
 }
 
-static bool load(struct tl_worker *worker, const struct tl_worker_settings *settings,
-                 struct tl_error *err)
+bool tl_worker_start(struct tl_worker *worker, const struct tl_config *files, uv_loop_t *loop,
+                     struct tl_error *err)
 {
-    const struct tl_config *config = settings->config;
-    worker->secrets = *settings->secrets;
-    *settings->secrets = (struct tl_secrets){0};
-    worker->brand = settings->brand;
-    worker->languages = settings->brand->languages;
-    worker->events = settings->events;
+    const struct tl_config *config = worker->config;
+    worker->env->worker = worker;
+    worker->env->settle = tl_changes_settled;
+    worker->languages = worker->brand->languages;
     if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (worker->bypass = tl_networks_parse(config->bypass.networks, err)) == NULL)
         return false;
-    worker->env->passthrough = tl_passthrough_new(settings->files);
+    worker->env->passthrough = tl_passthrough_new(files);
     worker->passes = tl_recent_new(TL_RECENT_PASSES);
     worker->misuse = tl_misuse_new();
     worker->service.tokens = tl_recent_new(TL_RECENT_TOKENS);
     worker->clients = tl_clients_new(config->http.streams_per_address);
     worker->queues = tl_queues_new(worker->env, config->worker.max_pending);
     const struct tl_subscribers_settings subscribers = {
-        .loop = settings->loop,
+        .loop = loop,
         .queues = worker->queues,
-        .metrics = settings->env->metrics,
+        .metrics = worker->env->metrics,
         .clients = worker->clients,
         .per_ticket = config->http.streams_per_ticket,
         .context = worker,
-        .telling = {.metrics = settings->env->metrics,
+        .telling = {.metrics = worker->env->metrics,
                     .context = worker,
                     .write_view = tl_answer_write_view},
         .answer = changed,
@@ -129,28 +127,6 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     return true;
 }
 
-const size_t tl_worker_visit_size = sizeof(struct tl_visit);
-
-struct tl_worker *tl_worker_new(const struct tl_worker_settings *settings, struct tl_error *err)
-{
-    struct tl_worker *worker = calloc(1, sizeof(*worker));
-    if (worker == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
-        return NULL;
-    }
-    worker->config = settings->config;
-    worker->env = settings->env;
-    worker->limiter = settings->limiter;
-    worker->sharing = settings->sharing;
-    worker->process = settings->process;
-    worker->stream_fits = settings->stream_fits;
-    settings->env->worker = worker;
-    settings->env->settle = tl_changes_settled;
-    if (!load(worker, settings, err))
-        tl_worker_free(&worker);
-    return worker;
-}
-
 void tl_worker_stop(struct tl_worker *worker)
 {
     tl_waits_drop(worker, NULL);
@@ -158,22 +134,20 @@ void tl_worker_stop(struct tl_worker *worker)
     tl_queues_clear(worker->queues);
 }
 
-void tl_worker_free(struct tl_worker **worker)
+void tl_worker_free(struct tl_worker *worker)
 {
-    if (*worker == NULL)
+    if (worker->env == NULL)
         return;
-    tl_subscribers_free(&(*worker)->subscribers);
-    tl_queues_free(&(*worker)->queues);
-    tl_clients_free(&(*worker)->clients);
-    tl_misuse_free(&(*worker)->misuse);
-    tl_recent_free(&(*worker)->service.tokens);
-    tl_networks_free(&(*worker)->proxies);
-    tl_networks_free(&(*worker)->bypass);
-    tl_passthrough_free(&(*worker)->env->passthrough);
-    tl_recent_free(&(*worker)->passes);
-    tl_secrets_free(&(*worker)->secrets);
-    free(*worker);
-    *worker = NULL;
+    tl_subscribers_free(&worker->subscribers);
+    tl_queues_free(&worker->queues);
+    tl_clients_free(&worker->clients);
+    tl_misuse_free(&worker->misuse);
+    tl_recent_free(&worker->service.tokens);
+    tl_networks_free(&worker->proxies);
+    tl_networks_free(&worker->bypass);
+    tl_passthrough_free(&worker->env->passthrough);
+    tl_recent_free(&worker->passes);
+    tl_secrets_free(&worker->secrets);
 }
 
 bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,

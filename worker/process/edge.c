@@ -50,11 +50,8 @@ struct edge {
     struct tl_signals signals;
     struct tl_queue_env env;
     char id[33]; /* this process among all workers, as the function apply knows it */
-    struct tl_worker *worker;
-    struct tl_queues *queues; /* the worker's */
-    struct tl_server *server; /* NULL until the lines are loaded */
-    uint64_t connections_max; /* event streams and the server's connections together */
-    uint64_t unavailable;     /* requests answered 503 that are not logged yet */
+    struct tl_worker worker;
+    uint64_t unavailable; /* requests answered 503 that are not logged yet */
     struct tl_log_limit unavailable_log, full_log, address_log;
     int64_t accepted; /* connections taken from the listening socket, also those refused then */
     int64_t since_ms; /* start of this process */
@@ -70,18 +67,7 @@ static uint64_t streams(void *context)
 
 static uint64_t connections(struct edge *edge)
 {
-    return streams(edge) + tl_server_connections(edge->server);
-}
-
-static bool stream_fits(void *process)
-{
-    struct edge *edge = process;
-    uint64_t spare = edge->connections_max / 100; /* for the requests of others */
-    /* Connections that wait for their client give way. */
-    if (streams(edge) + tl_server_busy(edge->server) + spare < edge->connections_max)
-        return true;
-    tl_metrics_add(edge->env.metrics, TL_WORKER_STREAMS_SHORT, 1);
-    return false;
+    return streams(edge) + tl_server_connections(edge->worker.server);
 }
 
 /* ---- callbacks of the ingest thread and the server ---- */
@@ -107,18 +93,18 @@ static void on_answer(void *context, const struct tl_job *job)
     const int64_t now_ms = tl_clock_ms();
     if (job->kind == TL_INGEST_BATCH) {
         const struct tl_batch_receipt receipt = tl_ingest_receipt(job);
-        tl_queues_batch_sent(edge->queues, job->queue, &receipt, now_ms);
+        tl_queues_batch_sent(edge->worker.queues, job->queue, &receipt, now_ms);
     } else if (job->kind == TL_INGEST_CHECK) {
         const struct tl_batch_check check = tl_ingest_checked(job);
-        tl_queues_batch_checked(edge->queues, job->queue, job->number, &check, now_ms);
+        tl_queues_batch_checked(edge->worker.queues, job->queue, job->number, &check, now_ms);
     } else if (job->kind == TL_INGEST_LOOKUP) {
         enum tl_reason reason;
         const enum tl_lookup_found found = tl_ingest_found(job, &reason);
-        tl_waits_found(edge->worker, job->number, found, reason);
+        tl_waits_found(&edge->worker, job->number, found, reason);
     } else if (job->kind == TL_INGEST_DRAWN) {
         size_t length;
         const void *ids = tl_ingest_ids(job, &length);
-        tl_waits_drawn(edge->worker, job->number, ids, length);
+        tl_waits_drawn(&edge->worker, job->number, ids, length);
     } else if (job->kind == TL_INGEST_STORE) {
         note_store(edge, job->up, job->refuses);
     }
@@ -161,7 +147,7 @@ static void on_connection(void *context, enum tl_server_event event,
 static void on_turn_end(void *context)
 {
     const struct edge *edge = context;
-    tl_queues_flush(edge->queues);
+    tl_queues_flush(edge->worker.queues);
 }
 
 /* ---- drain ---- */
@@ -174,13 +160,13 @@ static void drain(struct edge *edge)
     tl_info("stopping: held requests are answered first");
     edge->env.draining = true;
     edge->drain_until_ms = now_ms + edge->config->http.join_wait_ms + DRAIN_EXTRA_MS;
-    tl_server_quiesce(edge->server);
+    tl_server_quiesce(edge->worker.server);
     /* Stop listening, so that no client is stuck in the backlog and the next process can have the
      * port at once. */
     if (!edge->shared->keeps_listening && shutdown(edge->listen_fd, SHUT_RDWR) != 0)
         tl_debug("shutdown of the listening socket failed");
-    tl_subscribers_drain(edge->worker->subscribers, now_ms, now_ms + SEND_AWAY_MS);
-    tl_queues_farewell(edge->queues);
+    tl_subscribers_drain(edge->worker.subscribers, now_ms, now_ms + SEND_AWAY_MS);
+    tl_queues_farewell(edge->worker.queues);
 }
 
 /* ---- time and signals ---- */
@@ -223,20 +209,21 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
 {
     struct tl_error err = {0};
     const struct tl_config *config = edge->config;
-    if (edge->server != NULL || edge->env.draining ||
-        (tl_queues_readiness(edge->queues) != TL_READY && now_ms - edge->since_ms < START_WAIT_MS))
+    if (edge->worker.server != NULL || edge->env.draining ||
+        (tl_queues_readiness(edge->worker.queues) != TL_READY &&
+         now_ms - edge->since_ms < START_WAIT_MS))
         return;
-    edge->connections_max = connections_allowed(config->http.max_connections);
+    edge->worker.connections_max = connections_allowed(config->http.max_connections);
     const struct tl_server_settings server = {.listen_fd = edge->listen_fd,
-                                              .max_connections = edge->connections_max,
+                                              .max_connections = edge->worker.connections_max,
                                               .connections_per_address =
                                                   config->http.connections_per_address,
-                                              .proxies = edge->worker->proxies,
+                                              .proxies = edge->worker.proxies,
                                               .idle_timeout_ms = config->http.idle_timeout_ms,
                                               .max_body = config->http.max_body,
-                                              .handler_context = edge->worker,
+                                              .handler_context = &edge->worker,
                                               .handle = tl_worker_handle,
-                                              .visit_size = tl_worker_visit_size,
+                                              .visit_size = sizeof(struct tl_visit),
                                               .too_large = tl_worker_too_large,
                                               .malformed = tl_worker_malformed,
                                               .context = edge,
@@ -244,8 +231,8 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
                                               .happened = on_connection,
                                               .answered = on_answered,
                                               .turn_end = on_turn_end};
-    edge->server = tl_server_new(&edge->loop, &server, &err);
-    if (edge->server != NULL)
+    edge->worker.server = tl_server_new(&edge->loop, &server, &err);
+    if (edge->worker.server != NULL)
         return;
     tl_log(TL_LOG_FATAL, &(struct tl_log_fields){.error = &err}, "cannot serve");
     edge->failed = true;
@@ -255,7 +242,7 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
 static void on_sweep(uv_timer_t *timer)
 {
     const struct edge *edge = timer->data;
-    tl_subscribers_sweep(edge->worker->subscribers, tl_clock_ms());
+    tl_subscribers_sweep(edge->worker.subscribers, tl_clock_ms());
 }
 
 /* Says once per period what visitors get to feel. */
@@ -267,15 +254,15 @@ static void log_limits(struct edge *edge, int64_t now_ms)
         tl_warn("requests answered 503 since the last such line: %llu (%s)",
                 (unsigned long long)edge->unavailable,
                 edge->env.full ? "too many commands are in progress"
-                               : tl_readiness_text(tl_queues_readiness(edge->queues)));
+                               : tl_readiness_text(tl_queues_readiness(edge->worker.queues)));
         edge->unavailable = 0;
     }
-    if (edge->server != NULL && connections(edge) >= edge->connections_max &&
+    if (edge->worker.server != NULL && connections(edge) >= edge->worker.connections_max &&
         tl_log_allow(&edge->full_log, now_ms, LOG_EVERY_MS, &suppressed))
         tl_warn("all %llu connections (http.max_connections) are in use: event streams are cut "
                 "short, connections that wait for their client are closed; raise the limit or add "
                 "workers",
-                (unsigned long long)edge->connections_max);
+                (unsigned long long)edge->worker.connections_max);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -285,37 +272,37 @@ static void on_tick(uv_timer_t *timer)
     struct tl_slot *slot = edge->slot;
     int64_t now_ms = tl_clock_ms();
     serve_when_ready(edge, now_ms);
-    tl_server_tick(edge->server, now_ms);
-    tl_worker_tick(edge->worker, now_ms);
-    tl_queues_tick(edge->queues, now_ms);
-    tl_queues_check(edge->queues, now_ms);
-    tl_queues_report(edge->queues, now_ms);
-    tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->queues));
+    tl_server_tick(edge->worker.server, now_ms);
+    tl_worker_tick(&edge->worker, now_ms);
+    tl_queues_tick(edge->worker.queues, now_ms);
+    tl_queues_check(edge->worker.queues, now_ms);
+    tl_queues_report(edge->worker.queues, now_ms);
+    tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->worker.queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
-    tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);
+    tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->worker.connections_max);
     tl_metrics_set(metrics, TL_WORKER_HOOKS, (int64_t)edge->config->n_hooks);
     log_limits(edge, now_ms);
-    uint64_t held = tl_waits_count(&edge->worker->waits);
+    uint64_t held = tl_waits_count(&edge->worker.waits);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)held);
-    atomic_store(&slot->readiness, (int)tl_queues_readiness(edge->queues));
+    atomic_store(&slot->readiness, (int)tl_queues_readiness(edge->worker.queues));
     atomic_store(&slot->accepted, edge->accepted);
-    atomic_store(&slot->accepts, edge->server != NULL && !edge->env.draining);
+    atomic_store(&slot->accepts, edge->worker.server != NULL && !edge->env.draining);
     atomic_fetch_add(&slot->beats, 1);
     if (!edge->env.draining)
         return;
-    bool drained = held == 0 && tl_server_requests(edge->server) == 0 &&
-                   tl_queues_flushed(edge->queues) &&
-                   tl_subscribers_count(edge->worker->subscribers) == 0;
+    bool drained = held == 0 && tl_server_requests(edge->worker.server) == 0 &&
+                   tl_queues_flushed(edge->worker.queues) &&
+                   tl_subscribers_count(edge->worker.subscribers) == 0;
     if (drained || now_ms >= edge->drain_until_ms)
         uv_stop(&edge->loop);
 }
 
 static bool take_keys(void *context, const struct tl_config *config, struct tl_error *err)
 {
-    const struct edge *edge = context;
-    if (!tl_worker_reload(edge->worker, config, err))
+    struct edge *edge = context;
+    if (!tl_worker_reload(&edge->worker, config, err))
         return false;
-    atomic_store(&edge->slot->ticket_key, tl_keyring_fingerprint(edge->worker->secrets.keyring));
+    atomic_store(&edge->slot->ticket_key, tl_keyring_fingerprint(edge->worker.secrets.keyring));
     return true;
 }
 
@@ -349,22 +336,17 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                       /* not known yet: our clock stands for the store's */
                                       .store_offset_ms = tl_clock_wall_ms() - tl_clock_ms(),
                                       .queue_counts = shared->board.queue_counts};
-    const struct tl_worker_settings worker = {.config = edge->config,
-                                              .files = shared->files,
-                                              .brand = shared->brand,
-                                              .events = &shared->events,
-                                              .secrets = &shared->secrets,
-                                              .env = &edge->env,
-                                              .loop = &edge->loop,
-                                              .limiter = shared->limiter,
-                                              .sharing = shared->sharing,
-                                              .process = edge,
-                                              .stream_fits = stream_fits};
-    edge->worker = tl_worker_new(&worker, err);
-    if (edge->worker == NULL)
+    edge->worker = (struct tl_worker){.config = edge->config,
+                                      .env = &edge->env,
+                                      .brand = shared->brand,
+                                      .events = &shared->events,
+                                      .secrets = shared->secrets,
+                                      .limiter = shared->limiter,
+                                      .sharing = shared->sharing};
+    shared->secrets = (struct tl_secrets){0};
+    if (!tl_worker_start(&edge->worker, shared->files, &edge->loop, err))
         return false;
-    atomic_store(&edge->slot->ticket_key, tl_keyring_fingerprint(edge->worker->secrets.keyring));
-    edge->queues = edge->worker->queues;
+    atomic_store(&edge->slot->ticket_key, tl_keyring_fingerprint(edge->worker.secrets.keyring));
     return true;
 }
 
@@ -379,7 +361,7 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
                   .min_score = (unsigned)config->challenge_service.min_score},
         .max_concurrent = config->challenge_service.max_concurrent,
         .metrics = edge->env.metrics,
-        .context = edge->worker,
+        .context = &edge->worker,
         .verified = tl_waits_judged};
     if (!tl_config_has_service(config, NULL))
         return true;
@@ -401,7 +383,7 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
     const struct tl_follower_settings follower = {.redis = redis,
                                                   .key_prefix = config->redis.key_prefix,
                                                   .compares = edge->i == 0,
-                                                  .context = edge->worker,
+                                                  .context = &edge->worker,
                                                   .changed = tl_changes_take};
     edge->env.ingest = tl_ingest_new(&edge->loop, &ingest, err);
     if (edge->env.ingest == NULL)
@@ -418,10 +400,10 @@ static void stop(struct edge *edge)
     tl_follower_free(&edge->env.follower);
     tl_ingest_free(&edge->env.ingest);
     tl_verifier_free(&edge->env.verifier);
-    tl_worker_stop(edge->worker);
-    for (int turn = 0; turn < LAST_TURNS && edge->server != NULL; turn++)
+    tl_worker_stop(&edge->worker);
+    for (int turn = 0; turn < LAST_TURNS && edge->worker.server != NULL; turn++)
         uv_run(&edge->loop, UV_RUN_NOWAIT); /* sends the last answers */
-    tl_server_free(&edge->server);
+    tl_server_free(&edge->worker.server);
     uv_close((uv_handle_t *)&edge->tick, NULL);
     uv_close((uv_handle_t *)&edge->sweep, NULL);
     uv_close((uv_handle_t *)&edge->signals_poll, NULL);

@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "worker/http/refusal.h"
 #include "worker/visit/rejoin.h"
+#include "worker/visit/wait.h"
 
 void tl_changes_take(void *context, struct tl_change *change)
 {

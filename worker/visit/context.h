@@ -16,7 +16,6 @@
 #include "worker/http/clients.h"
 #include "worker/http/limiter.h"
 #include "worker/http/refusal.h"
-#include "worker/http/request.h"
 #include "worker/http/router.h"
 #include "worker/page/look.h"
 #include "worker/queue/env.h"
@@ -94,17 +93,21 @@ struct tl_visit {
 /* ---- the worker ---- */
 
 struct tl_worker {
+    /* The process gives: */
     const struct tl_config *config;
     struct tl_queue_env *env;
-    struct tl_secrets secrets;
+    const struct tl_brand *brand;  /* of the pages; borrowed */
+    struct tl_event_looks *events; /* of the queues' pages; borrowed, replaced at a reload */
+    struct tl_secrets secrets;     /* taken over */
+    struct tl_limiter *limiter;    /* of all processes */
+    struct tl_sharing *sharing;    /* likewise */
+    struct tl_server *server;      /* NULL until it serves */
+    uint64_t connections_max;      /* event streams and the server's connections together */
+    /* The worker's own: */
+    const struct tl_languages *languages; /* of the brand */
     struct tl_recent *passes;             /* that were given */
-    const struct tl_languages *languages; /* of the pages; borrowed */
-    const struct tl_brand *brand;         /* borrowed */
-    struct tl_event_looks *events;        /* what the queues' pages are for; borrowed */
     struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
     struct tl_networks *bypass;           /* who gets in past the line */
-    struct tl_limiter *limiter;           /* of all processes */
-    struct tl_sharing *sharing;           /* likewise */
     struct tl_misuse *misuse;
     struct tl_log_limit bypass_log;    /* of who got in so */
     struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
@@ -121,8 +124,6 @@ struct tl_worker {
         struct tl_log_limit down_log;
     } service;
     struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
-    void *process;                      /* for the callback: see worker/api/worker.h */
-    bool (*stream_fits)(void *process);
 };
 
 #endif

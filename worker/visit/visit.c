@@ -11,6 +11,7 @@
 #include "common/store/blocks.h"
 #include "worker/http/forwarded.h"
 #include "worker/http/router.h"
+#include "worker/http/server.h"
 #include "worker/queue/press.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/browser.h"
@@ -368,14 +369,21 @@ bool tl_visit_may_join(struct tl_visit *visit, bool paid)
                      "At most %llu a minute; please wait a little", (unsigned long long)most);
 }
 
+/* Are connections left for another event stream or long poll, and for the requests of others?
+ * Connections that wait for their client give way. */
+static bool stream_fits(const struct tl_worker *worker)
+{
+    const int64_t streams = tl_metrics_get(worker->env->metrics, TL_WORKER_EVENT_STREAMS);
+    return (uint64_t)streams + tl_server_busy(worker->server) + worker->connections_max / 100 <
+           worker->connections_max;
+}
+
 bool tl_visit_may_stay(const struct tl_visit *visit, struct tl_address *address,
                        const struct tl_address **client)
 {
     const struct tl_worker *worker = visit->worker;
     *client = tl_visit_address(visit, address) ? address : NULL;
-    if (!worker->stream_fits(worker->process))
-        return false;
-    if (*client == NULL || tl_clients_may(worker->clients, *client))
+    if (stream_fits(worker) && (*client == NULL || tl_clients_may(worker->clients, *client)))
         return true;
     tl_metrics_add(worker->env->metrics, TL_WORKER_STREAMS_SHORT, 1);
     return false;

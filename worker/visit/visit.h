@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/auth/ticket.h"
 #include "worker/visit/context.h"
 #include "worker/visit/wait.h"
 

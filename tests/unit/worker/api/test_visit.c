@@ -392,7 +392,7 @@ static void where_no_stream_can_stay_open_a_short_one_is_given(void **state)
 {
     struct world *world = *state;
     struct world_ticket ticket = numbered(world, 4);
-    world->crowded = true;
+    world->worker->connections_max = 0;
     struct tl_request request = stream(world, &ticket);
     assert_short_stream(&request, "event: position\ndata: {");
     const struct world_ticket unknown = numbered(world, 99);
@@ -401,7 +401,7 @@ static void where_no_stream_can_stay_open_a_short_one_is_given(void **state)
     const struct world_ticket pending = world_ticket(world, 0, place(0));
     request = stream(world, &pending);
     assert_short_stream(&request, NULL);
-    world->crowded = false;
+    world->worker->connections_max = 100;
     world->env.draining = true;
     request = stream(world, &ticket);
     assert_short_stream(&request, "event: position\n");

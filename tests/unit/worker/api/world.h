@@ -35,15 +35,14 @@ struct world {
     struct tl_brand *brand;
     struct tl_event_looks events;
     struct tl_sharing *sharing;
-    struct tl_worker *worker;
-    struct tl_queue_settings settings; /* of the queue */
-    bool crowded;                      /* no stream fits */
-    bool deaf;                         /* lookups cannot be asked */
-    unsigned asked;                    /* lookups and pages of draws so far */
-    uint64_t number;                   /* of the last one */
-    uint64_t from, n;                  /* the ranks of the last page */
-    struct {                           /* what the challenge service was asked last */
-        unsigned asked, cancelled;     /* how often so far */
+    struct tl_worker the_worker, *worker; /* is at the_worker */
+    struct tl_queue_settings settings;    /* of the queue */
+    bool deaf;                            /* lookups cannot be asked */
+    unsigned asked;                       /* lookups and pages of draws so far */
+    uint64_t number;                      /* of the last one */
+    uint64_t from, n;                     /* the ranks of the last page */
+    struct {                              /* what the challenge service was asked last */
+        unsigned asked, cancelled;        /* how often so far */
         uint64_t number;
         char secret[32], token[64], address[64]; /* address "": none */
         int64_t until_ms;

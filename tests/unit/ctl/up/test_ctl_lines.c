@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "ctl/shell/lines.h"
+#include "ctl/up/up.h"
 
 struct printed {
     struct tl_lines_output output;
@@ -99,7 +99,7 @@ static void test_no_colour_in_a_file(void **state)
     FILE *file = tmpfile();
     assert_non_null(file);
     setenv("TERM", "xterm", 1);
-    assert_false(tl_lines_output(file).colour);
+    assert_false(tl_terminal_colour(file));
     fclose(file);
 }
 

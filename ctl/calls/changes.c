@@ -1,15 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
+/* What a change has made, as a line of text; and `log`. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
+#include "common/control/changes.h"
 #include "common/wire/names.h"
 
-#include "ctl/calls/change_text.h"
+#include "ctl/calls/calls.h"
 
-enum { SHOWN_MAX = 200 }; /* bytes of a value */
+enum {
+    SHOWN_MAX = 200, /* bytes of a value */
+    LIMIT = 50,      /* changes that are shown */
+};
+
+/* ---- a change in words ---- */
 
 /* Times that are no settings: of a block and of a recovery. */
 static bool is_time(const char *name)
@@ -66,6 +73,8 @@ static const char *text_of(const json_t *members, const char *name, struct tl_te
         tl_text_append(made, "%s[%s] %s", made->length > 0 ? " " : "", language,
                        json_is_string(text) ? json_string_value(text) : "");
     }
+    if (made->failed)
+        tl_no_memory();
     return made->data != NULL ? made->data : "";
 }
 
@@ -84,7 +93,6 @@ static void describe_member(struct tl_text *out, const char *name, const json_t 
         show(name, value, shown);
     }
     tl_text_append(out, "%s%s", shown, value == NULL ? " (gone)" : "");
-    out->failed = out->failed || made_old.failed || made_new.failed;
     tl_text_free(&made_old);
     tl_text_free(&made_new);
 }
@@ -95,8 +103,8 @@ static bool is_known(const char *name, const json_t *after)
     return strcmp(name, "paused") == 0 && json_object_get(after, "mode") != NULL;
 }
 
-void tl_change_describe(struct tl_text *out, const char *what, const json_t *before,
-                        const json_t *after)
+static void describe(struct tl_text *out, const char *what, const json_t *before,
+                     const json_t *after)
 {
     const char *name;
     json_t *value;
@@ -114,4 +122,82 @@ void tl_change_describe(struct tl_text *out, const char *what, const json_t *bef
         if (json_object_get(before, name) == NULL && !is_known(name, after))
             describe_member(out, name, before, after);
     }
+}
+
+/* ---- log: the changes as JSON, newest first ---- */
+
+/* Appends so many changes to the list. */
+static int read_changes(struct tl_ctl_call *call, const char *queue, uint64_t limit, json_t *list)
+{
+    char before[TL_CHANGES_ID_MAX + 1] = "", most[24];
+    bool more = true;
+    while (more && json_array_size(list) < limit) {
+        json_t *page;
+        uint64_t size = limit - json_array_size(list);
+        struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/changes");
+        snprintf(most, sizeof(most), "%" PRIu64,
+                 size < TL_CHANGES_LIMIT_MAX ? size : TL_CHANGES_LIMIT_MAX);
+        tl_ctl_ask_query(&ask, "queue", queue);
+        tl_ctl_ask_query(&ask, "before", before[0] != '\0' ? before : NULL);
+        tl_ctl_ask_query(&ask, "limit", most);
+        int status = tl_ctl_call_body(call, &ask, &page);
+        if (status != TL_EXIT_OK)
+            return status;
+        const char *next = tl_json_text(page, "next");
+        more = json_array_extend(list, json_object_get(page, "changes")) == 0 && *next != '\0';
+        snprintf(before, sizeof(before), "%s", next);
+        json_decref(page);
+    }
+    return TL_EXIT_OK;
+}
+
+/* ---- the table, newest last ---- */
+
+static void add_row(struct tl_table *table, const json_t *change)
+{
+    struct tl_text made = {0};
+    describe(&made, tl_json_text(change, "what"), json_object_get(change, "before"),
+             json_object_get(change, "after"));
+    if (made.failed)
+        tl_no_memory();
+    const char *const cells[] = {tl_json_text(change, "queue"), tl_json_text(change, "who"),
+                                 tl_json_text(change, "from"), tl_json_text(change, "what")};
+    tl_table_time(table, tl_json_text(change, "at"), "");
+    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
+        tl_table_text(table, *cells[i] != '\0' ? cells[i] : "-");
+    tl_table_text(table, made.data != NULL ? made.data : "");
+    tl_text_free(&made);
+}
+
+static void write_table(const json_t *list)
+{
+    static const struct tl_column columns[] = {{"TIME", false}, {"QUEUE", false},
+                                               {"WHO", false},  {"FROM", false},
+                                               {"WHAT", false}, {"CHANGE", false}};
+    if (json_array_size(list) == 0) {
+        printf("no changes are recorded\n");
+        return;
+    }
+    struct tl_table *table = TL_TABLE(columns);
+    for (size_t i = json_array_size(list); i > 0; i--)
+        add_row(table, json_array_get(list, i - 1));
+    tl_table_print(&table);
+}
+
+int tl_command_log(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    const char *queue = options->n_words > 0 ? options->words[0] : NULL;
+    struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
+    if (call == NULL)
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    json_t *list = json_array();
+    int status = read_changes(call, queue, options->limit > 0 ? options->limit : LIMIT, list);
+    tl_ctl_call_close(&call);
+    if (status == TL_EXIT_OK && options->json)
+        tl_json_write(json_pack("{s:O}", "changes", list));
+    else if (status == TL_EXIT_OK)
+        write_table(list);
+    json_decref(list);
+    return status;
 }

@@ -1,22 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "ctl/shell/lines.h"
+#include "ctl/up/up.h"
 
 enum { ROLE_WIDTH = 10 }; /* "dispatcher" */
-
-struct tl_lines_output tl_lines_output(FILE *file)
-{
-    const char *no_colour = getenv("NO_COLOR");
-    const char *terminal = getenv("TERM");
-    bool has_colour = isatty(fileno(file)) && terminal != NULL && strcmp(terminal, "dumb") != 0;
-    return (struct tl_lines_output){
-        .file = file,
-        .colour = has_colour && (no_colour == NULL || no_colour[0] == '\0'),
-    };
-}
 
 static void print_line(struct tl_lines *lines, const struct tl_lines_output *output)
 {

@@ -12,6 +12,15 @@
 
 enum { VALUE_MAX = 1024, QUOTED_MAX = TL_VISITOR_MAX + 8, KNOWN_MAX = 128 };
 
+bool tl_body_is(const struct tl_request *request, const char *type)
+{
+    const char *header = tl_request_header(request, "Content-Type");
+    const size_t length = strlen(type);
+    /* Behind it are parameters, or the end of the header. */
+    return header != NULL && strncasecmp(header, type, length) == 0 &&
+           strchr("; \t", header[length]) != NULL;
+}
+
 /* ---- objects ---- */
 
 /* What a member takes: texts, and numbers from 0 on. */
@@ -201,13 +210,6 @@ void tl_move_body_parse_form(const char *text, size_t length, struct tl_move_bod
             memcpy(body->device, value, strlen(value) + 1);
         at += size + 1;
     }
-}
-
-bool tl_move_body_is_form(const struct tl_request *request)
-{
-    static const char form[] = "application/x-www-form-urlencoded";
-    const char *type = tl_request_header(request, "Content-Type");
-    return type != NULL && strncasecmp(type, form, sizeof(form) - 1) == 0;
 }
 
 /* ---- feedback ---- */

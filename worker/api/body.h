@@ -17,6 +17,12 @@
 #define TL_JOIN_INVITE_MAX 2048 /* characters of an invite */
 #define TL_JOIN_TOKEN_MAX  8192 /* of a challenge service's token */
 
+#define TL_BODY_JSON "application/json"
+#define TL_BODY_FORM "application/x-www-form-urlencoded"
+
+/* Does the request say that its body is of this type? */
+bool tl_body_is(const struct tl_request *request, const char *type);
+
 /* Of a join: `visitor` and `lane`, both optional, or `invite`; or `solution` or `token`. All are ""
  * when not given. */
 struct tl_join_body {
@@ -45,8 +51,6 @@ bool tl_move_body_parse_json(const char *text, size_t length, struct tl_move_bod
 /* The code may be the whole link that the other device shows. What does not fit counts as not
  * given. */
 void tl_move_body_parse_form(const char *text, size_t length, struct tl_move_body *body);
-/* Is the request's body a form? */
-bool tl_move_body_is_form(const struct tl_request *request);
 
 /* Of a site's feedback: any of "load" (0 to 1), "latency_ms" and "error_rate" (0 to 1), at least
  * one. */

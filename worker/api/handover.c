@@ -183,7 +183,7 @@ static bool read_body(struct tl_visit *visit, struct tl_move_body *body)
     struct tl_error err = {0};
     size_t length;
     const char *text = tl_request_body(visit->request, &length);
-    if (tl_move_body_is_form(visit->request)) {
+    if (tl_body_is(visit->request, TL_BODY_FORM)) {
         tl_move_body_parse_form(text, length, body);
         return true;
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/auth/invite.h"
 #include "common/base/clock.h"
@@ -195,15 +194,6 @@ bool tl_join_by_invite(struct tl_visit *visit, const char *text)
 
 /* ---- POST /v1/queues/{q}/join ---- */
 
-static bool is_json(const struct tl_request *request)
-{
-    const char *type = tl_request_header(request, "Content-Type");
-    const char json[] = "application/json";
-    if (type == NULL || strncasecmp(type, json, sizeof(json) - 1) != 0)
-        return false;
-    return strchr("; \t", type[sizeof(json) - 1]) != NULL; /* or the end of the header */
-}
-
 /* The body may be empty: nothing is wanted then. So it is with a form of the page, if that may be.
  */
 static bool read_body(struct tl_visit *visit, bool may_be_form, struct tl_join_body *body)
@@ -211,7 +201,7 @@ static bool read_body(struct tl_visit *visit, bool may_be_form, struct tl_join_b
     struct tl_error err = {0};
     size_t length;
     const char *text = tl_request_body(visit->request, &length);
-    if (length > 0 && !is_json(visit->request)) {
+    if (length > 0 && !tl_body_is(visit->request, TL_BODY_JSON)) {
         if (!may_be_form)
             return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
         length = 0;

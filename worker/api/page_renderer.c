@@ -370,7 +370,7 @@ static bool is_move(const struct tl_request *request, struct tl_move_body *body)
     size_t length;
     const char *text = tl_request_body(request, &length);
     const char *action = strrchr(tl_request_path(request), '/');
-    if (strcmp(action, "/move") != 0 || !tl_move_body_is_form(request))
+    if (strcmp(action, "/move") != 0 || !tl_body_is(request, TL_BODY_FORM))
         return false;
     tl_move_body_parse_form(text, length, body);
     return body->code[0] != '\0' && body->device[0] != '\0';

@@ -29,8 +29,6 @@ struct ends {
 
 static struct ends seen;
 
-static const uint64_t one[TL_PENDING_NUMBERS] = {1};
-
 static void note(void *context, struct tl_pending_command *pending,
                  const struct tl_pending_result *result)
 {
@@ -42,7 +40,7 @@ static void note(void *context, struct tl_pending_command *pending,
     end->result = *result;
     if (ends->asks_back != NULL && result->end == TL_PENDING_LOST)
         assert_non_null(tl_outbox_command_with(ends->asks_back, TL_COMMAND_RESTORE,
-                                               pending->visitor, pending->place, one));
+                                               pending->visitor, pending->place, pending->numbers));
 }
 
 static int start(void **state)
@@ -459,7 +457,7 @@ static void test_places_of_a_lost_generation(void **state)
     assert_non_null(tl_outbox_command(outbox, TL_COMMAND_RENEW, "renews", 8));
     join(outbox, "gathered", 0);
     tl_outbox_generation(outbox, 2);
-    assert_non_null(tl_outbox_command_with(outbox, TL_COMMAND_LOST, "", 0, one));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LOST, "", 0));
     seen.asks_back = outbox; /* at once: of the present generation */
     tl_outbox_forget_places(outbox);
     seen.asks_back = NULL;

@@ -42,7 +42,7 @@ void tl_misuse_free(struct tl_misuse **misuse)
 
 void tl_misuse_count(const struct tl_worker *worker, const char *queue, enum tl_queue_count kind)
 {
-    tl_queue_counts_add(worker->env->queue_counts, queue, tl_queue_counts_stream(queue), kind);
+    tl_queue_counts_add(worker->env->queue_counts, queue, tl_queue_counts_stream(queue), kind, 1);
 }
 
 /* What an operator can do about this address. One that many visitors share is not to be blocked:
@@ -90,7 +90,7 @@ static void note(const struct tl_visit *visit, struct tl_tally *tally, enum kind
     if (count <= MANY)
         return;
     tl_metrics_add(worker->env->metrics, kinds[kind].metric, 1);
-    tl_queue_counts_add(worker->env->queue_counts, visit->name, stream, kinds[kind].count);
+    tl_queue_counts_add(worker->env->queue_counts, visit->name, stream, kinds[kind].count, 1);
     if (!tl_log_allow(&misuse->logs[kind], now_ms, LOG_EVERY_MS, &suppressed))
         return;
     tl_prefix_format(&prefix, text);

@@ -19,7 +19,7 @@ struct tl_mailbox {
     bool closed;
     bool has_loop; /* then: */
     uv_async_t async;
-    void (*deliver)(void *context, struct tl_message *message);
+    tl_deliver *deliver;
     void *context;
     struct tl_messages delivering; /* the loop's own */
 };
@@ -80,8 +80,7 @@ static void on_async(uv_async_t *async)
         uv_async_send(&box->async);
 }
 
-struct tl_mailbox *tl_mailbox_new(uv_loop_t *loop, size_t bytes_max,
-                                  void (*deliver)(void *context, struct tl_message *message),
+struct tl_mailbox *tl_mailbox_new(uv_loop_t *loop, size_t bytes_max, tl_deliver *deliver,
                                   void *context, struct tl_error *err)
 {
     struct tl_mailbox *box = calloc(1, sizeof(*box));

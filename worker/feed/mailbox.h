@@ -33,10 +33,12 @@ void tl_messages_move(struct tl_messages *to, struct tl_messages *from);
 
 struct tl_mailbox;
 
-/* bytes_max: writers wait while more than this is not delivered. loop: the reader, on whose thread
- * `deliver` takes over each message; NULL: a thread. NULL on failure, with err set. */
-struct tl_mailbox *tl_mailbox_new(uv_loop_t *loop, size_t bytes_max,
-                                  void (*deliver)(void *context, struct tl_message *message),
+/* Takes over a message on the loop's thread. */
+typedef void tl_deliver(void *context, struct tl_message *message);
+
+/* bytes_max: writers wait while more than this is not delivered. loop: the reader, with `deliver`;
+ * NULL: a thread. NULL on failure, with err set. */
+struct tl_mailbox *tl_mailbox_new(uv_loop_t *loop, size_t bytes_max, tl_deliver *deliver,
                                   void *context, struct tl_error *err);
 /* From any thread: writers no longer wait, and a reader's wait ends. */
 void tl_mailbox_close(struct tl_mailbox *box);

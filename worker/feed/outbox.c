@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "common/base/clock.h"
 #include "common/base/grow.h"
 #include "common/line/placemap.h"
 #include "worker/feed/outbox.h"
@@ -41,14 +42,13 @@ struct tl_outbox {
     char worker_id[TL_WORKER_ID_MAX + 1];
     tl_outbox_settle *settle;
     void *context;
-    uint64_t (*store_ms)(const void *context); /* or NULL */
-    const void *clock_context;
+    const int64_t *store_offset_ms; /* or NULL */
     struct tl_batch_writer *writer;
     struct tl_pending_command **pending; /* of the batch being gathered */
     size_t pending_capacity;
     uint64_t generation, gathered; /* of the places to come; of those being gathered */
     uint64_t made_ms;              /* of the first JOIN being gathered; 0: there is none */
-    struct tl_placemap *joins; /* key of a visitor -> its pending JOIN, unless it has an invite */
+    struct tl_placemap joins; /* key of a visitor -> its pending JOIN, unless it has an invite */
     unsigned char key[crypto_shorthash_KEYBYTES]; /* so that clients cannot choose keys */
     struct batch *first, *last;                   /* oldest first, without the one being gathered */
     uint64_t next_number;
@@ -59,19 +59,20 @@ struct tl_outbox {
 
 /* ---- life ---- */
 
-struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle, void *context)
+struct tl_outbox *tl_outbox_new(const char *worker_id, const int64_t *store_offset_ms,
+                                tl_outbox_settle *settle, void *context)
 {
     struct tl_outbox *outbox = calloc(1, sizeof(*outbox));
     if (outbox == NULL)
         return NULL;
     snprintf(outbox->worker_id, sizeof(outbox->worker_id), "%s", worker_id);
+    outbox->store_offset_ms = store_offset_ms;
     outbox->settle = settle;
     outbox->context = context;
     outbox->next_number = 1;
     outbox->writer = tl_batch_writer_new();
-    outbox->joins = tl_placemap_new();
     crypto_shorthash_keygen(outbox->key);
-    if (outbox->joins == NULL || outbox->writer == NULL)
+    if (outbox->writer == NULL)
         tl_outbox_free(&outbox);
     return outbox;
 }
@@ -94,7 +95,7 @@ static uint64_t key_of(const struct tl_outbox *outbox, const char *visitor)
 struct tl_pending_command *tl_outbox_joining(const struct tl_outbox *outbox, const char *visitor)
 {
     uint64_t value;
-    if (!tl_placemap_get(outbox->joins, key_of(outbox, visitor), &value))
+    if (!tl_placemap_get(&outbox->joins, key_of(outbox, visitor), &value))
         return NULL;
     struct tl_pending_command *pending = (struct tl_pending_command *)(uintptr_t)value;
     return strcmp(pending->visitor, visitor) == 0 ? pending : NULL;
@@ -109,7 +110,7 @@ static void end_pending(struct tl_outbox *outbox, struct tl_pending_command *pen
     if (result.end == TL_PENDING_REFUSED && pending->again > 0)
         result.end = TL_PENDING_LOST;
     if (pending->kind == TL_COMMAND_JOIN && tl_outbox_joining(outbox, pending->visitor) == pending)
-        (void)tl_placemap_remove(outbox->joins, key_of(outbox, pending->visitor), NULL);
+        (void)tl_placemap_remove(&outbox->joins, key_of(outbox, pending->visitor), NULL);
     outbox->settle(outbox->context, pending, &result);
     free_pending(pending);
 }
@@ -151,7 +152,7 @@ void tl_outbox_free(struct tl_outbox **outbox)
     for (size_t i = 0; old->writer != NULL && i < tl_batch_count(old->writer); i++)
         end_pending(old, old->pending[i], (struct tl_pending_result){.end = TL_PENDING_REFUSED});
     tl_batch_writer_free(&old->writer);
-    tl_placemap_free(&old->joins);
+    tl_placemap_clear(&old->joins);
     free(old->pending);
     free(old);
     *outbox = NULL;
@@ -268,8 +269,8 @@ static struct tl_pending_command *add_new(struct tl_outbox *outbox, const char *
     if (pending == NULL)
         return NULL;
     *pending = command;
-    if (command.kind == TL_COMMAND_JOIN && outbox->store_ms != NULL)
-        pending->made_ms = outbox->store_ms(outbox->clock_context);
+    if (command.kind == TL_COMMAND_JOIN && outbox->store_offset_ms != NULL)
+        pending->made_ms = (uint64_t)(tl_clock_ms() + *outbox->store_offset_ms);
     snprintf(pending->visitor, sizeof(pending->visitor), "%s", visitor);
     pending->invite = invite != NULL ? strdup(invite) : NULL;
     if ((invite != NULL && pending->invite == NULL) || !add_pending(outbox, pending)) {
@@ -277,13 +278,6 @@ static struct tl_pending_command *add_new(struct tl_outbox *outbox, const char *
         return NULL;
     }
     return pending;
-}
-
-void tl_outbox_clock(struct tl_outbox *outbox, uint64_t (*store_ms)(const void *context),
-                     const void *context)
-{
-    outbox->store_ms = store_ms;
-    outbox->clock_context = context;
 }
 
 void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation)
@@ -302,7 +296,7 @@ struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *
     /* Without memory, or if two visitors have the same key, requests share no command: the store
      * gives each the same place. */
     if (pending != NULL)
-        (void)tl_placemap_put(outbox->joins, key_of(outbox, visitor), (uintptr_t)pending);
+        (void)tl_placemap_put(&outbox->joins, key_of(outbox, visitor), (uintptr_t)pending);
     return pending;
 }
 

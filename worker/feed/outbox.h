@@ -86,15 +86,14 @@ struct tl_outbox;
 typedef void tl_outbox_settle(void *context, struct tl_pending_command *pending,
                               const struct tl_pending_result *result);
 
-struct tl_outbox *tl_outbox_new(const char *worker_id, tl_outbox_settle *settle, void *context);
+/* store_offset_ms: the store's Unix time minus local monotonic time, which may change: joins tell
+ * when they were made. One that comes late then gives no place to a visitor whose place has ended
+ * since. NULL: they do not. NULL when out of memory. */
+struct tl_outbox *tl_outbox_new(const char *worker_id, const int64_t *store_offset_ms,
+                                tl_outbox_settle *settle, void *context);
 /* Settles the remaining commands as lost or refused. */
 void tl_outbox_free(struct tl_outbox **outbox);
 
-/* The store's clock, as the worker knows it, Unix ms: joins tell when they were made. One that
- * comes late then gives no place to a visitor whose place has ended since. Never called: they do
- * not. */
-void tl_outbox_clock(struct tl_outbox *outbox, uint64_t (*store_ms)(const void *context),
-                     const void *context);
 /* The places of the commands to come are of this generation; 0, as at first: not known. */
 void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation);
 

@@ -8,7 +8,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "common/base/clock.h"
 #include "common/base/error.h"
 #include "common/base/metrics.h"
 #include "common/config/config.h"
@@ -74,12 +73,6 @@ static inline bool tl_queue_env_takes_notes(const struct tl_queue_env *env)
 static inline int64_t tl_queue_env_store_ms(const struct tl_queue_env *env, int64_t now_ms)
 {
     return now_ms + env->store_offset_ms;
-}
-
-/* The same of now, for tl_outbox_clock. */
-static inline uint64_t tl_queue_env_clock(const void *env)
-{
-    return (uint64_t)tl_queue_env_store_ms(env, tl_clock_ms());
 }
 
 /* ---- how joins share a worker when more come than the store takes ---- */

@@ -134,7 +134,7 @@ static void advance(struct tl_outlook *outlook, const struct parts *parts,
     if (rate_step > 0)
         admitted = served = fmin(admitted, 1);
     let_in[0] = admitted;
-    outlook->ends[0] = outlook->variance[0] = 0;
+    outlook->variance[0] = 0;
     outlook->admitted[0] = admitted;
     outlook->served[0] = served;
     double drained = 0, drained_all = 0; /* variances when the excess has ended */
@@ -153,7 +153,6 @@ static void advance(struct tl_outlook *outlook, const struct parts *parts,
         admitted += let_in[i];
         served +=
             let_in[i] * exp(fmin(exponent_max, input->left_per_ms * outlook->step_ms * (i - 0.5)));
-        outlook->ends[i] = ends;
         outlook->admitted[i] = admitted;
         outlook->served[i] = served;
         double first = input->active * parts->first_variance[i];
@@ -175,7 +174,6 @@ void tl_outlook_compute(struct tl_outlook *outlook, const struct tl_lifetimes *l
     *outlook = (struct tl_outlook){.known = true,
                                    .step_ms = lifetimes->step_ms,
                                    .excess = input->active - input->capacity,
-                                   .admit_per_ms = input->admit_per_ms,
                                    .left_per_ms = input->left_per_ms,
                                    .left_seen = input->left_seen,
                                    .spread = lifetimes->spread};

@@ -100,12 +100,11 @@ struct tl_outlook {
     bool known;
     double step_ms;
     double excess;                         /* active beyond capacity; below 0: free */
-    double ends[TL_LIFETIME_BINS + 1];     /* up to the end of step i */
-    double variance[TL_LIFETIME_BINS + 1]; /* of these */
-    double admitted[TL_LIFETIME_BINS + 1]; /* likewise */
+    double variance[TL_LIFETIME_BINS + 1]; /* of the ends up to the end of step i */
+    double admitted[TL_LIFETIME_BINS + 1]; /* until then */
     double served[TL_LIFETIME_BINS + 1];   /* positions that are admitted or left by then */
     double per_ms, variance_per_ms;        /* ends, beyond the last step */
-    double admit_per_ms, left_per_ms, left_seen;
+    double left_per_ms, left_seen;
     double spread, observations;
     double log_ratio; /* of the positions of two nodes */
     struct tl_outlook_node {

@@ -50,7 +50,7 @@ struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
         return NULL;
     queue->env = env;
     snprintf(queue->name, sizeof(queue->name), "%s", name);
-    queue->outbox = tl_outbox_new(env->worker_id, env->settle, queue);
+    queue->outbox = tl_outbox_new(env->worker_id, &env->store_offset_ms, env->settle, queue);
     queue->presence = tl_presence_new(queue->outbox);
     queue->ended = tl_placemap_new();
     queue->eta = tl_eta_new();
@@ -58,8 +58,6 @@ struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
     if (queue->eta == NULL || queue->outbox == NULL || queue->presence == NULL ||
         queue->ended == NULL)
         tl_queue_free(&queue);
-    else
-        tl_outbox_clock(queue->outbox, tl_queue_env_clock, env);
     return queue;
 }
 

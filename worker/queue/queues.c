@@ -356,9 +356,8 @@ static void report_promises(const struct tl_queue_env *env, struct tl_queue *que
     const struct tl_promises_news news = tl_promises_take(&queue->promises, TL_PROMISES_METRICS);
     const uint32_t stream = tl_queue_counts_stream(name);
     for (unsigned field = 0; field < TL_PROMISED_FIELDS; field++)
-        tl_queue_counts_add_many(env->queue_counts, name, stream,
-                                 (enum tl_queue_count)(TL_QUEUE_ETA_JUDGED + field),
-                                 news.counts[field]);
+        tl_queue_counts_add(env->queue_counts, name, stream,
+                            (enum tl_queue_count)(TL_QUEUE_ETA_JUDGED + field), news.counts[field]);
 }
 
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)

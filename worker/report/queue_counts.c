@@ -116,18 +116,12 @@ uint32_t tl_queue_counts_stream(const char *queue)
     return hash;
 }
 
-void tl_queue_counts_add_many(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
-                              enum tl_queue_count kind, uint64_t n)
+void tl_queue_counts_add(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
+                         enum tl_queue_count kind, uint64_t n)
 {
     if (counts != NULL && n > 0)
         atomic_fetch_add_explicit(&slot_of(counts, queue, stream)->counts[kind], (int64_t)n,
                                   memory_order_relaxed);
-}
-
-void tl_queue_counts_add(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
-                         enum tl_queue_count kind)
-{
-    tl_queue_counts_add_many(counts, queue, stream, kind, 1);
 }
 
 /* The sum over all slots of this name, if slot i is the first of them; else -1. */

@@ -49,11 +49,8 @@ void tl_queue_counts_free(struct tl_queue_counts **counts); /* NULL allowed */
 /* A hash of the queue's name; two names may have the same. */
 uint32_t tl_queue_counts_stream(const char *queue);
 /* Counts so many. counts NULL: nothing is counted. */
-void tl_queue_counts_add_many(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
-                              enum tl_queue_count kind, uint64_t n);
-/* Counts one. */
 void tl_queue_counts_add(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
-                         enum tl_queue_count kind);
+                         enum tl_queue_count kind, uint64_t n);
 /* Appends them as Prometheus text, each sample with this label (`role="worker"`) too. */
 void tl_queue_counts_write(const struct tl_queue_counts *counts, const char *label,
                            struct tl_text *out);

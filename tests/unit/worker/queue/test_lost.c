@@ -74,7 +74,7 @@ static bool may_return(const struct tl_lost *lost, uint64_t generation, tl_place
 static tl_place asked_for(const struct tl_lost *lost, uint64_t generation, tl_place place)
 {
     const struct tl_ticket ticket = {.visitor = "anna", .generation = generation, .place = place};
-    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    struct tl_outbox *outbox = tl_outbox_new("w", NULL, ignore, NULL);
     const struct tl_pending_command *pending = tl_lost_ask(lost, outbox, &ticket, 0, 0);
     assert_non_null(pending);
     tl_place asked = pending->place;
@@ -187,7 +187,7 @@ static void a_memory_names_the_generation(void **state)
     (void)state;
     const struct tl_recovery none = {.present = PRESENT};
     struct tl_lost *lost = new_lost();
-    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    struct tl_outbox *outbox = tl_outbox_new("w", NULL, ignore, NULL);
     tl_lost_set(lost, &none);
     assert_false(tl_lost_recovering(lost));
     tl_lost_keep(lost, lost_line(), true);
@@ -214,7 +214,7 @@ static void the_store_is_told_fronts_and_sessions(void **state)
 {
     (void)state;
     struct tl_lost *lost = recovering(LOST);
-    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    struct tl_outbox *outbox = tl_outbox_new("w", NULL, ignore, NULL);
     struct tl_outbox_payload payload;
     struct tl_batch batch;
     tl_lost_keep(lost, lost_line(), true);
@@ -240,7 +240,7 @@ static void the_store_is_told_fronts_and_sessions(void **state)
 /* How many sessions the store is told of now; *last: what is told of the last one. */
 static size_t told(struct tl_lost *lost, uint64_t last[4])
 {
-    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    struct tl_outbox *outbox = tl_outbox_new("w", NULL, ignore, NULL);
     size_t n = 0;
     struct tl_outbox_payload payload;
     struct tl_batch batch;
@@ -304,7 +304,7 @@ static void the_store_is_told_the_serial_of_a_place(void **state)
 {
     (void)state;
     struct tl_lost *lost = recovering(LOST);
-    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    struct tl_outbox *outbox = tl_outbox_new("w", NULL, ignore, NULL);
     struct tl_outbox_payload payload;
     struct tl_batch batch;
     struct tl_ticket ticket = {.visitor = "anna", .generation = LOST, .place = 4};
@@ -344,7 +344,7 @@ static void the_store_is_told_that_nothing_is_remembered(void **state)
 {
     (void)state;
     struct tl_lost *lost = recovering(LOST);
-    struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
+    struct tl_outbox *outbox = tl_outbox_new("w", NULL, ignore, NULL);
     struct tl_outbox_payload payload;
     struct tl_batch batch;
     tl_lost_tell(lost, outbox);
@@ -357,7 +357,7 @@ static void the_store_is_told_that_nothing_is_remembered(void **state)
     tl_batch_free(&batch);
     free(payload.bytes);
     tl_outbox_free(&outbox);
-    outbox = tl_outbox_new("w", ignore, NULL);
+    outbox = tl_outbox_new("w", NULL, ignore, NULL);
     tl_lost_set(lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT});
     tl_lost_tell(lost, outbox);
     assert_false(tl_outbox_next(outbox, &payload));

@@ -31,7 +31,7 @@ static void ignore(void *context, struct tl_pending_command *pending,
 static int start(void **state)
 {
     static struct reports reports;
-    reports.outbox = tl_outbox_new("w", ignore, NULL);
+    reports.outbox = tl_outbox_new("w", NULL, ignore, NULL);
     reports.presence = tl_presence_new(reports.outbox);
     *state = &reports;
     return reports.outbox == NULL || reports.presence == NULL;

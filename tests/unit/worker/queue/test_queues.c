@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
 #include "tests/unit/worker/queue/fakes.h"
 #include "tests/unit/worker/queue/world.h"
 #include "worker/queue/queues.h"

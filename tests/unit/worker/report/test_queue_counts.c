@@ -18,7 +18,7 @@ static void count(struct tl_queue_counts *counts, unsigned queue, unsigned times
     char name[32];
     snprintf(name, sizeof(name), "queue-%u", queue);
     for (unsigned i = 0; i < times; i++)
-        tl_queue_counts_add(counts, name, STREAM, TL_QUEUE_SESSIONS_FAST);
+        tl_queue_counts_add(counts, name, STREAM, TL_QUEUE_SESSIONS_FAST, 1);
 }
 
 static void assert_sample(const char *text, const char *queue, unsigned value)
@@ -66,7 +66,7 @@ static void without_signs_there_are_no_series(void **state)
     struct tl_queue_counts *counts = tl_queue_counts_new(NAMED, NULL);
     struct tl_text text = {0};
     (void)state;
-    tl_queue_counts_add(NULL, "bank", 1, TL_QUEUE_JOINS_MANY);
+    tl_queue_counts_add(NULL, "bank", 1, TL_QUEUE_JOINS_MANY, 1);
     tl_queue_counts_write(counts, "role=\"worker\"", &text);
     assert_null(strchr(text.data, '{'));
     tl_text_free(&text);

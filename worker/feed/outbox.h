@@ -36,10 +36,12 @@ enum { TL_PENDING_NUMBERS = TL_COMMAND_NUMBERS - 1 };
 
 /* A command that was accepted and whose outcome is not known yet: one JOIN, LEAVE, COMPLETE, RENEW,
  * CLAIM, EXTEND, HAND_OVER, RESTORE, LOST or CALLED. Owned by the outbox. */
+struct tl_visit;
+
 struct tl_pending_command {
-    void *waiters;  /* the caller's list of requests held for it */
-    tl_place place; /* of all but JOIN, LOST, CALLED */
-    char *invite;   /* JOIN: it spends this invite, and serves one request only; or NULL */
+    struct tl_visit *waiters; /* the caller's list of visits that wait for it */
+    tl_place place;           /* of all but JOIN, LOST, CALLED */
+    char *invite; /* JOIN: it spends this invite, and serves one request only; or NULL */
     uint64_t invite_until_ms; /* as in struct tl_command */
     uint64_t made_ms;         /* JOIN: when, by the store's clock, Unix ms; 0: not known */
     uint64_t numbers[TL_PENDING_NUMBERS]; /* behind the place; LOST, CALLED: all */

@@ -10,7 +10,6 @@
 #include "common/role/admin.h"
 #include "common/role/program.h"
 #include "worker/report/queue_counts.h"
-#include "worker/report/slot.h"
 #include "worker/report/worker_metrics.h"
 
 struct tl_board_head {

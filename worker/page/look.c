@@ -180,7 +180,7 @@ static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings 
     struct tl_text text = {0};
     bool good = true;
     for (unsigned i = 0; i < ACCENTS && good; i++) {
-        uint32_t colour;
+        uint32_t colour = 0;
         if (!is_set(accents[i]))
             continue;
         good = accent_parse((enum accent)i, names[i], accents[i], &colour, err);
@@ -358,7 +358,7 @@ static bool make_style(const struct maker *maker)
 {
     const struct tl_event_page *page = maker->look->page;
     struct tl_text text = {0};
-    uint32_t accent;
+    uint32_t accent = 0;
     bool good = write_gradient(maker, &text);
     if (good && is_set(page->accent.text)) {
         good = accent_parse(ACCENT_LIGHT, "accent", page->accent.text, &accent, maker->err) ||

@@ -52,7 +52,7 @@ static void write_head(struct tl_json *json, const struct tl_queue *queue)
                                          [TL_DRAW_DRAWING] = "drawing",
                                          [TL_DRAW_DONE] = "done"};
     const struct tl_queue_settings *settings = &queue->settings;
-    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
+    const struct tl_draw_record *draw = &queue->lost.known.draw;
     bool done = is_done(draw), draws = settings->opening == TL_OPENING_DRAW;
     int64_t opens_at_ms = done ? draw->opens_at_ms : settings->opens_at_ms;
     tl_json_string(json, "queue", queue->name);
@@ -73,7 +73,7 @@ static void write_head(struct tl_json *json, const struct tl_queue *queue)
 /* Another draw has another hash, or is of another generation. "" before the draw is done. */
 static void write_tag(const struct tl_queue *queue, const struct page *page, char tag[TAG_MAX])
 {
-    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
+    const struct tl_draw_record *draw = &queue->lost.known.draw;
     tag[0] = '\0';
     if (is_done(draw))
         snprintf(tag, TAG_MAX, "\"%.*s-%llx-%llu-%llu\"", TAG_DIGITS, draw->hash,
@@ -146,14 +146,6 @@ static bool read_number(struct tl_visit *visit, const char *name, uint64_t least
     return true;
 }
 
-static bool within_limit(const struct tl_worker *worker, const struct tl_request *request)
-{
-    struct tl_address address;
-    return !tl_visitor_address(worker, request, &address) ||
-           tl_limiter_allow(worker->limiter, TL_LIMITER_PAGES, &address, PAGES_PER_SECOND,
-                            tl_clock_ms());
-}
-
 /* Which page the query asks for, of a queue whose line is loaded. False: refused. */
 static bool read_page(struct tl_visit *visit, struct page *page)
 {
@@ -168,7 +160,7 @@ static bool read_page(struct tl_visit *visit, struct page *page)
 /* How many ids the page has. */
 static uint64_t length_of(const struct tl_queue *queue, const struct page *page)
 {
-    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
+    const struct tl_draw_record *draw = &queue->lost.known.draw;
     uint64_t left = is_done(draw) && page->from <= draw->drawn ? draw->drawn - page->from + 1 : 0;
     return left < page->limit ? left : page->limit;
 }
@@ -212,7 +204,7 @@ bool tl_handle_draw(struct tl_visit *visit)
     struct page page;
     if (!read_page(visit, &page))
         return false;
-    if (!within_limit(visit->worker, visit->request))
+    if (!tl_visit_within(visit, TL_LIMITER_PAGES, PAGES_PER_SECOND))
         return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN, "At most %d pages a second",
                          PAGES_PER_SECOND);
     if (is_known(visit->request, &page))

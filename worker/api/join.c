@@ -7,10 +7,10 @@
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
+#include "worker/api/gate.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
-#include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
 #include "worker/http/router.h"
@@ -182,44 +182,14 @@ static bool find_lane(struct tl_visit *visit, const char *name, unsigned *lane)
                      "\"lane\" must name one of the queue's lanes");
 }
 
-/* An invite that lets its bearer past the line: remembered in a cookie, which `check` reads. */
-static bool pass_by(struct tl_visit *visit, const char *text, const struct tl_invite *invite)
-{
-    char cookie[TL_BYPASS_COOKIE_MAX];
-    if (!tl_bypass_cookie(visit, text, invite, cookie))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
-    tl_bypass_note(visit, "invite");
-    return tl_through_answer(visit, cookie);
-}
-
-static bool read_invite(struct tl_visit *visit, const char *text, struct tl_invite *invite)
-{
-    const struct tl_worker *worker = visit->worker;
-    struct tl_error err = {0};
-    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
-    const struct tl_jwt_keys *keys = worker->secrets.invite_keys;
-    if (!tl_visit_may_verify(visit, TL_LIMITER_INVITES, keys, text))
-        return false;
-    if (tl_invite_verify(keys, visit->name, text, strlen(text), store_s, invite, &err))
-        return true;
-    tl_visit_unverified(visit, TL_LIMITER_INVITES, keys, text);
-    return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
-}
-
-bool tl_join_passes_by(struct tl_visit *visit, const char *text)
-{
-    struct tl_invite invite;
-    return read_invite(visit, text, &invite) && invite.bypass && pass_by(visit, text, &invite);
-}
-
 bool tl_join_by_invite(struct tl_visit *visit, const char *text)
 {
     struct tl_invite invite;
     unsigned lane;
-    if (!read_invite(visit, text, &invite))
+    if (!tl_past_invite(visit, text, &invite))
         return false;
     if (invite.bypass)
-        return pass_by(visit, text, &invite);
+        return tl_past_by_invite(visit, text, &invite);
     return find_lane(visit, invite.lane, &lane) &&
            join_spending(visit, invite.visitor, lane, invite.id, invite.kept_until);
 }
@@ -235,17 +205,18 @@ static bool is_json(const struct tl_request *request)
     return strchr("; \t", type[sizeof(json) - 1]) != NULL; /* or the end of the header */
 }
 
-/* The body may be empty: nothing is wanted then. */
-static bool read_body(struct tl_visit *visit, struct tl_join_body *body)
+/* The body may be empty: nothing is wanted then. So it is with a form of the page, if that may be.
+ */
+static bool read_body(struct tl_visit *visit, bool may_be_form, struct tl_join_body *body)
 {
     struct tl_error err = {0};
     size_t length;
     const char *text = tl_request_body(visit->request, &length);
-    tl_join_body_clear(body);
-    if (length == 0)
-        return true;
-    if (!is_json(visit->request))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
+    if (length > 0 && !is_json(visit->request)) {
+        if (!may_be_form)
+            return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
+        length = 0;
+    }
     return tl_join_body_parse(text, length, body, &err) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
 }
@@ -292,11 +263,11 @@ static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
 
 bool tl_handle_join(struct tl_visit *visit)
 {
-    if (tl_through_passes_all(visit))
+    if (tl_past_everyone(visit))
         return true;
     struct tl_join_body body;
     unsigned lane;
-    if (!tl_visit_queue(visit) || !read_body(visit, &body))
+    if (!tl_visit_queue(visit) || !read_body(visit, false, &body))
         return false;
     const struct tl_proof proof = {.solution = body.solution, .token = body.token};
     bool trusted = tl_visitor_trusted(visit->worker, visit->request);
@@ -331,10 +302,9 @@ static bool join_past_end(struct tl_visit *visit)
 {
     struct tl_join_body body;
     const struct tl_queue_settings *settings = &visit->queue->settings;
-    tl_join_body_clear(&body);
     if (settings->join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    if (is_json(visit->request) && !read_body(visit, &body))
+    if (!read_body(visit, true, &body))
         return false;
     const char *solution = tl_request_query(visit->request, "solution"); /* of the page */
     const struct tl_proof proof = {.solution = body.solution[0] != '\0' ? body.solution : solution,

@@ -21,9 +21,6 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
                       const struct tl_proof *proof);
 /* Joins the visitor of an invite. */
 bool tl_join_by_invite(struct tl_visit *visit, const char *invite);
-/* Lets the bearer of this invite past the line, if it is a bypass. False: it is not; nothing is
- * answered. */
-bool tl_join_passes_by(struct tl_visit *visit, const char *invite);
 /* Joins again with the ticket of a place that the visitor holds, as far as this process knows.
  */
 bool tl_join_confirm(struct tl_visit *visit);

@@ -10,7 +10,7 @@
 #include "worker/api/verifications.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/verify/provider.h"
+#include "worker/verify/verdict.h"
 #include "worker/visit/recent.h"
 
 enum {
@@ -57,14 +57,14 @@ bool tl_verification_begin(struct tl_visit *visit, const char *token, tl_step *s
                                                 "Too many tokens wait to be verified; try again");
     }
     tl_token_id(token, id);
-    if (!tl_recent_tokens_add(worker->service.tokens, id, now_ms)) {
+    if (!tl_recent_token(worker->service.tokens, id, now_ms)) {
         tl_metrics_add(worker->env->metrics, TL_WORKER_TOKENS_REFUSED, 1);
         tl_visit_failed(visit, TL_LIMITER_TOKENS);
         return tl_challenge_refuse_token(visit, "The token has been used already");
     }
     (void)tl_wait_number(visit);
     if (!ask(visit, token, now_ms + timeout_ms)) {
-        tl_recent_tokens_forget(worker->service.tokens, id);
+        tl_recent_forget(worker->service.tokens, id);
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                          "There is no memory for this join; try again");
     }
@@ -120,7 +120,7 @@ bool tl_verification_passed(struct tl_visit *visit, int64_t *kept_until)
         note(worker, verdict);
     if (verdict == NULL ||
         (verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED))
-        tl_recent_tokens_forget(worker->service.tokens, visit->wait.about); /* not judged */
+        tl_recent_forget(worker->service.tokens, visit->wait.about); /* not judged */
     *kept_until =
         tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000 + TL_TOKENS_LIFE_S + CLOCK_S;
     if (!served)
@@ -139,7 +139,7 @@ bool tl_verification_passed(struct tl_visit *visit, int64_t *kept_until)
 static bool abandon(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    tl_recent_tokens_forget(worker->service.tokens, visit->wait.about);
+    tl_recent_forget(worker->service.tokens, visit->wait.about);
     if (worker->env->verifier != NULL)
         tl_verifier_cancel(worker->env->verifier, visit->wait.number);
     tl_request_answer(visit->request, &(struct tl_answer){.status = 408}); /* for no one */

@@ -5,7 +5,6 @@
 
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
-#include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
 #include "worker/api/worker.h"
@@ -32,16 +31,16 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->languages = settings->brand->languages;
     worker->events = settings->events;
     if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
-        (worker->bypass = tl_bypass_new(config, err)) == NULL)
+        (worker->bypass = tl_networks_parse(config->bypass.networks, err)) == NULL)
         return false;
-    worker->kept_passes = tl_kept_passes_new();
+    worker->passes = tl_recent_new(TL_RECENT_PASSES);
     worker->misuse = tl_misuse_new();
-    worker->service.tokens = tl_recent_tokens_new();
+    worker->service.tokens = tl_recent_new(TL_RECENT_TOKENS);
     worker->clients = tl_clients_new(config->http.streams_per_address);
     worker->queues = tl_queues_new(worker->env, config->worker.max_pending);
     worker->subscribers = tl_subscribers_new(worker, settings->loop);
     if (worker->clients == NULL || worker->queues == NULL || worker->subscribers == NULL ||
-        worker->kept_passes == NULL || worker->misuse == NULL || worker->service.tokens == NULL)
+        worker->passes == NULL || worker->misuse == NULL || worker->service.tokens == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return tl_queue_env_read(worker->env, settings->files, err);
 }
@@ -83,12 +82,12 @@ void tl_worker_free(struct tl_worker **worker)
     tl_queues_free(&(*worker)->queues);
     tl_clients_free(&(*worker)->clients);
     tl_misuse_free(&(*worker)->misuse);
-    tl_recent_tokens_free(&(*worker)->service.tokens);
+    tl_recent_free(&(*worker)->service.tokens);
     tl_networks_free(&(*worker)->proxies);
-    tl_bypass_free(&(*worker)->bypass);
+    tl_networks_free(&(*worker)->bypass);
     free((*worker)->env->passthrough);
     (*worker)->env->passthrough = NULL;
-    tl_kept_passes_free(&(*worker)->kept_passes);
+    tl_recent_free(&(*worker)->passes);
     tl_secrets_free(&(*worker)->secrets);
     free(*worker);
     *worker = NULL;
@@ -113,7 +112,7 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     *worker->events = events;
     tl_secrets_free(&worker->secrets);
     worker->secrets = fresh;
-    tl_kept_passes_clear(worker->kept_passes);
+    tl_recent_clear(worker->passes);
     return true;
 }
 

@@ -110,16 +110,12 @@ struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, cons
 /* LEAVE, COMPLETE, RENEW, CLAIM or EXTEND. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
                                              const char *visitor, tl_place place);
-/* HAND_OVER. NULL when out of memory. */
-struct tl_pending_command *tl_outbox_hand_over(struct tl_outbox *outbox, const char *visitor,
-                                               tl_place place, uint32_t serial, uint64_t device);
-/* RESTORE; the numbers are those behind its place. NULL when out of memory. */
-struct tl_pending_command *tl_outbox_restore(struct tl_outbox *outbox, const char *visitor,
-                                             tl_place place,
-                                             const uint64_t numbers[TL_PENDING_NUMBERS]);
-/* LOST or CALLED. False when out of memory. */
-bool tl_outbox_tell(struct tl_outbox *outbox, enum tl_command_kind kind,
-                    const uint64_t numbers[TL_PENDING_NUMBERS]);
+/* HAND_OVER or RESTORE, with the numbers behind its place; LOST or CALLED of visitor "" and place
+ * 0. NULL when out of memory. */
+struct tl_pending_command *tl_outbox_command_with(struct tl_outbox *outbox,
+                                                  enum tl_command_kind kind, const char *visitor,
+                                                  tl_place place,
+                                                  const uint64_t numbers[TL_PENDING_NUMBERS]);
 /* SEEN. False when out of memory. */
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count);
 

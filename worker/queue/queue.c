@@ -28,7 +28,7 @@ static void note_restored(struct tl_queue *queue, const struct tl_pending_comman
     bool held = result->outcome != TL_OUTCOME_GONE,
          returned = held && result->place == pending->place;
     if (result->end == TL_PENDING_APPLIED)
-        tl_lost_answered(queue->lost, generation, pending->place, returned,
+        tl_lost_answered(&queue->lost, generation, pending->place, returned,
                          held && !returned ? result->place : 0);
 }
 
@@ -36,10 +36,10 @@ void tl_queue_settled(struct tl_queue *queue, const struct tl_pending_command *p
                       const struct tl_pending_result *result)
 {
     if (pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM)
-        tl_claims_settled(queue->claims, queue->line, pending, result, tl_clock_ms());
+        tl_claims_settled(&queue->claims, queue->line, pending, result, tl_clock_ms());
     if (pending->kind == TL_COMMAND_RESTORE)
         note_restored(queue, pending, result);
-    tl_lost_settled(queue->lost, pending, result);
+    tl_lost_settled(&queue->lost, pending, result);
     queue->weather.known = false;
 }
 
@@ -52,14 +52,11 @@ struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
     snprintf(queue->name, sizeof(queue->name), "%s", name);
     queue->outbox = tl_outbox_new(env->worker_id, env->settle, queue);
     queue->presence = tl_presence_new(queue->outbox);
-    queue->claims = tl_claims_new();
     queue->ended = tl_placemap_new();
-    queue->lost = tl_lost_new();
     queue->eta = tl_eta_new();
-    queue->promises = tl_promises_new((uint64_t)(uintptr_t)queue);
-    if (queue->eta == NULL || queue->promises == NULL || queue->outbox == NULL ||
-        queue->presence == NULL || queue->claims == NULL || queue->ended == NULL ||
-        queue->lost == NULL)
+    queue->promises.random = (uint64_t)(uintptr_t)queue;
+    if (queue->eta == NULL || queue->outbox == NULL || queue->presence == NULL ||
+        queue->ended == NULL)
         tl_queue_free(&queue);
     else
         tl_outbox_clock(queue->outbox, tl_queue_env_clock, env);
@@ -72,10 +69,9 @@ void tl_queue_free(struct tl_queue **queue)
         return;
     tl_outbox_free(&(*queue)->outbox);
     tl_presence_free(&(*queue)->presence);
-    tl_claims_free(&(*queue)->claims);
+    tl_claims_clear(&(*queue)->claims);
     tl_placemap_free(&(*queue)->ended);
-    tl_lost_free(&(*queue)->lost);
-    tl_promises_free(&(*queue)->promises);
+    tl_lost_clear(&(*queue)->lost);
     tl_eta_free(&(*queue)->eta);
     tl_line_free(&(*queue)->line);
     tl_notice_clear(&(*queue)->notice);
@@ -103,19 +99,18 @@ static struct tl_weather work_out(const struct tl_queue *queue, int64_t now_ms)
     const int64_t store_ms = tl_queue_env_store_ms(env, now_ms);
     const uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
     struct tl_phase_facts facts = {.now_ms = store_ms,
-                                   .full_since_ms = tl_lost_full_since_ms(queue->lost),
-                                   .drawing = tl_lost_undrawn(queue->lost, settings, event),
-                                   .recovering = tl_lost_recovering(queue->lost)};
-    struct tl_weather weather = {.mode = tl_queue_env_lets_in(env, queue->name)
-                                             ? TL_MODE_PASSTHROUGH
-                                             : settings->mode,
-                                 .drawing = facts.drawing,
-                                 .recovering = facts.recovering,
-                                 .scheduled = settings->opens_at_ms > store_ms,
-                                 .as_of_ms = as_of_ms(env, now_ms),
-                                 .known = true,
-                                 .at_ms = now_ms,
-                                 .env_changes = env->changes};
+                                   .full_since_ms = queue->lost.known.full_since_ms,
+                                   .drawing = tl_lost_undrawn(&queue->lost, settings, event),
+                                   .recovering = tl_lost_recovering(&queue->lost)};
+    struct tl_weather weather = {
+        .mode = tl_queue_env_lets_in(env, queue->name) ? TL_MODE_PASSTHROUGH : settings->mode,
+        .drawing = facts.drawing,
+        .recovering = facts.recovering,
+        .scheduled = settings->opens_at_ms > store_ms,
+        .as_of_ms = as_of_ms(env, now_ms),
+        .known = true,
+        .at_ms = now_ms,
+        .env_changes = env->changes};
     if (queue->line != NULL) {
         facts.waiting = weather.waiting = tl_line_waiting(queue->line);
         weather.active = tl_line_active(queue->line);
@@ -154,7 +149,7 @@ const struct tl_weather *tl_queue_weather(struct tl_queue *queue, int64_t now_ms
 struct tl_line_view tl_queue_look(const struct tl_queue *queue, tl_place place, bool *known)
 {
     struct tl_line_view view =
-        tl_claims_view(queue->claims, place, tl_line_look(queue->line, place));
+        tl_claims_view(&queue->claims, place, tl_line_look(queue->line, place));
     uint64_t reason = 0;
     *known = view.status != TL_LINE_UNKNOWN;
     if (!*known && tl_placemap_get(queue->ended, place, &reason)) {
@@ -175,7 +170,7 @@ bool tl_queue_about_to_admit(struct tl_queue *queue, tl_place place, int64_t now
 
 bool tl_queue_must_claim(const struct tl_queue *queue, tl_place place)
 {
-    return queue->settings.overbook > 0 && !tl_claims_has(queue->claims, place) &&
+    return queue->settings.overbook > 0 && !tl_claims_has(&queue->claims, place) &&
            tl_line_look(queue->line, place).status == TL_LINE_ACTIVE;
 }
 
@@ -210,16 +205,16 @@ static void observe(struct tl_queue *queue, const struct tl_event_entry *entry, 
 {
     tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
     tl_eta_apply(queue->eta, entry, now_ms);
-    tl_promises_apply(queue->promises, queue->line, entry, now_ms);
+    tl_promises_apply(&queue->promises, queue->line, entry, now_ms);
 }
 
 /* What is known about places of the former generation no longer holds. */
 static void forget_places(struct tl_queue *queue)
 {
     tl_presence_forget(queue->presence);
-    tl_claims_clear(queue->claims);
+    tl_claims_clear(&queue->claims);
     tl_placemap_clear(queue->ended);
-    tl_promises_drop(queue->promises);
+    tl_promises_drop(&queue->promises);
 }
 
 struct succession {
@@ -240,10 +235,10 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
     bool again = queue->line != NULL;
     bool recreated = again && tl_line_generation(queue->line) != tl_line_generation(line);
     if (recreated) {
-        tl_lost_keep(queue->lost, queue->line, queue->settings.recovery_window_ms > 0);
+        tl_lost_keep(&queue->lost, queue->line, queue->settings.recovery_window_ms > 0);
         queue->line = NULL;
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
-               tl_lost_recovering(queue->lost)
+               tl_lost_recovering(&queue->lost)
                    ? "the store has lost the queue; its visitors come back to their places"
                    : "the queue was recreated; tickets of its former generation are void");
         forget_places(queue);
@@ -255,18 +250,18 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
     tl_line_weigh(line, &queue->settings.lane_weights);
     if (former != NULL)
         tl_line_each_ended(former, keep_lost_end, &succession);
-    tl_lost_keep_sessions(queue->lost, former, line);
+    tl_lost_keep_sessions(&queue->lost, former, line);
     tl_line_free(&former);
     tl_outbox_generation(queue->outbox, tl_line_generation(line));
     queue->rebuilding = false;
-    tl_claims_keep(queue->claims, line); /* the event of an end may be missed */
+    tl_claims_keep(&queue->claims, line); /* the event of an end may be missed */
     tl_metrics_add(queue->env->metrics, TL_WORKER_SNAPSHOTS, 1);
     tl_eta_set_line(queue->eta, line, now_ms);
-    tl_promises_drop(queue->promises); /* some may have been admitted at a time not known */
+    tl_promises_drop(&queue->promises); /* some may have been admitted at a time not known */
     if (again)
         tl_outbox_missed(queue->outbox);
     if (recreated || !again)
-        tl_lost_tell(queue->lost, queue->outbox); /* before the first who comes back */
+        tl_lost_tell(&queue->lost, queue->outbox); /* before the first who comes back */
     if (recreated)
         tl_outbox_forget_places(queue->outbox);
     return recreated;
@@ -274,10 +269,10 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
 
 void tl_queue_set_recovery(struct tl_queue *queue, const struct tl_recovery *recovery)
 {
-    bool before = tl_lost_recovering(queue->lost);
-    tl_lost_set(queue->lost, recovery);
+    bool before = tl_lost_recovering(&queue->lost);
+    tl_lost_set(&queue->lost, recovery);
     queue->weather.known = false;
-    if (before && !tl_lost_recovering(queue->lost))
+    if (before && !tl_lost_recovering(&queue->lost))
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = queue->name},
                "the recovery is over: %llu places came back",
                (unsigned long long)recovery->restored);
@@ -302,7 +297,7 @@ static void follow_up(struct tl_queue *queue, const struct tl_event_entry *entry
         if (event->kind == TL_EVENT_APPLIED && strcmp(event->worker, env->worker_id) == 0)
             tl_outbox_applied(queue->outbox, event);
         else if (event->kind == TL_EVENT_FREED || event->kind == TL_EVENT_RENEWED)
-            tl_claims_event(queue->claims, queue->line, event, now_ms);
+            tl_claims_event(&queue->claims, queue->line, event, now_ms);
         else if (event->kind == TL_EVENT_CONFIG)
             tl_follower_reload(env->follower, queue->name);
         else if (event->kind == TL_EVENT_NOTICE)
@@ -386,19 +381,19 @@ void tl_queue_touch(struct tl_queue *queue, const char *visitor, tl_place place,
     if (view->status == TL_LINE_WAITING && !view->called)
         tl_presence_mark(queue->presence, tl_place_seq(place));
     else if ((view->status == TL_LINE_ACTIVE || view->called) &&
-             tl_claims_due(queue->claims, &queue->settings, place, now_ms) &&
+             tl_claims_due(&queue->claims, &queue->settings, place, now_ms) &&
              send_claim(queue, TL_COMMAND_CLAIM, visitor, place))
-        tl_claims_note_claim(queue->claims, place);
+        tl_claims_note_claim(&queue->claims, place);
 }
 
 void tl_queue_use(struct tl_queue *queue, const char *visitor, tl_place place,
                   const struct tl_line_view *view, int64_t now_ms)
 {
     if (view->status == TL_LINE_ACTIVE &&
-        (tl_claims_due(queue->claims, &queue->settings, place, now_ms) ||
-         tl_claims_extends(queue->claims, &queue->settings, place, now_ms)) &&
+        (tl_claims_due(&queue->claims, &queue->settings, place, now_ms) ||
+         tl_claims_extends(&queue->claims, &queue->settings, place, now_ms)) &&
         send_claim(queue, TL_COMMAND_RENEW, visitor, place))
-        tl_claims_note(queue->claims, place, now_ms);
+        tl_claims_note(&queue->claims, place, now_ms);
 }
 
 void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reason)
@@ -414,9 +409,9 @@ void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
     tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
-    tl_promises_tick(queue->promises, queue->eta, queue->line, now_ms);
+    tl_promises_tick(&queue->promises, queue->eta, queue->line, now_ms);
     if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
-        tl_lost_tell_again(queue->lost, queue->outbox);
+        tl_lost_tell_again(&queue->lost, queue->outbox);
     if (tl_queue_env_store_up(queue->env))
         tl_presence_tick(queue->presence, queue->settings.waiting_ttl_ms,
                          tl_line_waiting(queue->line) > 0, now_ms);

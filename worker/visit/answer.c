@@ -21,7 +21,7 @@ struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visi
     if (queue->line != NULL && tl_place_seq(place) != 0) {
         ticket.generation = tl_line_generation(queue->line);
         /* While the queue recovers, visitors come back ahead of those who are there. */
-        if (!tl_lost_recovering(queue->lost))
+        if (!tl_lost_recovering(&queue->lost))
             ticket.front = tl_line_front(queue->line, tl_place_lane(place));
         ticket.serial = tl_queue_serial(queue, place);
     }
@@ -53,18 +53,21 @@ static bool give_pass(const struct tl_worker *worker, const struct tl_queue *que
                            .event = tl_line_event(queue->line)};
     snprintf(pass.visitor, sizeof(pass.visitor), "%s", view->visitor);
     tl_pass_id(view->queue,
-               tl_lost_origin(queue->lost, tl_line_generation(queue->line), view->place),
+               tl_lost_origin(&queue->lost, tl_line_generation(queue->line), view->place),
                view->place, pass.id);
     if (pass.expires <= pass.issued)
         return false; /* over within a second */
-    const char *kept = tl_kept_passes_find(worker->kept_passes, &pass);
-    if (kept != NULL) {
-        memcpy(filled->pass, kept, strlen(kept) + 1);
+    const struct tl_recent_entry *kept = tl_recent_find(worker->passes, pass.id);
+    if (kept != NULL && kept->until == pass.expires && kept->generation == pass.generation) {
+        memcpy(filled->pass, kept->text, strlen(kept->text) + 1);
         return true;
     }
     if (tl_pass_sign(worker->secrets.pass_keys, worker->config->http.public_url, view->queue, &pass,
                      filled->pass, &err)) {
-        tl_kept_passes_keep(worker->kept_passes, &pass, filled->pass);
+        tl_recent_keep(worker->passes, pass.id,
+                       &(struct tl_recent_entry){.until = pass.expires,
+                                                 .generation = pass.generation,
+                                                 .text = filled->pass});
         return true;
     }
     tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = view->queue, .error = &err},
@@ -94,7 +97,7 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
                              .active = weather->active,
                              .store_ms = tl_queue_env_store_ms(worker->env, now_ms),
                              .drawing = weather->drawing,
-                             .draw = tl_lost_draw(queue->lost),
+                             .draw = &queue->lost.known.draw,
                              .recovering = weather->recovering,
                              .lost = tl_queue_lost(queue, ticket->place),
                              .as_of_ms = weather->as_of_ms,
@@ -102,7 +105,8 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
                              .weather = weather->version};
     if (state->status == TL_LINE_ACTIVE && give_pass(worker, queue, filled))
         view->pass = filled->pass;
-    view->claimed = state->status == TL_LINE_ACTIVE && tl_claims_made(queue->claims, ticket->place);
+    view->claimed =
+        state->status == TL_LINE_ACTIVE && tl_claims_made(&queue->claims, ticket->place);
     if (state->status == TL_LINE_WAITING) {
         view->has_admitted = tl_eta_admitted(queue->eta, now_ms, &view->admitted);
         enum tl_eta_reason reason;
@@ -325,6 +329,18 @@ size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, cons
 }
 
 /* ---- JSON ---- */
+
+bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,
+                    const char *cookie)
+{
+    struct tl_answer answer = {.status = status,
+                               .type = "application/json",
+                               .body = json->text,
+                               .length = tl_json_end(json)};
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_request_answer(visit->request, &answer);
+    return true;
+}
 
 static void render_json(void *context, struct tl_request *request, const struct tl_view *view,
                         const char *cookie)

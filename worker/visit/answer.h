@@ -4,6 +4,7 @@
 #define TL_ANSWER_H
 
 #include "common/auth/ticket.h"
+#include "worker/http/json_text.h"
 #include "worker/visit/visit.h"
 
 /* A ticket of this queue's present generation, issued now. */
@@ -33,6 +34,10 @@ bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason);
  * language: of the notice, or NULL. Returns its length. */
 size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, const char *language,
                             int64_t now_ms, char *text);
+
+/* Answers with this object. cookie: for Set-Cookie, or NULL. Returns true. */
+bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,
+                    const char *cookie);
 
 /* How JSON answers look; context is the worker. */
 extern const struct tl_renderer tl_json_renderer;

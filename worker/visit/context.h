@@ -17,8 +17,7 @@
 #include "worker/http/limiter.h"
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
-#include "worker/page/brand.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 #include "worker/queue/env.h"
 #include "worker/queue/queues.h"
 #include "worker/queue/tickets.h"
@@ -98,15 +97,16 @@ struct tl_worker {
     const struct tl_config *config;
     struct tl_queue_env *env;
     struct tl_secrets secrets;
-    struct tl_kept_passes *kept_passes;
+    struct tl_recent *passes;             /* that were given */
     const struct tl_languages *languages; /* of the pages; borrowed */
     const struct tl_brand *brand;         /* borrowed */
     struct tl_event_looks *events;        /* what the queues' pages are for; borrowed */
     struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
-    struct tl_bypass *bypass;             /* who gets in past the line */
+    struct tl_networks *bypass;           /* who gets in past the line */
     struct tl_limiter *limiter;           /* of all processes */
     struct tl_sharing *sharing;           /* likewise */
     struct tl_misuse *misuse;
+    struct tl_log_limit bypass_log;    /* of who got in so */
     struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
     struct tl_clients *clients;        /* the event streams and long polls of each address */
     struct tl_effort effort;           /* that puzzles ask for */
@@ -115,7 +115,7 @@ struct tl_worker {
     struct tl_subscribers *subscribers; /* the event streams and long polls */
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct { /* the challenge service, as worker/api/verifications.c keeps it */
-        struct tl_recent_tokens *tokens;
+        struct tl_recent *tokens;
         int64_t look_ms; /* when to look for clients that are gone */
         bool down;       /* the last question had no verdict */
         struct tl_log_limit down_log;

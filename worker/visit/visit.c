@@ -274,6 +274,13 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
     return tl_refuse(&visit->refusal, TL_REFUSAL_BLOCKED, "%s", "");
 }
 
+bool tl_visit_within(const struct tl_visit *visit, enum tl_limiter_kind kind, uint64_t most)
+{
+    struct tl_address address;
+    return !tl_visitor_address(visit->worker, visit->request, &address) ||
+           tl_limiter_allow(visit->worker->limiter, kind, &address, most, tl_clock_ms());
+}
+
 /* Who is counted for tokens of the request that are not genuine? False: nobody. */
 static bool counted_as(const struct tl_visit *visit, struct tl_address *address)
 {

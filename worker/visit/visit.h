@@ -78,6 +78,8 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
 /* May the visitor's address join the queue and follow it, or is it blocked (common/store/blocks.h)?
  */
 bool tl_visit_passes_blocks(struct tl_visit *visit);
+/* Has the visitor's address one of these left in the limit's time, of so many? Counts one. */
+bool tl_visit_within(const struct tl_visit *visit, enum tl_limiter_kind kind, uint64_t most);
 /* May a token of this kind that costs much to verify be verified, or were too many of the address
  * not genuine? A request that has a ticket, too, is counted by that. / Counts one that was not. */
 bool tl_visit_may_fail(struct tl_visit *visit, enum tl_limiter_kind kind);

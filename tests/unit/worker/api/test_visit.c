@@ -261,7 +261,7 @@ static void extending_claims_nothing(void **state)
     assert_answer(&request, 200, "\"status\":\"active\"");
     assert_non_null(strstr(request.text, "\"pass\":\""));
     assert_int_equal(tl_queues_in_flight(world->worker->queues), 0); /* no CLAIM */
-    assert_false(tl_claims_made(world_queue(world)->claims, place(1)));
+    assert_false(tl_claims_made(&world_queue(world)->claims, place(1)));
     request = command(&waits, "/v1/queues/concert/extend");
     world_handle(world, &request);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, 0);

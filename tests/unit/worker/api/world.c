@@ -16,7 +16,7 @@
 #include "tests/unit/wire/pack.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/feed/follower.h"
-#include "worker/feed/ingest.h"
+#include "worker/feed/questions.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/changes.h"
 #include "worker/visit/context.h"
@@ -86,7 +86,7 @@ bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *wo
 }
 
 void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
-                        const struct tl_promised *promised)
+                        const uint64_t promised[TL_PROMISED_FIELDS])
 {
     (void)ingest;
     (void)queue;

@@ -102,7 +102,7 @@ static void what_is_kept_is_so(void **state)
         assert_int_equal(kept.version, now.version); /* nothing differed */
         assert_int_equal(kept.waiting, tl_line_waiting(world.queue->line));
         assert_int_equal(kept.active, tl_line_active(world.queue->line));
-        assert_int_equal(kept.recovering, tl_lost_recovering(world.queue->lost));
+        assert_int_equal(kept.recovering, tl_lost_recovering(&world.queue->lost));
         assert_true(kept.version >= before.version);
         if (kept.mode != before.mode || kept.phase != before.phase || kept.open != before.open ||
             kept.waiting != before.waiting || kept.as_of_ms != before.as_of_ms ||

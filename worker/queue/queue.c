@@ -137,7 +137,10 @@ const struct tl_weather *tl_queue_weather(struct tl_queue *queue, int64_t now_ms
 {
     struct tl_weather *weather = &queue->weather;
     if (weather->known && weather->at_ms == now_ms && weather->env_changes == queue->env->changes) {
-        assert(same_weather(weather, work_out(queue, now_ms)));
+#ifndef NDEBUG
+        const struct tl_weather so = work_out(queue, now_ms);
+        assert(same_weather(weather, so));
+#endif
         return weather;
     }
     struct tl_weather now = work_out(queue, now_ms);

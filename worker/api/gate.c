@@ -358,7 +358,7 @@ static bool caught_up(struct tl_visit *visit)
     (void)tl_queue_adopt(visit->queue, &visit->ticket);
     judge_place(visit);
     return is_active(visit) || tl_lost_recovering(&visit->queue->lost) ? let_in(visit)
-                                                                      : answer_out(visit);
+                                                                       : answer_out(visit);
 }
 
 /* ---- checks ---- */

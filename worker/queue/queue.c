@@ -100,16 +100,15 @@ static struct tl_weather work_out(const struct tl_queue *queue, int64_t now_ms)
                                    .full_since_ms = queue->lost.known.full_since_ms,
                                    .drawing = tl_lost_undrawn(&queue->lost, settings, event),
                                    .recovering = tl_lost_recovering(&queue->lost)};
-    struct tl_weather weather = {.mode = tl_queue_env_lets_in(env, queue->name)
-                                             ? TL_MODE_PASSTHROUGH
-                                             : settings->mode,
-                                 .drawing = facts.drawing,
-                                 .recovering = facts.recovering,
-                                 .scheduled = settings->opens_at_ms > store_ms,
-                                 .as_of_ms = as_of_ms(env, now_ms),
-                                 .known = true,
-                                 .at_ms = now_ms,
-                                 .env_changes = env->changes};
+    struct tl_weather weather = {
+        .mode = tl_queue_env_lets_in(env, queue->name) ? TL_MODE_PASSTHROUGH : settings->mode,
+        .drawing = facts.drawing,
+        .recovering = facts.recovering,
+        .scheduled = settings->opens_at_ms > store_ms,
+        .as_of_ms = as_of_ms(env, now_ms),
+        .known = true,
+        .at_ms = now_ms,
+        .env_changes = env->changes};
     if (queue->line != NULL) {
         facts.waiting = weather.waiting = tl_line_waiting(queue->line);
         weather.active = tl_line_active(queue->line);
@@ -136,7 +135,10 @@ const struct tl_weather *tl_queue_weather(struct tl_queue *queue, int64_t now_ms
 {
     struct tl_weather *weather = &queue->weather;
     if (weather->known && weather->at_ms == now_ms && weather->env_changes == queue->env->changes) {
-        assert(same_weather(weather, work_out(queue, now_ms)));
+#ifndef NDEBUG
+        const struct tl_weather so = work_out(queue, now_ms);
+        assert(same_weather(weather, so));
+#endif
         return weather;
     }
     struct tl_weather now = work_out(queue, now_ms);

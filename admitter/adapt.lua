@@ -4,8 +4,8 @@
 -- args     1 keep   2 a report of the caller's own, as in tl:{q}:feedback; '' for none
 -- returns  ADAPT
 --
--- Invariants: whoever calls it, and however often, the capacity is raised once in `adaptive_every`, and cut once in
--- `adaptive_hold`, by the server's clock; without a fresh report it is never raised, nor above what was seen to be
+-- Invariants: whoever calls it, and however often, the capacity is raised once in `adaptive.every`, and cut once in
+-- `adaptive.hold`, by the server's clock; without a fresh report it is never raised, nor above what was seen to be
 -- safe.
 
 local int, number = text.int, text.number
@@ -13,9 +13,9 @@ local REPORTS_READ = 100
 local ROOM = 0.9 -- the capacity is raised below this part of all limits; between it and the limits it stays
 local FIELDS = state.fields({}, { 'capacity_now', 'capacity_safe', 'capacity_raised', 'capacity_cut', 'capacity_seen',
     'capacity_seen_ms', 'capacity_why' })
-local SETTINGS = settings.list({ 'capacity', 'capacity_mode', 'capacity_min', 'adaptive_load_max',
-    'adaptive_latency_max', 'adaptive_errors_max', 'adaptive_every', 'adaptive_raise', 'adaptive_cut', 'adaptive_hold',
-    'adaptive_fresh' })
+local SETTINGS = settings.list({ 'capacity', 'capacity_mode', 'capacity_min', 'adaptive.load_max',
+    'adaptive.latency_max', 'adaptive.errors_max', 'adaptive.every', 'adaptive.raise', 'adaptive.cut', 'adaptive.hold',
+    'adaptive.fresh' })
 local WRITES = { 'events' }
 local WHY = defs.WHY
 
@@ -35,7 +35,7 @@ local function read_reports(c, s, why, cut)
     local is_seen, r = id == c.capacity_seen, { worst = { -1, -1, -1 }, n = 0, newest = 0, id = id }
     if not id or is_seen and why == WHY.unreported then return r end -- it was old before the clock went back
     r.newest = text.id_ms(id)
-    local since = max(r.newest - min(s.adaptive_every, s.adaptive_hold), cut + 1)
+    local since = max(r.newest - min(s['adaptive.every'], s['adaptive.hold']), cut + 1)
     if r.newest > c.now then -- the clock went back, and the ids of a stream do not: one is new when it is another
         rows, since, r.newest = { rows[1] }, 0, is_seen and seen_ms or c.now
         if not is_seen then
@@ -59,9 +59,9 @@ end
 
 -- From those who are active: a capacity that nobody used says nothing.
 local function cut_back(c, s, a, newest)
-    if c.now < a.cut + s.adaptive_hold or newest <= a.cut then return end
+    if c.now < a.cut + s['adaptive.hold'] or newest <= a.cut then return end
     local least = settings.capacity(s, 0)
-    a.after = max(least, min(a.before, floor(c.active * (100 - s.adaptive_cut) / 100)))
+    a.after = max(least, min(a.before, floor(c.active * (100 - s['adaptive.cut']) / 100)))
     a.because = a.after < a.before and WHY.cut or a.after == least and WHY.lowest or a.because
     a.safe = min(a.safe, a.after)
     if a.after < a.before then state.set(c, 'capacity_cut', c.now) end
@@ -71,11 +71,12 @@ end
 -- a report from after the last raise has told how that was taken.
 local function keep_or_raise(c, s, a, newest, has_room)
     if a.because == WHY.unreported or a.because == WHY.lowest then a.because = WHY.steady end
-    if c.now < a.raised + s.adaptive_every or c.now < a.cut + s.adaptive_hold or newest <= a.raised then return end
+    if c.now < a.raised + s['adaptive.every'] or c.now < a.cut + s['adaptive.hold'] then return end
+    if newest <= a.raised then return end
     local limits = c.waiting > 0 and c.active >= 0.9 * a.before
     if limits then a.safe = max(a.safe, min(a.before, c.active)) end -- it was felt for a while
     if limits and has_room and a.before < s.capacity then
-        a.after = min(s.capacity, a.before + max(1, floor(s.capacity * s.adaptive_raise / 100)))
+        a.after = min(s.capacity, a.before + max(1, floor(s.capacity * s['adaptive.raise'] / 100)))
         a.because = WHY.raised
         state.set(c, 'capacity_raised', c.now)
     end
@@ -99,10 +100,10 @@ entry('adapt', { 'allow-oom' }, function(keys, args)
     end
     local r, passed = read_reports(c, s, why, a.cut), -1
     -- By how much the worst report passes its limit: 1 is the limit itself; -1 when nothing was reported.
-    for i, limit in ipairs({ 10 * s.adaptive_load_max, s.adaptive_latency_max, 10 * s.adaptive_errors_max }) do
+    for i, limit in ipairs({ 10 * s['adaptive.load_max'], s['adaptive.latency_max'], 10 * s['adaptive.errors_max'] }) do
         if limit > 0 and r.worst[i] >= 0 then passed = max(passed, r.worst[i] / limit) end
     end
-    if c.now - r.newest > s.adaptive_fresh or r.n > 0 and passed < 0 then
+    if c.now - r.newest > s['adaptive.fresh'] or r.n > 0 and passed < 0 then
         a.after, a.because = min(a.before, a.safe), WHY.unreported
         if r.id and r.id ~= c.capacity_seen then state.set(c, 'capacity_seen', r.id) end
     elseif passed > 1 then

@@ -9,8 +9,8 @@
 -- returns  ADMIT
 -- fails    POLICY   a policy this version does not know, or one by rate without a rate
 --
--- Invariants: by counter, no admission takes active above capacity plus overbook; by rate, no window of rate_every
--- holds more than rate_admit + rate_burst admissions, and a lump begins rate_every after the last step of the one
+-- Invariants: by counter, no admission takes active above capacity plus overbook; by rate, no window of rate.every
+-- holds more than rate.admit + rate.burst admissions, and a lump begins rate.every after the last step of the one
 -- before; only the modes open and draining admit, between opens_at and, with at_close=stop, closes_at; no visitor
 -- passes another in the same lane. A step that finds wrong sizes only corrects them. Work is bounded by args[1].
 
@@ -28,8 +28,8 @@ local function open_budget(c, s, args)
     local expected = tonumber(args[4]) or 0
     local known = { ahead = expected > 0 and c.now - expected or 0, jumped = tonumber(args[5]) or 0,
         jumped_to = tonumber(args[6]) or 0 }
-    local v = call('HMGET', c.key.config, 'rate_admit', 'rate_every', 'rate_burst', 'rate_shape')
-    return rate.open(c, v, known) or state.fail('POLICY', 'the queue has no rate: set rate_admit and rate_every')
+    local v = call('HMGET', c.key.config, 'rate.admit', 'rate.every', 'rate.burst', 'rate.shape')
+    return rate.open(c, v, known) or state.fail('POLICY', 'the queue has no rate: set rate.admit and rate.every')
 end
 
 -- How many may be called for the capacity.

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "ctl/command.h"
+#include "ctl/shell/command.h"
 
 /* All commands, those of a group one after another. Static storage. */
 const struct tl_ctl_command *tl_ctl_commands(size_t *n);

@@ -10,7 +10,7 @@
 #include "ctl/complete.h"
 #include "ctl/operands.h"
 #include "ctl/options.h"
-#include "ctl/session.h"
+#include "ctl/shell/session.h"
 
 /* What the shell knows better. */
 #define ANSWER_FILES   ":files"

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "ctl/command.h"
+#include "ctl/shell/command.h"
 
 /* Writes the list of all commands. first: only those whose names begin with this word; NULL: all.
  */

@@ -3,7 +3,7 @@
 #ifndef TL_CTL_INSTALLED_H
 #define TL_CTL_INSTALLED_H
 
-#include "ctl/command.h"
+#include "ctl/shell/command.h"
 
 #define TL_INSTALLED_CONFIG "/etc/tellerline/tellerline.yaml"
 

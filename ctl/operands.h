@@ -3,7 +3,7 @@
 #ifndef TL_CTL_OPERANDS_H
 #define TL_CTL_OPERANDS_H
 
-#include "ctl/command.h"
+#include "ctl/shell/command.h"
 
 enum tl_operand {
     TL_OPERAND_NONE,  /* there is none at this place */

@@ -5,7 +5,7 @@
 
 #include "common/role/options.h"
 
-#include "ctl/command.h"
+#include "ctl/shell/command.h"
 
 /* Parses the arguments; argv[0] is the name of the command. argv is reordered: options->words are
  * the operands. TL_ERR_INVALID names the argument. With --help, the operands are not checked. */

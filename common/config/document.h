@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference of all settings, written from the table that the programs read them with. */
+/* The tables of the reference of all settings, written from those that the programs read them with.
+ */
 #ifndef TL_CONFIG_DOCUMENT_H
 #define TL_CONFIG_DOCUMENT_H
 
 #include <stdio.h>
 
-/* Writes docs/operators/configuration.md: every setting with its name in the environment, type,
- * default, bounds and meaning. */
+/* Writes the tables of docs/operators/configuration.md: every setting with its name in the
+ * environment, type, default, bounds and meaning. */
 void tl_config_document(FILE *out);
 
 #endif

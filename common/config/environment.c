@@ -70,11 +70,6 @@ static void propose(const char *name, char best[TL_SETTING_PATH_MAX], size_t *st
 
 static bool fail_unknown(const char *name, struct tl_error *err)
 {
-    size_t n_removed;
-    const struct tl_setting *rows = tl_config_removed_table(&n_removed);
-    const struct tl_setting *removed = find_in(rows, n_removed, name);
-    if (removed != NULL)
-        return tl_error_set(err, TL_ERR_INVALID, "environment: %s: %s", name, removed->help);
     char best[TL_SETTING_PATH_MAX] = "";
     char quoted[64];
     size_t steps = SIZE_MAX;

@@ -12,9 +12,9 @@
 static bool is_written(const struct tl_queue_config *file, const struct tl_setting *rows, size_t i,
                        bool any_mode)
 {
-    if (strcmp(rows[i].key, "paused") == 0)
+    if (strcmp(rows[i].path, "paused") == 0)
         return false;
-    return strcmp(rows[i].key, "mode") == 0 ? any_mode && !file->passthrough : file->written[i];
+    return strcmp(rows[i].path, "mode") == 0 ? any_mode && !file->passthrough : file->written[i];
 }
 
 void tl_file_settings_compare(const struct tl_queue_config *file,
@@ -26,8 +26,8 @@ void tl_file_settings_compare(const struct tl_queue_config *file,
     bool any_mode = false;
     const struct tl_setting *rows = tl_queue_table(&n);
     for (size_t i = 0; i < n; i++)
-        any_mode = any_mode || (file->written[i] && (strcmp(rows[i].key, "mode") == 0 ||
-                                                     strcmp(rows[i].key, "paused") == 0));
+        any_mode = any_mode || (file->written[i] && (strcmp(rows[i].path, "mode") == 0 ||
+                                                     strcmp(rows[i].path, "paused") == 0));
     for (size_t i = 0; i < n; i++) {
         if (!is_written(file, rows, i, any_mode))
             continue;

@@ -2,13 +2,11 @@
 #include <string.h>
 
 #include "common/config/checks.h"
-#include "common/config/durations.h"
 #include "common/config/hook_table.h"
+#include "common/config/rows.h"
 #include "common/wire/names.h"
 
-#define HOOK(member)                                                                               \
-    .offset = offsetof(struct tl_hook_config, member),                                             \
-    .size = sizeof(((struct tl_hook_config *)NULL)->member)
+#define OWNER struct tl_hook_config
 
 static const char *const event_names[] = {
     [TL_HOOK_OPENED] = "opened",           [TL_HOOK_DRAWN] = "drawn",
@@ -21,58 +19,31 @@ static const char *const event_names[] = {
 };
 
 static const struct tl_setting rows[] = {
-    {.path = "name",
-     .type = TL_SETTING_STRING,
-     .fallback = "",
-     .check = tl_check_name,
-     HOOK(name),
-     .help = "Names the hook in messages and for `tellerline hooks`. A hook of another name is "
-             "another hook: it is told what happens from then on."},
-    {.path = "url",
-     .type = TL_SETTING_STRING,
-     .fallback = "",
-     .check = tl_check_hook_url,
-     HOOK(url),
-     .help = "Where the notifier posts: `https://`, or `http://` on this machine and the hosts of "
-             "`notifier.plain_hosts`. Redirects are not followed."},
-    {.path = "secret_file",
-     .type = TL_SETTING_STRING,
-     .fallback = "",
-     HOOK(secret_file),
-     .help = "File with the secret that signs, in one line. A second line is another secret, which "
-             "signs as well: so a secret is changed without a break. Made when missing. A relative "
-             "path starts at the folder of the configuration file."},
-    {.path = "events",
-     .type = TL_SETTING_NAMES,
-     .fallback = "",
-     .names = event_names,
-     HOOK(events),
-     .help = "What the hook is told of: `opened`, `drawn`, `paused`, `resumed`, `draining`, "
-             "`drained`, `closed`, `sold_out`, `passthrough`, `threshold`, `store_lost`, "
-             "`store_back`, `admitted` ([webhooks.md](../integrators/webhooks.md))."},
-    {.path = "queues",
-     .type = TL_SETTING_STRING,
-     .fallback = "*",
-     .min = 1,
-     .check = tl_check_patterns,
-     HOOK(queues),
-     .help =
+    TEXT(name, "",
+         "Names the hook in messages and for `tellerline hooks`. A hook of another name is another "
+         "hook: it is told what happens from then on.",
+         .check = tl_check_name),
+    TEXT(url, "",
+         "Where the notifier posts: `https://`, or `http://` on this machine and the hosts of "
+         "`notifier.plain_hosts`. Redirects are not followed.",
+         .check = tl_check_hook_url),
+    TEXT(secret_file, "",
+         "File with the secret that signs, in one line. A second line is another secret, which "
+         "signs as well: so a secret is changed without a break. Made when missing. A relative "
+         "path starts at the folder of the configuration file."),
+    NAMES(events, event_names,
+          "What the hook is told of: `opened`, `drawn`, `paused`, `resumed`, `draining`, "
+          "`drained`, `closed`, `sold_out`, `passthrough`, `threshold`, `store_lost`, "
+          "`store_back`, `admitted` ([webhooks.md](../integrators/webhooks.md))."),
+    TEXT(queues, "*",
          "Names of queues, separated by spaces; `*` stands for any characters. A rehearsal "
-         "(`rehearsal-QUEUE-RANDOM`) is watched only where a pattern begins with `rehearsal-`."},
-    {.path = "threshold",
-     .type = TL_SETTING_NUMBER,
-     .fallback = "0",
-     .max = 100000000,
-     HOOK(threshold),
-     .help = "For `threshold`: told when more visitors than this wait, and when fewer than nine "
-             "tenths of it do again."},
-    {.path = "timeout",
-     .type = TL_SETTING_DURATION,
-     .fallback = "10s",
-     .min = MILLISECONDS(100),
-     .max = SECONDS(60),
-     HOOK(timeout_ms),
-     .help = "How long an answer may take. Any 2xx is good; anything else is tried again."},
+         "(`rehearsal-QUEUE-RANDOM`) is watched only where a pattern begins with `rehearsal-`.",
+         .check = tl_check_patterns, .min = 1),
+    NUMBER(threshold, "0", 0, 100000000,
+           "For `threshold`: told when more visitors than this wait, and when fewer than nine "
+           "tenths of it do again."),
+    DURATION(timeout, "10s", MILLISECONDS(100), SECONDS(60),
+             "How long an answer may take. Any 2xx is good; anything else is tried again."),
 };
 
 const struct tl_setting *tl_hook_table(size_t *n)

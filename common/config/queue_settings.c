@@ -31,8 +31,8 @@ static bool fail_unknown(const char *name, struct tl_error *err)
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
     for (size_t i = 0; err != NULL && i < n; i++)
-        if (tl_spelling_closer(name, rows[i].key, &steps))
-            best = rows[i].key;
+        if (tl_spelling_closer(name, rows[i].path, &steps))
+            best = rows[i].path;
     tl_quote(name, quoted, sizeof(quoted));
     return tl_error_set(err, TL_ERR_INVALID, "%s is not a setting of a queue%s%s%s", quoted,
                         *best != '\0' ? "; did you mean \"" : "", best, *best != '\0' ? "\"?" : "");
@@ -47,7 +47,7 @@ bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name,
     bool is_max = form == TL_FORM_FILE && tl_queue_settings_plain(&stored, value) &&
                   strcmp(name, "capacity_max") == 0;
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(rows[i].key, stored) != 0)
+        if (strcmp(rows[i].path, stored) != 0)
             continue;
         if (!tl_setting_set(&rows[i], settings, value, form, err))
             return tl_error_prefix(err, "%s", name);
@@ -64,35 +64,32 @@ bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, c
     const struct tl_setting *rows = tl_queue_table(&n);
     if (i >= n)
         return false;
-    *name = rows[i].key;
+    *name = rows[i].path;
     tl_setting_get(&rows[i], settings, value, value_size);
     return true;
 }
 
-void tl_queue_setting_show(const char *name, const char *value, const char **shown_name,
-                           const char **shown_value, char *text)
+const char *tl_queue_setting_show(const char *name, const char *value, char *text)
 {
     size_t n;
     uint64_t number;
     const struct tl_setting *rows = tl_queue_table(&n);
-    *shown_name = name;
-    *shown_value = value;
     for (size_t i = 0; i < n; i++) {
-        if (strcmp(rows[i].key, name) != 0)
-            continue;
-        *shown_name = rows[i].path;
         bool is_time = rows[i].type == TL_SETTING_TIME;
+        if (strcmp(rows[i].path, name) != 0)
+            continue;
         if ((!is_time && rows[i].type != TL_SETTING_DURATION) ||
             !tl_number_parse(value, &number, NULL) || number > INT64_MAX)
-            return;
+            break;
         if (!is_time)
             tl_duration_format((int64_t)number, text, TL_UNITS_TEXT_MAX);
         else if (number == 0)
             text[0] = '\0';
         else
             tl_time_format((int64_t)number, text, TL_UNITS_TEXT_MAX);
-        *shown_value = text;
+        return text;
     }
+    return value;
 }
 
 uint64_t tl_queue_capacity(const struct tl_queue_settings *settings)
@@ -129,17 +126,17 @@ void tl_queue_settings_defaults(struct tl_queue_settings *settings)
 
 bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct tl_error *err)
 {
-    if (settings->policy != TL_POLICY_COUNTER && settings->rate_admit == 0)
+    if (settings->policy != TL_POLICY_COUNTER && settings->rate.admit == 0)
         return tl_error_set(
             err, TL_ERR_INVALID,
             "policy \"%s\" needs a rate: set rate.admit, and rate.every (10s unless "
             "set)",
             settings->policy == TL_POLICY_RATE ? "rate" : "both");
-    if (settings->rate_shape == TL_RATE_LUMPS && settings->rate_burst > 0)
+    if (settings->rate.shape == TL_RATE_LUMPS && settings->rate.burst > 0)
         return tl_error_set(err, TL_ERR_INVALID,
                             "rate.burst (%" PRIu64 ") is for the shape \"smooth\": a lump is never "
                             "larger than rate.admit",
-                            settings->rate_burst);
+                            settings->rate.burst);
     if (settings->capacity_max_named && settings->capacity_mode != TL_CAPACITY_AUTO)
         return tl_error_set(err, TL_ERR_INVALID,
                             "capacity_max is for capacity \"auto\"; set both, or a number as "

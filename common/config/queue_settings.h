@@ -13,7 +13,7 @@
 /* Bytes of any setting's canonical text, with the terminating zero. */
 #define TL_QUEUE_VALUE_MAX 1024
 
-/* One queue setting by name, as in the hash tl:{q}:config: rate.admit is "rate_admit". Types and
+/* One queue setting by name, as in the hash tl:{q}:config: "rate.admit". Types and
  * bounds are those of the file, as the table is the same. The form says who wrote the value: a
  * person, or the store. In both, booleans are "true" or "false", lanes are joined by ",", and
  * default_lane is a name. On failure nothing is changed. New lanes keep the default lane of the
@@ -29,11 +29,10 @@ bool tl_queue_settings_plain(const char **name, const char *value);
  * bytes are enough. False past the end. Every setting is listed. */
 bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, const char **name,
                            char *value, size_t value_size);
-/* How people read the stored value of a setting: its name as in the file ("rate.every"), and
- * durations and times in words ("10s"). What is no setting, or makes no sense, stays as it is. Both
- * texts may be borrowed from the arguments; `text` has room for TL_UNITS_TEXT_MAX bytes. */
-void tl_queue_setting_show(const char *name, const char *value, const char **shown_name,
-                           const char **shown_value, char *text);
+/* How people read the stored value of a setting: durations and times in words ("10s"). What is no
+ * setting, or makes no sense, stays as it is. Returns `value`, or `text`, which has room for
+ * TL_UNITS_TEXT_MAX bytes. */
+const char *tl_queue_setting_show(const char *name, const char *value, char *text);
 /* The capacity that counts now: with TL_CAPACITY_AUTO, what the site's reports have made of it,
  * within the bounds of the settings. As settings.capacity in common/store/line. */
 uint64_t tl_queue_capacity(const struct tl_queue_settings *settings);

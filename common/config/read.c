@@ -158,12 +158,6 @@ static bool read_entry(const struct section *section, const struct tl_yaml *entr
         if (starts_with(row->path, path) && row->path[length] == '.')
             return read_below(section, path, entry);
     }
-    size_t n_removed;
-    const struct tl_setting *removed = tl_config_removed_table(&n_removed);
-    for (size_t i = 0; possible && *section->owner == '\0' && i < n_removed; i++)
-        if (strcmp(removed[i].path, path) == 0)
-            return tl_yaml_fail(section->err, section->name, entry->key_place, "%s: %s", path,
-                                removed[i].help);
     return fail_unknown(section, entry);
 }
 
@@ -204,7 +198,7 @@ static bool read_settings(struct tl_queue_config *queue, const struct section *s
 {
     struct section probe = *section;
     probe.rows = tl_probe_table(&probe.n);
-    probe.base = &queue->probe;
+    probe.base = queue;
     probe.written = NULL;
     for (const struct tl_yaml *entry = mapping->first; entry != NULL; entry = entry->next) {
         bool is_probe = strcmp(entry->key, "probe") == 0;
@@ -249,7 +243,7 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
     section.rows = tl_queue_table(&section.n);
     size_t n_probe;
     const struct tl_setting *probe_rows = tl_probe_table(&n_probe);
-    tl_settings_default(probe_rows, n_probe, &queue->probe);
+    tl_settings_default(probe_rows, n_probe, queue);
     tl_queue_settings_defaults(&queue->settings);
     if (!tl_queue_name_valid(entry->key, strlen(entry->key))) {
         char quoted[64];

@@ -75,11 +75,13 @@ struct tl_queue_settings {
     /* No setting: when an operator changed the settings last, in us of the store's clock; 0: never,
      * they are those of the file. So the newest are known when the store has lost some. */
     int64_t changed_us;
-    uint64_t overbook;     /* so many more may be called, as some never claim */
-    uint64_t rate_admit;   /* this many... (rate, both); 0: no rate is set */
-    int64_t rate_every_ms; /* ...every so long */
-    uint64_t rate_burst;   /* so many more in one period (smooth) */
-    enum tl_rate_shape rate_shape;
+    uint64_t overbook; /* so many more may be called, as some never claim */
+    struct {
+        uint64_t admit;   /* this many... (rate, both); 0: no rate is set */
+        int64_t every_ms; /* ...every so long */
+        uint64_t burst;   /* so many more in one period (smooth) */
+        enum tl_rate_shape shape;
+    } rate;
     bool session_sliding;
     int64_t session_ttl_ms;
     int64_t session_max_ms; /* only with session_sliding */

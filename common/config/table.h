@@ -35,8 +35,7 @@ enum tl_setting_type {
 };
 
 struct tl_setting {
-    const char *path; /* "redis.url"; of a queue "rate.admit" */
-    const char *key;  /* of a queue setting its name in the store, "rate_admit"; else NULL */
+    const char *path; /* "redis.url"; of a queue "rate.admit", also in the store */
     enum tl_setting_type type;
     const char *fallback; /* the default, as text */
     int64_t min, max; /* of the value; of the length for a string (max 0: what the field holds) */
@@ -49,8 +48,5 @@ struct tl_setting {
 
 /* Settings of the processes (fields of struct tl_config); those of a queue: queue_table.h. */
 const struct tl_setting *tl_config_table(size_t *n);
-/* Process settings of earlier versions: only path, and what to use instead in help. They are
- * refused like unknown settings, but with that advice. */
-const struct tl_setting *tl_config_removed_table(size_t *n);
 
 #endif

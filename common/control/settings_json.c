@@ -81,7 +81,7 @@ json_t *tl_settings_to_json(const struct tl_queue_settings *settings)
     const struct tl_setting *rows = tl_queue_table(&n);
     json_t *object = json_object();
     for (size_t i = 0; object != NULL && i < n; i++) {
-        if (strcmp(rows[i].key, "paused") == 0)
+        if (strcmp(rows[i].path, "paused") == 0)
             continue;
         tl_queue_settings_get(settings, i, &key, value, sizeof(value));
         if (!put(object, rows[i].path, value_of(&rows[i], value))) {
@@ -95,7 +95,7 @@ json_t *tl_settings_to_json(const struct tl_queue_settings *settings)
 json_t *tl_settings_record_to_json(const char *text)
 {
     char shown[TL_UNITS_TEXT_MAX];
-    const char *name, *value, *unused;
+    const char *name, *value;
     void *next;
     json_t *member, *object = json_loads(text, 0, NULL);
     if (object == NULL)
@@ -104,7 +104,7 @@ json_t *tl_settings_record_to_json(const char *text)
     {
         if (!json_is_string(member))
             continue;
-        tl_queue_setting_show(name, json_string_value(member), &unused, &value, shown);
+        value = tl_queue_setting_show(name, json_string_value(member), shown);
         json_t *said = strcmp(name, "notice") == 0
                            ? tl_notice_value(json_string_value(member), json_string_length(member))
                            : json_string(value);
@@ -126,13 +126,13 @@ static bool refuse(struct tl_settings_wish *wish, const char *name, const char *
            tl_error_set(err, TL_ERR_NOMEM, "no memory for what is wrong with the settings");
 }
 
-/* The row of a member's path; the name in the store, "rate_admit", is understood, too. */
+/* The row of a member's path. */
 static const struct tl_setting *find_row(const char *path, size_t *index)
 {
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
     for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].path, path) == 0 || strcmp(rows[i].key, path) == 0) {
+        if (strcmp(rows[i].path, path) == 0) {
             *index = i;
             return &rows[i];
         }
@@ -237,9 +237,9 @@ static bool read_members(struct tl_settings_wish *wish, const json_t *object, st
 static bool stays(const struct tl_settings_wish *wish, const struct tl_setting *row)
 {
     size_t lanes;
-    if (strcmp(row->key, "default_lane") == 0)
+    if (strcmp(row->path, "default_lane") == 0)
         return find_row("lanes", &lanes) != NULL && wish->given[lanes];
-    return strcmp(row->key, "mode") == 0 || strcmp(row->key, "paused") == 0;
+    return strcmp(row->path, "mode") == 0 || strcmp(row->path, "paused") == 0;
 }
 
 bool tl_settings_wish_read(struct tl_settings_wish *wish, const json_t *object, bool whole,
@@ -261,7 +261,7 @@ bool tl_settings_wish_read(struct tl_settings_wish *wish, const json_t *object, 
         if (!wish->given[i])
             snprintf(wish->values[i], sizeof(wish->values[i]), "%s", rows[i].fallback);
         wish->list[wish->n++] =
-            (struct tl_queue_change){.name = rows[i].key, .value = wish->values[i]};
+            (struct tl_queue_change){.name = rows[i].path, .value = wish->values[i]};
     }
     return true;
 }

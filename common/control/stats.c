@@ -276,8 +276,8 @@ static json_t *rate_limit_of(const struct facts *facts)
     char every[TL_UNITS_TEXT_MAX];
     if (facts->settings.policy == TL_POLICY_COUNTER)
         return json_null();
-    tl_duration_format(facts->settings.rate_every_ms, every, sizeof(every));
-    return json_pack("{s:I, s:s}", "admit", (json_int_t)facts->settings.rate_admit, "every", every);
+    tl_duration_format(facts->settings.rate.every_ms, every, sizeof(every));
+    return json_pack("{s:I, s:s}", "admit", (json_int_t)facts->settings.rate.admit, "every", every);
 }
 
 /* ---- all of it ---- */

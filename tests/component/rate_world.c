@@ -142,10 +142,10 @@ void test_rate_rule(struct world *world, const char *policy, const struct rule *
     snprintf(every, sizeof(every), "%lldms", rule->every);
     snprintf(burst, sizeof(burst), "%lld", rule->burst);
     const struct tl_queue_change list[] = {
-        {"rate_admit", admit},
-        {"rate_every", every},
-        {"rate_shape", rule->lumps ? "lumps" : "smooth"},
-        {"rate_burst", burst},
+        {"rate.admit", admit},
+        {"rate.every", every},
+        {"rate.shape", rule->lumps ? "lumps" : "smooth"},
+        {"rate.burst", burst},
         {"policy", policy},
     };
     struct tl_error err = {0};

@@ -29,9 +29,9 @@ struct world {
 };
 
 #define SETTINGS                                                                                   \
-    "lanes=only capacity_mode=auto capacity=200 capacity_min=20 adaptive_every=5s "                \
-    "adaptive_hold=15s "                                                                           \
-    "adaptive_fresh=15s adaptive_raise=5 adaptive_cut=30 adaptive_latency_max=500ms"
+    "lanes=only capacity_mode=auto capacity=200 capacity_min=20 adaptive.every=5s "                \
+    "adaptive.hold=15s "                                                                           \
+    "adaptive.fresh=15s adaptive.raise=5 adaptive.cut=30 adaptive.latency_max=500ms"
 
 static void begin(struct world *world, void **state)
 {
@@ -391,9 +391,9 @@ static void check(const struct world *world, struct history *history, uint64_t s
         broken = "out of its bounds";
     if (world->after > world->before) {
         if (history->time - history->raised < 5000)
-            broken = "raised twice within adaptive_every";
+            broken = "raised twice within adaptive.every";
         else if (history->time - history->cut < 15000)
-            broken = "raised within adaptive_hold";
+            broken = "raised within adaptive.hold";
         else if (history->waiting == 0 || history->active * 10 < world->before * 9)
             broken = "raised though it did not limit";
         else if (history->time - history->reported > history->fresh)
@@ -403,7 +403,7 @@ static void check(const struct world *world, struct history *history, uint64_t s
     if (world->after < world->before && world->why == CUT) {
         long long wanted = history->active * 70 / 100;
         if (history->time - history->cut < 15000)
-            broken = "cut twice within adaptive_hold";
+            broken = "cut twice within adaptive.hold";
         else if (world->after != (wanted > 20 ? wanted : 20))
             broken = "not cut from those active";
         history->cut = history->time;

@@ -138,7 +138,7 @@ static void a_patch_names_what_changed(void **state)
 {
     struct test_control *world = *state;
     assert_int_equal(test_call(world, "PATCH", Q,
-                               "{\"capacity\": 9, \"session_ttl\": \"90s\", \"rate_admit\": 6}"),
+                               "{\"capacity\": 9, \"session_ttl\": \"90s\", \"rate.admit\": 6}"),
                      200);
     assert_string_equal(test_member(world, "settings.capacity"), "9");
     assert_string_equal(test_member(world, "settings.session_ttl"), "90s");

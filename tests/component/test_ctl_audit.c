@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "common/store/reply.h"
-#include "ctl/audit.h"
+#include "ctl/audit/audit.h"
 #include "ingest.h"
 #include "side_by_side.h"
 
@@ -36,7 +36,7 @@ static const char prelude[] =
     "end\n"
     "local now = redis.call('TIME')[1] * 1000\n"
     "local function by_rate(admit, from, used, last)\n"
-    "    redis.call('HSET', config, 'policy', 'rate', 'rate_admit', admit, 'rate_every', 60000)\n"
+    "    redis.call('HSET', config, 'policy', 'rate', 'rate.admit', admit, 'rate.every', 60000)\n"
     "    set('budget', int(now + from) .. ':' .. used .. ':0:' .. int(now + last) .. "
     "':0:100:60000:0:smooth')\n"
     "end\n"
@@ -328,7 +328,7 @@ static void a_rate_that_is_kept_is_in_order(void **state)
 {
     static const char *const budgets[] = {
         "by_rate(3, -9000, 1, -9000)", "by_rate(3, 51000, 0, -9000)", "by_rate(3, -9000, 1, 2000)",
-        "by_rate(2, -9000, 1, -9000) redis.call('HSET', config, 'rate_burst', 1)",
+        "by_rate(2, -9000, 1, -9000) redis.call('HSET', config, 'rate.burst', 1)",
         "by_rate(2, 0, 0, 0) set('budget', '')"};
     struct test_store *store = *state;
     struct tl_audit_report report;

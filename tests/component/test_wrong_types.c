@@ -59,7 +59,7 @@ static void with_capacity(struct test_store *store)
 static void with_capacity_and_rate(struct test_store *store)
 {
     with_capacity(store);
-    test_redis_ask(store->redis, "HSET tl:{q}:config policy both rate_admit 1000 rate_every 1000");
+    test_redis_ask(store->redis, "HSET tl:{q}:config policy both rate.admit 1000 rate.every 1000");
     assert_int_equal(test_admit(store, 1), 0);
     test_redis_ask(store->redis, "ZADD tl:{q}:held 4 v4");
     test_redis_pass_time(store->redis, 300); /* the budget begins spent */
@@ -68,7 +68,7 @@ static void with_capacity_and_rate(struct test_store *store)
 static void by_rate(struct test_store *store)
 {
     busy(store);
-    test_redis_ask(store->redis, "HSET tl:{q}:config policy rate rate_admit 1000 rate_every 1000");
+    test_redis_ask(store->redis, "HSET tl:{q}:config policy rate rate.admit 1000 rate.every 1000");
     test_redis_ask(store->redis, "HSET tl:{q}:config overbook 0");
     assert_int_equal(test_admit(store, 1), 0);
     test_redis_pass_time(store->redis, 300); /* the budget begins spent */

@@ -9,7 +9,7 @@
 
 #include "common/base/text.h"
 
-#include "ctl/plan_arrivals.h"
+#include "lab/arrivals.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

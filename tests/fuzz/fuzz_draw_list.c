@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/draw_page.h"
+#include "ctl/calls/draw_page.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/rehearse_view.h"
+#include "lab/told.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import cached  # noqa: E402
 
 TOP = Path(__file__).resolve().parents[2]
-FOLDERS = ["common", "dispatcher", "worker", "admitter", "expirer", "notifier", "archiver", "ctl", "tests", "bench"]
+FOLDERS = ["common", "dispatcher", "worker", "admitter", "expirer", "notifier", "archiver", "lab", "ctl", "tests", "bench"]
 #: Where compilers look for headers beside those of the project.
 SYSTEM_HEADERS = ["/usr/local/include", "/usr/include", "/usr/lib/gcc",
                   *sorted(map(str, Path("/usr/lib").glob("llvm-*/lib/clang")))]

@@ -19,10 +19,9 @@
 
 struct tl_admin_previews {
     const struct tl_config *config;
-    const struct tl_languages *languages; /* borrowed */
-    struct tl_brand *brand;
-    pthread_mutex_t mutex; /* for what follows, which a reload replaces */
-    struct tl_event_looks *events;
+    const struct tl_brand *brand;  /* borrowed */
+    pthread_mutex_t mutex;         /* for what follows, which a reload replaces */
+    struct tl_event_looks *events; /* borrowed */
 };
 
 void tl_admin_page_clear(struct tl_admin_page *page)
@@ -33,9 +32,8 @@ void tl_admin_page_clear(struct tl_admin_page *page)
 }
 
 struct tl_admin_previews *tl_admin_previews_new(const struct tl_config *config,
-                                                const struct tl_config *files,
-                                                const struct tl_languages *languages,
-                                                struct tl_error *err)
+                                                const struct tl_brand *brand,
+                                                struct tl_event_looks *events, struct tl_error *err)
 {
     struct tl_admin_previews *previews = calloc(1, sizeof(*previews));
     if (previews == NULL) {
@@ -44,13 +42,8 @@ struct tl_admin_previews *tl_admin_previews_new(const struct tl_config *config,
     }
     pthread_mutex_init(&previews->mutex, NULL);
     previews->config = config;
-    const struct tl_brand_settings brand = tl_brand_settings_of(config);
-    previews->languages = languages;
-    previews->brand = tl_brand_again(&brand, languages, err);
-    if (previews->brand != NULL)
-        previews->events = tl_event_looks_again(files, languages, err);
-    if (previews->events == NULL)
-        tl_admin_previews_free(&previews);
+    previews->brand = brand;
+    previews->events = events;
     return previews;
 }
 
@@ -58,8 +51,6 @@ void tl_admin_previews_free(struct tl_admin_previews **previews)
 {
     if (*previews == NULL)
         return;
-    tl_event_looks_free(&(*previews)->events);
-    tl_brand_free(&(*previews)->brand);
     pthread_mutex_destroy(&(*previews)->mutex);
     free(*previews);
     *previews = NULL;
@@ -68,12 +59,12 @@ void tl_admin_previews_free(struct tl_admin_previews **previews)
 bool tl_admin_previews_reload(struct tl_admin_previews *previews, const struct tl_config *config,
                               struct tl_error *err)
 {
-    struct tl_event_looks *events = tl_event_looks_new(config, previews->languages, err);
-    if (events == NULL)
+    struct tl_event_looks events;
+    if (!tl_page_read(config, previews->brand->languages, NULL, &events, err))
         return false;
     pthread_mutex_lock(&previews->mutex);
-    struct tl_event_looks *old = previews->events;
-    previews->events = events;
+    struct tl_event_looks old = *previews->events;
+    *previews->events = events;
     pthread_mutex_unlock(&previews->mutex);
     tl_event_looks_free(&old);
     return true;
@@ -102,7 +93,7 @@ static bool render(struct tl_admin_previews *previews, const struct tl_target *t
 {
     const char *code = tl_target_parameter(target, "lang");
     const struct tl_catalogue *language =
-        tl_languages_choose(previews->languages, code, NULL, NULL);
+        tl_languages_choose(previews->brand->languages, code, NULL, NULL);
     struct tl_view view;
     struct tl_text policy = {0};
     struct tl_qr qr = {0};

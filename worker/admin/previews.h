@@ -14,8 +14,8 @@
 #include "common/config/settings.h"
 #include "common/control/answer.h"
 #include "worker/admin/backend.h"
-#include "worker/page/languages.h"
-#include "worker/page/page_assets.h"
+#include "worker/page/brand.h"
+#include "worker/page/event_look.h"
 
 #define TL_ADMIN_PREVIEWS "/preview/"
 
@@ -28,11 +28,10 @@ struct tl_admin_page {
 };
 void tl_admin_page_clear(struct tl_admin_page *page);
 
-/* Reads the look of the pages; that of events as `files` has it. config and languages are
- * borrowed. NULL on failure. */
+/* All of it is borrowed; a reload replaces the events. NULL: no memory. */
 struct tl_admin_previews *tl_admin_previews_new(const struct tl_config *config,
-                                                const struct tl_config *files,
-                                                const struct tl_languages *languages,
+                                                const struct tl_brand *brand,
+                                                struct tl_event_looks *events,
                                                 struct tl_error *err);
 void tl_admin_previews_free(struct tl_admin_previews **previews);
 /* Takes over the events of a new configuration, which is not kept; on failure the old ones stay. */

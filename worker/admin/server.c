@@ -220,8 +220,8 @@ static bool open_parts(struct tl_admin_server *server,
            (server->pool = tl_admin_pool_new(contexts, THREADS, WAITING_MAX, err)) != NULL &&
            (server->env.events = tl_admin_events_new(server->env.access, server->pool, err)) !=
                NULL &&
-           (server->env.previews = tl_admin_previews_new(server->config, settings->files,
-                                                         settings->languages, err)) != NULL &&
+           (server->env.previews = tl_admin_previews_new(server->config, settings->brand,
+                                                         settings->events, err)) != NULL &&
            (server->env.exports = tl_admin_exports_new(server->config, server->pool, err)) != NULL;
 }
 

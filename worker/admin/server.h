@@ -10,14 +10,16 @@
 #include "common/config/settings.h"
 #include "common/role/admin.h"
 #include "worker/http/limiter.h"
-#include "worker/page/languages.h"
+#include "worker/page/brand.h"
+#include "worker/page/event_look.h"
 
 struct tl_admin_server;
 
 struct tl_admin_server_settings {
-    const struct tl_config *config;       /* borrowed */
-    const struct tl_config *files;        /* borrowed: whose pages of events count */
-    const struct tl_languages *languages; /* borrowed: of the previews */
+    const struct tl_config *config; /* borrowed */
+    /* Of the previews; borrowed. A reload replaces the events. */
+    const struct tl_brand *brand;
+    struct tl_event_looks *events;
     struct tl_admin_source source;
     struct tl_limiter *limiter; /* borrowed */
 };

@@ -16,11 +16,12 @@
 
 enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };
 
-static void answer_in(struct tl_request *request, const char *visitor)
+static bool answer_in(struct tl_request *request, const char *visitor)
 {
     struct tl_answer answer = {.status = 204};
     tl_answer_header(&answer, "X-Tellerline-Visitor", visitor);
     tl_request_answer(request, &answer);
+    return true;
 }
 
 /* The same past the line. by: "network", "header" or "invite"; NULL: everyone gets in. visitor may
@@ -45,7 +46,7 @@ static const char *mode_of(const struct tl_visit *visit)
 /* 401, and where to wait: the waiting page, with the address that the visitor wanted, as the
  * gateway says it. That is only a proposal: the page checks where it may send people. One that is
  * too long is left out. */
-static void answer_out(const struct tl_visit *visit)
+static bool answer_out(const struct tl_visit *visit)
 {
     struct tl_request *request = visit->request;
     static const char body[] =
@@ -76,6 +77,7 @@ static void answer_out(const struct tl_visit *visit)
     tl_answer_header(&answer, "X-Tellerline-Location", fits ? location : NULL);
     tl_answer_header(&answer, "WWW-Authenticate", "Bearer");
     tl_request_answer(request, &answer);
+    return true;
 }
 
 /* Is the session of the visit's ticket active now, as it was judged? The request counts as a sign
@@ -110,7 +112,7 @@ static void take_place(struct tl_visit *visit, const struct tl_pass *pass)
     memcpy(visit->ticket.visitor, pass->visitor, sizeof(visit->ticket.visitor));
 }
 
-static tl_then caught_up;
+static tl_step caught_up;
 
 /* Judges the ticket, which was adopted: who has the pass has the place, on whatever device that is
  * now. */
@@ -158,9 +160,8 @@ static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
     if (is_active(visit) || visit->worth == TL_WORTH_AHEAD)
         return COUNTS;
     if (visit->worth == TL_WORTH_MAY_RETURN) {
-        (void)tl_visit_restore(visit, (uint64_t)pass->expires * 1000, pass->event);
-        return visit->refusal.kind == TL_REFUSAL_HELD ? HELD
-                                                      : COUNTS; /* nobody can say that it is over */
+        const bool waits = tl_visit_restore(visit, (uint64_t)pass->expires * 1000, pass->event);
+        return waits ? HELD : COUNTS; /* nobody can say that it is over */
     }
     if (visit->worth == TL_WORTH_VOID || pass->event <= tl_line_event(queue->line))
         return VOID;
@@ -190,25 +191,20 @@ static enum verdict judge_pass(struct tl_visit *visit, struct tl_pass *pass)
 
 /* Lets the visitor with this place in, unless another client came first to the session. Without a
  * line nobody knows who did. */
-static void open_gate(struct tl_visit *visit)
+static bool open_gate(struct tl_visit *visit)
 {
-    if (visit->queue == NULL || tl_misuse_session(visit))
-        answer_in(visit->request, visit->ticket.visitor);
-    else
-        tl_render_refusal(visit->request, &visit->refusal);
+    if (visit->queue != NULL && !tl_misuse_session(visit))
+        return false;
+    return answer_in(visit->request, visit->ticket.visitor);
 }
 
 /* The outcome of the claim is known, or did not come in time. */
-static void claimed(struct tl_visit *visit)
+static bool claimed(struct tl_visit *visit)
 {
     if (!tl_wait_applied(&visit->wait))
-        tl_render_refused(visit->request, TL_REFUSAL_STORE,
-                          "Whether the session can be claimed is "
-                          "not known yet; try again");
-    else if (visit->wait.result->outcome == TL_OUTCOME_DONE)
-        open_gate(visit);
-    else
-        answer_out(visit);
+        return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
+                         "Whether the session can be claimed is not known yet; try again");
+    return visit->wait.result->outcome == TL_OUTCOME_DONE ? open_gate(visit) : answer_out(visit);
 }
 
 /* The queue is overbooked, and the visitor has come: holds the request until it is known whether
@@ -224,21 +220,18 @@ static bool hold_claim(struct tl_visit *visit)
     return pending != NULL && tl_visit_hold(visit, pending, claimed);
 }
 
-static void let_in(struct tl_visit *visit)
+static bool let_in(struct tl_visit *visit)
 {
-    if (!hold_claim(visit))
-        open_gate(visit);
+    return hold_claim(visit) || open_gate(visit);
 }
 
 /* The line has read the event, or the time is over. */
-static void caught_up(struct tl_visit *visit)
+static bool caught_up(struct tl_visit *visit)
 {
     (void)tl_queue_adopt(visit->queue, &visit->ticket);
     judge_place(visit);
-    if (is_active(visit) || tl_queue_recovering(visit->queue))
-        let_in(visit);
-    else
-        answer_out(visit);
+    return is_active(visit) || tl_queue_recovering(visit->queue) ? let_in(visit)
+                                                                 : answer_out(visit);
 }
 
 /* ---- checks ---- */
@@ -292,10 +285,8 @@ bool tl_handle_check(struct tl_visit *visit)
                             tl_visitor_ticket(worker, visit->request, visit->name, &visit->ticket);
     if (has_ticket)
         tl_visit_judge(visit);
-    if (has_ticket && is_active(visit)) {
-        let_in(visit);
-        return true;
-    }
+    if (has_ticket && is_active(visit))
+        return let_in(visit);
     const char *by = tl_bypass_of(visit);
     if (by != NULL) {
         answer_past(visit->request, NULL, by);
@@ -307,8 +298,7 @@ bool tl_handle_check(struct tl_visit *visit)
         return verdict == HELD;
     if (verdict == COUNTS) {
         take_place(visit, &pass);
-        let_in(visit);
-        return true;
+        return let_in(visit);
     }
     if (has_ticket && verdict == VOID) { /* the ticket may do what the pass does not */
         visit->ticket = brought;
@@ -316,13 +306,10 @@ bool tl_handle_check(struct tl_visit *visit)
     }
     if (has_ticket && tl_visit_may_return(visit))
         return tl_visit_restore(visit, 0, 0);
-    if (verdict == NO_PASS && fails_open(visit)) {
-        answer_in(visit->request, NULL);
-        return true;
-    }
+    if (verdict == NO_PASS && fails_open(visit))
+        return answer_in(visit->request, NULL);
     /* It brought something that should have opened the gate. */
     if (tl_visitor_bearer(visit->request) != NULL || tl_cookie_sent(visit->request, visit->name))
         tl_misuse_failed(visit);
-    answer_out(visit);
-    return true;
+    return answer_out(visit);
 }

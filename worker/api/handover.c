@@ -63,15 +63,19 @@ static void write_address(const struct tl_visit *visit, struct made *made)
         snprintf(made->address, sizeof(made->address), "%s/q/%s/move#%s", url, name, made->code);
 }
 
+/* May places move, and has the visitor a ticket of one? */
+static bool begin(struct tl_visit *visit)
+{
+    if (!visit->worker->config->page.transfer)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_NO_TRANSFER, "%s", "");
+    return tl_visit_passes_blocks(visit) && tl_visit_ticket(visit);
+}
+
 /* Makes the code; tl_qr_free frees made->qr if it returns true. */
 static bool make(struct tl_visit *visit, struct made *made)
 {
     const struct tl_worker *worker = visit->worker;
     struct tl_refusal *refusal = &visit->refusal;
-    if (!worker->config->page.transfer)
-        return tl_refuse(refusal, TL_REFUSAL_NO_TRANSFER, "%s", "");
-    if (!tl_visit_passes_blocks(visit) || !tl_visit_ticket(visit))
-        return false;
     if (visit->worth == TL_WORTH_PENDING)
         return tl_refuse(refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
     if (visit->worth == TL_WORTH_MOVED)
@@ -97,6 +101,10 @@ static bool make(struct tl_visit *visit, struct made *made)
 bool tl_handle_transfer(struct tl_visit *visit)
 {
     struct made made;
+    if (!begin(visit))
+        return false;
+    if (visit->worth == TL_WORTH_MAY_RETURN)
+        return tl_visit_restore(visit, 0, 0);
     if (!make(visit, &made))
         return false;
     struct tl_text svg = {0};
@@ -132,7 +140,10 @@ bool tl_handle_page_transfer(struct tl_visit *visit)
         tl_page_send_present(worker, visit->request, visit->name);
         return true;
     }
-    if (make(visit, &made)) {
+    const bool begun = begin(visit);
+    if (begun && visit->worth == TL_WORTH_MAY_RETURN)
+        return tl_visit_restore(visit, 0, 0);
+    if (begun && make(visit, &made)) {
         tl_page_send_code(worker, visit->request, visit->name, made.address, &made.qr);
         tl_qr_free(&made.qr);
         return true;
@@ -201,33 +212,32 @@ bool tl_handle_page_move(struct tl_visit *visit)
     return true;
 }
 
-static void answer_moved_here(struct tl_visit *visit)
+static bool answer_moved_here(struct tl_visit *visit)
 {
     const struct tl_ticket redeemed = visit->ticket;
     visit->ticket = tl_answer_ticket(visit->queue, redeemed.visitor, redeemed.place, tl_clock_ms());
     visit->ticket.serial = redeemed.serial;
-    tl_answer_anew(visit, true); /* it may be in another lane meanwhile */
+    return tl_answer_anew(visit, true); /* it may be in another lane meanwhile */
 }
 
 /* The HAND_OVER has an outcome, or not in time. */
-static void moved(struct tl_visit *visit)
+static bool moved(struct tl_visit *visit)
 {
     const struct tl_pending_result *result = visit->wait.result;
+    struct tl_refusal *refusal = &visit->refusal;
     if (result != NULL && result->end == TL_PENDING_REFUSED)
-        tl_render_refused(visit->request, TL_REFUSAL_STORE,
-                          "The store did not take the command; try again");
-    else if (result == NULL || result->end != TL_PENDING_APPLIED)
-        tl_render_refused(visit->request, TL_REFUSAL_UNKNOWN_OUTCOME,
-                          "The command is in progress; repeat it with the same code and device");
-    else if (result->outcome == TL_OUTCOME_DONE)
-        answer_moved_here(visit);
-    else if (result->outcome == TL_OUTCOME_WAITING)
-        tl_render_refused(visit->request, TL_REFUSAL_CODE_USED, "");
-    else
-        tl_render_refused(visit->request, TL_REFUSAL_CODE_OVER,
-                          result->outcome == TL_OUTCOME_ACTIVE
-                              ? "Its turn has come on the other device"
-                              : "Its place has ended");
+        return tl_refuse(refusal, TL_REFUSAL_STORE,
+                         "The store did not take the command; try again");
+    if (result == NULL || result->end != TL_PENDING_APPLIED)
+        return tl_refuse(refusal, TL_REFUSAL_UNKNOWN_OUTCOME,
+                         "The command is in progress; repeat it with the same code and device");
+    if (result->outcome == TL_OUTCOME_DONE)
+        return answer_moved_here(visit);
+    if (result->outcome == TL_OUTCOME_WAITING)
+        return tl_refuse(refusal, TL_REFUSAL_CODE_USED, "%s", "");
+    return tl_refuse(refusal, TL_REFUSAL_CODE_OVER, "%s",
+                     result->outcome == TL_OUTCOME_ACTIVE ? "Its turn has come on the other device"
+                                                          : "Its place has ended");
 }
 
 bool tl_handle_move(struct tl_visit *visit)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -18,10 +17,11 @@
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/navigation.h"
+#include "worker/visit/rejoin.h"
 
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
-static tl_then joined, left, joined_again;
+static tl_step joined, left, joined_again;
 
 bool tl_join_removed(const struct tl_visit *visit)
 {
@@ -129,96 +129,29 @@ bool tl_join_verified(struct tl_visit *visit, const struct tl_token_join *join)
     return join_spending(visit, visitor, join->lane, join->id, join->kept_until);
 }
 
-/* The lane in which a ticket joins. A pending one repeats its own join, so it keeps that lane if
- * the queue still has it. With any other, a new place is in the default lane: the old one used up
- * what had opened its lane. (Who still holds a place keeps it, whatever lane a JOIN names.) */
-static unsigned lane_of(const struct tl_queue *queue, tl_place place)
-{
-    const struct tl_queue_settings *settings = &queue->settings;
-    unsigned lane = tl_place_lane(place);
-    bool pending = tl_place_seq(place) == 0;
-    return pending && lane < settings->n_lanes ? lane : settings->default_lane;
-}
-
-/* The join of a pending ticket once more: the one in progress, or a JOIN that the store takes only
- * if the place has not ended, and what opened the join was not spent before
- * (common/store/line/invites.lua). */
-static struct tl_pending_command *repeat(struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    char id[TL_BATCH_INVITE_MAX];
-    /* An invite's own end is not known here: none is later than this. */
-    uint64_t until_ms = (ticket->issued + (uint64_t)TL_INVITE_LIFETIME_S + 2 * UINT64_C(60)) * 1000;
-    struct tl_pending_command *pending = tl_outbox_joining(queue->outbox, ticket->visitor);
-    if (pending != NULL)
-        return pending;
-    if (ticket->invite == 0 || ticket->invite == TL_TICKET_TRUSTED)
-        snprintf(id, sizeof(id), " %lu", (unsigned long)ticket->issued);
-    else
-        snprintf(id, sizeof(id), " %lu %016llx", (unsigned long)ticket->issued,
-                 (unsigned long long)ticket->invite);
-    return tl_outbox_join_invited(queue->outbox, ticket->visitor, lane_of(queue, ticket->place), id,
-                                  until_ms);
-}
-
-bool tl_join_gave_place(const struct tl_pending_result *result)
-{
-    return result->outcome != TL_OUTCOME_SPENT && result->outcome != TL_OUTCOME_FULL;
-}
-
-bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued)
-{
-    if (join->invite == NULL || join->invite[0] != ' ')
-        return false;
-    *issued = (uint32_t)strtoul(join->invite + 1, NULL, 10);
-    return true;
-}
-
-/* May a pending ticket still join? Not into another generation of the queue, except while that
- * recovers; and not uninvited where only the invited may join. */
-static bool may_repeat(struct tl_visit *visit)
-{
-    const struct tl_queue *queue = visit->queue;
-    const struct tl_ticket *ticket = &visit->ticket;
-    bool before = ticket->issued + TL_TICKET_CLOCK_S < tl_line_generation(queue->line) / 1000000;
-    if (before && !tl_queue_recovering(queue))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
-    if (ticket->invite == 0 && queue->settings.join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    return true;
-}
-
 bool tl_join_by_ticket(struct tl_visit *visit)
 {
     struct tl_queue *queue = visit->queue;
-    if (!may_repeat(visit))
+    if (!tl_rejoin_may(visit))
         return false;
     /* Accepted before: what keeps new visitors out does not matter. Asked too often, the answer is
      * what is known. */
     if (tl_outbox_joining(queue->outbox, visit->ticket.visitor) == NULL &&
-        !tl_visit_may_repeat(visit)) {
-        tl_answer_pending(visit);
-        return true;
-    }
+        !tl_visit_may_repeat(visit))
+        return tl_answer_pending(visit);
     if (!tl_visit_may_send(visit))
         return count_refused(visit);
-    return hold(visit, repeat(queue, &visit->ticket), &visit->ticket);
+    return hold(visit, tl_rejoin(queue, &visit->ticket), &visit->ticket);
 }
 
 bool tl_join_then_leave(struct tl_visit *visit)
 {
-    if (!may_repeat(visit) || !tl_visit_may_send(visit))
+    if (!tl_rejoin_may(visit) || !tl_visit_may_send(visit))
         return false;
-    struct tl_pending_command *pending = repeat(visit->queue, &visit->ticket);
+    struct tl_pending_command *pending = tl_rejoin(visit->queue, &visit->ticket);
     if (pending != NULL)
         pending->leaves = true;
     return tl_visit_hold(visit, pending, left);
-}
-
-void tl_join_ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    struct tl_visit visit = tl_visit_of(context, queue, ticket);
-    if (may_repeat(&visit) && tl_visit_may_send(&visit))
-        (void)repeat(queue, ticket); /* else the stream asks again */
 }
 
 /* ---- by invite ---- */
@@ -322,13 +255,12 @@ bool tl_join_confirm(struct tl_visit *visit)
         queue->settings.join == TL_JOIN_OPEN && queue->settings.challenge == TL_CHALLENGE_NONE;
     struct tl_pending_command *pending = NULL;
     if (tl_visit_may_repeat(visit) && tl_visit_may_send(visit))
-        pending =
-            free ? tl_outbox_join(queue->outbox, ticket->visitor, lane_of(queue, ticket->place))
-                 : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
-                                     ticket->place);
-    if (pending == NULL || !tl_visit_hold(visit, pending, joined_again))
-        tl_answer_view(visit, true);
-    return true;
+        pending = free ? tl_outbox_join(queue->outbox, ticket->visitor,
+                                        tl_rejoin_lane(queue, ticket->place))
+                       : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
+                                           ticket->place);
+    return (pending != NULL && tl_visit_hold(visit, pending, joined_again)) ||
+           tl_answer_view(visit, true);
 }
 
 /* A visitor who comes with a ticket: the place still held, or a new one in the default lane. */
@@ -348,7 +280,8 @@ static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
         return tl_refuse(&visit->refusal, TL_REFUSAL_REMOVED, "%s", "");
     if (visit->queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    return tl_join_newcomer(visit, ticket->visitor, lane_of(visit->queue, ticket->place), proof);
+    return tl_join_newcomer(visit, ticket->visitor, tl_rejoin_lane(visit->queue, ticket->place),
+                            proof);
 }
 
 bool tl_handle_join(struct tl_visit *visit)
@@ -403,29 +336,24 @@ static bool join_past_end(struct tl_visit *visit)
     return tl_join_newcomer(visit, visit->ticket.visitor, settings->default_lane, &proof);
 }
 
-void tl_join_ended(struct tl_visit *visit)
+bool tl_join_ended(struct tl_visit *visit)
 {
     const struct tl_wait *wait = &visit->wait;
     static const char *const details[TL_REFUSAL_COUNT] = {
         [TL_REFUSAL_BAD_TICKET] = "Its invite was spent before, or its place ended long ago",
         [TL_REFUSAL_NOT_NUMBERED] = "Ask for the status first"};
-    if (!wait->known) {
-        tl_answer_unknown(visit, wait->give_ticket);
-    } else if (wait->ended == 0) {
-        tl_render_refused(visit->request, wait->otherwise, details[wait->otherwise]);
-    } else if (wait->joins && wait->ended == TL_REASON_REMOVED) {
-        tl_render_refused(visit->request, TL_REFUSAL_REMOVED, "");
-    } else if (wait->joins) {
-        if (!join_past_end(visit))
-            tl_render_refusal(visit->request, &visit->refusal);
-    } else {
-        tl_answer_ended(visit, (enum tl_reason)wait->ended);
-    }
+    if (!wait->known)
+        return tl_answer_unknown(visit, wait->give_ticket);
+    if (wait->ended == 0)
+        return tl_refuse(&visit->refusal, wait->otherwise, "%s", details[wait->otherwise]);
+    if (wait->joins && wait->ended == TL_REASON_REMOVED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_REMOVED, "%s", "");
+    return wait->joins ? join_past_end(visit) : tl_answer_ended(visit, (enum tl_reason)wait->ended);
 }
 
 /* The join of a pending ticket was not repeated, or a join came so late that the place which its
  * visitor got meanwhile has ended: asks the store about that end. */
-static void ask_for_end(struct tl_visit *visit)
+static bool ask_for_end(struct tl_visit *visit)
 {
     const struct tl_pending_command *join = visit->wait.pending;
     const bool joins = visit->wait.joins;
@@ -437,8 +365,9 @@ static void ask_for_end(struct tl_visit *visit)
     struct tl_wait *wait = tl_visit_wait(visit, tl_join_ended);
     wait->joins = joins;
     wait->otherwise = TL_REFUSAL_BAD_TICKET;
-    if (!tl_queue_env_store_up(visit->worker->env) || !tl_holds_lookup(visit->worker->holds, wait))
-        tl_answer_unknown(visit, false);
+    return (tl_queue_env_store_up(visit->worker->env) &&
+            tl_holds_lookup(visit->worker->holds, wait)) ||
+           tl_answer_unknown(visit, false);
 }
 
 /* Did the join find a place that was handed over to another device? Only that device's ticket, or a
@@ -460,7 +389,7 @@ static bool goes_without(const struct tl_visit *visit)
 }
 
 /* The visitor has this place. */
-static void answer_place(struct tl_visit *visit)
+static bool answer_place(struct tl_visit *visit)
 {
     const struct tl_wait *wait = &visit->wait;
     struct tl_metrics *metrics = visit->worker->env->metrics;
@@ -469,14 +398,14 @@ static void answer_place(struct tl_visit *visit)
         tl_answer_ticket(visit->queue, wait->pending->visitor, wait->result->place, now_us / 1000);
     tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
     tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - wait->since_us);
-    if (!tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) ||
-        !tl_subscribers_wait_for_admission(visit->queue->subscribers, visit->request,
-                                           &visit->ticket, wait->since_us / 1000))
-        tl_answer_anew(visit, true);
+    return (tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) &&
+            tl_subscribers_wait_for_admission(visit->queue->subscribers, visit->request,
+                                              &visit->ticket, wait->since_us / 1000)) ||
+           tl_answer_anew(visit, true);
 }
 
 /* The place has no number yet: with a pending ticket of the join. */
-static void answer_unnumbered(struct tl_visit *visit, const struct tl_pending_command *join,
+static bool answer_unnumbered(struct tl_visit *visit, const struct tl_pending_command *join,
                               bool repeated)
 {
     struct tl_ticket joined = {.place = tl_place_make(join->lane, 0),
@@ -484,76 +413,68 @@ static void answer_unnumbered(struct tl_visit *visit, const struct tl_pending_co
                                .issued = repeated ? visit->ticket.issued : 0};
     memcpy(joined.visitor, join->visitor, sizeof(joined.visitor));
     visit->ticket = joined;
-    tl_answer_pending(visit);
+    return tl_answer_pending(visit);
 }
 
-static void joined(struct tl_visit *visit)
+static bool joined(struct tl_visit *visit)
 {
     const struct tl_pending_command *join = visit->wait.pending;
     const struct tl_pending_result *result = visit->wait.result;
-    struct tl_metrics *metrics = visit->worker->env->metrics;
     bool applied = tl_wait_applied(&visit->wait);
     bool spent = applied && result->outcome == TL_OUTCOME_SPENT;
     bool repeated = tl_place_seq(visit->ticket.place) == 0 && visit->ticket.issued != 0;
-    if (spent && (repeated || join->invite == NULL)) {
-        ask_for_end(visit);
-    } else if (spent && goes_without(visit)) {
+    if (spent && (repeated || join->invite == NULL))
+        return ask_for_end(visit);
+    if (spent && goes_without(visit)) {
         tl_page_send_clean(visit->worker, visit->request, visit->name);
-    } else if (spent) {
-        (void)tl_challenge_refuse_spent(visit, join->invite);
-        tl_render_refusal(visit->request, &visit->refusal);
-    } else if (applied && result->outcome == TL_OUTCOME_FULL) {
-        tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
-        (void)tl_visit_no_place(visit);
-        tl_render_refusal(visit->request, &visit->refusal);
-    } else if (applied && found_moved(visit, result->place)) {
-        tl_render_refused(visit->request, TL_REFUSAL_MOVED, "");
-    } else if (applied) {
-        answer_place(visit);
-    } else if (result == NULL || result->end == TL_PENDING_LOST) {
-        answer_unnumbered(visit, join, repeated);
-    } else {
-        tl_metrics_add(metrics, TL_WORKER_JOINS_REFUSED, 1);
-        tl_render_refused(visit->request, TL_REFUSAL_STORE,
-                          "The store did not take the join; try again");
+        return true;
     }
+    if (spent)
+        return tl_challenge_refuse_spent(visit, join->invite);
+    if (applied && result->outcome == TL_OUTCOME_FULL) {
+        (void)tl_visit_no_place(visit);
+        return count_refused(visit);
+    }
+    if (applied && found_moved(visit, result->place))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
+    if (applied)
+        return answer_place(visit);
+    if (result == NULL || result->end == TL_PENDING_LOST)
+        return answer_unnumbered(visit, join, repeated);
+    (void)tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
+                    "The store did not take the join; try again");
+    return count_refused(visit);
 }
 
 /* A visitor gives up a place whose number was not known: the LEAVE follows the join. Not numbered
  * in time: the join remembers to leave (tl_join_then_leave). */
-static void left(struct tl_visit *visit)
+static bool left(struct tl_visit *visit)
 {
     const struct tl_pending_result *result = visit->wait.result;
-    if (!tl_wait_applied(&visit->wait) || !tl_join_gave_place(result)) {
-        joined(visit);
-        return;
-    }
-    if (tl_queue_serial(visit->queue, result->place) > 0) { /* a pending ticket has none */
-        tl_render_refused(visit->request, TL_REFUSAL_MOVED, "");
-        return;
-    }
+    if (!tl_wait_applied(&visit->wait) || !tl_rejoin_gave_place(result))
+        return joined(visit);
+    if (tl_queue_serial(visit->queue, result->place) > 0) /* a pending ticket has none */
+        return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
     visit->ticket =
         tl_answer_ticket(visit->queue, visit->wait.pending->visitor, result->place, tl_clock_ms());
-    if (!tl_visit_hold(visit, visit->worker->leaving, tl_answer_command))
-        tl_render_refusal(visit->request, &visit->refusal);
+    return tl_visit_hold(visit, visit->worker->leaving, tl_answer_command);
 }
 
 /* The place has ended, and a new one needs an invite or a solution. */
-static void refuse_new_place(struct tl_visit *visit)
+static bool refuse_new_place(struct tl_visit *visit)
 {
     struct tl_puzzle_solved unused;
     if (visit->queue->settings.join == TL_JOIN_INVITED)
-        tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    else if (tl_challenge_passed(visit, &(struct tl_proof){0}, &unused))
-        tl_refuse(&visit->refusal, TL_REFUSAL_UNKNOWN_OUTCOME, "%s",
-                  "The queue's settings changed; try again");
-    tl_render_refusal(visit->request, &visit->refusal);
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    return tl_challenge_passed(visit, &(struct tl_proof){0}, &unused) &&
+           tl_refuse(&visit->refusal, TL_REFUSAL_UNKNOWN_OUTCOME,
+                     "The queue's settings changed; try again");
 }
 
 /* Joining again: by JOIN, or by CLAIM where an invite is needed for a new place. Without an outcome
  * the visitor gets what is known here. The store may have lost the place while the command was on
  * its way: then that comes back first, whatever the command found. */
-static void joined_again(struct tl_visit *visit)
+static bool joined_again(struct tl_visit *visit)
 {
     const struct tl_wait *wait = &visit->wait;
     bool joins = wait->pending->kind == TL_COMMAND_JOIN, applied = tl_wait_applied(wait);
@@ -562,11 +483,8 @@ static void joined_again(struct tl_visit *visit)
     bool adopted = tl_queue_adopt(visit->queue, &visit->ticket);
     if (tl_queue_may_return(visit->queue, &visit->ticket) ||
         (gone && adopted && !(joins && applied)))
-        tl_visit_again(visit);
-    else if (joins && (applied || lost))
-        joined(visit);
-    else if (gone)
-        refuse_new_place(visit);
-    else
-        tl_answer_anew(visit, true);
+        return tl_visit_again(visit);
+    if (joins && (applied || lost))
+        return joined(visit);
+    return gone ? refuse_new_place(visit) : tl_answer_anew(visit, true);
 }

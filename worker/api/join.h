@@ -28,21 +28,13 @@ bool tl_join_by_invite(struct tl_visit *visit, const char *invite);
  * answered. */
 bool tl_join_passes_by(struct tl_visit *visit, const char *invite);
 /* Joins again with the ticket of a place that the visitor holds, as far as this process knows.
- * Always true. */
+ */
 bool tl_join_confirm(struct tl_visit *visit);
 /* Joins the visitor of a pending ticket again: the same join. */
 bool tl_join_by_ticket(struct tl_visit *visit);
 /* The holder of a pending ticket leaves: the place is given up as soon as its number is known. */
 bool tl_join_then_leave(struct tl_visit *visit);
 /* The store has said what became of the place of a pending ticket. */
-tl_then tl_join_ended;
-
-/* Has the join that was applied a place? */
-bool tl_join_gave_place(const struct tl_pending_result *result);
-/* Does this JOIN repeat that of a pending ticket? *issued: the ticket's time. */
-bool tl_join_repeats(const struct tl_pending_command *join, uint32_t *issued);
-/* For event streams: asks for the number of a pending ticket's place, if a command can be sent now.
- * context is the worker. */
-void tl_join_ask_number(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
+tl_step tl_join_ended;
 
 #endif

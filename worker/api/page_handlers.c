@@ -25,8 +25,7 @@ static bool join(struct tl_visit *visit, bool has_ticket)
     if (has_ticket && tl_visit_is_held(visit)) {
         if (settings->challenge == TL_CHALLENGE_NONE && tl_visit_newcomers(visit))
             return tl_join_confirm(visit);
-        tl_answer_view(visit, false);
-        return true;
+        return tl_answer_view(visit, false);
     }
     const struct tl_proof proof = {.solution = tl_request_query(visit->request, "solution")};
     return tl_join_newcomer(visit, has_ticket ? visit->ticket.visitor : NULL,
@@ -100,8 +99,7 @@ bool tl_handle_page(struct tl_visit *visit)
     }
     if (visit->worth == TL_WORTH_PENDING)
         return join(visit, true);
-    tl_answer_view(visit, false);
-    return true;
+    return tl_answer_view(visit, false);
 }
 
 /* The button "join again": a new place if the old one is over. */

@@ -56,6 +56,8 @@ bool tl_handle_status(struct tl_visit *visit)
     int64_t wait_ms;
     if (!tl_visit_passes_blocks(visit) || !tl_visit_ticket(visit))
         return false;
+    if (visit->worth == TL_WORTH_MAY_RETURN)
+        return tl_visit_restore(visit, 0, 0);
     tl_metrics_add(visit->worker->env->metrics, TL_WORKER_STATUS, 1);
     if (visit->worth == TL_WORTH_PENDING) /* joining again returns the place of the first join */
         return tl_join_by_ticket(visit);
@@ -67,9 +69,7 @@ bool tl_handle_status(struct tl_visit *visit)
                                                1000) >= TICKET_AGE_S;
     if (renewed)
         *ticket = tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, now_ms);
-    if (!waits(visit, wait_ms))
-        tl_answer_view(visit, renewed);
-    return true;
+    return waits(visit, wait_ms) || tl_answer_view(visit, renewed);
 }
 
 /* ---- events ---- */
@@ -132,6 +132,8 @@ bool tl_handle_events(struct tl_visit *visit)
         answer_short(visit);
         return true;
     }
+    if (visit->worth == TL_WORTH_MAY_RETURN)
+        return tl_visit_restore(visit, 0, 0);
     if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->worker->env->draining ||
         !tl_visit_may_stay(visit, &address, &client) ||
         !tl_subscribers_stream(visit->queue->subscribers, visit->request, &visit->ticket, client,
@@ -158,19 +160,17 @@ static bool command(struct tl_visit *visit, enum tl_command_kind kind)
 {
     if (!tl_visit_ticket(visit))
         return false;
+    if (visit->worth == TL_WORTH_MAY_RETURN)
+        return tl_visit_restore(visit, 0, 0);
     if (visit->worth == TL_WORTH_PENDING)
         return kind == TL_COMMAND_LEAVE ? tl_join_then_leave(visit) : refuse_pending(visit);
     if (visit->worth == TL_WORTH_MOVED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
-    if (visit->worth == TL_WORTH_OVER) {
-        tl_answer_view(visit, false); /* already done, or never possible */
-        return true;
-    }
+    if (visit->worth == TL_WORTH_OVER)
+        return tl_answer_view(visit, false); /* already done, or never possible */
     bool repeats = kind == TL_COMMAND_RENEW || kind == TL_COMMAND_EXTEND;
-    if (repeats && !tl_visit_may_repeat(visit)) {
-        tl_answer_view(visit, kind == TL_COMMAND_EXTEND);
-        return true;
-    }
+    if (repeats && !tl_visit_may_repeat(visit))
+        return tl_answer_view(visit, kind == TL_COMMAND_EXTEND);
     if (!tl_visit_may_send(visit))
         return false;
     return tl_visit_hold(

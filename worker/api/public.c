@@ -82,8 +82,8 @@ bool tl_handle_queue(struct tl_visit *visit)
     if (settings->policy != TL_POLICY_RATE)
         tl_json_uint(&json, "capacity", tl_queue_capacity(settings));
     if (settings->policy != TL_POLICY_COUNTER) {
-        tl_json_uint(&json, "rate_admit", settings->rate_admit);
-        tl_json_uint(&json, "rate_every_ms", (uint64_t)settings->rate_every_ms);
+        tl_json_uint(&json, "rate_admit", settings->rate.admit);
+        tl_json_uint(&json, "rate_every_ms", (uint64_t)settings->rate.every_ms);
     }
     struct tl_promises_score promises = tl_promises_score(queue->promises);
     if (promises.judged >= JUDGED_MIN) {

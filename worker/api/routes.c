@@ -32,13 +32,19 @@ static const struct tl_route routes[] = {
     {NULL, "/", NULL, &tl_json_renderer},
 };
 
+/* No route fits. */
+static bool refuse(struct tl_visit *visit)
+{
+    (void)visit;
+    return false;
+}
+
 void tl_routes_handle(struct tl_worker *worker, struct tl_request *request)
 {
-    char name[TL_ROUTER_QUEUE_MAX] = "";
-    struct tl_visit *visit = tl_visit_begin(worker, request, name);
-    const struct tl_route *route = tl_router_find(routes, request, name, &visit->refusal);
-    if (route == NULL || (!route->handler(visit) && visit->refusal.kind != TL_REFUSAL_HELD))
-        tl_render_refusal(request, &visit->refusal);
+    struct tl_visit *visit = tl_visit_begin(worker, request, "");
+    const struct tl_route *route = tl_router_find(routes, request, visit->name, &visit->refusal);
+    visit->handler = route != NULL ? route->handler : refuse;
+    tl_visit_take(visit, visit->handler);
 }
 
 void tl_routes_refuse(struct tl_request *request, const struct tl_refusal *refusal)

@@ -6,21 +6,21 @@
 #include "worker/http/router.h"
 #include "worker/visit/visit.h"
 
-/* Has the request handled; also once more, after it has waited. */
+/* Handles a request. */
 void tl_routes_handle(struct tl_worker *worker, struct tl_request *request);
 /* Refuses the request in the way of its route. */
 void tl_routes_refuse(struct tl_request *request, const struct tl_refusal *refusal);
 
 /* The handlers. */
-tl_handler tl_handle_join;
-tl_handler tl_handle_status, tl_handle_events, tl_handle_leave, tl_handle_complete, tl_handle_renew,
+tl_step tl_handle_join;
+tl_step tl_handle_status, tl_handle_events, tl_handle_leave, tl_handle_complete, tl_handle_renew,
     tl_handle_extend;
-tl_handler tl_handle_transfer, tl_handle_move, tl_handle_page_transfer, tl_handle_page_move;
-tl_handler tl_handle_check;
-tl_handler tl_handle_draw;
-tl_handler tl_handle_feedback;
-tl_handler tl_handle_page, tl_handle_page_join, tl_handle_page_leave;
-tl_handler tl_handle_queue, tl_handle_jwks, tl_handle_livez, tl_handle_readyz;
-tl_handler tl_handle_asset, tl_handle_openapi;
+tl_step tl_handle_transfer, tl_handle_move, tl_handle_page_transfer, tl_handle_page_move;
+tl_step tl_handle_check;
+tl_step tl_handle_draw;
+tl_step tl_handle_feedback;
+tl_step tl_handle_page, tl_handle_page_join, tl_handle_page_leave;
+tl_step tl_handle_queue, tl_handle_jwks, tl_handle_livez, tl_handle_readyz;
+tl_step tl_handle_asset, tl_handle_openapi;
 
 #endif

@@ -17,6 +17,7 @@
 #include "worker/visit/answer.h"
 #include "worker/visit/context.h"
 #include "worker/visit/cross_site.h"
+#include "worker/visit/rejoin.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
@@ -26,15 +27,14 @@
 static void on_over(struct tl_wait *wait)
 {
     struct tl_visit *visit = (void *)((char *)wait - offsetof(struct tl_visit, wait));
-    visit->name = visit->queue->name;
     if (wait->result != NULL && visit->queue->deleted)
         tl_render_refused(visit->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
     else
-        wait->then(visit);
+        tl_visit_take(visit, wait->then);
 }
 
 /* The store's answer about the place of an event stream, which asks again if need be. */
-static void tell_streams(struct tl_visit *visit)
+static bool tell_streams(struct tl_visit *visit)
 {
     struct tl_subscribers *subscribers = visit->queue->subscribers;
     const struct tl_ticket *ticket = &visit->ticket;
@@ -43,6 +43,7 @@ static void tell_streams(struct tl_visit *visit)
     else if (subscribers != NULL && visit->wait.known)
         tl_subscribers_over(subscribers, ticket, visit->wait.ended, tl_clock_ms());
     free(visit);
+    return true;
 }
 
 /* For event streams: asks the store about a place that the line does not know. */
@@ -78,11 +79,12 @@ static void changed(void *context, struct tl_queue *queue, struct tl_request *re
     visit->ticket = *ticket;
     if (give_ticket && lost && joins_anew(visit, returns)) {
         visit->ticket.invite = TL_TICKET_TRUSTED;
-        tl_answer_pending(visit);
+        (void)tl_answer_pending(visit);
         return;
     }
     visit->ticket.issued = (uint32_t)(tl_queue_env_store_ms(queue->env, tl_clock_ms()) / 1000);
-    tl_answer_anew(visit, give_ticket);
+    if (!tl_answer_anew(visit, give_ticket))
+        tl_render_refusal(request, &visit->refusal);
 }
 
 /* Likewise. */
@@ -99,30 +101,16 @@ static void refuse_waiting(void *context, struct tl_queue *queue, struct tl_requ
                       "");
 }
 
-/* Files of keys that are gone since they were read again may still be there as of the start. */
-static bool load_secrets(struct tl_worker *worker, const struct tl_worker_settings *settings,
-                         struct tl_error *err)
-{
-    if (tl_secrets_load(&worker->secrets, settings->files, false, err))
-        return true;
-    if (settings->files == settings->config)
-        return false;
-    tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.error = err},
-           "the keys are those of the start: mend what is wrong, then reload (SIGHUP)");
-    return tl_secrets_load(&worker->secrets, settings->config, false, err);
-}
-
 static bool load(struct tl_worker *worker, const struct tl_worker_settings *settings,
                  struct tl_error *err)
 {
     const struct tl_config *config = settings->config;
-    const struct tl_brand_settings brand = tl_brand_settings_of(config);
-    worker->languages = settings->languages;
-    worker->handle = tl_routes_handle;
-    if (!load_secrets(worker, settings, err) ||
-        (worker->brand = tl_brand_again(&brand, worker->languages, err)) == NULL ||
-        (worker->events = tl_event_looks_again(settings->files, worker->languages, err)) == NULL ||
-        (worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
+    worker->secrets = *settings->secrets;
+    *settings->secrets = (struct tl_secrets){0};
+    worker->brand = settings->brand;
+    worker->languages = settings->brand->languages;
+    worker->events = settings->events;
+    if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (worker->bypass = tl_bypass_new(config, err)) == NULL)
         return false;
     worker->env->passthrough = tl_passthrough_new(settings->files);
@@ -136,7 +124,6 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->clients = tl_clients_new(config->http.streams_per_address);
     const struct tl_queues_settings queues = {
         .env = settings->env,
-        .holds = worker->holds,
         .commands_max = config->worker.max_pending,
         .subscribers = {.loop = settings->loop,
                         .metrics = settings->env->metrics,
@@ -146,7 +133,7 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
                         .write_view = tl_answer_write_view,
                         .answer = changed,
                         .refuse = refuse_waiting,
-                        .ask_number = tl_join_ask_number,
+                        .ask_number = tl_rejoin_ask,
                         .ask_place = ask_place}};
     worker->queues = tl_queues_new(&queues);
     if (worker->holds == NULL || worker->clients == NULL || worker->queues == NULL ||
@@ -168,7 +155,7 @@ static void tell_join(struct tl_subscribers *subscribers, const struct tl_pendin
         tl_subscribers_numbered(subscribers, visitor, result->place, now_ms);
     else if (result->outcome == TL_OUTCOME_FULL)
         tl_subscribers_full(subscribers, visitor, wait_ms, now_ms);
-    else if (result->outcome == TL_OUTCOME_SPENT && tl_join_repeats(join, &issued))
+    else if (result->outcome == TL_OUTCOME_SPENT && tl_rejoin_issued(join, &issued))
         tl_subscribers_spent(subscribers, visitor, issued, now_ms);
 }
 
@@ -178,7 +165,7 @@ static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_
 {
     struct tl_worker *worker = context;
     struct tl_subscribers *subscribers = queue->subscribers;
-    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_join_gave_place(result) &&
+    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_rejoin_gave_place(result) &&
         tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
         worker->leaving =
             tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
@@ -200,19 +187,11 @@ static void on_recreated(void *context, struct tl_queue *queue)
     const struct tl_worker *worker = context;
     struct tl_subscribers *subscribers = queue->subscribers;
     tl_holds_drop(worker->holds, queue);
-    if (subscribers != NULL)
+    if (subscribers != NULL && !queue->deleted)
         tl_subscribers_recreated(subscribers, tl_clock_ms());
 }
 
 const size_t tl_worker_visit_size = sizeof(struct tl_visit);
-
-bool tl_worker_check_secrets(const struct tl_config *config, bool make, struct tl_error *err)
-{
-    struct tl_secrets secrets;
-    bool ok = tl_secrets_load(&secrets, config, make, err);
-    tl_secrets_free(&secrets);
-    return ok;
-}
 
 struct tl_worker *tl_worker_new(const struct tl_worker_settings *settings, struct tl_error *err)
 {
@@ -256,8 +235,6 @@ void tl_worker_free(struct tl_worker **worker)
     tl_networks_free(&(*worker)->proxies);
     tl_bypass_free(&(*worker)->bypass);
     tl_passthrough_free(&(*worker)->env->passthrough);
-    tl_event_looks_free(&(*worker)->events);
-    tl_brand_free(&(*worker)->brand);
     tl_kept_passes_free(&(*worker)->kept_passes);
     tl_secrets_free(&(*worker)->secrets);
     free(*worker);
@@ -271,16 +248,17 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     struct tl_passthrough *passthrough = tl_passthrough_new(config);
     if (passthrough == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the queues");
-    struct tl_event_looks *events = tl_event_looks_new(config, worker->languages, err);
-    if (events == NULL || !tl_secrets_load(&fresh, config, false, err)) {
+    struct tl_event_looks events = {0};
+    if (!tl_page_read(config, worker->languages, NULL, &events, err) ||
+        !tl_secrets_load(&fresh, config, false, err)) {
         tl_event_looks_free(&events);
         tl_passthrough_free(&passthrough);
         return false;
     }
     tl_passthrough_free(&worker->env->passthrough);
     worker->env->passthrough = passthrough;
-    tl_event_looks_free(&worker->events);
-    worker->events = events;
+    tl_event_looks_free(worker->events);
+    *worker->events = events;
     tl_secrets_free(&worker->secrets);
     worker->secrets = fresh;
     tl_kept_passes_clear(worker->kept_passes);

@@ -16,21 +16,23 @@
 #include "worker/http/limiter.h"
 #include "worker/http/request.h"
 #include "worker/http/sharing.h"
-#include "worker/page/languages.h"
+#include "worker/page/brand.h"
+#include "worker/page/event_look.h"
 #include "worker/queue/env.h"
-#include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
 #include "worker/verify/verifier.h"
+#include "worker/visit/secrets.h"
+#include "worker/visit/wait.h"
 
 struct tl_worker;
 
 struct tl_worker_settings {
     const struct tl_config *config;
-    /* Whose keys, pages of events and queues in passthrough count: that of the last SIGHUP before
-     * this start, or `config`. */
-    const struct tl_config *files;
-    const struct tl_languages *languages; /* of the pages; borrowed */
-    struct tl_queue_env *env;             /* the worker sets its callbacks */
+    const struct tl_config *files; /* whose queues in passthrough count: as it was read last */
+    const struct tl_brand *brand;  /* of the pages */
+    struct tl_event_looks *events; /* likewise; replaced at a reload */
+    struct tl_secrets *secrets;    /* taken over, so that these are empty */
+    struct tl_queue_env *env;      /* the worker sets its callbacks */
     uv_loop_t *loop;
     struct tl_limiter *limiter; /* of all processes */
     struct tl_sharing *sharing; /* likewise */
@@ -40,12 +42,7 @@ struct tl_worker_settings {
     bool (*stream_fits)(void *process);
 };
 
-/* Can a worker be made with these secrets? Reads the files with them and keeps nothing. `make`:
- * makes missing files with keys that sign; nothing below does. The pages: worker/page/event_look.h.
- */
-bool tl_worker_check_secrets(const struct tl_config *config, bool make, struct tl_error *err);
-
-/* Reads keys and the look of the pages. All settings are borrowed. NULL on failure. */
+/* All settings but the secrets are borrowed. NULL on failure. */
 struct tl_worker *tl_worker_new(const struct tl_worker_settings *settings, struct tl_error *err);
 /* Gives every request still held its answer. */
 void tl_worker_stop(struct tl_worker *worker);

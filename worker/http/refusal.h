@@ -51,8 +51,7 @@ enum tl_refusal_kind {
     TL_REFUSAL_LOADING,   /* the line is not in memory yet */
     TL_REFUSAL_UNKNOWN_OUTCOME,
     TL_REFUSAL_STOPPING,
-    TL_REFUSAL_COUNT,
-    TL_REFUSAL_HELD /* none: the request is held, and will be handled again */
+    TL_REFUSAL_COUNT
 };
 
 struct tl_refusal {

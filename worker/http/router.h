@@ -26,13 +26,14 @@ struct tl_renderer {
 
 struct tl_visit; /* what handlers work on; its definition belongs to them */
 
-/* Answers the request or holds it, and returns true; or refuses it and returns false. */
-typedef bool tl_handler(struct tl_visit *visit);
+/* A step on the way to the answer: the handler of a route, or what follows when the request has
+ * waited. Answers it, or lets it wait, and returns true; or refuses it and returns false. */
+typedef bool tl_step(struct tl_visit *visit);
 
 struct tl_route {
     const char *method;  /* GET takes HEAD as well; NULL: every path that begins with the pattern */
     const char *pattern; /* '*' stands for one segment */
-    tl_handler *handler; /* NULL without a method: such a path is not found */
+    tl_step *handler;    /* NULL without a method: such a path is not found */
     const struct tl_renderer *renderer; /* how the answers look */
 };
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/log.h"
 #include "common/config/settings.h"
 #include "worker/page/brand.h"
 #include "worker/page/colour.h"
@@ -118,22 +117,6 @@ struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
         (brand->in_zone && !tl_zone_check(settings->timezone, err)))
         tl_brand_free(&brand);
     return brand;
-}
-
-struct tl_brand *tl_brand_again(const struct tl_brand_settings *settings,
-                                const struct tl_languages *languages, struct tl_error *err)
-{
-    struct tl_brand_settings plain = *settings;
-    struct tl_brand *brand = tl_brand_load(settings, languages, err);
-    if (brand != NULL ||
-        (!is_set(plain.style_file) && !is_set(plain.logo_file) && !is_set(plain.timezone)))
-        return brand;
-    tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.error = err},
-           "the pages have neither page.style nor page.logo, and times in UTC: mend what is wrong, "
-           "then restart");
-    *err = (struct tl_error){0};
-    plain.style_file = plain.logo_file = plain.timezone = NULL;
-    return tl_brand_load(&plain, languages, err);
 }
 
 struct tl_brand_settings tl_brand_settings_of(const struct tl_config *config)

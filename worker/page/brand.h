@@ -44,11 +44,6 @@ struct tl_config;
  * tl_brand_free. */
 struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
                                const struct tl_languages *languages, struct tl_error *err);
-/* The same for a process that is started again: if that fails, because a file was changed or
- * deleted since the program checked it, the brand has neither style sheet nor logo, and the log
- * says why. Times are then in UTC. */
-struct tl_brand *tl_brand_again(const struct tl_brand_settings *settings,
-                                const struct tl_languages *languages, struct tl_error *err);
 /* The settings of the configuration; valid as long as it is. */
 struct tl_brand_settings tl_brand_settings_of(const struct tl_config *config);
 void tl_brand_free(struct tl_brand **brand);

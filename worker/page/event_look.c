@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/checks.h"
@@ -14,11 +13,6 @@
 
 /* Text over a gradient: the one of these that is readable on all of it. */
 static const uint32_t on_gradient[] = {0xffffff, 0x15121f};
-
-struct tl_event_looks {
-    size_t n;
-    struct tl_event_look all[];
-};
 
 /* The event that is being made, and for messages where it is written. */
 struct maker {
@@ -180,28 +174,13 @@ static bool make_look(const struct maker *maker, const struct tl_event_page *pag
            read_file(maker, &page->logo_dark, TL_FILE_LOGO, "logo.dark", &look->logo_dark);
 }
 
-static void deinit_look(struct tl_event_look *look)
+static bool read_events(const struct tl_config *config, const struct tl_languages *languages,
+                        struct tl_event_looks *looks, struct tl_error *err)
 {
-    tl_event_page_free(&look->page);
-    tl_page_source_deinit(&look->style);
-    tl_asset_file_deinit(&look->image);
-    tl_asset_file_deinit(&look->logo);
-    tl_asset_file_deinit(&look->logo_dark);
-    *look = (struct tl_event_look){0};
-}
-
-/* leave_out: an event that cannot be made is logged and left out, instead of a failure. */
-static struct tl_event_looks *make_looks(const struct tl_config *config,
-                                         const struct tl_languages *languages, bool leave_out,
-                                         struct tl_error *err)
-{
-    struct tl_event_looks *looks =
-        calloc(1, sizeof(*looks) + config->n_queues * sizeof(looks->all[0]));
-    if (looks == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the pages of events");
-        return NULL;
-    }
-    for (size_t i = 0; i < config->n_queues && looks != NULL; i++) {
+    looks->all = calloc(config->n_queues + 1, sizeof(*looks->all));
+    if (looks->all == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the pages of events");
+    for (size_t i = 0; i < config->n_queues; i++) {
         const struct tl_queue_config *queue = &config->queues[i];
         if (queue->page == NULL)
             continue;
@@ -212,44 +191,40 @@ static struct tl_event_looks *make_looks(const struct tl_config *config,
                                     .languages = languages,
                                     .look = look,
                                     .err = err};
-        if (make_look(&maker, queue->page))
-            continue;
-        if (!leave_out || err->kind == TL_ERR_NOMEM) {
-            tl_event_looks_free(&looks);
-            continue;
-        }
-        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue->name, .error = err},
-               "the page of the queue shows nothing of its event: mend what is wrong, then reload "
-               "(SIGHUP)");
-        *err = (struct tl_error){0};
-        deinit_look(look);
-        looks->n--;
+        if (!make_look(&maker, queue->page))
+            return false;
     }
-    return looks;
+    return true;
 }
 
-struct tl_event_looks *tl_event_looks_new(const struct tl_config *config,
-                                          const struct tl_languages *languages,
-                                          struct tl_error *err)
+bool tl_page_read(const struct tl_config *config, const struct tl_languages *languages,
+                  struct tl_brand **brand, struct tl_event_looks *looks, struct tl_error *err)
 {
-    return make_looks(config, languages, false, err);
+    const struct tl_brand_settings settings = tl_brand_settings_of(config);
+    struct tl_brand *read = tl_brand_load(&settings, languages, err);
+    *looks = (struct tl_event_looks){0};
+    bool good = read != NULL && read_events(config, languages, looks, err);
+    if (!good)
+        tl_event_looks_free(looks);
+    if (good && brand != NULL)
+        *brand = read;
+    else
+        tl_brand_free(&read);
+    return good;
 }
 
-struct tl_event_looks *tl_event_looks_again(const struct tl_config *config,
-                                            const struct tl_languages *languages,
-                                            struct tl_error *err)
+void tl_event_looks_free(struct tl_event_looks *looks)
 {
-    return make_looks(config, languages, true, err);
-}
-
-void tl_event_looks_free(struct tl_event_looks **looks)
-{
-    if (*looks == NULL)
-        return;
-    for (size_t i = 0; i < (*looks)->n; i++)
-        deinit_look(&(*looks)->all[i]);
-    free(*looks);
-    *looks = NULL;
+    for (size_t i = 0; i < looks->n; i++) {
+        struct tl_event_look *look = &looks->all[i];
+        tl_event_page_free(&look->page);
+        tl_page_source_deinit(&look->style);
+        tl_asset_file_deinit(&look->image);
+        tl_asset_file_deinit(&look->logo);
+        tl_asset_file_deinit(&look->logo_dark);
+    }
+    free(looks->all);
+    *looks = (struct tl_event_looks){0};
 }
 
 const struct tl_event_look *tl_event_looks_find(const struct tl_event_looks *looks,
@@ -284,17 +259,4 @@ const struct tl_event_wording *tl_event_look_text(const struct tl_event_look *lo
             if (strcmp(wordings[i].language, wanted[k]) == 0)
                 return &wordings[i];
     return n > 0 ? wordings : NULL;
-}
-
-bool tl_page_check(const struct tl_config *config, const struct tl_languages *languages,
-                   struct tl_error *err)
-{
-    const struct tl_brand_settings settings = tl_brand_settings_of(config);
-    struct tl_brand *brand = tl_brand_load(&settings, languages, err);
-    struct tl_event_looks *events =
-        brand != NULL ? tl_event_looks_new(config, languages, err) : NULL;
-    bool good = events != NULL;
-    tl_event_looks_free(&events);
-    tl_brand_free(&brand);
-    return good;
 }

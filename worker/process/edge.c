@@ -15,7 +15,6 @@
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
 #include "worker/http/server.h"
-#include "worker/page/event_look.h"
 #include "worker/process/edge.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/provider.h"
@@ -307,13 +306,10 @@ static void on_tick(uv_timer_t *timer)
         uv_stop(&edge->loop);
 }
 
-/* The files of the pages, which count at the next start, are read, too: the parent keeps no
- * configuration with a mistake in them for those that are started again, and the log says which. */
 static bool take_keys(void *context, const struct tl_config *config, struct tl_error *err)
 {
     const struct edge *edge = context;
-    if (!tl_page_check(config, edge->settings->languages, err) ||
-        !tl_worker_reload(edge->worker, config, err))
+    if (!tl_worker_reload(edge->worker, config, err))
         return false;
     atomic_store(&edge->slot->ticket_key, tl_worker_ticket_key(edge->worker));
     return true;
@@ -351,7 +347,9 @@ static bool start_api(struct edge *edge, struct tl_error *err)
                                       .queue_counts = board->queue_counts};
     const struct tl_worker_settings worker = {.config = edge->config,
                                               .files = edge->settings->files,
-                                              .languages = edge->settings->languages,
+                                              .brand = edge->settings->brand,
+                                              .events = edge->settings->events,
+                                              .secrets = edge->settings->secrets,
                                               .env = &edge->env,
                                               .loop = &edge->loop,
                                               .limiter = edge->settings->limiter,

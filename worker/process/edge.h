@@ -9,18 +9,22 @@
 #include "common/config/config.h"
 #include "worker/http/limiter.h"
 #include "worker/http/sharing.h"
-#include "worker/page/languages.h"
+#include "worker/page/brand.h"
+#include "worker/page/event_look.h"
 #include "worker/process/board.h"
+#include "worker/visit/secrets.h"
 
 struct tl_edge_settings {
     const char *role; /* for the log; borrowed */
     unsigned i;       /* of the processes of this worker; the first says what one has to say */
     const char *config_path;
     const struct tl_config *config;
-    /* As the other processes read it last, at a SIGHUP before this start; or `config`. */
+    /* What the parent read last, at a SIGHUP before this start or before its own; see tl_worker. */
     const struct tl_config *files;
-    const struct tl_languages *languages; /* of the pages; borrowed */
-    int listen_fd;                        /* stays the caller's */
+    const struct tl_brand *brand;
+    struct tl_event_looks *events;
+    struct tl_secrets *secrets;
+    int listen_fd; /* stays the caller's */
     bool
         keeps_listening; /* the socket stays open when this process stops: another one takes over */
     struct tl_board *board;     /* its slot and metrics are those of i */

@@ -17,7 +17,6 @@
 #include "common/role/program.h"
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
-#include "worker/api/worker.h"
 #include "worker/page/event_look.h"
 #include "worker/page/zone.h"
 #include "worker/process/admin_process.h"
@@ -52,8 +51,13 @@ struct process {
 struct parent {
     const struct tl_config *config;
     const char *config_path;
-    struct tl_languages *languages; /* of the pages; the children have it from here */
-    const struct tl_config *reread; /* at the last SIGHUP that found no mistake; or NULL */
+    struct tl_languages *languages; /* of the pages, as brand and events */
+    struct tl_brand *brand;
+    /* At the start, and at each SIGHUP that finds no mistake. A process that is started has it from
+     * here, whatever became of the files meanwhile. */
+    struct tl_event_looks events;
+    struct tl_secrets secrets;
+    const struct tl_config *reread; /* since the start; or NULL */
     unsigned n;
     int *listen_fds;
     unsigned sockets;     /* different ones among them: process i has socket i % sockets */
@@ -69,8 +73,7 @@ struct parent {
 
 /* ---- in the children ---- */
 
-/* The configuration whose keys, pages and level of the log count: files that only that of the start
- * names may be gone. */
+/* The configuration whose queues in passthrough and level of the log count. */
 static const struct tl_config *newest(const struct parent *parent)
 {
     return parent->reread != NULL ? parent->reread : parent->config;
@@ -86,12 +89,13 @@ static int run_admin(void *context)
     const struct process *process = context;
     struct parent *parent = process->parent;
     start_log(process);
+    tl_secrets_free(&parent->secrets);
     return tl_admin_process_run(
         &(struct tl_admin_process_settings){.role = process->name,
                                             .config_path = parent->config_path,
                                             .server = {.config = parent->config,
-                                                       .files = newest(parent),
-                                                       .languages = parent->languages,
+                                                       .brand = parent->brand,
+                                                       .events = &parent->events,
                                                        .source = tl_board_source(&parent->board),
                                                        .limiter = parent->limiter},
                                             .board = &parent->board});
@@ -111,7 +115,9 @@ static int run_worker(void *context)
                                                   .config_path = parent->config_path,
                                                   .config = parent->config,
                                                   .files = newest(parent),
-                                                  .languages = parent->languages,
+                                                  .brand = parent->brand,
+                                                  .events = &parent->events,
+                                                  .secrets = &parent->secrets,
                                                   .listen_fd = parent->listen_fds[process->i],
                                                   .keeps_listening = parent->keeps_listening,
                                                   .board = &parent->board,
@@ -127,14 +133,21 @@ static void read_again(void *context)
 {
     struct parent *parent = context;
     struct tl_error err = {0};
+    struct tl_event_looks events = {0};
+    struct tl_secrets secrets = {0};
     const struct tl_config *config = tl_config_load(parent->config_path, &err);
-    if (config != NULL && tl_page_check(config, parent->languages, &err) &&
-        (parent->n == 0 || tl_worker_check_secrets(config, false, &err))) {
-        tl_config_free(&parent->reread);
-        parent->reread = config;
-    } else {
+    if (config == NULL || !tl_page_read(config, parent->languages, NULL, &events, &err) ||
+        (parent->n > 0 && !tl_secrets_load(&secrets, config, false, &err))) {
+        tl_event_looks_free(&events);
         tl_config_free(&config);
+        return;
     }
+    tl_config_free(&parent->reread);
+    tl_event_looks_free(&parent->events);
+    tl_secrets_free(&parent->secrets);
+    parent->reread = config;
+    parent->events = events;
+    parent->secrets = secrets;
 }
 
 static pid_t start_process(struct process *process, int (*run)(void *context))
@@ -346,7 +359,8 @@ static bool open_sockets(struct parent *parent, struct tl_error *err)
 
 static bool prepare_visitors(struct parent *parent, struct tl_error *err)
 {
-    return wait_for_keys(parent, err) && tl_worker_check_secrets(parent->config, true, err) &&
+    return wait_for_keys(parent, err) &&
+           tl_secrets_load(&parent->secrets, parent->config, true, err) &&
            open_sockets(parent, err);
 }
 
@@ -382,7 +396,7 @@ static bool prepare(struct parent *parent, struct tl_error *err)
     struct tl_store *store = tl_store_new(&redis, err);
     parent->languages = tl_languages_new(config->page.languages, err);
     bool ok = store != NULL && parent->languages != NULL &&
-              tl_page_check(config, parent->languages, err) &&
+              tl_page_read(config, parent->languages, &parent->brand, &parent->events, err) &&
               tl_zone_set(config->page.timezone, err);
     tl_store_free(&store);
     return ok && parent->supervisor != NULL &&
@@ -407,6 +421,9 @@ static void release(struct parent *parent)
     tl_sharing_free(&parent->sharing);
     tl_notify_free(&parent->notify);
     tl_config_free(&parent->reread);
+    tl_secrets_free(&parent->secrets);
+    tl_event_looks_free(&parent->events);
+    tl_brand_free(&parent->brand);
     tl_languages_free(&parent->languages);
     free(parent->listen_fds);
     free(parent->processes);

@@ -45,7 +45,8 @@ struct tl_queue_env {
     /* The outcome of a pending command, once for each. */
     void (*settled)(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
                     const struct tl_pending_result *result);
-    /* The line is of another generation now: what waits for places of the former one must end. */
+    /* The line is of another generation now, or the queue is deleted: what waits for places of the
+     * former one must end. */
     void (*recreated)(void *context, struct tl_queue *queue);
     /* The line has taken an entry of the events stream. */
     void (*changed)(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,

@@ -181,10 +181,10 @@ void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_setting
     const struct tl_eta_rule rule = {
         .counted = settings->policy != TL_POLICY_RATE,
         .capacity = tl_queue_capacity(settings),
-        .admit = settings->policy != TL_POLICY_COUNTER ? settings->rate_admit : 0,
-        .every_ms = settings->rate_every_ms,
-        .burst = settings->rate_burst,
-        .lumps = settings->rate_shape == TL_RATE_LUMPS};
+        .admit = settings->policy != TL_POLICY_COUNTER ? settings->rate.admit : 0,
+        .every_ms = settings->rate.every_ms,
+        .burst = settings->rate.burst,
+        .lumps = settings->rate.shape == TL_RATE_LUMPS};
     queue->settings = *settings;
     if (queue->line != NULL)
         tl_line_weigh(queue->line, &settings->lane_weights);

@@ -235,7 +235,7 @@ static void drop(struct tl_queues *self, const char *name)
         return;
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "the queue was deleted");
     queue->deleted = true;
-    tl_holds_drop(self->settings.holds, queue);
+    self->settings.env->recreated(self->settings.env->context, queue);
     free_queue(queue);
 }
 

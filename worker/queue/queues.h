@@ -12,7 +12,6 @@
 
 #include "worker/feed/change.h"
 #include "worker/feed/ingest.h"
-#include "worker/queue/holds.h"
 #include "worker/queue/queue.h"
 #include "worker/queue/subscribers.h"
 #include "worker/report/slot.h"
@@ -21,9 +20,8 @@ struct tl_queues;
 
 struct tl_queues_settings {
     struct tl_queue_env
-        *env;               /* `listed`, `follower_up`, `full` and the clock are kept up to date */
-    uint64_t commands_max;  /* in progress; above it the environment is `full` */
-    struct tl_holds *holds; /* lookups of a queue that is gone end there */
+        *env;              /* `listed`, `follower_up`, `full` and the clock are kept up to date */
+    uint64_t commands_max; /* in progress; above it the environment is `full` */
     struct tl_subscribers_settings subscribers;
 };
 

@@ -156,7 +156,7 @@ static bool renews_cookie(const struct tl_request *request, const struct tl_view
 }
 
 /* The view, with the cookie of the ticket that it carries, or with a renewed one. */
-static void send_view(const struct tl_visit *visit, struct filled *filled, int64_t now_ms)
+static bool send_view(const struct tl_visit *visit, struct filled *filled, int64_t now_ms)
 {
     const struct tl_worker *worker = visit->worker;
     const struct tl_view *view = &filled->view;
@@ -175,55 +175,54 @@ static void send_view(const struct tl_visit *visit, struct filled *filled, int64
         tl_cookie_write(worker, visit->request, view->queue, ticket,
                         tl_cookie_life_s(view->settings, view->store_ms), cookie);
     tl_render_view(visit->request, view, ticket != NULL ? cookie : NULL);
+    return true;
 }
 
 /* 200 with an end that the line does not say. moved: the ticket does not count any more, and the
  * answer says no more than that. */
-static void answer_end(struct tl_visit *visit, enum tl_reason reason, bool moved)
+static bool answer_end(struct tl_visit *visit, enum tl_reason reason, bool moved)
 {
     struct filled filled;
     int64_t now_ms = tl_clock_ms();
     visit->state = (struct tl_line_view){.status = TL_LINE_ENDED, .reason = reason};
     fill(visit, NULL, now_ms, &filled);
     filled.view.moved = moved;
-    send_view(visit, &filled, now_ms);
+    return send_view(visit, &filled, now_ms);
 }
 
-void tl_answer_ended(struct tl_visit *visit, enum tl_reason reason)
+bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason)
 {
-    answer_end(visit, reason, false);
+    return answer_end(visit, reason, false);
 }
 
-void tl_answer_unknown(struct tl_visit *visit, bool give_ticket)
+bool tl_answer_unknown(struct tl_visit *visit, bool give_ticket)
 {
-    if (!give_ticket) {
-        tl_render_refused(visit->request, TL_REFUSAL_STORE,
-                          "The store could not be asked about this place; try again");
-        return;
-    }
+    if (!give_ticket)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
+                         "The store could not be asked about this place; try again");
     visit->ticket.invite = TL_TICKET_TRUSTED; /* a join that was accepted */
-    tl_answer_pending(visit);
+    return tl_answer_pending(visit);
 }
 
 /* The store has answered. */
-static void answer_asked(struct tl_visit *visit)
+static bool answer_asked(struct tl_visit *visit)
 {
     const struct tl_wait *wait = &visit->wait;
     if (wait->known || tl_queue_outdated(visit->queue, &visit->ticket))
-        tl_answer_anew(visit, wait->give_ticket);
-    else
-        tl_answer_unknown(visit, wait->give_ticket);
+        return tl_answer_anew(visit, wait->give_ticket);
+    return tl_answer_unknown(visit, wait->give_ticket);
 }
 
-static void ask_store(struct tl_visit *visit, bool give_ticket)
+static bool ask_store(struct tl_visit *visit, bool give_ticket)
 {
     struct tl_wait *wait = tl_visit_wait(visit, answer_asked);
     wait->give_ticket = give_ticket;
-    if (!tl_queue_env_store_up(visit->worker->env) || !tl_holds_lookup(visit->worker->holds, wait))
-        tl_answer_unknown(visit, give_ticket);
+    return (tl_queue_env_store_up(visit->worker->env) &&
+            tl_holds_lookup(visit->worker->holds, wait)) ||
+           tl_answer_unknown(visit, give_ticket);
 }
 
-static void answer_known(struct tl_visit *visit, bool give_ticket)
+static bool answer_known(struct tl_visit *visit, bool give_ticket)
 {
     const struct tl_ticket *ticket = &visit->ticket;
     const int64_t now_ms = tl_clock_ms();
@@ -240,72 +239,64 @@ static void answer_known(struct tl_visit *visit, bool give_ticket)
         give = &fresh;
     }
     fill(visit, give, now_ms, &filled);
-    send_view(visit, &filled, now_ms);
+    return send_view(visit, &filled, now_ms);
 }
 
-void tl_answer_view(struct tl_visit *visit, bool give_ticket)
+bool tl_answer_view(struct tl_visit *visit, bool give_ticket)
 {
     switch (visit->worth) {
     case TL_WORTH_AHEAD: /* recreated while the request waited */
     case TL_WORTH_VOID:
     case TL_WORTH_MAY_RETURN:
-        (void)tl_visit_restore(visit, 0, 0);
-        if (visit->refusal.kind != TL_REFUSAL_HELD)
-            tl_render_refusal(visit->request, &visit->refusal);
-        break;
+        return tl_visit_restore(visit, 0, 0);
     case TL_WORTH_MOVED:
-        answer_end(visit, TL_REASON_MOVED, true);
-        break;
+        return answer_end(visit, TL_REASON_MOVED, true);
     case TL_WORTH_ASK_STORE:
-        ask_store(visit, give_ticket);
-        break;
+        return ask_store(visit, give_ticket);
     default:
-        answer_known(visit, give_ticket);
-        break;
+        return answer_known(visit, give_ticket);
     }
 }
 
-void tl_answer_anew(struct tl_visit *visit, bool give_ticket)
+bool tl_answer_anew(struct tl_visit *visit, bool give_ticket)
 {
     tl_visit_judge(visit);
-    tl_answer_view(visit, give_ticket);
+    return tl_answer_view(visit, give_ticket);
 }
 
 /* The store lost its data while the command was on its way. If the place comes back, the request is
  * handled again, with the ticket that it brought. */
-static void answer_lost_command(struct tl_visit *visit)
+static bool answer_lost_command(struct tl_visit *visit)
 {
     if (tl_queue_adopt(visit->queue, &visit->ticket) ||
         tl_queue_may_return(visit->queue, &visit->ticket))
-        tl_visit_again(visit);
-    else
-        tl_render_refused(visit->request, TL_REFUSAL_OLD_GENERATION, "");
+        return tl_visit_again(visit);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
 }
 
 /* The answer to an EXTEND must not claim the session: it carries the ticket, like that to a join.
  */
-void tl_answer_command(struct tl_visit *visit)
+bool tl_answer_command(struct tl_visit *visit)
 {
     const struct tl_pending_result *result = visit->wait.result;
+    struct tl_refusal *refusal = &visit->refusal;
     if (tl_queue_outdated(visit->queue, &visit->ticket))
-        answer_lost_command(visit);
-    else if (result == NULL)
-        tl_render_refused(visit->request, TL_REFUSAL_UNKNOWN_OUTCOME,
-                          "The command is in progress; ask for the status to see its outcome");
-    else if (result->end == TL_PENDING_REFUSED)
-        tl_render_refused(visit->request, TL_REFUSAL_STORE,
-                          "The store did not take the command; try again");
-    else if (result->end == TL_PENDING_LOST)
-        tl_render_refused(
-            visit->request, TL_REFUSAL_UNKNOWN_OUTCOME,
-            "The command was taken, but its outcome is not known; ask for the status");
-    else if (result->outcome == TL_OUTCOME_WAITING)
-        tl_render_refused(visit->request, TL_REFUSAL_NOT_ADMITTED, "This place is still waiting");
-    else
-        tl_answer_anew(visit, visit->wait.pending->kind == TL_COMMAND_EXTEND);
+        return answer_lost_command(visit);
+    if (result == NULL)
+        return tl_refuse(refusal, TL_REFUSAL_UNKNOWN_OUTCOME,
+                         "The command is in progress; ask for the status to see its outcome");
+    if (result->end == TL_PENDING_REFUSED)
+        return tl_refuse(refusal, TL_REFUSAL_STORE,
+                         "The store did not take the command; try again");
+    if (result->end == TL_PENDING_LOST)
+        return tl_refuse(refusal, TL_REFUSAL_UNKNOWN_OUTCOME,
+                         "The command was taken, but its outcome is not known; ask for the status");
+    if (result->outcome == TL_OUTCOME_WAITING)
+        return tl_refuse(refusal, TL_REFUSAL_NOT_ADMITTED, "This place is still waiting");
+    return tl_answer_anew(visit, visit->wait.pending->kind == TL_COMMAND_EXTEND);
 }
 
-void tl_answer_pending(struct tl_visit *visit)
+bool tl_answer_pending(struct tl_visit *visit)
 {
     int64_t now_ms = tl_clock_ms();
     struct filled filled;
@@ -318,7 +309,7 @@ void tl_answer_pending(struct tl_visit *visit)
     visit->state = (struct tl_line_view){.status = TL_LINE_UNKNOWN};
     tl_metrics_add(visit->worker->env->metrics, TL_WORKER_JOINS_PENDING, 1);
     fill(visit, &visit->ticket, now_ms, &filled);
-    send_view(visit, &filled, now_ms);
+    return send_view(visit, &filled, now_ms);
 }
 
 size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t now_ms, char *text)

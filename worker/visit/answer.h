@@ -10,22 +10,24 @@
 struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visitor, tl_place place,
                                   int64_t now_ms);
 
+/* All are steps, or end one: true, unless the request is refused. */
+
 /* 200 with the view of the place of the visit's ticket, as it was judged. It counts as a sign of
  * life. give_ticket: the view carries the ticket, and a cookie is set. Holds the request if the
  * store has to be asked; what is not of the present generation comes back, or is refused. */
-void tl_answer_view(struct tl_visit *visit, bool give_ticket);
+bool tl_answer_view(struct tl_visit *visit, bool give_ticket);
 /* Judges the ticket first, after the request has waited. */
-void tl_answer_anew(struct tl_visit *visit, bool give_ticket);
+bool tl_answer_anew(struct tl_visit *visit, bool give_ticket);
 /* The command about the visit's place has ended, or did not in time. */
-tl_then tl_answer_command;
+tl_step tl_answer_command;
 /* The store could not say what became of the place: 202 to a join, which was accepted, else 503. */
-void tl_answer_unknown(struct tl_visit *visit, bool give_ticket);
+bool tl_answer_unknown(struct tl_visit *visit, bool give_ticket);
 /* 202: accepted, not numbered yet, with a ticket to ask again with: a pending one of the visitor,
  * the lane and the invite of the visit's ticket, and of its time if it is a pending ticket itself.
  */
-void tl_answer_pending(struct tl_visit *visit);
+tl_step tl_answer_pending;
 /* 200 with the view of a pending ticket whose place has ended in this way. */
-void tl_answer_ended(struct tl_visit *visit, enum tl_reason reason);
+bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason);
 
 /* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes), for event streams. Returns
  * its length. context is the worker. */

@@ -11,12 +11,12 @@
 #include "worker/page/brand.h"
 #include "worker/page/event_look.h"
 #include "worker/queue/env.h"
-#include "worker/queue/holds.h"
 #include "worker/queue/queues.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
+#include "worker/visit/wait.h"
 
 struct tl_worker {
     const struct tl_config *config;
@@ -24,20 +24,18 @@ struct tl_worker {
     struct tl_secrets secrets;
     struct tl_kept_passes *kept_passes;
     const struct tl_languages *languages; /* of the pages; borrowed */
-    struct tl_brand *brand;
-    struct tl_event_looks *events; /* what the queues' pages are for */
-    struct tl_networks *proxies;   /* whose X-Forwarded-For is trusted */
-    struct tl_bypass *bypass;      /* who gets in past the line */
-    struct tl_limiter *limiter;    /* of all processes */
-    struct tl_sharing *sharing;    /* likewise */
+    const struct tl_brand *brand;         /* borrowed */
+    struct tl_event_looks *events;        /* what the queues' pages are for; borrowed */
+    struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
+    struct tl_bypass *bypass;             /* who gets in past the line */
+    struct tl_limiter *limiter;           /* of all processes */
+    struct tl_sharing *sharing;           /* likewise */
     struct tl_misuse *misuse;
     struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
     struct tl_clients *clients;        /* the event streams and long polls of each address */
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_holds *holds;
     struct tl_queues *queues;
-    /* Has a request handled: again, after it has waited. */
-    void (*handle)(struct tl_worker *worker, struct tl_request *request);
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct tl_verifications *verifications;
     struct tl_draw_pages *draw_pages;

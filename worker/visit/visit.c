@@ -28,15 +28,23 @@ struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *req
                                 const char *name)
 {
     struct tl_visit *visit = tl_request_visit(request);
-    *visit = (struct tl_visit){.worker = worker, .request = request, .name = name};
+    *visit = (struct tl_visit){.worker = worker, .request = request};
+    snprintf(visit->name, sizeof(visit->name), "%s", name);
     return visit;
 }
 
 struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
                             const struct tl_ticket *ticket)
 {
-    return (struct tl_visit){
-        .worker = worker, .name = queue->name, .queue = queue, .ticket = *ticket};
+    struct tl_visit visit = {.worker = worker, .queue = queue, .ticket = *ticket};
+    memcpy(visit.name, queue->name, sizeof(queue->name));
+    return visit;
+}
+
+void tl_visit_take(struct tl_visit *visit, tl_step *step)
+{
+    if (!step(visit))
+        tl_render_refusal(visit->request, &visit->refusal);
 }
 
 /* ---- credentials ---- */
@@ -121,24 +129,22 @@ bool tl_visit_ticket(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
                          "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
     tl_visit_judge(visit);
-    if (tl_queue_outdated(visit->queue, &visit->ticket) || visit->worth == TL_WORTH_MAY_RETURN)
-        return tl_visit_restore(visit, 0, 0);
-    return true;
+    return (visit->worth != TL_WORTH_AHEAD && visit->worth != TL_WORTH_VOID) ||
+           tl_visit_restore(visit, 0, 0);
 }
 
-void tl_visit_again(const struct tl_visit *visit)
+bool tl_visit_again(struct tl_visit *visit)
 {
-    visit->worker->handle(visit->worker, visit->request);
+    visit->ticket = (struct tl_ticket){0};
+    return visit->handler(visit);
 }
 
 /* The request is handled again: its ticket is of the present generation now, or is refused. */
-static void restored(struct tl_visit *visit)
+static bool restored(struct tl_visit *visit)
 {
     if (tl_wait_applied(&visit->wait))
-        tl_visit_again(visit);
-    else
-        tl_render_refused(visit->request, TL_REFUSAL_STORE,
-                          "Your place is being restored; try again");
+        return tl_visit_again(visit);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "Your place is being restored; try again");
 }
 
 bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t event)
@@ -152,8 +158,7 @@ bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t eve
     if (pending == NULL)
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                          "Your place cannot be restored yet; try again");
-    tl_holds_command(visit->worker->holds, tl_visit_wait(visit, restored), pending);
-    return tl_refuse(&visit->refusal, TL_REFUSAL_HELD, "%s", "");
+    return tl_visit_hold(visit, pending, restored);
 }
 
 bool tl_visit_may_return(const struct tl_visit *visit)
@@ -230,7 +235,7 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
                             tl_clock_ms());
 }
 
-struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_then *then)
+struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then)
 {
     visit->wait = (struct tl_wait){.queue = visit->queue,
                                    .request = visit->request,
@@ -240,7 +245,7 @@ struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_then *then)
     return &visit->wait;
 }
 
-bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_then *then)
+bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *then)
 {
     if (pending == NULL)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,

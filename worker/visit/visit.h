@@ -9,28 +9,31 @@
 #include "common/auth/ticket.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
+#include "worker/http/router.h"
 #include "worker/queue/tickets.h"
 #include "worker/visit/context.h"
 
 struct tl_visit {
     struct tl_worker *worker;
     struct tl_request *request;
-    const char *name;          /* of the queue, as the path says; "": none */
-    struct tl_queue *queue;    /* NULL: not asked for yet, or its line is not loaded */
-    struct tl_ticket ticket;   /* together with: */
-    enum tl_worth worth;       /* as it was judged, and... */
-    struct tl_line_view state; /* ...the state of its place */
-    struct tl_refusal refusal; /* why it is refused */
-    struct tl_wait wait;       /* for one thing at a time */
+    tl_step *handler;               /* of its route */
+    char name[TL_ROUTER_QUEUE_MAX]; /* of the queue, as the path says; "": none */
+    struct tl_queue *queue;         /* NULL: not asked for yet, or its line is not loaded */
+    struct tl_ticket ticket;        /* together with: */
+    enum tl_worth worth;            /* as it was judged, and... */
+    struct tl_line_view state;      /* ...the state of its place */
+    struct tl_refusal refusal;      /* why it is refused */
+    struct tl_wait wait;            /* for one thing at a time */
 };
 
-/* The visit of this request, which begins, also once more after it has waited; it lasts as long as
- * the request. name: of the queue, borrowed until it waits. */
+/* The visit of this request, which begins; it lasts as long as the request. name: of the queue. */
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
                                 const char *name);
 /* A visit without a request, about the place of a ticket which is yet to be judged. */
 struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
                             const struct tl_ticket *ticket);
+/* Takes a step: the one place where a refusal is rendered. The visit may be gone afterwards. */
+void tl_visit_take(struct tl_visit *visit, tl_step *step);
 
 /* ---- credentials ---- */
 
@@ -51,16 +54,16 @@ bool tl_visitor_trusted(const struct tl_worker *worker, const struct tl_request 
 bool tl_visitor_no_queue(const struct tl_worker *worker, const char *name);
 /* Finds the visit's queue. False: refused, if its line is not loaded. */
 bool tl_visit_queue(struct tl_visit *visit);
-/* Has the request handled once more, now that its place may be known or have come back. */
-void tl_visit_again(const struct tl_visit *visit);
+/* Its handler once more, now that the place may be known or have come back. */
+tl_step tl_visit_again;
 /* Judges the visit's ticket. */
 void tl_visit_judge(struct tl_visit *visit);
-/* Finds queue and ticket, and judges it. False: refused; also what is not of the present generation
- * (nor pending), as tl_visit_restore says. */
+/* Finds queue and ticket, and judges it: a place that may return is not restored yet. False:
+ * refused; also what is of another generation and does not return. */
 bool tl_visit_ticket(struct tl_visit *visit);
-/* The ticket is AHEAD, VOID, or MAY_RETURN: asks for the place, and holds the request, which is
- * handled again when the outcome is known (TL_REFUSAL_HELD). Else refuses it. deadline_ms, event:
- * of the session that a pass tells of, or 0. Always false. */
+/* The ticket MAY_RETURN: asks for the place, and holds the request, which is handled again when the
+ * outcome is known. Else (AHEAD, VOID) refuses it. deadline_ms, event: of the session that a pass
+ * tells of, or 0. */
 bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t event);
 /* Is the ticket's place lost, and one that can come back? AHEAD may be, too. */
 bool tl_visit_may_return(const struct tl_visit *visit);
@@ -80,10 +83,10 @@ bool tl_visit_may_send(struct tl_visit *visit);
  * holds a place, a renewal? Else what is known is the answer. Counts one. */
 bool tl_visit_may_repeat(const struct tl_visit *visit);
 /* The visit is to wait from now on: its wait, as it begins, and what follows. */
-struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_then *then);
+struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then);
 /* Holds the request until this command has an outcome. False: refused, if `pending` is NULL: there
  * was no memory for it. */
-bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_then *then);
+bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *then);
 
 /* ---- addresses and limits ---- */
 

@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What the functions of the audit (ctl/audit_*.lua) find: { rule, kind, sentence, what to do }. The kind is the same
--- each time that the same thing is found. Rules: ctl/audit.h. Changes nothing.
+-- What the functions of the audit (ctl/audit/*.lua) find: { rule, kind, sentence, what to do }. The kind is the same
+-- each time that the same thing is found. Rules: ctl/audit/audit.h. Changes nothing.
 
 local int, LANE = text.int, defs.LANE
 local FINDINGS_MOST = 100 -- listed; the rest are counted

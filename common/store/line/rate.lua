@@ -59,8 +59,8 @@ local function lapse(b, rule, before)
     if b.used >= rule.admit then next_period(b) end
 end
 
--- The budget at this moment, by its field in the state and the settings rate_admit, rate_every, rate_burst and
--- rate_shape, as texts; nil where the queue has no rate. is_changed: the state must keep it even if no visitor is
+-- The budget at this moment, by its field in the state and the settings rate.admit, rate.every, rate.burst and
+-- rate.shape, as texts; nil where the queue has no rate. is_changed: the state must keep it even if no visitor is
 -- admitted. clock: by how many ms the server's clock is `ahead` of what the caller expects, and `jumped` before, as the
 -- caller saw, up to `jumped_to`.
 function rate.open(c, texts, clock)
@@ -150,8 +150,8 @@ local function check_window(c, rule, list)
 end
 
 function rate.check(c)
-    local v = call('HMGET', c.key.config, 'policy', 'claim_ttl', 'session_ttl', 'rate_admit', 'rate_every',
-        'rate_burst', 'rate_shape')
+    local v = call('HMGET', c.key.config, 'policy', 'claim_ttl', 'session_ttl', 'rate.admit', 'rate.every',
+        'rate.burst', 'rate.shape')
     local rule, t = rule_of(unpack(v, 4)), audit.record(c, 'budget')
     if not rule or v[1] ~= 'rate' and v[1] ~= 'both' or not t then return end
     local b = parse(t)

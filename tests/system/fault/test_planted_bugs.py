@@ -145,7 +145,7 @@ BUGS = [
         r"was admitted while the queue was paused", during="pause"),
     # adapt
     Bug("cut again at once",
-        "if c.now < a.cut + s.adaptive_hold or newest <= a.cut then return",
+        "if c.now < a.cut + s['adaptive.hold'] or newest <= a.cut then return",
         "if c.now < a.cut then return", r"was cut to 2, and a moment later to 1", during="overload"),
     # a hand-over
     Bug("a place for every device",

@@ -97,7 +97,7 @@ def test_a_rate_is_changed_while_visitors_wait(start):
     public = system.client().get("/v1/queues/door").json
     assert (public["rate_admit"], public["rate_every_ms"]) == (5, 400)
     assert "capacity" not in public and "capacity" not in visitors[-1].status()
-    system.set("door", "rate_shape=lumps", "rate_every=800ms")
+    system.set("door", "rate.shape=lumps", "rate.every=800ms")
     wait_until(visitors[11].is_active, PATIENCE, "the lumps are admitted")
     system.set("door", "policy=counter", "capacity=13")
     later = [system.join("door") for _ in range(3)]

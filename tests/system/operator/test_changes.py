@@ -35,7 +35,7 @@ def test_each_command_leaves_its_entry(start):
     wait_until(first.is_active, PATIENCE, "the first is active")
     secret = re.escape(second.ticket[-20:])
     commands = [
-        (("set", "bank", "claim_ttl=3m", "rate.burst=10"), "set", {"claim_ttl", "rate_burst"}),
+        (("set", "bank", "claim_ttl=3m", "rate.burst=10"), "set", {"claim_ttl", "rate.burst"}),
         (("set", "bank", "claim_ttl=3m"), None, set()),
         (("set", "bank", "claim_ttl=soon"), None, set()),
         (("pause", "bank"), "mode", {"mode", "paused"}),

@@ -248,11 +248,11 @@ def test_a_time_that_shrinks_below_a_tenth_is_asked(sale):
         return sale.store.command("HGET", sale.key(sale.name, "config"), "claim_ttl")
 
     sale.set(sale.name, "claim_ttl=2m", "rate.every=10s")
-    refused = sale.ctl("set", sale.name, "claim_ttl=200ms", "rate_every=1s", "capacity=1")
+    refused = sale.ctl("set", sale.name, "claim_ttl=200ms", "rate.every=1s", "capacity=1")
     assert refused.returncode == 3 and "claim_ttl becomes 200ms" in refused.stderr and "(2m)" in refused.stderr
     assert "rate.every" not in refused.stderr, "a tenth is not below a tenth"
     assert now() == "120000" and "--yes" in refused.stderr
-    refused = sale.ctl("set", sale.name, "rate_every=900ms")
+    refused = sale.ctl("set", sale.name, "rate.every=900ms")
     assert refused.returncode == 3 and "rate.every becomes 900ms" in refused.stderr
     asked = on_terminal(sale, "set", sale.name, "claim_ttl=200ms")
     asked.expect("Go on? [y/N]")

@@ -38,7 +38,7 @@ INVALID = {"challenge_service.min_score"}
 
 def rows(system: System) -> list[tuple[str, str]]:
     """Each setting of the programs, and another value than its default."""
-    table = run(system.folder / "tellerline", "config-doc").stdout.partition("## Settings of a queue")[0]
+    table = run(system.folder / "tellerline", "config-doc").stdout
     found = []
     for path, kind, default, bounds in re.findall(r"^\| `([\w.]+)` \| `TELLERLINE_\w+` \| (\w+) \| (.+?) \| (.+?) \|", table, re.M):
         others = {"boolean": ["true", "false"], "choice": bounds.split(", "), "address": ["127.0.0.1:1"],

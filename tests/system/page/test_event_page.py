@@ -225,35 +225,39 @@ def test_a_restarted_process_needs_no_file_of_the_start(system):
     assert client.get("/v1/queues/plain/status", ticket=visitor.ticket).json["visitor"] == visitor.view["visitor"]
 
 
-def test_a_restarted_process_does_without_a_picture_that_is_gone(system):
-    """The page of that queue shows nothing of its event, and the log says what to do. The other queues keep theirs."""
-    system.expect("the page of the queue shows nothing of its event: mend what is wrong, then reload")
+def test_a_restarted_process_keeps_a_picture_that_is_gone(system):
+    """What its worker read last counts until it reads again, which is refused."""
     hall = system.directory / "hall.png"
     good = hall.read_bytes()
-    for says in ("its content is not image/png", "cannot open"):
-        if says == "cannot open":
+    for gone in (False, True):
+        if gone:
             hall.unlink()
         else:
             hall.write_text("<html>")
         client = restart_processes(system)
-        assert 'class="event' not in page(client, "pictured") and ">Olympic Hall</p>" in page(client, QUEUE)
+        html = page(client, "pictured")
+        path = re.search('/q/assets/image-[^"]*', html)
+        assert path and 'class="event' in html and ">Olympic Hall</p>" in page(client, QUEUE)
+        assert client.get(path[0]).body == good
         assert ">Olympic Hall</p>" in preview(system)
-        lines = [line for line in system.of("worker")[0].text().splitlines() if "shows nothing of its event" in line]
-        assert any(says in line and "pictured" in line for line in lines), lines
+    system.expect("reload refused")
+    reload_until(system, "reload refused")
     hall.write_bytes(good)
     reload_until(system, "configuration read again")
-    assert "/q/assets/image-" in page(client, "pictured")
+    assert "/q/assets/image-" in page(system.client(), "pictured")
 
 
-def test_a_restarted_process_does_without_a_logo_that_is_gone(start, tmp_path):
+def test_a_restarted_process_keeps_a_logo_that_is_gone(start, tmp_path):
     """The one of all pages, which is read at the start only."""
     logo = tmp_path / "logo.png"
     picture(logo)
     system = start({QUEUE: {"capacity": 0, "page": EVENT} | CALM}, settings={"page": {"logo": str(logo)}}, prepare=prepare)
-    system.expect("the pages have neither page.style nor page.logo, and times in UTC: mend what is wrong, then restart")
-    assert "/q/assets/logo-" in page(system.client(), QUEUE)
+    path = re.search('/q/assets/logo-[^"]*', page(system.client(), QUEUE))
+    assert path
+    good = logo.read_bytes()
     logo.unlink()
-    assert "/q/assets/logo-" not in page(restart_processes(system), QUEUE)
+    client = restart_processes(system)
+    assert path[0] in page(client, QUEUE) and client.get(path[0]).body == good
 
 
 def test_times_in_the_zone_of_the_site(start):

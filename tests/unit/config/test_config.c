@@ -60,8 +60,7 @@ static void keys_are_checked(void **state)
         {"queues:\n  demo:\n    admit: 3\n",
          "t.yaml:3:5: unknown setting \"admit\" in queues.demo"},
         {"page:\n  template: own.html\n",
-         "t.yaml:2:3: page.template: page templates were removed; adapt the built-in page with "
-         "page.style, page.logo and the texts of page"},
+         "t.yaml:2:3: unknown setting \"template\" in page"},
         {"queues:\n  page.template:\n    template: x\n",
          "t.yaml:3:5: unknown setting \"template\" in queues.page.template"},
         {"redis.url: x\n", "t.yaml:1:1: unknown setting \"redis.url\""},

@@ -117,7 +117,7 @@ static void queues_of_the_environment_replace_those_of_the_file(void **state)
     assert_int_equal(config->n_queues, 2);
     assert_string_equal(config->queues[0].name, "c");
     assert_int_equal(config->queues[0].settings.capacity, 5);
-    assert_int_equal(config->queues[0].settings.rate_every_ms, 1000);
+    assert_int_equal(config->queues[0].settings.rate.every_ms, 1000);
     assert_string_equal(config->queues[1].name, "concert-2026");
     tl_config_free(&config);
 

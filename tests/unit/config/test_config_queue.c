@@ -30,18 +30,18 @@ static const struct pair defaults[] = {
     {"capacity_mode", "fixed"},
     {"capacity_min", "1"},
     {"overbook", "0"},
-    {"adaptive_load_max", "80"},
-    {"adaptive_latency_max", "0"},
-    {"adaptive_errors_max", "5"},
-    {"adaptive_every", "5000"},
-    {"adaptive_raise", "2"},
-    {"adaptive_cut", "30"},
-    {"adaptive_hold", "15000"},
-    {"adaptive_fresh", "15000"},
-    {"rate_admit", "0"},
-    {"rate_every", "10000"},
-    {"rate_shape", "smooth"},
-    {"rate_burst", "0"},
+    {"adaptive.load_max", "80"},
+    {"adaptive.latency_max", "0"},
+    {"adaptive.errors_max", "5"},
+    {"adaptive.every", "5000"},
+    {"adaptive.raise", "2"},
+    {"adaptive.cut", "30"},
+    {"adaptive.hold", "15000"},
+    {"adaptive.fresh", "15000"},
+    {"rate.admit", "0"},
+    {"rate.every", "10000"},
+    {"rate.shape", "smooth"},
+    {"rate.burst", "0"},
     {"session_ttl", "600000"},
     {"session_sliding", "false"},
     {"session_max", "3600000"},
@@ -93,18 +93,18 @@ static const struct pair changes[] = {
     {"capacity_mode", "auto"},
     {"capacity_min", "0"},
     {"overbook", "3"},
-    {"adaptive_load_max", "70"},
-    {"adaptive_latency_max", "800"},
-    {"adaptive_errors_max", "100"},
-    {"adaptive_every", "60000"},
-    {"adaptive_raise", "100"},
-    {"adaptive_cut", "90"},
-    {"adaptive_hold", "1000"},
-    {"adaptive_fresh", "3600000"},
-    {"rate_admit", "7"},
-    {"rate_every", "60000"},
-    {"rate_shape", "lumps"},
-    {"rate_burst", "9"},
+    {"adaptive.load_max", "70"},
+    {"adaptive.latency_max", "800"},
+    {"adaptive.errors_max", "100"},
+    {"adaptive.every", "60000"},
+    {"adaptive.raise", "100"},
+    {"adaptive.cut", "90"},
+    {"adaptive.hold", "1000"},
+    {"adaptive.fresh", "3600000"},
+    {"rate.admit", "7"},
+    {"rate.every", "60000"},
+    {"rate.shape", "lumps"},
+    {"rate.burst", "9"},
     {"session_ttl", "1500"},
     {"session_sliding", "true"},
     {"session_max", "90000"},
@@ -201,8 +201,8 @@ static void a_bad_value_changes_nothing(void **state)
     static const struct bad cases[] = {
         {"capasity", "1", "\"capasity\" is not a setting of a queue; did you mean \"capacity\"?"},
         {"zzz", "1", "\"zzz\" is not a setting of a queue"},
-        {"rate.admit", "1",
-         "\"rate.admit\" is not a setting of a queue; did you mean \"rate_admit\"?"},
+        {"rate_admit", "1",
+         "\"rate_admit\" is not a setting of a queue; did you mean \"rate.admit\"?"},
         {"capacity", "10000001", "capacity: \"10000001\" is out of bounds (0 to 10000000)"},
         {"capacity", "", "capacity: \"\" is not a whole number (0 to 10000000)"},
         {"session_ttl", "99ms", "session_ttl: \"99ms\" is out of bounds (100ms to 7d)"},
@@ -274,7 +274,7 @@ static void what_spans_settings_is_validated(void **state)
          "policy \"rate\" needs a rate: set rate.admit, and rate.every (10s unless set)"},
         {"policy", "both",
          "policy \"both\" needs a rate: set rate.admit, and rate.every (10s unless set)"},
-        {"rate_shape", "lumps",
+        {"rate.shape", "lumps",
          "rate.burst (2) is for the shape \"smooth\": a lump is never larger than rate.admit"},
         {"opening", "draw", "opening \"draw\" needs opens_at: the draw is held then"},
         {"session_max", "599999ms",
@@ -285,7 +285,7 @@ static void what_spans_settings_is_validated(void **state)
         struct tl_error err = {0};
         tl_queue_settings_defaults(&settings);
         settings.session_sliding = true;
-        settings.rate_burst = 2;
+        settings.rate.burst = 2;
         assert_true(tl_queue_settings_validate(&settings, &err));
         assert_true(
             tl_queue_settings_set(&settings, cases[i].name, cases[i].value, TL_FORM_FILE, NULL));
@@ -302,9 +302,9 @@ static void a_policy_by_rate_with_a_rate_is_valid(void **state)
         struct tl_queue_settings settings;
         tl_queue_settings_defaults(&settings);
         assert_true(tl_queue_settings_set(&settings, "policy", policies[i], TL_FORM_FILE, NULL));
-        assert_true(tl_queue_settings_set(&settings, "rate_admit", "1", TL_FORM_FILE, NULL));
+        assert_true(tl_queue_settings_set(&settings, "rate.admit", "1", TL_FORM_FILE, NULL));
         assert_true(tl_queue_settings_validate(&settings, NULL));
-        assert_true(tl_queue_settings_set(&settings, "rate_shape", "lumps", TL_FORM_FILE, NULL));
+        assert_true(tl_queue_settings_set(&settings, "rate.shape", "lumps", TL_FORM_FILE, NULL));
         assert_true(tl_queue_settings_validate(&settings, NULL));
     }
 }

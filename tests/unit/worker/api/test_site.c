@@ -220,8 +220,8 @@ static void the_numbers_of_a_queue_are_public(void **state)
                   "\"capacity\":1,\"lanes\":[\"general\",\"vip\"]}\n");
     world->settings.mode = TL_MODE_PAUSED;
     world->settings.policy = TL_POLICY_RATE;
-    world->settings.rate_admit = 1400;
-    world->settings.rate_every_ms = 10000;
+    world->settings.rate.admit = 1400;
+    world->settings.rate.every_ms = 10000;
     world->settings.opens_at_ms = WORLD_STORE_MS + 60000;
     world_load(world);
     request = world_send(world, "GET", "/v1/queues/concert", NULL);

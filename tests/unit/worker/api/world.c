@@ -219,16 +219,20 @@ int world_setup(void **state)
         .ingest = (void *)world,
         .follower = (void *)world,
         .verifier = (void *)world};
-    assert_true(tl_worker_check_secrets(world->config, true, &err)); /* makes the keys */
+    struct tl_secrets secrets;
+    assert_true(tl_secrets_load(&secrets, world->config, true, &err)); /* makes the keys */
     world->limiter = tl_limiter_new(&err);
     assert_non_null(world->limiter);
     world->sharing = tl_sharing_new(&err);
     assert_non_null(world->sharing);
     world->languages = tl_languages_new(NULL, &err);
     assert_non_null(world->languages);
+    assert_true(tl_page_read(world->config, world->languages, &world->brand, &world->events, &err));
     world->worker = tl_worker_new(&(struct tl_worker_settings){.config = world->config,
                                                                .files = world->config,
-                                                               .languages = world->languages,
+                                                               .brand = world->brand,
+                                                               .events = &world->events,
+                                                               .secrets = &secrets,
                                                                .env = &world->env,
                                                                .loop = &world->loop,
                                                                .limiter = world->limiter,
@@ -258,6 +262,8 @@ int world_teardown(void **state)
     tl_worker_free(&world->worker);
     tl_limiter_free(&world->limiter);
     tl_sharing_free(&world->sharing);
+    tl_event_looks_free(&world->events);
+    tl_brand_free(&world->brand);
     tl_languages_free(&world->languages);
     assert_int_equal(uv_loop_close(&world->loop), 0);
     tl_config_free(&world->config);

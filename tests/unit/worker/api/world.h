@@ -30,7 +30,9 @@ struct world {
     struct tl_queue_env env;
     uv_loop_t loop;
     struct tl_limiter *limiter;
-    struct tl_languages *languages;
+    struct tl_languages *languages; /* of the pages, as brand and events */
+    struct tl_brand *brand;
+    struct tl_event_looks events;
     struct tl_sharing *sharing;
     struct tl_worker *worker;
     struct tl_queue_settings settings; /* of the queue */

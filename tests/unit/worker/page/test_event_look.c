@@ -36,24 +36,23 @@ static int unload(void **state)
 }
 
 /* The looks of a queue "demo" with these lines in its `page`. */
-static struct tl_event_looks *make(const char *lines, struct tl_error *err)
+static bool make(const char *lines, struct tl_event_looks *looks, struct tl_error *err)
 {
     char text[4096];
     int length =
         snprintf(text, sizeof(text), "queues:\n  other: {}\n  demo:\n    page: %s\n", lines);
     assert_true(length > 0 && (size_t)length < sizeof(text));
     const struct tl_config *config = tl_config_parse("x.yaml", text, (size_t)length, err);
-    struct tl_event_looks *looks =
-        config != NULL ? tl_event_looks_new(config, languages, err) : NULL;
+    bool made = config != NULL && tl_page_read(config, languages, NULL, looks, err);
     tl_config_free(&config);
-    return looks;
+    return made;
 }
 
-static struct tl_event_looks *make_good(const char *lines)
+static struct tl_event_looks make_good(const char *lines)
 {
     struct tl_error err;
-    struct tl_event_looks *looks = make(lines, &err);
-    if (looks == NULL)
+    struct tl_event_looks looks = {0};
+    if (!make(lines, &looks, &err))
         fail_msg("%s", err.text);
     return looks;
 }
@@ -61,7 +60,8 @@ static struct tl_event_looks *make_good(const char *lines)
 static void is_refused(const char *lines, const char *message)
 {
     struct tl_error err = {.kind = TL_OK};
-    if (make(lines, &err) != NULL)
+    struct tl_event_looks looks = {0};
+    if (make(lines, &looks, &err))
         fail_msg("taken, instead of: %s", message);
     if (strstr(err.text, message) == NULL)
         fail_msg("\"%s\" instead of: %s", err.text, message);
@@ -132,8 +132,8 @@ static void test_scrim(void **state)
 static void test_accent(void **state)
 {
     (void)state;
-    struct tl_event_looks *looks = make_good("{accent: '#6d28d9'}");
-    const char *style = tl_event_looks_find(looks, "demo")->style.text;
+    struct tl_event_looks looks = make_good("{accent: '#6d28d9'}");
+    const char *style = tl_event_looks_find(&looks, "demo")->style.text;
     assert_non_null(strstr(style, "not all and (prefers-color-scheme: dark) { :root { --accent: "
                                   "#6d28d9 } }"));
     uint32_t dark;
@@ -154,13 +154,13 @@ static void test_accent(void **state)
 static void test_gradient(void **state)
 {
     (void)state;
-    struct tl_event_looks *looks = make_good("{title: T, gradient: ['#3b1a78', '#6D28D9']}");
-    const char *style = tl_event_looks_find(looks, "demo")->style.text;
+    struct tl_event_looks looks = make_good("{title: T, gradient: ['#3b1a78', '#6D28D9']}");
+    const char *style = tl_event_looks_find(&looks, "demo")->style.text;
     assert_string_equal(style, ":root { --event: linear-gradient(120deg, #3b1a78, #6d28d9); "
                                "--on-event: #ffffff }\n");
     tl_event_looks_free(&looks);
     looks = make_good("{title: T, gradient: ['#ffe9a8', '#ffd1dc', '#c8f0ff']}");
-    assert_non_null(strstr(tl_event_looks_find(looks, "demo")->style.text, "--on-event: #15121f"));
+    assert_non_null(strstr(tl_event_looks_find(&looks, "demo")->style.text, "--on-event: #15121f"));
     tl_event_looks_free(&looks);
     is_refused("{gradient: ['#000000', '#ffffff']}",
                "x.yaml:4:23: queues.demo.page: gradient: white text has a contrast of 1.00 to 1");
@@ -170,12 +170,12 @@ static void test_gradient(void **state)
 static void test_texts(void **state)
 {
     (void)state;
-    struct tl_event_looks *looks = make_good(
+    struct tl_event_looks looks = make_good(
         "{title: {ko: 가을 투어, en: Autumn <Tour>}, place: Olympic Hall, date: 12 & 13 December,\n"
         "      help: /help, texts: {waiting: {de: Gleich!, ko: 곧!}, turn: Now, after: Over,\n"
         "      before: Soon}}");
-    const struct tl_event_look *look = tl_event_looks_find(looks, "demo");
-    assert_null(tl_event_looks_find(looks, "other"));
+    const struct tl_event_look *look = tl_event_looks_find(&looks, "demo");
+    assert_null(tl_event_looks_find(&looks, "other"));
     shows(look, TL_PAGE_WAITING, "en", "<p class=\"name\" dir=\"auto\">Autumn &lt;Tour&gt;</p>");
     shows(look, TL_PAGE_WAITING, "en", " – Autumn &lt;Tour&gt;</title>");
     shows(look, TL_PAGE_WAITING, "en", "data-brand=\"Autumn &lt;Tour&gt;\"");
@@ -197,7 +197,7 @@ static void test_texts(void **state)
     shows(look, TL_PAGE_WAITING, "fr", "<p dir=\"auto\">Olympic Hall</p>");
     tl_event_looks_free(&looks);
     looks = make_good("{date: {ko: 12월 12일}}");
-    look = tl_event_looks_find(looks, "demo");
+    look = tl_event_looks_find(&looks, "demo");
     shows(look, TL_PAGE_WAITING, "ko", " dir=\"auto\">12월 12일</time>");
     shows(look, TL_PAGE_WAITING, "ar", " dir=\"auto\" lang=\"ko\">12월 12일</time>");
     tl_event_looks_free(&looks);
@@ -212,8 +212,8 @@ static void test_texts(void **state)
 static void test_date(void **state)
 {
     (void)state;
-    struct tl_event_looks *looks = make_good("{date: '2026-12-12T19:00:00+09:00'}");
-    const struct tl_event_look *look = tl_event_looks_find(looks, "demo");
+    struct tl_event_looks looks = make_good("{date: '2026-12-12T19:00:00+09:00'}");
+    const struct tl_event_look *look = tl_event_looks_find(&looks, "demo");
     assert_int_equal(look->date_ms, INT64_C(1797069600000));
     shows(look, TL_PAGE_WAITING, "en",
           "data-ms=\"1797069600000\" datetime=\"2026-12-12T10:00:00Z\"");
@@ -279,14 +279,14 @@ static void test_files(void **state)
     assert_int_equal(fclose(file), 0);
     snprintf(lines, sizeof(lines), "{title: T, image: %s, logo: {light: %s, dark: %s}}", path, path,
              path);
-    struct tl_event_looks *looks = make_good(lines);
-    const struct tl_event_look *look = tl_event_looks_find(looks, "demo");
-    const struct tl_asset *image = tl_event_looks_asset(looks, look->image.path);
+    struct tl_event_looks looks = make_good(lines);
+    const struct tl_event_look *look = tl_event_looks_find(&looks, "demo");
+    const struct tl_asset *image = tl_event_looks_asset(&looks, look->image.path);
     assert_ptr_equal(image, &look->image.asset);
     assert_string_equal(image->type, "image/png");
     assert_memory_equal(image->bytes, png, sizeof(png));
     assert_int_equal(strncmp(image->path, "/q/assets/image-", 16), 0);
-    assert_null(tl_event_looks_asset(looks, "/q/assets/image-000000000000.png"));
+    assert_null(tl_event_looks_asset(&looks, "/q/assets/image-000000000000.png"));
     char expected[256];
     snprintf(expected, sizeof(expected), "<img src=\"%s\" alt=\"\">", image->path);
     shows(look, TL_PAGE_WAITING, "en", expected);

@@ -13,7 +13,6 @@
 
 struct stage {
     struct world world; /* without a queue of its own */
-    struct tl_holds *holds;
     struct tl_clients *clients;
     struct tl_queues *queues;
     int refusals;
@@ -67,24 +66,6 @@ void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
     sent.late += promised->late;
 }
 
-bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl_ticket *ticket,
-                    uint64_t number)
-{
-    (void)ingest;
-    (void)queue;
-    (void)ticket;
-    (void)number;
-    return true;
-}
-
-static int failed_lookups; /* of all tests */
-
-static void over(struct tl_wait *wait)
-{
-    assert_true(wait->queue->deleted);
-    failed_lookups += !wait->known;
-}
-
 static void refuse(void *context, struct tl_queue *queue, struct tl_request *request, bool blocked)
 {
     (void)blocked;
@@ -101,18 +82,15 @@ static int start(void **state)
     fakes_reset();
     world_start_env(&stage.world);
     stage.world.env.follower_up = false;
-    const struct tl_holds_settings holds = {.wait_ms = 3000, .env = &stage.world.env, .over = over};
-    stage.holds = tl_holds_new(&holds);
     stage.clients = tl_clients_new(0);
     const struct tl_queues_settings settings = {.env = &stage.world.env,
-                                                .holds = stage.holds,
                                                 .commands_max = 2,
                                                 .subscribers = {.metrics = stage.world.env.metrics,
                                                                 .clients = stage.clients,
                                                                 .context = &stage,
                                                                 .refuse = refuse}};
     stage.queues = tl_queues_new(&settings);
-    if (stage.holds == NULL || stage.queues == NULL)
+    if (stage.queues == NULL)
         return -1;
     *state = &stage;
     return 0;
@@ -122,7 +100,6 @@ static int finish(void **state)
 {
     struct stage *stage = *state;
     tl_queues_free(&stage->queues);
-    tl_holds_free(&stage->holds);
     tl_clients_free(&stage->clients);
     world_end(&stage->world);
     return stage->queues != NULL;
@@ -333,17 +310,14 @@ static void a_deleted_queue_leaves_no_request_behind(void **state)
     struct stage *stage = *state;
     struct tl_queue *queue = add(stage, "a");
     const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
-    struct tl_request lookup = {0}, poll = {0};
-    struct tl_wait wait = {.queue = queue, .request = &lookup, .ticket = &ticket};
-    assert_true(tl_holds_lookup(stage->holds, &wait));
+    struct tl_request poll = {0};
     assert_true(tl_subscribers_wait(queue->subscribers, &poll, &ticket, NULL, 0, 9000));
     assert_non_null(tl_outbox_join(queue->outbox, "y", 0));
     take(stage, "a", (struct tl_change){.kind = TL_CHANGE_GONE});
     assert_null(tl_queues_find(stage->queues, "a"));
-    assert_int_equal(failed_lookups, 1);
+    assert_int_equal(stage->world.recreations, 1); /* ends what waits beside it */
     assert_int_equal(stage->refusals, 1);
     assert_int_equal(stage->world.refused, 1);
-    assert_int_equal(tl_holds_count(stage->holds), 0);
 }
 
 static void ticks_measure_the_lines(void **state)

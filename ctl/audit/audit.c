@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/grow.h"
+#include "common/config/queue_settings.h"
+#include "common/config/queue_table.h"
+#include "common/store/library.h"
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+
+#include "ctl/audit/audit.h"
+
+enum {
+    PAGE = 500,
+    PATIENCE_MS = 60000,   /* an entry of the ingest stream is applied within this time */
+    LOOK_AGAIN_MS = 300,   /* what heals or has only just begun is gone then */
+    HOLDERS_MOST = 500000, /* sessions whose places are compared with each other */
+};
+
+/* A session's place and visitor. */
+struct holder {
+    tl_place place;
+    unsigned page; /* visitors of one page are compared by the function */
+    char visitor[TL_VISITOR_MAX + 1];
+};
+
+struct audit {
+    struct tl_redis *redis;
+    const struct tl_keys *keys;
+    struct tl_args args;
+    struct holder *holders;
+    size_t n_holders, holders_capacity;
+    unsigned pages;     /* looked at so far */
+    int64_t longest_ms; /* that any setting gives a session */
+    struct tl_audit_report *report;
+};
+
+/* ---- what is found ---- */
+
+/* A text of the store on one line, for a terminal. */
+static void copy_text(const char *text, char *copy, size_t size)
+{
+    snprintf(copy, size, "%s", text);
+    for (char *at = copy; *at != '\0'; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7f)
+            *at = '?';
+    }
+}
+
+void tl_audit_add(struct tl_audit_report *report, int rule, const char *text, const char *advice)
+{
+    report->n_violations++;
+    if (report->n_listed == TL_AUDIT_LISTED_MAX)
+        return;
+    struct tl_audit_violation *violation = &report->listed[report->n_listed++];
+    violation->rule = rule;
+    copy_text(text, violation->text, sizeof(violation->text));
+    copy_text(advice, violation->advice, sizeof(violation->advice));
+}
+
+/* found: a finding as the functions return it. */
+static void add_found(struct tl_audit_report *report, const struct tl_reply *found)
+{
+    tl_audit_add(report, (int)tl_reply_signed(found, 0), tl_reply_text(found, 2),
+                 tl_reply_text(found, 3));
+}
+
+static void add_all(struct tl_audit_report *report, const struct tl_reply *list, int64_t n)
+{
+    size_t listed = tl_reply_count(list);
+    for (size_t i = 0; i < listed; i++)
+        add_found(report, tl_reply_at(list, i));
+    if (n > (int64_t)listed)
+        report->n_violations += (uint64_t)n - listed;
+}
+
+static bool is_kind(const struct tl_reply *list, const char *kind)
+{
+    for (size_t i = 0; i < tl_reply_count(list); i++) {
+        if (strcmp(tl_reply_text(tl_reply_at(list, i), 1), kind) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- the queue as a whole ---- */
+
+static struct tl_reply *look_at_state(struct audit *audit, struct tl_error *err)
+{
+    tl_call_begin(&audit->args, TL_FN_AUDIT_STATE, audit->keys);
+    tl_args_uint(&audit->args, PATIENCE_MS);
+    struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
+    if (reply != NULL && tl_reply_type(reply) == TL_REPLY_NIL) {
+        tl_error_set(err, TL_ERR_NOQUEUE, "there is no queue %s", audit->keys->queue);
+        tl_reply_free(reply);
+        return NULL;
+    }
+    return reply;
+}
+
+static void pause_ms(int64_t ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&time, NULL);
+}
+
+/* Only what is found twice is reported: programs mend some things by themselves. */
+static bool check_state(struct audit *audit, struct tl_error *err)
+{
+    struct tl_audit_report *report = audit->report;
+    struct tl_reply *first = look_at_state(audit, err);
+    if (first == NULL)
+        return false;
+    struct tl_reply *last = first;
+    if (tl_reply_signed(first, TL_AUDIT_STATE_N_FINDINGS) > 0) {
+        pause_ms(LOOK_AGAIN_MS);
+        last = look_at_state(audit, err);
+    }
+    if (last != NULL) {
+        const struct tl_reply *list = tl_reply_at(last, TL_AUDIT_STATE_FINDINGS);
+        report->waiting = tl_reply_number(last, TL_AUDIT_STATE_WAITING);
+        report->active = tl_reply_number(last, TL_AUDIT_STATE_ACTIVE);
+        copy_text(tl_reply_text(last, TL_AUDIT_STATE_NOTE), report->note, sizeof(report->note));
+        for (size_t i = 0; i < tl_reply_count(list); i++) {
+            const struct tl_reply *found = tl_reply_at(list, i);
+            if (is_kind(tl_reply_at(first, TL_AUDIT_STATE_FINDINGS), tl_reply_text(found, 1)))
+                add_found(report, found);
+        }
+    }
+    bool ok = last != NULL;
+    if (last != first)
+        tl_reply_free(last);
+    tl_reply_free(first);
+    return ok;
+}
+
+static bool is_setting(const char *name)
+{
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(rows[i].path, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* Every value can be read, and they agree with each other. Names of a newer version are skipped. */
+static void check_settings(const struct tl_reply *reply, struct tl_audit_report *report)
+{
+    struct tl_error err = {0};
+    struct tl_queue_settings settings;
+    char text[512];
+    tl_queue_settings_defaults(&settings);
+    for (int pass = 0; pass < 2; pass++) { /* `lanes` first: default_lane is one of them */
+        for (size_t i = 0; i + 1 < tl_reply_count(reply); i += 2) {
+            const char *name = tl_reply_text(reply, i);
+            const char *value = tl_reply_text(reply, i + 1);
+            if ((strcmp(name, "lanes") == 0) != (pass == 0) || !is_setting(name) ||
+                tl_queue_settings_set(&settings, name, value, TL_FORM_STORE, &err))
+                continue;
+            snprintf(text, sizeof(text), "a setting cannot be read: %s", err.text);
+            tl_audit_add(report, 10, text, "programs use the default: set it again");
+        }
+    }
+    if (!tl_queue_settings_validate(&settings, &err)) {
+        snprintf(text, sizeof(text), "the settings do not agree: %s", err.text);
+        tl_audit_add(report, 10, text, "correct them with `tellerline set`");
+    }
+}
+
+static bool read_settings(struct audit *audit, struct tl_error *err)
+{
+    struct tl_reply *reply =
+        tl_ask(audit->redis, err, "HGETALL", audit->keys->names[TL_KEY_CONFIG], NULL);
+    if (reply != NULL)
+        check_settings(reply, audit->report);
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
+/* ---- the waiting set, page by page ---- */
+
+static bool check_waiting(struct audit *audit, struct tl_error *err)
+{
+    char from[32] = "-inf";
+    while (from[0] != '\0') {
+        tl_call_begin(&audit->args, TL_FN_AUDIT_WAITING, audit->keys);
+        tl_args_str(&audit->args, from);
+        tl_args_uint(&audit->args, PAGE);
+        struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
+        if (reply == NULL)
+            return false;
+        snprintf(from, sizeof(from), "%s", tl_reply_text(reply, 0));
+        add_all(audit->report, tl_reply_at(reply, 1), tl_reply_signed(reply, 2));
+        tl_reply_free(reply);
+    }
+    return true;
+}
+
+/* ---- pages of a scan ---- */
+
+/* Checks at most PAGE members of a set, or fields of a hash. */
+typedef bool check_members(struct audit *audit, const char *const members[], size_t n,
+                           struct tl_error *err);
+
+/* members: these and their values in turn, as a scan returns them. */
+static bool check_page(struct audit *audit, const struct tl_reply *members, check_members *check,
+                       struct tl_error *err)
+{
+    const char *page[PAGE];
+    size_t count = tl_reply_count(members);
+    for (size_t i = 0; i < count;) { /* a small one comes in one page, whatever was asked for */
+        size_t n = 0;
+        for (; n < PAGE && i < count; i += 2)
+            page[n++] = tl_reply_text(members, i);
+        if (!check(audit, page, n, err))
+            return false;
+    }
+    return true;
+}
+
+/* command: ZSCAN or HSCAN. */
+static bool check_pages(struct audit *audit, const char *command, const char *key,
+                        check_members *check, struct tl_error *err)
+{
+    char cursor[24] = "0";
+    do {
+        tl_args_reset(&audit->args);
+        tl_args_strs(&audit->args, command, key, cursor, "COUNT", NULL);
+        tl_args_uint(&audit->args, PAGE);
+        struct tl_reply *page = tl_redis_call(audit->redis, &audit->args, err);
+        if (page == NULL)
+            return false;
+        snprintf(cursor, sizeof(cursor), "%s", tl_reply_text(page, 0));
+        bool ok = check_page(audit, tl_reply_at(page, 1), check, err);
+        tl_reply_free(page);
+        if (!ok)
+            return false;
+    } while (strcmp(cursor, "0") != 0 && cursor[0] != '\0');
+    return true;
+}
+
+/* ---- the active set, page by page ---- */
+
+static bool keep_holder(struct audit *audit, const char *visitor, const char *place)
+{
+    if (place[0] == '\0' || strlen(visitor) > TL_VISITOR_MAX || audit->n_holders == HOLDERS_MOST)
+        return true;
+    struct holder *holders =
+        tl_grow(audit->holders, &audit->holders_capacity, audit->n_holders + 1, sizeof(*holders));
+    if (holders == NULL)
+        return false;
+    audit->holders = holders;
+    struct holder *holder = &audit->holders[audit->n_holders++];
+    holder->place = strtoull(place, NULL, 10);
+    holder->page = audit->pages;
+    snprintf(holder->visitor, sizeof(holder->visitor), "%s", visitor);
+    return true;
+}
+
+/* Checks these visitors. With `keep`, remembers their places. */
+static bool check_visitors(struct audit *audit, const char *const visitors[], size_t n, bool keep,
+                           struct tl_error *err)
+{
+    if (n == 0)
+        return true;
+    tl_call_begin(&audit->args, TL_FN_AUDIT_ACTIVE, audit->keys);
+    tl_args_int(&audit->args, audit->longest_ms);
+    for (size_t i = 0; i < n; i++)
+        tl_args_str(&audit->args, visitors[i]);
+    struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
+    if (reply == NULL)
+        return false;
+    const struct tl_reply *places = tl_reply_at(reply, 2);
+    bool ok = true;
+    audit->pages++;
+    add_all(audit->report, tl_reply_at(reply, 0), tl_reply_signed(reply, 1));
+    for (size_t i = 0; keep && ok && i < n; i++)
+        ok = keep_holder(audit, visitors[i], tl_reply_text(places, i)) ||
+             tl_error_set(err, TL_ERR_NOMEM, "no memory for the places of the sessions");
+    tl_reply_free(reply);
+    return ok;
+}
+
+static int compare_holders(const void *a, const void *b)
+{
+    const struct holder *first = a, *second = b;
+    if (first->place != second->place)
+        return first->place > second->place ? 1 : -1;
+    return strcmp(first->visitor, second->visitor); /* ZSCAN may return one twice */
+}
+
+/* Two sessions with one place, on different pages: both are looked at again at one moment. */
+static bool check_holders(struct audit *audit, struct tl_error *err)
+{
+    if (audit->n_holders == 0)
+        return true;
+    qsort(audit->holders, audit->n_holders, sizeof(*audit->holders), compare_holders);
+    for (size_t i = 1; i < audit->n_holders; i++) {
+        const struct holder *one = &audit->holders[i - 1], *other = &audit->holders[i];
+        const char *const pair[] = {one->visitor, other->visitor};
+        if (one->place == other->place && one->page != other->page &&
+            strcmp(pair[0], pair[1]) != 0 && !check_visitors(audit, pair, 2, false, err))
+            return false;
+    }
+    return true;
+}
+
+static bool check_and_keep(struct audit *audit, const char *const visitors[], size_t n,
+                           struct tl_error *err)
+{
+    return check_visitors(audit, visitors, n, true, err);
+}
+
+static bool check_active(struct audit *audit, struct tl_error *err)
+{
+    return check_pages(audit, "ZSCAN", audit->keys->names[TL_KEY_ACTIVE], check_and_keep, err) &&
+           check_holders(audit, err);
+}
+
+/* ---- the places that were handed over, page by page ---- */
+
+static bool check_seqs(struct audit *audit, const char *const seqs[], size_t n,
+                       struct tl_error *err)
+{
+    tl_call_begin(&audit->args, TL_FN_AUDIT_SERIALS, audit->keys);
+    for (size_t i = 0; i < n; i++)
+        tl_args_str(&audit->args, seqs[i]);
+    struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
+    if (reply == NULL)
+        return false;
+    add_all(audit->report, tl_reply_at(reply, 0), tl_reply_signed(reply, 1));
+    tl_reply_free(reply);
+    return true;
+}
+
+static bool check_serials(struct audit *audit, struct tl_error *err)
+{
+    char key[TL_KEY_MAX];
+    return check_pages(audit, "HSCAN", tl_key(audit->keys, TL_KEY_SERIALS, key), check_seqs, err);
+}
+
+/* ---- all ---- */
+
+/* The highest value that any setting of a session may have. */
+static int64_t longest_session_ms(void)
+{
+    static const char *const keys[] = {"session_ttl", "session_max", "claim_ttl"};
+    int64_t longest = 0;
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t key = 0; key < sizeof(keys) / sizeof(keys[0]); key++) {
+            if (strcmp(rows[i].path, keys[key]) == 0 && rows[i].max > longest)
+                longest = rows[i].max;
+        }
+    }
+    return longest;
+}
+
+/* A key of the wrong type refuses the checks of what is in it: that it is one is found already. */
+static bool done(const struct audit *audit, bool ok, struct tl_error *err)
+{
+    if (ok || err->kind != TL_ERR_STORE || audit->report->n_violations == 0)
+        return ok;
+    *err = (struct tl_error){0};
+    return true;
+}
+
+bool tl_audit_queue(struct tl_redis *redis, const struct tl_keys *keys,
+                    struct tl_audit_report *report, struct tl_error *err)
+{
+    struct audit audit = {
+        .redis = redis, .keys = keys, .longest_ms = longest_session_ms(), .report = report};
+    *report = (struct tl_audit_report){0};
+    bool ok = check_state(&audit, err) && done(&audit, read_settings(&audit, err), err) &&
+              done(&audit, check_waiting(&audit, err), err) &&
+              done(&audit, check_active(&audit, err), err) &&
+              done(&audit, check_serials(&audit, err), err);
+    free(audit.holders);
+    tl_args_free(&audit.args);
+    return ok;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <jansson.h>
+
+#include "common/store/queue.h"
+#include "common/store/reply.h"
+#include "common/wire/names.h"
+
+#include "ctl/audit/audit.h"
+#include "ctl/audit/draw.h"
+#include "ctl/audit/worker.h"
+#include "ctl/shell/command.h"
+#include "ctl/shell/json.h"
+#include "ctl/shell/session.h"
+
+static void write_report(const char *queue, const struct tl_audit_report *report)
+{
+    if (report->n_violations == 0)
+        printf("%s: ok (waiting %" PRIu64 ", active %" PRIu64 ")\n", queue, report->waiting,
+               report->active);
+    for (size_t i = 0; i < report->n_listed; i++)
+        printf("%s: violates invariant %d: %s\n    what to do: %s\n", queue, report->listed[i].rule,
+               report->listed[i].text, report->listed[i].advice);
+    if (report->n_violations > report->n_listed)
+        printf("%s: and %" PRIu64 " more violations\n", queue,
+               report->n_violations - report->n_listed);
+    if (report->note[0] != '\0')
+        printf("%s: note: %s\n", queue, report->note);
+}
+
+/* NULL when out of memory. */
+static json_t *report_json(const char *queue, const struct tl_audit_report *report)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; list != NULL && i < report->n_listed; i++) {
+        json_t *violation =
+            json_pack("{s:i, s:s, s:s}", "invariant", report->listed[i].rule, "text",
+                      report->listed[i].text, "advice", report->listed[i].advice);
+        if (json_array_append_new(list, violation) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    }
+    if (list == NULL)
+        return NULL;
+    return json_pack("{s:s, s:b, s:I, s:I, s:I, s:o, s:s}", "queue", queue, "ok",
+                     report->n_violations == 0, "waiting", (json_int_t)report->waiting, "active",
+                     (json_int_t)report->active, "n_violations", (json_int_t)report->n_violations,
+                     "violations", list, "note", report->note);
+}
+
+/* One run of the command. */
+struct audit {
+    struct tl_ctl_session session;
+    json_t *list; /* of reports; NULL: they are printed as text */
+    uint64_t violations;
+    const char *workers; /* to compare with; NULL: none */
+};
+
+static bool add_report(struct audit *audit, const char *queue, const struct tl_audit_report *report,
+                       struct tl_error *err)
+{
+    audit->violations += report->n_violations;
+    if (audit->list == NULL)
+        write_report(queue, report);
+    else if (json_array_append_new(audit->list, report_json(queue, report)) != 0)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the report");
+    return true;
+}
+
+/* listed: is the queue in tl:queues? */
+static bool audit_one(struct audit *audit, const char *queue, bool listed, struct tl_error *err)
+{
+    struct tl_keys keys;
+    struct tl_audit_report report;
+    struct tl_redis *redis = tl_ctl_session_redis(&audit->session, queue, err);
+    if (redis == NULL || !tl_ctl_session_keys(&audit->session, queue, &keys, err))
+        return tl_error_prefix(err, "queue %s", queue);
+    if (!tl_audit_queue(redis, &keys, &report, err)) {
+        if (!listed || err->kind != TL_ERR_NOQUEUE)
+            return tl_error_prefix(err, "queue %s", queue);
+        *err = (struct tl_error){0};
+        report = (struct tl_audit_report){0};
+        tl_audit_add(&report, 10, "it is listed, but nothing of it exists",
+                     "restore its keys from a backup, or let it go: `tellerline queue delete`. A "
+                     "program that runs and knows it makes it again");
+    } else if (!listed) {
+        tl_audit_add(&report, 10, "it is not listed among the queues: no program serves it",
+                     "SADD its name to the set of queues, or delete its keys");
+    }
+    /* A damaged queue is found by then, and its draw may not be readable. */
+    if (report.n_violations == 0 && !tl_audit_draw(redis, &keys, &report, err))
+        return tl_error_prefix(err, "queue %s", queue);
+    if (listed && report.n_violations == 0 && audit->workers != NULL &&
+        !tl_audit_workers(redis, &keys, audit->workers, &report, err))
+        return tl_error_prefix(err, "queue %s", queue);
+    return add_report(audit, queue, &report, err);
+}
+
+/* ---- which queues there are ---- */
+
+enum { LOOK_AGAIN_MS = 300, SCAN_COUNT = 1000 };
+
+struct names {
+    char (*names)[TL_QUEUE_NAME_MAX + 1]; /* sorted */
+    size_t n;
+};
+
+static bool list_queues(struct audit *audit, struct names *listed, struct tl_error *err)
+{
+    struct tl_redis *redis = tl_ctl_session_redis(&audit->session, NULL, err);
+    free(listed->names);
+    *listed = (struct names){0};
+    return redis != NULL && tl_queue_list(redis, audit->session.config->redis.key_prefix,
+                                          &listed->names, &listed->n, err);
+}
+
+/* Puts the queue whose state has this key into `found`, unless it is listed or there already. */
+static bool take_key(const char *key, const char *prefix, const struct names *listed,
+                     struct names *found, struct tl_error *err)
+{
+    char name[TL_QUEUE_NAME_MAX + 1];
+    const char *start = key + strlen(prefix) + 1; /* prefix{name}:state */
+    const char *end = strchr(start, '}');
+    size_t length = end != NULL ? (size_t)(end - start) : 0;
+    if (!tl_queue_name_valid(start, length))
+        return true;
+    memcpy(name, start, length);
+    name[length] = '\0';
+    if (tl_queue_find_name(listed->names, listed->n, name, NULL))
+        return true;
+    for (size_t i = 0; i < found->n; i++) {
+        if (strcmp(found->names[i], name) == 0)
+            return true;
+    }
+    void *moved = reallocarray(found->names, found->n + 1, sizeof(*found->names));
+    if (moved == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the names of queues");
+    found->names = moved;
+    memcpy(found->names[found->n++], name, length + 1);
+    return true;
+}
+
+/* Looks through all keys of the store for states of queues that are not listed. */
+static bool find_unlisted(struct audit *audit, const struct names *listed, struct names *found,
+                          struct tl_error *err)
+{
+    const char *prefix = audit->session.config->redis.key_prefix;
+    struct tl_redis *redis = tl_ctl_session_redis(&audit->session, NULL, err);
+    struct tl_args args = {0};
+    char cursor[24] = "0";
+    char pattern[64];
+    bool ok = redis != NULL;
+    snprintf(pattern, sizeof(pattern), "%s{*}:state", prefix);
+    do {
+        tl_args_reset(&args);
+        tl_args_strs(&args, "SCAN", cursor, "MATCH", pattern, "COUNT", NULL);
+        tl_args_uint(&args, SCAN_COUNT);
+        struct tl_reply *page = ok ? tl_redis_call(redis, &args, err) : NULL;
+        ok = page != NULL;
+        snprintf(cursor, sizeof(cursor), "%s", tl_reply_text(page, 0));
+        const struct tl_reply *keys = tl_reply_at(page, 1);
+        for (size_t i = 0; ok && i < tl_reply_count(keys); i++)
+            ok = take_key(tl_reply_text(keys, i), prefix, listed, found, err);
+        tl_reply_free(page);
+    } while (ok && strcmp(cursor, "0") != 0);
+    tl_args_free(&args);
+    return ok;
+}
+
+/* Queues that are not listed, nor a moment later: a queue that is being made is listed last. */
+static bool audit_unlisted(struct audit *audit, struct names *listed, struct tl_error *err)
+{
+    struct names found = {0};
+    bool ok = find_unlisted(audit, listed, &found, err);
+    if (!ok && err->kind == TL_ERR_STORE) { /* this user of Redis may not look */
+        fprintf(stderr, "tellerline: queues that are not listed cannot be looked for: %s\n",
+                err->text);
+        *err = (struct tl_error){0};
+        ok = true;
+    }
+    if (ok && found.n > 0) {
+        const struct timespec pause = {.tv_nsec = LOOK_AGAIN_MS * 1000000L};
+        (void)nanosleep(&pause, NULL);
+        ok = list_queues(audit, listed, err);
+    }
+    for (size_t i = 0; ok && i < found.n; i++) {
+        bool deleted = false;
+        if (!tl_queue_find_name(listed->names, listed->n, found.names[i], NULL))
+            ok = audit_one(audit, found.names[i], false, err) ||
+                 (deleted = err->kind == TL_ERR_NOQUEUE);
+        if (deleted)
+            *err = (struct tl_error){0};
+    }
+    free(found.names);
+    return ok;
+}
+
+static bool audit_all(struct audit *audit, struct tl_error *err)
+{
+    struct names listed = {0};
+    bool ok = list_queues(audit, &listed, err);
+    for (size_t i = 0; ok && i < listed.n; i++)
+        ok = audit_one(audit, listed.names[i], true, err);
+    if (ok && listed.n == 0 && audit->list == NULL)
+        printf("no queues are listed\n");
+    ok = ok && audit_unlisted(audit, &listed, err);
+    free(listed.names);
+    return ok;
+}
+
+static bool audit_named(struct audit *audit, const char *queue, struct tl_error *err)
+{
+    struct names listed = {0};
+    bool ok = list_queues(audit, &listed, err) &&
+              audit_one(audit, queue, tl_queue_find_name(listed.names, listed.n, queue, NULL), err);
+    free(listed.names);
+    return ok;
+}
+
+int tl_command_audit(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    struct tl_keys keys;
+    struct audit audit = {.workers = options->worker};
+    if (!tl_ctl_session_open(&audit.session, options, &err))
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    audit.list = options->json ? json_array() : NULL;
+    bool ok = !options->json || audit.list != NULL ||
+              tl_error_set(&err, TL_ERR_NOMEM, "no memory for the report");
+    if (ok && options->queue == NULL)
+        ok = audit_all(&audit, &err);
+    else if (ok)
+        ok = tl_ctl_session_keys(&audit.session, options->queue, &keys, &err) &&
+             audit_named(&audit, options->queue, &err);
+    if (ok && options->json)
+        ok = tl_json_write(json_pack("{s:I, s:O}", "n_violations", (json_int_t)audit.violations,
+                                     "queues", audit.list)) ||
+             tl_error_set(&err, TL_ERR_SYSTEM, "the report could not be written");
+    json_decref(audit.list);
+    tl_ctl_session_close(&audit.session);
+    if (!ok)
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    return audit.violations > 0 ? TL_EXIT_PROBLEM : TL_EXIT_OK;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+
+#include "ctl/calls/call.h"
+#include "ctl/calls/rows.h"
+#include "ctl/shell/progress.h"
+
+/* Where the export goes. */
+struct export
+{
+    FILE *file;
+    const char *name;
+    struct tl_progress progress;
+    bool quiet;               /* no progress */
+    uint64_t lines, expected; /* expected 0: not known */
+};
+
+static bool take(void *context, const char *bytes, size_t length, struct tl_error *err)
+{
+    struct export *export = context;
+    if (fwrite(bytes, 1, length, export->file) != length)
+        return tl_error_set(err, TL_ERR_SYSTEM, "%s: %s", export->name, strerror(errno));
+    for (size_t i = 0; i < length; i++)
+        export->lines += bytes[i] == '\n' ? 1 : 0;
+    if (!export->quiet)
+        tl_progress_at(&export->progress, export->lines, export->expected, tl_clock_ms());
+    return true;
+}
+
+/* How many visitors there are now, for the progress. */
+static uint64_t count(struct tl_ctl_call *call, const char *queue)
+{
+    char target[TL_CTL_TARGET_MAX];
+    struct tl_error err = {0};
+    struct tl_control_answer answer;
+    uint64_t n = 0;
+    if (!tl_ctl_target(target, "queues", queue, "stats", NULL))
+        return 0;
+    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
+    if (tl_ctl_call_ask(call, &ask, &answer, &err) && tl_control_succeeded(&answer))
+        n = tl_row_number(answer.body, "waiting") + tl_row_number(answer.body, "active");
+    tl_control_answer_clear(&answer);
+    return n;
+}
+
+static void expect(void *context, uint64_t lines)
+{
+    struct export *export = context;
+    export->expected = lines;
+}
+
+/* Writes all of it. The file, if there is one, is complete afterwards or does not exist. */
+static int write_all(const struct tl_ctl_options *options, struct tl_ctl_call *call,
+                     struct export *export, const char *target)
+{
+    struct tl_error err = {0};
+    struct tl_control_answer answer;
+    const struct tl_ctl_stream stream = {
+        .target = target, .sink = take, .expected = expect, .context = export};
+    int status = TL_EXIT_OK;
+    tl_progress_begin(&export->progress, "export", tl_clock_ms());
+    bool ok = tl_ctl_call_stream(call, &stream, &answer, &err);
+    if (!export->quiet)
+        tl_progress_end(&export->progress);
+    if (ok && fflush(export->file) != 0)
+        ok = tl_error_set(&err, TL_ERR_SYSTEM, "%s: %s", export->name, strerror(errno));
+    if (!ok)
+        status = tl_ctl_fail(TL_EXIT_FAILED, &err);
+    else if (!tl_control_succeeded(&answer))
+        status = tl_ctl_call_problem(options, &answer, false);
+    tl_control_answer_clear(&answer);
+    return status;
+}
+
+/* A terminal shows the export itself; a bar among its lines would only disturb. */
+static bool is_shown(const struct export *export)
+{
+    return export->file == stdout && isatty(STDOUT_FILENO);
+}
+
+/* Removes a part of an export; what is no file, such as a device, stays. */
+static bool discard(const char *path)
+{
+    struct stat status;
+    return lstat(path, &status) != 0 || !S_ISREG(status.st_mode) || unlink(path) == 0;
+}
+
+int tl_command_export(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    char target[TL_CTL_TARGET_MAX];
+    const char *queue = options->words[0], *path = options->output;
+    if (!tl_ctl_target(target, "queues", queue, "export", NULL) ||
+        !tl_ctl_target_add(target, "format", options->format))
+        return TL_EXIT_PROBLEM;
+    struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
+    if (call == NULL)
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    struct export export = {.file = path != NULL ? fopen(path, "we") : stdout,
+                            .name = path != NULL ? path : "standard output"};
+    if (export.file == NULL) {
+        tl_ctl_call_close(&call);
+        tl_error_set(&err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    }
+    if (options->server != NULL && isatty(STDERR_FILENO) && !is_shown(&export))
+        export.expected = count(call, queue);
+    export.quiet = is_shown(&export);
+    int status = write_all(options, call, &export, target);
+    tl_ctl_call_close(&call);
+    if (path != NULL && fclose(export.file) != 0 && status == TL_EXIT_OK) {
+        tl_error_set(&err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+        status = tl_ctl_fail(TL_EXIT_FAILED, &err);
+    }
+    if (path != NULL && status != TL_EXIT_OK && !discard(path))
+        fprintf(stderr, "tellerline: %s holds a part only and cannot be removed: %s\n", path,
+                strerror(errno));
+    return status;
+}

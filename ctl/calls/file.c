@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* `diff` and `apply`: the queues of the configuration file beside those of the store. */
+#include <stdio.h>
+#include <string.h>
+
+#include "common/config/config.h"
+#include "common/config/file_settings.h"
+#include "common/config/queue_table.h"
+#include "common/config/value.h"
+#include "common/control/settings_json.h"
+
+#include "ctl/calls/assignments.h"
+#include "ctl/calls/call.h"
+#include "ctl/calls/shrink.h"
+#include "ctl/shell/json.h"
+#include "ctl/shell/table.h"
+#include "ctl/shell/terminal.h"
+
+/* The work of both commands. */
+struct file {
+    const struct tl_ctl_options *options;
+    const struct tl_config *config;
+    struct tl_ctl_call *call;
+    json_t *differences;                  /* [{"queue", "setting", "file", "store"}] */
+    json_t *only_in_file, *only_in_store; /* names of queues */
+    json_t *applied;                      /* names */
+    struct tl_text shrinks;               /* times that become much shorter (ctl/calls/shrink.h) */
+    bool failed;                          /* no memory */
+};
+
+/* A queue of the file that is compared. */
+struct compared {
+    struct file *file;
+    const struct tl_queue_config *queue;
+    json_t *wanted; /* the settings of the file that the store does not have */
+};
+
+static void append(struct file *file, json_t *list, json_t *value)
+{
+    if (json_array_append_new(list, value) != 0)
+        file->failed = true;
+}
+
+static void note_difference(void *context, const char *path, const char *in_file,
+                            const char *in_store)
+{
+    struct compared *compared = context;
+    struct file *file = compared->file;
+    append(file, file->differences,
+           json_pack("{s:s, s:s, s:s, s:s}", "queue", compared->queue->name, "setting", path,
+                     "file", in_file, "store", in_store));
+    tl_shrink_note(&file->shrinks, compared->queue->name, path, in_store, in_file);
+    if (json_object_set_new(compared->wanted, path, tl_assignment_value(path, in_file)) != 0)
+        file->failed = true;
+}
+
+/* The settings of an answer; false: there is one that is not known here. */
+static bool read_settings(const json_t *answer, struct tl_queue_settings *settings)
+{
+    struct tl_settings_wish wish;
+    struct tl_error err = {0};
+    tl_queue_settings_defaults(settings);
+    bool ok = tl_settings_wish_read(&wish, json_object_get(answer, "settings"), false, &err) &&
+              tl_settings_wish_try(&wish, settings, &err) && json_array_size(wish.errors) == 0;
+    if (!ok)
+        fprintf(stderr, "tellerline: queue %s: its settings cannot be compared: %s\n",
+                tl_json_text(answer, "name"),
+                err.text[0] != '\0' ? err.text
+                                    : tl_json_text(json_array_get(wish.errors, 0), "detail"));
+    tl_settings_wish_free(&wish);
+    return ok;
+}
+
+/* ---- settling ---- */
+
+/* All settings that the file has for the queue. */
+static json_t *written(const struct tl_queue_config *queue)
+{
+    struct tl_queue_settings none;
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    json_t *settings = json_object();
+    char value[TL_QUEUE_VALUE_MAX];
+    tl_queue_settings_defaults(&none);
+    for (size_t i = 0; settings != NULL && i < n; i++) {
+        if (!queue->written[i] || strcmp(rows[i].path, "paused") == 0)
+            continue;
+        tl_setting_show(&rows[i], &queue->settings, value, sizeof(value));
+        if (json_object_set_new(settings, rows[i].path, tl_assignment_value(rows[i].path, value)) ==
+            0)
+            continue;
+        json_decref(settings);
+        settings = NULL;
+    }
+    return settings;
+}
+
+/* Does a call that settles the queue. */
+static int settle(struct file *file, const struct tl_queue_config *queue,
+                  const struct tl_ctl_ask *ask)
+{
+    json_t *answer;
+    if (ask->body == NULL)
+        file->failed = true;
+    int status = ask->body != NULL ? tl_ctl_call_body(file->call, ask, &answer) : TL_EXIT_FAILED;
+    if (status != TL_EXIT_OK)
+        return status;
+    json_decref(answer);
+    append(file, file->applied, json_string(queue->name));
+    return TL_EXIT_OK;
+}
+
+static int create(struct file *file, const struct tl_queue_config *queue)
+{
+    json_t *settings = written(queue);
+    json_t *body = settings != NULL
+                       ? json_pack("{s:s, s:o}", "name", queue->name, "settings", settings)
+                       : NULL;
+    const struct tl_ctl_ask ask = {.method = "POST", .target = "/v1/admin/queues", .body = body};
+    int status = settle(file, queue, &ask);
+    json_decref(body);
+    return status;
+}
+
+/* ---- a queue ---- */
+
+static int compare(struct file *file, const struct tl_queue_config *queue, const char *target,
+                   const struct tl_control_answer *answer, bool applies)
+{
+    struct tl_queue_settings stored;
+    struct compared compared = {.file = file, .queue = queue, .wanted = json_object()};
+    int status = TL_EXIT_FAILED;
+    if (compared.wanted == NULL) {
+        file->failed = true;
+    } else if (read_settings(answer->body, &stored)) {
+        status = TL_EXIT_OK;
+        tl_file_settings_compare(queue, &stored, note_difference, &compared);
+    }
+    if (status == TL_EXIT_OK && !file->failed && applies && json_object_size(compared.wanted) > 0) {
+        const struct tl_ctl_ask ask = {.method = "PATCH",
+                                       .target = target,
+                                       .body = compared.wanted,
+                                       .if_match = answer->etag[0] != '\0' ? answer->etag : NULL};
+        status = settle(file, queue, &ask);
+    }
+    json_decref(compared.wanted);
+    return status;
+}
+
+static int look_at(struct file *file, const struct tl_queue_config *queue, bool applies)
+{
+    struct tl_error err = {0};
+    struct tl_control_answer answer;
+    char target[TL_CTL_TARGET_MAX];
+    int status;
+    if (!tl_ctl_target(target, "queues", queue->name, NULL))
+        return TL_EXIT_PROBLEM;
+    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
+    if (!tl_ctl_call_ask(file->call, &ask, &answer, &err)) {
+        status = tl_ctl_fail(TL_EXIT_FAILED, &err);
+    } else if (answer.status == 404) {
+        append(file, file->only_in_file, json_string(queue->name));
+        status = applies ? create(file, queue) : TL_EXIT_OK;
+    } else if (!tl_control_succeeded(&answer)) {
+        status = tl_ctl_call_problem(file->options, &answer, false);
+    } else {
+        status = compare(file, queue, target, &answer, applies);
+    }
+    tl_control_answer_clear(&answer);
+    return status;
+}
+
+/* The queues that the file does not have. They were made by hand; nothing is done to them. */
+static int list_others(struct file *file)
+{
+    const struct tl_ctl_ask ask = {.method = "GET", .target = "/v1/admin/queues"};
+    size_t i;
+    json_t *answer, *queue;
+    int status = tl_ctl_call_body(file->call, &ask, &answer);
+    if (status != TL_EXIT_OK)
+        return status;
+    json_array_foreach(json_object_get(answer, "queues"), i, queue)
+    {
+        const char *name = tl_json_text(queue, "queue");
+        if (tl_config_queue(file->config->queues, file->config->n_queues, name) == NULL)
+            append(file, file->only_in_store, json_string(name));
+    }
+    json_decref(answer);
+    return status;
+}
+
+/* Compares all queues, and settles each one if `applies`. Ends at the first that fails. */
+static int look_at_all(struct file *file, bool applies)
+{
+    const char *only = file->options->queue;
+    bool found = false;
+    int status = TL_EXIT_OK;
+    for (size_t i = 0; status == TL_EXIT_OK && i < file->config->n_queues; i++) {
+        const struct tl_queue_config *queue = &file->config->queues[i];
+        if (only != NULL && strcmp(only, queue->name) != 0)
+            continue;
+        found = true;
+        status = look_at(file, queue, applies);
+    }
+    if (only == NULL && status == TL_EXIT_OK)
+        status = list_others(file);
+    if (only != NULL && !found) {
+        fprintf(stderr, "tellerline: the file has no queue of this name\n");
+        status = TL_EXIT_PROBLEM;
+    }
+    return status;
+}
+
+/* Compares all queues, asks if need be, and starts over: nothing is applied before it is confirmed.
+ */
+static int confirm(struct file *file)
+{
+    int status = look_at_all(file, false);
+    if (file->failed)
+        status = TL_EXIT_FAILED;
+    if (status == TL_EXIT_OK)
+        status = tl_shrink_confirm(file->options, &file->shrinks);
+    json_array_clear(file->differences);
+    json_array_clear(file->only_in_file);
+    json_array_clear(file->only_in_store);
+    return status;
+}
+
+/* ---- the commands ---- */
+
+static bool write_table(const struct file *file)
+{
+    static const struct tl_column columns[] = {
+        {"QUEUE", false}, {"SETTING", false}, {"FILE", false}, {"STORE", false}};
+    size_t i;
+    json_t *row;
+    struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
+    if (table == NULL)
+        return false;
+    json_array_foreach(file->differences, i, row)
+    {
+        static const char *const names[] = {"queue", "setting", "file", "store"};
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+            char text[TL_QUEUE_VALUE_MAX];
+            tl_terminal_time_of(tl_json_text(row, names[k]), text, sizeof(text));
+            tl_table_text(table, *text != '\0' ? text : "\"\"");
+        }
+    }
+    bool ok = json_array_size(file->differences) == 0 || tl_table_print(table);
+    json_array_foreach(file->only_in_file, i, row)
+    {
+        printf("%s: in the file only\n", json_string_value(row));
+    }
+    json_array_foreach(file->only_in_store, i, row)
+    {
+        printf("%s: in the store only; the file says nothing of it\n", json_string_value(row));
+    }
+    tl_table_free(&table);
+    return ok;
+}
+
+static bool write_result(const struct file *file, bool applies)
+{
+    size_t i;
+    json_t *name;
+    if (file->options->json)
+        return tl_json_write(json_pack("{s:O, s:O, s:O, s:O}", "differences", file->differences,
+                                       "only_in_file", file->only_in_file, "only_in_store",
+                                       file->only_in_store, "applied", file->applied));
+    bool ok = write_table(file);
+    json_array_foreach(file->applied, i, name)
+    {
+        printf("%s: the settings of the file are in force now\n", json_string_value(name));
+    }
+    if (json_array_size(file->differences) + json_array_size(file->only_in_file) == 0)
+        printf("%s: nothing differs\n", file->config->queues_source);
+    else if (!applies)
+        printf("`tellerline apply` puts the file into force\n");
+    return ok;
+}
+
+static int run(const struct tl_ctl_options *options, bool applies, bool *differs)
+{
+    struct tl_error err = {0};
+    struct file file = {.options = options,
+                        .differences = json_array(),
+                        .only_in_file = json_array(),
+                        .only_in_store = json_array(),
+                        .applied = json_array()};
+    int status = TL_EXIT_FAILED;
+    file.config = tl_config_load(options->config, &err);
+    if (file.config == NULL)
+        status = tl_ctl_file_status(&err);
+    else
+        file.call = tl_ctl_call_open(options, &err);
+    if (file.call == NULL) {
+        tl_ctl_fail(status, &err);
+    } else {
+        status = applies && !options->yes ? confirm(&file) : TL_EXIT_OK;
+        bool confirmed = status == TL_EXIT_OK;
+        if (confirmed)
+            status = look_at_all(&file, applies);
+        bool shown = !file.failed && (!confirmed || write_result(&file, applies));
+        if (file.failed || (!shown && status == TL_EXIT_OK)) {
+            tl_error_set(&err, TL_ERR_NOMEM, "no memory to show what differs");
+            status = tl_ctl_fail(TL_EXIT_FAILED, &err);
+        }
+        *differs = json_array_size(file.differences) + json_array_size(file.only_in_file) > 0;
+    }
+    tl_ctl_call_close(&file.call);
+    tl_config_free(&file.config);
+    tl_text_free(&file.shrinks);
+    json_decref(file.differences);
+    json_decref(file.only_in_file);
+    json_decref(file.only_in_store);
+    json_decref(file.applied);
+    return status;
+}
+
+int tl_command_diff(const struct tl_ctl_options *options)
+{
+    bool differs = false;
+    int status = run(options, false, &differs);
+    return status == TL_EXIT_OK && differs ? TL_EXIT_PROBLEM : status;
+}
+
+int tl_command_apply(const struct tl_ctl_options *options)
+{
+    bool differs = false;
+    return run(options, !options->dry_run, &differs);
+}

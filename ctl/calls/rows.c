@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/units.h"
+
+#include "ctl/calls/rows.h"
+#include "ctl/shell/json.h"
+#include "ctl/shell/terminal.h"
+
+const char *tl_row_name(const json_t *stats)
+{
+    return tl_json_text(stats, "queue");
+}
+
+const char *tl_row_trouble(const json_t *stats)
+{
+    return tl_json_text(stats, "trouble");
+}
+
+uint64_t tl_row_number(const json_t *stats, const char *name)
+{
+    return (uint64_t)tl_json_number(stats, name);
+}
+
+uint64_t tl_row_total(const json_t *stats, const char *name)
+{
+    return tl_row_number(json_object_get(stats, "totals"), name);
+}
+
+uint64_t tl_row_gave_up(const json_t *stats)
+{
+    return tl_row_total(stats, "left") + tl_row_total(stats, "absent");
+}
+
+/* The ms from the numbers' own time until this one; 0 when it has passed. */
+static int64_t until(const json_t *stats, const char *time)
+{
+    int64_t now_ms = 0, then_ms = 0;
+    if (!tl_time_parse(tl_json_text(stats, "at"), &now_ms, NULL) ||
+        !tl_time_parse(time, &then_ms, NULL))
+        return 0;
+    return then_ms > now_ms ? then_ms - now_ms : 0;
+}
+
+void tl_row_phase(const json_t *stats, char *text, size_t size)
+{
+    const char *phase = tl_json_text(stats, "phase");
+    const json_t *recovery = json_object_get(stats, "recovery");
+    if (*tl_row_trouble(stats) != '\0') {
+        snprintf(text, size, "damaged");
+    } else if (json_is_object(recovery)) {
+        int64_t left_ms = until(stats, tl_json_text(recovery, "until"));
+        int n = snprintf(text, size, "recovers %" PRId64 " s: %" PRIu64, (left_ms + 999) / 1000,
+                         tl_row_number(recovery, "restored"));
+        if (tl_row_number(recovery, "lost") > 0 && n > 0 && (size_t)n < size)
+            snprintf(text + n, size - (size_t)n, " of %" PRIu64, tl_row_number(recovery, "lost"));
+    } else if (strcmp(phase, "scheduled") == 0) {
+        char opens[TL_UNITS_TEXT_MAX];
+        tl_terminal_time_of(tl_json_text(stats, "opens_at"), opens, sizeof(opens));
+        snprintf(text, size, "opens %s", opens);
+    } else {
+        snprintf(text, size, "%s", phase);
+    }
+}
+
+const char *tl_row_state(const json_t *stats)
+{
+    const char *mode = tl_json_text(stats, "mode");
+    if (*tl_row_trouble(stats) != '\0')
+        return "damaged";
+    bool shows_phase =
+        strcmp(mode, "open") == 0 || json_is_object(json_object_get(stats, "recovery"));
+    return shows_phase ? tl_json_text(stats, "phase") : mode;
+}
+
+void tl_row_add_state(struct tl_table *table, const json_t *stats, const char *text)
+{
+    const char *state = tl_row_state(stats);
+    tl_table_text(table, text);
+    if (*tl_row_trouble(stats) != '\0')
+        tl_table_tint(table, TL_TINT_TROUBLE);
+    else if (strcmp(state, "open") != 0)
+        tl_table_tint(table, TL_TINT_CARE);
+}
+
+void tl_row_limit(const json_t *stats, char *text, size_t size)
+{
+    char capacity[48] = "", rate[64] = "";
+    const json_t *limit = json_object_get(stats, "capacity_now");
+    const json_t *feedback = json_object_get(stats, "feedback");
+    const json_t *rates = json_object_get(stats, "rate");
+    if (json_is_integer(limit))
+        snprintf(capacity, sizeof(capacity), "%" PRIu64 "%s", (uint64_t)json_integer_value(limit),
+                 json_is_true(feedback)           ? " auto"
+                 : json_is_false(feedback)        ? " auto (no feedback)"
+                 : json_integer_value(limit) == 0 ? ": no one"
+                                                  : "");
+    if (json_is_object(rates))
+        snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", tl_row_number(rates, "admit"),
+                 tl_json_text(rates, "every"));
+    snprintf(text, size, "%s%s%s", capacity, *capacity != '\0' && *rate != '\0' ? ", " : "", rate);
+}
+
+void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t size)
+{
+    const json_t *rate = json_object_get(json_object_get(stats, "per_minute"), name);
+    if (json_is_number(rate))
+        snprintf(text, size, "%.0f", json_number_value(rate));
+    else
+        snprintf(text, size, "-");
+}
+
+void tl_row_oldest(const json_t *stats, char *text, size_t size)
+{
+    const json_t *oldest = json_object_get(stats, "oldest_wait_ms");
+    if (json_is_integer(oldest))
+        tl_terminal_duration(json_integer_value(oldest), text, size);
+    else
+        snprintf(text, size, "-");
+}

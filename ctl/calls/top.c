@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/units.h"
+
+#include "ctl/calls/call.h"
+#include "ctl/calls/rows.h"
+#include "ctl/calls/signs.h"
+#include "ctl/shell/json.h"
+#include "ctl/shell/lines.h"
+#include "ctl/shell/session.h"
+#include "ctl/shell/table.h"
+#include "ctl/shell/terminal.h"
+
+/* What there is to see, and what fits into 80 columns of it. */
+static const struct tl_column wide_columns[] = {
+    {"QUEUE", false}, {"MODE", false},    {"PHASE", false},   {"WAITING", true},
+    {"OLDEST", true}, {"ACTIVE", true},   {"LIMIT", true},    {"JOINED", true},
+    {"/MIN", true},   {"ADMITTED", true}, {"/MIN", true},     {"COMPLETED", true},
+    {"/MIN", true},   {"GAVE UP", true},  {"NO-SHOWS", true}, {"EXPIRED", true},
+};
+static const struct tl_column narrow_columns[] = {
+    {"QUEUE", false}, {"STATE", false},  {"WAITS", true},   {"OLDEST", true},  {"ACTIVE", true},
+    {"LIMIT", true},  {"ADM/MIN", true}, {"GAVE UP", true}, {"NO-SHOW", true},
+};
+enum {
+    QUEUE_NARROW = 14, /* of its name */
+    LIMIT_NARROW = 6,
+    OLDEST_NARROW = 7,
+};
+
+/* The terminal, and its settings to restore at the end. */
+struct screen {
+    bool live; /* a terminal: redraw in place */
+    struct termios before;
+    int signals; /* signalfd for SIGINT and SIGTERM */
+};
+
+static bool screen_open(struct screen *screen, struct tl_error *err)
+{
+    sigset_t ends;
+    sigemptyset(&ends);
+    sigaddset(&ends, SIGINT);
+    sigaddset(&ends, SIGTERM);
+    sigprocmask(SIG_BLOCK, &ends, NULL);
+    screen->signals = signalfd(-1, &ends, SFD_CLOEXEC);
+    if (screen->signals < 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "signalfd: %s", strerror(errno));
+    screen->live = isatty(STDOUT_FILENO) && tcgetattr(STDIN_FILENO, &screen->before) == 0;
+    if (!screen->live)
+        return true;
+    struct termios raw = screen->before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    if (tcsetattr(STDIN_FILENO, TCSANOW, &raw) != 0) {
+        tl_error_set(err, TL_ERR_SYSTEM, "terminal: %s", strerror(errno));
+        close(screen->signals);
+        return false;
+    }
+    fputs("\033[?1049h\033[?25l", stdout); /* alternate screen, hidden cursor */
+    return true;
+}
+
+static void screen_close(struct screen *screen)
+{
+    if (screen->live) {
+        fputs("\033[?25h\033[?1049l", stdout);
+        fflush(stdout);
+        if (tcsetattr(STDIN_FILENO, TCSANOW, &screen->before) != 0)
+            fprintf(stderr, "tellerline: the terminal could not be restored (%s); run `reset`\n",
+                    strerror(errno));
+    }
+    close(screen->signals);
+}
+
+/* Waits until the next refresh. True when the user wants to quit. */
+static bool screen_wait(const struct screen *screen, int64_t until_ms)
+{
+    for (;;) {
+        struct pollfd fds[] = {{.fd = screen->signals, .events = POLLIN},
+                               {.fd = screen->live ? STDIN_FILENO : -1, .events = POLLIN}};
+        int64_t left = until_ms - tl_clock_ms();
+        if (left <= 0)
+            return false;
+        if (poll(fds, 2, (int)left) < 0 && errno != EINTR)
+            return true;
+        if (fds[0].revents != 0)
+            return true;
+        char key = '\0';
+        if (fds[1].revents != 0 && (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q'))
+            return true;
+    }
+}
+
+/* How many bytes of a line fill so many columns at most. Colours take none. */
+static int length_of(const char *line, int columns)
+{
+    int i = 0;
+    while (line[i] != '\0' && line[i] != '\n' && columns > 0) {
+        if (line[i] == '\033')
+            i += (int)strcspn(line + i, "m\n") + 1;
+        else {
+            i++;
+            columns--;
+        }
+    }
+    return i;
+}
+
+/* Draws over the old text: cuts each line to the width of the screen and clears the rest of it. */
+static void screen_draw(const struct screen *screen, const char *text)
+{
+    if (!screen->live) {
+        fputs(text, stdout);
+        fputs("\n", stdout);
+        fflush(stdout);
+        return;
+    }
+    struct winsize size = {0};
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0)
+        size = (struct winsize){.ws_row = 24, .ws_col = 80};
+    fputs("\033[H", stdout);
+    for (int row = 1; *text != '\0' && row < size.ws_row; row++) {
+        int length = (int)strcspn(text, "\n");
+        printf("%.*s\033[0m\033[K\r\n", length_of(text, size.ws_col), text);
+        text += length + (text[length] == '\n' ? 1 : 0);
+    }
+    fputs("\033[J", stdout);
+    fflush(stdout);
+}
+
+/* The command while it runs. */
+struct top {
+    const struct tl_ctl_options *options;
+    struct tl_ctl_call *call;
+    struct tl_ctl_session session; /* for the signs of misuse; none with --server */
+    struct screen screen;
+    bool colour;
+    json_t *rows, *before; /* read now, and at the last refresh; NULL: not yet */
+    int64_t read_ms, before_ms;
+};
+
+/* How many a minute, by the history of the queue; where that is too short, since the last refresh.
+ */
+static void add_rate(const struct top *top, struct tl_table *table, const json_t *stats,
+                     const json_t *earlier, const char *name)
+{
+    char rate[32];
+    uint64_t now = tl_row_total(stats, name);
+    int64_t elapsed_ms = top->read_ms - top->before_ms;
+    tl_row_per_minute(stats, name, rate, sizeof(rate));
+    if (strcmp(rate, "-") == 0 && earlier != NULL && elapsed_ms > 0 &&
+        now >= tl_row_total(earlier, name))
+        snprintf(rate, sizeof(rate), "%.0f",
+                 (double)(now - tl_row_total(earlier, name)) * 60000.0 / (double)elapsed_ms);
+    tl_table_text(table, rate);
+}
+
+/* The same queue at the last refresh; NULL: there is none, or it was created again since. */
+static const json_t *earlier_of(const struct top *top, const json_t *stats)
+{
+    size_t i;
+    json_t *earlier;
+    json_array_foreach(json_object_get(top->before, "queues"), i, earlier)
+    {
+        if (strcmp(tl_row_name(earlier), tl_row_name(stats)) == 0 &&
+            tl_row_number(earlier, "generation") == tl_row_number(stats, "generation"))
+            return earlier;
+    }
+    return NULL;
+}
+
+static void add_wide(const struct top *top, struct tl_table *table, const json_t *stats)
+{
+    static const char *const rates[] = {"joined", "admitted", "completed"};
+    char text[128];
+    const json_t *earlier = earlier_of(top, stats);
+    tl_table_text(table, tl_row_name(stats));
+    tl_table_text(table, tl_json_text(stats, "mode"));
+    tl_row_phase(stats, text, sizeof(text));
+    tl_row_add_state(table, stats, text);
+    tl_table_number(table, tl_row_number(stats, "waiting"));
+    tl_row_oldest(stats, text, sizeof(text));
+    tl_table_text(table, text);
+    tl_table_number(table, tl_row_number(stats, "active"));
+    tl_row_limit(stats, text, sizeof(text));
+    tl_table_text(table, text);
+    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+        tl_table_number(table, tl_row_total(stats, rates[i]));
+        add_rate(top, table, stats, earlier, rates[i]);
+    }
+    tl_table_number(table, tl_row_gave_up(stats));
+    tl_table_number(table, tl_row_total(stats, "unclaimed"));
+    tl_table_number(table, tl_row_total(stats, "expired"));
+}
+
+/* A text that is cut to so many columns. */
+static void add_cut(struct tl_table *table, const char *text, int columns)
+{
+    char cut[64];
+    bool fits = strlen(text) <= (size_t)columns;
+    snprintf(cut, sizeof(cut), "%.*s%s", fits ? columns : columns - 1, text, fits ? "" : "~");
+    tl_table_text(table, cut);
+}
+
+static void add_narrow(const struct top *top, struct tl_table *table, const json_t *stats)
+{
+    char text[128];
+    add_cut(table, tl_row_name(stats), QUEUE_NARROW);
+    tl_row_add_state(table, stats, tl_row_state(stats));
+    tl_table_number(table, tl_row_number(stats, "waiting"));
+    tl_row_oldest(stats, text, sizeof(text));
+    add_cut(table, text, OLDEST_NARROW);
+    tl_table_number(table, tl_row_number(stats, "active"));
+    tl_row_limit(stats, text, sizeof(text));
+    add_cut(table, text, LIMIT_NARROW);
+    add_rate(top, table, stats, earlier_of(top, stats), "admitted");
+    tl_table_number(table, tl_row_gave_up(stats));
+    tl_table_number(table, tl_row_total(stats, "unclaimed"));
+}
+
+static void add_table(const struct top *top, bool wide, bool colour, struct tl_text *out)
+{
+    size_t i;
+    json_t *stats;
+    struct tl_table *table =
+        wide ? tl_table_new(wide_columns, sizeof(wide_columns) / sizeof(wide_columns[0]))
+             : tl_table_new(narrow_columns, sizeof(narrow_columns) / sizeof(narrow_columns[0]));
+    if (table == NULL) {
+        out->failed = true;
+        return;
+    }
+    json_array_foreach(json_object_get(top->rows, "queues"), i, stats)
+    {
+        if (wide)
+            add_wide(top, table, stats);
+        else
+            add_narrow(top, table, stats);
+    }
+    tl_table_colour(table, colour);
+    if (!wide)
+        tl_table_dense(table);
+    tl_table_write(table, out);
+    tl_table_free(&table);
+}
+
+/* Appends the table: the wide one where it fits, and where there is no terminal. */
+static void add_queues(const struct top *top, struct tl_text *out)
+{
+    struct tl_text wide = {0};
+    add_table(top, true, false, &wide);
+    bool fits = !wide.failed;
+    for (const char *line = wide.data; fits && line != NULL && *line != '\0';) {
+        size_t length = strcspn(line, "\n");
+        fits = length <= (size_t)tl_terminal_columns(stdout);
+        line += length + (line[length] == '\n' ? 1 : 0);
+    }
+    if (wide.failed)
+        out->failed = true;
+    else if (fits || !top->screen.live)
+        add_table(top, true, top->colour, out);
+    else
+        add_table(top, false, top->colour, out);
+    tl_text_free(&wide);
+}
+
+/* Appends a line for each queue with signs of misuse in the last minute. An admin listener does not
+ * have them. */
+static void add_signs(struct top *top, struct tl_text *out)
+{
+    bool any = false;
+    size_t i;
+    json_t *stats;
+    if (top->options->server != NULL)
+        return;
+    json_array_foreach(json_object_get(top->rows, "queues"), i, stats)
+    {
+        struct tl_keys keys;
+        struct tl_signs signs;
+        struct tl_text lines = {0};
+        struct tl_error err = {0};
+        int64_t now_ms = 0;
+        const char *name = tl_row_name(stats);
+        (void)tl_time_parse(tl_json_text(stats, "at"), &now_ms, NULL); /* 0: all signs there are */
+        struct tl_redis *redis = tl_ctl_session_redis(&top->session, name, &err);
+        if (redis != NULL && tl_ctl_session_keys(&top->session, name, &keys, &err) &&
+            tl_ctl_signs_read(redis, &keys, now_ms, &signs, &err))
+            tl_ctl_signs_write(name, &signs, &lines);
+        else
+            tl_text_append(&lines, "! %s: %s\n", name, err.text);
+        if (lines.failed)
+            out->failed = true;
+        else if (lines.length > 0)
+            tl_text_append(out, "%s%s", any ? "" : "\nSigns of misuse in the last minute:\n",
+                           lines.data);
+        any = any || lines.length > 0;
+        tl_text_free(&lines);
+    }
+}
+
+/* Reads the queues. False: there is no good answer, and err says why. */
+static bool read_rows(struct top *top, struct tl_error *err)
+{
+    const struct tl_ctl_ask ask = {.method = "GET", .target = "/v1/admin/queues"};
+    struct tl_control_answer answer;
+    bool ok = tl_ctl_call_ask(top->call, &ask, &answer, err);
+    if (ok && !tl_control_succeeded(&answer)) {
+        const char *detail = tl_json_text(answer.body, "detail");
+        ok = tl_error_set(err, answer.status < 500 ? TL_ERR_DENIED : TL_ERR_CONNECT, "%s",
+                          *detail != '\0' ? detail : "no good answer");
+    }
+    if (ok) {
+        json_decref(top->before);
+        top->before = top->rows;
+        top->before_ms = top->read_ms;
+        top->rows = json_incref(answer.body);
+        top->read_ms = tl_clock_ms();
+    }
+    tl_control_answer_clear(&answer);
+    return ok;
+}
+
+/* Shows the queues once. A store error is shown and the next refresh tries again; err gets it all
+ * the same. Only a refusal and a failed allocation end the command. */
+static bool refresh(struct top *top, struct tl_error *err)
+{
+    struct tl_text out = {0};
+    if (!read_rows(top, err)) {
+        char text[400];
+        if (err->kind == TL_ERR_NOMEM || err->kind == TL_ERR_DENIED)
+            return false;
+        snprintf(text, sizeof(text), "%s\ntrying again", err->text);
+        screen_draw(&top->screen, text);
+        return true;
+    }
+    add_queues(top, &out);
+    add_signs(top, &out);
+    bool ok = !out.failed;
+    if (ok)
+        screen_draw(&top->screen, out.data);
+    tl_text_free(&out);
+    return ok || tl_error_set(err, TL_ERR_NOMEM, "no memory to show the queues");
+}
+
+/* Refreshes until the user wants to quit, or so often as was asked for. */
+static bool show(struct top *top, struct tl_error *err)
+{
+    bool ok = true;
+    int64_t next_ms = tl_clock_ms();
+    for (uint64_t shown = 0; ok; next_ms += top->options->interval_ms) {
+        *err = (struct tl_error){0};
+        ok = refresh(top, err);
+        if (++shown == top->options->count)
+            return err->kind == TL_OK; /* a script that asked so often has no newer numbers */
+        if (!ok || screen_wait(&top->screen, next_ms + top->options->interval_ms))
+            break;
+    }
+    return ok;
+}
+
+int tl_command_top(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    struct top top = {.options = options, .colour = tl_lines_output(stdout).colour};
+    if (options->server == NULL && !tl_ctl_session_open(&top.session, options, &err))
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    top.call = tl_ctl_call_open(options, &err);
+    bool ok = top.call != NULL && screen_open(&top.screen, &err);
+    if (ok) {
+        ok = show(&top, &err);
+        screen_close(&top.screen);
+    }
+    json_decref(top.rows);
+    json_decref(top.before);
+    tl_ctl_call_close(&top.call);
+    tl_ctl_session_close(&top.session);
+    if (ok)
+        return TL_EXIT_OK;
+    return tl_ctl_fail(err.kind == TL_ERR_DENIED ? TL_EXIT_REFUSED : TL_EXIT_FAILED, &err);
+}

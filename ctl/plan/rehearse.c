@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/base/clock.h"
+#include "common/base/units.h"
+#include "common/store/queue.h"
+
+#include "ctl/plan/plan.h"
+#include "ctl/plan/scratch.h"
+#include "ctl/shell/command.h"
+#include "ctl/shell/json.h"
+#include "lab/door.h"
+#include "lab/http.h"
+#include "lab/rehearse_report.h"
+#include "lab/visitors.h"
+
+enum {
+    LEAD_MS = 5000,          /* from the creation of a queue with an opening to that opening */
+    READY_LIMIT_MS = 20000,  /* for the worker to learn of the queue */
+    READY_ALL_MS = 1500,     /* for its other processes, which look once a second */
+    REMOVE_LIMIT_MS = 20000, /* for the programs to let go of it */
+    DESCRIPTORS_KEPT = 64,   /* for all that is no connection to the worker */
+    OVERTIME_FACTOR = 2,     /* it may take so many times what is simulated... */
+    OVERTIME_MS = 60000,     /* ...and that long */
+    PROGRESS_SELDOM_MS = 10000,
+    SERVER_SIZE = 320,
+};
+
+struct rehearse {
+    const struct tl_ctl_options *options;
+    struct tl_ctl_session session;
+    struct tl_signals signals;
+    const char *queue;
+    char server[SERVER_SIZE];
+    char scratch[TL_QUEUE_NAME_MAX + 1];
+    char who[400];
+    struct tl_door *door;
+    bool stored; /* the settings are the store's */
+    struct tl_queue_settings settings, scaled;
+    struct tl_arrivals arrivals;
+    struct tl_simulation_visitors visitors;
+    struct tl_plan_lanes lanes;
+    struct tl_simulation *simulation;
+    struct tl_rehearsal rehearsal;
+    size_t streams_most;
+    bool created, terminal;
+    int64_t opens_local_ms; /* when the queue opens; 0: is open */
+    int64_t next_line_ms;   /* of progress */
+};
+
+/* ---- before anything is made ---- */
+
+/* The address of this machine's worker. */
+static bool find_server(struct rehearse *rehearse, struct tl_error *err)
+{
+    const struct tl_listen *listen = &rehearse->session.config->http.listen;
+    const char *host = listen->host;
+    if (rehearse->options->rehearse.server != NULL) {
+        int length = snprintf(rehearse->server, sizeof(rehearse->server), "%s",
+                              rehearse->options->rehearse.server);
+        return (size_t)length < sizeof(rehearse->server) ||
+               tl_error_set(err, TL_ERR_INVALID, "--server: the address is too long");
+    }
+    if (listen->port <= 0)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "http.listen names no port: say with --server where the worker is");
+    if (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0)
+        host = "127.0.0.1";
+    else if (strcmp(host, "::") == 0)
+        host = "::1";
+    bool bare = strchr(host, ':') != NULL && host[0] != '[';
+    snprintf(rehearse->server, sizeof(rehearse->server), "http://%s%s%s:%d", bare ? "[" : "", host,
+             bare ? "]" : "", listen->port);
+    return true;
+}
+
+/* Does the limit of one address refuse any of them? A third of the minute's joins may come at once,
+ * the others evenly (worker/http/limiter.c). */
+static bool refuses(const struct rehearse *rehearse, uint64_t limit)
+{
+    enum { AT_ONCE = 3 };
+    const struct tl_arrivals *arrivals = &rehearse->arrivals;
+    const uint64_t at_once = limit > AT_ONCE ? limit / AT_ONCE : limit;
+    const uint64_t evenly = at_once < limit ? limit - at_once : limit;
+    const double one_ms = 60000.0 * (double)rehearse->options->rehearse.speed / (double)evenly;
+    double back_ms = 0; /* when the whole allowance is there again */
+    for (size_t i = 0; i < arrivals->n; i++) {
+        double at_ms = (double)arrivals->list[i].at_ms;
+        back_ms = (back_ms > at_ms ? back_ms : at_ms) + one_ms;
+        if (back_ms - at_ms > (double)at_once * one_ms + 1)
+            return true;
+    }
+    return false;
+}
+
+/* Is anybody to come in another lane than that of everybody? */
+static bool chooses_lane(const struct rehearse *rehearse)
+{
+    for (unsigned i = 0; i < rehearse->settings.n_lanes; i++) {
+        if (i != rehearse->settings.default_lane && rehearse->visitors.lanes[i] > 0)
+            return true;
+    }
+    return false;
+}
+
+/* Without a key the visitors join like anybody, all from this machine. */
+static bool check_limits(const struct rehearse *rehearse, struct tl_error *err)
+{
+    const struct tl_queue_settings *settings = &rehearse->settings;
+    uint64_t limit = rehearse->session.config->http.joins_per_minute;
+    if (tl_door_trusted(rehearse->door))
+        return true;
+    if (chooses_lane(rehearse))
+        return tl_error_set(err, TL_ERR_INVALID, "--lanes: %s", tl_rehearse_advice("lane"));
+    if (settings->join == TL_JOIN_INVITED)
+        return tl_error_set(err, TL_ERR_INVALID, "join: invited: %s",
+                            tl_rehearse_advice("by-invitation"));
+    if (settings->challenge != TL_CHALLENGE_NONE)
+        return tl_error_set(err, TL_ERR_INVALID, "challenge: %s",
+                            tl_rehearse_advice("challenge-required"));
+    if (limit > 0 && refuses(rehearse, limit))
+        return tl_error_set(
+            err, TL_ERR_INVALID,
+            "http.joins_per_minute is %" PRIu64
+            " for one address, a third of them at once, which is less than this "
+            "rehearsal needs: make an API key (a line \"rehearsal KEY\" in the file "
+            "of secrets.api_keys, here and for the workers) or a key HS256 in that "
+            "of secrets.invite_keys, raise the limit while you rehearse, or choose "
+            "fewer --visitors or a lower --speed",
+            limit);
+    return true;
+}
+
+/* Each visitor in the line keeps a connection open. */
+static bool check_descriptors(struct rehearse *rehearse, struct tl_error *err)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "getrlimit: %s", strerror(errno));
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        return tl_error_set(err, TL_ERR_SYSTEM, "setrlimit: %s", strerror(errno));
+    uint64_t kept = DESCRIPTORS_KEPT + TL_HTTP_SHORT_MOST;
+    rehearse->streams_most = limit.rlim_max > kept ? (size_t)(limit.rlim_max - kept) : 0;
+    if (rehearse->simulation->longest_line > rehearse->streams_most)
+        return tl_error_set(
+            err, TL_ERR_INVALID,
+            "%" PRIu64 " will wait at once, each with a connection, and this "
+            "process may have %zu (`ulimit -n` %" PRIu64 "): raise it, or choose fewer --visitors",
+            rehearse->simulation->longest_line, rehearse->streams_most, (uint64_t)limit.rlim_max);
+    uint64_t here = rehearse->session.config->http.streams_per_address;
+    here *= here > 0 && rehearse->session.config->worker.processes > 0
+                ? rehearse->session.config->worker.processes
+                : 1;
+    if (here > 0 && rehearse->simulation->longest_line > here)
+        fprintf(stderr,
+                "tellerline: warning: %" PRIu64 " will listen at once from one address, and "
+                "http.streams_per_address allows %" PRIu64 ": the others come again and again "
+                "instead; raise it while you rehearse\n",
+                rehearse->simulation->longest_line, here);
+    return true;
+}
+
+static bool check_speed(const struct rehearse *rehearse, struct tl_error *err)
+{
+    uint64_t most = tl_scratch_speed_most(&rehearse->settings);
+    return rehearse->options->rehearse.speed <= most ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "--speed: at most %" PRIu64 " with the settings of %s, or their times "
+                        "would be too short to be kept over HTTP",
+                        most, rehearse->queue);
+}
+
+/* Reads the settings, the crowd and the key, and simulates. */
+static bool prepare(struct rehearse *rehearse, struct tl_error *err)
+{
+    const struct tl_plan_options *plan = &rehearse->options->plan;
+    struct tl_simulation_settings settings;
+    rehearse->visitors = (struct tl_simulation_visitors){.session_ms = plan->input.session_ms,
+                                                         .spread = plan->spread,
+                                                         .no_shows = plan->input.no_shows,
+                                                         .patience_ms = plan->patience_ms,
+                                                         .seed = plan->seed};
+    if (!find_server(rehearse, err) ||
+        !tl_scratch_source(&rehearse->session, rehearse->queue, &rehearse->settings,
+                           &rehearse->stored, err) ||
+        !check_speed(rehearse, err) ||
+        (rehearse->door = tl_door_new(rehearse->session.config, err)) == NULL)
+        return false;
+    tl_plan_settings_of(&rehearse->settings, &settings);
+    if (!tl_plan_lanes_shares(plan->lanes, &settings.lanes, rehearse->visitors.lanes, err) ||
+        !tl_plan_gather(plan, &rehearse->arrivals, err))
+        return false;
+    if (plan->input.crowd.visitors > 0 && plan->input.crowd.visitors < rehearse->arrivals.n)
+        rehearse->arrivals.n = (size_t)plan->input.crowd.visitors;
+    tl_plan_describe(plan, &rehearse->arrivals, rehearse->who, sizeof(rehearse->who));
+    rehearse->lanes = settings.lanes;
+    settings.opens_ms = plan->opens_after_ms;
+    rehearse->simulation =
+        tl_simulation_run(&settings, &rehearse->visitors, &rehearse->arrivals, err);
+    return rehearse->simulation != NULL && check_limits(rehearse, err) &&
+           check_descriptors(rehearse, err);
+}
+
+/* ---- the scratch queue ---- */
+
+static bool create(struct rehearse *rehearse, struct tl_error *err)
+{
+    const struct tl_plan_options *plan = &rehearse->options->plan;
+    uint64_t speed = rehearse->options->rehearse.speed;
+    struct tl_redis *redis = tl_ctl_session_redis(&rehearse->session, rehearse->scratch, err);
+    int64_t now_us;
+    if (redis == NULL || !tl_redis_time(redis, &now_us, err) ||
+        !tl_scratch_removable(&rehearse->session, rehearse->scratch, err))
+        return false;
+    int64_t now_ms = now_us / 1000;
+    tl_door_set_clock(rehearse->door, now_ms / 1000, tl_clock_ms());
+    bool opens = rehearse->settings.opens_at_ms > 0 || plan->opens_after_ms > 0;
+    int64_t lead_ms = LEAD_MS + plan->opens_after_ms / (int64_t)speed;
+    rehearse->scaled = rehearse->settings;
+    tl_scratch_settings(&rehearse->scaled, speed, now_ms, opens ? now_ms + lead_ms : 0);
+    rehearse->opens_local_ms = opens ? tl_clock_ms() + lead_ms : 0;
+    rehearse->created = true; /* also when its outcome is not known */
+    return tl_queue_ensure(redis, rehearse->session.config->redis.key_prefix, rehearse->scratch,
+                           &rehearse->scaled, &rehearse->session.actor, NULL, err);
+}
+
+struct look {
+    bool done;
+    unsigned status;
+    char why[160];
+};
+
+static void looked(void *context, unsigned status, const char *body, size_t length)
+{
+    struct look *look = context;
+    look->done = true;
+    look->status = status;
+    snprintf(look->why, sizeof(look->why), "%.*s", (int)(length < 150 ? length : 150), body);
+}
+
+/* One request for the public numbers of the queue. */
+static bool ask(struct rehearse *rehearse, struct tl_http *http, struct look *look,
+                struct tl_error *err)
+{
+    char path[128];
+    snprintf(path, sizeof(path), "/v1/queues/%s", rehearse->scratch);
+    const struct tl_http_call call = {.path = path, .context = look, .done = looked};
+    *look = (struct look){0};
+    if (tl_http_start(http, &call) == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a request");
+    while (!look->done) {
+        if (!tl_http_turn(http, 1000, err))
+            return false;
+    }
+    return true;
+}
+
+/* Waits until the worker serves the queue, and until the crowd may come: so long before the opening
+ * as it comes in the sale. False without an error when the operator stops. */
+static bool wait_ready(struct rehearse *rehearse, struct tl_error *err)
+{
+    struct tl_http *http = tl_http_new(rehearse->server, -1, err);
+    struct look look = {0};
+    int64_t limit_ms = tl_clock_ms() + READY_LIMIT_MS;
+    bool ok = http != NULL;
+    bool stopped = false;
+    while (ok && !stopped && look.status != 200) {
+        ok = ask(rehearse, http, &look, err);
+        if (ok && look.status != 200 && tl_clock_ms() >= limit_ms)
+            ok = look.status == 0
+                     ? tl_error_set(err, TL_ERR_CONNECT, "%s: %s", rehearse->server, look.why)
+                     : tl_error_set(err, TL_ERR_TIMEOUT,
+                                    "%s does not serve queue %s (status %u): does it use the same "
+                                    "Redis?",
+                                    rehearse->server, rehearse->scratch, look.status);
+        stopped = ok && look.status != 200 && tl_signals_wait(&rehearse->signals, 100);
+    }
+    tl_http_free(&http);
+    int64_t lead_ms = rehearse->opens_local_ms - rehearse->options->plan.opens_after_ms /
+                                                     (int64_t)rehearse->options->rehearse.speed;
+    int64_t wait_ms = lead_ms - tl_clock_ms();
+    if (ok && !stopped)
+        stopped =
+            tl_signals_wait(&rehearse->signals, wait_ms > READY_ALL_MS ? wait_ms : READY_ALL_MS);
+    rehearse->rehearsal.stopped = stopped;
+    return ok && !stopped;
+}
+
+/* ---- the run ---- */
+
+static void show_progress(void *context, const struct tl_crowd_progress *progress)
+{
+    struct rehearse *rehearse = context;
+    uint64_t speed = rehearse->options->rehearse.speed;
+    if (!rehearse->terminal && progress->now_ms < rehearse->next_line_ms)
+        return;
+    rehearse->next_line_ms = progress->now_ms + PROGRESS_SELDOM_MS;
+    int64_t seconds = progress->now_ms * (int64_t)speed / 1000;
+    fprintf(stderr,
+            "%safter %" PRId64 ":%02" PRId64 ":%02" PRId64 ": %" PRIu64 " arrived, %" PRIu64
+            " wait, %" PRIu64 " are on the site, %" PRIu64 " are gone%s",
+            rehearse->terminal ? "\r\033[K" : "", seconds / 3600, seconds / 60 % 60, seconds % 60,
+            progress->arrived, progress->waiting, progress->present, progress->gone,
+            rehearse->terminal ? "" : "\n");
+}
+
+static bool run(struct rehearse *rehearse, struct tl_error *err)
+{
+    uint64_t speed = rehearse->options->rehearse.speed;
+    int64_t opens_in_ms =
+        rehearse->opens_local_ms > 0 ? rehearse->opens_local_ms - tl_clock_ms() : 0;
+    const struct tl_crowd_settings settings = {
+        .server = rehearse->server,
+        .queue = rehearse->scratch,
+        .door = rehearse->door,
+        .lanes = &rehearse->lanes,
+        .settings = &rehearse->scaled,
+        .arrivals = &rehearse->arrivals,
+        .visitors = &rehearse->visitors,
+        .leaving = rehearse->options->rehearse.leaving,
+        .speed = speed,
+        .streams_most = rehearse->streams_most,
+        .opens_in_ms = opens_in_ms,
+        .limit_ms = OVERTIME_MS + OVERTIME_FACTOR * (rehearse->simulation->end_ms / (int64_t)speed),
+        .signals = &rehearse->signals,
+        .progress = show_progress,
+        .context = rehearse,
+    };
+    fprintf(stderr, "Rehearsing %s on queue %s of %s, %" PRIu64 " times as fast; Ctrl-C ends it\n",
+            rehearse->queue, rehearse->scratch, rehearse->server, speed);
+    bool ok = tl_crowd_run(&settings, &rehearse->rehearsal, err);
+    if (rehearse->terminal)
+        fputc('\n', stderr);
+    return ok;
+}
+
+/* Returns the exit status. */
+static int report(struct rehearse *rehearse, struct tl_error *err)
+{
+    struct tl_figures figures;
+    struct tl_broken broken;
+    struct tl_lane_figures lane_figures[TL_LANES_MAX];
+    if (!tl_figures_compute(&rehearse->rehearsal, &rehearse->scaled, &figures) ||
+        !tl_lane_figures_compute(&rehearse->rehearsal, lane_figures)) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the report");
+        return TL_EXIT_PROBLEM;
+    }
+    tl_figures_judge(&rehearse->rehearsal, &rehearse->scaled, &figures, &broken);
+    const struct tl_rehearse_report whole = {
+        .queue = rehearse->queue,
+        .scratch = rehearse->scratch,
+        .server = rehearse->server,
+        .source = rehearse->stored ? "it has in the store" : "of the configuration",
+        .visitors = rehearse->who,
+        .speed = rehearse->options->rehearse.speed,
+        .opens_after_ms = rehearse->options->plan.opens_after_ms,
+        .settings = &rehearse->settings,
+        .rehearsal = &rehearse->rehearsal,
+        .figures = &figures,
+        .broken = &broken,
+        .simulation = rehearse->simulation,
+        .lanes = &rehearse->lanes,
+        .lane_figures = lane_figures,
+    };
+    bool ok = true;
+    if (rehearse->options->json) {
+        ok = tl_json_write(tl_rehearse_report_json(&whole));
+    } else {
+        struct tl_text out = {0};
+        tl_rehearse_report_text(&whole, &out);
+        ok = !out.failed && fputs(out.data, stdout) >= 0 && fflush(stdout) == 0;
+        tl_text_free(&out);
+    }
+    if (!ok)
+        tl_error_set(err, TL_ERR_SYSTEM, "cannot write the report");
+    return ok && broken.n == 0 && !rehearse->rehearsal.stopped ? TL_EXIT_OK : TL_EXIT_PROBLEM;
+}
+
+/* Whatever happened before: nothing must stay in Redis. */
+static bool clean_up(struct rehearse *rehearse)
+{
+    struct tl_error err = {0};
+    char advice[400];
+    if (!rehearse->created)
+        return true;
+    fprintf(stderr, "Removing queue %s\n", rehearse->scratch);
+    if (tl_scratch_remove(&rehearse->session, rehearse->scratch, REMOVE_LIMIT_MS, &err))
+        return true;
+    tl_scratch_advice(&rehearse->session, rehearse->scratch, advice, sizeof(advice));
+    fprintf(stderr, "tellerline: %s\ntellerline: %s\n", err.text, advice);
+    return false;
+}
+
+static int rehearse_queue(struct rehearse *rehearse, struct tl_error *err)
+{
+    bool ran = prepare(rehearse, err) && tl_signals_open(&rehearse->signals, err) &&
+               create(rehearse, err) && wait_ready(rehearse, err) && run(rehearse, err);
+    bool clean = clean_up(rehearse);
+    int status = TL_EXIT_PROBLEM;
+    if (ran)
+        status = report(rehearse, err);
+    else if (rehearse->rehearsal.stopped)
+        tl_error_set(err, TL_ERR_INVALID, "stopped before anybody came");
+    free(rehearse->rehearsal.visitors);
+    tl_simulation_free(&rehearse->simulation);
+    tl_arrivals_free(&rehearse->arrivals);
+    tl_door_free(&rehearse->door);
+    tl_signals_close(&rehearse->signals);
+    return clean ? status : TL_EXIT_PROBLEM;
+}
+
+/* Combinations that make no sense. */
+static bool check_options(const struct tl_ctl_options *options, struct tl_error *err)
+{
+    const struct tl_crowd *crowd = &options->plan.input.crowd;
+    if (options->rehearse.remove)
+        return tl_queue_is_rehearsal(options->words[0]) ||
+               tl_error_set(err, TL_ERR_INVALID,
+                            "--remove: the name of a scratch queue begins with " TL_REHEARSAL_PREFIX
+                            " and ends with - and six digits");
+    if (options->plan.arrivals == NULL && crowd->visitors == 0)
+        return tl_error_set(err, TL_ERR_INVALID, "who comes? --visitors N, or --arrivals FILE");
+    if (crowd->visitors > TL_ARRIVALS_MOST)
+        return tl_error_set(err, TL_ERR_INVALID, "--visitors: at most %d", TL_ARRIVALS_MOST);
+    if (crowd->peak_ms > crowd->over_ms)
+        return tl_error_set(err, TL_ERR_INVALID, "--peak is later than --over, when all have come");
+    return true;
+}
+
+int tl_command_rehearse(const struct tl_ctl_options *options)
+{
+    struct tl_error err = {0};
+    struct rehearse rehearse = {.options = options,
+                                .queue = options->words[0],
+                                .signals = {.fd = -1},
+                                .terminal = isatty(STDERR_FILENO) == 1};
+    if (!check_options(options, &err))
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    if (!tl_ctl_session_open(&rehearse.session, options, &err))
+        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    int status = TL_EXIT_PROBLEM;
+    if (!options->rehearse.remove) {
+        tl_scratch_name(rehearse.queue, rehearse.scratch);
+        status = rehearse_queue(&rehearse, &err);
+    } else if (tl_scratch_remove(&rehearse.session, rehearse.queue, REMOVE_LIMIT_MS, &err)) {
+        printf("%s: removed\n", rehearse.queue);
+        status = TL_EXIT_OK;
+    }
+    tl_ctl_session_close(&rehearse.session);
+    return err.kind == TL_OK ? status : tl_ctl_fail(status, &err);
+}

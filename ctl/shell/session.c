@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/config/config.h"
+
+#include "ctl/shell/session.h"
+
+/* Reads the address of the private Redis that runs on a data folder. */
+static bool read_private_url(const char *data, char url[TL_CTL_URL_MAX], struct tl_error *err)
+{
+    char path[4096];
+    int length = snprintf(path, sizeof(path), "%s/%s", data, TL_REDIS_URL_FILE);
+    if (length < 0 || (size_t)length >= sizeof(path))
+        return tl_error_set(err, TL_ERR_INVALID, "--data: the path is too long");
+    FILE *file = fopen(path, "re");
+    if (file == NULL) {
+        if (errno != ENOENT && errno != ENOTDIR)
+            return tl_error_set(err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno));
+        return tl_error_set(
+            err, TL_ERR_INVALID,
+            "no Redis is configured, and no `tellerline up` runs on the data folder \"%s\"; "
+            "use --redis URL, --config FILE or --data DIR",
+            data);
+    }
+    bool read = fgets(url, TL_CTL_URL_MAX, file) != NULL;
+    fclose(file);
+    if (!read)
+        return tl_error_set(err, TL_ERR_SYSTEM,
+                            "%s: empty or unreadable; `tellerline up` may still be starting", path);
+    url[strcspn(url, "\n")] = '\0';
+    return true;
+}
+
+bool tl_ctl_redis_url(const struct tl_config *config, const struct tl_ctl_options *options,
+                      char url[TL_CTL_URL_MAX], struct tl_error *err)
+{
+    const char *known = options->redis != NULL ? options->redis : config->redis.url;
+    if (known[0] == '\0')
+        return read_private_url(options->data, url, err);
+    int length = snprintf(url, TL_CTL_URL_MAX, "%s", known);
+    return (size_t)length < TL_CTL_URL_MAX ||
+           tl_error_set(err, TL_ERR_INVALID, "the address of Redis is too long");
+}
+
+bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
+                         struct tl_error *err)
+{
+    *session = (struct tl_ctl_session){0};
+    session->config = tl_config_load(options->config, err);
+    if (session->config == NULL)
+        return false;
+    tl_actor_of_user(&session->actor, session->config->redis.changes_length);
+    char url[TL_CTL_URL_MAX];
+    if (!tl_ctl_redis_url(session->config, options, url, err))
+        goto failed;
+    const struct tl_redis_settings settings = {
+        .url = url,
+        .ca_file = session->config->redis.ca_file,
+        .timeout_ms = session->config->redis.timeout_ms,
+    };
+    session->store = tl_store_new(&settings, err);
+    if (session->store == NULL || !tl_store_connect(session->store, err))
+        goto failed;
+    return true;
+
+failed:
+    tl_ctl_session_close(session);
+    return false;
+}
+
+void tl_ctl_session_close(struct tl_ctl_session *session)
+{
+    tl_store_free(&session->store);
+    tl_config_free(&session->config);
+}
+
+struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char *queue,
+                                      struct tl_error *err)
+{
+    if (!tl_store_connect(session->store, err))
+        return NULL;
+    return queue != NULL ? tl_store_of(session->store, queue) : tl_store_common(session->store);
+}
+
+bool tl_ctl_session_keys(const struct tl_ctl_session *session, const char *queue,
+                         struct tl_keys *keys, struct tl_error *err)
+{
+    return tl_keys_of(keys, session->config->redis.key_prefix, queue, err);
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grow.h"
+#include "common/base/text.h"
+#include "common/base/units.h"
+
+#include "lab/arrivals.h"
+
+#define FILE_BYTES_MOST   (INT64_C(1) << 30)
+#define SECONDS_MOST      100000000000.0 /* the year 5138 as Unix time */
+#define SPAN_MOST_MS      (INT64_C(366) * 86400000)
+#define SESSION_MOST_MS   (INT64_C(7) * 86400000)
+#define FIELD_BYTES_MOST  63
+#define DRAWN_FOR_ARRIVAL 0 /* purpose of tl_plan_random; simulate.c has the others */
+
+enum { COLUMNS_MOST = 256, NO_COLUMN = -1 };
+
+/* How a file writes times. */
+enum kind { KIND_NONE, KIND_SECONDS, KIND_CLOCK, KIND_DATE };
+
+static const char *const kind_names[] = {"", "seconds", "a time of day", "a date with a time"};
+
+struct reader {
+    const char *name;
+    const char *at, *end;
+    size_t line; /* number of the line being read */
+    int time_column, session_column;
+    enum kind kind;
+    size_t capacity;
+    struct tl_arrivals *arrivals;
+};
+
+/* One field as text, without quotes; cut off at FIELD_BYTES_MOST with `whole` false. */
+struct field {
+    char text[FIELD_BYTES_MOST + 1];
+    bool whole;
+};
+
+static bool refuse(const struct reader *reader, const char *text, const char *why,
+                   struct tl_error *err)
+{
+    char quoted[80];
+    tl_quote(text, quoted, sizeof(quoted));
+    return tl_error_set(err, TL_ERR_INVALID, "%s:%zu: %s %s", reader->name, reader->line, quoted,
+                        why);
+}
+
+static void put(struct field *field, size_t *length, char c)
+{
+    if (*length < FIELD_BYTES_MOST)
+        field->text[(*length)++] = c;
+    else
+        field->whole = false;
+}
+
+/* Takes the next field of [*at, end) and moves *at behind its comma, or to NULL after the last.
+ * Quotes around it are taken off, a doubled quote inside stands for one (RFC 4180). A null byte
+ * makes the field not whole, since it would end the text. */
+static void take_field(const char **at, const char *end, struct field *field)
+{
+    const char *c = *at;
+    size_t length = 0;
+    *field = (struct field){.whole = true};
+    while (c < end && (*c == ' ' || *c == '\t'))
+        c++;
+    if (c < end && *c == '"') {
+        for (c++; c < end && !(*c == '"' && (c + 1 == end || c[1] != '"')); c++) {
+            c += *c == '"' ? 1 : 0;
+            put(field, &length, *c);
+        }
+        c += c < end ? 1 : 0;
+    }
+    for (; c < end && *c != ','; c++)
+        put(field, &length, *c);
+    while (length > 0 && (field->text[length - 1] == ' ' || field->text[length - 1] == '\t'))
+        length--;
+    field->text[length] = '\0';
+    field->whole = field->whole && strlen(field->text) == length;
+    *at = c < end ? c + 1 : NULL;
+}
+
+/* "12", "12.5", ".5": decimal seconds to ms. */
+static bool parse_seconds(const char *text, int64_t *ms)
+{
+    size_t digits = strspn(text, "0123456789");
+    size_t used = digits;
+    if (text[used] == '.')
+        used += 1 + strspn(text + used + 1, "0123456789");
+    if (text[used] != '\0' || used == 0 || (digits == 0 && used == 1))
+        return false;
+    double seconds = strtod(text, NULL);
+    if (seconds > SECONDS_MOST)
+        return false;
+    *ms = (int64_t)floor(seconds * 1000 + 0.5);
+    return true;
+}
+
+/* "9:05", "21:05:00", "21:05:00.25" to ms; hours up to 99, for times past midnight. */
+static bool parse_clock(const char *text, int64_t *ms)
+{
+    int64_t hours = 0;
+    int64_t rest = 0;
+    size_t digits = strspn(text, "0123456789");
+    if (digits < 1 || digits > 2 || text[digits] != ':')
+        return false;
+    for (size_t i = 0; i < digits; i++)
+        hours = hours * 10 + (text[i] - '0');
+    const char *minutes = text + digits + 1;
+    if (strspn(minutes, "0123456789") != 2 || minutes[0] > '5')
+        return false;
+    if (minutes[2] == ':') {
+        if (strspn(minutes + 3, "0123456789") != 2 || !parse_seconds(minutes + 3, &rest) ||
+            rest >= 61000) /* a leap second */
+            return false;
+    } else if (minutes[2] != '\0') {
+        return false;
+    }
+    *ms = (hours * 60 + (minutes[0] - '0') * 10 + (minutes[1] - '0')) * 60000 + rest;
+    return true;
+}
+
+static enum kind parse_time(const char *text, int64_t *ms)
+{
+    if (parse_seconds(text, ms))
+        return KIND_SECONDS;
+    if (parse_clock(text, ms))
+        return KIND_CLOCK;
+    return tl_time_parse(text, ms, NULL) ? KIND_DATE : KIND_NONE;
+}
+
+static bool add(struct reader *reader, int64_t at_ms, int64_t session_ms, struct tl_error *err)
+{
+    struct tl_arrivals *arrivals = reader->arrivals;
+    if (arrivals->n == TL_ARRIVALS_MOST)
+        return tl_error_set(err, TL_ERR_INVALID, "%s:%zu: more than %d arrivals", reader->name,
+                            reader->line, TL_ARRIVALS_MOST);
+    struct tl_arrival *list =
+        tl_grow(arrivals->list, &reader->capacity, arrivals->n + 1, sizeof(*list));
+    if (list == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu arrivals", arrivals->n + 1);
+    arrivals->list = list;
+    arrivals->list[arrivals->n] =
+        (struct tl_arrival){.at_ms = at_ms, .session_ms = session_ms, .row = (uint32_t)arrivals->n};
+    arrivals->n++;
+    return true;
+}
+
+/* Finds the columns by the names in the first line. */
+static bool read_names(struct reader *reader, const char *at, const char *end, struct tl_error *err)
+{
+    struct field field;
+    reader->time_column = reader->session_column = NO_COLUMN;
+    for (int column = 0; at != NULL && column < COLUMNS_MOST; column++) {
+        take_field(&at, end, &field);
+        int *found = strcmp(field.text, "arrival") == 0   ? &reader->time_column
+                     : strcmp(field.text, "session") == 0 ? &reader->session_column
+                                                          : NULL;
+        if (found != NULL && *found != NO_COLUMN)
+            return refuse(reader, field.text, "names two columns", err);
+        if (found != NULL)
+            *found = column;
+    }
+    return reader->time_column != NO_COLUMN ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "%s:1: the first line is neither an arrival nor names a column \"arrival\"",
+                        reader->name);
+}
+
+static bool read_row(struct reader *reader, const char *at, const char *end, struct tl_error *err)
+{
+    struct field field = {0};
+    struct field time = {0};
+    struct field session = {.whole = true};
+    int last =
+        reader->time_column > reader->session_column ? reader->time_column : reader->session_column;
+    int column = 0;
+    for (; at != NULL && column <= last; column++) {
+        take_field(&at, end, &field);
+        if (column == reader->time_column)
+            time = field;
+        if (column == reader->session_column)
+            session = field;
+    }
+    if (column <= reader->time_column)
+        return tl_error_set(err, TL_ERR_INVALID, "%s:%zu: the line has no arrival", reader->name,
+                            reader->line);
+    int64_t at_ms = 0;
+    int64_t session_ms = -1;
+    enum kind kind = time.whole ? parse_time(time.text, &at_ms) : KIND_NONE;
+    if (kind == KIND_NONE)
+        return refuse(reader, time.text,
+                      "is not a time such as 12.5, 21:05:00 or 2026-12-01T20:00:00+09:00", err);
+    if (reader->kind != KIND_NONE && kind != reader->kind) {
+        char why[96];
+        snprintf(why, sizeof(why), "is %s, but the lines before have %s", kind_names[kind],
+                 kind_names[reader->kind]);
+        return refuse(reader, time.text, why, err);
+    }
+    reader->kind = kind;
+    bool given = !session.whole || session.text[0] != '\0';
+    if (given && !(session.whole && (parse_seconds(session.text, &session_ms) ||
+                                     parse_clock(session.text, &session_ms))))
+        return refuse(reader, session.text, "is not a session such as 245 or 0:04:05", err);
+    if (session_ms > SESSION_MOST_MS)
+        return refuse(reader, session.text, "is a session longer than 7 days", err);
+    return add(reader, at_ms, session_ms, err);
+}
+
+/* A first line whose first field is no time names the columns. */
+static bool names_columns(const char *at, const char *end)
+{
+    struct field field;
+    int64_t ms;
+    take_field(&at, end, &field);
+    return field.text[0] != '\0' && (!field.whole || parse_time(field.text, &ms) == KIND_NONE) &&
+           strchr("0123456789.-+", field.text[0]) == NULL;
+}
+
+static bool read_lines(struct reader *reader, struct tl_error *err)
+{
+    for (bool first = true; reader->at < reader->end; first = false) {
+        size_t left = (size_t)(reader->end - reader->at);
+        const char *next = memchr(reader->at, '\n', left);
+        const char *end = next != NULL ? next : reader->end;
+        const char *at = reader->at;
+        reader->at = next != NULL ? next + 1 : reader->end;
+        reader->line++;
+        if (end > at && end[-1] == '\r')
+            end--;
+        if (end == at)
+            continue;
+        bool good = first && names_columns(at, end) ? read_names(reader, at, end, err)
+                                                    : read_row(reader, at, end, err);
+        if (!good)
+            return false;
+    }
+    return reader->arrivals->n > 0 ||
+           tl_error_set(err, TL_ERR_INVALID, "%s:%zu: there is no arrival in the file",
+                        reader->name, reader->line > 0 ? reader->line : 1);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct tl_arrival *one = a;
+    const struct tl_arrival *other = b;
+    if (one->at_ms != other->at_ms)
+        return one->at_ms < other->at_ms ? -1 : 1;
+    return one->row < other->row ? -1 : one->row > other->row;
+}
+
+bool tl_arrivals_parse(const char *name, const char *bytes, size_t length,
+                       struct tl_arrivals *arrivals, struct tl_error *err)
+{
+    static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, as spreadsheets write it */
+    struct reader reader = {.name = name,
+                            .at = bytes,
+                            .end = bytes + length,
+                            .time_column = 0,
+                            .session_column = 1,
+                            .arrivals = arrivals};
+    *arrivals = (struct tl_arrivals){0};
+    if (length >= 3 && memcmp(bytes, mark, 3) == 0)
+        reader.at += 3;
+    if (!read_lines(&reader, err)) {
+        tl_arrivals_free(arrivals);
+        return false;
+    }
+    qsort(arrivals->list, arrivals->n, sizeof(*arrivals->list), compare);
+    int64_t first_ms = arrivals->list[0].at_ms;
+    if (arrivals->list[arrivals->n - 1].at_ms - first_ms > SPAN_MOST_MS) {
+        tl_arrivals_free(arrivals);
+        return tl_error_set(err, TL_ERR_INVALID, "%s: the arrivals span more than 366 days", name);
+    }
+    for (size_t i = 0; i < arrivals->n; i++)
+        arrivals->list[i].at_ms -= first_ms;
+    return true;
+}
+
+/* Reads at most FILE_BYTES_MOST, in pieces: the file may be a pipe. */
+static bool read_all(FILE *file, char **bytes, size_t *length, const char *path,
+                     struct tl_error *err)
+{
+    size_t capacity = 0;
+    for (;;) {
+        if (*length == capacity) {
+            capacity = capacity == 0 ? 65536 : 2 * capacity;
+            if (capacity > (size_t)FILE_BYTES_MOST)
+                return tl_error_set(err, TL_ERR_INVALID, "%s: larger than 512 MiB", path);
+            char *more = realloc(*bytes, capacity);
+            if (more == NULL)
+                return tl_error_set(err, TL_ERR_NOMEM, "no memory to read %s", path);
+            *bytes = more;
+        }
+        size_t taken = fread(*bytes + *length, 1, capacity - *length, file);
+        *length += taken;
+        if (taken == 0)
+            return !ferror(file) ||
+                   tl_error_set(err, TL_ERR_SYSTEM, "cannot read %s: %s", path, strerror(errno));
+    }
+}
+
+bool tl_arrivals_read(const char *path, struct tl_arrivals *arrivals, struct tl_error *err)
+{
+    *arrivals = (struct tl_arrivals){0};
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return tl_error_set(err, TL_ERR_SYSTEM, "cannot open %s: %s", path, strerror(errno));
+    char *bytes = NULL;
+    size_t length = 0;
+    bool ok = read_all(file, &bytes, &length, path, err);
+    if (fclose(file) != 0 && ok)
+        ok = tl_error_set(err, TL_ERR_SYSTEM, "cannot close %s: %s", path, strerror(errno));
+    ok = ok && tl_arrivals_parse(path, bytes, length, arrivals, err);
+    free(bytes);
+    return ok;
+}
+
+/* splitmix64 (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators",
+ * 2014). */
+static uint64_t mix(uint64_t z)
+{
+    z += UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
+    return z ^ (z >> 31);
+}
+
+double tl_plan_random(uint64_t seed, uint64_t visitor, unsigned purpose)
+{
+    uint64_t bits = mix(mix(mix(seed) ^ visitor) ^ purpose) >> 11;
+    return ((double)bits + 0.5) * 0x1p-53;
+}
+
+/* The time by which a share u of the crowd has come. */
+static double arrival_of(const struct tl_crowd *crowd, double u)
+{
+    double over = (double)crowd->over_ms;
+    double peak = crowd->peak_ms >= 0 ? (double)crowd->peak_ms : over / 2;
+    switch (crowd->shape) {
+    case TL_CROWD_EVEN:
+        return u * over;
+    case TL_CROWD_RUSH: /* exponential, cut off after four of its means */
+        return -over / 4 * log(1 - u * (1 - exp(-4)));
+    case TL_CROWD_WAVE: /* a triangle */
+        break;
+    }
+    return u * over < peak ? sqrt(u * over * peak) : over - sqrt((1 - u) * over * (over - peak));
+}
+
+bool tl_arrivals_draw(const struct tl_crowd *crowd, uint64_t seed, struct tl_arrivals *arrivals,
+                      struct tl_error *err)
+{
+    *arrivals = (struct tl_arrivals){0};
+    arrivals->list = calloc(crowd->visitors, sizeof(*arrivals->list));
+    if (arrivals->list == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for %llu visitors",
+                            (unsigned long long)crowd->visitors);
+    arrivals->n = crowd->visitors;
+    for (size_t i = 0; i < arrivals->n; i++)
+        arrivals->list[i] = (struct tl_arrival){
+            .at_ms = (int64_t)arrival_of(crowd, tl_plan_random(seed, i, DRAWN_FOR_ARRIVAL)),
+            .session_ms = -1,
+            .row = (uint32_t)i};
+    qsort(arrivals->list, arrivals->n, sizeof(*arrivals->list), compare);
+    return true;
+}
+
+void tl_arrivals_free(struct tl_arrivals *arrivals)
+{
+    free(arrivals->list);
+    *arrivals = (struct tl_arrivals){0};
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lab/chart.h"
+#include "lab/words.h"
+
+enum {
+    COLUMNS = 64, /* of a text chart, without the numbers on the left */
+    LABEL = 11,   /* columns of those: "10,000,000" */
+    WIDTH = 960,  /* of the SVG */
+    HEIGHT = 480,
+    LEFT = 84,
+    RIGHT = 24,
+};
+
+/* One of the two curves. */
+typedef uint64_t value_of(const struct tl_series_point *point);
+
+static uint64_t waiting_of(const struct tl_series_point *point)
+{
+    return point->waiting;
+}
+
+static uint64_t active_of(const struct tl_series_point *point)
+{
+    return point->active;
+}
+
+static uint64_t most(const struct tl_series *series, value_of *value, size_t from, size_t to)
+{
+    uint64_t found = 0;
+    for (size_t i = from; i < to; i++)
+        found = value(&series->points[i]) > found ? value(&series->points[i]) : found;
+    return found;
+}
+
+/* ---- text ---- */
+
+static void draw_rows(const struct tl_series *series, value_of *value, uint64_t rows, char mark,
+                      const char *colour, struct tl_text *out)
+{
+    uint64_t top = most(series, value, 0, series->n);
+    rows = rows > top && top > 0 ? top : rows;
+    uint64_t heights[COLUMNS]; /* in rows; what is not 0 has at least one */
+    for (size_t i = 0; i < COLUMNS; i++) {
+        size_t from = i * series->n / COLUMNS;
+        size_t to = (i + 1) * series->n / COLUMNS;
+        uint64_t found = most(series, value, from, to > from ? to : from + 1);
+        heights[i] = top == 0 ? 0 : (found * rows + top - 1) / top;
+    }
+    for (uint64_t row = rows; row > 0; row--) {
+        char label[TL_WORDS_MAX] = "";
+        char line[COLUMNS + 1];
+        size_t length = 0;
+        if (row == rows)
+            tl_words_number((double)top, 0, label, sizeof(label));
+        for (size_t i = 0; i < COLUMNS; i++) {
+            line[i] = heights[i] >= row ? mark : ' ';
+            length = line[i] == mark ? i + 1 : length;
+        }
+        line[length] = '\0';
+        if (length > 0 && colour != NULL)
+            tl_text_append(out, "%*s |\033[%sm%s\033[0m\n", LABEL, label, colour, line);
+        else
+            tl_text_append(out, "%*s |%s\n", LABEL, label, line);
+    }
+}
+
+static void draw_axis(const struct tl_series *series, struct tl_text *out)
+{
+    char middle[TL_WORDS_MAX];
+    char end[TL_WORDS_MAX];
+    char line[COLUMNS + 1];
+    memset(line, '-', COLUMNS);
+    line[COLUMNS] = '\0';
+    int64_t end_ms = (int64_t)series->n * series->width_ms;
+    tl_words_time(end_ms / 2, middle, sizeof(middle));
+    tl_words_time(end_ms, end, sizeof(end));
+    tl_text_append(out, "%*d +%s\n", LABEL, 0, line);
+    tl_text_append(out, "%*s0%*s%*s\n", LABEL + 2, "", COLUMNS / 2 + (int)strlen(middle) / 2 - 1,
+                   middle, COLUMNS / 2 - (int)strlen(middle) / 2, end);
+}
+
+void tl_chart_text(const struct tl_series *series, bool colour, struct tl_text *out)
+{
+    tl_text_append(out, "Waiting\n");
+    draw_rows(series, waiting_of, 12, '#', colour ? "36" : NULL, out);
+    draw_axis(series, out);
+    tl_text_append(out, "Active\n");
+    draw_rows(series, active_of, 5, '=', colour ? "32" : NULL, out);
+    draw_axis(series, out);
+}
+
+/* ---- SVG ---- */
+
+static const char head[] =
+    "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
+    "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" "
+    "role=\"img\" aria-labelledby=\"title description\">\n"
+    "<style>\n"
+    "  svg { background: #fff; color: #1a1d21; font: 13px sans-serif }\n"
+    "  text { fill: currentColor } .title { font-size: 16px; font-weight: bold }\n"
+    "  .grid { stroke: currentColor; stroke-opacity: .18 }\n"
+    "  .waiting { stroke: #0b62a8; fill: #0b62a8; fill-opacity: .22; stroke-width: 1.5 }\n"
+    "  .active { stroke: #237a3b; fill: #237a3b; fill-opacity: .22; stroke-width: 1.5 }\n"
+    "  @media (prefers-color-scheme: dark) {\n"
+    "    svg { background: #16181b; color: #e8eaed }\n"
+    "    .waiting { stroke: #6db3f2; fill: #6db3f2 } .active { stroke: #7bd08f; fill: #7bd08f }\n"
+    "  }\n"
+    "</style>\n";
+
+static void append_escaped(struct tl_text *out, const char *text)
+{
+    for (const char *c = text; *c != '\0'; c++) {
+        if (strchr("<>&\"", *c) != NULL)
+            tl_text_append(out, "&#%d;", *c);
+        else
+            tl_text_append(out, "%c", *c >= ' ' && *c <= '~' ? *c : '?');
+    }
+}
+
+/* The smallest of 1, 2, 5, 10, 20, ... of which at most five make up the top. */
+static uint64_t value_step(uint64_t top)
+{
+    static const uint64_t factors[] = {1, 2, 5};
+    for (uint64_t power = 1;; power *= 10) {
+        for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
+            if (factors[i] * power * 5 >= top)
+                return factors[i] * power;
+        }
+    }
+}
+
+static int64_t time_step(int64_t end_ms)
+{
+    static const int64_t seconds[] = {1,   2,    5,    10,   15,   30,    60,    120,   300,
+                                      600, 1200, 1800, 3600, 7200, 14400, 28800, 43200, 86400};
+    for (size_t i = 0; i < sizeof(seconds) / sizeof(seconds[0]); i++) {
+        if (seconds[i] * 1000 * 8 >= end_ms)
+            return seconds[i] * 1000;
+    }
+    int64_t days = end_ms / 86400000 / 8 + 1;
+    return days * 86400000;
+}
+
+/* Where a curve is drawn. */
+struct panel {
+    const char *name, *style;
+    value_of *value;
+    int top, bottom;
+    bool times; /* has the labels of the time axis */
+};
+
+static double x_of(int64_t ms, int64_t end_ms)
+{
+    return LEFT + (double)ms / (double)end_ms * (WIDTH - LEFT - RIGHT);
+}
+
+static void draw_grid(const struct panel *panel, uint64_t axis, uint64_t step, int64_t end_ms,
+                      struct tl_text *out)
+{
+    char label[TL_WORDS_MAX];
+    int height = panel->bottom - panel->top;
+    for (uint64_t value = 0; value <= axis; value += step) {
+        double y = panel->bottom - (double)value / (double)axis * height;
+        tl_words_number((double)value, 0, label, sizeof(label));
+        tl_text_append(out,
+                       "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>"
+                       "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
+                       LEFT, y, WIDTH - RIGHT, y, LEFT - 8, y + 4, label);
+    }
+    int64_t unit = time_step(end_ms);
+    for (int64_t ms = 0; ms <= end_ms; ms += unit) {
+        double x = x_of(ms, end_ms);
+        tl_text_append(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n",
+                       x, panel->top, x, panel->bottom);
+        if (!panel->times)
+            continue;
+        tl_words_time(ms, label, sizeof(label));
+        tl_text_append(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x,
+                       panel->bottom + 20, label);
+    }
+}
+
+static void draw_panel(const struct tl_series *series, const struct panel *panel,
+                       struct tl_text *out)
+{
+    uint64_t top = most(series, panel->value, 0, series->n);
+    uint64_t step = value_step(top);
+    uint64_t axis = top == 0 ? step : (top + step - 1) / step * step;
+    int64_t end_ms = (int64_t)series->n * series->width_ms;
+    tl_text_append(out, "<text x=\"%d\" y=\"%d\">%s</text>\n", LEFT, panel->top - 8, panel->name);
+    draw_grid(panel, axis, step, end_ms, out);
+    /* Steps, because the line is constant between two events. */
+    tl_text_append(out, "<path class=\"%s\" d=\"M%d %d", panel->style, LEFT, panel->bottom);
+    for (size_t i = 0; i < series->n; i++)
+        tl_text_append(out, "V%.1fH%.1f",
+                       panel->bottom - (double)panel->value(&series->points[i]) / (double)axis *
+                                           (panel->bottom - panel->top),
+                       x_of((int64_t)(i + 1) * series->width_ms, end_ms));
+    tl_text_append(out, "V%dZ\"/>\n", panel->bottom);
+}
+
+void tl_chart_svg(const struct tl_series *series, const char *title, const char *description,
+                  struct tl_text *out)
+{
+    static const struct panel line = {"Waiting", "waiting", waiting_of, 84, 284, false};
+    static const struct panel active = {"Active", "active", active_of, 324, 444, true};
+    tl_text_append(out, head, WIDTH, HEIGHT, WIDTH, HEIGHT);
+    tl_text_append(out, "<title id=\"title\">");
+    append_escaped(out, title);
+    tl_text_append(out, "</title>\n<desc id=\"description\">");
+    append_escaped(out, description);
+    tl_text_append(out, "</desc>\n<text class=\"title\" x=\"%d\" y=\"28\">", LEFT);
+    append_escaped(out, title);
+    tl_text_append(out, "</text>\n<text x=\"%d\" y=\"50\">", LEFT);
+    append_escaped(out, description);
+    tl_text_append(out, "</text>\n");
+    draw_panel(series, &line, out);
+    draw_panel(series, &active, out);
+    tl_text_append(out, "</svg>\n");
+}

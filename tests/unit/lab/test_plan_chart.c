@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Charts of `tellerline plan`: the curve in bounded memory, as text and as SVG. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lab/chart.h"
+#include "tests/unit/random.h"
+
+/* Against the same curve kept moment by moment. */
+static void test_series(void **state)
+{
+    (void)state;
+    enum { MOMENTS = 9000 };
+    uint64_t seed = random_seed("test_series");
+    static uint64_t waiting[MOMENTS];
+    static struct tl_series series;
+    struct tl_series_point point = {0};
+    uint64_t arrived = 0;
+    tl_series_init(&series);
+    for (int64_t now = 0; now < MOMENTS; now++) {
+        if (now == 0 || random_below(&seed, 50) == 0) {
+            point.arrived = random_below(&seed, 10);
+            point.waiting = random_below(&seed, 1000);
+            arrived += point.arrived;
+            tl_series_note(&series, now, &point);
+        }
+        waiting[now] = point.waiting;
+    }
+    point.arrived = 0;
+    tl_series_note(&series, MOMENTS - 1, &point);
+    assert_int_equal(series.width_ms, 16); /* 9,000 ms in at most 1,024 */
+    assert_int_equal(series.n, (MOMENTS + 15) / 16);
+    for (size_t i = 0; i < series.n; i++) {
+        uint64_t most = 0;
+        for (size_t ms = 16 * i; ms < 16 * (i + 1) && ms < MOMENTS; ms++)
+            most = waiting[ms] > most ? waiting[ms] : most;
+        assert_int_equal(series.points[i].waiting, most);
+        arrived -= series.points[i].arrived;
+    }
+    assert_int_equal(arrived, 0);
+}
+
+/* No line is wider than 80 columns; the curve has its height; colour only when asked for. */
+static void test_text(void **state)
+{
+    (void)state;
+    static struct tl_series series;
+    struct tl_text out = {0};
+    tl_series_init(&series);
+    tl_series_note(&series, 0, &(struct tl_series_point){.waiting = 10000000, .active = 3});
+    tl_series_note(&series, 5000, &(struct tl_series_point){.waiting = 1});
+    tl_series_note(&series, 9999, &(struct tl_series_point){0});
+    tl_chart_text(&series, false, &out);
+    assert_false(out.failed);
+    assert_non_null(strstr(out.data, " 10,000,000 |################################"));
+    assert_non_null(strstr(out.data, "          3 |================================"));
+    assert_null(strchr(out.data, '\033'));
+    size_t rows = 0;
+    for (const char *line = out.data; *line != '\0'; line += strcspn(line, "\n") + 1, rows++)
+        assert_true(strcspn(line, "\n") <= 80);
+    assert_int_equal(rows, 1 + 12 + 2 + 1 + 3 + 2);
+    tl_text_free(&out);
+    tl_chart_text(&series, true, &out);
+    assert_non_null(strstr(out.data, "\033[36m#"));
+    tl_text_free(&out);
+
+    /* One moment without anyone. */
+    tl_series_init(&series);
+    tl_series_note(&series, 0, &(struct tl_series_point){0});
+    tl_chart_text(&series, false, &out);
+    assert_non_null(strstr(out.data, "          0 |\n"));
+    tl_text_free(&out);
+    tl_chart_svg(&series, "", "", &out);
+    assert_non_null(strstr(out.data, "</svg>\n"));
+    assert_null(strstr(out.data, "nan"));
+    tl_text_free(&out);
+}
+
+static void test_svg_escapes(void **state)
+{
+    (void)state;
+    static struct tl_series series;
+    struct tl_text out = {0};
+    tl_series_init(&series);
+    tl_series_note(&series, 0, &(struct tl_series_point){.waiting = 7});
+    tl_chart_svg(&series, "a<b>&\"c\"", "\x01\xC3x", &out);
+    assert_non_null(strstr(out.data, "<title id=\"title\">a&#60;b&#62;&#38;&#34;c&#34;</title>"));
+    assert_non_null(strstr(out.data, "<desc id=\"description\">??x</desc>"));
+    tl_text_free(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_series),
+        cmocka_unit_test(test_text),
+        cmocka_unit_test(test_svg_escapes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -45,7 +45,8 @@ struct tl_server {
     struct tl_clients *clients;
     uint64_t open; /* connections, without those that were taken over */
     unsigned open_handles;
-    bool due; /* the library has something to do */
+    int64_t now_ms; /* of this turn */
+    bool due;       /* the library has something to do */
 };
 
 static void on_busy(uv_idle_t *handle)
@@ -144,12 +145,11 @@ static void on_connection(void *closure, struct MHD_Connection *connection, void
     struct tl_server *server = closure;
     struct connection *watched = *context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        int64_t now_ms = tl_clock_ms();
         server->open++;
-        make_room(server, now_ms);
+        make_room(server, server->now_ms);
         *context = watched = watch(server, connection);
         if (watched != NULL)
-            tl_idle_sockets_add(&server->idle, &watched->idle, false, now_ms);
+            tl_idle_sockets_add(&server->idle, &watched->idle, false, server->now_ms);
         return;
     }
     server->open--;
@@ -180,7 +180,7 @@ static enum MHD_Result deliver(struct tl_server *server, struct connection *conn
                                struct tl_request *request)
 {
     if (connection != NULL)
-        tl_idle_sockets_add(&server->idle, &connection->idle, true, tl_clock_ms());
+        tl_idle_sockets_add(&server->idle, &connection->idle, true, server->now_ms);
     return tl_request_deliver(request) ? MHD_YES : MHD_NO;
 }
 
@@ -235,7 +235,7 @@ static void on_completed(void *closure, struct MHD_Connection *connection, void 
     struct connection *watched = connection_of(connection);
     (void)code;
     if (watched != NULL)
-        tl_idle_sockets_add(&server->idle, &watched->idle, false, tl_clock_ms());
+        tl_idle_sockets_add(&server->idle, &watched->idle, false, server->now_ms);
     if (*context != NULL)
         tl_request_free(*context);
     *context = NULL;
@@ -273,6 +273,7 @@ static void on_turn(uv_check_t *turn)
     struct tl_server *server = turn->data;
     if (server->due) {
         server->due = false;
+        server->now_ms = tl_clock_ms();
         MHD_run(server->daemon);
     }
     server->settings.turn_end(server->settings.context);
@@ -309,6 +310,7 @@ static bool start_handles(struct tl_server *server, uv_loop_t *loop)
 
 static void free_server(struct tl_server *server)
 {
+    tl_request_free_spare(&server->host);
     tl_clients_free(&server->clients);
     free(server);
 }

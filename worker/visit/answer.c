@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 
 #include "common/auth/pass.h"
 #include "common/auth/reference.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
@@ -24,7 +24,7 @@ struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visi
         ticket.front = tl_queue_lane_front(queue, tl_place_lane(place));
         ticket.serial = tl_queue_serial(queue, place);
     }
-    snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
+    (void)tl_text_copy(ticket.visitor, sizeof(ticket.visitor), visitor);
     return ticket;
 }
 
@@ -50,7 +50,7 @@ static bool give_pass(const struct tl_worker *worker, const struct tl_queue *que
                            .generation = tl_line_generation(queue->line),
                            .place = view->place,
                            .event = tl_line_event(queue->line)};
-    snprintf(pass.visitor, sizeof(pass.visitor), "%s", view->visitor);
+    (void)tl_text_copy(pass.visitor, sizeof(pass.visitor), view->visitor);
     tl_pass_id(view->queue,
                tl_lost_origin(queue->lost, tl_line_generation(queue->line), view->place),
                view->place, pass.id);

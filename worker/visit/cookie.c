@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "common/config/queue_settings.h"
 #include "worker/visit/cookie.h"
 #include "worker/visit/cross_site.h"
@@ -13,8 +14,9 @@ enum {
     LIFE_MAX_S = 400 * 86400, /* browsers keep none for longer */
 };
 
+#define STEM "tellerline_"
 /* No queue has a name with capitals. */
-#define PROBE "tellerline_COOKIES"
+#define PROBE STEM "COOKIES"
 
 static const char *const prefixes[] = {"__Host-", ""};
 enum { NAMES = sizeof(prefixes) / sizeof(prefixes[0]) };
@@ -26,7 +28,9 @@ struct cookie_name {
 static struct cookie_name name_of(const char *prefix, const char *queue)
 {
     struct cookie_name name;
-    snprintf(name.text, sizeof(name.text), "%stellerline_%s", prefix, queue);
+    size_t length = tl_text_copy(name.text, sizeof(name.text), prefix);
+    length += tl_text_copy(name.text + length, sizeof(name.text) - length, STEM);
+    (void)tl_text_copy(name.text + length, sizeof(name.text) - length, queue);
     return name;
 }
 
@@ -35,9 +39,9 @@ void tl_cookie_write(const struct tl_worker *worker, const struct tl_request *re
                      char text[TL_COOKIE_TEXT_MAX])
 {
     bool https = tl_cross_site_https(worker, request);
-    snprintf(text, TL_COOKIE_TEXT_MAX, "%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s",
-             name_of(https ? prefixes[0] : "", queue).text, ticket, (long long)life_s,
-             https ? "; Secure" : "");
+    snprintf(text, TL_COOKIE_TEXT_MAX,
+             "%s" STEM "%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s",
+             https ? prefixes[0] : "", queue, ticket, (long long)life_s, https ? "; Secure" : "");
 }
 
 int64_t tl_cookie_life_s(const struct tl_queue_settings *settings, int64_t store_ms)

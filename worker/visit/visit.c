@@ -7,6 +7,7 @@
 #include "common/auth/jwt.h"
 #include "common/base/clock.h"
 #include "common/base/net.h"
+#include "common/base/text.h"
 #include "common/config/queue_settings.h"
 #include "common/store/blocks.h"
 #include "worker/http/forwarded.h"
@@ -29,7 +30,7 @@ struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *req
 {
     struct tl_visit *visit = tl_request_visit(request);
     *visit = (struct tl_visit){.worker = worker, .request = request};
-    snprintf(visit->name, sizeof(visit->name), "%s", name);
+    (void)tl_text_copy(visit->name, sizeof(visit->name), name);
     return visit;
 }
 

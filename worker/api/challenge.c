@@ -9,57 +9,52 @@
 
 enum { LOG_EVERY_MS = 10000 };
 
-/* The client of a request, and the prefix to which its puzzles are bound: empty for an unknown
- * address. */
-struct client {
-    bool known;
+/* What puzzles of this visit are bound to: its queue and the prefix of its address, which is
+ * zeroed where that is unknown. */
+static struct tl_puzzle_scope scope_of(const struct tl_visit *visit, struct tl_prefix *prefix)
+{
     struct tl_address address;
+    *prefix = (struct tl_prefix){0};
+    if (tl_visitor_address(visit->worker, visit->request, &address))
+        *prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+    return (struct tl_puzzle_scope){.queue = visit->queue->name, .prefix = prefix};
+}
+
+static void make(const struct tl_visit *visit, enum tl_puzzle_kind kind, unsigned amount,
+                 char text[TL_PUZZLE_MAX])
+{
+    const struct tl_worker *worker = visit->worker;
     struct tl_prefix prefix;
-};
-
-static struct client client_of(const struct tl_worker *worker, const struct tl_request *request)
-{
-    struct client client = {0};
-    client.known = tl_visitor_address(worker, request, &client.address);
-    if (client.known)
-        client.prefix = tl_prefix_of(&client.address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    return client;
+    const struct tl_puzzle_scope scope = scope_of(visit, &prefix);
+    tl_puzzle_make(worker->secrets.keyring, &scope, kind, amount,
+                   tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000, text);
 }
 
-static struct tl_puzzle_scope scope_of(const struct tl_queue *queue, const struct client *client)
+void tl_challenge_wait(const struct tl_visit *visit, char text[TL_PUZZLE_MAX])
 {
-    return (struct tl_puzzle_scope){.queue = queue->name, .prefix = &client->prefix};
-}
-
-static int64_t store_s(const struct tl_worker *worker, int64_t now_ms)
-{
-    return tl_queue_env_store_ms(worker->env, now_ms) / 1000;
+    make(visit, TL_PUZZLE_WAIT, TL_CHALLENGE_WAIT_S, text);
 }
 
 /* Refuses with a fresh puzzle. Returns false. */
 static bool refuse(struct tl_visit *visit, enum tl_refusal_kind kind, const char *detail)
 {
-    const struct tl_worker *worker = visit->worker;
     struct tl_refusal *refusal = &visit->refusal;
     static_assert(sizeof(refusal->puzzle.text) == TL_PUZZLE_MAX, "a puzzle fits");
-    const struct client client = client_of(worker, visit->request);
-    const struct tl_puzzle_scope scope = scope_of(visit->queue, &client);
-    int64_t now_ms = tl_clock_ms();
-    unsigned bits = tl_effort_bits(&worker->effort, now_ms);
     tl_refuse(refusal, kind, "%s", detail);
-    tl_puzzle_make(worker->secrets.keyring, &scope, TL_PUZZLE_WORK, bits, store_s(worker, now_ms),
-                   refusal->puzzle.text);
     refusal->puzzle.parts = TL_PUZZLE_PARTS;
-    refusal->puzzle.bits = bits;
-    tl_metrics_add(worker->env->metrics, TL_WORKER_PUZZLES, 1);
+    refusal->puzzle.bits = tl_effort_bits(&visit->worker->effort, tl_clock_ms());
+    make(visit, TL_PUZZLE_WORK, refusal->puzzle.bits, refusal->puzzle.text);
+    tl_metrics_add(visit->worker->env->metrics, TL_WORKER_PUZZLES, 1);
     return false;
 }
 
 /* Has the address a signed wait left in this minute? Counts one. */
-static bool may_wait(const struct tl_worker *worker, const struct client *client, int64_t now_ms)
+static bool may_wait(const struct tl_visit *visit, int64_t now_ms)
 {
-    return !client->known || tl_limiter_allow(worker->limiter, TL_LIMITER_WAITS, &client->address,
-                                              TL_CHALLENGE_WAITS_A_MINUTE, now_ms);
+    struct tl_address address;
+    return !tl_visitor_address(visit->worker, visit->request, &address) ||
+           tl_limiter_allow(visit->worker->limiter, TL_LIMITER_WAITS, &address,
+                            TL_CHALLENGE_WAITS_A_MINUTE, now_ms);
 }
 
 static const char *const reasons[] = {
@@ -150,11 +145,11 @@ bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
         return ask_for_token(visit, TL_REFUSAL_CHALLENGE, "");
     if (!is_given(proof->solution))
         return refuse(visit, TL_REFUSAL_CHALLENGE, "");
-    const struct client client = client_of(worker, visit->request);
-    const struct tl_puzzle_scope scope = scope_of(visit->queue, &client);
+    struct tl_prefix prefix;
+    const struct tl_puzzle_scope scope = scope_of(visit, &prefix);
     enum tl_puzzle_result result =
         tl_puzzle_check(worker->secrets.keyring, &scope, proof->solution, strlen(proof->solution),
-                        store_s(worker, now_ms), solved);
+                        tl_queue_env_store_ms(worker->env, now_ms) / 1000, solved);
     if (result == TL_PUZZLE_SOLVED && external && solved->kind != TL_PUZZLE_WORK)
         result = TL_PUZZLE_FORGED; /* a wait is for browsers without scripts */
     if (result != TL_PUZZLE_SOLVED) {
@@ -162,7 +157,7 @@ bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
         return external ? tl_challenge_refuse_token(visit, reasons[result])
                         : refuse(visit, TL_REFUSAL_CHALLENGE_FAILED, reasons[result]);
     }
-    if (solved->kind == TL_PUZZLE_WAIT && !may_wait(worker, &client, now_ms))
+    if (solved->kind == TL_PUZZLE_WAIT && !may_wait(visit, now_ms))
         return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_MANY,
                          "At most %d a minute without a script; please wait a little",
                          TL_CHALLENGE_WAITS_A_MINUTE);
@@ -179,13 +174,4 @@ bool tl_challenge_refuse_spent(struct tl_visit *visit, const char *id)
     if (is_external(visit))
         return tl_challenge_refuse_token(visit, "This has been used already");
     return refuse(visit, TL_REFUSAL_CHALLENGE_FAILED, "The solution has been used already");
-}
-
-void tl_challenge_wait(const struct tl_worker *worker, const struct tl_queue *queue,
-                       const struct tl_request *request, char text[TL_PUZZLE_MAX])
-{
-    const struct client client = client_of(worker, request);
-    const struct tl_puzzle_scope scope = scope_of(queue, &client);
-    tl_puzzle_make(worker->secrets.keyring, &scope, TL_PUZZLE_WAIT, TL_CHALLENGE_WAIT_S,
-                   store_s(worker, tl_clock_ms()), text);
 }

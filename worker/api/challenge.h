@@ -36,8 +36,7 @@ bool tl_challenge_refuse_unverified(struct tl_visit *visit);
 /* A join with this spent id ended with TL_OUTCOME_SPENT: refuses, with a fresh puzzle if the id was
  * a puzzle's, and not an invite's. Returns false. */
 bool tl_challenge_refuse_spent(struct tl_visit *visit, const char *id);
-/* Writes the signed wait that a page for this request offers. */
-void tl_challenge_wait(const struct tl_worker *worker, const struct tl_queue *queue,
-                       const struct tl_request *request, char text[TL_PUZZLE_MAX]);
+/* Writes the signed wait that a page for this visit offers. */
+void tl_challenge_wait(const struct tl_visit *visit, char text[TL_PUZZLE_MAX]);
 
 #endif

@@ -12,7 +12,7 @@
 #include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/http/router.h"
-#include "worker/visit/cookie.h"
+#include "worker/visit/browser.h"
 
 enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };
 
@@ -240,8 +240,7 @@ static bool caught_up(struct tl_visit *visit)
 static void pass_through(struct tl_visit *visit)
 {
     bool active = false;
-    if (visit->queue != NULL &&
-        tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket)) {
+    if (visit->queue != NULL && tl_visitor_ticket(visit, &visit->ticket)) {
         tl_visit_judge(visit);
         active = is_active(visit);
     }
@@ -281,8 +280,7 @@ bool tl_handle_check(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
     if (tl_visitor_no_queue(worker, visit->name) && tl_queue_env_store_up(worker->env))
         return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
-    const bool has_ticket = visit->queue != NULL &&
-                            tl_visitor_ticket(worker, visit->request, visit->name, &visit->ticket);
+    const bool has_ticket = visit->queue != NULL && tl_visitor_ticket(visit, &visit->ticket);
     if (has_ticket)
         tl_visit_judge(visit);
     if (has_ticket && is_active(visit))
@@ -309,7 +307,7 @@ bool tl_handle_check(struct tl_visit *visit)
     if (verdict == NO_PASS && fails_open(visit))
         return answer_in(visit->request, NULL);
     /* It brought something that should have opened the gate. */
-    if (tl_visitor_bearer(visit->request) != NULL || tl_cookie_sent(visit->request, visit->name))
+    if (tl_visitor_bearer(visit->request) != NULL || tl_cookie_sent(visit))
         tl_misuse_failed(visit);
     return answer_out(visit);
 }

@@ -17,14 +17,13 @@
 #include "common/base/clock.h"
 #include "worker/api/body.h"
 #include "worker/api/page_renderer.h"
-#include "worker/api/return_to.h"
 #include "worker/api/routes.h"
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"
 #include "worker/page/qr.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/cookie.h"
+#include "worker/visit/browser.h"
 
 enum { SLACK_S = 5 }; /* workers estimate the store's clock */
 
@@ -56,7 +55,7 @@ static void write_address(const struct tl_visit *visit, struct made *made)
     const char *name = visit->name;
     char encoded[TL_ADDRESS_MAX] = "";
     struct tl_return_to back;
-    tl_return_to_read(visit->worker, visit->request, visit->queue->settings.target_url, &back);
+    tl_return_to_read(visit, visit->queue->settings.target_url, &back);
     if (back.address[0] == '\0' || !tl_address_append(encoded, back.address, true) ||
         snprintf(made->address, sizeof(made->address), "%s/q/%s/move?return=%s#%s", url, name,
                  encoded, made->code) > TL_QR_TEXT_MAX)
@@ -133,18 +132,15 @@ bool tl_handle_transfer(struct tl_visit *visit)
 
 bool tl_handle_page_transfer(struct tl_visit *visit)
 {
-    const struct tl_worker *worker = visit->worker;
     const enum tl_refusal_kind *kind = &visit->refusal.kind;
     struct made made;
-    if (tl_shown_place_differs(worker, visit->request, visit->name)) {
-        tl_page_send_present(worker, visit->request, visit->name);
-        return true;
-    }
+    if (tl_shown_place_differs(visit))
+        return tl_page_redirect(visit, TL_PAGE_PRESENT);
     const bool begun = begin(visit);
     if (begun && visit->worth == TL_WORTH_MAY_RETURN)
         return tl_visit_restore(visit, 0, 0);
     if (begun && make(visit, &made)) {
-        tl_page_send_code(worker, visit->request, visit->name, made.address, &made.qr);
+        tl_page_send_code(visit, made.address, &made.qr);
         tl_qr_free(&made.qr);
         return true;
     }
@@ -152,8 +148,7 @@ bool tl_handle_page_transfer(struct tl_visit *visit)
     if (*kind != TL_REFUSAL_NOT_WAITING && *kind != TL_REFUSAL_NOT_NUMBERED &&
         *kind != TL_REFUSAL_NO_TRANSFER)
         return false;
-    tl_page_send_back(worker, visit->request, visit->name);
-    return true;
+    return tl_page_redirect(visit, TL_PAGE_BACK);
 }
 
 /* ---- redeeming it ---- */
@@ -208,8 +203,7 @@ bool tl_handle_page_move(struct tl_visit *visit)
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
     snprintf(digits, sizeof(digits), "%" PRIx64, random_device());
-    tl_page_send_move(visit->worker, visit->request, visit->name, digits);
-    return true;
+    return tl_page_send_move(visit, digits);
 }
 
 static bool answer_moved_here(struct tl_visit *visit)

@@ -16,16 +16,20 @@
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/navigation.h"
 #include "worker/visit/rejoin.h"
 
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
 static tl_step joined, left, joined_again;
 
-bool tl_join_removed(const struct tl_visit *visit)
+bool tl_join_may_follow(struct tl_visit *visit)
 {
-    return visit->state.status == TL_LINE_ENDED && visit->state.reason == TL_REASON_REMOVED;
+    const struct tl_line_view *state = &visit->state;
+    if (visit->worth == TL_WORTH_MOVED && tl_visit_is_held(visit))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
+    if (state->status == TL_LINE_ENDED && state->reason == TL_REASON_REMOVED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_REMOVED, "%s", "");
+    return true;
 }
 
 /* ---- joining ---- */
@@ -180,8 +184,7 @@ static bool pass_by(struct tl_visit *visit, const char *text, const struct tl_in
     if (!tl_bypass_cookie(visit, text, invite, cookie))
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
     tl_bypass_note(visit, "invite");
-    tl_through_answer(visit, cookie);
-    return true;
+    return tl_through_answer(visit, cookie);
 }
 
 static bool read_invite(struct tl_visit *visit, const char *text, struct tl_invite *invite)
@@ -272,12 +275,10 @@ static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
         return tl_join_by_ticket(visit);
     if (tl_visit_may_return(visit))
         return tl_visit_restore(visit, 0, 0);
-    if (tl_visit_is_held(visit) && visit->worth == TL_WORTH_MOVED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
+    if (!tl_join_may_follow(visit))
+        return false;
     if (tl_visit_is_held(visit))
         return tl_join_confirm(visit);
-    if (tl_join_removed(visit))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_REMOVED, "%s", "");
     if (visit->queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     return tl_join_newcomer(visit, ticket->visitor, tl_rejoin_lane(visit->queue, ticket->place),
@@ -304,7 +305,7 @@ bool tl_handle_join(struct tl_visit *visit)
                          "\"visitor\" and \"lane\" are taken only with an API key");
     if (body.invite[0] != '\0')
         return tl_join_by_invite(visit, body.invite);
-    if (!named && tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket))
+    if (!named && tl_visitor_ticket(visit, &visit->ticket))
         return join_again(visit, &proof);
     if (!trusted && visit->queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
@@ -399,8 +400,9 @@ static bool answer_place(struct tl_visit *visit)
     tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
     tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - wait->since_us);
     return (tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) &&
-            tl_subscribers_wait_for_admission(visit->queue->subscribers, visit->request,
-                                              &visit->ticket, wait->since_us / 1000)) ||
+            tl_subscribers_wait_for_admission(visit->worker->subscribers, visit->queue,
+                                              visit->request, &visit->ticket,
+                                              wait->since_us / 1000)) ||
            tl_answer_anew(visit, true);
 }
 
@@ -425,10 +427,8 @@ static bool joined(struct tl_visit *visit)
     bool repeated = tl_place_seq(visit->ticket.place) == 0 && visit->ticket.issued != 0;
     if (spent && (repeated || join->invite == NULL))
         return ask_for_end(visit);
-    if (spent && goes_without(visit)) {
-        tl_page_send_clean(visit->worker, visit->request, visit->name);
-        return true;
-    }
+    if (spent && goes_without(visit))
+        return tl_page_redirect(visit, TL_PAGE_CLEAN);
     if (spent)
         return tl_challenge_refuse_spent(visit, join->invite);
     if (applied && result->outcome == TL_OUTCOME_FULL) {

@@ -11,9 +11,10 @@
 
 struct tl_token_join;
 
-/* Did the operator remove the visitor of the visit's ticket? Nothing gives such a visitor another
- * place, as long as the end is remembered. */
-bool tl_join_removed(const struct tl_visit *visit);
+/* May a join follow the visit's ticket, as it was judged? Refused if its place is on another device
+ * now, or if the operator removed its visitor: nothing gives such a visitor another place, as long
+ * as the end is remembered. */
+bool tl_join_may_follow(struct tl_visit *visit);
 
 /* Joins a visitor who holds no place and has no invite: the request must pass the queue's
  * challenge. visitor: as of an earlier ticket, or NULL for a new one. Counted against the address.

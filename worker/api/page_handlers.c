@@ -7,8 +7,7 @@
 #include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/cookie.h"
-#include "worker/visit/navigation.h"
+#include "worker/visit/browser.h"
 
 static bool join(struct tl_visit *visit, bool has_ticket)
 {
@@ -35,10 +34,11 @@ static bool join(struct tl_visit *visit, bool has_ticket)
 /* Does a browser open the page that says what it does, and has not shown yet that it keeps cookies?
  * An answer sets one first, and the place is taken when the browser asks again: so its ticket needs
  * to stand in no address. (A signed wait would be lost on the way.) */
-static bool asks_for_cookies(const struct tl_request *request, const char *name)
+static bool asks_for_cookies(const struct tl_visit *visit)
 {
+    const struct tl_request *request = visit->request;
     return tl_request_header(request, "Sec-Fetch-Mode") != NULL &&
-           strcmp(tl_request_method(request), "GET") == 0 && !tl_cookie_works(request, name) &&
+           strcmp(tl_request_method(request), "GET") == 0 && !tl_cookie_works(visit) &&
            tl_request_query(request, "cookies") == NULL &&
            tl_request_query(request, "solution") == NULL;
 }
@@ -46,21 +46,16 @@ static bool asks_for_cookies(const struct tl_request *request, const char *name)
 /* A visitor without a ticket. */
 static bool arrive(struct tl_visit *visit)
 {
-    struct tl_request *request = visit->request;
-    switch (tl_navigation_of(request)) {
+    switch (tl_navigation_of(visit->request)) {
     case TL_NAVIGATION_PERSON:
-        if (asks_for_cookies(request, visit->name)) {
-            tl_page_send_probe(visit->worker, request, visit->name);
-            return true;
-        }
-        return join(visit, false);
+        return asks_for_cookies(visit) ? tl_page_redirect(visit, TL_PAGE_PROBE)
+                                       : join(visit, false);
     case TL_NAVIGATION_AHEAD: /* a browser then fetches the page again when it is opened */
-        tl_request_answer(request, &(struct tl_answer){.status = 204});
+        tl_request_answer(visit->request, &(struct tl_answer){.status = 204});
         return true;
     case TL_NAVIGATION_EMBEDDED:
     default:
-        tl_page_send_outside(visit->worker, request, visit->name);
-        return true;
+        return tl_page_send_outside(visit);
     }
 }
 
@@ -75,31 +70,25 @@ static bool holds_place(const struct tl_queue *queue, const struct tl_ticket *ti
 
 bool tl_handle_page(struct tl_visit *visit)
 {
-    struct tl_request *request = visit->request;
+    const char *invite = tl_request_query(visit->request, "invite");
+    bool secret = invite != NULL || tl_request_query(visit->request, "ticket") != NULL;
+    struct tl_ticket kept;
     if (tl_through_passes_all(visit))
         return true;
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
-    bool by_cookie;
-    if (!tl_visitor_ticket(visit->worker, request, visit->name, &visit->ticket))
+    if (!tl_visitor_ticket(visit, &visit->ticket))
         return arrive(visit);
     tl_visit_judge(visit);
-    struct tl_ticket kept;
-    if (tl_page_is_secret(request) &&
-        tl_cookie_ticket(visit->worker, request, visit->name, &kept, &by_cookie)) {
-        const char *invite = tl_request_query(request, "invite");
+    if (secret && tl_cookie_ticket(visit, &kept)) {
         if (invite != NULL && tl_join_passes_by(visit, invite))
             return true;
         /* The cookie works, so the address need not hold what others could use: except an invite
          * with which the visitor may join again. */
-        if (invite == NULL || tl_place_seq(kept.place) == 0 || holds_place(visit->queue, &kept)) {
-            tl_page_send_clean(visit->worker, request, visit->name);
-            return true;
-        }
+        if (invite == NULL || tl_place_seq(kept.place) == 0 || holds_place(visit->queue, &kept))
+            return tl_page_redirect(visit, TL_PAGE_CLEAN);
     }
-    if (visit->worth == TL_WORTH_PENDING)
-        return join(visit, true);
-    return tl_answer_view(visit, false);
+    return visit->worth == TL_WORTH_PENDING ? join(visit, true) : tl_answer_view(visit, false);
 }
 
 /* The button "join again": a new place if the old one is over. */
@@ -109,28 +98,21 @@ bool tl_handle_page_join(struct tl_visit *visit)
         return true;
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
-    if (!tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket))
+    if (!tl_visitor_ticket(visit, &visit->ticket))
         return join(visit, false);
     tl_visit_judge(visit);
     if (tl_visit_may_return(visit))
         return tl_visit_restore(visit, 0, 0);
-    if (visit->worth == TL_WORTH_MOVED && tl_visit_is_held(visit))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
-    if (tl_join_removed(visit))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_REMOVED, "%s", "");
+    if (!tl_join_may_follow(visit))
+        return false;
     /* The invite of a page of another place would take that one's cookie. */
-    if (tl_visit_is_held(visit) &&
-        tl_shown_place_differs(visit->worker, visit->request, visit->name)) {
-        tl_page_send_present(visit->worker, visit->request, visit->name);
-        return true;
-    }
+    if (tl_visit_is_held(visit) && tl_shown_place_differs(visit))
+        return tl_page_redirect(visit, TL_PAGE_PRESENT);
     return join(visit, true);
 }
 
 bool tl_handle_page_leave(struct tl_visit *visit)
 {
-    if (!tl_shown_place_differs(visit->worker, visit->request, visit->name))
-        return tl_handle_leave(visit);
-    tl_page_send_present(visit->worker, visit->request, visit->name);
-    return true;
+    return tl_shown_place_differs(visit) ? tl_page_redirect(visit, TL_PAGE_PRESENT)
+                                         : tl_handle_leave(visit);
 }

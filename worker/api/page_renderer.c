@@ -5,20 +5,14 @@
 
 #include <sodium.h>
 
+#include "common/base/clock.h"
 #include "worker/api/body.h"
 #include "worker/api/challenge.h"
 #include "worker/api/page_renderer.h"
-#include "worker/api/return_to.h"
-#include "worker/http/refusal.h"
 #include "worker/page/page.h"
 #include "worker/verify/provider.h"
-#include "worker/visit/context.h"
-#include "worker/visit/cookie.h"
-#include "worker/visit/navigation.h"
+#include "worker/visit/browser.h"
 #include "worker/visit/view.h"
-#include "worker/visit/visit.h"
-
-#include "common/base/clock.h"
 
 enum {
     RETRY_TEXT = 16,
@@ -31,26 +25,114 @@ enum {
 /* A page of a refusal tries again after this, spread evenly; or after Retry-After. */
 enum { RETRY_MIN_MS = 4000, RETRY_SPREAD_MS = 4000 };
 
-/* Reads `?return=` for this page; `back` is where the address is stored. */
-static void set_return(const struct tl_worker *worker, const struct tl_request *request,
-                       const char *target_url, struct tl_return_to *back, struct tl_view *page)
+/* ---- where the visitor wants to go ---- */
+
+/* Does a parameter of this name belong to the page, and not to an address before it? */
+static bool is_own(const char *name)
 {
-    tl_return_to_read(worker, request, target_url, back);
-    page->return_url = back->address[0] != '\0' ? back->address : NULL;
-    page->return_refused = back->refused;
+    static const char *const own[] = {"return", "lang",     "ticket",  "invite",
+                                      "from",   "solution", "cookies", NULL};
+    for (size_t i = 0; own[i] != NULL; i++) {
+        if (strcmp(name, own[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+struct gathering {
+    struct tl_return_to *result;
+    bool begun;
+    bool cut; /* the address has a query, whose rest may follow as parameters of ours */
+    bool valid;
+};
+
+static void gather(void *context, const char *name, const char *value)
+{
+    struct gathering *self = context;
+    char *address = self->result->address;
+    if (!self->begun && strcmp(name, "return") == 0) {
+        self->begun = true;
+        self->valid = value != NULL && tl_address_append(address, value, false);
+        self->cut = strchr(address, '?') != NULL && strchr(address, '#') == NULL;
+    } else if (self->begun && self->cut && self->valid && !is_own(name)) {
+        self->valid =
+            tl_address_append(address, "&", false) && tl_address_append(address, name, true) &&
+            (value == NULL ||
+             (tl_address_append(address, "=", false) && tl_address_append(address, value, true)));
+    }
+}
+
+void tl_return_to_read(const struct tl_visit *visit, const char *target_url,
+                       struct tl_return_to *result)
+{
+    struct gathering gathering = {.result = result};
+    result->address[0] = '\0';
+    result->refused = NULL;
+    tl_request_each_query(visit->request, gather, &gathering);
+    if (!gathering.begun)
+        return;
+    if (!gathering.valid || !tl_address_valid(result->address))
+        result->refused = "not an absolute address of http or https, or too long";
+    else if (!tl_return_address_allowed(result->address, target_url,
+                                        visit->worker->config->page.return_urls))
+        result->refused = "its origin is neither that of target_url nor in page.return_urls";
+    if (result->refused != NULL)
+        result->address[0] = '\0';
+}
+
+/* ---- sending ---- */
+
+/* A view that is a page, and what it points to. */
+struct page {
+    struct tl_view view;
+    struct tl_return_to back;
+    char reference[TL_REFERENCE_MAX], place_name[TL_REFERENCE_MAX];
+};
+
+static void set_return(const struct tl_visit *visit, const char *target_url, struct page *page)
+{
+    tl_return_to_read(visit, target_url, &page->back);
+    page->view.return_url = page->back.address[0] != '\0' ? page->back.address : NULL;
+    page->view.return_refused = page->back.refused;
+}
+
+/* The position that the visitor began with, as the page's own addresses say. */
+static uint64_t first_position(const struct tl_visit *visit)
+{
+    const char *from = tl_request_query(visit->request, "from");
+    return from != NULL ? strtoull(from, NULL, 10) : 0;
+}
+
+/* A page of no place, in this state. The visit's name is a valid one. */
+static void begin(const struct tl_visit *visit, enum tl_page_state state, struct page *page)
+{
+    const struct tl_worker *worker = visit->worker;
+    const struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
+    page->view =
+        (struct tl_view){.page = state,
+                         .queue = visit->name,
+                         .store_ms = tl_queue_env_store_ms(worker->env, tl_clock_ms()),
+                         .from = first_position(visit),
+                         .poll_after_ms = RETRY_MIN_MS + randombytes_uniform(RETRY_SPREAD_MS),
+                         .ticket = tl_request_query(visit->request, "ticket"),
+                         .invite = tl_request_query(visit->request, "invite")};
+    if (queue != NULL) {
+        page->view.settings = &queue->settings;
+        page->view.event = tl_event_looks_find(worker->events, visit->name);
+        set_return(visit, queue->settings.target_url, page);
+    }
 }
 
 /* Compresses the answer's page if the browser takes it. Returns the memory, to be freed once the
  * answer is sent; NULL: it stays as it is. */
-static unsigned char *compress_page(const struct tl_worker *worker,
-                                    const struct tl_request *request, const struct tl_text *page,
+static unsigned char *compress_page(const struct tl_visit *visit, const struct tl_text *page,
                                     struct tl_answer *answer)
 {
-    const char *encodings = tl_request_header(request, "Accept-Encoding");
+    const char *encodings = tl_request_header(visit->request, "Accept-Encoding");
     unsigned char *bytes;
     size_t length;
     if (encodings == NULL || strstr(encodings, "gzip") == NULL ||
-        !tl_page_compress(page, worker->brand, &bytes, &length))
+        !tl_page_compress(page, visit->worker->brand, &bytes, &length))
         return NULL;
     answer->body = (const char *)bytes;
     answer->length = length;
@@ -59,10 +141,11 @@ static unsigned char *compress_page(const struct tl_worker *worker,
 }
 
 /* A page takes as long as fifty answers of the API: each address has its share. */
-static bool may_view(const struct tl_worker *worker, const struct tl_request *request)
+static bool may_view(const struct tl_visit *visit)
 {
+    const struct tl_worker *worker = visit->worker;
     struct tl_address address;
-    return !tl_visitor_address(worker, request, &address) ||
+    return !tl_visitor_address(worker, visit->request, &address) ||
            tl_limiter_allow(worker->limiter, TL_LIMITER_VIEWS, &address,
                             VIEWS_PER_JOIN * worker->config->http.joins_per_minute, tl_clock_ms());
 }
@@ -94,16 +177,17 @@ static void send_sorry(struct tl_request *request, const struct tl_view *view, u
     tl_text_free(&refresh);
 }
 
-static void send_page(const struct tl_worker *worker, struct tl_request *request,
-                      const struct tl_view *view, unsigned status, unsigned retry_after_s,
-                      const char *cookie)
+static bool send_page(const struct tl_visit *visit, const struct tl_view *view, unsigned status,
+                      unsigned retry_after_s, const char *cookie)
 {
+    const struct tl_worker *worker = visit->worker;
+    struct tl_request *request = visit->request;
     const struct tl_catalogue *language = tl_language_of(worker->languages, request);
     char retry_after[RETRY_TEXT];
     char chosen[LANGUAGE_COOKIE_MAX];
     struct tl_text text = {0};
     struct tl_text policy = {0};
-    bool may = may_view(worker, request);
+    bool may = may_view(visit);
     if (may) {
         tl_page_render(view, worker->brand, language, &text);
         tl_page_policy(view, worker->brand, &policy);
@@ -112,13 +196,13 @@ static void send_page(const struct tl_worker *worker, struct tl_request *request
         send_sorry(request, view, may ? 503 : 429, cookie);
         tl_text_free(&text);
         tl_text_free(&policy);
-        return;
+        return true;
     }
     struct tl_answer answer = {.status = status,
                                .type = "text/html; charset=utf-8",
                                .body = text.data,
                                .length = text.length};
-    unsigned char *compressed = compress_page(worker, request, &text, &answer);
+    unsigned char *compressed = compress_page(visit, &text, &answer);
     tl_answer_header(&answer, "Content-Security-Policy", policy.data);
     tl_answer_header(&answer, "Referrer-Policy", TL_PAGE_REFERRER_POLICY);
     tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
@@ -138,214 +222,138 @@ static void send_page(const struct tl_worker *worker, struct tl_request *request
     free(compressed);
     tl_text_free(&text);
     tl_text_free(&policy);
+    return true;
 }
 
 /* To the page by GET: after a form, so that a reload sends nothing twice. */
-static void send_back(const struct tl_worker *worker, struct tl_request *request,
-                      const struct tl_view *view, const char *cookie)
+static bool redirect(const struct tl_visit *visit, const struct tl_view *view, const char *cookie)
 {
     struct tl_text address = {0};
-    bool chosen = tl_request_query(request, "lang") != NULL;
-    tl_page_address(view, "", chosen ? tl_language_of(worker->languages, request)->code : NULL,
-                    &address);
+    bool chosen = tl_request_query(visit->request, "lang") != NULL;
+    const char *language =
+        chosen ? tl_language_of(visit->worker->languages, visit->request)->code : NULL;
+    tl_page_address(view, "", language, &address);
     struct tl_answer answer = {.status = 303};
     tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);
     tl_answer_header(&answer, "Set-Cookie", cookie);
-    tl_request_answer(request, &answer);
+    tl_request_answer(visit->request, &answer);
     tl_text_free(&address);
+    return true;
 }
 
-/* The position that the visitor began with, as the page's own addresses say. */
-static uint64_t first_position(const struct tl_request *request)
+/* ---- pages of no place ---- */
+
+bool tl_page_send_outside(const struct tl_visit *visit)
 {
-    const char *from = tl_request_query(request, "from");
-    return from != NULL ? strtoull(from, NULL, 10) : 0;
+    struct page page;
+    begin(visit, TL_PAGE_OUTSIDE, &page);
+    return send_page(visit, &page.view, 200, 0, NULL);
 }
+
+bool tl_page_send_through(const struct tl_visit *visit, const char *target_url, const char *cookie)
+{
+    struct page page;
+    begin(visit, TL_PAGE_PASSTHROUGH, &page);
+    set_return(visit, target_url, &page);
+    page.view.ticket = page.view.invite = NULL;
+    const char *address = page.view.return_url != NULL ? page.view.return_url : target_url;
+    if (address[0] == '\0')
+        return send_page(visit, &page.view, 200, 0, cookie);
+    struct tl_answer answer = {.status = 303};
+    tl_answer_header(&answer, "Location", address);
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_request_answer(visit->request, &answer);
+    return true;
+}
+
+bool tl_page_send_move(const struct tl_visit *visit, const char *device)
+{
+    struct page page;
+    begin(visit, TL_PAGE_MOVE, &page);
+    page.view.ticket = page.view.invite = NULL;
+    page.view.device = device;
+    return send_page(visit, &page.view, 200, 0, NULL);
+}
+
+bool tl_page_send_code(const struct tl_visit *visit, const char *address, const struct tl_qr *qr)
+{
+    struct page page;
+    begin(visit, TL_PAGE_CODE, &page);
+    page.view.code_address = address;
+    page.view.qr = qr;
+    return send_page(visit, &page.view, 200, 0, NULL);
+}
+
+bool tl_page_redirect(const struct tl_visit *visit, enum tl_page_redirection to)
+{
+    char probe[TL_COOKIE_TEXT_MAX];
+    struct page page;
+    begin(visit, TL_PAGE_WAITING, &page);
+    if (to == TL_PAGE_CLEAN || to == TL_PAGE_PRESENT)
+        page.view.ticket = page.view.invite = NULL;
+    if (to == TL_PAGE_PRESENT || to == TL_PAGE_PROBE)
+        page.view.from = 0; /* of another place, or of none yet */
+    page.view.asks_for_cookies = to == TL_PAGE_PROBE;
+    tl_cookie_write_probe(visit, probe);
+    return redirect(visit, &page.view, to == TL_PAGE_PROBE ? probe : NULL);
+}
+
+/* ---- the renderer ---- */
 
 static void render_view(void *context, struct tl_request *request, const struct tl_view *view,
                         const char *cookie)
 {
     const struct tl_worker *worker = context;
-    char place_name[TL_REFERENCE_MAX];
-    char reference[TL_REFERENCE_MAX];
-    struct tl_return_to back;
-    struct tl_view page = *view;
-    page.page = tl_view_state(view);
-    page.event = tl_event_looks_find(worker->events, view->queue);
-    page.from = first_position(request);
-    page.poll_after_ms = tl_view_poll_after_ms(view);
-    page.no_transfer = !worker->config->page.transfer;
-    tl_shown_place_write(worker, view->queue, view->visitor, view->place, place_name);
-    page.place_name = place_name;
-    if (page.page != TL_PAGE_MOVED) {
-        tl_reference_write(worker->secrets.keyring, view->queue, view->visitor, reference);
-        page.reference = reference;
+    const struct tl_visit *visit = tl_request_visit(request);
+    struct page page = {.view = *view};
+    struct tl_view *shown = &page.view;
+    shown->page = tl_view_state(view);
+    shown->event = tl_event_looks_find(worker->events, view->queue);
+    shown->from = first_position(visit);
+    shown->poll_after_ms = tl_view_poll_after_ms(view);
+    shown->no_transfer = !worker->config->page.transfer;
+    tl_shown_place_write(visit, page.place_name);
+    shown->place_name = page.place_name;
+    if (shown->page != TL_PAGE_MOVED) {
+        tl_reference_write(worker->secrets.keyring, view->queue, view->visitor, page.reference);
+        shown->reference = page.reference;
     }
-    set_return(worker, request, view->settings->target_url, &back, &page);
-    if (tl_cookie_works(request, view->queue)) /* else the addresses carry the ticket */
-        page.ticket = NULL;
-    else if (page.ticket == NULL)
-        page.ticket = tl_request_query(request, "ticket");
-    if (page.page >= TL_PAGE_COMPLETED && page.page <= TL_PAGE_LOST) /* for "join again" */
-        page.invite = tl_request_query(request, "invite");
+    set_return(visit, view->settings->target_url, &page);
+    if (tl_cookie_works(visit)) /* else the addresses carry the ticket */
+        shown->ticket = NULL;
+    else if (shown->ticket == NULL)
+        shown->ticket = tl_request_query(request, "ticket");
+    if (shown->page >= TL_PAGE_COMPLETED && shown->page <= TL_PAGE_LOST) /* for "join again" */
+        shown->invite = tl_request_query(request, "invite");
     if (strcmp(tl_request_method(request), "POST") == 0)
-        send_back(worker, request, &page, cookie);
+        redirect(visit, shown, cookie);
     else
-        send_page(worker, request, &page, 200, 0, cookie);
+        send_page(visit, shown, 200, 0, cookie);
 }
 
-/* The state of the page for this kind of refusal. */
-static enum tl_page_state state_refused(enum tl_refusal_kind kind)
-{
-    switch (kind) {
-    case TL_REFUSAL_NO_QUEUE:
-    case TL_REFUSAL_NOT_FOUND:
-        return TL_PAGE_CLOSED;
-    case TL_REFUSAL_OLD_GENERATION:
-        return TL_PAGE_LOST;
-    case TL_REFUSAL_BLOCKED:
-        return TL_PAGE_BLOCKED;
-    case TL_REFUSAL_REMOVED:
-        return TL_PAGE_REMOVED;
-    case TL_REFUSAL_MOVED:
-        return TL_PAGE_MOVED;
-    case TL_REFUSAL_BAD_CODE:
-    case TL_REFUSAL_CODE_USED:
-    case TL_REFUSAL_CODE_OVER:
-        return TL_PAGE_CODE_OVER;
-    case TL_REFUSAL_FOREIGN_ORIGIN:
-        return TL_PAGE_OUTSIDE;
-    case TL_REFUSAL_BY_INVITATION:
-    case TL_REFUSAL_BAD_INVITE:
-    case TL_REFUSAL_INVITE_SPENT:
-        return TL_PAGE_INVITED;
-    case TL_REFUSAL_FULL:
-        return TL_PAGE_FULL;
-    case TL_REFUSAL_DRAINING:
-    case TL_REFUSAL_CLOSED:
-    case TL_REFUSAL_OVER:
-        return TL_PAGE_SHUT;
-    case TL_REFUSAL_SOLD_OUT:
-        return TL_PAGE_SOLD_OUT;
-    case TL_REFUSAL_CHALLENGE:
-    case TL_REFUSAL_CHALLENGE_FAILED:
-        return TL_PAGE_CHALLENGE;
-    default:
-        return TL_PAGE_DOWN;
-    }
-}
-
-/* A page without a view of a place. The queue is a valid name. back: as for set_return. */
-static struct tl_view view_without_place(const struct tl_worker *worker,
-                                         const struct tl_request *request, enum tl_page_state state,
-                                         const char *name, struct tl_return_to *back)
-{
-    const struct tl_queue *queue = tl_queues_find(worker->queues, name);
-    struct tl_view page = {.page = state,
-                           .queue = name,
-                           .store_ms = tl_queue_env_store_ms(worker->env, tl_clock_ms()),
-                           .poll_after_ms = RETRY_MIN_MS + randombytes_uniform(RETRY_SPREAD_MS),
-                           .ticket = tl_request_query(request, "ticket"),
-                           .invite = tl_request_query(request, "invite")};
-    if (queue != NULL) {
-        page.settings = &queue->settings;
-        page.event = tl_event_looks_find(worker->events, name);
-        set_return(worker, request, page.settings->target_url, back, &page);
-    }
-    return page;
-}
-
-void tl_page_send_outside(const struct tl_worker *worker, struct tl_request *request,
-                          const char *queue)
-{
-    struct tl_return_to back;
-    const struct tl_view page = view_without_place(worker, request, TL_PAGE_OUTSIDE, queue, &back);
-    send_page(worker, request, &page, 200, 0, NULL);
-}
-
-void tl_page_send_through(const struct tl_worker *worker, struct tl_request *request,
-                          const char *queue, const char *target_url, const char *cookie)
-{
-    struct tl_return_to back;
-    struct tl_view page = view_without_place(worker, request, TL_PAGE_PASSTHROUGH, queue, &back);
-    set_return(worker, request, target_url, &back, &page);
-    page.ticket = page.invite = NULL;
-    const char *address = page.return_url != NULL ? page.return_url : target_url;
-    if (address[0] == '\0') {
-        send_page(worker, request, &page, 200, 0, cookie);
-        return;
-    }
-    struct tl_answer answer = {.status = 303};
-    tl_answer_header(&answer, "Location", address);
-    tl_answer_header(&answer, "Set-Cookie", cookie);
-    tl_request_answer(request, &answer);
-}
-
-void tl_page_send_move(const struct tl_worker *worker, struct tl_request *request,
-                       const char *queue, const char *device)
-{
-    struct tl_return_to back;
-    struct tl_view page = view_without_place(worker, request, TL_PAGE_MOVE, queue, &back);
-    page.ticket = page.invite = NULL;
-    page.device = device;
-    send_page(worker, request, &page, 200, 0, NULL);
-}
-
-void tl_page_send_code(const struct tl_worker *worker, struct tl_request *request,
-                       const char *queue, const char *address, const struct tl_qr *qr)
-{
-    struct tl_return_to back;
-    struct tl_view page = view_without_place(worker, request, TL_PAGE_CODE, queue, &back);
-    page.from = first_position(request);
-    page.code_address = address;
-    page.qr = qr;
-    send_page(worker, request, &page, 200, 0, NULL);
-}
-
-void tl_page_send_back(const struct tl_worker *worker, struct tl_request *request,
-                       const char *queue)
-{
-    struct tl_return_to back;
-    struct tl_view page = view_without_place(worker, request, TL_PAGE_WAITING, queue, &back);
-    page.from = first_position(request);
-    send_back(worker, request, &page, NULL);
-}
-
-bool tl_page_is_secret(const struct tl_request *request)
-{
-    return tl_request_query(request, "ticket") != NULL ||
-           tl_request_query(request, "invite") != NULL;
-}
-
-void tl_page_send_clean(const struct tl_worker *worker, struct tl_request *request,
-                        const char *queue)
-{
-    struct tl_return_to back;
-    struct tl_view page = view_without_place(worker, request, TL_PAGE_WAITING, queue, &back);
-    page.from = first_position(request);
-    page.ticket = page.invite = NULL;
-    send_back(worker, request, &page, NULL);
-}
-
-void tl_page_send_present(const struct tl_worker *worker, struct tl_request *request,
-                          const char *queue)
-{
-    struct tl_return_to back;
-    struct tl_view page = view_without_place(worker, request, TL_PAGE_PENDING, queue, &back);
-    page.ticket = page.invite = NULL;
-    send_back(worker, request, &page, NULL);
-}
-
-void tl_page_send_probe(const struct tl_worker *worker, struct tl_request *request,
-                        const char *queue)
-{
-    char cookie[TL_COOKIE_TEXT_MAX];
-    struct tl_return_to back;
-    struct tl_view page = view_without_place(worker, request, TL_PAGE_PENDING, queue, &back);
-    page.asks_for_cookies = true;
-    tl_cookie_write_probe(worker, request, cookie);
-    send_back(worker, request, &page, cookie);
-}
+/* The state of the page for a kind of refusal; without one here DOWN. */
+static const enum tl_page_state of_refusal[TL_REFUSAL_COUNT] = {
+    [TL_REFUSAL_NO_QUEUE] = TL_PAGE_CLOSED,
+    [TL_REFUSAL_NOT_FOUND] = TL_PAGE_CLOSED,
+    [TL_REFUSAL_OLD_GENERATION] = TL_PAGE_LOST,
+    [TL_REFUSAL_BLOCKED] = TL_PAGE_BLOCKED,
+    [TL_REFUSAL_REMOVED] = TL_PAGE_REMOVED,
+    [TL_REFUSAL_MOVED] = TL_PAGE_MOVED,
+    [TL_REFUSAL_BAD_CODE] = TL_PAGE_CODE_OVER,
+    [TL_REFUSAL_CODE_USED] = TL_PAGE_CODE_OVER,
+    [TL_REFUSAL_CODE_OVER] = TL_PAGE_CODE_OVER,
+    [TL_REFUSAL_FOREIGN_ORIGIN] = TL_PAGE_OUTSIDE,
+    [TL_REFUSAL_BY_INVITATION] = TL_PAGE_INVITED,
+    [TL_REFUSAL_BAD_INVITE] = TL_PAGE_INVITED,
+    [TL_REFUSAL_INVITE_SPENT] = TL_PAGE_INVITED,
+    [TL_REFUSAL_FULL] = TL_PAGE_FULL,
+    [TL_REFUSAL_DRAINING] = TL_PAGE_SHUT,
+    [TL_REFUSAL_CLOSED] = TL_PAGE_SHUT,
+    [TL_REFUSAL_OVER] = TL_PAGE_SHUT,
+    [TL_REFUSAL_SOLD_OUT] = TL_PAGE_SOLD_OUT,
+    [TL_REFUSAL_CHALLENGE] = TL_PAGE_CHALLENGE,
+    [TL_REFUSAL_CHALLENGE_FAILED] = TL_PAGE_CHALLENGE,
+};
 
 /* The challenge service as the page needs it. sources: where its sources are written. */
 static struct tl_page_service service_of(const struct tl_config *config, char sources[SOURCES_MAX])
@@ -368,13 +376,10 @@ static struct tl_page_service service_of(const struct tl_config *config, char so
 /* Is it the form of a hand-over, with all that it needs? */
 static bool is_move(const struct tl_request *request, struct tl_move_body *body)
 {
-    static const char end[] = "/move";
     size_t length;
     const char *text = tl_request_body(request, &length);
-    const char *path = tl_request_path(request);
-    const size_t n = strlen(path);
-    if (n < strlen(end) || strcmp(path + n - strlen(end), end) != 0 ||
-        !tl_move_body_is_form(request))
+    const char *action = strrchr(tl_request_path(request), '/');
+    if (strcmp(action, "/move") != 0 || !tl_move_body_is_form(request))
         return false;
     tl_move_body_parse_form(text, length, body);
     return body->code[0] != '\0' && body->device[0] != '\0';
@@ -383,55 +388,55 @@ static bool is_move(const struct tl_request *request, struct tl_move_body *body)
 static void render_refusal(void *context, struct tl_request *request,
                            const struct tl_refusal *refusal)
 {
-    const struct tl_worker *worker = context;
-    char name[TL_QUEUE_NAME_MAX + 1];
-    char wait[TL_PUZZLE_MAX];
-    char reference[TL_REFERENCE_MAX];
+    struct tl_worker *worker = context;
+    struct tl_visit *visit = tl_request_visit(request);
+    struct tl_move_body body;
     struct tl_ticket ticket;
+    struct tl_page_service service;
+    char sources[SOURCES_MAX], wait[TL_PUZZLE_MAX];
+    struct page page;
     unsigned status = tl_problem_status(refusal->kind);
+    unsigned retry_after_s = tl_problem_retry_after_s(refusal->kind);
     if (refusal->kind == TL_REFUSAL_METHOD) { /* sent by programs, not by browsers */
         tl_problem_answer(request, refusal);
         return;
     }
-    const char *path = tl_request_path(request) + sizeof("/q/") - 1; /* "NAME" or "NAME/join" */
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(path, "/"), path);
-    bool valid = tl_queue_name_valid(name, strlen(name));
-    unsigned retry_after_s = tl_problem_retry_after_s(refusal->kind);
-    /* A name that no queue can have is not shown. */
-    struct tl_return_to back;
-    struct tl_view page =
-        view_without_place(worker, request, valid ? state_refused(refusal->kind) : TL_PAGE_CLOSED,
-                           valid ? name : "-", &back);
-    const struct tl_queue *queue = tl_queues_find(worker->queues, name);
-    if ((page.page == TL_PAGE_LOST || page.page == TL_PAGE_REMOVED) &&
-        tl_visitor_ticket(worker, request, name, &ticket)) {
-        tl_reference_write(worker->secrets.keyring, name, ticket.visitor, reference);
-        page.reference = reference;
+    /* It may have been refused before it was a visit. A name that no queue can have is not shown.
+     */
+    const char *path = tl_request_path(request) + strlen("/q/"); /* "NAME" or "NAME/join" */
+    const size_t length = strcspn(path, "/");
+    const bool valid = tl_queue_name_valid(path, length);
+    visit->worker = worker;
+    visit->request = request;
+    snprintf(visit->name, sizeof(visit->name), "%.*s", valid ? (int)length : 1, valid ? path : "-");
+    enum tl_page_state state = valid ? of_refusal[refusal->kind] : TL_PAGE_CLOSED;
+    begin(visit, state != TL_PAGE_WAITING ? state : TL_PAGE_DOWN, &page);
+    struct tl_view *view = &page.view;
+    if ((state == TL_PAGE_LOST || state == TL_PAGE_REMOVED) && tl_visitor_ticket(visit, &ticket)) {
+        tl_reference_write(worker->secrets.keyring, visit->name, ticket.visitor, page.reference);
+        view->reference = page.reference;
     }
-    struct tl_move_body body;
-    if (page.page == TL_PAGE_DOWN && valid && is_move(request, &body)) {
-        page.page = TL_PAGE_MOVE; /* which can be sent again */
-        page.move = body.code;
-        page.device = body.device;
+    if (view->page == TL_PAGE_DOWN && is_move(request, &body)) {
+        view->page = TL_PAGE_MOVE; /* which can be sent again */
+        view->move = body.code;
+        view->device = body.device;
     }
-    if (page.poll_after_ms < INT64_C(1000) * retry_after_s)
-        page.poll_after_ms = INT64_C(1000) * retry_after_s;
-    char sources[SOURCES_MAX];
-    struct tl_page_service service;
-    if (queue != NULL && refusal->service.provider != NULL) {
+    if (view->poll_after_ms < INT64_C(1000) * retry_after_s)
+        view->poll_after_ms = INT64_C(1000) * retry_after_s;
+    if (view->settings != NULL && refusal->service.provider != NULL) {
         service = service_of(worker->config, sources);
-        page.service = &service;
+        view->service = &service;
         status = 200;
-    } else if (queue != NULL && page.page == TL_PAGE_CHALLENGE) {
-        tl_challenge_wait(worker, queue, request, wait);
-        page.puzzle = refusal->puzzle.text;
-        page.puzzle_parts = refusal->puzzle.parts;
-        page.puzzle_bits = refusal->puzzle.bits;
-        page.wait = wait;
-        page.wait_s = TL_CHALLENGE_WAIT_S;
+    } else if (view->settings != NULL && view->page == TL_PAGE_CHALLENGE) {
+        tl_challenge_wait(visit, wait);
+        view->puzzle = refusal->puzzle.text;
+        view->puzzle_parts = refusal->puzzle.parts;
+        view->puzzle_bits = refusal->puzzle.bits;
+        view->wait = wait;
+        view->wait_s = TL_CHALLENGE_WAIT_S;
         status = 200; /* to a person this is a step, and no error */
     }
-    send_page(worker, request, &page, status, retry_after_s, NULL);
+    send_page(visit, view, status, retry_after_s, NULL);
 }
 
 const struct tl_renderer tl_page_renderer = {.view = render_view, .refusal = render_refusal};

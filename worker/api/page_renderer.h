@@ -4,40 +4,44 @@
 #define TL_PAGE_RENDERER_H
 
 #include "worker/http/router.h"
-#include "worker/visit/context.h"
-
-struct tl_qr;
+#include "worker/page/page_address.h"
+#include "worker/page/qr.h"
+#include "worker/visit/visit.h"
 
 extern const struct tl_renderer tl_page_renderer; /* context is the worker */
 
+/* `?return=`: where the waiting page sends its visitor. */
+struct tl_return_to {
+    char address[TL_ADDRESS_MAX]; /* percent-encoded; "": none */
+    const char *refused;          /* why there is none, for the sender of the link; or NULL */
+};
+
+/* Reads the address. It counts if it leads to the site that the queue guards (target_url, may be
+ * ""), or to one the operator named. A sender who did not encode it is understood where that is
+ * possible: parameters after it that are not the page's own belong to its query. */
+void tl_return_to_read(const struct tl_visit *visit, const char *target_url,
+                       struct tl_return_to *result);
+
+/* All of these answer the request and return true. */
+
 /* The page of a visitor without a place: it says how to join. */
-void tl_page_send_outside(const struct tl_worker *worker, struct tl_request *request,
-                          const char *queue);
+bool tl_page_send_outside(const struct tl_visit *visit);
 /* A visitor who gets in without a place: on to `?return=` or the target_url (""), else a page that
  * says so. cookie: for Set-Cookie, or NULL. */
-void tl_page_send_through(const struct tl_worker *worker, struct tl_request *request,
-                          const char *queue, const char *target_url, const char *cookie);
-/* Asks the browser for the same page again, with a cookie that shows whether it keeps cookies. */
-void tl_page_send_probe(const struct tl_worker *worker, struct tl_request *request,
-                        const char *queue);
-/* Does the address have a ticket or an invite? */
-bool tl_page_is_secret(const struct tl_request *request);
-/* Sends the browser to the same page at an address without these. */
-void tl_page_send_clean(const struct tl_worker *worker, struct tl_request *request,
-                        const char *queue);
-
+bool tl_page_send_through(const struct tl_visit *visit, const char *target_url, const char *cookie);
 /* The page that asks whether the place of the request's code is to come to this device, which has
  * this number. */
-void tl_page_send_move(const struct tl_worker *worker, struct tl_request *request,
-                       const char *queue, const char *device);
+bool tl_page_send_move(const struct tl_visit *visit, const char *device);
 /* The page that shows a code, its address and the image of that. */
-void tl_page_send_code(const struct tl_worker *worker, struct tl_request *request,
-                       const char *queue, const char *address, const struct tl_qr *qr);
-/* 303 to the page of the visitor's place. */
-void tl_page_send_back(const struct tl_worker *worker, struct tl_request *request,
-                       const char *queue);
-/* 303 to the page of the cookie's place, from a form on a page of another place. */
-void tl_page_send_present(const struct tl_worker *worker, struct tl_request *request,
-                          const char *queue);
+bool tl_page_send_code(const struct tl_visit *visit, const char *address, const struct tl_qr *qr);
+
+/* 303 to the page at another address. */
+enum tl_page_redirection {
+    TL_PAGE_BACK,    /* from a form to the page of the visitor's place */
+    TL_PAGE_PRESENT, /* from a form on a page of another place, to that of the cookie's place */
+    TL_PAGE_CLEAN,   /* without the ticket and the invite, which others could use */
+    TL_PAGE_PROBE,   /* with a cookie that shows whether the browser keeps cookies */
+};
+bool tl_page_redirect(const struct tl_visit *visit, enum tl_page_redirection to);
 
 #endif

@@ -11,7 +11,7 @@
 #include "worker/http/json_text.h"
 #include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/visit/cross_site.h"
+#include "worker/visit/browser.h"
 
 enum { ANSWER_MAX = 4096, LOG_EVERY_MS = 10000, INVITE_MAX = TL_BYPASS_COOKIE_MAX - 256 };
 
@@ -40,15 +40,13 @@ static const char *target_of(const struct tl_worker *worker, const char *queue)
     return settings != NULL ? settings->target_url : "";
 }
 
-void tl_through_answer(const struct tl_visit *visit, const char *cookie)
+bool tl_through_answer(const struct tl_visit *visit, const char *cookie)
 {
     char text[ANSWER_MAX];
     struct tl_json json;
     const char *target = target_of(visit->worker, visit->name);
-    if (strncmp(tl_request_path(visit->request), "/q/", 3) == 0) {
-        tl_page_send_through(visit->worker, visit->request, visit->name, target, cookie);
-        return;
-    }
+    if (strncmp(tl_request_path(visit->request), "/q/", 3) == 0)
+        return tl_page_send_through(visit, target, cookie);
     tl_json_begin(&json, text, sizeof(text));
     tl_json_string(&json, "queue", visit->name);
     tl_json_string(&json, "status", "passthrough");
@@ -58,6 +56,7 @@ void tl_through_answer(const struct tl_visit *visit, const char *cookie)
         .status = 200, .type = "application/json", .body = text, .length = tl_json_end(&json)};
     tl_answer_header(&answer, "Set-Cookie", cookie);
     tl_request_answer(visit->request, &answer);
+    return true;
 }
 
 bool tl_through_passes_all(const struct tl_visit *visit)
@@ -65,8 +64,7 @@ bool tl_through_passes_all(const struct tl_visit *visit)
     if (!tl_through_applies(visit->worker, visit->name))
         return false;
     tl_through_count(visit->worker, visit->name);
-    tl_through_answer(visit, NULL);
-    return true;
+    return tl_through_answer(visit, NULL);
 }
 
 /* ---- who has a bypass ---- */

@@ -21,8 +21,8 @@ bool tl_through_applies(const struct tl_worker *worker, const char *queue);
 void tl_through_count(const struct tl_worker *worker, const char *queue);
 /* Answers a join or the page. JSON: 200 `{"queue","status":"passthrough","target_url"}`. A page:
  * goes on to where the visitor wants to go; without an address, says that they may. cookie: for
- * Set-Cookie, or NULL. */
-void tl_through_answer(const struct tl_visit *visit, const char *cookie);
+ * Set-Cookie, or NULL. Returns true. */
+bool tl_through_answer(const struct tl_visit *visit, const char *cookie);
 /* In the mode passthrough: answers a join or the page so, counts it, and returns true. */
 bool tl_through_passes_all(const struct tl_visit *visit);
 

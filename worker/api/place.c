@@ -9,8 +9,7 @@
 #include "worker/http/sse.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/cookie.h"
-#include "worker/visit/navigation.h"
+#include "worker/visit/browser.h"
 
 enum {
     WAIT_MAX_MS = 55000, /* proxies commonly give up after a minute */
@@ -42,12 +41,12 @@ static bool waits(struct tl_visit *visit, int64_t wait_ms)
     int64_t now_ms = tl_clock_ms();
     /* A cookie is replaced at once: after the wait there may be one of another place. */
     bool replaces = visit->ticket.outdated && tl_visitor_bearer(visit->request) == NULL &&
-                    tl_cookie_sent(visit->request, visit->name);
+                    tl_cookie_sent(visit);
     return wait_ms > 0 && !replaces && !visit->worker->env->draining &&
            (visit->worth == TL_WORTH_WAITS || visit->worth == TL_WORTH_ACTIVE) &&
            tl_visit_may_stay(visit, &address, &client) &&
-           tl_subscribers_wait(visit->queue->subscribers, visit->request, &visit->ticket, client,
-                               now_ms, now_ms + wait_ms);
+           tl_subscribers_wait(visit->worker->subscribers, visit->queue, visit->request,
+                               &visit->ticket, client, now_ms, now_ms + wait_ms);
 }
 
 bool tl_handle_status(struct tl_visit *visit)
@@ -126,7 +125,7 @@ bool tl_handle_events(struct tl_visit *visit)
     if (!tl_visit_ticket(visit)) {
         const enum tl_refusal_kind kind = visit->refusal.kind;
         if ((kind != TL_REFUSAL_LOADING && kind != TL_REFUSAL_STOPPING) ||
-            !tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket))
+            !tl_visitor_ticket(visit, &visit->ticket))
             return false;
         visit->queue = NULL; /* nothing is told of it now */
         answer_short(visit);
@@ -136,9 +135,9 @@ bool tl_handle_events(struct tl_visit *visit)
         return tl_visit_restore(visit, 0, 0);
     if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->worker->env->draining ||
         !tl_visit_may_stay(visit, &address, &client) ||
-        !tl_subscribers_stream(visit->queue->subscribers, visit->request, &visit->ticket, client,
-                               tl_language_of(visit->worker->languages, visit->request)->code,
-                               tl_clock_ms()))
+        !tl_subscribers_stream(
+            visit->worker->subscribers, visit->queue, visit->request, &visit->ticket, client,
+            tl_language_of(visit->worker->languages, visit->request)->code, tl_clock_ms()))
         answer_short(visit);
     return true;
 }

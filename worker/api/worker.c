@@ -15,8 +15,9 @@
 #include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
+#include "worker/visit/browser.h"
+#include "worker/visit/changes.h"
 #include "worker/visit/context.h"
-#include "worker/visit/cross_site.h"
 #include "worker/visit/rejoin.h"
 
 #include "common/auth/keyring.h"
@@ -36,12 +37,12 @@ static void on_over(struct tl_wait *wait)
 /* The store's answer about the place of an event stream, which asks again if need be. */
 static bool tell_streams(struct tl_visit *visit)
 {
-    struct tl_subscribers *subscribers = visit->queue->subscribers;
+    struct tl_subscribers *subscribers = visit->worker->subscribers;
     const struct tl_ticket *ticket = &visit->ticket;
-    if (subscribers != NULL && tl_place_seq(ticket->place) != 0)
-        tl_subscribers_look(subscribers, ticket->place, tl_clock_ms());
-    else if (subscribers != NULL && visit->wait.known)
-        tl_subscribers_over(subscribers, ticket, visit->wait.ended, tl_clock_ms());
+    if (tl_place_seq(ticket->place) != 0)
+        tl_subscribers_look(subscribers, visit->queue, ticket->place, tl_clock_ms());
+    else if (visit->wait.known)
+        tl_subscribers_over(subscribers, visit->queue, ticket, visit->wait.ended, tl_clock_ms());
     free(visit);
     return true;
 }
@@ -63,8 +64,7 @@ static void ask_place(void *context, struct tl_queue *queue, const struct tl_tic
 static bool joins_anew(const struct tl_visit *visit, bool returns)
 {
     struct tl_ticket brought;
-    bool numbered = tl_visitor_ticket(visit->worker, visit->request, visit->name, &brought) &&
-                    tl_place_seq(brought.place) != 0;
+    bool numbered = tl_visitor_ticket(visit, &brought) && tl_place_seq(brought.place) != 0;
     return !numbered || (!returns && strcmp(tl_request_method(visit->request), "POST") == 0);
 }
 
@@ -122,73 +122,28 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->draw_pages = tl_draw_pages_new();
     worker->holds = tl_holds_new(&holds);
     worker->clients = tl_clients_new(config->http.streams_per_address);
-    const struct tl_queues_settings queues = {
-        .env = settings->env,
-        .commands_max = config->worker.max_pending,
-        .subscribers = {.loop = settings->loop,
-                        .metrics = settings->env->metrics,
-                        .clients = worker->clients,
-                        .per_ticket = config->http.streams_per_ticket,
-                        .context = worker,
-                        .write_view = tl_answer_write_view,
-                        .answer = changed,
-                        .refuse = refuse_waiting,
-                        .ask_number = tl_rejoin_ask,
-                        .ask_place = ask_place}};
-    worker->queues = tl_queues_new(&queues);
+    worker->queues = tl_queues_new(worker->env, config->worker.max_pending);
+    const struct tl_subscribers_settings subscribers = {
+        .loop = settings->loop,
+        .queues = worker->queues,
+        .metrics = settings->env->metrics,
+        .clients = worker->clients,
+        .per_ticket = config->http.streams_per_ticket,
+        .context = worker,
+        .telling = {.metrics = settings->env->metrics,
+                    .context = worker,
+                    .write_view = tl_answer_write_view},
+        .answer = changed,
+        .refuse = refuse_waiting,
+        .ask_number = tl_rejoin_ask,
+        .ask_place = ask_place};
+    worker->subscribers = tl_subscribers_new(&subscribers);
     if (worker->holds == NULL || worker->clients == NULL || worker->queues == NULL ||
-        worker->kept_passes == NULL || worker->env->passthrough == NULL || worker->misuse == NULL ||
+        worker->subscribers == NULL || worker->kept_passes == NULL ||
+        worker->env->passthrough == NULL || worker->misuse == NULL ||
         worker->verifications == NULL || worker->draw_pages == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
-}
-
-/* The streams of pending tickets that wait for this join. */
-static void tell_join(struct tl_subscribers *subscribers, const struct tl_pending_command *join,
-                      const struct tl_pending_result *result)
-{
-    const char *visitor = join->visitor;
-    int64_t now_ms = tl_clock_ms();
-    int64_t wait_ms = INT64_C(1000) * tl_problem_retry_after_s(TL_REFUSAL_FULL);
-    uint32_t issued;
-    if (tl_place_seq(result->place) != 0)
-        tl_subscribers_numbered(subscribers, visitor, result->place, now_ms);
-    else if (result->outcome == TL_OUTCOME_FULL)
-        tl_subscribers_full(subscribers, visitor, wait_ms, now_ms);
-    else if (result->outcome == TL_OUTCOME_SPENT && tl_rejoin_issued(join, &issued))
-        tl_subscribers_spent(subscribers, visitor, issued, now_ms);
-}
-
-/* tl_queue_env.settled: answers all who wait for the command. */
-static void on_settled(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
-                       const struct tl_pending_result *result)
-{
-    struct tl_worker *worker = context;
-    struct tl_subscribers *subscribers = queue->subscribers;
-    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_rejoin_gave_place(result) &&
-        tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
-        worker->leaving =
-            tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
-    tl_holds_settle(worker->holds, pending, result);
-    worker->leaving = NULL;
-    if (subscribers == NULL || result->end != TL_PENDING_APPLIED)
-        return;
-    if (pending->kind == TL_COMMAND_JOIN)
-        tell_join(subscribers, pending, result);
-    else if (pending->kind == TL_COMMAND_RESTORE ||
-             ((pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM) &&
-              result->outcome == TL_OUTCOME_WAITING))
-        tl_subscribers_look(subscribers, pending->place, tl_clock_ms());
-}
-
-/* tl_queue_env.recreated */
-static void on_recreated(void *context, struct tl_queue *queue)
-{
-    const struct tl_worker *worker = context;
-    struct tl_subscribers *subscribers = queue->subscribers;
-    tl_holds_drop(worker->holds, queue);
-    if (subscribers != NULL && !queue->deleted)
-        tl_subscribers_recreated(subscribers, tl_clock_ms());
 }
 
 const size_t tl_worker_visit_size = sizeof(struct tl_visit);
@@ -206,9 +161,8 @@ struct tl_worker *tl_worker_new(const struct tl_worker_settings *settings, struc
     worker->sharing = settings->sharing;
     worker->process = settings->process;
     worker->stream_fits = settings->stream_fits;
-    settings->env->context = worker;
-    settings->env->settled = on_settled;
-    settings->env->recreated = on_recreated;
+    settings->env->worker = worker;
+    settings->env->settle = tl_changes_settled;
     if (!load(worker, settings, err))
         tl_worker_free(&worker);
     return worker;
@@ -219,6 +173,7 @@ void tl_worker_stop(struct tl_worker *worker)
     tl_verifications_stop(worker);
     tl_draw_pages_stop(worker);
     tl_holds_drop(worker->holds, NULL);
+    tl_subscribers_end(worker->subscribers, NULL);
     tl_queues_clear(worker->queues);
 }
 
@@ -226,6 +181,7 @@ void tl_worker_free(struct tl_worker **worker)
 {
     if (*worker == NULL)
         return;
+    tl_subscribers_free(&(*worker)->subscribers);
     tl_queues_free(&(*worker)->queues);
     tl_holds_free(&(*worker)->holds);
     tl_clients_free(&(*worker)->clients);

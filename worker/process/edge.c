@@ -19,6 +19,7 @@
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/provider.h"
 #include "worker/verify/verifier.h"
+#include "worker/visit/changes.h"
 
 enum {
     TICK_MS = 50,
@@ -176,7 +177,8 @@ static void drain(struct edge *edge)
      * port at once. */
     if (!edge->settings->keeps_listening && shutdown(edge->settings->listen_fd, SHUT_RDWR) != 0)
         tl_debug("shutdown of the listening socket failed");
-    tl_queues_drain(edge->queues, now_ms, now_ms + SEND_AWAY_MS);
+    tl_subscribers_drain(edge->worker->subscribers, now_ms, now_ms + SEND_AWAY_MS);
+    tl_queues_farewell(edge->queues);
 }
 
 /* ---- time and signals ---- */
@@ -251,7 +253,7 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
 static void on_sweep(uv_timer_t *timer)
 {
     const struct edge *edge = timer->data;
-    tl_queues_sweep(edge->queues, tl_clock_ms());
+    tl_subscribers_sweep(edge->worker->subscribers, tl_clock_ms());
 }
 
 /* Says once per period what visitors get to feel. */
@@ -300,8 +302,9 @@ static void on_tick(uv_timer_t *timer)
     atomic_fetch_add(&slot->beats, 1);
     if (!edge->env.draining)
         return;
-    bool drained =
-        held == 0 && tl_server_requests(edge->server) == 0 && tl_queues_drained(edge->queues);
+    bool drained = held == 0 && tl_server_requests(edge->server) == 0 &&
+                   tl_queues_flushed(edge->queues) &&
+                   tl_subscribers_count(edge->worker->subscribers) == 0;
     if (drained || now_ms >= edge->drain_until_ms)
         uv_stop(&edge->loop);
 }
@@ -398,8 +401,8 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
     const struct tl_follower_settings follower = {.redis = redis,
                                                   .key_prefix = config->redis.key_prefix,
                                                   .compares = edge->settings->i == 0,
-                                                  .context = edge->queues,
-                                                  .changed = tl_queues_take};
+                                                  .context = edge->worker,
+                                                  .changed = tl_changes_take};
     edge->env.ingest = tl_ingest_new(&edge->loop, &ingest, err);
     if (edge->env.ingest == NULL)
         return false;

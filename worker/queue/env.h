@@ -14,10 +14,10 @@
 
 struct tl_follower;
 struct tl_ingest;
-struct tl_queue;
 struct tl_passthrough;
 struct tl_queue_counts;
 struct tl_verifier;
+struct tl_worker;
 
 struct tl_queue_env {
     const char *worker_id; /* this process among all workers, as the function apply knows it */
@@ -41,16 +41,10 @@ struct tl_queue_env {
     struct tl_follower *follower;
     struct tl_verifier *verifier;
 
-    void *context; /* for the callbacks */
-    /* The outcome of a pending command, once for each. */
-    void (*settled)(void *context, struct tl_queue *queue, struct tl_pending_command *pending,
-                    const struct tl_pending_result *result);
-    /* The line is of another generation now, or the queue is deleted: what waits for places of the
-     * former one must end. */
-    void (*recreated)(void *context, struct tl_queue *queue);
-    /* The line has taken an entry of the events stream. */
-    void (*changed)(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,
-                    int64_t now_ms);
+    /* Who is told of the outcome of each pending command: `settle` for its queue, once for each,
+     * begins with tl_queue_settled. */
+    struct tl_worker *worker;
+    tl_outbox_settle *settle;
 };
 
 static inline bool tl_queue_env_store_up(const struct tl_queue_env *env)

@@ -31,17 +31,14 @@ static void note_restored(struct tl_queue *queue, const struct tl_pending_comman
                          held && !returned ? result->place : 0);
 }
 
-/* The outbox reports the outcome of a command. */
-static void on_settled(void *context, struct tl_pending_command *pending,
-                       const struct tl_pending_result *result)
+void tl_queue_settled(struct tl_queue *queue, const struct tl_pending_command *pending,
+                      const struct tl_pending_result *result)
 {
-    struct tl_queue *queue = context;
     if (pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM)
         tl_claims_settled(queue->claims, queue->line, pending, result, tl_clock_ms());
     if (pending->kind == TL_COMMAND_RESTORE)
         note_restored(queue, pending, result);
     tl_lost_settled(queue->lost, pending, result);
-    queue->env->settled(queue->env->context, queue, pending, result);
 }
 
 struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
@@ -51,7 +48,7 @@ struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
         return NULL;
     queue->env = env;
     snprintf(queue->name, sizeof(queue->name), "%s", name);
-    queue->outbox = tl_outbox_new(env->worker_id, on_settled, queue);
+    queue->outbox = tl_outbox_new(env->worker_id, env->settle, queue);
     queue->presence = tl_presence_new(queue->outbox);
     queue->claims = tl_claims_new();
     queue->ended = tl_placemap_new();
@@ -222,7 +219,7 @@ static void keep_lost_end(void *context, tl_place place)
         tl_queue_remember_end(of->queue, place, tl_line_look(of->former, place).reason);
 }
 
-void tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now_ms)
+bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now_ms)
 {
     bool again = queue->line != NULL;
     bool recreated = again && tl_line_generation(queue->line) != tl_line_generation(line);
@@ -253,10 +250,9 @@ void tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
         tl_outbox_missed(queue->outbox);
     if (recreated || !again)
         tl_lost_tell(queue->lost, queue->outbox); /* before the first who comes back */
-    if (recreated) {
+    if (recreated)
         tl_outbox_forget_places(queue->outbox);
-        queue->env->recreated(queue->env->context, queue);
-    }
+    return recreated;
 }
 
 void tl_queue_set_turns(struct tl_queue *queue, const struct tl_turns_state *turns)
@@ -299,7 +295,6 @@ static void follow_up(struct tl_queue *queue, const struct tl_event_entry *entry
         else if (event->kind == TL_EVENT_NOTICE)
             tl_queue_set_notice(queue, event->text, event->text_length);
     }
-    env->changed(env->context, queue, entry, now_ms);
 }
 
 static void ask_for_rebuild(struct tl_queue *queue, const char *why)
@@ -324,31 +319,31 @@ static void note_other_sizes(struct tl_queue *queue, int64_t now_ms)
                            "`tellerline audit`");
 }
 
-void tl_queue_apply(struct tl_queue *queue, const void *payload, size_t length, int64_t now_ms)
+bool tl_queue_apply(struct tl_queue *queue, const void *payload, size_t length, int64_t now_ms,
+                    struct tl_event_entry *entry)
 {
-    struct tl_event_entry entry;
     struct tl_error err = {0};
     if (queue->line == NULL)
-        return;
-    if (!tl_events_decode(payload, length, &entry, &err)) {
+        return false;
+    if (!tl_events_decode(payload, length, entry, &err)) {
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue->name, .error = &err},
                "cannot decode an entry of the events stream");
         ask_for_rebuild(queue, "an event could not be read");
-        return;
+        return false;
     }
-    enum tl_line_result result = tl_line_apply(queue->line, &entry, now_ms);
+    enum tl_line_result result = tl_line_apply(queue->line, entry, now_ms);
     switch (result) {
     case TL_LINE_APPLIED:
     case TL_LINE_DIFFERS:
         tl_metrics_add(queue->env->metrics, TL_WORKER_EVENTS, 1);
-        observe(queue, &entry, now_ms);
-        follow_up(queue, &entry, now_ms);
+        observe(queue, entry, now_ms);
+        follow_up(queue, entry, now_ms);
         if (result == TL_LINE_DIFFERS)
             note_other_sizes(queue, now_ms);
-        break;
+        return true;
     case TL_LINE_OLD:
-        follow_up(queue, &entry, now_ms); /* a request may still wait for it */
-        break;
+        follow_up(queue, entry, now_ms); /* a request may still wait for it */
+        return true;
     case TL_LINE_GAP:
         ask_for_rebuild(queue, "events are missing");
         break;
@@ -356,7 +351,8 @@ void tl_queue_apply(struct tl_queue *queue, const void *payload, size_t length, 
         ask_for_rebuild(queue, "no memory for an event");
         break;
     }
-    tl_events_free(&entry);
+    tl_events_free(entry);
+    return false;
 }
 
 /* ---- presence and claims ---- */

@@ -2,7 +2,7 @@
 /*
  * One queue as a worker process knows it: its settings, its line (built from a snapshot, kept true
  * by events), the presence of its visitors, and the commands on their way to the store. Answers
- * every question about a place from memory. Knows nothing of HTTP, threads or subscribers.
+ * every question about a place from memory. Knows nothing of HTTP, threads or event streams.
  *
  * now_ms is local monotonic time everywhere.
  */
@@ -42,8 +42,7 @@ struct tl_queue {
     struct tl_claims *claims;
     struct tl_placemap *ended; /* place the line does not know -> its reason; 0: unknown */
     struct tl_lost *lost;
-    struct tl_notice notice;            /* what the operator says */
-    struct tl_subscribers *subscribers; /* its event streams and long polls; of the owner of both */
+    struct tl_notice notice; /* what the operator says */
 };
 
 /* What is the same for all who are told of a queue. */
@@ -97,8 +96,9 @@ bool tl_queue_estimate(const struct tl_queue *queue, uint64_t position, int64_t 
 
 /* ---- what changes ---- */
 
-/* Replaces the line; takes ownership. A new generation also forgets what was known of places. */
-void tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now_ms);
+/* Replaces the line; takes ownership. True: it is of another generation, and what was known of
+ * places of the former one is forgotten. */
+bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now_ms);
 void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_settings *settings,
                            int64_t now_ms);
 /* The turns of the lanes, as the store has them, after the settings were read again. Needs a line.
@@ -106,8 +106,12 @@ void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_setting
 void tl_queue_set_turns(struct tl_queue *queue, const struct tl_turns_state *turns);
 /* length 0 removes the notice. */
 void tl_queue_set_notice(struct tl_queue *queue, const char *text, size_t length);
-/* Applies one entry of the events stream. */
-void tl_queue_apply(struct tl_queue *queue, const void *payload, size_t length, int64_t now_ms);
+/* Applies one entry of the events stream. True: the line has it; *entry is the caller's to free. */
+bool tl_queue_apply(struct tl_queue *queue, const void *payload, size_t length, int64_t now_ms,
+                    struct tl_event_entry *entry);
+/* Notes the outcome of a pending command: tl_queue_env.settle begins with it. */
+void tl_queue_settled(struct tl_queue *queue, const struct tl_pending_command *pending,
+                      const struct tl_pending_result *result);
 /* The visitor at this place asks, or is told: marks a waiting one as present; claims the session of
  * an active one. It extends none, or a forgotten tab would keep its session. */
 void tl_queue_touch(struct tl_queue *queue, const char *visitor, tl_place place,

@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/named.h"
 #include "worker/feed/follower.h"
 #include "worker/queue/queues.h"
 #include "worker/report/queue_counts.h"
@@ -13,55 +11,25 @@
 
 enum { REPORT_EVERY_MS = 10000 };
 
-/* A queue whose data is damaged. It may have no line. */
-struct trouble {
-    char name[TL_QUEUE_NAME_MAX + 1];
-};
-
-struct tl_queues {
-    struct tl_queues_settings settings;
-    struct tl_named queues; /* struct tl_queue */
-    struct trouble *troubles;
-    size_t n_troubles;
-    struct tl_blocks *blocks; /* NULL: none were ever read */
-};
-
-/* tl_queue_env.changed */
-static void on_entry(void *context, struct tl_queue *queue, const struct tl_event_entry *entry,
-                     int64_t now_ms)
-{
-    (void)context;
-    tl_subscribers_entry(queue->subscribers, entry, now_ms);
-}
-
-struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings)
+struct tl_queues *tl_queues_new(struct tl_queue_env *env, uint64_t commands_max)
 {
     struct tl_queues *queues = calloc(1, sizeof(*queues));
-    if (queues == NULL)
-        return NULL;
-    queues->settings = *settings;
-    settings->env->changed = on_entry;
+    if (queues != NULL)
+        *queues = (struct tl_queues){.env = env, .commands_max = commands_max};
     return queues;
 }
 
 static struct tl_queue *at(const struct tl_queues *queues, size_t i)
 {
-    return queues->queues.all[i].thing;
-}
-
-/* Frees the subscribers first, because they read the queue. */
-static void free_queue(struct tl_queue *queue)
-{
-    struct tl_subscribers *subscribers = queue->subscribers;
-    tl_subscribers_free(&subscribers);
-    queue->subscribers = NULL;
-    tl_queue_free(&queue);
+    return queues->list.all[i].thing;
 }
 
 void tl_queues_clear(struct tl_queues *queues)
 {
-    while (queues->queues.n > 0)
-        free_queue(at(queues, --queues->queues.n));
+    while (queues->list.n > 0) {
+        struct tl_queue *queue = at(queues, --queues->list.n);
+        tl_queue_free(&queue);
+    }
 }
 
 void tl_queues_free(struct tl_queues **queues)
@@ -69,8 +37,8 @@ void tl_queues_free(struct tl_queues **queues)
     if (*queues == NULL)
         return;
     tl_queues_clear(*queues);
-    tl_named_free(&(*queues)->queues);
-    free((*queues)->troubles);
+    tl_named_free(&(*queues)->list);
+    free((*queues)->troubled);
     free((*queues)->blocks);
     free(*queues);
     *queues = NULL;
@@ -78,7 +46,7 @@ void tl_queues_free(struct tl_queues **queues)
 
 struct tl_queue *tl_queues_find(const struct tl_queues *queues, const char *name)
 {
-    return tl_named_find(&queues->queues, name);
+    return tl_named_find(&queues->list, name);
 }
 
 /* NULL when out of memory. */
@@ -87,64 +55,58 @@ static struct tl_queue *add(struct tl_queues *self, const char *name)
     struct tl_queue *queue = tl_queues_find(self, name);
     if (queue != NULL)
         return queue;
-    queue = tl_queue_new(self->settings.env, name);
-    struct tl_subscribers *subscribers =
-        queue != NULL ? tl_subscribers_new(&self->settings.subscribers, queue) : NULL;
-    if (subscribers == NULL || !tl_named_add(&self->queues, queue->name, queue)) {
-        tl_subscribers_free(&subscribers);
+    queue = tl_queue_new(self->env, name);
+    if (queue != NULL && !tl_named_add(&self->list, queue->name, queue))
         tl_queue_free(&queue);
-        return NULL;
-    }
-    queue->subscribers = subscribers;
     return queue;
 }
 
 enum tl_readiness tl_queues_readiness_here(const struct tl_queues *queues)
 {
-    const struct tl_queue_env *env = queues->settings.env;
+    const struct tl_queue_env *env = queues->env;
     if (env->draining)
         return TL_DRAINING;
     if (!env->listed)
         return TL_LINES_LOADING;
     bool any_sound = false;
-    for (size_t i = 0; i < queues->queues.n; i++) {
+    for (size_t i = 0; i < queues->list.n; i++) {
         if (tl_queues_troubled(queues, at(queues, i)->name))
             continue;
         if (at(queues, i)->line == NULL)
             return TL_LINES_LOADING;
         any_sound = true;
     }
-    return any_sound || queues->n_troubles == 0 ? TL_READY : TL_QUEUES_TROUBLED;
+    return any_sound || queues->n_troubled == 0 ? TL_READY : TL_QUEUES_TROUBLED;
 }
 
-static struct trouble *find_trouble(const struct tl_queues *queues, const char *name)
+/* Its number among the queues whose data is damaged; n_troubled: it is not one. */
+static size_t find_troubled(const struct tl_queues *queues, const char *name)
 {
-    for (size_t i = 0; i < queues->n_troubles; i++) {
-        if (strcmp(queues->troubles[i].name, name) == 0)
-            return &queues->troubles[i];
-    }
-    return NULL;
+    size_t i = 0;
+    while (i < queues->n_troubled && strcmp(queues->troubled[i], name) != 0)
+        i++;
+    return i;
 }
 
 bool tl_queues_troubled(const struct tl_queues *queues, const char *name)
 {
-    return find_trouble(queues, name) != NULL;
+    return find_troubled(queues, name) < queues->n_troubled;
 }
 
 void tl_queues_troubles(const struct tl_queues *queues, char *text, size_t size)
 {
     size_t length = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < queues->n_troubles && length + 1 < size; i++) {
+    for (size_t i = 0; i < queues->n_troubled && length + 1 < size; i++) {
         int n = snprintf(text + length, size - length, "%s%s", i == 0 ? "not served: " : ", ",
-                         queues->troubles[i].name);
+                         queues->troubled[i]);
         length += n > 0 ? (size_t)n : 0;
     }
 }
 
 enum tl_readiness tl_queues_readiness(const struct tl_queues *queues)
 {
-    const struct tl_queue_env *env = queues->settings.env;
+    const struct tl_queue_env *env = queues->env;
     if (!env->draining && !tl_queue_env_store_up(env))
         return TL_STORE_DOWN;
     enum tl_readiness here = tl_queues_readiness_here(queues);
@@ -158,42 +120,41 @@ enum tl_readiness tl_queues_readiness(const struct tl_queues *queues)
 size_t tl_queues_in_flight(const struct tl_queues *queues)
 {
     size_t count = 0;
-    for (size_t i = 0; i < queues->queues.n; i++)
+    for (size_t i = 0; i < queues->list.n; i++)
         count += tl_outbox_count(at(queues, i)->outbox);
     return count;
 }
 
-bool tl_queues_drained(const struct tl_queues *queues)
+bool tl_queues_flushed(const struct tl_queues *queues)
 {
-    for (size_t i = 0; i < queues->queues.n; i++) {
-        struct tl_queue *queue = at(queues, i);
-        if (!tl_outbox_flushed(queue->outbox) || tl_subscribers_count(queue->subscribers) > 0)
-            return false;
-    }
-    return true;
+    bool flushed = true;
+    for (size_t i = 0; i < queues->list.n; i++)
+        flushed = flushed && tl_outbox_flushed(at(queues, i)->outbox);
+    return flushed;
 }
 
 /* ---- from the follower ---- */
 
-static void take_line(struct tl_queues *self, struct tl_change *change, int64_t now_ms)
+static struct tl_taken take_line(struct tl_queues *self, struct tl_change *change, int64_t now_ms)
 {
-    const struct tl_queue_env *env = self->settings.env;
+    const struct tl_queue_env *env = self->env;
     const struct tl_line *line = change->line;
     struct tl_queue *queue = add(self, change->queue);
     if (queue == NULL) {
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = change->queue},
                "no memory for a queue");
         tl_follower_rebuild(env->follower, change->queue); /* tries again */
-        return;
+        return (struct tl_taken){0};
     }
     bool first = queue->line == NULL;
     tl_queue_set_settings(queue, change->settings, now_ms);
-    tl_queue_set_line(queue, change->line, now_ms);
+    bool recreated = tl_queue_set_line(queue, change->line, now_ms);
     change->line = NULL;
     if (first)
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = change->queue},
                "serving the queue: %llu waiting, %llu active",
                (unsigned long long)tl_line_waiting(line), (unsigned long long)tl_line_active(line));
+    return (struct tl_taken){.kind = recreated ? TL_TAKEN_RECREATED : TL_TAKEN, .queue = queue};
 }
 
 static void take_settings(struct tl_queue *queue, const struct tl_queue_settings *settings,
@@ -210,33 +171,33 @@ static void take_settings(struct tl_queue *queue, const struct tl_queue_settings
 /* The follower has logged why; visitors must not see it. */
 static void note_trouble(struct tl_queues *self, const char *name)
 {
-    struct trouble *list = reallocarray(self->troubles, self->n_troubles + 1, sizeof(*list));
+    char(*list)[sizeof(*self->troubled)] =
+        reallocarray(self->troubled, self->n_troubled + 1, sizeof(*list));
     if (list == NULL)
         return;
-    self->troubles = list;
-    if (find_trouble(self, name) == NULL)
-        snprintf(list[self->n_troubles++].name, sizeof(list->name), "%s", name);
-    tl_metrics_set(self->settings.env->metrics, TL_WORKER_TROUBLED, (int64_t)self->n_troubles);
+    self->troubled = list;
+    if (!tl_queues_troubled(self, name))
+        snprintf(list[self->n_troubled++], sizeof(*list), "%s", name);
+    tl_metrics_set(self->env->metrics, TL_WORKER_TROUBLED, (int64_t)self->n_troubled);
 }
 
 static void end_trouble(struct tl_queues *self, const char *name)
 {
-    struct trouble *trouble = find_trouble(self, name);
-    if (trouble != NULL)
-        *trouble = self->troubles[--self->n_troubles];
-    tl_metrics_set(self->settings.env->metrics, TL_WORKER_TROUBLED, (int64_t)self->n_troubles);
+    size_t i = find_troubled(self, name);
+    if (i < self->n_troubled)
+        memcpy(self->troubled[i], self->troubled[--self->n_troubled], sizeof(self->troubled[i]));
+    tl_metrics_set(self->env->metrics, TL_WORKER_TROUBLED, (int64_t)self->n_troubled);
 }
 
-static void drop(struct tl_queues *self, const char *name)
+static struct tl_taken drop(struct tl_queues *self, const char *name)
 {
-    struct tl_queue *queue = tl_named_remove(&self->queues, name);
+    struct tl_queue *queue = tl_named_remove(&self->list, name);
     end_trouble(self, name);
     if (queue == NULL)
-        return;
+        return (struct tl_taken){0};
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "the queue was deleted");
     queue->deleted = true;
-    self->settings.env->recreated(self->settings.env->context, queue);
-    free_queue(queue);
+    return (struct tl_taken){.kind = TL_TAKEN_DELETED, .queue = queue};
 }
 
 static void take_memory(struct tl_queue_env *env, const struct tl_change *change)
@@ -254,24 +215,22 @@ static void take_blocks(struct tl_queues *self, struct tl_change *change)
 {
     free(self->blocks);
     self->blocks = change->blocks;
+    self->blocks_version++;
     change->blocks = NULL;
-    for (size_t i = 0; i < self->queues.n; i++)
-        tl_subscribers_set_blocks(at(self, i)->subscribers, self->blocks);
 }
 
-void tl_queues_take(void *context, struct tl_change *change)
+struct tl_taken tl_queues_take(struct tl_queues *self, struct tl_change *change, int64_t now_ms)
 {
-    struct tl_queues *self = context;
-    struct tl_queue_env *env = self->settings.env;
+    struct tl_queue_env *env = self->env;
     struct tl_queue *queue = tl_queues_find(self, change->queue);
-    int64_t now_ms = tl_clock_ms();
+    struct tl_taken taken = {.queue = queue};
     switch (change->kind) {
     case TL_CHANGE_LINE:
-        take_line(self, change, now_ms);
-        break;
+        return take_line(self, change, now_ms);
     case TL_CHANGE_ENTRY:
-        if (queue != NULL)
-            tl_queue_apply(queue, change->bytes, change->length, now_ms);
+        if (queue != NULL &&
+            tl_queue_apply(queue, change->bytes, change->length, now_ms, &taken.entry))
+            taken.kind = TL_TAKEN_ENTRY;
         break;
     case TL_CHANGE_SETTINGS:
         if (queue != NULL)
@@ -291,8 +250,7 @@ void tl_queues_take(void *context, struct tl_change *change)
             tl_queue_set_turns(queue, &change->turns);
         break;
     case TL_CHANGE_GONE:
-        drop(self, change->queue);
-        break;
+        return drop(self, change->queue);
     case TL_CHANGE_TROUBLE:
         note_trouble(self, change->queue);
         break;
@@ -316,11 +274,7 @@ void tl_queues_take(void *context, struct tl_change *change)
         take_blocks(self, change);
         break;
     }
-}
-
-const struct tl_blocks *tl_queues_blocks(const struct tl_queues *queues)
-{
-    return queues->blocks;
+    return taken;
 }
 
 /* ---- to the store ---- */
@@ -340,8 +294,8 @@ void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
 
 void tl_queues_check(struct tl_queues *queues, int64_t now_ms)
 {
-    const struct tl_queue_env *env = queues->settings.env;
-    for (size_t i = 0; i < queues->queues.n && tl_queue_env_store_up(env); i++) {
+    const struct tl_queue_env *env = queues->env;
+    for (size_t i = 0; i < queues->list.n && tl_queue_env_store_up(env); i++) {
         const struct tl_queue *queue = at(queues, i);
         struct tl_outbox *outbox = at(queues, i)->outbox;
         uint64_t number;
@@ -361,14 +315,14 @@ void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_
     if (queue == NULL)
         return;
     if (!check->waits)
-        tl_metrics_add(queues->settings.env->metrics, TL_WORKER_BATCHES_MISSED, 1);
+        tl_metrics_add(queues->env->metrics, TL_WORKER_BATCHES_MISSED, 1);
     tl_outbox_checked(queue->outbox, number, check, now_ms);
 }
 
 void tl_queues_flush(struct tl_queues *queues)
 {
-    struct tl_queue_env *env = queues->settings.env;
-    for (size_t i = 0; i < queues->queues.n; i++) {
+    struct tl_queue_env *env = queues->env;
+    for (size_t i = 0; i < queues->list.n; i++) {
         struct tl_queue *queue = at(queues, i);
         struct tl_outbox *outbox = queue->outbox;
         struct tl_outbox_payload payload;
@@ -385,7 +339,7 @@ void tl_queues_flush(struct tl_queues *queues)
         }
     }
     env->in_flight = tl_queues_in_flight(queues);
-    env->full = env->in_flight >= queues->settings.commands_max;
+    env->full = env->in_flight >= queues->commands_max;
 }
 
 /* ---- time ---- */
@@ -408,20 +362,20 @@ static void report_promises(const struct tl_queue_env *env, struct tl_queue *que
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
 {
     size_t bytes = 0;
-    for (size_t i = 0; i < queues->queues.n; i++) {
+    for (size_t i = 0; i < queues->list.n; i++) {
         tl_queue_tick(at(queues, i), now_ms);
-        report_promises(queues->settings.env, at(queues, i));
+        report_promises(queues->env, at(queues, i));
         bytes += tl_queue_bytes(at(queues, i));
     }
-    tl_metrics_set(queues->settings.env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
+    tl_metrics_set(queues->env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
 }
 
 void tl_queues_report(struct tl_queues *queues, int64_t now_ms)
 {
-    const struct tl_queue_env *env = queues->settings.env;
+    const struct tl_queue_env *env = queues->env;
     if (!tl_queue_env_takes_notes(env))
         return;
-    for (size_t i = 0; i < queues->queues.n; i++) {
+    for (size_t i = 0; i < queues->list.n; i++) {
         struct tl_promises *promises = at(queues, i)->promises;
         int64_t since_ms = tl_promises_news_since(promises, TL_PROMISES_STORE);
         if (since_ms == 0 || now_ms < since_ms + REPORT_EVERY_MS)
@@ -435,19 +389,8 @@ void tl_queues_report(struct tl_queues *queues, int64_t now_ms)
     }
 }
 
-void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms)
+void tl_queues_farewell(struct tl_queues *queues)
 {
-    for (size_t i = 0; i < queues->queues.n; i++) {
-        struct tl_subscribers *subscribers = at(queues, i)->subscribers;
-        if (tl_subscribers_count(subscribers) > 0)
-            tl_subscribers_sweep(subscribers, now_ms);
-    }
-}
-
-void tl_queues_drain(struct tl_queues *queues, int64_t now_ms, int64_t until_ms)
-{
-    for (size_t i = 0; i < queues->queues.n; i++) {
-        tl_subscribers_drain(at(queues, i)->subscribers, now_ms, until_ms);
+    for (size_t i = 0; i < queues->list.n; i++)
         tl_queue_farewell(at(queues, i));
-    }
 }

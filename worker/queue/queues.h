@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The queues that a worker process serves, by name, each with its subscribers. Takes the changes of
- * which the follower tells, and hands the batches to the ingest thread.
+ * The queues that a worker process serves, by name. Takes the changes of which the follower tells,
+ * and hands the batches to the ingest thread.
  */
 #ifndef TL_QUEUES_H
 #define TL_QUEUES_H
@@ -10,29 +10,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/named.h"
+#include "common/store/blocks.h"
 #include "worker/feed/change.h"
 #include "worker/feed/ingest.h"
 #include "worker/queue/queue.h"
-#include "worker/queue/subscribers.h"
 #include "worker/report/slot.h"
 
-struct tl_queues;
-
-struct tl_queues_settings {
+/* Read everywhere, written here. */
+struct tl_queues {
     struct tl_queue_env
         *env;              /* `listed`, `follower_up`, `full` and the clock are kept up to date */
     uint64_t commands_max; /* in progress; above it the environment is `full` */
-    struct tl_subscribers_settings subscribers;
+    struct tl_named list;  /* of struct tl_queue */
+    /* The names of queues whose data is damaged. They may have no line. */
+    char (*troubled)[TL_QUEUE_NAME_MAX + 1];
+    size_t n_troubled;
+    struct tl_blocks *blocks; /* the blocked prefixes of addresses; NULL: none were ever read */
+    uint64_t blocks_version;  /* counts their changes */
 };
 
-/* Everything in the settings must outlive the queues. NULL when out of memory. */
-struct tl_queues *tl_queues_new(const struct tl_queues_settings *settings);
-/* Frees all queues: their subscribers and pending commands get their last answers. */
+/* The environment is borrowed. NULL when out of memory. */
+struct tl_queues *tl_queues_new(struct tl_queue_env *env, uint64_t commands_max);
+/* Frees all queues: their pending commands are settled. */
 void tl_queues_free(struct tl_queues **queues);
 void tl_queues_clear(struct tl_queues *queues);
 
-/* The blocked prefixes of addresses, or NULL. */
-const struct tl_blocks *tl_queues_blocks(const struct tl_queues *queues);
 /* NULL: no such queue. */
 struct tl_queue *tl_queues_find(const struct tl_queues *queues, const char *name);
 /* Can the process serve: is the store up, is every queue known, and every line loaded? A queue
@@ -46,11 +49,23 @@ bool tl_queues_troubled(const struct tl_queues *queues, const char *name);
 void tl_queues_troubles(const struct tl_queues *queues, char *text, size_t size);
 /* Commands accepted but not yet applied, over all queues. */
 size_t tl_queues_in_flight(const struct tl_queues *queues);
-/* Is everything handed to the store, and has every subscriber gone? */
-bool tl_queues_drained(const struct tl_queues *queues);
+/* Is everything handed to the store? */
+bool tl_queues_flushed(const struct tl_queues *queues);
 
-/* Takes a change in the store, of which the follower tells (struct tl_follower_settings). */
-void tl_queues_take(void *queues, struct tl_change *change);
+/* What a change has done to a queue. */
+struct tl_taken {
+    enum {
+        TL_TAKEN,           /* nothing that those need to know who wait */
+        TL_TAKEN_ENTRY,     /* its line has this entry of the events stream */
+        TL_TAKEN_RECREATED, /* the line is of another generation: what waits for places of the
+                             * former one must end */
+        TL_TAKEN_DELETED    /* it is not in the list any more: ends what waits, and is freed next */
+    } kind;
+    struct tl_queue *queue;
+    struct tl_event_entry entry; /* the caller's to free */
+};
+/* Takes a change in the store, of which the follower tells. */
+struct tl_taken tl_queues_take(struct tl_queues *queues, struct tl_change *change, int64_t now_ms);
 /* What became of a batch on its way into the store. */
 void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                           const struct tl_batch_receipt *receipt, int64_t now_ms);
@@ -67,9 +82,7 @@ void tl_queues_flush(struct tl_queues *queues);
 void tl_queues_report(struct tl_queues *queues, int64_t now_ms);
 /* Call every tick. */
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms);
-/* Call every few ms: serves the subscribers that are due. */
-void tl_queues_sweep(struct tl_queues *queues, int64_t now_ms);
-/* Ends all subscriptions, spread over the time until until_ms. */
-void tl_queues_drain(struct tl_queues *queues, int64_t now_ms, int64_t until_ms);
+/* The process ends: tl_queue_farewell. */
+void tl_queues_farewell(struct tl_queues *queues);
 
 #endif

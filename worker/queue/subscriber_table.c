@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,23 +10,17 @@
 #include "worker/queue/subscriber_table.h"
 
 struct tl_subscriber_table {
-    struct tl_placemap *by_place;   /* place -> struct tl_subscriber *, the first of its chain */
-    struct tl_placemap *unnumbered; /* the hash of a visitor -> the same */
-    struct tl_subscriber *turn;     /* the next to have its turn; NULL: the table is empty */
+    struct tl_placemap first;   /* chain_of -> struct tl_subscriber *, the first of the chain */
+    struct tl_subscriber *turn; /* the next to have its turn; NULL: the table is empty */
     size_t n;
-    unsigned char key[crypto_shorthash_KEYBYTES];
+    unsigned char key[crypto_shorthash_KEYBYTES]; /* so that clients cannot choose chains */
 };
 
 struct tl_subscriber_table *tl_subscriber_table_new(void)
 {
     struct tl_subscriber_table *table = calloc(1, sizeof(*table));
-    if (table == NULL)
-        return NULL;
-    crypto_shorthash_keygen(table->key);
-    table->by_place = tl_placemap_new();
-    table->unnumbered = tl_placemap_new();
-    if (table->by_place == NULL || table->unnumbered == NULL)
-        tl_subscriber_table_free(&table);
+    if (table != NULL)
+        crypto_shorthash_keygen(table->key);
     return table;
 }
 
@@ -33,8 +28,7 @@ void tl_subscriber_table_free(struct tl_subscriber_table **table)
 {
     if (*table == NULL)
         return;
-    tl_placemap_free(&(*table)->by_place);
-    tl_placemap_free(&(*table)->unnumbered);
+    tl_placemap_clear(&(*table)->first);
     free(*table);
     *table = NULL;
 }
@@ -46,49 +40,51 @@ size_t tl_subscriber_table_count(const struct tl_subscriber_table *table)
 
 /* ---- chains ---- */
 
-/* The map and the key of the chain to which a visitor at this place belongs. */
-static struct tl_placemap *chain_of(const struct tl_subscriber_table *table, const char *visitor,
-                                    tl_place place, uint64_t *key)
+/* What a chain has in common. */
+struct common {
+    const struct tl_queue *queue;
+    tl_place place; /* 0: not numbered yet, and of this visitor */
+    char visitor[TL_VISITOR_MAX + 1];
+};
+
+/* The key of the chain to which a visitor at this place belongs. It has so many bits that others
+ * are not in it. */
+static uint64_t chain_of(const struct tl_subscriber_table *table, const struct tl_queue *queue,
+                         const char *visitor, tl_place place)
 {
-    unsigned char hash[crypto_shorthash_BYTES];
-    *key = place;
-    if (tl_place_seq(place) != 0)
-        return table->by_place;
-    crypto_shorthash(hash, (const unsigned char *)visitor, strlen(visitor), table->key);
-    memcpy(key, hash, sizeof(*key));
-    *key |= 1; /* never 0 */
-    return table->unnumbered;
+    struct common common = {.queue = queue, .place = tl_place_seq(place) != 0 ? place : 0};
+    size_t length = offsetof(struct common, visitor);
+    uint64_t key;
+    if (common.place == 0) {
+        size_t n = strlen(visitor);
+        memcpy(common.visitor, visitor, n);
+        length += n;
+    }
+    crypto_shorthash((unsigned char *)&key, (const unsigned char *)&common, length, table->key);
+    return key | 1; /* never 0 */
 }
 
-static struct tl_subscriber *first_of(const struct tl_placemap *map, uint64_t key)
+static struct tl_subscriber *first_of(const struct tl_subscriber_table *table, uint64_t key)
 {
     uint64_t value;
-    if (!tl_placemap_get(map, key, &value))
+    if (!tl_placemap_get(&table->first, key, &value))
         return NULL;
     return (struct tl_subscriber *)(uintptr_t)value;
 }
 
 struct tl_subscriber *tl_subscriber_table_first(const struct tl_subscriber_table *table,
-                                                const char *visitor, tl_place place)
+                                                const struct tl_queue *queue, const char *visitor,
+                                                tl_place place)
 {
-    uint64_t key;
-    const struct tl_placemap *map = chain_of(table, visitor, place, &key);
-    return first_of(map, key);
-}
-
-struct tl_subscriber *tl_subscriber_table_at(const struct tl_subscriber_table *table,
-                                             tl_place place)
-{
-    return tl_place_seq(place) != 0 ? first_of(table->by_place, place) : NULL;
+    return first_of(table, chain_of(table, queue, visitor, place));
 }
 
 /* Puts the subscriber into the chain of its place, in front. False when out of memory. */
 static bool chain(struct tl_subscriber_table *table, struct tl_subscriber *subscriber)
 {
-    uint64_t key;
-    struct tl_placemap *map = chain_of(table, subscriber->visitor, subscriber->place, &key);
-    struct tl_subscriber *first = first_of(map, key);
-    if (!tl_placemap_put(map, key, (uint64_t)(uintptr_t)subscriber))
+    uint64_t key = chain_of(table, subscriber->queue, subscriber->visitor, subscriber->place);
+    struct tl_subscriber *first = first_of(table, key);
+    if (!tl_placemap_put(&table->first, key, (uint64_t)(uintptr_t)subscriber))
         return false;
     subscriber->chain = first;
     subscriber->chain_back = NULL;
@@ -107,23 +103,23 @@ static void unchain(struct tl_subscriber_table *table, struct tl_subscriber *sub
         subscriber->chain_back->chain = next;
         return;
     }
-    uint64_t key;
-    struct tl_placemap *map = chain_of(table, subscriber->visitor, subscriber->place, &key);
-    if (next != NULL)
-        (void)tl_placemap_put(map, key,
-                              (uint64_t)(uintptr_t)next); /* overwriting needs no memory */
+    uint64_t key = chain_of(table, subscriber->queue, subscriber->visitor, subscriber->place);
+    if (next != NULL) /* overwriting needs no memory */
+        (void)tl_placemap_put(&table->first, key, (uint64_t)(uintptr_t)next);
     else
-        (void)tl_placemap_remove(map, key, NULL);
+        (void)tl_placemap_remove(&table->first, key, NULL);
 }
 
 /* ---- subscribers ---- */
 
 struct tl_subscriber *tl_subscriber_table_add(struct tl_subscriber_table *table,
+                                              struct tl_queue *queue,
                                               const struct tl_ticket *ticket)
 {
     struct tl_subscriber *subscriber = calloc(1, sizeof(*subscriber));
     if (subscriber == NULL)
         return NULL;
+    subscriber->queue = queue;
     subscriber->place = ticket->place;
     subscriber->generation = ticket->generation;
     subscriber->invite = ticket->invite;

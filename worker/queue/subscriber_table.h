@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The subscribers of one queue as a data structure: a ring in which each gets its turn, an index by
- * place, and one by visitor of those whose place has no number yet. Decides nothing; subscribers.c
- * does.
+ * The subscribers of all queues as a data structure: a ring in which each gets its turn, and an
+ * index by place, or by visitor of those whose place has no number yet. Decides nothing;
+ * subscribers.c does.
  */
 #ifndef TL_SUBSCRIBER_TABLE_H
 #define TL_SUBSCRIBER_TABLE_H
@@ -16,6 +16,7 @@
 #include "worker/http/clients.h"
 
 struct tl_subscriber_table;
+struct tl_queue;
 struct tl_request;
 struct tl_stream;
 
@@ -25,6 +26,7 @@ struct tl_subscriber {
     struct tl_subscriber *chain;       /* the next older one at the same place (tabs, devices) */
     struct tl_subscriber *chain_back;  /* the one before it there; NULL: it is the first */
     void *owner;                       /* the creator's */
+    struct tl_queue *queue;            /* borrowed */
     struct tl_stream *stream;          /* or: */
     struct tl_request *request;        /* held */
     tl_place place;                    /* seq 0: not numbered yet */
@@ -63,6 +65,7 @@ size_t tl_subscriber_table_count(const struct tl_subscriber_table *table);
 
 /* A new subscriber of the ticket's visitor, whose turn comes last. NULL when out of memory. */
 struct tl_subscriber *tl_subscriber_table_add(struct tl_subscriber_table *table,
+                                              struct tl_queue *queue,
                                               const struct tl_ticket *ticket);
 /* Removes and frees it; its stream and request are the caller's. */
 void tl_subscriber_table_remove(struct tl_subscriber_table *table,
@@ -73,13 +76,11 @@ bool tl_subscriber_table_set_place(struct tl_subscriber_table *table,
                                    struct tl_subscriber *subscriber, uint64_t generation,
                                    tl_place place);
 
-/* The newest subscriber at this place (older ones follow by `chain`), or NULL. */
-struct tl_subscriber *tl_subscriber_table_at(const struct tl_subscriber_table *table,
-                                             tl_place place);
-/* The same for any visitor, also one whose place has no number yet. In that case a subscriber of
- * another visitor may, very rarely, be in the chain. */
+/* The newest subscriber at this place (older ones follow by `chain`), or NULL. Where the place has
+ * no number yet, those of this visitor; else visitor is not read. */
 struct tl_subscriber *tl_subscriber_table_first(const struct tl_subscriber_table *table,
-                                                const char *visitor, tl_place place);
+                                                const struct tl_queue *queue, const char *visitor,
+                                                tl_place place);
 /* The subscriber whose turn it is, or NULL; the next call gives the one behind it. */
 struct tl_subscriber *tl_subscriber_table_next(struct tl_subscriber_table *table);
 

@@ -21,29 +21,19 @@ enum {
 };
 
 struct tl_subscribers {
-    const struct tl_subscribers_settings *settings;
-    struct tl_queue *queue;
-    struct tl_telling telling;
+    struct tl_subscribers_settings settings;
     struct tl_subscriber_table *table;
     int64_t swept_ms;
     uint64_t owed;          /* turns due, in subscribers * ms; the fraction of a turn is kept */
     int64_t drain_until_ms; /* 0: not draining */
-    const struct tl_blocks *blocks;
-    uint64_t blocks_version; /* counts their changes */
 };
 
-struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings,
-                                          struct tl_queue *queue)
+struct tl_subscribers *tl_subscribers_new(const struct tl_subscribers_settings *settings)
 {
     struct tl_subscribers *subscribers = calloc(1, sizeof(*subscribers));
     if (subscribers == NULL)
         return NULL;
-    subscribers->settings = settings;
-    subscribers->queue = queue;
-    subscribers->telling = (struct tl_telling){.queue = queue,
-                                               .metrics = settings->metrics,
-                                               .context = settings->context,
-                                               .write_view = settings->write_view};
+    subscribers->settings = *settings;
     subscribers->table = tl_subscriber_table_new();
     if (subscribers->table == NULL) {
         free(subscribers);
@@ -58,20 +48,20 @@ size_t tl_subscribers_count(const struct tl_subscribers *subscribers)
 }
 
 /* client: NULL: its address is not known, or it is not counted. */
-static struct tl_subscriber *add(struct tl_subscribers *self, const struct tl_ticket *ticket,
-                                 const struct tl_address *client)
+static struct tl_subscriber *add(struct tl_subscribers *self, struct tl_queue *queue,
+                                 const struct tl_ticket *ticket, const struct tl_address *client)
 {
-    struct tl_subscriber *subscriber = tl_subscriber_table_add(self->table, ticket);
+    struct tl_subscriber *subscriber = tl_subscriber_table_add(self->table, queue, ticket);
     if (subscriber == NULL)
         return NULL;
     subscriber->owner = self;
-    subscriber->blocks = self->blocks_version;
+    subscriber->blocks = self->settings.queues->blocks_version;
     subscriber->has_address = client != NULL;
     if (client != NULL) {
         subscriber->address = *client;
-        subscriber->client = tl_clients_enter(self->settings->clients, client);
+        subscriber->client = tl_clients_enter(self->settings.clients, client);
     }
-    tl_metrics_add(self->settings->metrics, TL_WORKER_SUBSCRIBERS, 1);
+    tl_metrics_add(self->settings.metrics, TL_WORKER_SUBSCRIBERS, 1);
     return subscriber;
 }
 
@@ -80,11 +70,11 @@ static struct tl_request *drop(struct tl_subscriber *subscriber)
 {
     struct tl_subscribers *self = subscriber->owner;
     struct tl_request *request = subscriber->request;
-    tl_metrics_add(self->settings->metrics, TL_WORKER_SUBSCRIBERS, -1);
+    tl_metrics_add(self->settings.metrics, TL_WORKER_SUBSCRIBERS, -1);
     if (subscriber->stream != NULL)
-        tl_metrics_add(self->settings->metrics, TL_WORKER_EVENT_STREAMS, -1);
+        tl_metrics_add(self->settings.metrics, TL_WORKER_EVENT_STREAMS, -1);
     tl_stream_close(&subscriber->stream);
-    tl_clients_leave(self->settings->clients, subscriber->client);
+    tl_clients_leave(self->settings.clients, subscriber->client);
     tl_subscriber_table_remove(self->table, subscriber);
     return request;
 }
@@ -94,18 +84,20 @@ static void answer(struct tl_subscriber *subscriber, const struct tl_ticket *tic
                    bool give_ticket)
 {
     const struct tl_subscribers *self = subscriber->owner;
+    struct tl_queue *queue = subscriber->queue;
     struct tl_request *request = drop(subscriber);
     if (request != NULL)
-        self->settings->answer(self->settings->context, self->queue, request, ticket, give_ticket);
+        self->settings.answer(self->settings.context, queue, request, ticket, give_ticket);
 }
 
 /* The same with a refusal. */
 static void refuse(struct tl_subscriber *subscriber, bool blocked)
 {
     const struct tl_subscribers *self = subscriber->owner;
+    struct tl_queue *queue = subscriber->queue;
     struct tl_request *request = drop(subscriber);
     if (request != NULL)
-        self->settings->refuse(self->settings->context, self->queue, request, blocked);
+        self->settings.refuse(self->settings.context, queue, request, blocked);
 }
 
 static void on_broken(void *context)
@@ -113,16 +105,22 @@ static void on_broken(void *context)
     (void)drop(context);
 }
 
+void tl_subscribers_end(struct tl_subscribers *subscribers, const struct tl_queue *queue)
+{
+    for (size_t n = tl_subscriber_table_count(subscribers->table); n > 0; n--) {
+        struct tl_subscriber *subscriber = tl_subscriber_table_next(subscribers->table);
+        if (queue == NULL || subscriber->queue == queue)
+            refuse(subscriber, false);
+    }
+}
+
 void tl_subscribers_free(struct tl_subscribers **subscribers)
 {
-    struct tl_subscribers *self = *subscribers;
-    struct tl_subscriber *subscriber;
-    if (self == NULL)
+    if (*subscribers == NULL)
         return;
-    while ((subscriber = tl_subscriber_table_next(self->table)) != NULL)
-        refuse(subscriber, false);
-    tl_subscriber_table_free(&self->table);
-    free(self);
+    tl_subscribers_end(*subscribers, NULL);
+    tl_subscriber_table_free(&(*subscribers)->table);
+    free(*subscribers);
     *subscribers = NULL;
 }
 
@@ -136,7 +134,7 @@ static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *st
     if (subscriber->request != NULL) {
         const struct tl_ticket ticket = tl_telling_ticket(subscriber);
         answer(subscriber, &ticket, tl_telling_gives_ticket(subscriber, state, now_ms));
-    } else if (!tl_telling_view(&self->telling, subscriber, state, now_ms)) {
+    } else if (!tl_telling_view(&self->settings.telling, subscriber, state, now_ms)) {
         (void)drop(subscriber);
     }
 }
@@ -146,28 +144,27 @@ static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *st
 static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
-    const struct tl_subscribers_settings *settings = self->settings;
+    const struct tl_subscribers_settings *settings = &self->settings;
     const struct tl_ticket ticket = tl_telling_ticket(subscriber);
     if (now_ms < subscriber->ask_after_ms ||
         (subscriber->asked_ms != 0 && now_ms - subscriber->asked_ms < ASK_AGAIN_MS))
         return;
     subscriber->asked_ms = now_ms;
     if (tl_place_seq(ticket.place) == 0 && !subscriber->spent)
-        settings->ask_number(settings->context, self->queue, &ticket);
+        settings->ask_number(settings->context, subscriber->queue, &ticket);
     else
-        settings->ask_place(settings->context, self->queue, &ticket);
+        settings->ask_place(settings->context, subscriber->queue, &ticket);
 }
 
 /* Asks for a lost place, for a stream. A request does so itself when it is handled again. */
 static void ask_back(struct tl_subscriber *subscriber, const struct tl_ticket *ticket,
                      int64_t now_ms)
 {
-    const struct tl_subscribers *self = subscriber->owner;
     if (subscriber->request != NULL) {
         answer(subscriber, ticket, subscriber->give_ticket);
     } else if (subscriber->asked_ms == 0 || now_ms - subscriber->asked_ms >= RESTORE_AGAIN_MS) {
         subscriber->asked_ms = now_ms;
-        (void)tl_queue_restore(self->queue, ticket, 0, 0); /* else it is asked again */
+        (void)tl_queue_restore(subscriber->queue, ticket, 0, 0); /* else it is asked again */
     }
 }
 
@@ -176,7 +173,7 @@ static void say(struct tl_subscriber *subscriber, const char *event, int64_t now
 {
     const struct tl_subscribers *self = subscriber->owner;
     if (subscriber->stream != NULL && tl_stream_ready(subscriber->stream))
-        (void)tl_telling_event(&self->telling, subscriber, event, "{}", 2, now_ms);
+        (void)tl_telling_event(&self->settings.telling, subscriber, event, "{}", 2, now_ms);
 }
 
 /* Judges the subscriber's ticket, and follows its place. *state: of that place; *known is false
@@ -187,7 +184,7 @@ static bool judge(struct tl_subscriber *subscriber, int64_t now_ms, struct tl_li
 {
     const struct tl_subscribers *self = subscriber->owner;
     struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    const enum tl_worth worth = tl_queue_worth(self->queue, &ticket, now_ms, state);
+    const enum tl_worth worth = tl_queue_worth(subscriber->queue, &ticket, now_ms, state);
     *known = worth != TL_WORTH_ASK_STORE;
     if (worth == TL_WORTH_PENDING) {
         *known = subscriber->over;
@@ -211,7 +208,7 @@ static bool judge(struct tl_subscriber *subscriber, int64_t now_ms, struct tl_li
     case TL_WORTH_AHEAD: /* the store's clock was set back */
     case TL_WORTH_MAY_RETURN:
     case TL_WORTH_VOID:
-        if (tl_queue_may_return(self->queue, &ticket))
+        if (tl_queue_may_return(subscriber->queue, &ticket))
             ask_back(subscriber, &ticket, now_ms);
         else
             (void)drop(subscriber); /* the client asks again and is told so */
@@ -225,13 +222,12 @@ static bool judge(struct tl_subscriber *subscriber, int64_t now_ms, struct tl_li
 static void update(struct tl_subscriber *subscriber, const struct tl_line_view *state, bool known,
                    int64_t now_ms)
 {
-    const struct tl_subscribers *self = subscriber->owner;
     if (!known && subscriber->stream != NULL) {
         ask(subscriber, now_ms);
         if (tl_place_seq(subscriber->place) != 0 || subscriber->told)
             return; /* nothing to say yet */
     }
-    if (tl_telling_due(&self->telling, subscriber, state, now_ms))
+    if (tl_telling_due(subscriber, state, now_ms))
         tell(subscriber, state, now_ms);
 }
 
@@ -245,18 +241,20 @@ static void look(struct tl_subscriber *subscriber, int64_t now_ms)
 
 /* ---- from events and answers ---- */
 
-void tl_subscribers_look(struct tl_subscribers *subscribers, tl_place place, int64_t now_ms)
+void tl_subscribers_look(struct tl_subscribers *subscribers, const struct tl_queue *queue,
+                         tl_place place, int64_t now_ms)
 {
     struct tl_subscriber *next;
-    for (struct tl_subscriber *subscriber = tl_subscriber_table_at(subscribers->table, place);
+    for (struct tl_subscriber *subscriber =
+             tl_subscriber_table_first(subscribers->table, queue, "", place);
          subscriber != NULL; subscriber = next) {
         next = subscriber->chain;
         look(subscriber, now_ms);
     }
 }
 
-void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_event_entry *entry,
-                          int64_t now_ms)
+void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_queue *queue,
+                          const struct tl_event_entry *entry, int64_t now_ms)
 {
     bool moved = false;
     for (size_t i = 0; tl_subscriber_table_count(subscribers->table) > 0 && i < entry->n_events;
@@ -264,34 +262,34 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_ev
         const struct tl_event *event = &entry->events[i];
         if ((event->kind == TL_EVENT_RENEWED || event->kind == TL_EVENT_HANDED) &&
             event->places.n > 0) /* a turn has come, or another device */
-            tl_subscribers_look(subscribers, event->places.runs[0].first, now_ms);
+            tl_subscribers_look(subscribers, queue, event->places.runs[0].first, now_ms);
         if (event->kind != TL_EVENT_ADMITTED && event->kind != TL_EVENT_REMOVED &&
             event->kind != TL_EVENT_FREED)
             continue;
         moved = true;
         for (size_t r = 0; r < event->places.n; r++)
             for (uint64_t k = 0; k < event->places.runs[r].count; k++)
-                tl_subscribers_look(subscribers, event->places.runs[r].first + k, now_ms);
+                tl_subscribers_look(subscribers, queue, event->places.runs[r].first + k, now_ms);
     }
     if (!moved || tl_subscriber_table_count(subscribers->table) == 0)
         return;
     tl_place front[TL_TELLING_FRONT];
-    size_t n = tl_line_first(subscribers->queue->line, front, TL_TELLING_FRONT);
+    size_t n = tl_line_first(queue->line, front, TL_TELLING_FRONT);
     for (size_t i = 0; i < n; i++)
-        tl_subscribers_look(subscribers, front[i], now_ms);
+        tl_subscribers_look(subscribers, queue, front[i], now_ms);
 }
 
-void tl_subscribers_numbered(struct tl_subscribers *subscribers, const char *visitor,
-                             tl_place place, int64_t now_ms)
+void tl_subscribers_numbered(struct tl_subscribers *subscribers, const struct tl_queue *queue,
+                             const char *visitor, tl_place place, int64_t now_ms)
 {
     struct tl_subscriber *next;
     for (struct tl_subscriber *subscriber =
-             tl_subscriber_table_first(subscribers->table, visitor, 0);
+             tl_subscriber_table_first(subscribers->table, queue, visitor, 0);
          subscriber != NULL; subscriber = next) {
         next = subscriber->chain;
         if (strcmp(subscriber->visitor, visitor) != 0 ||
             !tl_subscriber_table_set_place(subscribers->table, subscriber,
-                                           tl_line_generation(subscribers->queue->line), place))
+                                           tl_line_generation(queue->line), place))
             continue;
         subscriber->give_ticket = true;
         subscriber->told = false;
@@ -311,10 +309,11 @@ static struct tl_subscriber *next_pending(struct tl_subscriber *subscriber, cons
     return subscriber;
 }
 
-void tl_subscribers_spent(struct tl_subscribers *subscribers, const char *visitor, uint32_t issued,
-                          int64_t now_ms)
+void tl_subscribers_spent(struct tl_subscribers *subscribers, const struct tl_queue *queue,
+                          const char *visitor, uint32_t issued, int64_t now_ms)
 {
-    struct tl_subscriber *subscriber = tl_subscriber_table_first(subscribers->table, visitor, 0);
+    struct tl_subscriber *subscriber =
+        tl_subscriber_table_first(subscribers->table, queue, visitor, 0);
     while ((subscriber = next_pending(subscriber, visitor, issued)) != NULL) {
         if (!subscriber->spent) {
             subscriber->spent = true;
@@ -325,10 +324,11 @@ void tl_subscribers_spent(struct tl_subscribers *subscribers, const char *visito
     }
 }
 
-void tl_subscribers_over(struct tl_subscribers *subscribers, const struct tl_ticket *ticket,
-                         unsigned reason, int64_t now_ms)
+void tl_subscribers_over(struct tl_subscribers *subscribers, const struct tl_queue *queue,
+                         const struct tl_ticket *ticket, unsigned reason, int64_t now_ms)
 {
-    struct tl_subscriber *next = tl_subscriber_table_first(subscribers->table, ticket->visitor, 0);
+    struct tl_subscriber *next =
+        tl_subscriber_table_first(subscribers->table, queue, ticket->visitor, 0);
     while ((next = next_pending(next, ticket->visitor, ticket->issued)) != NULL) {
         struct tl_subscriber *subscriber = next;
         next = next->chain;
@@ -345,15 +345,15 @@ static bool say_full(struct tl_subscriber *subscriber, int64_t wait_ms, int64_t 
     subscriber->ask_after_ms = now_ms + wait_ms;
     int n = snprintf(data, sizeof(data), "{\"poll_after_ms\":%lld}", (long long)wait_ms);
     return !tl_stream_ready(subscriber->stream) ||
-           tl_telling_event(&self->telling, subscriber, "full", data, (size_t)n, now_ms);
+           tl_telling_event(&self->settings.telling, subscriber, "full", data, (size_t)n, now_ms);
 }
 
-void tl_subscribers_full(struct tl_subscribers *subscribers, const char *visitor, int64_t wait_ms,
-                         int64_t now_ms)
+void tl_subscribers_full(struct tl_subscribers *subscribers, const struct tl_queue *queue,
+                         const char *visitor, int64_t wait_ms, int64_t now_ms)
 {
     struct tl_subscriber *next;
     for (struct tl_subscriber *subscriber =
-             tl_subscriber_table_first(subscribers->table, visitor, 0);
+             tl_subscriber_table_first(subscribers->table, queue, visitor, 0);
          subscriber != NULL; subscriber = next) {
         next = subscriber->chain;
         if (strcmp(subscriber->visitor, visitor) == 0 && subscriber->stream != NULL &&
@@ -380,12 +380,14 @@ static void hand_over(struct tl_subscriber *subscriber, int64_t now_ms)
     answer(subscriber, &ticket, subscriber->give_ticket);
 }
 
-void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms)
+void tl_subscribers_recreated(struct tl_subscribers *subscribers, const struct tl_queue *queue,
+                              int64_t now_ms)
 {
-    uint64_t generation = tl_line_generation(subscribers->queue->line);
+    uint64_t generation = tl_line_generation(queue->line);
     for (size_t n = tl_subscriber_table_count(subscribers->table); n > 0; n--) {
         struct tl_subscriber *subscriber = tl_subscriber_table_next(subscribers->table);
-        if (tl_place_seq(subscriber->place) != 0 && subscriber->generation != generation)
+        if (subscriber->queue == queue && tl_place_seq(subscriber->place) != 0 &&
+            subscriber->generation != generation)
             hand_over(subscriber, now_ms);
     }
 }
@@ -396,11 +398,10 @@ void tl_subscribers_recreated(struct tl_subscribers *subscribers, int64_t now_ms
  * reconnects. */
 static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
 {
-    const struct tl_subscribers *self = subscriber->owner;
     bool known;
     char text[48];
     if (subscriber->request != NULL) {
-        struct tl_line_view state = tl_queue_look(self->queue, subscriber->place, &known);
+        struct tl_line_view state = tl_queue_look(subscriber->queue, subscriber->place, &known);
         tell(subscriber, &state, now_ms);
         return;
     }
@@ -410,22 +411,17 @@ static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
     (void)drop(subscriber);
 }
 
-void tl_subscribers_set_blocks(struct tl_subscribers *subscribers, const struct tl_blocks *blocks)
-{
-    subscribers->blocks = blocks;
-    subscribers->blocks_version++;
-}
-
 /* Was the client's address blocked since its last turn? */
 static bool is_blocked(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_subscribers *self = subscriber->owner;
-    if (subscriber->blocks == self->blocks_version)
+    const struct tl_queues *queues = self->settings.queues;
+    if (subscriber->blocks == queues->blocks_version)
         return false;
-    subscriber->blocks = self->blocks_version;
+    subscriber->blocks = queues->blocks_version;
     return subscriber->has_address &&
-           tl_blocks_find(self->blocks, &subscriber->address, self->queue->name,
-                          tl_queue_env_store_ms(self->queue->env, now_ms)) != NULL;
+           tl_blocks_find(queues->blocks, &subscriber->address, subscriber->queue->name,
+                          tl_queue_env_store_ms(subscriber->queue->env, now_ms)) != NULL;
 }
 
 /* One turn of a subscriber. Frees it if it is done. */
@@ -441,7 +437,8 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         refuse(subscriber, true); /* likewise when it asks again */
         return;
     }
-    if (subscriber->stream != NULL && !tl_telling_maintain(&self->telling, subscriber, now_ms)) {
+    if (subscriber->stream != NULL &&
+        !tl_telling_maintain(&self->settings.telling, subscriber, now_ms)) {
         (void)drop(subscriber);
         return;
     }
@@ -452,7 +449,7 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
     /* An open subscription marks its visitor as present. It also claims the session, in case the
      * store refused the claim sent at admission, but it does not extend one. */
     if (known)
-        tl_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
+        tl_queue_touch(subscriber->queue, subscriber->visitor, subscriber->place, &state, now_ms);
     if (subscriber->request != NULL && now_ms >= subscriber->deadline_ms)
         tell(subscriber, &state, now_ms);
     else
@@ -488,14 +485,14 @@ void tl_subscribers_drain(struct tl_subscribers *subscribers, int64_t now_ms, in
 
 /* How many subscriptions the ticket has, as far as its limit; *oldest is the last stream among
  * them, or NULL. */
-static uint64_t count_of(const struct tl_subscribers *self, const struct tl_ticket *ticket,
-                         struct tl_subscriber **oldest)
+static uint64_t count_of(const struct tl_subscribers *self, const struct tl_queue *queue,
+                         const struct tl_ticket *ticket, struct tl_subscriber **oldest)
 {
     uint64_t n = 0;
     *oldest = NULL;
     for (struct tl_subscriber *subscriber =
-             tl_subscriber_table_first(self->table, ticket->visitor, ticket->place);
-         subscriber != NULL && n < self->settings->per_ticket; subscriber = subscriber->chain) {
+             tl_subscriber_table_first(self->table, queue, ticket->visitor, ticket->place);
+         subscriber != NULL && n < self->settings.per_ticket; subscriber = subscriber->chain) {
         if (strcmp(subscriber->visitor, ticket->visitor) != 0)
             continue;
         n++;
@@ -514,22 +511,22 @@ static void replace(struct tl_subscriber *subscriber, int64_t now_ms)
     size_t length = tl_sse_retry(text, sizeof(text), REPLACED_MS, REPLACED_MS);
     if (tl_stream_ready(subscriber->stream) && tl_stream_send(subscriber->stream, text, length))
         say(subscriber, "replaced", now_ms);
-    tl_metrics_add(self->settings->metrics, TL_WORKER_STREAMS_REPLACED, 1);
+    tl_metrics_add(self->settings.metrics, TL_WORKER_STREAMS_REPLACED, 1);
     (void)drop(subscriber);
 }
 
-bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_request *request,
-                           const struct tl_ticket *ticket, const struct tl_address *client,
-                           const char *language, int64_t now_ms)
+bool tl_subscribers_stream(struct tl_subscribers *subscribers, struct tl_queue *queue,
+                           struct tl_request *request, const struct tl_ticket *ticket,
+                           const struct tl_address *client, const char *language, int64_t now_ms)
 {
-    const struct tl_subscribers_settings *settings = subscribers->settings;
+    const struct tl_subscribers_settings *settings = &subscribers->settings;
     char head[TL_STREAM_HEAD_MAX];
     size_t length = tl_stream_head(request, RETRY_MIN_MS, RETRY_SPREAD_MS, head);
     struct tl_subscriber *oldest;
     if (settings->per_ticket > 0 &&
-        count_of(subscribers, ticket, &oldest) >= settings->per_ticket && oldest != NULL)
+        count_of(subscribers, queue, ticket, &oldest) >= settings->per_ticket && oldest != NULL)
         replace(oldest, now_ms);
-    struct tl_subscriber *subscriber = add(subscribers, ticket, client);
+    struct tl_subscriber *subscriber = add(subscribers, queue, ticket, client);
     if (subscriber == NULL)
         return false;
     int fd = tl_request_take_over(request);
@@ -555,11 +552,10 @@ static bool wait_for_change(struct tl_subscriber *subscriber, struct tl_request 
 {
     if (subscriber == NULL)
         return false;
-    const struct tl_subscribers *self = subscriber->owner;
     bool known;
-    struct tl_line_view state = tl_queue_look(self->queue, subscriber->place, &known);
-    tl_queue_touch(self->queue, subscriber->visitor, subscriber->place, &state, now_ms);
-    tl_telling_note(&self->telling, subscriber, &state, now_ms);
+    struct tl_line_view state = tl_queue_look(subscriber->queue, subscriber->place, &known);
+    tl_queue_touch(subscriber->queue, subscriber->visitor, subscriber->place, &state, now_ms);
+    tl_telling_note(subscriber, &state, now_ms);
     subscriber->request = request;
     subscriber->ticket_ms = now_ms;
     subscriber->deadline_ms = deadline_ms;
@@ -567,25 +563,25 @@ static bool wait_for_change(struct tl_subscriber *subscriber, struct tl_request 
     return true;
 }
 
-bool tl_subscribers_wait(struct tl_subscribers *subscribers, struct tl_request *request,
-                         const struct tl_ticket *ticket, const struct tl_address *client,
-                         int64_t now_ms, int64_t deadline_ms)
+bool tl_subscribers_wait(struct tl_subscribers *subscribers, struct tl_queue *queue,
+                         struct tl_request *request, const struct tl_ticket *ticket,
+                         const struct tl_address *client, int64_t now_ms, int64_t deadline_ms)
 {
-    uint64_t most = subscribers->settings->per_ticket;
+    uint64_t most = subscribers->settings.per_ticket;
     struct tl_subscriber *oldest;
-    if (most > 0 && count_of(subscribers, ticket, &oldest) >= most)
+    if (most > 0 && count_of(subscribers, queue, ticket, &oldest) >= most)
         return false;
-    struct tl_subscriber *subscriber = add(subscribers, ticket, client);
+    struct tl_subscriber *subscriber = add(subscribers, queue, ticket, client);
     if (subscriber != NULL)
         subscriber->give_ticket = ticket->outdated;
     return wait_for_change(subscriber, request, now_ms, deadline_ms);
 }
 
-bool tl_subscribers_wait_for_admission(struct tl_subscribers *subscribers,
+bool tl_subscribers_wait_for_admission(struct tl_subscribers *subscribers, struct tl_queue *queue,
                                        struct tl_request *request, const struct tl_ticket *ticket,
                                        int64_t now_ms)
 {
-    struct tl_subscriber *subscriber = add(subscribers, ticket, NULL);
+    struct tl_subscriber *subscriber = add(subscribers, queue, ticket, NULL);
     if (subscriber != NULL)
         subscriber->until_admitted = subscriber->give_ticket = true;
     return wait_for_change(subscriber, request, now_ms, now_ms + ADMISSION_WAIT_MS);

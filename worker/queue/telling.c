@@ -47,15 +47,15 @@ static int64_t pause_ms(uint64_t ahead)
     return ahead < 10000 ? 2000 : 4000;
 }
 
-bool tl_telling_due(const struct tl_telling *telling, const struct tl_subscriber *subscriber,
-                    const struct tl_line_view *state, int64_t now_ms)
+bool tl_telling_due(const struct tl_subscriber *subscriber, const struct tl_line_view *state,
+                    int64_t now_ms)
 {
     if (!subscriber->told || state->status != subscriber->status)
         return true;
     if (state->status != TL_LINE_WAITING || subscriber->until_admitted)
         return false;
     if (subscriber->stream != NULL &&
-        tl_queue_weather(telling->queue, now_ms).told != subscriber->told_weather)
+        tl_queue_weather(subscriber->queue, now_ms).told != subscriber->told_weather)
         return true;
     if (state->ahead != subscriber->ahead && (subscriber->told_weather & TL_TOLD_DRAWING) == 0)
         return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
@@ -69,14 +69,14 @@ bool tl_telling_gives_ticket(const struct tl_subscriber *subscriber,
            (state->status == TL_LINE_WAITING && now_ms - subscriber->ticket_ms >= TICKET_MS);
 }
 
-void tl_telling_note(const struct tl_telling *telling, struct tl_subscriber *subscriber,
-                     const struct tl_line_view *state, int64_t now_ms)
+void tl_telling_note(struct tl_subscriber *subscriber, const struct tl_line_view *state,
+                     int64_t now_ms)
 {
     if (subscriber->told && state->ahead != subscriber->ahead)
         subscriber->moved_ms = now_ms;
     subscriber->told = true;
     subscriber->told_ms = now_ms;
-    subscriber->told_weather = tl_queue_weather(telling->queue, now_ms).told;
+    subscriber->told_weather = tl_queue_weather(subscriber->queue, now_ms).told;
     subscriber->status = state->status;
     subscriber->ahead = state->ahead;
 }
@@ -103,14 +103,14 @@ bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *sub
     bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
     if (!tl_stream_ready(subscriber->stream))
         return true;
-    tl_queue_touch(telling->queue, ticket.visitor, ticket.place, state, now_ms);
-    const struct tl_told told = {.queue = telling->queue,
+    tl_queue_touch(subscriber->queue, ticket.visitor, ticket.place, state, now_ms);
+    const struct tl_told told = {.queue = subscriber->queue,
                                  .ticket = &ticket,
                                  .state = state,
                                  .give_ticket = give_ticket,
                                  .language = subscriber->language};
     size_t length = telling->write_view(telling->context, &told, now_ms, text);
-    tl_telling_note(telling, subscriber, state, now_ms);
+    tl_telling_note(subscriber, state, now_ms);
     subscriber->give_ticket = false;
     if (give_ticket)
         subscriber->ticket_ms = now_ms;
@@ -121,7 +121,7 @@ bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *sub
 bool tl_telling_maintain(const struct tl_telling *telling, struct tl_subscriber *subscriber,
                          int64_t now_ms)
 {
-    const struct tl_notice *notice = &telling->queue->notice;
+    const struct tl_notice *notice = &subscriber->queue->notice;
     if (!tl_stream_ready(subscriber->stream))
         return now_ms - subscriber->wrote_ms < STUCK_MS;
     if (subscriber->notice != notice->version) { /* a new stream is at version 0 */

@@ -35,9 +35,8 @@ struct tl_told {
 /* Writes the view as JSON (TL_VIEW_MAX bytes). Returns its length. */
 typedef size_t tl_write_view(void *context, const struct tl_told *told, int64_t now_ms, char *text);
 
-/* The same for all subscribers of a queue. */
+/* The same for all subscribers. */
 struct tl_telling {
-    struct tl_queue *queue;
     struct tl_metrics *metrics;
     void *context; /* for write_view */
     tl_write_view *write_view;
@@ -48,14 +47,14 @@ const char *tl_telling_event_name(tl_place place, enum tl_line_status status);
 /* The ticket of the subscriber's place. */
 struct tl_ticket tl_telling_ticket(const struct tl_subscriber *subscriber);
 /* Is the client to be told this state now? Not if it knows, or was told a similar one lately. */
-bool tl_telling_due(const struct tl_telling *telling, const struct tl_subscriber *subscriber,
-                    const struct tl_line_view *state, int64_t now_ms);
+bool tl_telling_due(const struct tl_subscriber *subscriber, const struct tl_line_view *state,
+                    int64_t now_ms);
 /* Does the next view carry the ticket? */
 bool tl_telling_gives_ticket(const struct tl_subscriber *subscriber,
                              const struct tl_line_view *state, int64_t now_ms);
 /* The client knows this state. */
-void tl_telling_note(const struct tl_telling *telling, struct tl_subscriber *subscriber,
-                     const struct tl_line_view *state, int64_t now_ms);
+void tl_telling_note(struct tl_subscriber *subscriber, const struct tl_line_view *state,
+                     int64_t now_ms);
 
 /* The rest is for streams; false when the stream is to be dropped. */
 

@@ -10,8 +10,7 @@
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/cookie.h"
-#include "worker/visit/navigation.h"
+#include "worker/visit/browser.h"
 #include "worker/visit/view.h"
 
 struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visitor, tl_place place,
@@ -146,13 +145,14 @@ static void add_reference(const struct tl_worker *worker, struct filled *filled)
  * by now when one is over. Likewise at the end of a question with `wait`: it went out with the
  * cookie of up to a minute ago, and a place that was moved to this browser since has its only
  * ticket there. Other answers come at once, or as soon as the store has said something. */
-static bool renews_cookie(const struct tl_request *request, const struct tl_view *view)
+static bool renews_cookie(const struct tl_visit *visit, const struct tl_view *view)
 {
+    const struct tl_request *request = visit->request;
     bool lasts = view->state.status == TL_LINE_WAITING || view->state.status == TL_LINE_ACTIVE;
     bool linked = tl_request_query(request, "ticket") != NULL;
     bool waited = tl_request_query(request, "wait") != NULL;
     return lasts && !waited && tl_visitor_bearer(request) == NULL &&
-           (linked ? tl_cookie_works(request, view->queue) : tl_cookie_sent(request, view->queue));
+           (linked ? tl_cookie_works(visit) : tl_cookie_sent(visit));
 }
 
 /* The view, with the cookie of the ticket that it carries, or with a renewed one. */
@@ -165,15 +165,14 @@ static bool send_view(const struct tl_visit *visit, struct filled *filled, int64
     add_notice(visit->queue, language_of(visit), filled);
     add_reference(worker, filled);
     const char *ticket = view->ticket;
-    if (ticket == NULL && renews_cookie(visit->request, view)) {
+    if (ticket == NULL && renews_cookie(visit, view)) {
         const struct tl_ticket fresh =
             tl_answer_ticket(visit->queue, view->visitor, view->place, now_ms);
         tl_ticket_sign(worker->secrets.keyring, view->queue, &fresh, renewed);
         ticket = renewed;
     }
     if (ticket != NULL)
-        tl_cookie_write(worker, visit->request, view->queue, ticket,
-                        tl_cookie_life_s(view->settings, view->store_ms), cookie);
+        tl_cookie_write(visit, ticket, cookie);
     tl_render_view(visit->request, view, ticket != NULL ? cookie : NULL);
     return true;
 }

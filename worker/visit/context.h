@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all handlers of a worker process work with. */
+/* What all handlers of a worker process work with: the process, and a request. */
 #ifndef TL_API_CONTEXT_H
 #define TL_API_CONTEXT_H
 
@@ -8,12 +8,16 @@
 #include "common/config/config.h"
 #include "worker/http/clients.h"
 #include "worker/http/limiter.h"
+#include "worker/http/refusal.h"
+#include "worker/http/request.h"
+#include "worker/http/router.h"
 #include "worker/page/brand.h"
 #include "worker/page/event_look.h"
 #include "worker/queue/env.h"
 #include "worker/queue/queues.h"
+#include "worker/queue/subscribers.h"
+#include "worker/queue/tickets.h"
 #include "worker/verify/verifier.h"
-#include "worker/visit/effort.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
 #include "worker/visit/wait.h"
@@ -36,12 +40,27 @@ struct tl_worker {
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_holds *holds;
     struct tl_queues *queues;
+    struct tl_subscribers *subscribers; /* the event streams and long polls */
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct tl_verifications *verifications;
     struct tl_draw_pages *draw_pages;
     struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
     void *process;                      /* for the callback: see worker/api/worker.h */
     bool (*stream_fits)(void *process);
+};
+
+/* One request of a visitor. Written by worker/visit, and by the handlers of worker/api. */
+struct tl_visit {
+    struct tl_worker *worker;
+    struct tl_request *request;
+    tl_step *handler;               /* of its route */
+    char name[TL_ROUTER_QUEUE_MAX]; /* of the queue, as the path says; "": none */
+    struct tl_queue *queue;         /* NULL: not asked for yet, or its line is not loaded */
+    struct tl_ticket ticket;        /* together with: */
+    enum tl_worth worth;            /* as it was judged, and... */
+    struct tl_line_view state;      /* ...the state of its place */
+    struct tl_refusal refusal;      /* why it is refused */
+    struct tl_wait wait;            /* for one thing at a time */
 };
 
 #endif

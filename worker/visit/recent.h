@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker process remembers of passes and tokens, each in a table of fixed size in which a
- * later one takes the place of an earlier one. */
+/* What a worker process remembers: of passes and tokens, each in a table of fixed size in which a
+ * later one takes the place of an earlier one, and of the joins of the last seconds. */
 #ifndef TL_API_RECENT_H
 #define TL_API_RECENT_H
 
@@ -44,5 +44,26 @@ void tl_recent_tokens_free(struct tl_recent_tokens **tokens);
 bool tl_recent_tokens_add(struct tl_recent_tokens *tokens, const char *id, int64_t now_ms);
 /* It may come again: it was not judged. */
 void tl_recent_tokens_forget(struct tl_recent_tokens *tokens, const char *id);
+
+/* ---- joins that were paid for with work: how much of it a puzzle asks for ---- */
+
+/* Little at rest, more while many visitors join. It follows the joins, and not the puzzles handed
+ * out: so raising it costs work, too. */
+enum {
+    TL_EFFORT_BITS_MIN = 12, /* 16 parts of 12 bits are 65,536 hashes on average */
+    TL_EFFORT_BITS_MAX = 16, /* sixteen times as much */
+    TL_EFFORT_REST = 100     /* joins a second; from there on, each doubling adds a bit */
+};
+
+/* A value; all zero at first. now_ms: local monotonic time. */
+struct tl_effort {
+    int64_t window;         /* its number */
+    uint64_t count, before; /* joins in this window and in the one before it */
+};
+
+/* Counts a join. */
+void tl_effort_count(struct tl_effort *effort, int64_t now_ms);
+/* The zero bits that each part of a puzzle needs now. */
+unsigned tl_effort_bits(const struct tl_effort *effort, int64_t now_ms);
 
 #endif

@@ -8,13 +8,25 @@
 #include "common/auth/jwt_keys.h"
 #include "common/auth/ticket.h"
 #include "common/config/config.h"
-#include "worker/visit/api_keys.h"
 
 #define TL_CHALLENGE_SECRET_MAX 256 /* characters */
 
+enum { TL_CALLERS_MAX = 64, TL_CALLER_NAME_MAX = 32, TL_CALLER_HASH_BYTES = 32 };
+
+/* The API keys of trusted callers (a site's back end): they may say who joins, and in which lane.
+ */
+struct tl_callers {
+    size_t n;
+    struct tl_caller {
+        char name[TL_CALLER_NAME_MAX + 1];
+        /* Comparing hashes in constant time tells nothing about a key, not even its length. */
+        unsigned char hash[TL_CALLER_HASH_BYTES];
+    } list[TL_CALLERS_MAX];
+};
+
 struct tl_secrets {
-    struct tl_keyring *keyring;      /* of tickets */
-    struct tl_worker_keys *api_keys; /* of trusted callers */
+    struct tl_keyring *keyring; /* of tickets */
+    struct tl_callers callers;
     struct tl_jwt_keys *pass_keys;
     struct tl_jwt_keys *invite_keys;
     char challenge_secret[TL_CHALLENGE_SECRET_MAX + 1]; /* of the challenge service; "": none */
@@ -29,5 +41,8 @@ bool tl_secrets_load(struct tl_secrets *secrets, const struct tl_config *config,
 bool tl_secrets_ticket(const struct tl_secrets *secrets, const char *queue, const char *text,
                        int64_t now_ms, struct tl_ticket *ticket);
 void tl_secrets_free(struct tl_secrets *secrets);
+
+/* The name of the caller with this key, or NULL. Takes the same time whatever the key. */
+const char *tl_callers_find(const struct tl_callers *callers, const char *key);
 
 #endif

@@ -14,8 +14,7 @@
 #include "worker/http/router.h"
 #include "worker/queue/press.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/visit/cookie.h"
-#include "worker/visit/navigation.h"
+#include "worker/visit/browser.h"
 #include "worker/visit/visit.h"
 
 enum {
@@ -62,7 +61,7 @@ const char *tl_visitor_bearer(const struct tl_request *request)
 const char *tl_visitor_caller(const struct tl_worker *worker, const struct tl_request *request)
 {
     const char *bearer = tl_visitor_bearer(request);
-    return bearer != NULL ? tl_worker_keys_find(worker->secrets.api_keys, bearer) : NULL;
+    return bearer != NULL ? tl_callers_find(&worker->secrets.callers, bearer) : NULL;
 }
 
 bool tl_visitor_trusted(const struct tl_worker *worker, const struct tl_request *request)
@@ -70,28 +69,26 @@ bool tl_visitor_trusted(const struct tl_worker *worker, const struct tl_request 
     return tl_visitor_caller(worker, request) != NULL;
 }
 
-static bool verify(const struct tl_worker *worker, const char *queue, const char *text,
-                   struct tl_ticket *ticket)
+static bool verify(const struct tl_visit *visit, const char *text, struct tl_ticket *ticket)
 {
+    const struct tl_worker *worker = visit->worker;
     return text != NULL &&
-           tl_secrets_ticket(&worker->secrets, queue, text,
+           tl_secrets_ticket(&worker->secrets, visit->name, text,
                              tl_queue_env_store_ms(worker->env, tl_clock_ms()), ticket);
 }
 
-bool tl_visitor_ticket(const struct tl_worker *worker, const struct tl_request *request,
-                       const char *queue, struct tl_ticket *ticket)
+bool tl_visitor_ticket(const struct tl_visit *visit, struct tl_ticket *ticket)
 {
-    const char *bearer = tl_visitor_bearer(request);
-    const char *query = tl_request_query(request, "ticket");
-    bool cookies = false;
-    if (verify(worker, queue, bearer, ticket) ||
-        tl_cookie_ticket(worker, request, queue, ticket, &cookies) ||
-        verify(worker, queue, query, ticket))
+    const char *bearer = tl_visitor_bearer(visit->request);
+    const char *query = tl_request_query(visit->request, "ticket");
+    if (verify(visit, bearer, ticket) || tl_cookie_ticket(visit, ticket) ||
+        verify(visit, query, ticket))
         return true;
     /* The bearer may be a pass or an API key. */
-    if (cookies || query != NULL ||
-        (bearer != NULL && strchr(bearer, '.') == NULL && !tl_visitor_trusted(worker, request)))
-        tl_metrics_add(worker->env->metrics, TL_WORKER_TICKETS_REFUSED, 1);
+    if (query != NULL || tl_cookie_sent(visit) ||
+        (bearer != NULL && strchr(bearer, '.') == NULL &&
+         !tl_visitor_trusted(visit->worker, visit->request)))
+        tl_metrics_add(visit->worker->env->metrics, TL_WORKER_TICKETS_REFUSED, 1);
     return false;
 }
 
@@ -126,7 +123,7 @@ bool tl_visit_ticket(struct tl_visit *visit)
 {
     if (!tl_visit_queue(visit))
         return false;
-    if (!tl_visitor_ticket(visit->worker, visit->request, visit->name, &visit->ticket))
+    if (!tl_visitor_ticket(visit, &visit->ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
                          "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
     tl_visit_judge(visit);
@@ -293,7 +290,7 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
 bool tl_visit_passes_blocks(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    const struct tl_blocks *blocks = tl_queues_blocks(worker->queues);
+    const struct tl_blocks *blocks = worker->queues->blocks;
     struct tl_address address;
     if (blocks == NULL || blocks->n == 0 || !tl_visitor_address(worker, visit->request, &address) ||
         tl_blocks_find(blocks, &address, visit->name,
@@ -307,7 +304,7 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
 static bool counted_as(const struct tl_visit *visit, struct tl_address *address)
 {
     struct tl_ticket ticket;
-    if (!tl_visitor_ticket(visit->worker, visit->request, visit->name, &ticket))
+    if (!tl_visitor_ticket(visit, &ticket))
         return tl_visitor_address(visit->worker, visit->request, address);
     *address = tl_visitor_stand_in(visit->name, ticket.visitor);
     return true;

@@ -7,24 +7,7 @@
 #include <stdbool.h>
 
 #include "common/auth/ticket.h"
-#include "worker/http/refusal.h"
-#include "worker/http/request.h"
-#include "worker/http/router.h"
-#include "worker/queue/tickets.h"
 #include "worker/visit/context.h"
-
-struct tl_visit {
-    struct tl_worker *worker;
-    struct tl_request *request;
-    tl_step *handler;               /* of its route */
-    char name[TL_ROUTER_QUEUE_MAX]; /* of the queue, as the path says; "": none */
-    struct tl_queue *queue;         /* NULL: not asked for yet, or its line is not loaded */
-    struct tl_ticket ticket;        /* together with: */
-    enum tl_worth worth;            /* as it was judged, and... */
-    struct tl_line_view state;      /* ...the state of its place */
-    struct tl_refusal refusal;      /* why it is refused */
-    struct tl_wait wait;            /* for one thing at a time */
-};
 
 /* The visit of this request, which begins; it lasts as long as the request. name: of the queue. */
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
@@ -41,8 +24,7 @@ void tl_visit_take(struct tl_visit *visit, tl_step *step);
 const char *tl_visitor_bearer(const struct tl_request *request);
 /* The first valid ticket of this queue, a pending one no older than TL_TICKET_PENDING_S, in the
  * Authorization header, the cookies or the query. */
-bool tl_visitor_ticket(const struct tl_worker *worker, const struct tl_request *request,
-                       const char *queue, struct tl_ticket *ticket);
+bool tl_visitor_ticket(const struct tl_visit *visit, struct tl_ticket *ticket);
 /* The name of the trusted caller whose API key the request carries, or NULL. / Does it carry one?
  */
 const char *tl_visitor_caller(const struct tl_worker *worker, const struct tl_request *request);

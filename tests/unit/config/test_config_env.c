@@ -156,9 +156,6 @@ static void bad_variables_are_refused(void **state)
          "environment: unknown variable \"TELLERLINE_QUEUE\" (did you mean TELLERLINE_QUEUES?); "
          "names "
          "with TELLERLINE_ are settings, see the configuration's documentation"},
-        {"TELLERLINE_PAGE_TEMPLATE=own.html",
-         "environment: TELLERLINE_PAGE_TEMPLATE: page templates were removed; adapt the built-in "
-         "page with page.style, page.logo and the texts of page"},
         {"TELLERLINE_=1", "environment: unknown variable \"TELLERLINE_\"; names with TELLERLINE_ "
                           "are settings, see the "
                           "configuration's documentation"},

@@ -11,9 +11,8 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
+#include "worker/visit/browser.h"
 #include "worker/visit/context.h"
-#include "worker/visit/cookie.h"
-#include "worker/visit/cross_site.h"
 
 #define JOIN "/v1/queues/concert/join"
 
@@ -158,14 +157,19 @@ static void a_cookie_is_the_hosts_own_where_visitors_come_by_https(void **state)
     struct world *world = *state;
     char text[TL_COOKIE_TEXT_MAX];
     struct tl_request request = {.method = "GET", .path = "/"};
-    tl_cookie_write(world->worker, &request, "concert", "TICKET", 86400, text);
+    struct tl_visit visit = {.worker = world->worker,
+                             .request = &request,
+                             .name = "concert",
+                             .queue = world_queue(world)};
+    tl_cookie_write(&visit, "TICKET", text);
     assert_string_equal(text, "__Host-tellerline_concert=TICKET; Path=/; Max-Age=86400; HttpOnly; "
                               "SameSite=Lax; Secure");
     struct tl_config plain = *world->config;
     struct tl_worker worker = *world->worker;
     strcpy(plain.http.public_url, "http://localhost:8080");
     worker.config = &plain;
-    tl_cookie_write(&worker, &request, "concert", "TICKET", 86400, text);
+    visit.worker = &worker;
+    tl_cookie_write(&visit, "TICKET", text);
     assert_string_equal(text,
                         "tellerline_concert=TICKET; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax");
     request.headers[0] = (struct fake_value){"X-Forwarded-Proto", "https"};
@@ -195,8 +199,8 @@ static void every_cookie_is_tried(void **state)
     request.answers = 0;
     world_handle(world, &request);
     assert_answer(&request, 200, "\"position\":3");
-    assert_true(tl_cookie_sent(&request, "other"));
-    assert_false(tl_cookie_sent(&request, "nothing"));
+    assert_true(tl_cookie_sent(&(struct tl_visit){.request = &request, .name = "other"}));
+    assert_false(tl_cookie_sent(&(struct tl_visit){.request = &request, .name = "nothing"}));
 }
 
 static struct world_ticket numbered(struct world *world, uint64_t seq)
@@ -332,7 +336,7 @@ static void every_view_renews_the_cookie(void **state)
 static void the_answer_to_a_question_that_waited_sets_no_cookie(void **state)
 {
     struct world *world = *state;
-    struct tl_subscribers *subscribers = world_queue(world)->subscribers;
+    struct tl_subscribers *subscribers = world->worker->subscribers;
     struct tl_ticket old = {.visitor = "alice",
                             .generation = WORLD_GENERATION,
                             .place = tl_place_make(0, 4),

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "worker/visit/effort.h"
+#include "worker/visit/recent.h"
 
 enum { WINDOW_MS = 5000, WINDOW_S = 5 };
 

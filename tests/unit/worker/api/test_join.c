@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/context.h"
 
 #define PATH "/v1/queues/concert/join"
 #define JSON                                                                                       \
@@ -463,7 +464,7 @@ static void a_join_that_takes_too_long_is_pending(void **state)
 static void a_join_about_to_be_admitted_waits_a_moment(void **state)
 {
     struct world *world = *state;
-    struct tl_subscribers *subscribers = world_queue(world)->subscribers;
+    struct tl_subscribers *subscribers = world->worker->subscribers;
     world->settings.capacity = 10;
     world_load(world);
     struct tl_request request = {.method = "POST", .path = PATH};

@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "tests/unit/worker/api/world.h"
+#include "worker/visit/browser.h"
 #include "worker/visit/context.h"
-#include "worker/visit/cookie.h"
 
 struct name {
     char text[TL_REFERENCE_MAX];
@@ -20,7 +20,10 @@ struct name {
 static struct name name_of(struct world *world, const char *visitor, uint64_t seq)
 {
     struct name name = {.text = ""};
-    tl_shown_place_write(world->worker, "concert", visitor, tl_place_make(0, seq), name.text);
+    struct tl_visit visit = {
+        .worker = world->worker, .name = "concert", .ticket.place = tl_place_make(0, seq)};
+    snprintf(visit.ticket.visitor, sizeof(visit.ticket.visitor), "%s", visitor);
+    tl_shown_place_write(&visit, name.text);
     return name;
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
+#include "worker/visit/context.h"
 
 #define STATUS "/v1/queues/concert/status"
 #define EVENTS "/v1/queues/concert/events"
@@ -114,7 +115,7 @@ static struct tl_request waiting_for(const struct world_ticket *ticket, const ch
 static void the_status_can_wait_for_a_change(void **state)
 {
     struct world *world = *state;
-    struct tl_subscribers *subscribers = world_queue(world)->subscribers;
+    struct tl_subscribers *subscribers = world->worker->subscribers;
     const struct world_ticket ticket = numbered(world, 4);
     struct tl_request request = waiting_for(&ticket, "20s");
     world_handle(world, &request);
@@ -454,7 +455,7 @@ static void what_waits_is_told_that_the_queue_was_recreated(void **state)
     world_recreate(world);
     assert_problem(&poll, 409, "made-anew");
     assert_problem(&lookup, 409, "made-anew");
-    assert_int_equal(tl_subscribers_count(world_queue(world)->subscribers), 0);
+    assert_int_equal(tl_subscribers_count(world->worker->subscribers), 0);
     close(stream.client);
     world_applied(world, world_batch(world, true), 5);
     assert_problem(&leave, 409, "made-anew");

@@ -18,6 +18,7 @@
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/changes.h"
 #include "worker/visit/context.h"
 
 static _Alignas(64) unsigned char metrics_memory[16384];
@@ -148,7 +149,7 @@ static void write_secret(const struct world *world, const char *name, const char
 void world_take(struct world *world, struct tl_change change)
 {
     snprintf(change.queue, sizeof(change.queue), "concert");
-    tl_queues_take(tl_worker_queues(world->worker), &change);
+    tl_changes_take(world->worker, &change);
 }
 
 static void load(struct world *world, uint64_t generation)

@@ -21,6 +21,8 @@ enum {
 
 struct stage {
     struct world world;
+    struct tl_queues queues; /* its blocks */
+    struct tl_clients *clients;
     struct tl_subscribers_settings settings;
     struct tl_subscribers *subscribers;
     int number_questions, place_questions;
@@ -79,11 +81,10 @@ static inline void ask_place(void *context, struct tl_queue *queue, const struct
     ((struct stage *)context)->asked_place = ticket->place;
 }
 
-static inline void on_changed(void *context, struct tl_queue *queue,
-                              const struct tl_event_entry *entry, int64_t now_ms)
+static inline void taken(struct world *world, const struct tl_event_entry *entry, int64_t now_ms)
 {
-    (void)context;
-    tl_subscribers_entry(queue->subscribers, entry, now_ms);
+    struct stage *stage = (void *)world; /* its first member */
+    tl_subscribers_entry(stage->subscribers, world->queue, entry, now_ms);
 }
 
 /* 1 to 3 are active, 4 to 20003 wait. */
@@ -92,22 +93,26 @@ static inline int start(void **state)
     static struct stage stage;
     stage = (struct stage){0};
     fakes_reset();
+    stage.queues.blocks_version = 1;
+    stage.clients = tl_clients_new(PER_ADDRESS);
     world_start(&stage.world, 20000);
-    stage.world.env.changed = on_changed;
     stage.settings = (struct tl_subscribers_settings){
+        .queues = &stage.queues,
         .metrics = stage.world.env.metrics,
-        .clients = tl_clients_new(PER_ADDRESS),
+        .clients = stage.clients,
         .context = &stage,
-        .write_view = write_view,
+        .telling = {.metrics = stage.world.env.metrics,
+                    .context = &stage,
+                    .write_view = write_view},
         .answer = answer,
         .refuse = refuse,
         .ask_number = ask_number,
         .ask_place = ask_place,
     };
-    stage.subscribers = tl_subscribers_new(&stage.settings, stage.world.queue);
+    stage.subscribers = tl_subscribers_new(&stage.settings);
     if (stage.subscribers == NULL)
         return -1;
-    stage.world.queue->subscribers = stage.subscribers;
+    stage.world.taken = taken;
     *state = &stage;
     return 0;
 }
@@ -116,7 +121,7 @@ static inline int finish(void **state)
 {
     struct stage *stage = *state;
     tl_subscribers_free(&stage->subscribers);
-    tl_clients_free(&stage->settings.clients);
+    tl_clients_free(&stage->clients);
     int64_t left = world_metric(&stage->world, TL_WORKER_SUBSCRIBERS) +
                    world_metric(&stage->world, TL_WORKER_EVENT_STREAMS);
     world_end(&stage->world);
@@ -148,7 +153,8 @@ static inline struct tl_stream *open_stream(struct stage *stage, const char *vis
 {
     struct tl_request request = {0};
     struct tl_ticket ticket = ticket_of(visitor, place);
-    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, NULL, "ko", T));
+    assert_true(tl_subscribers_stream(stage->subscribers, stage->world.queue, &request, &ticket,
+                                      NULL, "ko", T));
     assert_true(request.taken_over);
     struct tl_stream *stream = &fake_streams[fake_streams_n - 1];
     static const char head[] = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n";

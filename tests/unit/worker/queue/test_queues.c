@@ -13,9 +13,7 @@
 
 struct stage {
     struct world world; /* without a queue of its own */
-    struct tl_clients *clients;
     struct tl_queues *queues;
-    int refusals;
 };
 
 /* Instead of the ingest thread. */
@@ -66,14 +64,6 @@ void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
     sent.late += promised->late;
 }
 
-static void refuse(void *context, struct tl_queue *queue, struct tl_request *request, bool blocked)
-{
-    (void)blocked;
-    (void)request;
-    assert_true(queue->deleted);
-    ((struct stage *)context)->refusals++;
-}
-
 static int start(void **state)
 {
     static struct stage stage;
@@ -82,14 +72,7 @@ static int start(void **state)
     fakes_reset();
     world_start_env(&stage.world);
     stage.world.env.follower_up = false;
-    stage.clients = tl_clients_new(0);
-    const struct tl_queues_settings settings = {.env = &stage.world.env,
-                                                .commands_max = 2,
-                                                .subscribers = {.metrics = stage.world.env.metrics,
-                                                                .clients = stage.clients,
-                                                                .context = &stage,
-                                                                .refuse = refuse}};
-    stage.queues = tl_queues_new(&settings);
+    stage.queues = tl_queues_new(&stage.world.env, 2);
     if (stage.queues == NULL)
         return -1;
     *state = &stage;
@@ -100,7 +83,6 @@ static int finish(void **state)
 {
     struct stage *stage = *state;
     tl_queues_free(&stage->queues);
-    tl_clients_free(&stage->clients);
     world_end(&stage->world);
     return stage->queues != NULL;
 }
@@ -109,7 +91,13 @@ static int finish(void **state)
 static void take(struct stage *stage, const char *queue, struct tl_change change)
 {
     snprintf(change.queue, sizeof(change.queue), "%s", queue);
-    tl_queues_take(stage->queues, &change);
+    struct tl_taken taken = tl_queues_take(stage->queues, &change, tl_clock_ms());
+    if (taken.kind == TL_TAKEN_DELETED) {
+        assert_true(taken.queue->deleted);
+        tl_queue_free(&taken.queue);
+    } else if (taken.kind == TL_TAKEN_ENTRY) {
+        tl_events_free(&taken.entry);
+    }
 }
 
 static struct tl_queue *add(struct stage *stage, const char *name)
@@ -285,38 +273,26 @@ static void too_many_commands_in_progress_are_noted_each_turn(void **state)
     assert_false(stage->world.env.full);
 }
 
-static void drained_means_all_sent_and_no_subscribers(void **state)
+static void flushed_means_all_sent(void **state)
 {
     struct stage *stage = *state;
     struct tl_queue *queue = add(stage, "a");
-    const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
-    struct tl_request request = {0};
-    assert_true(tl_queues_drained(stage->queues));
+    assert_true(tl_queues_flushed(stage->queues));
     assert_non_null(tl_outbox_join(queue->outbox, "y", 0));
-    assert_false(tl_queues_drained(stage->queues));
+    assert_false(tl_queues_flushed(stage->queues));
     tl_queues_flush(stage->queues);
-    assert_false(tl_queues_drained(stage->queues)); /* the store has not answered */
+    assert_false(tl_queues_flushed(stage->queues)); /* the store has not answered */
     receipt(stage, "a", true);
-    assert_true(tl_queues_drained(stage->queues)); /* the outcome is not waited for */
-    assert_true(tl_subscribers_wait(queue->subscribers, &request, &ticket, NULL, 0, 9000));
-    assert_int_equal(tl_subscribers_count(queue->subscribers), 1);
-    assert_false(tl_queues_drained(stage->queues));
-    take(stage, "a", (struct tl_change){.kind = TL_CHANGE_GONE});
-    assert_true(tl_queues_drained(stage->queues));
+    assert_true(tl_queues_flushed(stage->queues)); /* the outcome is not waited for */
 }
 
-static void a_deleted_queue_leaves_no_request_behind(void **state)
+static void a_deleted_queue_settles_its_commands(void **state)
 {
     struct stage *stage = *state;
     struct tl_queue *queue = add(stage, "a");
-    const struct tl_ticket ticket = {.visitor = "x", .place = 4, .generation = 7};
-    struct tl_request poll = {0};
-    assert_true(tl_subscribers_wait(queue->subscribers, &poll, &ticket, NULL, 0, 9000));
     assert_non_null(tl_outbox_join(queue->outbox, "y", 0));
     take(stage, "a", (struct tl_change){.kind = TL_CHANGE_GONE});
     assert_null(tl_queues_find(stage->queues, "a"));
-    assert_int_equal(stage->world.recreations, 1); /* ends what waits beside it */
-    assert_int_equal(stage->refusals, 1);
     assert_int_equal(stage->world.refused, 1);
 }
 
@@ -397,8 +373,8 @@ int main(void)
         TEST(batches_go_to_the_ingest_thread),
         TEST(the_store_is_asked_about_a_batch_that_is_overdue),
         TEST(too_many_commands_in_progress_are_noted_each_turn),
-        TEST(drained_means_all_sent_and_no_subscribers),
-        TEST(a_deleted_queue_leaves_no_request_behind),
+        TEST(flushed_means_all_sent),
+        TEST(a_deleted_queue_settles_its_commands),
         TEST(ticks_measure_the_lines),
         TEST(what_came_true_goes_to_the_store),
     };

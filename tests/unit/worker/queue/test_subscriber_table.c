@@ -9,14 +9,17 @@
 
 #include <cmocka.h>
 
+#include "worker/queue/queue.h"
 #include "worker/queue/subscriber_table.h"
+
+static struct tl_queue queue; /* of all */
 
 static struct tl_subscriber *add(struct tl_subscriber_table *table, const char *visitor,
                                  tl_place place)
 {
     struct tl_ticket ticket = {.place = place};
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
-    struct tl_subscriber *subscriber = tl_subscriber_table_add(table, &ticket);
+    struct tl_subscriber *subscriber = tl_subscriber_table_add(table, &queue, &ticket);
     assert_non_null(subscriber);
     assert_int_equal(subscriber->place, place);
     assert_string_equal(subscriber->visitor, visitor);
@@ -96,14 +99,14 @@ static void several_are_at_one_place(void **state)
     struct tl_subscriber *b = add(table, "a", 5);
     struct tl_subscriber *c = add(table, "a", 5);
     struct tl_subscriber *other = add(table, "b", 6);
-    expect_chain(tl_subscriber_table_at(table, 5), c, b, a);
+    expect_chain(tl_subscriber_table_first(table, &queue, "", 5), c, b, a);
     tl_subscriber_table_remove(table, b); /* from the middle */
-    expect_chain(tl_subscriber_table_at(table, 5), c, a, NULL);
+    expect_chain(tl_subscriber_table_first(table, &queue, "", 5), c, a, NULL);
     tl_subscriber_table_remove(table, c); /* the first */
-    expect_chain(tl_subscriber_table_at(table, 5), a, NULL, NULL);
+    expect_chain(tl_subscriber_table_first(table, &queue, "", 5), a, NULL, NULL);
     tl_subscriber_table_remove(table, a); /* the only one */
-    assert_null(tl_subscriber_table_at(table, 5));
-    expect_chain(tl_subscriber_table_at(table, 6), other, NULL, NULL);
+    assert_null(tl_subscriber_table_first(table, &queue, "", 5));
+    expect_chain(tl_subscriber_table_first(table, &queue, "", 6), other, NULL, NULL);
 }
 
 /* A walk from the front of the chain, which has the newest first, would take minutes here. */
@@ -126,20 +129,33 @@ static void a_crowd_at_one_place_leaves_in_order_of_age(void **state)
 static void the_unnumbered_are_found_by_visitor(void **state)
 {
     struct tl_subscriber_table *table = *state;
-    assert_null(tl_subscriber_table_first(table, "a", 0));
+    assert_null(tl_subscriber_table_first(table, &queue, "a", 0));
     struct tl_subscriber *a = add(table, "a", 0);
     struct tl_subscriber *b = add(table, "a", tl_place_make(1, 0)); /* whatever the lane */
     struct tl_subscriber *c = add(table, "a", 0);
     struct tl_subscriber *other = add(table, "b", 0);
     struct tl_subscriber *numbered = add(table, "a", 1);
-    expect_chain(tl_subscriber_table_first(table, "a", 0), c, b, a);
-    expect_chain(tl_subscriber_table_first(table, "b", 0), other, NULL, NULL);
-    expect_chain(tl_subscriber_table_first(table, "a", 1), numbered, NULL, NULL);
+    expect_chain(tl_subscriber_table_first(table, &queue, "a", 0), c, b, a);
+    expect_chain(tl_subscriber_table_first(table, &queue, "b", 0), other, NULL, NULL);
+    expect_chain(tl_subscriber_table_first(table, &queue, "a", 1), numbered, NULL, NULL);
     tl_subscriber_table_remove(table, b);
-    expect_chain(tl_subscriber_table_first(table, "a", 0), c, a, NULL);
+    expect_chain(tl_subscriber_table_first(table, &queue, "a", 0), c, a, NULL);
     tl_subscriber_table_remove(table, c);
-    expect_chain(tl_subscriber_table_first(table, "a", 0), a, NULL, NULL);
-    assert_null(tl_subscriber_table_at(table, 0));
+    expect_chain(tl_subscriber_table_first(table, &queue, "a", 0), a, NULL, NULL);
+}
+
+static void each_queue_has_places_of_its_own(void **state)
+{
+    static struct tl_queue other;
+    struct tl_subscriber_table *table = *state;
+    const struct tl_ticket numbered = {.visitor = "a", .place = 5}, pending = {.visitor = "a"};
+    struct tl_subscriber *here = add(table, "a", 5);
+    struct tl_subscriber *there = tl_subscriber_table_add(table, &other, &numbered);
+    struct tl_subscriber *soon = tl_subscriber_table_add(table, &other, &pending);
+    expect_chain(tl_subscriber_table_first(table, &queue, "", 5), here, NULL, NULL);
+    expect_chain(tl_subscriber_table_first(table, &other, "", 5), there, NULL, NULL);
+    assert_null(tl_subscriber_table_first(table, &queue, "a", 0));
+    expect_chain(tl_subscriber_table_first(table, &other, "a", 0), soon, NULL, NULL);
 }
 
 static void a_number_moves_a_subscriber_to_its_place(void **state)
@@ -151,9 +167,9 @@ static void a_number_moves_a_subscriber_to_its_place(void **state)
     assert_true(tl_subscriber_table_set_place(table, b, 7, 9));
     assert_int_equal(b->generation, 7);
     assert_int_equal(b->place, 9);
-    expect_chain(tl_subscriber_table_at(table, 9), b, c, NULL);
-    assert_null(tl_subscriber_table_first(table, "b", 0));
-    expect_chain(tl_subscriber_table_first(table, "a", 0), a, NULL, NULL);
+    expect_chain(tl_subscriber_table_first(table, &queue, "", 9), b, c, NULL);
+    assert_null(tl_subscriber_table_first(table, &queue, "b", 0));
+    expect_chain(tl_subscriber_table_first(table, &queue, "a", 0), a, NULL, NULL);
     assert_int_equal(tl_subscriber_table_count(table), 3);
     assert_ptr_equal(tl_subscriber_table_next(table), a); /* the ring stays as it was */
     assert_ptr_equal(tl_subscriber_table_next(table), b);
@@ -168,6 +184,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(several_are_at_one_place, start, finish),
         cmocka_unit_test_setup_teardown(a_crowd_at_one_place_leaves_in_order_of_age, start, finish),
         cmocka_unit_test_setup_teardown(the_unnumbered_are_found_by_visitor, start, finish),
+        cmocka_unit_test_setup_teardown(each_queue_has_places_of_its_own, start, finish),
         cmocka_unit_test_setup_teardown(a_number_moves_a_subscriber_to_its_place, start, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,15 @@
 /* When event streams and long polls are told which changes. */
 #include "tests/unit/worker/queue/stage.h"
 
+/* A ticket has at most so many streams and long polls from now on. */
+static void per_ticket(struct stage *stage, uint64_t most)
+{
+    tl_subscribers_free(&stage->subscribers);
+    stage->settings.per_ticket = most;
+    stage->subscribers = tl_subscribers_new(&stage->settings);
+    assert_non_null(stage->subscribers);
+}
+
 /* ---- streams ---- */
 
 static void the_first_event_comes_at_once(void **state)
@@ -146,22 +155,25 @@ static void a_broken_stream_is_dropped(void **state)
     breaking->breaks = true;
     admit_next(stage, 0, T + 1);
     assert_false(breaking->open);
-    assert_true(tl_subscribers_stream(stage->subscribers, &request, &ticket, NULL, NULL, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, stage->world.queue, &request, &ticket,
+                                      NULL, NULL, T));
     assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
 }
 
 static void the_oldest_stream_of_a_ticket_gives_way(void **state)
 {
     struct stage *stage = *state;
-    stage->settings.per_ticket = 3;
+    per_ticket(stage, 3);
     struct tl_stream *oldest = open_stream(stage, "d", 4);
     struct tl_stream *second = open_stream(stage, "d", 4);
     struct tl_stream *other = open_stream(stage, "f", 6);
     static struct tl_request poll; /* is refused when the test has ended */
     struct tl_request another = {0};
     struct tl_ticket ticket = ticket_of("d", 4);
-    assert_true(tl_subscribers_wait(stage->subscribers, &poll, &ticket, NULL, T, T + 25000));
-    assert_false(tl_subscribers_wait(stage->subscribers, &another, &ticket, NULL, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, stage->world.queue, &poll, &ticket, NULL, T,
+                                    T + 25000));
+    assert_false(tl_subscribers_wait(stage->subscribers, stage->world.queue, &another, &ticket,
+                                     NULL, T, T + 25000));
     assert_false(another.held); /* it replaces nothing */
     oldest->length = 0;
     struct tl_stream *third = open_stream(stage, "d", 4);
@@ -177,7 +189,7 @@ static void the_oldest_stream_of_a_ticket_gives_way(void **state)
 static void a_pending_ticket_has_the_same_limit(void **state)
 {
     struct stage *stage = *state;
-    stage->settings.per_ticket = 2;
+    per_ticket(stage, 2);
     struct tl_stream *oldest = open_stream(stage, "x", 0);
     struct tl_stream *other = open_stream(stage, "y", 0);
     struct tl_stream *second = open_stream(stage, "x", 0);
@@ -189,14 +201,16 @@ static void a_pending_ticket_has_the_same_limit(void **state)
 static void a_client_is_counted_as_long_as_it_listens(void **state)
 {
     struct stage *stage = *state;
-    const struct tl_clients *clients = stage->settings.clients;
+    const struct tl_clients *clients = stage->clients;
     struct tl_address address;
     struct tl_request stream = {0}, poll = {0};
     struct tl_ticket ticket = ticket_of("d", 4);
     assert_true(tl_address_parse("192.0.2.1", &address));
-    assert_true(tl_subscribers_stream(stage->subscribers, &stream, &ticket, &address, NULL, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, stage->world.queue, &stream, &ticket,
+                                      &address, NULL, T));
     assert_true(tl_clients_may(clients, &address));
-    assert_true(tl_subscribers_wait(stage->subscribers, &poll, &ticket, &address, T, T + 1000));
+    assert_true(tl_subscribers_wait(stage->subscribers, stage->world.queue, &poll, &ticket,
+                                    &address, T, T + 1000));
     assert_false(tl_clients_may(clients, &address));
     sweep(stage, T + 1000);
     assert_int_equal(stage->answers, 1);
@@ -259,7 +273,7 @@ static void a_pending_stream_is_told_its_number(void **state)
     assert_int_equal(stage->number_questions, 4);
     expect(stream, ""); /* "pending" is said once */
 
-    tl_subscribers_numbered(stage->subscribers, "d", 4, T + 1600);
+    tl_subscribers_numbered(stage->subscribers, stage->world.queue, "d", 4, T + 1600);
     expect(stream, POSITION("w0+ticket"));
     expect(another, "");
     admit_next(stage, 0, T + 1700);
@@ -272,7 +286,7 @@ static void a_number_may_come_before_the_line_knows_it(void **state)
     struct stage *stage = *state;
     struct tl_stream *stream = open_stream(stage, "d", 0);
     expect(stream, "event: pending\ndata: u0\n\n");
-    tl_subscribers_numbered(stage->subscribers, "d", 20004, T + 1);
+    tl_subscribers_numbered(stage->subscribers, stage->world.queue, "d", 20004, T + 1);
     expect(stream, "");
     assert_int_equal(stage->place_questions, 1);
     world_apply(&stage->world, 20001, 3, "[2,[20004,1]]", T + 2);
@@ -295,10 +309,10 @@ static void an_unknown_place_asks_the_store(void **state)
 
     tl_queue_remember_end(stage->world.queue, 20004, TL_REASON_COMPLETED);
     tl_queue_remember_end(stage->world.queue, 30000, 0);
-    tl_subscribers_look(stage->subscribers, 20004, T + 1600);
+    tl_subscribers_look(stage->subscribers, stage->world.queue, 20004, T + 1600);
     expect(stream, "event: ended\ndata: e0\n\n");
     expect(nowhere, "");
-    tl_subscribers_look(stage->subscribers, 30000, T + 1600);
+    tl_subscribers_look(stage->subscribers, stage->world.queue, 30000, T + 1600);
     expect(nowhere, "event: ended\ndata: u0\n\n");
     sweep(stage, T + 3000);
     assert_int_equal(stage->place_questions, 4);
@@ -311,8 +325,10 @@ static void a_long_poll_is_answered_at_a_change(void **state)
     struct stage *stage = *state;
     struct tl_request near = {0}, far = {0};
     struct tl_ticket near_ticket = ticket_of("f", 6), far_ticket = ticket_of("z", 20003);
-    assert_true(tl_subscribers_wait(stage->subscribers, &near, &near_ticket, NULL, T, T + 25000));
-    assert_true(tl_subscribers_wait(stage->subscribers, &far, &far_ticket, NULL, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, stage->world.queue, &near, &near_ticket,
+                                    NULL, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, stage->world.queue, &far, &far_ticket, NULL,
+                                    T, T + 25000));
     assert_true(near.held);
     sweep(stage, T + 500);
     assert_int_equal(stage->answers, 0);
@@ -331,7 +347,8 @@ static void a_long_poll_is_answered_at_its_deadline(void **state)
     struct stage *stage = *state;
     struct tl_request request = {0};
     struct tl_ticket ticket = ticket_of("a", 1);
-    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 40000));
+    assert_true(tl_subscribers_wait(stage->subscribers, stage->world.queue, &request, &ticket, NULL,
+                                    T, T + 40000));
     assert_int_equal(world_send(&stage->world), 1); /* the request is a sign of life: it claims */
     sweep(stage, T + 39999); /* neither heartbeat nor refresh is for requests */
     assert_int_equal(stage->answers, 0);
@@ -345,8 +362,10 @@ static void a_join_waits_a_moment_for_its_admission(void **state)
     struct stage *stage = *state;
     struct tl_request first = {0}, second = {0};
     struct tl_ticket first_ticket = ticket_of("d", 4), second_ticket = ticket_of("e", 5);
-    assert_true(tl_subscribers_wait_for_admission(stage->subscribers, &first, &first_ticket, T));
-    assert_true(tl_subscribers_wait_for_admission(stage->subscribers, &second, &second_ticket, T));
+    assert_true(tl_subscribers_wait_for_admission(stage->subscribers, stage->world.queue, &first,
+                                                  &first_ticket, T));
+    assert_true(tl_subscribers_wait_for_admission(stage->subscribers, stage->world.queue, &second,
+                                                  &second_ticket, T));
     admit_next(stage, 0, T + 100); /* the second moves up, which is not enough */
     assert_int_equal(stage->answers, 1);
     assert_ptr_equal(stage->answered, &first);
@@ -386,7 +405,8 @@ static void draining_spreads_the_farewells(void **state)
     sweep(stage, T);
     for (size_t i = 0; i < N; i++)
         expect(open_stream(stage, "d", 4), POSITION("w0"));
-    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, stage->world.queue, &request, &ticket, NULL,
+                                    T, T + 25000));
     tl_subscribers_drain(stage->subscribers, T, T + 10000);
     for (int64_t t = 250; t < 10000; t += 250) {
         sweep(stage, T + t);
@@ -419,12 +439,6 @@ static void a_few_subscribers_are_not_sent_away_early(void **state)
     assert_int_equal(tl_subscribers_count(stage->subscribers), 0);
 }
 
-static void on_recreated(void *context, struct tl_queue *queue)
-{
-    tl_subscribers_recreated(((struct stage *)context)->subscribers, T + 100);
-    assert_ptr_equal(queue, ((struct stage *)context)->world.queue);
-}
-
 static void another_generation_ends_the_subscriptions_to_places_of_the_former(void **state)
 {
     struct stage *stage = *state;
@@ -432,19 +446,20 @@ static void another_generation_ends_the_subscriptions_to_places_of_the_former(vo
     const struct tl_ticket ticket = ticket_of("d", 4);
     struct tl_stream *waiting = open_stream(stage, "d", 4);
     struct tl_stream *pending = open_stream(stage, "p", 0);
-    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, stage->world.queue, &request, &ticket, NULL,
+                                    T, T + 25000));
     pending->length = 0;
-    stage->world.env.recreated = on_recreated;
     struct tl_line *line = tl_line_new();
     tl_line_start(line, 8, 0);
     assert_true(tl_line_add_active(line, 4, WORLD_STORE_MS + 60000)); /* a stranger */
-    tl_queue_set_line(stage->world.queue, line, T + 100);
+    assert_true(tl_queue_set_line(stage->world.queue, line, T + 100));
+    tl_subscribers_recreated(stage->subscribers, stage->world.queue, T + 100);
     expect(waiting, POSITION("w0")); /* and nothing else */
     assert_false(waiting->open);
     assert_ptr_equal(stage->answered, &request);
     assert_int_equal(stage->answered_ticket.generation, 7); /* is told that this one is void */
     assert_int_equal(stage->answered_ticket.place, 4);
-    tl_subscribers_numbered(stage->subscribers, "p", 4, T + 2000);
+    tl_subscribers_numbered(stage->subscribers, stage->world.queue, "p", 4, T + 2000);
     expect(pending, "event: admitted\ndata: a0+ticket\n\n");
 }
 
@@ -476,7 +491,8 @@ static void who_listens_at_a_lost_place_asks_for_it(void **state)
     struct tl_stream *found = open_stream(stage, "d", 4);
     expect(lost, POSITION("w2"));
     expect(found, POSITION("w0"));
-    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, stage->world.queue, &request, &ticket, NULL,
+                                    T, T + 25000));
     struct tl_line *line = world_line(1);
     tl_line_set_lost(line, 4, 20);
     tl_queue_set_line(stage->world.queue, line, T + 100);
@@ -501,7 +517,8 @@ static void freeing_ends_streams_and_refuses_requests(void **state)
     struct tl_request request = {0};
     struct tl_ticket ticket = ticket_of("d", 4);
     struct tl_stream *stream = open_stream(stage, "d", 4);
-    assert_true(tl_subscribers_wait(stage->subscribers, &request, &ticket, NULL, T, T + 25000));
+    assert_true(tl_subscribers_wait(stage->subscribers, stage->world.queue, &request, &ticket, NULL,
+                                    T, T + 25000));
     tl_subscribers_free(&stage->subscribers);
     assert_null(stage->subscribers);
     assert_false(stream->open);
@@ -520,16 +537,20 @@ static void blocked_clients_are_sent_off(void **state)
                      third = ticket_of("f", 6);
     assert_true(tl_address_parse("192.0.2.7", &bad));
     assert_true(tl_address_parse("192.0.2.8", &good));
-    assert_true(tl_subscribers_stream(stage->subscribers, &streams[0], &first, &bad, NULL, T));
-    assert_true(tl_subscribers_stream(stage->subscribers, &streams[1], &second, &good, NULL, T));
-    assert_true(tl_subscribers_wait(stage->subscribers, &poll, &third, &bad, T, T + 25000));
+    assert_true(tl_subscribers_stream(stage->subscribers, stage->world.queue, &streams[0], &first,
+                                      &bad, NULL, T));
+    assert_true(tl_subscribers_stream(stage->subscribers, stage->world.queue, &streams[1], &second,
+                                      &good, NULL, T));
+    assert_true(tl_subscribers_wait(stage->subscribers, stage->world.queue, &poll, &third, &bad, T,
+                                    T + 25000));
     struct tl_stream *unknown = open_stream(stage, "g", 7);
     sweep(stage, T + 500);
     fake_streams[0].length = 0;
     assert_non_null(blocks);
     blocks->n = 1;
     assert_true(tl_block_parse("192.0.2.7", "q", &blocks->list[0], NULL));
-    tl_subscribers_set_blocks(stage->subscribers, blocks);
+    stage->queues.blocks = blocks;
+    stage->queues.blocks_version++;
     sweep(stage, T + 1000);
     assert_false(fake_streams[0].open);
     expect(&fake_streams[0], "event: blocked\ndata: {}\n\n");

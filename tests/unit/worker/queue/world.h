@@ -26,7 +26,10 @@ struct world {
     void *metrics_memory;
     struct tl_queue *queue;
     uint64_t event; /* number of the last entry */
-    int rebuilds, reloads, changes, recreations;
+    int rebuilds, reloads;
+    int changes; /* entries that the line has */
+    /* What those above do with them; or NULL. */
+    void (*taken)(struct world *world, const struct tl_event_entry *entry, int64_t now_ms);
     int applied, refused, lost;      /* pending commands settled */
     struct tl_pending_result result; /* of the last one */
 };
@@ -44,32 +47,17 @@ void tl_follower_reload(struct tl_follower *follower, const char *queue)
     ((struct world *)(void *)follower)->reloads++;
 }
 
-static inline void world_settled(void *context, struct tl_queue *queue,
-                                 struct tl_pending_command *pending,
-                                 const struct tl_pending_result *result)
+/* tl_queue_env.settle */
+static inline void world_settle(void *context, struct tl_pending_command *pending,
+                                const struct tl_pending_result *result)
 {
-    struct world *world = context;
-    (void)queue;
-    (void)pending;
+    struct tl_queue *queue = context;
+    struct world *world = (void *)queue->env->worker;
+    tl_queue_settled(queue, pending, result);
     world->applied += result->end == TL_PENDING_APPLIED;
     world->refused += result->end == TL_PENDING_REFUSED;
     world->lost += result->end == TL_PENDING_LOST;
     world->result = *result;
-}
-
-static inline void world_recreated(void *context, struct tl_queue *queue)
-{
-    (void)queue;
-    ((struct world *)context)->recreations++;
-}
-
-static inline void world_changed(void *context, struct tl_queue *queue,
-                                 const struct tl_event_entry *entry, int64_t now_ms)
-{
-    (void)queue;
-    (void)entry;
-    (void)now_ms;
-    ((struct world *)context)->changes++;
 }
 
 /* An environment without a queue. */
@@ -88,10 +76,8 @@ static inline void world_start_env(struct world *world)
         .follower_up = true,
         .store_offset_ms = WORLD_STORE_MS,
         .follower = (void *)world,
-        .context = world,
-        .settled = world_settled,
-        .recreated = world_recreated,
-        .changed = world_changed,
+        .worker = (void *)world,
+        .settle = world_settle,
     };
 }
 
@@ -146,8 +132,14 @@ static inline int64_t world_metric(const struct world *world, enum tl_worker_met
 static inline void world_apply_text(struct world *world, const char *text, int64_t now_ms)
 {
     struct packed buffer;
+    struct tl_event_entry entry;
     pack_text(&buffer, text);
-    tl_queue_apply(world->queue, buffer.data, buffer.size, now_ms);
+    if (tl_queue_apply(world->queue, buffer.data, buffer.size, now_ms, &entry)) {
+        world->changes++;
+        if (world->taken != NULL)
+            world->taken(world, &entry, now_ms);
+        tl_events_free(&entry);
+    }
     pack_free(&buffer);
 }
 

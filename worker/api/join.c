@@ -65,7 +65,7 @@ static bool may_join(struct tl_visit *visit)
     if (may && worker->env->memory_full)
         may = tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                         "The store's memory is nearly full; try again later");
-    int64_t lag_ms = tl_outbox_lag_ms(visit->queue->outbox, tl_clock_ms());
+    int64_t lag_ms = tl_outbox_lag_ms(visit->queue->outbox, visit->now_ms);
     if (may && lag_ms > worker->config->worker.max_lag_ms)
         may = tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "The line is %lld s behind; try again",
                         (long long)(lag_ms / 1000));
@@ -191,7 +191,7 @@ static bool read_invite(struct tl_visit *visit, const char *text, struct tl_invi
 {
     const struct tl_worker *worker = visit->worker;
     struct tl_error err = {0};
-    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
+    int64_t store_s = tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000;
     const struct tl_jwt_keys *keys = worker->secrets.invite_keys;
     if (!tl_visit_may_verify(visit, TL_LIMITER_INVITES, keys, text))
         return false;
@@ -456,7 +456,7 @@ static bool left(struct tl_visit *visit)
     if (tl_queue_serial(visit->queue, result->place) > 0) /* a pending ticket has none */
         return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
     visit->ticket =
-        tl_answer_ticket(visit->queue, visit->wait.pending->visitor, result->place, tl_clock_ms());
+        tl_answer_ticket(visit->queue, visit->wait.pending->visitor, result->place, visit->now_ms);
     return tl_visit_hold(visit, visit->worker->leaving, tl_answer_command);
 }
 

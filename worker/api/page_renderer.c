@@ -5,7 +5,6 @@
 
 #include <sodium.h>
 
-#include "common/base/clock.h"
 #include "worker/api/body.h"
 #include "worker/api/challenge.h"
 #include "worker/api/page_renderer.h"
@@ -111,7 +110,7 @@ static void begin(const struct tl_visit *visit, enum tl_page_state state, struct
     page->view =
         (struct tl_view){.page = state,
                          .queue = visit->name,
-                         .store_ms = tl_queue_env_store_ms(worker->env, tl_clock_ms()),
+                         .store_ms = tl_queue_env_store_ms(worker->env, visit->now_ms),
                          .from = first_position(visit),
                          .poll_after_ms = RETRY_MIN_MS + randombytes_uniform(RETRY_SPREAD_MS),
                          .ticket = tl_request_query(visit->request, "ticket"),
@@ -147,7 +146,7 @@ static bool may_view(const struct tl_visit *visit)
     struct tl_address address;
     return !tl_visitor_address(worker, visit->request, &address) ||
            tl_limiter_allow(worker->limiter, TL_LIMITER_VIEWS, &address,
-                            VIEWS_PER_JOIN * worker->config->http.joins_per_minute, tl_clock_ms());
+                            VIEWS_PER_JOIN * worker->config->http.joins_per_minute, visit->now_ms);
 }
 
 /* Instead of a page, for which the browser then asks again. */

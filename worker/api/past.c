@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/net.h"
 #include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
@@ -119,7 +118,7 @@ static bool by_invite(struct tl_visit *visit)
     char name[TL_QUEUE_NAME_MAX + 32];
     struct tl_invite invite;
     const struct tl_jwt_keys *keys = worker->secrets.invite_keys;
-    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
+    int64_t store_s = tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000;
     cookie_name(visit->name, name);
     const char *text = tl_request_header(visit->request, "X-Tellerline-Invite");
     if (text == NULL)
@@ -140,7 +139,7 @@ void tl_bypass_note(const struct tl_visit *visit, const char *by)
     unsigned suppressed;
     tl_metrics_add(worker->env->metrics, TL_WORKER_BYPASSED, 1);
     tl_misuse_count(worker, visit->name, TL_QUEUE_BYPASSED);
-    if (!tl_log_allow(&worker->bypass->limit, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
+    if (!tl_log_allow(&worker->bypass->limit, visit->now_ms, LOG_EVERY_MS, &suppressed))
         return;
     if (tl_visitor_address(worker, visit->request, &address)) {
         const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
@@ -172,7 +171,7 @@ bool tl_bypass_cookie(const struct tl_visit *visit, const char *text,
 {
     const struct tl_worker *worker = visit->worker;
     char name[TL_QUEUE_NAME_MAX + 32];
-    int64_t left_s = invite->expires - tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
+    int64_t left_s = invite->expires - tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000;
     cookie_name(visit->name, name);
     if (strlen(text) > INVITE_MAX || left_s <= 0)
         return false;

@@ -28,6 +28,7 @@
 static void on_over(struct tl_wait *wait)
 {
     struct tl_visit *visit = (void *)((char *)wait - offsetof(struct tl_visit, wait));
+    visit->now_ms = tl_clock_ms();
     if (wait->result != NULL && visit->queue->deleted)
         tl_render_refused(visit->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
     else
@@ -54,7 +55,7 @@ static void ask_place(void *context, struct tl_queue *queue, const struct tl_tic
     struct tl_visit *visit = tl_queue_env_store_up(worker->env) ? malloc(sizeof(*visit)) : NULL;
     if (visit == NULL)
         return; /* the stream asks again */
-    *visit = tl_visit_of(worker, queue, ticket);
+    *visit = tl_visit_of(worker, queue, ticket, tl_clock_ms());
     if (!tl_holds_lookup(worker->holds, tl_visit_wait(visit, tell_streams)))
         free(visit);
 }
@@ -82,7 +83,7 @@ static void changed(void *context, struct tl_queue *queue, struct tl_request *re
         (void)tl_answer_pending(visit);
         return;
     }
-    visit->ticket.issued = (uint32_t)(tl_queue_env_store_ms(queue->env, tl_clock_ms()) / 1000);
+    visit->ticket.issued = (uint32_t)(tl_queue_env_store_ms(queue->env, visit->now_ms) / 1000);
     if (!tl_answer_anew(visit, give_ticket))
         tl_render_refusal(request, &visit->refusal);
 }

@@ -61,6 +61,7 @@ struct tl_visit {
     struct tl_line_view state;      /* ...the state of its place */
     struct tl_refusal refusal;      /* why it is refused */
     struct tl_wait wait;            /* for one thing at a time */
+    int64_t now_ms;                 /* of this step: local monotonic time */
 };
 
 #endif

@@ -28,15 +28,15 @@ struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *req
                                 const char *name)
 {
     struct tl_visit *visit = tl_request_visit(request);
-    *visit = (struct tl_visit){.worker = worker, .request = request};
+    *visit = (struct tl_visit){.worker = worker, .request = request, .now_ms = tl_clock_ms()};
     (void)tl_text_copy(visit->name, sizeof(visit->name), name);
     return visit;
 }
 
 struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
-                            const struct tl_ticket *ticket)
+                            const struct tl_ticket *ticket, int64_t now_ms)
 {
-    struct tl_visit visit = {.worker = worker, .queue = queue, .ticket = *ticket};
+    struct tl_visit visit = {.worker = worker, .queue = queue, .ticket = *ticket, .now_ms = now_ms};
     memcpy(visit.name, queue->name, sizeof(queue->name));
     return visit;
 }
@@ -74,7 +74,7 @@ static bool verify(const struct tl_visit *visit, const char *text, struct tl_tic
     const struct tl_worker *worker = visit->worker;
     return text != NULL &&
            tl_secrets_ticket(&worker->secrets, visit->name, text,
-                             tl_queue_env_store_ms(worker->env, tl_clock_ms()), ticket);
+                             tl_queue_env_store_ms(worker->env, visit->now_ms), ticket);
 }
 
 bool tl_visitor_ticket(const struct tl_visit *visit, struct tl_ticket *ticket)
@@ -116,7 +116,7 @@ bool tl_visit_queue(struct tl_visit *visit)
 
 void tl_visit_judge(struct tl_visit *visit)
 {
-    visit->worth = tl_queue_worth(visit->queue, &visit->ticket, tl_clock_ms(), &visit->state);
+    visit->worth = tl_queue_worth(visit->queue, &visit->ticket, visit->now_ms, &visit->state);
 }
 
 bool tl_visit_ticket(struct tl_visit *visit)
@@ -180,7 +180,7 @@ static bool is_shut(struct tl_visit *visit)
                                                                TL_REFUSAL_UNKNOWN_OUTCOME};
     struct tl_refusal *refusal = &visit->refusal;
     const struct tl_queue_settings *settings = &visit->queue->settings;
-    enum tl_phase phase = tl_queue_weather(visit->queue, tl_clock_ms()).phase;
+    enum tl_phase phase = tl_queue_weather(visit->queue, visit->now_ms).phase;
     enum tl_refusal_kind kind = of_mode[settings->mode];
     if (tl_phase_joins(settings, phase))
         return false;
@@ -230,7 +230,7 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
     const struct tl_address address =
         tl_visitor_stand_in(visit->queue->name, visit->ticket.visitor);
     return tl_limiter_allow(visit->worker->limiter, TL_LIMITER_REPEATS, &address, REPEATS_MAX,
-                            tl_clock_ms());
+                            visit->now_ms);
 }
 
 struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then)
@@ -294,7 +294,7 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
     struct tl_address address;
     if (blocks == NULL || blocks->n == 0 || !tl_visitor_address(worker, visit->request, &address) ||
         tl_blocks_find(blocks, &address, visit->name,
-                       tl_queue_env_store_ms(worker->env, tl_clock_ms())) == NULL)
+                       tl_queue_env_store_ms(worker->env, visit->now_ms)) == NULL)
         return true;
     tl_metrics_add(worker->env->metrics, TL_WORKER_BLOCKED, 1);
     return tl_refuse(&visit->refusal, TL_REFUSAL_BLOCKED, "%s", "");
@@ -315,7 +315,7 @@ bool tl_visit_may_fail(struct tl_visit *visit, enum tl_limiter_kind kind)
     struct tl_address address;
     return !counted_as(visit, &address) ||
            tl_limiter_within(visit->worker->limiter, kind, &address, FORGERIES_MAX,
-                             tl_clock_ms()) ||
+                             visit->now_ms) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_FORGERIES,
                      "At most %d a minute; please wait a little", FORGERIES_MAX);
 }
@@ -325,7 +325,7 @@ void tl_visit_failed(const struct tl_visit *visit, enum tl_limiter_kind kind)
     struct tl_address address;
     if (counted_as(visit, &address))
         (void)tl_limiter_allow(visit->worker->limiter, kind, &address, FORGERIES_MAX,
-                               tl_clock_ms());
+                               visit->now_ms);
 }
 
 bool tl_visit_may_verify(struct tl_visit *visit, enum tl_limiter_kind kind,
@@ -361,7 +361,7 @@ bool tl_visit_may_join(struct tl_visit *visit, bool paid)
 {
     struct tl_worker *worker = visit->worker;
     const struct tl_queue_env *env = worker->env;
-    const int64_t now_ms = tl_clock_ms();
+    const int64_t now_ms = visit->now_ms;
     const struct tl_press press = {
         .pending = env->in_flight,
         .pending_max = worker->config->worker.max_pending,

@@ -57,8 +57,7 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
 extern const size_t tl_worker_visit_size;
 /* The server's callbacks; context is the worker. */
 void tl_worker_handle(void *context, struct tl_request *request);
-void tl_worker_too_large(void *context, struct tl_request *request);
-void tl_worker_malformed(void *context, struct tl_request *request, const char *problem);
+void tl_worker_refuse(void *context, struct tl_request *request, const struct tl_refusal *refusal);
 
 /* The challenge service has spoken: for the verifier; context is the worker. */
 void tl_worker_verified(void *context, uint64_t number, const struct tl_verdict *verdict);

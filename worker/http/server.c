@@ -184,21 +184,30 @@ static enum MHD_Result deliver(struct tl_server *server, struct connection *conn
     return tl_request_deliver(request) ? MHD_YES : MHD_NO;
 }
 
+static bool may_be_handled(const struct tl_server *server, const struct tl_request *request,
+                           struct tl_refusal *refusal)
+{
+    const char *problem = tl_request_problem(request);
+    if (problem != NULL)
+        return tl_refuse(refusal, TL_REFUSAL_MALFORMED, "%s", problem);
+    return !tl_request_too_large(request) ||
+           tl_refuse(refusal, TL_REFUSAL_TOO_LARGE, "A body may have at most %llu bytes",
+                     (unsigned long long)server->settings.max_body);
+}
+
 /* The request is complete, or there is a problem with its head: calls the handler and delivers the
  * answer, unless it is held. */
 static enum MHD_Result dispatch(struct tl_server *server, struct connection *connection,
                                 struct tl_request *request)
 {
     const struct tl_server_settings *settings = &server->settings;
-    const char *problem = tl_request_problem(request);
+    struct tl_refusal refusal;
     if (connection != NULL)
         tl_idle_sockets_remove(&server->idle, &connection->idle);
-    if (problem != NULL)
-        settings->malformed(settings->handler_context, request, problem);
-    else if (tl_request_too_large(request))
-        settings->too_large(settings->handler_context, request);
-    else
+    if (may_be_handled(server, request, &refusal))
         settings->handle(settings->handler_context, request);
+    else
+        settings->refuse(settings->handler_context, request, &refusal);
     return tl_request_answered(request) ? deliver(server, connection, request) : MHD_YES;
 }
 

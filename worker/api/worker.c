@@ -42,7 +42,7 @@ static void ask_place(void *context, struct tl_queue *queue, const struct tl_tic
     struct tl_visit *visit = malloc(sizeof(*visit));
     if (visit == NULL)
         return; /* the stream asks again */
-    *visit = tl_visit_of(worker, queue, ticket);
+    *visit = tl_visit_of(worker, queue, ticket, tl_clock_ms());
     if (!tl_wait_lookup(visit, tell_streams))
         free(visit);
 }
@@ -70,7 +70,7 @@ static void changed(void *context, struct tl_queue *queue, struct tl_request *re
         (void)tl_answer_pending(visit);
         return;
     }
-    visit->ticket.issued = (uint32_t)(tl_queue_env_store_ms(queue->env, tl_clock_ms()) / 1000);
+    visit->ticket.issued = (uint32_t)(tl_queue_env_store_ms(queue->env, visit->now_ms) / 1000);
     if (!tl_answer_anew(visit, give_ticket))
         tl_render_refusal(request, &visit->refusal);
 }
@@ -187,22 +187,10 @@ void tl_worker_handle(void *context, struct tl_request *request)
         tl_routes_refuse(request, &refusal);
 }
 
-void tl_worker_too_large(void *context, struct tl_request *request)
+void tl_worker_refuse(void *context, struct tl_request *request, const struct tl_refusal *refusal)
 {
-    const struct tl_worker *worker = context;
-    struct tl_refusal refusal;
-    tl_cross_site_share(worker, request);
-    tl_refuse(&refusal, TL_REFUSAL_TOO_LARGE, "A body may have at most %llu bytes",
-              (unsigned long long)worker->config->http.max_body);
-    tl_routes_refuse(request, &refusal);
-}
-
-void tl_worker_malformed(void *context, struct tl_request *request, const char *problem)
-{
-    struct tl_refusal refusal;
-    (void)context;
-    tl_refuse(&refusal, TL_REFUSAL_MALFORMED, "%s", problem);
-    tl_routes_refuse(request, &refusal);
+    tl_cross_site_share(context, request);
+    tl_routes_refuse(request, refusal);
 }
 
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms)

@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include "common/base/grow.h"
+#include "common/base/text.h"
 #include "common/line/placemap.h"
 #include "worker/feed/outbox.h"
 
@@ -270,7 +271,7 @@ static struct tl_pending_command *add_new(struct tl_outbox *outbox, const char *
     *pending = command;
     if (command.kind == TL_COMMAND_JOIN && outbox->store_ms != NULL)
         pending->made_ms = outbox->store_ms(outbox->clock_context);
-    snprintf(pending->visitor, sizeof(pending->visitor), "%s", visitor);
+    (void)tl_text_copy(pending->visitor, sizeof(pending->visitor), visitor);
     pending->invite = invite != NULL ? strdup(invite) : NULL;
     if ((invite != NULL && pending->invite == NULL) || !add_pending(outbox, pending)) {
         free_pending(pending);

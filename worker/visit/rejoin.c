@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/auth/invite.h"
+#include "common/base/clock.h"
 #include "worker/visit/rejoin.h"
 
 /* The lane in which a ticket joins. A pending one repeats its own join, so it keeps that lane if
@@ -66,7 +67,7 @@ bool tl_rejoin_may(struct tl_visit *visit)
 
 void tl_rejoin_ask(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    struct tl_visit visit = tl_visit_of(context, queue, ticket);
+    struct tl_visit visit = tl_visit_of(context, queue, ticket, tl_clock_ms());
     if (tl_rejoin_may(&visit) && tl_visit_may_send(&visit))
         (void)tl_rejoin(queue, ticket); /* else the stream asks again */
 }

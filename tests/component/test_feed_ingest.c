@@ -342,19 +342,19 @@ static struct tl_batch_check check(struct fixture *f, const char *entry)
 static void the_store_is_asked_about_a_batch(void **state)
 {
     struct fixture *f = *state;
-    const char *batches = f->keys.names[TL_KEY_BATCHES];
+    const char *known = f->keys.names[TL_KEY_STATE];
     assert_false(check(f, "1-1").waits);
     send_batch(f, "q", 7);
     turn_until(f, &f->sent_calls, 1);
     assert_true(strlen(f->entry) > 10);
     assert_true(check(f, f->entry).waits);
-    test_redis_ask(f->redis, "HSET %s worker-1 6:1700000000000", batches);
+    test_redis_ask(f->redis, "HSET %s batch:worker-1 6:1700000000000", known);
     assert_true(check(f, f->entry).waits);
-    test_redis_ask(f->redis, "HSET %s worker-1 7:1700000000000", batches);
-    test_redis_ask(f->redis, "HSET %s event 41", f->keys.names[TL_KEY_STATE]);
+    test_redis_ask(f->redis, "HSET %s batch:worker-1 7:1700000000000", known);
+    test_redis_ask(f->redis, "HSET %s event 41", known);
     assert_false(check(f, f->entry).waits);
     assert_int_equal(check(f, f->entry).event, 41);
-    test_redis_ask(f->redis, "DEL %s", batches);
+    test_redis_ask(f->redis, "HDEL %s batch:worker-1", known);
     assert_true(check(f, f->entry).waits);
     test_redis_ask(f->redis, "DEL %s", f->keys.names[TL_KEY_INGEST]);
     assert_false(check(f, f->entry).waits);

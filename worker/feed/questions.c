@@ -60,8 +60,10 @@ bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *wo
 {
     struct tl_keys keys;
     struct tl_job job = question(ingest, TL_INGEST_CHECK, queue, number, &keys);
+    char field[sizeof(TL_BATCH_FIELD) + TL_WORKER_ID_MAX];
+    snprintf(field, sizeof(field), "%s%s", TL_BATCH_FIELD, worker);
     tl_args_strs(&job.commands[0], "XRANGE", keys.names[TL_KEY_INGEST], entry, entry, NULL);
-    tl_args_strs(&job.commands[1], "HGET", keys.names[TL_KEY_BATCHES], worker, NULL);
+    tl_args_strs(&job.commands[1], "HGET", keys.names[TL_KEY_STATE], field, NULL);
     tl_args_strs(&job.commands[2], "HGET", keys.names[TL_KEY_STATE], "event", NULL);
     return ask(ingest, &job);
 }

@@ -14,7 +14,7 @@ static struct tl_puzzle_scope scope_of(const struct tl_visit *visit, struct tl_p
 {
     struct tl_address address;
     *prefix = (struct tl_prefix){0};
-    if (tl_visitor_address(visit->worker, visit->request, &address))
+    if (tl_visit_address(visit, &address))
         *prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
     return (struct tl_puzzle_scope){.queue = visit->queue->name, .prefix = prefix};
 }
@@ -69,8 +69,7 @@ static bool is_given(const char *text)
 bool tl_challenge_takes_token(const struct tl_visit *visit, const struct tl_proof *proof)
 {
     return is_external(visit) && is_given(proof->token) &&
-           tl_config_has_service(visit->worker->config, NULL) &&
-           !tl_visitor_trusted(visit->worker, visit->request);
+           tl_config_has_service(visit->worker->config, NULL) && !tl_visit_trusted(visit);
 }
 
 /* Refuses, and says whose token is asked for. Returns false. */
@@ -123,8 +122,7 @@ bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
     int64_t now_ms = visit->now_ms;
     const bool external = is_external(visit);
     solved->id[0] = '\0';
-    if (visit->queue->settings.challenge == TL_CHALLENGE_NONE ||
-        tl_visitor_trusted(worker, visit->request))
+    if (visit->queue->settings.challenge == TL_CHALLENGE_NONE || tl_visit_trusted(visit))
         return true;
     if (external && !tl_config_has_service(worker->config, NULL))
         return refuse_without_service(visit);

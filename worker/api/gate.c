@@ -10,7 +10,6 @@
 #include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
 #include "worker/http/json_text.h"
-#include "worker/queue/passthrough.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
@@ -32,7 +31,7 @@ static bool lets_everyone_in(const struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
     const struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
-    if (!tl_passthrough_names(worker->env->passthrough, visit->name) &&
+    if (!tl_queue_env_lets_in(worker->env, visit->name) &&
         (queue == NULL || queue->settings.mode != TL_MODE_PASSTHROUGH))
         return false;
     tl_metrics_add(worker->env->metrics, TL_WORKER_PASSED_THROUGH, 1);
@@ -127,7 +126,7 @@ static void note(const struct tl_visit *visit, const char *by)
     tl_misuse_count(worker, visit->name, TL_QUEUE_BYPASSED);
     if (!tl_log_allow(&worker->bypass_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
         return;
-    if (tl_visitor_address(worker, visit->request, &address)) {
+    if (tl_visit_address(visit, &address)) {
         const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
         tl_prefix_format(&prefix, text);
     }
@@ -144,8 +143,7 @@ bool tl_past_by_invite(struct tl_visit *visit, const char *text, const struct tl
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
     cookie_name(visit->name, name);
     snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", name,
-             text, (long long)left_s,
-             tl_cross_site_https(worker, visit->request) ? "; Secure" : "");
+             text, (long long)left_s, tl_cross_site_https(visit) ? "; Secure" : "");
     note(visit, "invite");
     return answer_through(visit, cookie);
 }
@@ -167,7 +165,7 @@ static bool answer_in(const struct tl_visit *visit, const char *visitor, const c
 static const char *mode_of(const struct tl_visit *visit)
 {
     enum tl_queue_mode mode =
-        visit->queue != NULL ? tl_queue_weather(visit->queue, visit->now_ms).mode : TL_MODE_OPEN;
+        visit->queue != NULL ? tl_queue_weather(visit->queue, visit->now_ms)->mode : TL_MODE_OPEN;
     return mode != TL_MODE_OPEN ? tl_mode_name(mode) : NULL;
 }
 
@@ -278,7 +276,7 @@ static enum verdict bring_back(struct tl_visit *visit, const struct tl_pass *pas
 static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
 {
     struct tl_queue *queue = visit->queue;
-    if (tl_queue_recovering(queue))
+    if (tl_lost_recovering(&queue->lost))
         return bring_back(visit, pass);
     (void)tl_queue_adopt(queue, &visit->ticket);
     if (pass->generation == tl_line_generation(queue->line))
@@ -300,7 +298,7 @@ static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
 static enum verdict judge_pass(struct tl_visit *visit, struct tl_pass *pass)
 {
     const struct tl_worker *worker = visit->worker;
-    const char *bearer = tl_visitor_bearer(visit->request);
+    const char *bearer = tl_visit_bearer(visit);
     int64_t store_s = tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000;
     const struct tl_jwt_keys *keys = worker->secrets.pass_keys;
     struct tl_error err = {0};
@@ -358,8 +356,8 @@ static bool caught_up(struct tl_visit *visit)
 {
     (void)tl_queue_adopt(visit->queue, &visit->ticket);
     judge_place(visit);
-    return is_active(visit) || tl_queue_recovering(visit->queue) ? let_in(visit)
-                                                                 : answer_out(visit);
+    return is_active(visit) || tl_lost_recovering(&visit->queue->lost) ? let_in(visit)
+                                                                       : answer_out(visit);
 }
 
 /* ---- checks ---- */
@@ -376,8 +374,7 @@ static bool gets_past(struct tl_visit *visit)
 {
     struct tl_address address;
     const char *by = NULL;
-    if (tl_visitor_address(visit->worker, visit->request, &address) &&
-        tl_networks_contain(visit->worker->bypass, &address))
+    if (tl_visit_address(visit, &address) && tl_networks_contain(visit->worker->bypass, &address))
         by = "network";
     else if (by_header(visit))
         by = "header";
@@ -422,7 +419,7 @@ static bool judge_rest(struct tl_visit *visit, bool has_ticket)
     if (verdict == NO_PASS && fails_open(visit))
         return answer_in(visit, NULL, NULL, NULL);
     /* It brought something that should have opened the gate. */
-    if (tl_visitor_bearer(visit->request) != NULL || tl_cookie_sent(visit))
+    if (tl_visit_bearer(visit) != NULL || tl_cookie_sent(visit))
         tl_misuse_failed(visit);
     return answer_out(visit);
 }
@@ -437,7 +434,7 @@ bool tl_handle_check(struct tl_visit *visit)
     const struct tl_worker *worker = visit->worker;
     struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
     visit->queue = queue != NULL && queue->line != NULL ? queue : NULL;
-    const bool has_ticket = visit->queue != NULL && tl_visitor_ticket(visit, &visit->ticket);
+    const bool has_ticket = visit->queue != NULL && tl_visit_brought(visit, &visit->ticket);
     if (has_ticket)
         tl_visit_judge(visit);
     if (lets_everyone_in(visit))
@@ -445,7 +442,7 @@ bool tl_handle_check(struct tl_visit *visit)
     if (queue == NULL &&
         worker->env->draining) /* queues are freed before the last answers are sent */
         return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
-    if (tl_visitor_no_queue(worker, visit->name) && tl_queue_env_store_up(worker->env))
+    if (tl_visit_no_queue(visit) && tl_queue_env_store_up(worker->env))
         return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
     if (has_ticket && is_active(visit))
         return let_in(visit);

@@ -17,6 +17,7 @@
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/rejoin.h"
+#include "worker/visit/subscribers.h"
 
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
@@ -42,18 +43,14 @@ static bool count_refused(const struct tl_visit *visit)
     return false;
 }
 
-/* Holds the request for its join; pending NULL: there was no memory for that. ticket: the pending
- * one that repeats a join; or of a first join what opened it, for the pending ticket to come. */
-static bool hold(struct tl_visit *visit, struct tl_pending_command *pending,
-                 const struct tl_ticket *ticket)
+/* Waits for the join; pending NULL: there was no memory for it. The visit's ticket is the pending
+ * one that repeats a join; or of a first join only says what opened it, for the pending ticket to
+ * come.
+ */
+static bool wait_for(struct tl_visit *visit, struct tl_pending_command *pending)
 {
-    if (pending == NULL) {
-        tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "There is no memory for this join; try again");
-        return count_refused(visit);
-    }
-    visit->ticket = *ticket;
     visit->joins = strcmp(tl_request_method(visit->request), "POST") == 0;
-    return tl_wait_command(visit, pending, joined);
+    return tl_wait_command(visit, pending, joined) || count_refused(visit);
 }
 
 /* May a visitor join now who was not accepted before? */
@@ -71,32 +68,36 @@ static bool may_join(struct tl_visit *visit)
     return may || count_refused(visit);
 }
 
-/* Joins this visitor and holds the request until the place is known. Joining again returns the
- * place already held. trusted: a trusted caller says so. */
-static bool join_visitor(struct tl_visit *visit, const char *visitor, unsigned lane, bool trusted)
-{
-    const struct tl_ticket first = {.invite = trusted ? TL_TICKET_TRUSTED : 0};
-    return may_join(visit) &&
-           hold(visit, tl_outbox_join(visit->queue->outbox, visitor, lane), &first);
-}
+/* What opens a join: an id that it spends, which lets nobody join after kept_until (Unix seconds);
+ * a trusted caller; or nothing. */
+struct opener {
+    const char *id;
+    int64_t kept_until;
+    bool trusted;
+};
 
-/* The join spends this id, which lets nobody join after kept_until (Unix seconds). visitor: to
- * join. */
-static bool join_spending(struct tl_visit *visit, const char *visitor, unsigned lane,
-                          const char *id, int64_t kept_until)
+/* Joins this visitor, and waits until the place is known. Joining again returns the place already
+ * held. */
+static bool join(struct tl_visit *visit, const char *visitor, unsigned lane, struct opener by)
 {
-    const struct tl_ticket first = {.invite = tl_invite_digest(id)};
+    struct tl_outbox *outbox = visit->queue->outbox;
     /* It stays spent as long as the pending ticket may repeat the join. */
-    uint64_t until_ms = (uint64_t)(kept_until + TL_TICKET_PENDING_S) * 1000;
-    return may_join(visit) &&
-           hold(visit, tl_outbox_join_invited(visit->queue->outbox, visitor, lane, id, until_ms),
-                &first);
+    const uint64_t until_ms = (uint64_t)(by.kept_until + TL_TICKET_PENDING_S) * 1000;
+    if (!may_join(visit))
+        return false;
+    struct tl_pending_command *pending =
+        by.id != NULL ? tl_outbox_join_invited(outbox, visitor, lane, by.id, until_ms)
+                      : tl_outbox_join(outbox, visitor, lane);
+    visit->ticket = (struct tl_ticket){.invite = by.id != NULL ? tl_invite_digest(by.id)
+                                                 : by.trusted  ? TL_TICKET_TRUSTED
+                                                               : 0};
+    return wait_for(visit, pending);
 }
 
 bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane,
                       const struct tl_proof *proof)
 {
-    struct tl_puzzle_solved solved;
+    struct tl_puzzle_solved solved = {0};
     char fresh[TL_VISITOR_MAX + 1];
     /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. */
     if (!tl_visit_newcomers(visit))
@@ -120,36 +121,34 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
         snprintf(fresh, sizeof(fresh), "%s", solved.id + 1);
     else if (visitor == NULL)
         tl_visitor_random(fresh);
-    const char *joins = visitor != NULL ? visitor : fresh;
-    if (!paid)
-        return join_visitor(visit, joins, lane, false);
-    return join_spending(visit, joins, lane, solved.id, solved.kept_until);
+    return join(visit, visitor != NULL ? visitor : fresh, lane,
+                (struct opener){.id = paid ? solved.id : NULL, .kept_until = solved.kept_until});
 }
 
 static bool verified(struct tl_visit *visit)
 {
     const struct tl_ticket joins = visit->ticket;
     const char *id = visit->wait.about;
-    int64_t kept_until;
+    struct opener by = {.id = id};
     /* The token names a new visitor: it never has two places, even if it was accepted twice. */
-    return tl_verification_passed(visit, &kept_until) &&
-           join_spending(visit, joins.visitor[0] != '\0' ? joins.visitor : id + 1,
-                         tl_place_lane(joins.place), id, kept_until);
+    return tl_verification_passed(visit, &by.kept_until) &&
+           join(visit, joins.visitor[0] != '\0' ? joins.visitor : id + 1,
+                tl_place_lane(joins.place), by);
 }
 
 bool tl_join_by_ticket(struct tl_visit *visit)
 {
     struct tl_queue *queue = visit->queue;
+    const bool joining = tl_outbox_joining(queue->outbox, visit->ticket.visitor) != NULL;
     if (!tl_rejoin_may(visit))
         return false;
     /* Accepted before: what keeps new visitors out does not matter. Asked too often, the answer is
      * what is known. */
-    if (tl_outbox_joining(queue->outbox, visit->ticket.visitor) == NULL &&
-        !tl_visit_may_repeat(visit))
+    if (!joining && !tl_visit_may_repeat(visit))
         return tl_answer_pending(visit);
     if (!tl_visit_may_send(visit))
         return count_refused(visit);
-    return hold(visit, tl_rejoin(queue, &visit->ticket), &visit->ticket);
+    return wait_for(visit, tl_rejoin(queue, &visit->ticket));
 }
 
 bool tl_join_then_leave(struct tl_visit *visit)
@@ -190,7 +189,8 @@ bool tl_join_by_invite(struct tl_visit *visit, const char *text)
     if (invite.bypass)
         return tl_past_by_invite(visit, text, &invite);
     return find_lane(visit, invite.lane, &lane) &&
-           join_spending(visit, invite.visitor, lane, invite.id, invite.kept_until);
+           join(visit, invite.visitor, lane,
+                (struct opener){.id = invite.id, .kept_until = invite.kept_until});
 }
 
 /* ---- POST /v1/queues/{q}/join ---- */
@@ -269,7 +269,7 @@ bool tl_handle_join(struct tl_visit *visit)
     if (!tl_visit_queue(visit) || !read_body(visit, false, &body))
         return false;
     const struct tl_proof proof = {.solution = body.solution, .token = body.token};
-    bool trusted = tl_visitor_trusted(visit->worker, visit->request);
+    bool trusted = tl_visit_trusted(visit);
     bool named = body.visitor[0] != '\0' || body.lane[0] != '\0';
     if (!trusted && !tl_visit_passes_blocks(visit))
         return false;
@@ -280,7 +280,7 @@ bool tl_handle_join(struct tl_visit *visit)
                          "\"visitor\" and \"lane\" are taken only with an API key");
     if (body.invite[0] != '\0')
         return tl_join_by_invite(visit, body.invite);
-    if (!named && tl_visitor_ticket(visit, &visit->ticket))
+    if (!named && tl_visit_brought(visit, &visit->ticket))
         return join_again(visit, &proof);
     if (!trusted && visit->queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
@@ -290,7 +290,7 @@ bool tl_handle_join(struct tl_visit *visit)
         return tl_join_newcomer(visit, NULL, lane, &proof);
     if (body.visitor[0] == '\0')
         tl_visitor_random(body.visitor);
-    return join_visitor(visit, body.visitor, lane, trusted);
+    return join(visit, body.visitor, lane, (struct opener){.trusted = true});
 }
 
 /* ---- what became of a join ---- */
@@ -331,11 +331,11 @@ static bool ended(struct tl_visit *visit)
  * visitor got meanwhile has ended: asks the store about that end. */
 static bool ask_for_end(struct tl_visit *visit)
 {
-    const struct tl_pending_command *join = visit->wait.pending;
+    const struct tl_pending_command *sent = visit->wait.pending;
     struct tl_ticket *ticket = &visit->ticket;
     if (ticket->issued == 0) {
-        ticket->issued = (uint32_t)(join->made_ms / 1000);
-        memcpy(ticket->visitor, join->visitor, sizeof(ticket->visitor));
+        ticket->issued = (uint32_t)(sent->made_ms / 1000);
+        memcpy(ticket->visitor, sent->visitor, sizeof(ticket->visitor));
     }
     return tl_wait_lookup(visit, ended) || tl_answer_unknown(visit, false);
 }
@@ -344,8 +344,7 @@ static bool ask_for_end(struct tl_visit *visit)
  * trusted caller, gets it. */
 static bool found_moved(const struct tl_visit *visit, tl_place place)
 {
-    return tl_queue_serial(visit->queue, place) > visit->ticket.serial &&
-           !tl_visitor_trusted(visit->worker, visit->request);
+    return tl_queue_serial(visit->queue, place) > visit->ticket.serial && !tl_visit_trusted(visit);
 }
 
 /* The form of a page whose visitor's place is over has the invite of the address, which may be the
@@ -369,37 +368,35 @@ static bool answer_place(struct tl_visit *visit)
     tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
     tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - wait->since_us);
     return (tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) &&
-            tl_subscribers_wait_for_admission(visit->worker->subscribers, visit->queue,
-                                              visit->request, &visit->ticket,
-                                              wait->since_us / 1000)) ||
+            tl_subscribers_wait_for_admission(visit, wait->since_us / 1000)) ||
            tl_answer_anew(visit, true);
 }
 
 /* The place has no number yet: with a pending ticket of the join. */
-static bool answer_unnumbered(struct tl_visit *visit, const struct tl_pending_command *join,
-                              bool repeated)
+static bool answer_unnumbered(struct tl_visit *visit, bool repeated)
 {
-    struct tl_ticket joined = {.place = tl_place_make(join->lane, 0),
-                               .invite = visit->ticket.invite,
-                               .issued = repeated ? visit->ticket.issued : 0};
-    memcpy(joined.visitor, join->visitor, sizeof(joined.visitor));
-    visit->ticket = joined;
+    const struct tl_pending_command *sent = visit->wait.pending;
+    struct tl_ticket *ticket = &visit->ticket;
+    memcpy(ticket->visitor, sent->visitor, sizeof(ticket->visitor));
+    ticket->place = tl_place_make(sent->lane, 0);
+    if (!repeated)
+        ticket->issued = 0;
     return tl_answer_pending(visit);
 }
 
 static bool joined(struct tl_visit *visit)
 {
-    const struct tl_pending_command *join = visit->wait.pending;
+    const struct tl_pending_command *sent = visit->wait.pending;
     const struct tl_pending_result *result = visit->wait.result;
     bool applied = tl_wait_applied(&visit->wait);
     bool spent = applied && result->outcome == TL_OUTCOME_SPENT;
     bool repeated = tl_place_seq(visit->ticket.place) == 0 && visit->ticket.issued != 0;
-    if (spent && (repeated || join->invite == NULL))
+    if (spent && (repeated || sent->invite == NULL))
         return ask_for_end(visit);
     if (spent && goes_without(visit))
         return tl_page_redirect(visit, TL_PAGE_CLEAN);
     if (spent)
-        return tl_challenge_refuse_spent(visit, join->invite);
+        return tl_challenge_refuse_spent(visit, sent->invite);
     if (applied && result->outcome == TL_OUTCOME_FULL) {
         (void)tl_visit_no_place(visit);
         return count_refused(visit);
@@ -409,7 +406,7 @@ static bool joined(struct tl_visit *visit)
     if (applied)
         return answer_place(visit);
     if (result == NULL || result->end == TL_PENDING_LOST)
-        return answer_unnumbered(visit, join, repeated);
+        return answer_unnumbered(visit, repeated);
     (void)tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                     "The store did not take the join; try again");
     return count_refused(visit);

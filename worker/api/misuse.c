@@ -47,21 +47,20 @@ void tl_misuse_count(const struct tl_worker *worker, const char *queue, enum tl_
 
 /* What an operator can do about this address. One that many visitors share is not to be blocked:
  * that of a proxy. */
-static void write_advice(const struct tl_worker *worker, const struct tl_request *request,
-                         const struct tl_address *address, const char *prefix, char *text,
-                         size_t size)
+static void write_advice(const struct tl_visit *visit, const struct tl_address *address,
+                         const char *prefix, char text[ADVICE_MAX])
 {
-    if (tl_networks_contain(worker->proxies, address))
-        snprintf(text, size,
+    if (tl_networks_contain(visit->worker->proxies, address))
+        snprintf(text, ADVICE_MAX,
                  "it is one of http.trusted_proxies, which has to send X-Forwarded-For, or all its "
                  "visitors count as one");
-    else if (tl_visitor_shares(request, address))
-        snprintf(text, size,
+    else if (tl_visit_shares(visit, address))
+        snprintf(text, ADVICE_MAX,
                  "if it is a proxy, name it in http.trusted_proxies; else `tellerline block %s` "
                  "refuses it",
                  prefix);
     else
-        snprintf(text, size, "`tellerline block %s` refuses it", prefix);
+        snprintf(text, ADVICE_MAX, "`tellerline block %s` refuses it", prefix);
 }
 
 /* tally: the queue's; NULL: it has none. */
@@ -80,7 +79,7 @@ static void note(const struct tl_visit *visit, struct tl_tally *tally, enum kind
     struct tl_address address;
     const struct tl_worker *worker = visit->worker;
     struct tl_misuse *misuse = worker->misuse;
-    if (!tl_visitor_address(worker, visit->request, &address))
+    if (!tl_visit_address(visit, &address))
         return;
     int64_t now_ms = tl_clock_ms();
     const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
@@ -95,7 +94,7 @@ static void note(const struct tl_visit *visit, struct tl_tally *tally, enum kind
     if (!tl_log_allow(&misuse->logs[kind], now_ms, LOG_EVERY_MS, &suppressed))
         return;
     tl_prefix_format(&prefix, text);
-    write_advice(worker, visit->request, &address, text, advice, sizeof(advice));
+    write_advice(visit, &address, text, advice);
     tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = visit->name},
            "%s sent %u %s to this process within a minute, of %llu in all; %s", text, count,
            kinds[kind].what, (unsigned long long)misuse->hitters[kind].total, advice);
@@ -163,7 +162,7 @@ bool tl_misuse_session(struct tl_visit *visit)
     enum tl_sharing_mode mode = visit->queue->settings.shared_sessions;
     struct tl_address address;
     int64_t now_ms = tl_clock_ms();
-    if (!tl_visitor_address(worker, visit->request, &address))
+    if (!tl_visit_address(visit, &address))
         return true;
     const struct tl_sharing_sight sight =
         tl_sharing_see(worker->sharing, name, ticket->generation, ticket->place, &address,

@@ -78,7 +78,7 @@ bool tl_handle_page(struct tl_visit *visit)
         return true;
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
-    if (!tl_visitor_ticket(visit, &visit->ticket))
+    if (!tl_visit_brought(visit, &visit->ticket))
         return arrive(visit);
     tl_visit_judge(visit);
     if (secret && tl_cookie_ticket(visit, &kept)) {
@@ -100,7 +100,7 @@ bool tl_handle_page_join(struct tl_visit *visit)
         return true;
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
-    if (!tl_visitor_ticket(visit, &visit->ticket))
+    if (!tl_visit_brought(visit, &visit->ticket))
         return join(visit, false);
     tl_visit_judge(visit);
     if (tl_visit_may_return(visit))

@@ -171,7 +171,7 @@ static bool send_page(const struct tl_visit *visit, const struct tl_view *view, 
 {
     const struct tl_worker *worker = visit->worker;
     struct tl_request *request = visit->request;
-    const struct tl_catalogue *language = tl_language_of(worker->languages, request);
+    const struct tl_catalogue *language = tl_language_of(visit);
     char retry_after[RETRY_TEXT];
     char chosen[LANGUAGE_COOKIE_MAX];
     struct tl_text text = {0};
@@ -221,8 +221,7 @@ static bool redirect(const struct tl_visit *visit, const struct tl_view *view, c
 {
     struct tl_text address = {0};
     bool chosen = tl_request_query(visit->request, "lang") != NULL;
-    const char *language =
-        chosen ? tl_language_of(visit->worker->languages, visit->request)->code : NULL;
+    const char *language = chosen ? tl_language_of(visit)->code : NULL;
     tl_page_address(view, "", language, &address);
     struct tl_answer answer = {.status = 303};
     tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);
@@ -403,7 +402,7 @@ static void render_refusal(void *context, struct tl_request *request,
     enum tl_page_state state = valid ? of_refusal[refusal->kind] : TL_PAGE_CLOSED;
     begin(visit, state != TL_PAGE_WAITING ? state : TL_PAGE_DOWN, &page);
     struct tl_view *view = &page.view;
-    if ((state == TL_PAGE_LOST || state == TL_PAGE_REMOVED) && tl_visitor_ticket(visit, &ticket)) {
+    if ((state == TL_PAGE_LOST || state == TL_PAGE_REMOVED) && tl_visit_brought(visit, &ticket)) {
         tl_reference_write(worker->secrets.keyring, visit->name, ticket.visitor, page.reference);
         view->reference = page.reference;
     }

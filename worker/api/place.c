@@ -9,6 +9,9 @@
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
+#include "worker/visit/subscribers.h"
+#include "worker/visit/telling.h"
+#include "worker/visit/view.h"
 
 enum {
     WAIT_MAX_MS = 55000, /* proxies commonly give up after a minute */
@@ -39,13 +42,12 @@ static bool waits(struct tl_visit *visit, int64_t wait_ms)
     const struct tl_address *client;
     int64_t now_ms = visit->now_ms;
     /* A cookie is replaced at once: after the wait there may be one of another place. */
-    bool replaces = visit->ticket.outdated && tl_visitor_bearer(visit->request) == NULL &&
-                    tl_cookie_sent(visit);
+    bool replaces =
+        visit->ticket.outdated && tl_visit_bearer(visit) == NULL && tl_cookie_sent(visit);
     return wait_ms > 0 && !replaces && !visit->worker->env->draining &&
            (visit->worth == TL_WORTH_WAITS || visit->worth == TL_WORTH_ACTIVE) &&
            tl_visit_may_stay(visit, &address, &client) &&
-           tl_subscribers_wait(visit->worker->subscribers, visit->queue, visit->request,
-                               &visit->ticket, client, now_ms, now_ms + wait_ms);
+           tl_subscribers_wait(visit, client, now_ms, now_ms + wait_ms);
 }
 
 bool tl_handle_status(struct tl_visit *visit)
@@ -92,14 +94,9 @@ static void answer_short(struct tl_visit *visit)
         length += tl_sse_event(text + length, sizeof(text) - length, "moved", "{}", 2);
     } else if (visit->queue != NULL && visit->worth != TL_WORTH_PENDING &&
                visit->worth != TL_WORTH_ASK_STORE) {
-        const struct tl_told told = {
-            .queue = visit->queue,
-            .ticket = ticket,
-            .state = state,
-            .give_ticket = ticket->outdated,
-            .language = tl_language_of(visit->worker->languages, visit->request)->code};
         tl_queue_touch(visit->queue, ticket->visitor, ticket->place, state, now_ms);
-        size_t n = tl_answer_write_view(visit->worker, &told, now_ms, view);
+        size_t n = tl_answer_write_view(visit, ticket->outdated, tl_language_of(visit)->code,
+                                        now_ms, view);
         length += tl_sse_event(text + length, sizeof(text) - length,
                                tl_telling_event_name(ticket->place, state->status), view, n);
     }
@@ -124,7 +121,7 @@ bool tl_handle_events(struct tl_visit *visit)
     if (!tl_visit_ticket(visit)) {
         const enum tl_refusal_kind kind = visit->refusal.kind;
         if ((kind != TL_REFUSAL_LOADING && kind != TL_REFUSAL_STOPPING) ||
-            !tl_visitor_ticket(visit, &visit->ticket))
+            !tl_visit_brought(visit, &visit->ticket))
             return false;
         visit->queue = NULL; /* nothing is told of it now */
         answer_short(visit);
@@ -134,9 +131,7 @@ bool tl_handle_events(struct tl_visit *visit)
         return tl_visit_restore(visit, 0, 0);
     if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->worker->env->draining ||
         !tl_visit_may_stay(visit, &address, &client) ||
-        !tl_subscribers_stream(
-            visit->worker->subscribers, visit->queue, visit->request, &visit->ticket, client,
-            tl_language_of(visit->worker->languages, visit->request)->code, visit->now_ms))
+        !tl_subscribers_stream(visit, client, tl_language_of(visit)->code, visit->now_ms))
         answer_short(visit);
     return true;
 }

@@ -29,12 +29,12 @@ enum {
 enum { JUDGED_MIN = 20 };
 
 /* Mode and phase, and what the operator says of them. */
-static void write_state(struct tl_json *json, const struct tl_queue *queue)
+static void write_state(struct tl_json *json, struct tl_queue *queue)
 {
     const struct tl_queue_settings *settings = &queue->settings;
-    const struct tl_weather weather = tl_queue_weather(queue, tl_clock_ms());
-    const enum tl_queue_mode mode = weather.mode;
-    const enum tl_phase phase = weather.phase;
+    const struct tl_weather *weather = tl_queue_weather(queue, tl_clock_ms());
+    const enum tl_queue_mode mode = weather->mode;
+    const enum tl_phase phase = weather->phase;
     tl_json_string(json, "mode", tl_mode_name(mode));
     tl_json_string(json, "phase", tl_phase_name(phase));
     tl_json_bool(json, "joins", tl_phase_joins(settings, phase));
@@ -70,13 +70,13 @@ bool tl_handle_queue(struct tl_visit *visit)
 {
     if (!tl_visit_queue(visit))
         return false;
-    const struct tl_queue *queue = visit->queue;
+    struct tl_queue *queue = visit->queue;
     const struct tl_queue_settings *settings = &queue->settings;
     char text[QUEUE_TEXT_MAX];
     struct tl_json json;
     tl_json_begin(&json, text, sizeof(text));
     tl_json_string(&json, "queue", queue->name);
-    tl_json_bool(&json, "open", tl_queue_open(queue, tl_clock_ms()));
+    tl_json_bool(&json, "open", tl_queue_weather(queue, tl_clock_ms())->open);
     if (settings->opens_at_ms != 0) {
         char opens_at[TL_UNITS_TEXT_MAX];
         tl_time_format(settings->opens_at_ms, opens_at, sizeof(opens_at));
@@ -177,7 +177,7 @@ bool tl_handle_feedback(struct tl_visit *visit)
     if (!tl_visit_queue(visit))
         return false;
     const struct tl_queue_settings *settings = &visit->queue->settings;
-    const char *caller = tl_visitor_caller(worker, visit->request);
+    const char *caller = tl_visit_caller(visit);
     if (caller == NULL)
         return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED, "feedback is taken only with an API key");
     if (!within_limit(worker, caller, visit->name))

@@ -30,8 +30,7 @@ static bool ask(const struct tl_visit *visit, const char *token, int64_t until_m
                                    .secret = worker->secrets.challenge_secret,
                                    .token = token,
                                    .until_ms = until_ms};
-    if (worker->config->challenge_service.send_address &&
-        tl_visitor_address(worker, visit->request, &address)) {
+    if (worker->config->challenge_service.send_address && tl_visit_address(visit, &address)) {
         bool ipv4 = tl_address_is_ipv4(&address); /* mapped: the last four bytes */
         question.address = inet_ntop(ipv4 ? AF_INET : AF_INET6, address.bytes + (ipv4 ? 12 : 0),
                                      text, sizeof(text));

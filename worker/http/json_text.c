@@ -113,6 +113,13 @@ void tl_json_bool(struct tl_json *json, const char *name, bool value)
     put(json, value ? "true" : "false", value ? 4 : 5);
 }
 
+void tl_json_members(struct tl_json *json, const char *members, size_t length)
+{
+    if (length > 0 && !is_first(json))
+        put_char(json, ',');
+    put(json, members, length);
+}
+
 void tl_json_array(struct tl_json *json, const char *name)
 {
     put_name(json, name);

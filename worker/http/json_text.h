@@ -21,6 +21,8 @@ void tl_json_begin(struct tl_json *json, char *buffer, size_t size);
 void tl_json_string(struct tl_json *json, const char *name, const char *value);
 void tl_json_uint(struct tl_json *json, const char *name, uint64_t value);
 void tl_json_bool(struct tl_json *json, const char *name, bool value);
+/* Members as another object has them, without its braces. */
+void tl_json_members(struct tl_json *json, const char *members, size_t length);
 /* An array of strings: open, items, close. */
 void tl_json_array(struct tl_json *json, const char *name);
 void tl_json_item(struct tl_json *json, const char *value);

@@ -62,6 +62,7 @@ struct tl_page_service {
 struct tl_draw_record;
 struct tl_event_look;
 struct tl_qr;
+struct tl_view_shared;
 
 /* Strings are borrowed and may be NULL; numbers that do not apply are 0. */
 struct tl_view {
@@ -91,6 +92,10 @@ struct tl_view {
     const char *notice;                /* what the operator says; NULL: nothing */
     int64_t store_ms;                  /* Unix time by the store's clock */
     int64_t as_of_ms;                  /* Unix time when the line was last up to date; 0: it is */
+    /* What the JSON views of a queue have in common is kept here, freed with the queue, as long as
+     * the version of its weather is this one. NULL: it is not kept. */
+    struct tl_view_shared **shared;
+    uint64_t weather;
 
     /* ---- of a page only ---- */
 

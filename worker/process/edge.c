@@ -21,6 +21,7 @@
 #include "worker/verify/verdict.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/changes.h"
+#include "worker/visit/subscribers.h"
 #include "worker/visit/wait.h"
 
 enum {

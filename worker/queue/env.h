@@ -5,16 +5,17 @@
 #define TL_QUEUE_ENV_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/clock.h"
 #include "common/base/error.h"
 #include "common/base/metrics.h"
+#include "common/config/config.h"
 #include "worker/feed/outbox.h"
 
 struct tl_follower;
 struct tl_ingest;
-struct tl_passthrough;
 struct tl_queue_counts;
 struct tl_verifier;
 struct tl_worker;
@@ -23,7 +24,10 @@ struct tl_queue_env {
     const char *worker_id; /* this process among all workers, as the function apply knows it */
     struct tl_metrics *metrics;
     struct tl_queue_counts *queue_counts; /* of all processes; NULL: nothing is counted */
-    struct tl_passthrough *passthrough;   /* whom the file lets in; the api's; NULL: no one */
+    /* The names of the queues that the file lets everyone into past the line (`mode: passthrough`),
+     * for the day on which the waiting room itself must get out of the way. */
+    char (*passthrough)[TL_QUEUE_NAME_MAX + 1];
+    size_t n_passthrough;
 
     bool ingest_up, follower_up; /* is the store connected? */
     enum tl_error_kind refuses;  /* TL_ERR_MISCONF, TL_ERR_OOM: the store takes no batch; TL_OK */
@@ -35,6 +39,7 @@ struct tl_queue_env {
     bool full;               /* too many commands are in progress, as of the last turn */
     int64_t heard_ms;        /* when the store was last heard of, local monotonic; 0: never */
     int64_t store_offset_ms; /* the store's Unix time minus local monotonic time */
+    uint64_t changes;        /* counts those of the clock and of passthrough (struct tl_weather) */
 
     /* The threads beside the loop; no verifier without a challenge service. */
     struct tl_ingest *ingest;
@@ -46,6 +51,13 @@ struct tl_queue_env {
     struct tl_worker *worker;
     tl_outbox_settle *settle;
 };
+
+/* Reads those names from this configuration: at the start and at every SIGHUP, because the store
+ * may be what is away. Logs each. False without memory: then all is as before. */
+bool tl_queue_env_read(struct tl_queue_env *env, const struct tl_config *config,
+                       struct tl_error *err);
+/* Does the file let everyone into this queue? */
+bool tl_queue_env_lets_in(const struct tl_queue_env *env, const char *queue);
 
 static inline bool tl_queue_env_store_up(const struct tl_queue_env *env)
 {
@@ -70,16 +82,20 @@ static inline uint64_t tl_queue_env_clock(const void *env)
     return (uint64_t)tl_queue_env_store_ms(env, tl_clock_ms());
 }
 
-/* What is older than this is shown with its age. */
-enum { TL_QUEUE_STALE_MS = 5000 };
+/* ---- how joins share a worker when more come than the store takes ---- */
 
-/* When the lines were last known to be up to date, as Unix time in ms by the store's clock; 0: they
- * are up to date. */
-static inline int64_t tl_queue_env_as_of_ms(const struct tl_queue_env *env, int64_t now_ms)
-{
-    if (env->heard_ms == 0 || now_ms - env->heard_ms < TL_QUEUE_STALE_MS)
-        return 0;
-    return tl_queue_env_store_ms(env, env->heard_ms);
-}
+/* What waits, and the bounds at which all joins are refused. */
+struct tl_press {
+    uint64_t pending, pending_max; /* commands */
+    int64_t lag_ms, lag_max_ms;    /* for how long they have waited in the store */
+    unsigned memory_percent;       /* of the store */
+};
+
+/*
+ * How many joins a second one address may have now; 0: nothing presses, as many as it wants.
+ * The share falls with the room that is left, long before the bounds: what comes in is then what
+ * the store takes, in equal shares of those who want more, and who wants less notices nothing.
+ */
+uint64_t tl_press_share(const struct tl_press *press);
 
 #endif

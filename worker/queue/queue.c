@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,6 @@
 #include "common/config/queue_settings.h"
 #include "common/line/placemap.h"
 #include "worker/feed/follower.h"
-#include "worker/queue/passthrough.h"
 #include "worker/queue/presence.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
@@ -17,6 +17,7 @@ enum {
     ENDED_MAX = 100000,       /* ends remembered from the store's answers */
     DIFFERS_EVERY_MS = 30000, /* between two rebuilds because of the line's sizes */
     FORGET_PER_TICK = 1000,   /* old ends forgotten in one tick */
+    STALE_MS = 5000,
 };
 
 /* Notes the outcome of a RESTORE. */
@@ -39,6 +40,7 @@ void tl_queue_settled(struct tl_queue *queue, const struct tl_pending_command *p
     if (pending->kind == TL_COMMAND_RESTORE)
         note_restored(queue, pending, result);
     tl_lost_settled(&queue->lost, pending, result);
+    queue->weather.known = false;
 }
 
 struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
@@ -73,63 +75,74 @@ void tl_queue_free(struct tl_queue **queue)
     tl_eta_free(&(*queue)->eta);
     tl_line_free(&(*queue)->line);
     tl_notice_clear(&(*queue)->notice);
+    free((*queue)->shared);
     free(*queue);
     *queue = NULL;
 }
 
 /* ---- what is known ---- */
 
-uint64_t tl_queue_lane_front(const struct tl_queue *queue, unsigned lane)
+/* What the store is not heard of for so long is shown with its age. */
+static int64_t as_of_ms(const struct tl_queue_env *env, int64_t now_ms)
 {
-    /* While the queue recovers, visitors come back ahead of those who are there. */
-    return tl_queue_recovering(queue) ? 0 : tl_line_front(queue->line, lane);
+    if (env->heard_ms == 0 || now_ms - env->heard_ms < STALE_MS)
+        return 0;
+    return tl_queue_env_store_ms(env, env->heard_ms);
 }
 
-bool tl_queue_recovering(const struct tl_queue *queue)
-{
-    return tl_lost_recovering(&queue->lost);
-}
-
-size_t tl_queue_bytes(const struct tl_queue *queue)
-{
-    return queue->line != NULL ? tl_line_bytes(queue->line) + tl_eta_bytes(queue->eta) : 0;
-}
-
-bool tl_queue_open(const struct tl_queue *queue, int64_t now_ms)
-{
-    return !tl_queue_recovering(queue) && !tl_queue_drawing(queue) &&
-           tl_mode_admits(&queue->settings, tl_queue_env_store_ms(queue->env, now_ms));
-}
-
-bool tl_queue_drawing(const struct tl_queue *queue)
-{
-    uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
-    return tl_lost_undrawn(&queue->lost, &queue->settings, event);
-}
-
-struct tl_weather tl_queue_weather(const struct tl_queue *queue, int64_t now_ms)
+/* How it is at this time, all but the version. */
+static struct tl_weather work_out(const struct tl_queue *queue, int64_t now_ms)
 {
     enum { RECOVERING = 2, STALE = 4, OVER = 8, NO_CAPACITY = 16, MODE = 32 };
     const struct tl_queue_settings *settings = &queue->settings;
-    struct tl_weather weather = {.mode = tl_passthrough_names(queue->env->passthrough, queue->name)
-                                             ? TL_MODE_PASSTHROUGH
-                                             : settings->mode,
-                                 .drawing = tl_queue_drawing(queue),
-                                 .recovering = tl_queue_recovering(queue),
-                                 .waiting = tl_line_waiting(queue->line),
-                                 .active = tl_line_active(queue->line),
-                                 .as_of_ms = tl_queue_env_as_of_ms(queue->env, now_ms)};
-    const struct tl_phase_facts facts = {.now_ms = tl_queue_env_store_ms(queue->env, now_ms),
-                                         .waiting = weather.waiting,
-                                         .full_since_ms = queue->lost.known.full_since_ms,
-                                         .drawing = weather.drawing,
-                                         .recovering = weather.recovering};
+    const struct tl_queue_env *env = queue->env;
+    const int64_t store_ms = tl_queue_env_store_ms(env, now_ms);
+    const uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
+    struct tl_phase_facts facts = {.now_ms = store_ms,
+                                   .full_since_ms = queue->lost.known.full_since_ms,
+                                   .drawing = tl_lost_undrawn(&queue->lost, settings, event),
+                                   .recovering = tl_lost_recovering(&queue->lost)};
+    struct tl_weather weather = {
+        .mode = tl_queue_env_lets_in(env, queue->name) ? TL_MODE_PASSTHROUGH : settings->mode,
+        .drawing = facts.drawing,
+        .recovering = facts.recovering,
+        .scheduled = settings->opens_at_ms > store_ms,
+        .as_of_ms = as_of_ms(env, now_ms),
+        .known = true,
+        .at_ms = now_ms,
+        .env_changes = env->changes};
+    if (queue->line != NULL) {
+        facts.waiting = weather.waiting = tl_line_waiting(queue->line);
+        weather.active = tl_line_active(queue->line);
+    }
     weather.phase = tl_phase_of(settings, &facts);
+    weather.open = !facts.recovering && !facts.drawing && tl_mode_admits(settings, store_ms);
     bool none = settings->policy != TL_POLICY_RATE && settings->capacity == 0;
     weather.told = (weather.drawing ? TL_TOLD_DRAWING : 0) | (weather.recovering ? RECOVERING : 0) |
                    (weather.as_of_ms != 0 ? STALE : 0) |
                    (weather.phase == TL_PHASE_OVER ? OVER : 0) | (none ? NO_CAPACITY : 0) |
                    (unsigned)weather.mode * MODE;
+    return weather;
+}
+
+static bool same_weather(const struct tl_weather *a, struct tl_weather b)
+{
+    return a->mode == b.mode && a->phase == b.phase && a->open == b.open &&
+           a->drawing == b.drawing && a->recovering == b.recovering &&
+           a->scheduled == b.scheduled && a->waiting == b.waiting && a->active == b.active &&
+           a->as_of_ms == b.as_of_ms && a->told == b.told;
+}
+
+const struct tl_weather *tl_queue_weather(struct tl_queue *queue, int64_t now_ms)
+{
+    struct tl_weather *weather = &queue->weather;
+    if (weather->known && weather->at_ms == now_ms && weather->env_changes == queue->env->changes) {
+        assert(same_weather(weather, work_out(queue, now_ms)));
+        return weather;
+    }
+    struct tl_weather now = work_out(queue, now_ms);
+    now.version = weather->version + !same_weather(weather, now);
+    *weather = now;
     return weather;
 }
 
@@ -147,11 +160,11 @@ struct tl_line_view tl_queue_look(const struct tl_queue *queue, tl_place place, 
     return view;
 }
 
-bool tl_queue_about_to_admit(const struct tl_queue *queue, tl_place place, int64_t now_ms)
+bool tl_queue_about_to_admit(struct tl_queue *queue, tl_place place, int64_t now_ms)
 {
     struct tl_line_view view = tl_line_look(queue->line, place);
     return view.status == TL_LINE_WAITING && queue->settings.policy == TL_POLICY_COUNTER &&
-           tl_queue_open(queue, now_ms) &&
+           tl_queue_weather(queue, now_ms)->open &&
            view.ahead + tl_line_active(queue->line) < tl_queue_capacity(&queue->settings);
 }
 
@@ -161,10 +174,10 @@ bool tl_queue_must_claim(const struct tl_queue *queue, tl_place place)
            tl_line_look(queue->line, place).status == TL_LINE_ACTIVE;
 }
 
-bool tl_queue_estimate(const struct tl_queue *queue, uint64_t position, int64_t now_ms,
+bool tl_queue_estimate(struct tl_queue *queue, uint64_t position, int64_t now_ms,
                        struct tl_eta_range *range, enum tl_eta_reason *reason)
 {
-    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
     return tl_eta_estimate(queue->eta, position, now_ms, range, reason);
 }
 
@@ -179,16 +192,18 @@ void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_setting
         .burst = settings->rate.burst,
         .lumps = settings->rate.shape == TL_RATE_LUMPS};
     queue->settings = *settings;
+    queue->weather.version++;
+    queue->weather.known = false;
     if (queue->line != NULL)
         tl_line_weigh(queue->line, &settings->lane_weights);
     tl_eta_set_rule(queue->eta, &rule, now_ms);
-    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
 }
 
 /* Feeds an entry to the estimate. */
 static void observe(struct tl_queue *queue, const struct tl_event_entry *entry, int64_t now_ms)
 {
-    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
     tl_eta_apply(queue->eta, entry, now_ms);
     tl_promises_apply(&queue->promises, queue->line, entry, now_ms);
 }
@@ -223,7 +238,7 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
         tl_lost_keep(&queue->lost, queue->line, queue->settings.recovery_window_ms > 0);
         queue->line = NULL;
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
-               tl_queue_recovering(queue)
+               tl_lost_recovering(&queue->lost)
                    ? "the store has lost the queue; its visitors come back to their places"
                    : "the queue was recreated; tickets of its former generation are void");
         forget_places(queue);
@@ -231,6 +246,7 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
     struct tl_line *former = queue->line;
     struct succession succession = {.queue = queue, .former = former};
     queue->line = line;
+    queue->weather.known = false;
     tl_line_weigh(line, &queue->settings.lane_weights);
     if (former != NULL)
         tl_line_each_ended(former, keep_lost_end, &succession);
@@ -251,17 +267,12 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
     return recreated;
 }
 
-void tl_queue_set_turns(struct tl_queue *queue, const struct tl_turns_state *turns)
-{
-    tl_line_set_turns(queue->line, turns->field, turns->event);
-    tl_line_weigh(queue->line, &queue->settings.lane_weights);
-}
-
 void tl_queue_set_recovery(struct tl_queue *queue, const struct tl_recovery *recovery)
 {
-    bool before = tl_queue_recovering(queue);
+    bool before = tl_lost_recovering(&queue->lost);
     tl_lost_set(&queue->lost, recovery);
-    if (before && !tl_queue_recovering(queue))
+    queue->weather.known = false;
+    if (before && !tl_lost_recovering(&queue->lost))
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = queue->name},
                "the recovery is over: %llu places came back",
                (unsigned long long)recovery->restored);
@@ -272,6 +283,7 @@ void tl_queue_set_notice(struct tl_queue *queue, const char *text, size_t length
     if (!tl_notice_set(&queue->notice, text, length))
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = queue->name},
                "no memory for the notice");
+    queue->weather.version++;
 }
 
 /* ---- events ---- */
@@ -328,6 +340,7 @@ bool tl_queue_apply(struct tl_queue *queue, const void *payload, size_t length, 
         return false;
     }
     enum tl_line_result result = tl_line_apply(queue->line, entry, now_ms);
+    queue->weather.known = false;
     switch (result) {
     case TL_LINE_APPLIED:
     case TL_LINE_DIFFERS:
@@ -395,7 +408,7 @@ void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
     if (queue->line == NULL)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
-    tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
+    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
     tl_promises_tick(&queue->promises, queue->eta, queue->line, now_ms);
     if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
         tl_lost_tell_again(&queue->lost, queue->outbox);

@@ -25,6 +25,26 @@
 #include "worker/queue/lost.h"
 #include "worker/queue/notice.h"
 
+/* What is the same for all who are told of a queue: see tl_queue_weather. */
+struct tl_weather {
+    enum tl_queue_mode mode; /* passthrough where this worker's file says so, else the setting */
+    enum tl_phase phase;
+    bool open;    /* is admission possible now, by the mode, the time and the phase? */
+    bool drawing; /* those who wait are yet to be drawn: nobody is admitted, nor has a position */
+    bool recovering;
+    bool scheduled; /* it opens later */
+    uint64_t waiting, active;
+    int64_t as_of_ms; /* Unix time when the line was last known to be up to date; 0: it is */
+    /* Differs where those who wait must be told another state: flags, and the mode. */
+    unsigned told;
+    uint64_t version; /* grows with each change of the above, of the settings and of the notice */
+    /* Of which moment it is. */
+    bool known;
+    int64_t at_ms;
+    uint64_t env_changes;
+};
+enum { TL_TOLD_DRAWING = 1 }; /* a flag of `told` */
+
 /* Read everywhere, written in worker/queue only. */
 struct tl_queue {
     const struct tl_queue_env *env;
@@ -42,19 +62,9 @@ struct tl_queue {
     struct tl_placemap *ended; /* place the line does not know -> its reason; 0: unknown */
     struct tl_lost lost;
     struct tl_notice notice; /* what the operator says */
+    struct tl_weather weather;
+    struct tl_view_shared *shared; /* one block of memory of worker/visit/view.c, or NULL */
 };
-
-/* What is the same for all who are told of a queue. */
-struct tl_weather {
-    enum tl_queue_mode mode; /* passthrough where this worker's file says so, else the setting */
-    enum tl_phase phase;
-    bool drawing, recovering;
-    uint64_t waiting, active;
-    int64_t as_of_ms; /* tl_queue_env_as_of_ms */
-    /* Differs where those who wait must be told another state: flags, and the mode. */
-    unsigned told;
-};
-enum { TL_TOLD_DRAWING = 1 }; /* a flag of it */
 
 /* env must outlive the queue. NULL when out of memory. */
 struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name);
@@ -65,32 +75,22 @@ void tl_queue_free(struct tl_queue **queue);
 
 /* What the store says of a recovery from a loss. */
 void tl_queue_set_recovery(struct tl_queue *queue, const struct tl_recovery *recovery);
-/* The front of a lane, for a ticket: no place up to this seq waits any more; 0: not known. Needs a
- * line. */
-uint64_t tl_queue_lane_front(const struct tl_queue *queue, unsigned lane);
-/* Memory of the line. */
-size_t tl_queue_bytes(const struct tl_queue *queue);
-/* Does the queue recover from a loss of its data? */
-bool tl_queue_recovering(const struct tl_queue *queue);
-/* Are those who wait yet to be drawn? Then nobody is admitted, and nobody has a position. */
-bool tl_queue_drawing(const struct tl_queue *queue);
-/* Is admission possible now, by the mode, the time and the phase? */
-bool tl_queue_open(const struct tl_queue *queue, int64_t now_ms);
-/* How it is now. Needs a line. */
-struct tl_weather tl_queue_weather(const struct tl_queue *queue, int64_t now_ms);
+/* How it is now, worked out once for all who ask in the same millisecond, unless something changes.
+ * Valid until the next call. */
+const struct tl_weather *tl_queue_weather(struct tl_queue *queue, int64_t now_ms);
 
 /* The state of a place, from the line or from an earlier answer of the store. *known is false when
  * the store must be asked. Needs a line. */
 struct tl_line_view tl_queue_look(const struct tl_queue *queue, tl_place place, bool *known);
 /* Is there capacity left for this waiting place, so that the admitter will admit it in a moment?
  * False by rate: only the store knows what its budget allows. */
-bool tl_queue_about_to_admit(const struct tl_queue *queue, tl_place place, int64_t now_ms);
+bool tl_queue_about_to_admit(struct tl_queue *queue, tl_place place, int64_t now_ms);
 /* Does only a claim that was granted open the gate for the session at this place, and is none
  * known? Then the outcome of a RENEW has to be waited for. Needs a line. */
 bool tl_queue_must_claim(const struct tl_queue *queue, tl_place place);
 /* The wait until this position is admitted. False when there is nothing honest to say; *reason: why
  * not, or why it is longer than it was (worker/queue/eta.h). */
-bool tl_queue_estimate(const struct tl_queue *queue, uint64_t position, int64_t now_ms,
+bool tl_queue_estimate(struct tl_queue *queue, uint64_t position, int64_t now_ms,
                        struct tl_eta_range *range, enum tl_eta_reason *reason);
 
 /* ---- what changes ---- */
@@ -100,9 +100,6 @@ bool tl_queue_estimate(const struct tl_queue *queue, uint64_t position, int64_t 
 bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now_ms);
 void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_settings *settings,
                            int64_t now_ms);
-/* The turns of the lanes, as the store has them, after the settings were read again. Needs a line.
- */
-void tl_queue_set_turns(struct tl_queue *queue, const struct tl_turns_state *turns);
 /* length 0 removes the notice. */
 void tl_queue_set_notice(struct tl_queue *queue, const char *text, size_t length);
 /* Applies one entry of the events stream. True: the line has it; *entry is the caller's to free. */

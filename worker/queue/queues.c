@@ -246,8 +246,10 @@ struct tl_taken tl_queues_take(struct tl_queues *self, struct tl_change *change,
             tl_queue_set_recovery(queue, &change->recovery);
         break;
     case TL_CHANGE_TURNS:
-        if (queue != NULL && queue->line != NULL)
-            tl_queue_set_turns(queue, &change->turns);
+        if (queue != NULL && queue->line != NULL) {
+            tl_line_set_turns(queue->line, change->turns.field, change->turns.event);
+            tl_line_weigh(queue->line, &queue->settings.lane_weights);
+        }
         break;
     case TL_CHANGE_GONE:
         return drop(self, change->queue);
@@ -263,6 +265,7 @@ struct tl_taken tl_queues_take(struct tl_queues *self, struct tl_change *change,
     case TL_CHANGE_CLOCK:
         env->store_offset_ms = change->offset_ms;
         env->heard_ms = now_ms; /* the follower reads the clock once a second */
+        env->changes++;
         break;
     case TL_CHANGE_STORE:
         env->follower_up = change->up;
@@ -362,9 +365,11 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
 {
     size_t bytes = 0;
     for (size_t i = 0; i < queues->list.n; i++) {
-        tl_queue_tick(at(queues, i), now_ms);
-        report_promises(queues->env, at(queues, i));
-        bytes += tl_queue_bytes(at(queues, i));
+        struct tl_queue *queue = at(queues, i);
+        tl_queue_tick(queue, now_ms);
+        report_promises(queues->env, queue);
+        if (queue->line != NULL)
+            bytes += tl_line_bytes(queue->line) + tl_eta_bytes(queue->eta);
     }
     tl_metrics_set(queues->env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
 }

@@ -19,7 +19,9 @@ struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visi
         .place = place, .issued = (uint32_t)(tl_queue_env_store_ms(queue->env, now_ms) / 1000)};
     if (queue->line != NULL && tl_place_seq(place) != 0) {
         ticket.generation = tl_line_generation(queue->line);
-        ticket.front = tl_queue_lane_front(queue, tl_place_lane(place));
+        /* While the queue recovers, visitors come back ahead of those who are there. */
+        if (!tl_lost_recovering(&queue->lost))
+            ticket.front = tl_line_front(queue->line, tl_place_lane(place));
         ticket.serial = tl_queue_serial(queue, place);
     }
     (void)tl_text_copy(ticket.visitor, sizeof(ticket.visitor), visitor);
@@ -82,22 +84,24 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
     const struct tl_ticket *ticket = &visit->ticket;
     const struct tl_line_view *state = &visit->state;
     struct tl_view *view = &filled->view;
-    const struct tl_weather weather = tl_queue_weather(queue, now_ms);
+    const struct tl_weather *weather = tl_queue_weather(queue, now_ms);
     *view = (struct tl_view){.queue = queue->name,
                              .visitor = ticket->visitor,
                              .place = ticket->place,
                              .state = *state,
                              .settings = &queue->settings,
-                             .mode = weather.mode,
-                             .phase = weather.phase,
-                             .waiting = weather.waiting,
-                             .active = weather.active,
+                             .mode = weather->mode,
+                             .phase = weather->phase,
+                             .waiting = weather->waiting,
+                             .active = weather->active,
                              .store_ms = tl_queue_env_store_ms(worker->env, now_ms),
-                             .drawing = weather.drawing,
+                             .drawing = weather->drawing,
                              .draw = &queue->lost.known.draw,
-                             .recovering = weather.recovering,
+                             .recovering = weather->recovering,
                              .lost = tl_queue_lost(queue, ticket->place),
-                             .as_of_ms = weather.as_of_ms};
+                             .as_of_ms = weather->as_of_ms,
+                             .shared = &queue->shared,
+                             .weather = weather->version};
     if (state->status == TL_LINE_ACTIVE && give_pass(worker, queue, filled))
         view->pass = filled->pass;
     view->claimed =
@@ -121,9 +125,7 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
 /* The language only matters to a notice of several: choosing it is a good part of a status. */
 static const char *language_of(const struct tl_visit *visit)
 {
-    return tl_notice_varies(&visit->queue->notice)
-               ? tl_language_of(visit->worker->languages, visit->request)->code
-               : NULL;
+    return tl_notice_varies(&visit->queue->notice) ? tl_language_of(visit)->code : NULL;
 }
 
 /* What the operator says, in the visitor's language. */
@@ -154,7 +156,7 @@ static bool renews_cookie(const struct tl_visit *visit, const struct tl_view *vi
     bool lasts = view->state.status == TL_LINE_WAITING || view->state.status == TL_LINE_ACTIVE;
     bool linked = tl_request_query(request, "ticket") != NULL;
     bool waited = tl_request_query(request, "wait") != NULL;
-    return lasts && !waited && tl_visitor_bearer(request) == NULL &&
+    return lasts && !waited && tl_visit_bearer(visit) == NULL &&
            (linked ? tl_cookie_works(visit) : tl_cookie_sent(visit));
 }
 
@@ -310,17 +312,16 @@ bool tl_answer_pending(struct tl_visit *visit)
     return send_view(visit, &filled, now_ms);
 }
 
-size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t now_ms, char *text)
+size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, const char *language,
+                            int64_t now_ms, char *text)
 {
-    const struct tl_ticket *ticket = told->ticket;
-    struct tl_visit visit = tl_visit_of(context, told->queue, ticket, now_ms);
+    const struct tl_ticket *ticket = &visit->ticket;
     struct filled filled;
     const struct tl_ticket give =
-        tl_answer_ticket(told->queue, ticket->visitor, ticket->place, now_ms);
-    visit.state = *told->state;
-    fill(&visit, told->give_ticket ? &give : NULL, now_ms, &filled);
-    add_notice(told->queue, told->language, &filled);
-    add_reference(visit.worker, &filled);
+        tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, now_ms);
+    fill(visit, give_ticket ? &give : NULL, now_ms, &filled);
+    add_notice(visit->queue, language, &filled);
+    add_reference(visit->worker, &filled);
     return tl_view_write(&filled.view, text);
 }
 

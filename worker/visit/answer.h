@@ -30,9 +30,10 @@ tl_step tl_answer_pending;
 /* 200 with the view of a pending ticket whose place has ended in this way. */
 bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason);
 
-/* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes), for event streams. Returns
- * its length. context is the worker. */
-tl_write_view tl_answer_write_view;
+/* Writes the view of the visit's place in its state as JSON (TL_VIEW_MAX bytes), for event streams.
+ * language: of the notice, or NULL. Returns its length. */
+size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, const char *language,
+                            int64_t now_ms, char *text);
 
 /* Answers with this object. cookie: for Set-Cookie, or NULL. Returns true. */
 bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,

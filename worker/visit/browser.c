@@ -29,12 +29,12 @@ static bool is_https(const char *scheme, size_t length)
     return length == 5 && memcmp(scheme, "https", 5) == 0;
 }
 
-bool tl_cross_site_https(const struct tl_worker *worker, const struct tl_request *request)
+bool tl_cross_site_https(const struct tl_visit *visit)
 {
-    if (strncmp(worker->config->http.public_url, "https:", 6) == 0)
+    if (strncmp(visit->worker->config->http.public_url, "https:", 6) == 0)
         return true;
     size_t length = 0;
-    const char *scheme = forwarded(worker, request, "X-Forwarded-Proto", &length);
+    const char *scheme = forwarded(visit->worker, visit->request, "X-Forwarded-Proto", &length);
     return scheme != NULL && is_https(scheme, length);
 }
 
@@ -152,7 +152,7 @@ static int64_t life_s(const struct tl_queue_settings *settings, int64_t store_ms
 void tl_cookie_write(const struct tl_visit *visit, const char *ticket,
                      char text[TL_COOKIE_TEXT_MAX])
 {
-    bool https = tl_cross_site_https(visit->worker, visit->request);
+    bool https = tl_cross_site_https(visit);
     int64_t store_ms = tl_queue_env_store_ms(visit->worker->env, visit->now_ms);
     char age[24];
     snprintf(age, sizeof(age), "%" PRId64, life_s(&visit->queue->settings, store_ms));
@@ -206,7 +206,7 @@ bool tl_cookie_sent(const struct tl_visit *visit)
 void tl_cookie_write_probe(const struct tl_visit *visit, char text[TL_COOKIE_TEXT_MAX])
 {
     snprintf(text, TL_COOKIE_TEXT_MAX, PROBE "=1; Path=/q/; HttpOnly; SameSite=Lax%s",
-             tl_cross_site_https(visit->worker, visit->request) ? "; Secure" : "");
+             tl_cross_site_https(visit) ? "; Secure" : "");
 }
 
 bool tl_cookie_works(const struct tl_visit *visit)
@@ -296,10 +296,10 @@ enum tl_navigation tl_navigation_of(const struct tl_request *request)
     return TL_NAVIGATION_PERSON;
 }
 
-const struct tl_catalogue *tl_language_of(const struct tl_languages *languages,
-                                          const struct tl_request *request)
+const struct tl_catalogue *tl_language_of(const struct tl_visit *visit)
 {
-    return tl_languages_choose(languages, tl_request_query(request, "lang"),
+    const struct tl_request *request = visit->request;
+    return tl_languages_choose(visit->worker->languages, tl_request_query(request, "lang"),
                                tl_request_cookie(request, "tellerline_lang"),
                                tl_request_header(request, "Accept-Language"));
 }

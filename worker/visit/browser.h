@@ -17,7 +17,7 @@
  * read the answers of the API.
  */
 /* Do visitors come by https? So says http.public_url, or a trusted proxy of this request. */
-bool tl_cross_site_https(const struct tl_worker *worker, const struct tl_request *request);
+bool tl_cross_site_https(const struct tl_visit *visit);
 /* Prepares the answer for the page that asks. Call it before anything answers. */
 void tl_cross_site_share(const struct tl_worker *worker, struct tl_request *request);
 /* Answers a browser that asks whether a page of an allowed origin may send a request (preflight).
@@ -81,7 +81,6 @@ enum tl_navigation {
  */
 enum tl_navigation tl_navigation_of(const struct tl_request *request);
 /* The language of the answer. */
-const struct tl_catalogue *tl_language_of(const struct tl_languages *languages,
-                                          const struct tl_request *request);
+const struct tl_catalogue *tl_language_of(const struct tl_visit *visit);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/visit/changes.h"
 #include "common/base/clock.h"
-#include "worker/http/refusal.h"
 #include "worker/visit/rejoin.h"
+#include "worker/visit/subscribers.h"
 #include "worker/visit/wait.h"
 
 void tl_changes_take(void *context, struct tl_change *change)
@@ -29,22 +29,6 @@ void tl_changes_take(void *context, struct tl_change *change)
     }
 }
 
-/* The streams of pending tickets that wait for this join. */
-static void tell_join(struct tl_subscribers *subscribers, const struct tl_queue *queue,
-                      const struct tl_pending_command *join, const struct tl_pending_result *result)
-{
-    const char *visitor = join->visitor;
-    int64_t now_ms = tl_clock_ms();
-    int64_t wait_ms = INT64_C(1000) * tl_problem_retry_after_s(TL_REFUSAL_FULL);
-    uint32_t issued;
-    if (tl_place_seq(result->place) != 0)
-        tl_subscribers_numbered(subscribers, queue, visitor, result->place, now_ms);
-    else if (result->outcome == TL_OUTCOME_FULL)
-        tl_subscribers_full(subscribers, queue, visitor, wait_ms, now_ms);
-    else if (result->outcome == TL_OUTCOME_SPENT && tl_rejoin_issued(join, &issued))
-        tl_subscribers_spent(subscribers, queue, visitor, issued, now_ms);
-}
-
 void tl_changes_settled(void *context, struct tl_pending_command *pending,
                         const struct tl_pending_result *result)
 {
@@ -61,7 +45,7 @@ void tl_changes_settled(void *context, struct tl_pending_command *pending,
     if (result->end != TL_PENDING_APPLIED)
         return;
     if (pending->kind == TL_COMMAND_JOIN)
-        tell_join(subscribers, queue, pending, result);
+        tl_subscribers_joined(subscribers, queue, pending, result, tl_clock_ms());
     else if (pending->kind == TL_COMMAND_RESTORE ||
              ((pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM) &&
               result->outcome == TL_OUTCOME_WAITING))

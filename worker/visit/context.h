@@ -20,7 +20,6 @@
 #include "worker/page/look.h"
 #include "worker/queue/env.h"
 #include "worker/queue/queues.h"
-#include "worker/queue/subscribers.h"
 #include "worker/queue/tickets.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/recent.h"
@@ -92,6 +91,8 @@ struct tl_visit {
 };
 
 /* ---- the worker ---- */
+
+struct tl_subscribers;
 
 struct tl_worker {
     /* The process gives: */

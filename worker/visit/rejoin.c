@@ -58,16 +58,9 @@ bool tl_rejoin_may(struct tl_visit *visit)
     const struct tl_queue *queue = visit->queue;
     const struct tl_ticket *ticket = &visit->ticket;
     bool before = ticket->issued + TL_TICKET_CLOCK_S < tl_line_generation(queue->line) / 1000000;
-    if (before && !tl_queue_recovering(queue))
+    if (before && !tl_lost_recovering(&queue->lost))
         return tl_refuse(&visit->refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
     if (ticket->invite == 0 && queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     return true;
-}
-
-void tl_rejoin_ask(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
-{
-    struct tl_visit visit = tl_visit_of(context, queue, ticket, tl_clock_ms());
-    if (tl_rejoin_may(&visit) && tl_visit_may_send(&visit))
-        (void)tl_rejoin(queue, ticket); /* else the stream asks again */
 }

@@ -20,8 +20,5 @@ struct tl_pending_command *tl_rejoin(struct tl_queue *queue, const struct tl_tic
 bool tl_rejoin_issued(const struct tl_pending_command *join, uint32_t *issued);
 /* Has the join that was applied, of any kind, a place? */
 bool tl_rejoin_gave_place(const struct tl_pending_result *result);
-/* For event streams: asks for the number of a pending ticket's place, if a command can be sent now.
- * context is the worker. */
-void tl_rejoin_ask(void *context, struct tl_queue *queue, const struct tl_ticket *ticket);
 
 #endif

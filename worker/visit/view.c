@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/auth/draw.h"
@@ -69,6 +70,14 @@ static void write_draw(struct tl_json *json, const struct tl_view *view)
     tl_json_string(json, "draw_id", digits);
 }
 
+static void write_sizes(struct tl_json *json, const struct tl_view *view)
+{
+    tl_json_uint(json, "waiting", view->waiting);
+    tl_json_uint(json, "active", view->active);
+    if (view->settings->policy != TL_POLICY_RATE)
+        tl_json_uint(json, "capacity", tl_queue_capacity(view->settings));
+}
+
 /* Why the line may stand still, and what the operator says. */
 static void write_queue(struct tl_json *json, const struct tl_view *view)
 {
@@ -90,6 +99,47 @@ static void write_queue(struct tl_json *json, const struct tl_view *view)
         tl_json_string(json, "notice", view->notice);
 }
 
+/* Members that many views have in common: the sizes, and then how the queue is. */
+struct tl_view_shared {
+    uint64_t weather;   /* its version */
+    const char *notice; /* which is in it; of that version, too */
+    size_t sizes, length;
+    char members[];
+};
+
+/* The shared members of this view, kept or written anew; NULL: they are not kept. */
+static const struct tl_view_shared *share(const struct tl_view *view)
+{
+    char text[TL_VIEW_MAX];
+    struct tl_json json;
+    struct tl_view_shared *kept = view->shared != NULL ? *view->shared : NULL;
+    if (view->shared == NULL ||
+        (kept != NULL && kept->weather == view->weather && kept->notice == view->notice))
+        return kept;
+    tl_json_begin(&json, text, sizeof(text));
+    write_sizes(&json, view);
+    const size_t sizes = json.length - 1; /* without the brace */
+    write_queue(&json, view);
+    const size_t length = json.length - 1;
+    kept = json.failed ? NULL : realloc(kept, sizeof(*kept) + length);
+    if (kept == NULL)
+        return NULL; /* what was kept before stays */
+    *kept = (struct tl_view_shared){
+        .weather = view->weather, .notice = view->notice, .sizes = sizes, .length = length};
+    memcpy(kept->members, text + 1, length);
+    *view->shared = kept;
+    return kept;
+}
+
+/* Writes the shared members, those of the queue only for a view of a place in the line. */
+static bool write_shared(struct tl_json *json, const struct tl_view *view, bool in_line)
+{
+    const struct tl_view_shared *shared = share(view);
+    if (shared != NULL)
+        tl_json_members(json, shared->members, in_line ? shared->length : shared->sizes);
+    return shared != NULL;
+}
+
 size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
 {
     struct tl_json json;
@@ -108,10 +158,11 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
         write_waiting(&json, view);
     if (names->reason != NULL)
         tl_json_string(&json, "reason", names->reason);
-    tl_json_uint(&json, "waiting", view->waiting);
-    tl_json_uint(&json, "active", view->active);
-    if (view->settings->policy != TL_POLICY_RATE)
-        tl_json_uint(&json, "capacity", tl_queue_capacity(view->settings));
+    if (!write_shared(&json, view, in_line)) {
+        write_sizes(&json, view);
+        if (in_line)
+            write_queue(&json, view);
+    }
     if (state == TL_PAGE_ACTIVE) {
         write_time(&json, "expires_at", view->state.deadline_ms);
         if (view->claimed)
@@ -121,8 +172,6 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
         if (view->settings->target_url[0] != '\0')
             tl_json_string(&json, "target_url", view->settings->target_url);
     }
-    if (in_line)
-        write_queue(&json, view);
     if (in_line || state == TL_PAGE_ACTIVE) {
         write_draw(&json, view);
         tl_json_uint(&json, "poll_after_ms", tl_view_poll_after_ms(view));

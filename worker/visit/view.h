@@ -6,7 +6,10 @@
 #include <stddef.h>
 
 #include "worker/page/view.h"
-#include "worker/queue/telling.h" /* TL_VIEW_MAX */
+
+/* Bytes that are enough for any view, with the longest target_url, the longest notice and a pass.
+ */
+#define TL_VIEW_MAX 16384
 
 /* Writes the view; returns its length. */
 size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX]);

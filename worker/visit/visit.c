@@ -13,7 +13,6 @@
 #include "worker/http/forwarded.h"
 #include "worker/http/router.h"
 #include "worker/http/server.h"
-#include "worker/queue/press.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/browser.h"
 #include "worker/visit/visit.h"
@@ -46,24 +45,24 @@ struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
 
 /* ---- credentials ---- */
 
-const char *tl_visitor_bearer(const struct tl_request *request)
+const char *tl_visit_bearer(const struct tl_visit *visit)
 {
-    const char *header = tl_request_header(request, "Authorization");
+    const char *header = tl_request_header(visit->request, "Authorization");
     if (header == NULL || strncasecmp(header, "Bearer ", 7) != 0)
         return NULL;
     header += 7;
     return header + strspn(header, " ");
 }
 
-const char *tl_visitor_caller(const struct tl_worker *worker, const struct tl_request *request)
+const char *tl_visit_caller(const struct tl_visit *visit)
 {
-    const char *bearer = tl_visitor_bearer(request);
-    return bearer != NULL ? tl_callers_find(&worker->secrets.callers, bearer) : NULL;
+    const char *bearer = tl_visit_bearer(visit);
+    return bearer != NULL ? tl_callers_find(&visit->worker->secrets.callers, bearer) : NULL;
 }
 
-bool tl_visitor_trusted(const struct tl_worker *worker, const struct tl_request *request)
+bool tl_visit_trusted(const struct tl_visit *visit)
 {
-    return tl_visitor_caller(worker, request) != NULL;
+    return tl_visit_caller(visit) != NULL;
 }
 
 static bool verify(const struct tl_visit *visit, const char *text, struct tl_ticket *ticket)
@@ -74,27 +73,27 @@ static bool verify(const struct tl_visit *visit, const char *text, struct tl_tic
                              tl_queue_env_store_ms(worker->env, visit->now_ms), ticket);
 }
 
-bool tl_visitor_ticket(const struct tl_visit *visit, struct tl_ticket *ticket)
+bool tl_visit_brought(const struct tl_visit *visit, struct tl_ticket *ticket)
 {
-    const char *bearer = tl_visitor_bearer(visit->request);
+    const char *bearer = tl_visit_bearer(visit);
     const char *query = tl_request_query(visit->request, "ticket");
     if (verify(visit, bearer, ticket) || tl_cookie_ticket(visit, ticket) ||
         verify(visit, query, ticket))
         return true;
     /* The bearer may be a pass or an API key. */
     if (query != NULL || tl_cookie_sent(visit) ||
-        (bearer != NULL && strchr(bearer, '.') == NULL &&
-         !tl_visitor_trusted(visit->worker, visit->request)))
+        (bearer != NULL && strchr(bearer, '.') == NULL && !tl_visit_trusted(visit)))
         tl_metrics_add(visit->worker->env->metrics, TL_WORKER_TICKETS_REFUSED, 1);
     return false;
 }
 
 /* ---- queues and places ---- */
 
-bool tl_visitor_no_queue(const struct tl_worker *worker, const char *name)
+bool tl_visit_no_queue(const struct tl_visit *visit)
 {
-    return tl_queues_find(worker->queues, name) == NULL && worker->env->listed &&
-           !tl_queues_troubled(worker->queues, name);
+    const struct tl_worker *worker = visit->worker;
+    return tl_queues_find(worker->queues, visit->name) == NULL && worker->env->listed &&
+           !tl_queues_troubled(worker->queues, visit->name);
 }
 
 bool tl_visit_queue(struct tl_visit *visit)
@@ -106,7 +105,7 @@ bool tl_visit_queue(struct tl_visit *visit)
         return true;
     if (worker->env->draining) /* the queues are freed before the last answers are sent */
         return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
-    if (tl_visitor_no_queue(worker, visit->name))
+    if (tl_visit_no_queue(visit))
         return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
     return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
 }
@@ -120,7 +119,7 @@ bool tl_visit_ticket(struct tl_visit *visit)
 {
     if (!tl_visit_queue(visit))
         return false;
-    if (!tl_visitor_ticket(visit, &visit->ticket))
+    if (!tl_visit_brought(visit, &visit->ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
                          "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
     tl_visit_judge(visit);
@@ -175,12 +174,12 @@ bool tl_visit_newcomers(struct tl_visit *visit)
                                                                TL_REFUSAL_SOLD_OUT};
     struct tl_refusal *refusal = &visit->refusal;
     const struct tl_queue_settings *settings = &visit->queue->settings;
-    enum tl_phase phase = tl_queue_weather(visit->queue, visit->now_ms).phase;
+    enum tl_phase phase = tl_queue_weather(visit->queue, visit->now_ms)->phase;
     if (tl_phase_joins(settings, phase))
         return true;
     if (settings->mode == TL_MODE_PASSTHROUGH)
         return tl_refuse(refusal, TL_REFUSAL_UNKNOWN_OUTCOME, "Everyone gets in now; try again");
-    const char *language = tl_language_of(visit->worker->languages, visit->request)->code;
+    const char *language = tl_language_of(visit)->code;
     const char *text = tl_queue_closed_text(settings, settings->mode, language);
     if (settings->mode != TL_MODE_OPEN && settings->mode != TL_MODE_PAUSED)
         return tl_refuse(refusal, of_mode[settings->mode], "%s", text);
@@ -221,25 +220,26 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
 
 /* ---- addresses and limits ---- */
 
-bool tl_visitor_address(const struct tl_worker *worker, const struct tl_request *request,
-                        struct tl_address *address)
+bool tl_visit_address(const struct tl_visit *visit, struct tl_address *address)
 {
+    const struct tl_networks *proxies = visit->worker->proxies;
     const char *lines[FORWARDED_LINES_MAX];
-    if (!tl_request_peer(request, address))
+    if (!tl_request_peer(visit->request, address))
         return false;
-    if (tl_networks_contain(worker->proxies, address)) {
-        size_t n = tl_request_headers(request, "X-Forwarded-For", lines, FORWARDED_LINES_MAX);
-        tl_forwarded_walk(worker->proxies, lines, n, address);
+    if (tl_networks_contain(proxies, address)) {
+        size_t n =
+            tl_request_headers(visit->request, "X-Forwarded-For", lines, FORWARDED_LINES_MAX);
+        tl_forwarded_walk(proxies, lines, n, address);
     }
     return true;
 }
 
-bool tl_visitor_shares(const struct tl_request *request, const struct tl_address *address)
+bool tl_visit_shares(const struct tl_visit *visit, const struct tl_address *address)
 {
     struct tl_address other_end;
-    return tl_request_peer(request, &other_end) &&
+    return tl_request_peer(visit->request, &other_end) &&
            memcmp(&other_end, address, sizeof(other_end)) == 0 &&
-           tl_request_header(request, "X-Forwarded-For") != NULL;
+           tl_request_header(visit->request, "X-Forwarded-For") != NULL;
 }
 
 struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
@@ -259,7 +259,7 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
     const struct tl_worker *worker = visit->worker;
     const struct tl_blocks *blocks = worker->queues->blocks;
     struct tl_address address;
-    if (blocks == NULL || blocks->n == 0 || !tl_visitor_address(worker, visit->request, &address) ||
+    if (blocks == NULL || blocks->n == 0 || !tl_visit_address(visit, &address) ||
         tl_blocks_find(blocks, &address, visit->name,
                        tl_queue_env_store_ms(worker->env, visit->now_ms)) == NULL)
         return true;
@@ -270,7 +270,7 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
 bool tl_visit_within(const struct tl_visit *visit, enum tl_limiter_kind kind, uint64_t most)
 {
     struct tl_address address;
-    return !tl_visitor_address(visit->worker, visit->request, &address) ||
+    return !tl_visit_address(visit, &address) ||
            tl_limiter_allow(visit->worker->limiter, kind, &address, most, visit->now_ms);
 }
 
@@ -278,8 +278,8 @@ bool tl_visit_within(const struct tl_visit *visit, enum tl_limiter_kind kind, ui
 static bool counted_as(const struct tl_visit *visit, struct tl_address *address)
 {
     struct tl_ticket ticket;
-    if (!tl_visitor_ticket(visit, &ticket))
-        return tl_visitor_address(visit->worker, visit->request, address);
+    if (!tl_visit_brought(visit, &ticket))
+        return tl_visit_address(visit, address);
     *address = tl_visitor_stand_in(visit->name, ticket.visitor);
     return true;
 }
@@ -316,14 +316,14 @@ void tl_visit_unverified(const struct tl_visit *visit, enum tl_limiter_kind kind
 }
 
 /* Says now and then that visitors are counted as one because their proxy is not trusted. */
-static void note_untrusted_proxy(struct tl_worker *worker, const struct tl_request *request,
-                                 const struct tl_address *address, int64_t now_ms)
+static void note_untrusted_proxy(const struct tl_visit *visit, const struct tl_address *address,
+                                 int64_t now_ms)
 {
     const struct tl_prefix peer = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
     char text[TL_PREFIX_TEXT_MAX];
     unsigned suppressed;
-    if (!tl_visitor_shares(request, address) ||
-        !tl_log_allow(&worker->untrusted_log, now_ms, UNTRUSTED_LOG_MS, &suppressed))
+    if (!tl_visit_shares(visit, address) ||
+        !tl_log_allow(&visit->worker->untrusted_log, now_ms, UNTRUSTED_LOG_MS, &suppressed))
         return;
     tl_prefix_format(&peer, text);
     tl_warn("joins from %s are refused by http.joins_per_minute, and have X-Forwarded-For: if that "
@@ -345,7 +345,7 @@ bool tl_visit_may_join(struct tl_visit *visit, bool paid)
     };
     const uint64_t most = worker->config->http.joins_per_minute, share = tl_press_share(&press);
     struct tl_address address;
-    if (most == 0 || !tl_visitor_address(worker, visit->request, &address))
+    if (most == 0 || !tl_visit_address(visit, &address))
         return true;
     if (!tl_limiter_allow(worker->limiter, TL_LIMITER_SHARES, &address, share, now_ms)) {
         tl_metrics_add(env->metrics, TL_WORKER_JOINS_REFUSED, 1);
@@ -354,7 +354,7 @@ bool tl_visit_may_join(struct tl_visit *visit, bool paid)
     }
     if (paid || tl_limiter_allow(worker->limiter, TL_LIMITER_JOINS, &address, most, now_ms))
         return true;
-    note_untrusted_proxy(worker, visit->request, &address, now_ms);
+    note_untrusted_proxy(visit, &address, now_ms);
     return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_MANY,
                      "At most %llu a minute; please wait a little", (unsigned long long)most);
 }
@@ -372,7 +372,7 @@ bool tl_visit_may_stay(const struct tl_visit *visit, struct tl_address *address,
                        const struct tl_address **client)
 {
     const struct tl_worker *worker = visit->worker;
-    *client = tl_visitor_address(worker, visit->request, address) ? address : NULL;
+    *client = tl_visit_address(visit, address) ? address : NULL;
     if (stream_fits(worker) && (*client == NULL || tl_clients_may(worker->clients, *client)))
         return true;
     tl_metrics_add(worker->env->metrics, TL_WORKER_STREAMS_SHORT, 1);

@@ -10,8 +10,7 @@
 #include "worker/visit/context.h"
 #include "worker/visit/wait.h"
 
-/* The visit of this request, which begins, or goes on after a long poll; it lasts as long as the
- * request. name: of the queue. */
+/* The visit of this request, which begins; it lasts as long as the request. name: of the queue. */
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
                                 const char *name);
 /* A visit without a request, about the place of a ticket which is yet to be judged. */
@@ -21,19 +20,19 @@ struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
 /* ---- credentials ---- */
 
 /* The credential of `Authorization: Bearer`, or NULL. */
-const char *tl_visitor_bearer(const struct tl_request *request);
+const char *tl_visit_bearer(const struct tl_visit *visit);
 /* The first valid ticket of this queue, a pending one no older than TL_TICKET_PENDING_S, in the
  * Authorization header, the cookies or the query. */
-bool tl_visitor_ticket(const struct tl_visit *visit, struct tl_ticket *ticket);
+bool tl_visit_brought(const struct tl_visit *visit, struct tl_ticket *ticket);
 /* The name of the trusted caller whose API key the request carries, or NULL. / Does it carry one?
  */
-const char *tl_visitor_caller(const struct tl_worker *worker, const struct tl_request *request);
-bool tl_visitor_trusted(const struct tl_worker *worker, const struct tl_request *request);
+const char *tl_visit_caller(const struct tl_visit *visit);
+bool tl_visit_trusted(const struct tl_visit *visit);
 
 /* ---- queues and places ---- */
 
 /* Is there no queue of this name, or was it deleted? One that the store has lost is still known. */
-bool tl_visitor_no_queue(const struct tl_worker *worker, const char *name);
+bool tl_visit_no_queue(const struct tl_visit *visit);
 /* Finds the visit's queue. False: refused, if its line is not loaded. */
 bool tl_visit_queue(struct tl_visit *visit);
 /* Its handler once more, now that the place may be known or have come back. */
@@ -69,11 +68,10 @@ bool tl_visit_may_repeat(const struct tl_visit *visit);
 
 /* The visitor's address: the other end of the connection; or, where that is a trusted proxy, the
  * last address in X-Forwarded-For that is not one. False when it is unknown. */
-bool tl_visitor_address(const struct tl_worker *worker, const struct tl_request *request,
-                        struct tl_address *address);
+bool tl_visit_address(const struct tl_visit *visit, struct tl_address *address);
 /* Does the request come, as far as it says itself, through a proxy that is not trusted? Then its
  * visitors all have this address, that of the proxy. */
-bool tl_visitor_shares(const struct tl_request *request, const struct tl_address *address);
+bool tl_visit_shares(const struct tl_visit *visit, const struct tl_address *address);
 /* An address that stands for something else that is counted: this one of the queue. */
 struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
 /* May the visitor's address join the queue and follow it, or is it blocked (common/store/blocks.h)?

@@ -13,6 +13,7 @@
 #include "tests/unit/worker/api/world.h"
 #include "worker/visit/browser.h"
 #include "worker/visit/context.h"
+#include "worker/visit/subscribers.h"
 
 #define JOIN "/v1/queues/concert/join"
 
@@ -174,9 +175,9 @@ static void a_cookie_is_the_hosts_own_where_visitors_come_by_https(void **state)
                         "tellerline_concert=TICKET; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax");
     request.headers[0] = (struct fake_value){"X-Forwarded-Proto", "https"};
     request.peer = "192.0.2.1";
-    assert_false(tl_cross_site_https(&worker, &request));
+    assert_false(tl_cross_site_https(&visit));
     request.peer = "10.0.0.1";
-    assert_true(tl_cross_site_https(&worker, &request));
+    assert_true(tl_cross_site_https(&visit));
 }
 
 static void every_cookie_is_tried(void **state)

@@ -10,6 +10,8 @@
 
 #include "tests/unit/worker/api/world.h"
 #include "worker/visit/context.h"
+#include "worker/visit/subscribers.h"
+#include "worker/visit/wait.h"
 
 static struct tl_request request_of(const char *method, const char *path,
                                     const struct world_ticket *ticket)

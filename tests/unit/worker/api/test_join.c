@@ -14,6 +14,7 @@
 #include "tests/unit/worker/api/world.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/context.h"
+#include "worker/visit/subscribers.h"
 
 #define PATH "/v1/queues/concert/join"
 #define JSON                                                                                       \

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "common/config/queue_settings.h"
+#include "tests/unit/random.h"
 #include "worker/http/json_text.h"
 #include "worker/visit/view.h"
 
@@ -186,10 +187,68 @@ static void test_largest_fits(void **state)
     json_decref(read_view(&view, 9));
 }
 
+/* A view of any place, in any weather. */
+static struct tl_view any_view(uint64_t *chance)
+{
+    static const enum tl_line_status statuses[] = {TL_LINE_WAITING, TL_LINE_ACTIVE, TL_LINE_ENDED,
+                                                   TL_LINE_UNKNOWN};
+    struct tl_view view = sample(statuses[random_below(chance, 4)]);
+    view.place = tl_place_make(1, random_below(chance, 3));
+    view.state.ahead = random_below(chance, 100);
+    return view;
+}
+
+static void change_weather(uint64_t *chance, struct tl_view *weather)
+{
+    static const char *const urls[] = {"", "https://shop.example/?a=\"b\""};
+    strcpy(settings.target_url, urls[random_below(chance, 2)]);
+    settings.policy = random_below(chance, 2) == 0 ? TL_POLICY_RATE : TL_POLICY_COUNTER;
+    settings.capacity = random_below(chance, 9);
+    settings.opens_at_ms = (int64_t)random_below(chance, 2) * 2000;
+    weather->waiting = random_below(chance, 3);
+    weather->active = random_below(chance, 3);
+    weather->mode = (enum tl_queue_mode)random_below(chance, TL_MODES);
+    weather->phase = (enum tl_phase)random_below(chance, TL_PHASES);
+    weather->recovering = random_below(chance, 2) == 0;
+    weather->as_of_ms = (int64_t)random_below(chance, 2) * 1000;
+    weather->weather++;
+}
+
+/* What many views have in common is kept. They read as if each were written on its own. */
+static void test_shared(void **state)
+{
+    static const char *const notices[] = {NULL, "Soon", "\"Bald\"", ""};
+    static char text[TL_VIEW_MAX], expected[TL_VIEW_MAX];
+    struct tl_view weather = sample(TL_LINE_WAITING);
+    struct tl_view_shared *shared = NULL;
+    uint64_t chance = random_seed("shared views");
+    (void)state;
+    for (int i = 0; i < 50000; i++) {
+        if (random_below(&chance, 4) == 0)
+            change_weather(&chance, &weather);
+        struct tl_view view = any_view(&chance);
+        view.waiting = weather.waiting;
+        view.active = weather.active;
+        view.mode = weather.mode;
+        view.phase = weather.phase;
+        view.recovering = weather.recovering;
+        view.as_of_ms = weather.as_of_ms;
+        view.store_ms = 1000;
+        view.notice = notices[random_below(&chance, 4)];
+        size_t length = tl_view_write(&view, expected);
+        view.shared = &shared;
+        view.weather = weather.weather;
+        assert_int_equal(tl_view_write(&view, text), length);
+        assert_memory_equal(text, expected, length);
+    }
+    assert_non_null(shared);
+    free(shared);
+}
+
 static void test_json_text(void **state)
 {
     (void)state;
-    char text[64];
+    char text[128];
     struct tl_json json;
     tl_json_begin(&json, text, sizeof(text));
     tl_json_uint(&json, "a", 0);
@@ -199,12 +258,14 @@ static void test_json_text(void **state)
     tl_json_item(&json, "x\n");
     tl_json_item(&json, "");
     tl_json_array_end(&json);
+    tl_json_members(&json, "\"e\":1,\"f\":2", 11);
+    tl_json_members(&json, "", 0);
     size_t length = tl_json_end(&json);
-    static const char expected[] =
-        "{\"a\":0,\"b\":18446744073709551615,\"c\":false,\"d\":[\"x\\u000a\",\"\"]}\n";
+    static const char expected[] = "{\"a\":0,\"b\":18446744073709551615,\"c\":false,\"d\":["
+                                   "\"x\\u000a\",\"\"],\"e\":1,\"f\":2}\n";
     assert_int_equal(length, sizeof(expected) - 1);
     assert_memory_equal(text, expected, length);
-    for (size_t size = 0; size < length; size++) {
+    for (size_t size = 0; size < 64; size++) {
         tl_json_begin(&json, text, size);
         tl_json_uint(&json, "a", 0);
         tl_json_string(&json, "b", "12345678901234567890123456789012345678901234567890123456");
@@ -221,6 +282,7 @@ int main(void)
         cmocka_unit_test_setup(test_pending, start),
         cmocka_unit_test_setup(test_polls_grow_rare, start),
         cmocka_unit_test_setup(test_largest_fits, start),
+        cmocka_unit_test_setup(test_shared, start),
         cmocka_unit_test(test_json_text),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

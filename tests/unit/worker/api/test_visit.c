@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/visit/context.h"
+#include "worker/visit/subscribers.h"
 
 #define STATUS "/v1/queues/concert/status"
 #define EVENTS "/v1/queues/concert/events"

@@ -503,14 +503,14 @@ static void a_queue_opens_by_the_stores_clock(void **state)
 {
     struct world *world = *state;
     struct tl_queue_settings settings = world_settings();
-    assert_true(tl_queue_open(world->queue, 0));
+    assert_true(tl_queue_weather(world->queue, 0)->open);
     settings.opens_at_ms = WORLD_STORE_MS + 5000;
     tl_queue_set_settings(world->queue, &settings, 0);
-    assert_false(tl_queue_open(world->queue, 4999));
-    assert_true(tl_queue_open(world->queue, 5000));
+    assert_false(tl_queue_weather(world->queue, 4999)->open);
+    assert_true(tl_queue_weather(world->queue, 5000)->open);
     settings.mode = TL_MODE_PAUSED;
     tl_queue_set_settings(world->queue, &settings, 0);
-    assert_false(tl_queue_open(world->queue, 5000));
+    assert_false(tl_queue_weather(world->queue, 5000)->open);
 }
 
 static void admission_is_near_while_there_is_capacity(void **state)

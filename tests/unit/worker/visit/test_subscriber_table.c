@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "worker/queue/queue.h"
-#include "worker/queue/subscriber_table.h"
+#include "worker/visit/subscriber_table.h"
 
 static struct tl_queue queue; /* of all */
 
@@ -28,18 +28,19 @@ static struct tl_subscriber *add(struct tl_subscriber_table *table, const char *
 
 static int start(void **state)
 {
-    *state = tl_subscriber_table_new();
-    return *state == NULL;
+    static struct tl_subscriber_table table;
+    tl_subscriber_table_init(&table);
+    *state = &table;
+    return 0;
 }
 
 static int finish(void **state)
 {
     struct tl_subscriber_table *table = *state;
-    while (tl_subscriber_table_count(table) > 0)
+    while (table->n > 0)
         tl_subscriber_table_remove(table, tl_subscriber_table_next(table));
-    tl_subscriber_table_free(&table);
-    tl_subscriber_table_free(&table); /* once is enough, twice does no harm */
-    return table != NULL;
+    tl_subscriber_table_clear(table);
+    return 0;
 }
 
 static void each_has_its_turn(void **state)
@@ -51,7 +52,7 @@ static void each_has_its_turn(void **state)
     assert_ptr_equal(tl_subscriber_table_next(table), a);
     struct tl_subscriber *b = add(table, "b", 2);
     struct tl_subscriber *c = add(table, "c", 3);
-    assert_int_equal(tl_subscriber_table_count(table), 3);
+    assert_int_equal(table->n, 3);
     assert_ptr_equal(tl_subscriber_table_next(table), a);
     assert_ptr_equal(tl_subscriber_table_next(table), b);
     /* A new one comes last: behind c and a, in front of b. */
@@ -75,7 +76,7 @@ static void the_turn_passes_when_its_holder_leaves(void **state)
     assert_ptr_equal(tl_subscriber_table_next(table), c);
     tl_subscriber_table_remove(table, c);
     assert_null(tl_subscriber_table_next(table));
-    assert_int_equal(tl_subscriber_table_count(table), 0);
+    assert_int_equal(table->n, 0);
     a = add(table, "a", 1);
     assert_ptr_equal(tl_subscriber_table_next(table), a);
 }
@@ -121,7 +122,7 @@ static void a_crowd_at_one_place_leaves_in_order_of_age(void **state)
             crowd[i] = add(table, "a", place);
         for (size_t i = 0; i < CROWD; i++)
             tl_subscriber_table_remove(table, crowd[i]);
-        assert_int_equal(tl_subscriber_table_count(table), 0);
+        assert_int_equal(table->n, 0);
     }
     free(crowd);
 }
@@ -170,7 +171,7 @@ static void a_number_moves_a_subscriber_to_its_place(void **state)
     expect_chain(tl_subscriber_table_first(table, &queue, "", 9), b, c, NULL);
     assert_null(tl_subscriber_table_first(table, &queue, "b", 0));
     expect_chain(tl_subscriber_table_first(table, &queue, "a", 0), a, NULL, NULL);
-    assert_int_equal(tl_subscriber_table_count(table), 3);
+    assert_int_equal(table->n, 3);
     assert_ptr_equal(tl_subscriber_table_next(table), a); /* the ring stays as it was */
     assert_ptr_equal(tl_subscriber_table_next(table), b);
     assert_ptr_equal(tl_subscriber_table_next(table), c);

@@ -11,30 +11,33 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sodium.h>
+
 #include "common/auth/ticket.h"
 #include "common/line/line.h"
+#include "common/line/placemap.h"
 #include "worker/http/clients.h"
 
-struct tl_subscriber_table;
 struct tl_queue;
-struct tl_request;
 struct tl_stream;
+struct tl_visit;
+struct tl_worker;
 
 /* An event stream, or a request that waits for a change. */
 struct tl_subscriber {
     struct tl_subscriber *prev, *next; /* the ring */
     struct tl_subscriber *chain;       /* the next older one at the same place (tabs, devices) */
     struct tl_subscriber *chain_back;  /* the one before it there; NULL: it is the first */
-    void *owner;                       /* the creator's */
-    struct tl_queue *queue;            /* borrowed */
-    struct tl_stream *stream;          /* or: */
-    struct tl_request *request;        /* held */
-    tl_place place;                    /* seq 0: not numbered yet */
-    uint64_t generation;               /* of the place; 0: not numbered yet */
-    uint64_t invite;                   /* not numbered yet: as in its ticket */
-    uint32_t issued;                   /* not numbered yet: as in its ticket */
-    uint32_t serial;                   /* as in its ticket */
-    bool give_ticket;                  /* the next view carries the ticket */
+    struct tl_worker *worker;          /* borrowed, and so is: */
+    struct tl_queue *queue;
+    struct tl_stream *stream;   /* or: */
+    struct tl_visit *visit;     /* of a request, which is held */
+    tl_place place;             /* seq 0: not numbered yet */
+    uint64_t generation;        /* of the place; 0: not numbered yet */
+    uint64_t invite;            /* not numbered yet: as in its ticket */
+    uint32_t issued;            /* not numbered yet: as in its ticket */
+    uint32_t serial;            /* as in its ticket */
+    bool give_ticket;           /* the next view carries the ticket */
     bool spent;                 /* not numbered: a JOIN is refused, its place may have ended */
     bool over;                  /* not numbered: its place has ended, for this... */
     unsigned reason;            /* ...reason (enum tl_reason); 0: not known */
@@ -59,9 +62,16 @@ struct tl_subscriber {
     char visitor[TL_VISITOR_MAX + 1];
 };
 
-struct tl_subscriber_table *tl_subscriber_table_new(void);         /* NULL when out of memory */
-void tl_subscriber_table_free(struct tl_subscriber_table **table); /* must be empty */
-size_t tl_subscriber_table_count(const struct tl_subscriber_table *table);
+struct tl_subscriber_table {
+    struct tl_placemap first;   /* of each chain, by its key */
+    struct tl_subscriber *turn; /* the next to have its turn; NULL: the table is empty */
+    size_t n;
+    unsigned char key[crypto_shorthash_KEYBYTES]; /* so that clients cannot choose chains */
+};
+
+void tl_subscriber_table_init(struct tl_subscriber_table *table);
+/* It must be empty. */
+void tl_subscriber_table_clear(struct tl_subscriber_table *table);
 
 /* A new subscriber of the ticket's visitor, whose turn comes last. NULL when out of memory. */
 struct tl_subscriber *tl_subscriber_table_add(struct tl_subscriber_table *table,

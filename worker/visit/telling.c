@@ -3,8 +3,10 @@
 
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
-#include "worker/queue/telling.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/answer.h"
+#include "worker/visit/telling.h"
+#include "worker/visit/view.h"
 
 enum {
     STEP_MS = 100,        /* the first in the line are told of steps at most once in this time */
@@ -55,7 +57,7 @@ bool tl_telling_due(const struct tl_subscriber *subscriber, const struct tl_line
     if (state->status != TL_LINE_WAITING || subscriber->until_admitted)
         return false;
     if (subscriber->stream != NULL &&
-        tl_queue_weather(subscriber->queue, now_ms).told != subscriber->told_weather)
+        tl_queue_weather(subscriber->queue, now_ms)->told != subscriber->told_weather)
         return true;
     if (state->ahead != subscriber->ahead && (subscriber->told_weather & TL_TOLD_DRAWING) == 0)
         return now_ms - subscriber->moved_ms >= pause_ms(state->ahead);
@@ -76,58 +78,69 @@ void tl_telling_note(struct tl_subscriber *subscriber, const struct tl_line_view
         subscriber->moved_ms = now_ms;
     subscriber->told = true;
     subscriber->told_ms = now_ms;
-    subscriber->told_weather = tl_queue_weather(subscriber->queue, now_ms).told;
+    subscriber->told_weather = tl_queue_weather(subscriber->queue, now_ms)->told;
     subscriber->status = state->status;
     subscriber->ahead = state->ahead;
 }
 
 /* ---- streams ---- */
 
-bool tl_telling_event(const struct tl_telling *telling, struct tl_subscriber *subscriber,
-                      const char *event, const char *data, size_t length, int64_t now_ms)
+/* Sends this event to a stream that is ready. */
+static bool send_event(struct tl_subscriber *subscriber, const char *event, const char *data,
+                       size_t length, int64_t now_ms)
 {
     char text[EVENT_MAX];
     size_t n = tl_sse_event(text, sizeof(text), event, data, length);
     if (n == 0)
         return false;
     subscriber->wrote_ms = now_ms;
-    tl_metrics_add(telling->metrics, TL_WORKER_PUSHED, 1);
+    tl_metrics_add(subscriber->worker->env->metrics, TL_WORKER_PUSHED, 1);
     return tl_stream_send(subscriber->stream, text, n);
 }
 
-bool tl_telling_view(const struct tl_telling *telling, struct tl_subscriber *subscriber,
-                     const struct tl_line_view *state, int64_t now_ms)
+bool tl_telling_event(struct tl_subscriber *subscriber, const char *event, const char *data,
+                      int64_t now_ms)
+{
+    return !tl_stream_ready(subscriber->stream) ||
+           send_event(subscriber, event, data, strlen(data), now_ms);
+}
+
+bool tl_telling_view(struct tl_subscriber *subscriber, const struct tl_line_view *state,
+                     int64_t now_ms)
 {
     char text[TL_VIEW_MAX];
-    const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
     if (!tl_stream_ready(subscriber->stream))
         return true;
+    const struct tl_ticket ticket = tl_telling_ticket(subscriber);
+    struct tl_visit visit = tl_visit_of(subscriber->worker, subscriber->queue, &ticket, now_ms);
+    visit.state = *state;
+    bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
     tl_queue_touch(subscriber->queue, ticket.visitor, ticket.place, state, now_ms);
-    const struct tl_told told = {.queue = subscriber->queue,
-                                 .ticket = &ticket,
-                                 .state = state,
-                                 .give_ticket = give_ticket,
-                                 .language = subscriber->language};
-    size_t length = telling->write_view(telling->context, &told, now_ms, text);
+    size_t length = tl_answer_write_view(&visit, give_ticket, subscriber->language, now_ms, text);
     tl_telling_note(subscriber, state, now_ms);
     subscriber->give_ticket = false;
     if (give_ticket)
         subscriber->ticket_ms = now_ms;
     const char *event = tl_telling_event_name(ticket.place, state->status);
-    return tl_telling_event(telling, subscriber, event, text, length, now_ms);
+    return send_event(subscriber, event, text, length, now_ms);
 }
 
-bool tl_telling_maintain(const struct tl_telling *telling, struct tl_subscriber *subscriber,
-                         int64_t now_ms)
+bool tl_telling_retry(struct tl_subscriber *subscriber, unsigned min_ms, unsigned spread_ms)
+{
+    char text[48];
+    size_t length = tl_sse_retry(text, sizeof(text), min_ms, spread_ms);
+    return !tl_stream_ready(subscriber->stream) || tl_stream_send(subscriber->stream, text, length);
+}
+
+bool tl_telling_maintain(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     const struct tl_notice *notice = &subscriber->queue->notice;
     if (!tl_stream_ready(subscriber->stream))
         return now_ms - subscriber->wrote_ms < STUCK_MS;
     if (subscriber->notice != notice->version) { /* a new stream is at version 0 */
-        const char *json = tl_notice_json(notice, subscriber->language);
         subscriber->notice = notice->version;
-        return tl_telling_event(telling, subscriber, "notice", json, strlen(json), now_ms);
+        return tl_telling_event(subscriber, "notice", tl_notice_json(notice, subscriber->language),
+                                now_ms);
     }
     if (now_ms - subscriber->wrote_ms < HEARTBEAT_MS)
         return true;

@@ -4,38 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
+#include "worker/visit/subscriber_table.h"
 
-#include "common/line/placemap.h"
-#include "worker/queue/subscriber_table.h"
-
-struct tl_subscriber_table {
-    struct tl_placemap first;   /* chain_of -> struct tl_subscriber *, the first of the chain */
-    struct tl_subscriber *turn; /* the next to have its turn; NULL: the table is empty */
-    size_t n;
-    unsigned char key[crypto_shorthash_KEYBYTES]; /* so that clients cannot choose chains */
-};
-
-struct tl_subscriber_table *tl_subscriber_table_new(void)
+void tl_subscriber_table_init(struct tl_subscriber_table *table)
 {
-    struct tl_subscriber_table *table = calloc(1, sizeof(*table));
-    if (table != NULL)
-        crypto_shorthash_keygen(table->key);
-    return table;
+    *table = (struct tl_subscriber_table){0};
+    crypto_shorthash_keygen(table->key);
 }
 
-void tl_subscriber_table_free(struct tl_subscriber_table **table)
+void tl_subscriber_table_clear(struct tl_subscriber_table *table)
 {
-    if (*table == NULL)
-        return;
-    tl_placemap_clear(&(*table)->first);
-    free(*table);
-    *table = NULL;
-}
-
-size_t tl_subscriber_table_count(const struct tl_subscriber_table *table)
-{
-    return table->n;
+    tl_placemap_clear(&table->first);
 }
 
 /* ---- chains ---- */

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include <sodium.h>
-
+#include "common/auth/base64.h"
 #include "common/auth/jwt.h"
 #include "common/wire/names.h"
-
-enum { BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING };
 
 /* ---- compact form ---- */
 
@@ -28,17 +25,11 @@ static bool split(const char *text, size_t length, struct part parts[3])
     return memchr(parts[2].text, '.', parts[2].length) == NULL;
 }
 
-/* Strict: no padding, no other characters, no bits left over. */
-static bool decode(struct part part, unsigned char *bytes, size_t room, size_t *length)
-{
-    return sodium_base642bin(bytes, room, part.text, part.length, NULL, length, NULL, BASE64) == 0;
-}
-
 static json_t *decode_object(struct part part)
 {
     char bytes[TL_JWT_TEXT_MAX];
     size_t length = 0;
-    if (!decode(part, (unsigned char *)bytes, sizeof(bytes), &length))
+    if (!tl_base64_decode(part.text, part.length, (unsigned char *)bytes, sizeof(bytes), &length))
         return NULL;
     json_t *object = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(object)) {
@@ -96,7 +87,7 @@ static bool check_signature(const struct check *check, const struct tl_jwt_key *
     size_t length = (size_t)(signature.text - check->text) - 1; /* without the dot */
     if (tl_genuine_has(known, check->text, check->length))
         return true;
-    if (!decode(signature, raw, sizeof(raw), &raw_length) ||
+    if (!tl_base64_decode(signature.text, signature.length, raw, sizeof(raw), &raw_length) ||
         !tl_jwt_key_verify(key, check->text, length, raw, raw_length))
         return refuse(check, "is not genuine: its signature is not that of its key");
     tl_genuine_add(known, check->text, check->length);
@@ -216,9 +207,10 @@ bool tl_jwt_is_costly(const struct tl_jwt_keys *keys, const char *text, size_t l
     static const struct tl_jwt_expect unsaid = {.what = "token"};
     const struct check check = {.keys = keys, .expect = &unsaid, .text = text, .length = length};
     struct part parts[3];
-    const struct tl_jwt_key *key = length <= TL_JWT_TEXT_MAX ? find_key(&check, parts) : NULL;
-    return key != NULL && key->algorithm == TL_JWT_ES256 &&
-           !tl_genuine_has(keys->genuine, text, length);
+    if (length > TL_JWT_TEXT_MAX || tl_genuine_has(keys->genuine, text, length))
+        return false;
+    const struct tl_jwt_key *key = find_key(&check, parts);
+    return key != NULL && key->algorithm == TL_JWT_ES256;
 }
 
 /* ---- writing ---- */
@@ -228,11 +220,11 @@ bool tl_jwt_is_costly(const struct tl_jwt_keys *keys, const char *text, size_t l
 static bool append(const unsigned char *bytes, size_t length, char text[TL_JWT_SIZE], size_t *used)
 {
     size_t dot = *used > 0 ? 1 : 0;
-    size_t size = dot + sodium_base64_encoded_len(length, BASE64);
+    size_t size = dot + TL_BASE64_LENGTH(length) + 1;
     if (size > TL_JWT_SIZE - *used)
         return false;
     text[*used] = '.';
-    sodium_bin2base64(text + *used + dot, TL_JWT_SIZE - *used - dot, bytes, length, BASE64);
+    tl_base64_encode(bytes, length, text + *used + dot);
     *used += size - 1;
     return true;
 }

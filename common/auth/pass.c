@@ -6,6 +6,7 @@
 #include <jansson.h>
 #include <sodium.h>
 
+#include "common/auth/base64.h"
 #include "common/auth/pass.h"
 #include "common/auth/secret_file.h"
 #include "common/base/big_endian.h"
@@ -67,8 +68,7 @@ void tl_pass_id(const char *queue, uint64_t generation, tl_place place, char id[
     (void)crypto_generichash_update(&state, numbers, sizeof(numbers));
     (void)crypto_generichash_update(&state, (const unsigned char *)queue, strlen(queue));
     (void)crypto_generichash_final(&state, hash, sizeof(hash));
-    sodium_bin2base64(id, TL_PASS_ID_MAX + 1, hash, sizeof(hash),
-                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    tl_base64_encode(hash, sizeof(hash), id);
 }
 
 /* Printable ASCII: nothing that JSON would write in more than two characters, so a pass fits. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 
 #include <sodium.h>
 
 #include "common/auth/reference.h"
 #include "common/base/big_endian.h"
+#include "common/base/text.h"
 #include "common/wire/names.h"
 
 enum { BITS = 40, DIGIT_BITS = 5, DIGITS = BITS / DIGIT_BITS };
@@ -20,9 +20,10 @@ static uint64_t number_of(const struct tl_signing_key *key, const char *queue, c
 {
     char text[TL_QUEUE_NAME_MAX + 1 + TL_REFERENCE_NAME_MAX];
     unsigned char hash[crypto_shorthash_BYTES];
-    int length = snprintf(text, sizeof(text), "%.*s/%.*s", TL_QUEUE_NAME_MAX, queue,
-                          TL_REFERENCE_NAME_MAX - 1, visitor); /* no name has a slash */
-    (void)crypto_shorthash(hash, (const unsigned char *)text, (unsigned)length,
+    size_t length = tl_text_copy(text, TL_QUEUE_NAME_MAX + 1, queue);
+    text[length++] = '/'; /* no name has one */
+    length += tl_text_copy(text + length, TL_REFERENCE_NAME_MAX, visitor);
+    (void)crypto_shorthash(hash, (const unsigned char *)text, length,
                            key->reference); /* always 0 */
     return tl_get_be(hash, BITS / 8);
 }

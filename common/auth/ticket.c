@@ -3,6 +3,7 @@
 
 #include <sodium.h>
 
+#include "common/auth/base64.h"
 #include "common/auth/keyring.h"
 #include "common/auth/ticket.h"
 #include "common/base/big_endian.h"
@@ -20,12 +21,9 @@ enum {
     MAC_BYTES = 16,
     BYTES_MIN = VISITOR_AT + 1 + MAC_BYTES,
     BYTES_MAX = VISITOR_AT + TL_VISITOR_MAX + MAC_BYTES,
-    BASE64 = sodium_base64_VARIANT_URLSAFE_NO_PADDING,
 };
 
-_Static_assert(sodium_base64_ENCODED_LEN(BYTES_MAX, sodium_base64_VARIANT_URLSAFE_NO_PADDING) <=
-                   TL_TICKET_MAX,
-               "the longest ticket fits");
+_Static_assert(TL_BASE64_LENGTH(BYTES_MAX) < TL_TICKET_MAX, "the longest ticket fits");
 
 /* ---- the field `issued` ---- */
 
@@ -85,7 +83,7 @@ static void sign(const struct tl_keyring *keyring, const char *queue,
     memcpy(bytes + VISITOR_AT, ticket->visitor, visitor_length);
     size_t length = VISITOR_AT + visitor_length;
     make_mac(key, queue, bytes, length, bytes + length);
-    sodium_bin2base64(text, TL_TICKET_MAX, bytes, length + MAC_BYTES, BASE64);
+    tl_base64_encode(bytes, length + MAC_BYTES, text);
 }
 
 void tl_ticket_sign(const struct tl_keyring *keyring, const char *queue,
@@ -100,58 +98,12 @@ void tl_ticket_sign_code(const struct tl_keyring *keyring, const char *queue,
     sign(keyring, queue, ticket, CODE, text);
 }
 
-/* The values of the characters from '-' to 'z' in base64url; NO: not a digit. */
-enum { NO = 64 };
-static const unsigned char digit_values['z' - '-' + 1] = {
-    62, NO, NO, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, NO, NO, NO, NO, NO, NO, NO, /* - 0 9 */
-    0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, /* A T */
-    20, 21, 22, 23, 24, 25, NO, NO, NO, NO, 63, NO, 26, 27, 28, 29, 30, 31, 32, 33, /* U Z _ a h */
-    34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51,         /* i z */
-};
-
-static unsigned digit_value(char character)
-{
-    unsigned digit = (unsigned)(unsigned char)character - '-';
-    return digit < sizeof(digit_values) ? digit_values[digit] : NO;
-}
-
-/* Accepts only the canonical text of the bytes: unused bits must be zero. Libsodium's decoder runs
- * in constant time and takes several times as long. That protects nothing here, as the text comes
- * from the client itself. (In 1.0.18 it also takes bytes above 127 for '_'.) */
-static bool decode(const char *text, size_t length, unsigned char bytes[BYTES_MAX], size_t *n)
-{
-    size_t i = 0, rest = length % 4;
-    *n = 0;
-    if (length >= TL_TICKET_MAX || length * 6 / 8 > BYTES_MAX || rest == 1)
-        return false;
-    for (; i + 4 <= length; i += 4) {
-        unsigned a = digit_value(text[i]), b = digit_value(text[i + 1]);
-        unsigned c = digit_value(text[i + 2]), d = digit_value(text[i + 3]);
-        if (((a | b | c | d) & NO) != 0)
-            return false;
-        bytes[(*n)++] = (unsigned char)(a << 2 | b >> 4);
-        bytes[(*n)++] = (unsigned char)(b << 4 | c >> 2);
-        bytes[(*n)++] = (unsigned char)(c << 6 | d);
-    }
-    if (rest > 0) {
-        unsigned a = digit_value(text[i]), b = digit_value(text[i + 1]);
-        unsigned c = rest == 3 ? digit_value(text[i + 2]) : 0;
-        unsigned unused = rest == 3 ? c & 3 : b & 15;
-        if (((a | b | c) & NO) != 0 || unused != 0)
-            return false;
-        bytes[(*n)++] = (unsigned char)(a << 2 | b >> 4);
-        if (rest == 3)
-            bytes[(*n)++] = (unsigned char)(b << 4 | c >> 2);
-    }
-    return *n >= BYTES_MIN;
-}
-
 /* The bytes of a text of this kind that has the right form. */
 static bool read_text(const char *text, size_t length, int kind, unsigned char bytes[BYTES_MAX])
 {
     size_t n;
-    return decode(text, length, bytes, &n) && bytes[0] == kind &&
-           n == (size_t)VISITOR_AT + bytes[LENGTH_AT] + MAC_BYTES;
+    return tl_base64_decode(text, length, bytes, BYTES_MAX, &n) && n >= BYTES_MIN &&
+           bytes[0] == kind && n == (size_t)VISITOR_AT + bytes[LENGTH_AT] + MAC_BYTES;
 }
 
 bool tl_ticket_shaped(const char *text, size_t length)
@@ -225,5 +177,5 @@ void tl_visitor_random(char visitor[TL_VISITOR_MAX + 1])
 {
     unsigned char bytes[16];
     randombytes_buf(bytes, sizeof(bytes));
-    sodium_bin2base64(visitor, TL_VISITOR_MAX + 1, bytes, sizeof(bytes), BASE64);
+    tl_base64_encode(bytes, sizeof(bytes), visitor);
 }

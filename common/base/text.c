@@ -34,6 +34,14 @@ void tl_text_free(struct tl_text *text)
     *text = (struct tl_text){0};
 }
 
+size_t tl_text_copy(char *copy, size_t size, const char *text)
+{
+    const size_t length = strnlen(text, size - 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
+    return length;
+}
+
 /* ---- UTF-8 ---- */
 
 size_t tl_utf8_decode(const char *text, unsigned *code)

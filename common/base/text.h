@@ -20,6 +20,9 @@ void tl_text_append(struct tl_text *text, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void tl_text_free(struct tl_text *text);
 
+/* Copies the text, cut to size - 1 bytes, and ends it with a zero. Returns how long it is then. */
+size_t tl_text_copy(char *copy, size_t size, const char *text);
+
 /* Decodes the character at text, which ends with a zero, into *code. Returns its bytes (1 for the
  * zero), or 0 when it is malformed, overlong, a surrogate, cut short or beyond U+10FFFF. */
 size_t tl_utf8_decode(const char *text, unsigned *code);

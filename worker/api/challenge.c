@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "worker/api/challenge.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/verdict.h"
@@ -27,7 +26,7 @@ static void make(const struct tl_visit *visit, enum tl_puzzle_kind kind, unsigne
     struct tl_prefix prefix;
     const struct tl_puzzle_scope scope = scope_of(visit, &prefix);
     tl_puzzle_make(worker->secrets.keyring, &scope, kind, amount,
-                   tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000, text);
+                   tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000, text);
 }
 
 void tl_challenge_wait(const struct tl_visit *visit, char text[TL_PUZZLE_MAX])
@@ -42,7 +41,7 @@ static bool refuse(struct tl_visit *visit, enum tl_refusal_kind kind, const char
     static_assert(sizeof(refusal->puzzle.text) == TL_PUZZLE_MAX, "a puzzle fits");
     tl_refuse(refusal, kind, "%s", detail);
     refusal->puzzle.parts = TL_PUZZLE_PARTS;
-    refusal->puzzle.bits = tl_effort_bits(&visit->worker->effort, tl_clock_ms());
+    refusal->puzzle.bits = tl_effort_bits(&visit->worker->effort, visit->now_ms);
     make(visit, TL_PUZZLE_WORK, refusal->puzzle.bits, refusal->puzzle.text);
     tl_metrics_add(visit->worker->env->metrics, TL_WORKER_PUZZLES, 1);
     return false;
@@ -106,7 +105,7 @@ static bool refuse_without_service(struct tl_visit *visit)
     unsigned suppressed;
     struct tl_error err = {0};
     (void)tl_config_has_service(worker->config, &err);
-    if (tl_log_allow(&worker->no_service_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
+    if (tl_log_allow(&worker->no_service_log, visit->now_ms, LOG_EVERY_MS, &suppressed))
         tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = visit->name, .error = &err},
                "newcomers are refused: add it to the configuration of every worker and restart "
                "them, or set the queue to another challenge");
@@ -120,7 +119,7 @@ bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
                          struct tl_puzzle_solved *solved)
 {
     struct tl_worker *worker = visit->worker;
-    int64_t now_ms = tl_clock_ms();
+    int64_t now_ms = visit->now_ms;
     const bool external = is_external(visit);
     solved->id[0] = '\0';
     if (visit->queue->settings.challenge == TL_CHALLENGE_NONE || tl_visit_trusted(visit))

@@ -4,7 +4,6 @@
 
 #include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
-#include "common/base/clock.h"
 #include "common/base/text.h"
 #include "worker/api/gate.h"
 #include "worker/api/misuse.h"
@@ -166,7 +165,7 @@ static bool answer_in(const struct tl_visit *visit, const char *visitor, const c
 static const char *mode_of(const struct tl_visit *visit)
 {
     enum tl_queue_mode mode =
-        visit->queue != NULL ? tl_queue_weather(visit->queue, tl_clock_ms())->mode : TL_MODE_OPEN;
+        visit->queue != NULL ? tl_queue_weather(visit->queue, visit->now_ms)->mode : TL_MODE_OPEN;
     return mode != TL_MODE_OPEN ? tl_mode_name(mode) : NULL;
 }
 
@@ -211,7 +210,7 @@ static bool answer_out(const struct tl_visit *visit)
  * of life. */
 static bool is_active(const struct tl_visit *visit)
 {
-    const int64_t now_ms = tl_clock_ms();
+    const int64_t now_ms = visit->now_ms;
     if (visit->worth != TL_WORTH_ACTIVE ||
         visit->state.deadline_ms <= tl_queue_env_store_ms(visit->worker->env, now_ms))
         return false;
@@ -300,7 +299,7 @@ static enum verdict judge_pass(struct tl_visit *visit, struct tl_pass *pass)
 {
     const struct tl_worker *worker = visit->worker;
     const char *bearer = tl_visit_bearer(visit);
-    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
+    int64_t store_s = tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000;
     const struct tl_jwt_keys *keys = worker->secrets.pass_keys;
     struct tl_error err = {0};
     if (bearer == NULL || strchr(bearer, '.') == NULL) /* a ticket, or an API key */

@@ -14,7 +14,6 @@
 
 #include <sodium.h>
 
-#include "common/base/clock.h"
 #include "worker/api/body.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
@@ -84,7 +83,7 @@ static bool make(struct tl_visit *visit, struct made *made)
         return tl_refuse(refusal, TL_REFUSAL_NOT_WAITING, "%s", "");
     struct tl_ticket ticket = visit->ticket;
     ticket.serial++;
-    ticket.issued = (uint32_t)(tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000);
+    ticket.issued = (uint32_t)(tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000);
     tl_ticket_sign_code(worker->secrets.keyring, visit->name, &ticket, made->code);
     write_address(visit, made);
     tl_qr_make(made->address, &made->qr);
@@ -161,7 +160,7 @@ static bool read_code(struct tl_visit *visit, const char *text)
 {
     const struct tl_worker *worker = visit->worker;
     struct tl_ticket *ticket = &visit->ticket;
-    int64_t now_ms = tl_clock_ms();
+    int64_t now_ms = visit->now_ms;
     if (!tl_ticket_verify_code(worker->secrets.keyring, visit->name, text, strlen(text), ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_CODE, "%s", "");
     int64_t age_s = tl_queue_env_store_ms(worker->env, now_ms) / 1000 - ticket->issued;
@@ -204,7 +203,7 @@ bool tl_handle_page_move(struct tl_visit *visit)
 static bool answer_moved_here(struct tl_visit *visit)
 {
     const struct tl_ticket redeemed = visit->ticket;
-    visit->ticket = tl_answer_ticket(visit->queue, redeemed.visitor, redeemed.place, tl_clock_ms());
+    visit->ticket = tl_answer_ticket(visit->queue, redeemed.visitor, redeemed.place, visit->now_ms);
     visit->ticket.serial = redeemed.serial;
     return tl_answer_anew(visit, true); /* it may be in another lane meanwhile */
 }
@@ -238,7 +237,7 @@ bool tl_handle_move(struct tl_visit *visit)
         return false;
     const uint64_t device =
         1 + (body.device[0] != '\0' ? strtoull(body.device, NULL, 16) : random_device());
-    if (tl_queue_behind(visit->queue, ticket, tl_clock_ms()))
+    if (tl_queue_behind(visit->queue, ticket, visit->now_ms))
         return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
     if (tl_queue_outdated(visit->queue, ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");

@@ -60,7 +60,7 @@ static bool may_join(struct tl_visit *visit)
     if (may && worker->env->memory_full)
         may = tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                         "The store's memory is nearly full; try again later");
-    int64_t lag_ms = tl_outbox_lag_ms(visit->queue->outbox, tl_clock_ms());
+    int64_t lag_ms = tl_outbox_lag_ms(visit->queue->outbox, visit->now_ms);
     if (may && lag_ms > worker->config->worker.max_lag_ms)
         may = tl_refuse(&visit->refusal, TL_REFUSAL_BUSY, "The line is %lld s behind; try again",
                         (long long)(lag_ms / 1000));
@@ -412,7 +412,7 @@ static bool left(struct tl_visit *visit)
     if (tl_queue_serial(visit->queue, result->place) > 0) /* a pending ticket has none */
         return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
     visit->ticket =
-        tl_answer_ticket(visit->queue, visit->wait.pending->visitor, result->place, tl_clock_ms());
+        tl_answer_ticket(visit->queue, visit->wait.pending->visitor, result->place, visit->now_ms);
     return tl_wait_command(visit, visit->worker->leaving, tl_answer_command);
 }
 

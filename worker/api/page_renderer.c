@@ -5,7 +5,6 @@
 
 #include <sodium.h>
 
-#include "common/base/clock.h"
 #include "worker/api/body.h"
 #include "worker/api/challenge.h"
 #include "worker/api/page_renderer.h"
@@ -111,7 +110,7 @@ static void begin(const struct tl_visit *visit, enum tl_page_state state, struct
     page->view =
         (struct tl_view){.page = state,
                          .queue = visit->name,
-                         .store_ms = tl_queue_env_store_ms(worker->env, tl_clock_ms()),
+                         .store_ms = tl_queue_env_store_ms(worker->env, visit->now_ms),
                          .from = first_position(visit),
                          .poll_after_ms = RETRY_MIN_MS + randombytes_uniform(RETRY_SPREAD_MS),
                          .ticket = tl_request_query(visit->request, "ticket"),

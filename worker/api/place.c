@@ -2,7 +2,6 @@
 /* What visitors do with the place they have: ask for it, follow it, use it, give it up. */
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/units.h"
 #include "worker/api/join.h"
 #include "worker/api/routes.h"
@@ -41,7 +40,7 @@ static bool waits(struct tl_visit *visit, int64_t wait_ms)
 {
     struct tl_address address;
     const struct tl_address *client;
-    int64_t now_ms = tl_clock_ms();
+    int64_t now_ms = visit->now_ms;
     /* A cookie is replaced at once: after the wait there may be one of another place. */
     bool replaces =
         visit->ticket.outdated && tl_visit_bearer(visit) == NULL && tl_cookie_sent(visit);
@@ -64,7 +63,7 @@ bool tl_handle_status(struct tl_visit *visit)
         return tl_join_by_ticket(visit);
     if (!wanted_wait(visit, &wait_ms))
         return false;
-    int64_t now_ms = tl_clock_ms();
+    int64_t now_ms = visit->now_ms;
     bool renewed = visit->worth == TL_WORTH_WAITS && !ticket->outdated &&
                    tl_ticket_age_s(ticket, tl_queue_env_store_ms(visit->worker->env, now_ms) /
                                                1000) >= TICKET_AGE_S;
@@ -87,7 +86,7 @@ static void answer_short(struct tl_visit *visit)
 {
     char text[SHORT_MAX];
     char view[TL_VIEW_MAX];
-    int64_t now_ms = tl_clock_ms();
+    int64_t now_ms = visit->now_ms;
     const struct tl_ticket *ticket = &visit->ticket;
     const struct tl_line_view *state = &visit->state;
     size_t length = tl_sse_retry(text, sizeof(text), RETRY_MIN_MS, RETRY_SPREAD_MS);
@@ -96,9 +95,8 @@ static void answer_short(struct tl_visit *visit)
     } else if (visit->queue != NULL && visit->worth != TL_WORTH_PENDING &&
                visit->worth != TL_WORTH_ASK_STORE) {
         tl_queue_touch(visit->queue, ticket->visitor, ticket->place, state, now_ms);
-        size_t n = tl_answer_write_view(
-            visit, ticket->outdated, tl_language_of(visit)->code,
-            now_ms, view);
+        size_t n = tl_answer_write_view(visit, ticket->outdated, tl_language_of(visit)->code,
+                                        now_ms, view);
         length += tl_sse_event(text + length, sizeof(text) - length,
                                tl_telling_event_name(ticket->place, state->status), view, n);
     }
@@ -133,9 +131,7 @@ bool tl_handle_events(struct tl_visit *visit)
         return tl_visit_restore(visit, 0, 0);
     if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->worker->env->draining ||
         !tl_visit_may_stay(visit, &address, &client) ||
-        !tl_subscribers_stream(visit, client,
-                               tl_language_of(visit)->code,
-                               tl_clock_ms()))
+        !tl_subscribers_stream(visit, client, tl_language_of(visit)->code, visit->now_ms))
         answer_short(visit);
     return true;
 }

@@ -41,7 +41,7 @@ static bool ask(const struct tl_visit *visit, const char *token, int64_t until_m
 bool tl_verification_begin(struct tl_visit *visit, const char *token, tl_step *step)
 {
     struct tl_worker *worker = visit->worker;
-    const int64_t now_ms = tl_clock_ms();
+    const int64_t now_ms = visit->now_ms;
     const int64_t timeout_ms = worker->config->challenge_service.timeout_ms;
     char *id = visit->wait.about;
     static_assert(sizeof(visit->wait.about) > TL_PUZZLE_ID_LENGTH, "an id fits");
@@ -121,7 +121,7 @@ bool tl_verification_passed(struct tl_visit *visit, int64_t *kept_until)
         (verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED))
         tl_recent_forget(worker->service.tokens, visit->wait.about); /* not judged */
     *kept_until =
-        tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000 + TL_TOKENS_LIFE_S + CLOCK_S;
+        tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000 + TL_TOKENS_LIFE_S + CLOCK_S;
     if (!served)
         return false;
     if (verdict == NULL)

@@ -103,22 +103,10 @@ void tl_worker_handle(void *context, struct tl_request *request)
         tl_routes_refuse(request, &refusal);
 }
 
-void tl_worker_too_large(void *context, struct tl_request *request)
+void tl_worker_refuse(void *context, struct tl_request *request, const struct tl_refusal *refusal)
 {
-    const struct tl_worker *worker = context;
-    struct tl_refusal refusal;
-    tl_cross_site_share(worker, request);
-    tl_refuse(&refusal, TL_REFUSAL_TOO_LARGE, "A body may have at most %llu bytes",
-              (unsigned long long)worker->config->http.max_body);
-    tl_routes_refuse(request, &refusal);
-}
-
-void tl_worker_malformed(void *context, struct tl_request *request, const char *problem)
-{
-    struct tl_refusal refusal;
-    (void)context;
-    tl_refuse(&refusal, TL_REFUSAL_MALFORMED, "%s", problem);
-    tl_routes_refuse(request, &refusal);
+    tl_cross_site_share(context, request);
+    tl_routes_refuse(request, refusal);
 }
 
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms)

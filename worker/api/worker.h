@@ -27,8 +27,7 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
 
 /* The server's callbacks; context is the worker. */
 void tl_worker_handle(void *context, struct tl_request *request);
-void tl_worker_too_large(void *context, struct tl_request *request);
-void tl_worker_malformed(void *context, struct tl_request *request, const char *problem);
+void tl_worker_refuse(void *context, struct tl_request *request, const struct tl_refusal *refusal);
 
 /* Call every tick. */
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms);

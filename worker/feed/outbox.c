@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/grow.h"
+#include "common/base/text.h"
 #include "common/line/placemap.h"
 #include "worker/feed/outbox.h"
 
@@ -271,7 +272,7 @@ static struct tl_pending_command *add_new(struct tl_outbox *outbox, const char *
     *pending = command;
     if (command.kind == TL_COMMAND_JOIN && outbox->store_offset_ms != NULL)
         pending->made_ms = (uint64_t)(tl_clock_ms() + *outbox->store_offset_ms);
-    snprintf(pending->visitor, sizeof(pending->visitor), "%s", visitor);
+    (void)tl_text_copy(pending->visitor, sizeof(pending->visitor), visitor);
     pending->invite = invite != NULL ? strdup(invite) : NULL;
     if ((invite != NULL && pending->invite == NULL) || !add_pending(outbox, pending)) {
         free_pending(pending);

@@ -1,16 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <limits.h>
 #include <string.h>
 
 #include "worker/http/json_text.h"
 
-static void put(struct tl_json *json, const char *bytes, size_t n)
+/* Where n more bytes go; NULL: they do not fit. */
+static char *room(struct tl_json *json, size_t n)
 {
     if (json->size - json->length < n) {
         json->failed = true;
-        return;
+        return NULL;
     }
-    memcpy(json->text + json->length, bytes, n);
+    char *at = json->text + json->length;
     json->length += n;
+    return at;
+}
+
+static void put(struct tl_json *json, const char *bytes, size_t n)
+{
+    char *at = room(json, n);
+    if (at != NULL)
+        memcpy(at, bytes, n);
 }
 
 static void put_char(struct tl_json *json, char c)
@@ -33,33 +43,44 @@ static void put_escaped(struct tl_json *json, unsigned char c)
 
 static void put_string(struct tl_json *json, const char *value)
 {
+    /* What ends a run of characters that stand for themselves: control characters, the zero among
+     * them, quotes, backslashes. */
+    static const bool ends[UCHAR_MAX + 1] = {
+        1,         1,          1,          1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* 0x00 */
+        1,         1,          1,          1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, /* 0x10 */
+        ['"'] = 1, ['\\'] = 1, [0x7f] = 1,
+    };
     put_char(json, '"');
-    const char *plain = value;
-    for (; *value != '\0'; value++) {
-        unsigned char c = (unsigned char)*value;
-        if (c >= 0x20 && c != '"' && c != '\\' && c != 0x7f)
-            continue;
+    for (;; value++) {
+        const char *plain = value;
+        while (!ends[(unsigned char)*value])
+            value++;
         put(json, plain, (size_t)(value - plain));
-        put_escaped(json, c);
-        plain = value + 1;
+        if (*value == '\0')
+            break;
+        put_escaped(json, (unsigned char)*value);
     }
-    put(json, plain, (size_t)(value - plain));
     put_char(json, '"');
 }
 
-static void separate(struct tl_json *json)
+static bool is_first(const struct tl_json *json)
 {
     char last = json->length > 0 ? json->text[json->length - 1] : '{';
-    if (last != '{' && last != '[')
-        put_char(json, ',');
+    return last == '{' || last == '[';
 }
 
 static void put_name(struct tl_json *json, const char *name)
 {
-    separate(json);
-    put_char(json, '"');
-    put(json, name, strlen(name));
-    put(json, "\":", 2);
+    const size_t length = strlen(name);
+    const bool first = is_first(json);
+    char *at = room(json, length + (first ? 3 : 4));
+    if (at == NULL)
+        return;
+    if (!first)
+        *at++ = ',';
+    *at++ = '"';
+    memcpy(at, name, length);
+    memcpy(at + length, "\":", 2);
 }
 
 void tl_json_begin(struct tl_json *json, char *buffer, size_t size)
@@ -94,8 +115,8 @@ void tl_json_bool(struct tl_json *json, const char *name, bool value)
 
 void tl_json_members(struct tl_json *json, const char *members, size_t length)
 {
-    if (length > 0)
-        separate(json);
+    if (length > 0 && !is_first(json))
+        put_char(json, ',');
     put(json, members, length);
 }
 
@@ -107,7 +128,8 @@ void tl_json_array(struct tl_json *json, const char *name)
 
 void tl_json_item(struct tl_json *json, const char *value)
 {
-    separate(json);
+    if (!is_first(json))
+        put_char(json, ',');
     put_string(json, value);
 }
 

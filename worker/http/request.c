@@ -17,9 +17,11 @@
 #define REQUEST_ID_MAX 64
 /* This much of a body that is too large is read and dropped, so that the client can read why. */
 enum { DROPPED_MAX = 1024 * 1024 };
+enum { SPARE_MAX = 256 }; /* requests that are kept for the next ones */
 
 struct tl_request {
     struct tl_request_host *host;
+    struct tl_request *next; /* while it is spare */
     struct MHD_Connection *connection;
     const struct tl_renderer *renderer;
     const char *method, *path;
@@ -27,6 +29,7 @@ struct tl_request {
     size_t body_length, body_capacity;
     size_t dropped;      /* bytes of a too large body */
     const char *problem; /* of its head; NULL: none */
+    uint64_t names;      /* a bit for each name in the head, see mark_of */
     bool too_large, held, answered;
     bool by_origin;                /* the answer depends on the Origin */
     const char *shared_origin;     /* whose pages may read the answer; NULL: none */
@@ -48,9 +51,41 @@ const char *tl_request_path(const struct tl_request *request)
     return request->path;
 }
 
+/* The bit of a name among the headers, cookies or query parameters. Names with the same bit are
+ * told apart by a search; most that are asked for are absent, and their bit is, too (a Bloom filter
+ * with one hash function: B. Bloom, 1970). Letters of either case have the same bit. */
+static uint64_t mark_of(enum MHD_ValueKind kind, const char *name, size_t length)
+{
+    const unsigned char first = (unsigned char)name[0] | 0x20;
+    return UINT64_C(1) << ((first + length * 5 + kind * UINT64_C(11)) & 63);
+}
+
+static enum MHD_Result mark(void *context, enum MHD_ValueKind kind, const char *name,
+                            size_t name_length, const char *value, size_t length)
+{
+    struct tl_request *request = context;
+    (void)value;
+    (void)length;
+    request->names |= mark_of(kind, name, name_length);
+    return MHD_YES;
+}
+
+static bool may_have(const struct tl_request *request, enum MHD_ValueKind kind, const char *name)
+{
+    return (request->names & mark_of(kind, name, strlen(name))) != 0;
+}
+
+static const char *value_of(const struct tl_request *request, enum MHD_ValueKind kind,
+                            const char *name)
+{
+    return may_have(request, kind, name)
+               ? MHD_lookup_connection_value(request->connection, kind, name)
+               : NULL;
+}
+
 const char *tl_request_header(const struct tl_request *request, const char *name)
 {
-    return MHD_lookup_connection_value(request->connection, MHD_HEADER_KIND, name);
+    return value_of(request, MHD_HEADER_KIND, name);
 }
 
 struct lines {
@@ -76,13 +111,14 @@ size_t tl_request_headers(const struct tl_request *request, const char *name, co
                           size_t most)
 {
     struct lines lines = {.name = name, .values = values, .most = most};
-    (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &lines);
+    if (may_have(request, MHD_HEADER_KIND, name))
+        (void)MHD_get_connection_values(request->connection, MHD_HEADER_KIND, add_line, &lines);
     return lines.n;
 }
 
 const char *tl_request_cookie(const struct tl_request *request, const char *name)
 {
-    return MHD_lookup_connection_value(request->connection, MHD_COOKIE_KIND, name);
+    return value_of(request, MHD_COOKIE_KIND, name);
 }
 
 struct cookie_search {
@@ -106,13 +142,14 @@ bool tl_request_accept_cookie(const struct tl_request *request, const char *name
                               bool (*accept)(void *context, const char *value), void *context)
 {
     struct cookie_search search = {.name = name, .accept = accept, .context = context};
-    MHD_get_connection_values(request->connection, MHD_COOKIE_KIND, try_cookie, &search);
+    if (may_have(request, MHD_COOKIE_KIND, name))
+        MHD_get_connection_values(request->connection, MHD_COOKIE_KIND, try_cookie, &search);
     return search.accepted;
 }
 
 const char *tl_request_query(const struct tl_request *request, const char *name)
 {
-    return MHD_lookup_connection_value(request->connection, MHD_GET_ARGUMENT_KIND, name);
+    return value_of(request, MHD_GET_ARGUMENT_KIND, name);
 }
 
 struct query_visit {
@@ -390,10 +427,24 @@ static void make_id(struct tl_request *request)
     request->id[16] = '\0';
 }
 
+/* A spare one, or a new one. A large block for each request would make the allocator tidy up each
+ * time, which costs more than all small ones together. */
+static struct tl_request *take(struct tl_request_host *host)
+{
+    const size_t size = sizeof(struct tl_request) + host->visit_size;
+    struct tl_request *request = host->spare;
+    if (request == NULL)
+        return calloc(1, size);
+    host->spare = request->next;
+    host->spares--;
+    memset(request, 0, size);
+    return request;
+}
+
 struct tl_request *tl_request_new(struct tl_request_host *host, struct MHD_Connection *connection,
                                   const char *method, const char *path, const char *version)
 {
-    struct tl_request *request = calloc(1, sizeof(*request) + host->visit_size);
+    struct tl_request *request = take(host);
     if (request == NULL)
         return NULL;
     request->host = host;
@@ -401,6 +452,8 @@ struct tl_request *tl_request_new(struct tl_request_host *host, struct MHD_Conne
     request->method = method;
     request->path = path;
     request->problem = tl_framing_problem(connection, method, version);
+    (void)MHD_get_connection_values_n(
+        connection, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND, mark, request);
     const char *length = tl_request_header(request, "Content-Length");
     request->too_large = length != NULL && strtoull(length, NULL, 10) > host->max_body;
     make_id(request);
@@ -412,9 +465,26 @@ void tl_request_free(struct tl_request *request)
 {
     if (request->response != NULL)
         MHD_destroy_response(request->response);
-    request->host->requests--;
+    struct tl_request_host *host = request->host;
+    host->requests--;
     free(request->body);
-    free(request);
+    if (host->spares == SPARE_MAX) {
+        free(request);
+        return;
+    }
+    request->next = host->spare;
+    host->spare = request;
+    host->spares++;
+}
+
+void tl_request_free_spare(struct tl_request_host *host)
+{
+    while (host->spare != NULL) {
+        struct tl_request *next = host->spare->next;
+        free(host->spare);
+        host->spare = next;
+    }
+    host->spares = 0;
 }
 
 const char *tl_request_problem(const struct tl_request *request)

@@ -94,12 +94,14 @@ void tl_request_answer(struct tl_request *request, const struct tl_answer *answe
 
 /* What all requests of a server share. Filled in by the server. */
 struct tl_request_host {
-    void *handler_context;                            /* what tl_request_context returns */
-    void *context;                                    /* for `answered` */
-    uint64_t max_body;                                /* bytes */
-    size_t visit_size;                                /* of each request */
-    bool closing;                                     /* answers say `Connection: close` */
-    uint64_t requests;                                /* that exist */
+    void *handler_context;    /* what tl_request_context returns */
+    void *context;            /* for `answered` */
+    uint64_t max_body;        /* bytes */
+    size_t visit_size;        /* of each request */
+    bool closing;             /* answers say `Connection: close` */
+    uint64_t requests;        /* that exist */
+    struct tl_request *spare; /* for the next ones, so many: */
+    unsigned spares;
     uint64_t id_random;                               /* state of the generator of request ids */
     void (*answered)(void *context, unsigned status); /* told of each answer's status */
     /* A held request was answered: the library must run in this turn. */
@@ -118,6 +120,8 @@ const char *tl_framing_problem(struct MHD_Connection *connection, const char *me
 struct tl_request *tl_request_new(struct tl_request_host *host, struct MHD_Connection *connection,
                                   const char *method, const char *path, const char *version);
 void tl_request_free(struct tl_request *request);
+/* Frees the memory that is kept for further requests. */
+void tl_request_free_spare(struct tl_request_host *host);
 /* tl_framing_problem of its head: it is answered without its body, the last of its connection. */
 const char *tl_request_problem(const struct tl_request *request);
 /* Is its body larger than max_body, as it declares or as it came? */

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 
 #include "worker/http/router.h"
@@ -17,7 +16,10 @@ static bool match(const char *pattern, const char *path, char queue[TL_ROUTER_QU
     size_t length = strcspn(path + before, "/");
     if (length == 0 || strcmp(star + 1, path + before + length) != 0)
         return false;
-    snprintf(queue, TL_ROUTER_QUEUE_MAX, "%.*s", (int)length, path + before);
+    if (length >= TL_ROUTER_QUEUE_MAX)
+        length = TL_ROUTER_QUEUE_MAX - 1;
+    memcpy(queue, path + before, length);
+    queue[length] = '\0';
     return true;
 }
 

@@ -45,7 +45,8 @@ struct tl_server {
     struct tl_clients *clients;
     uint64_t open; /* connections, without those that were taken over */
     unsigned open_handles;
-    bool due; /* the library has something to do */
+    int64_t now_ms; /* of this turn */
+    bool due;       /* the library has something to do */
 };
 
 static void on_busy(uv_idle_t *handle)
@@ -144,12 +145,11 @@ static void on_connection(void *closure, struct MHD_Connection *connection, void
     struct tl_server *server = closure;
     struct connection *watched = *context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        int64_t now_ms = tl_clock_ms();
         server->open++;
-        make_room(server, now_ms);
+        make_room(server, server->now_ms);
         *context = watched = watch(server, connection);
         if (watched != NULL)
-            tl_idle_sockets_add(&server->idle, &watched->idle, false, now_ms);
+            tl_idle_sockets_add(&server->idle, &watched->idle, false, server->now_ms);
         return;
     }
     server->open--;
@@ -180,8 +180,19 @@ static enum MHD_Result deliver(struct tl_server *server, struct connection *conn
                                struct tl_request *request)
 {
     if (connection != NULL)
-        tl_idle_sockets_add(&server->idle, &connection->idle, true, tl_clock_ms());
+        tl_idle_sockets_add(&server->idle, &connection->idle, true, server->now_ms);
     return tl_request_deliver(request) ? MHD_YES : MHD_NO;
+}
+
+static bool may_be_handled(const struct tl_server *server, const struct tl_request *request,
+                           struct tl_refusal *refusal)
+{
+    const char *problem = tl_request_problem(request);
+    if (problem != NULL)
+        return tl_refuse(refusal, TL_REFUSAL_MALFORMED, "%s", problem);
+    return !tl_request_too_large(request) ||
+           tl_refuse(refusal, TL_REFUSAL_TOO_LARGE, "A body may have at most %llu bytes",
+                     (unsigned long long)server->settings.max_body);
 }
 
 /* The request is complete, or there is a problem with its head: calls the handler and delivers the
@@ -190,15 +201,13 @@ static enum MHD_Result dispatch(struct tl_server *server, struct connection *con
                                 struct tl_request *request)
 {
     const struct tl_server_settings *settings = &server->settings;
-    const char *problem = tl_request_problem(request);
+    struct tl_refusal refusal;
     if (connection != NULL)
         tl_idle_sockets_remove(&server->idle, &connection->idle);
-    if (problem != NULL)
-        settings->malformed(settings->handler_context, request, problem);
-    else if (tl_request_too_large(request))
-        settings->too_large(settings->handler_context, request);
-    else
+    if (may_be_handled(server, request, &refusal))
         settings->handle(settings->handler_context, request);
+    else
+        settings->refuse(settings->handler_context, request, &refusal);
     return tl_request_answered(request) ? deliver(server, connection, request) : MHD_YES;
 }
 
@@ -235,7 +244,7 @@ static void on_completed(void *closure, struct MHD_Connection *connection, void 
     struct connection *watched = connection_of(connection);
     (void)code;
     if (watched != NULL)
-        tl_idle_sockets_add(&server->idle, &watched->idle, false, tl_clock_ms());
+        tl_idle_sockets_add(&server->idle, &watched->idle, false, server->now_ms);
     if (*context != NULL)
         tl_request_free(*context);
     *context = NULL;
@@ -273,6 +282,7 @@ static void on_turn(uv_check_t *turn)
     struct tl_server *server = turn->data;
     if (server->due) {
         server->due = false;
+        server->now_ms = tl_clock_ms();
         MHD_run(server->daemon);
     }
     server->settings.turn_end(server->settings.context);
@@ -309,6 +319,7 @@ static bool start_handles(struct tl_server *server, uv_loop_t *loop)
 
 static void free_server(struct tl_server *server)
 {
+    tl_request_free_spare(&server->host);
     tl_clients_free(&server->clients);
     free(server);
 }

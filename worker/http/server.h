@@ -15,6 +15,7 @@
 
 #include "common/base/error.h"
 #include "common/base/net.h"
+#include "worker/http/refusal.h"
 #include "worker/http/request.h"
 
 /* File descriptors that the server uses beyond max_connections for a moment: a connection that is
@@ -43,10 +44,10 @@ struct tl_server_settings {
     size_t visit_size;     /* bytes of tl_request_visit */
     void *handler_context; /* also what tl_request_context returns */
     void (*handle)(void *handler_context, struct tl_request *request);
-    /* The body is larger than max_body: answers with a refusal. */
-    void (*too_large)(void *handler_context, struct tl_request *request);
-    /* The request may end elsewhere than it seems: answers with a refusal. problem: a sentence. */
-    void (*malformed)(void *handler_context, struct tl_request *request, const char *problem);
+    /* Answers with this refusal: the body is larger than max_body (TOO_LARGE), or the request may
+     * end elsewhere than it seems (MALFORMED). */
+    void (*refuse)(void *handler_context, struct tl_request *request,
+                   const struct tl_refusal *refusal);
     void *context;
     /* How many event streams are open: connections that were taken over. */
     uint64_t (*streams)(void *context);

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 
 #include "common/auth/pass.h"
 #include "common/auth/reference.h"
-#include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
@@ -25,7 +24,7 @@ struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visi
             ticket.front = tl_line_front(queue->line, tl_place_lane(place));
         ticket.serial = tl_queue_serial(queue, place);
     }
-    snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
+    (void)tl_text_copy(ticket.visitor, sizeof(ticket.visitor), visitor);
     return ticket;
 }
 
@@ -51,7 +50,7 @@ static bool give_pass(const struct tl_worker *worker, const struct tl_queue *que
                            .generation = tl_line_generation(queue->line),
                            .place = view->place,
                            .event = tl_line_event(queue->line)};
-    snprintf(pass.visitor, sizeof(pass.visitor), "%s", view->visitor);
+    (void)tl_text_copy(pass.visitor, sizeof(pass.visitor), view->visitor);
     tl_pass_id(view->queue,
                tl_lost_origin(&queue->lost, tl_line_generation(queue->line), view->place),
                view->place, pass.id);
@@ -188,7 +187,7 @@ static bool send_view(const struct tl_visit *visit, struct filled *filled, int64
 static bool answer_end(struct tl_visit *visit, enum tl_reason reason, bool moved)
 {
     struct filled filled;
-    int64_t now_ms = tl_clock_ms();
+    int64_t now_ms = visit->now_ms;
     visit->state = (struct tl_line_view){.status = TL_LINE_ENDED, .reason = reason};
     fill(visit, NULL, now_ms, &filled);
     filled.view.moved = moved;
@@ -226,7 +225,7 @@ static bool ask_store(struct tl_visit *visit, bool give_ticket)
 static bool answer_known(struct tl_visit *visit, bool give_ticket)
 {
     const struct tl_ticket *ticket = &visit->ticket;
-    const int64_t now_ms = tl_clock_ms();
+    const int64_t now_ms = visit->now_ms;
     struct filled filled;
     /* A visitor who is called in the very answer to the join has yet to show up: only the next
      * request claims the session. */
@@ -299,7 +298,7 @@ bool tl_answer_command(struct tl_visit *visit)
 
 bool tl_answer_pending(struct tl_visit *visit)
 {
-    int64_t now_ms = tl_clock_ms();
+    int64_t now_ms = visit->now_ms;
     struct filled filled;
     const struct tl_ticket joined = visit->ticket;
     visit->ticket = tl_answer_ticket(visit->queue, joined.visitor,

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/origin.h"
+#include "common/base/text.h"
 #include "common/config/queue_settings.h"
 #include "worker/visit/browser.h"
 
@@ -118,8 +118,9 @@ enum {
     LIFE_MAX_S = 400 * 86400, /* browsers keep none for longer */
 };
 
+#define STEM "tellerline_"
 /* No queue has a name with capitals. */
-#define PROBE "tellerline_COOKIES"
+#define PROBE STEM "COOKIES"
 
 static const char *const prefixes[] = {"__Host-", ""};
 enum { NAMES = sizeof(prefixes) / sizeof(prefixes[0]) };
@@ -131,7 +132,9 @@ struct cookie_name {
 static struct cookie_name name_of(const char *prefix, const char *queue)
 {
     struct cookie_name name;
-    snprintf(name.text, sizeof(name.text), "%stellerline_%s", prefix, queue);
+    size_t length = tl_text_copy(name.text, sizeof(name.text), prefix);
+    length += tl_text_copy(name.text + length, sizeof(name.text) - length, STEM);
+    (void)tl_text_copy(name.text + length, sizeof(name.text) - length, queue);
     return name;
 }
 
@@ -150,10 +153,21 @@ void tl_cookie_write(const struct tl_visit *visit, const char *ticket,
                      char text[TL_COOKIE_TEXT_MAX])
 {
     bool https = tl_cross_site_https(visit);
-    int64_t store_ms = tl_queue_env_store_ms(visit->worker->env, tl_clock_ms());
-    snprintf(text, TL_COOKIE_TEXT_MAX, "%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s",
-             name_of(https ? prefixes[0] : "", visit->name).text, ticket,
-             (long long)life_s(&visit->queue->settings, store_ms), https ? "; Secure" : "");
+    int64_t store_ms = tl_queue_env_store_ms(visit->worker->env, visit->now_ms);
+    char age[24];
+    snprintf(age, sizeof(age), "%" PRId64, life_s(&visit->queue->settings, store_ms));
+    const char *const parts[] = {https ? prefixes[0] : "",
+                                 STEM,
+                                 visit->name,
+                                 "=",
+                                 ticket,
+                                 "; Path=/; Max-Age=",
+                                 age,
+                                 "; HttpOnly; SameSite=Lax",
+                                 https ? "; Secure" : ""};
+    size_t length = 0;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        length += tl_text_copy(text + length, TL_COOKIE_TEXT_MAX - length, parts[i]);
 }
 
 struct search {
@@ -166,7 +180,8 @@ static bool is_valid(void *context, const char *value)
     const struct search *search = context;
     const struct tl_worker *worker = search->visit->worker;
     return tl_secrets_ticket(&worker->secrets, search->visit->name, value,
-                             tl_queue_env_store_ms(worker->env, tl_clock_ms()), search->ticket);
+                             tl_queue_env_store_ms(worker->env, search->visit->now_ms),
+                             search->ticket);
 }
 
 bool tl_cookie_ticket(const struct tl_visit *visit, struct tl_ticket *ticket)

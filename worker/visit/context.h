@@ -84,6 +84,7 @@ struct tl_visit {
     struct tl_line_view state;      /* ...the state of its place */
     struct tl_refusal refusal;      /* why it is refused */
     struct tl_wait wait;
+    int64_t now_ms; /* of this step: local monotonic time */
     /* When it has waited: the answer carries the ticket, as one to a join; and it asks for a new
      * place if that of its pending ticket has ended. */
     bool gives_ticket, joins;

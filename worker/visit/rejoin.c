@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/auth/invite.h"
+#include "common/base/clock.h"
 #include "worker/visit/rejoin.h"
 
 /* The lane in which a ticket joins. A pending one repeats its own join, so it keeps that lane if

@@ -239,7 +239,7 @@ static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
         (subscriber->asked_ms != 0 && now_ms - subscriber->asked_ms < ASK_AGAIN_MS))
         return;
     subscriber->asked_ms = now_ms;
-    struct tl_visit asks = tl_visit_of(worker, subscriber->queue, &ticket);
+    struct tl_visit asks = tl_visit_of(worker, subscriber->queue, &ticket, now_ms);
     if (tl_place_seq(ticket.place) == 0 && !subscriber->spent) {
         if (tl_rejoin_may(&asks) && tl_visit_may_send(&asks))
             (void)tl_rejoin(subscriber->queue, &ticket);

@@ -112,7 +112,7 @@ bool tl_telling_view(struct tl_subscriber *subscriber, const struct tl_line_view
     if (!tl_stream_ready(subscriber->stream))
         return true;
     const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    struct tl_visit visit = tl_visit_of(subscriber->worker, subscriber->queue, &ticket);
+    struct tl_visit visit = tl_visit_of(subscriber->worker, subscriber->queue, &ticket, now_ms);
     visit.state = *state;
     bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
     tl_queue_touch(subscriber->queue, ticket.visitor, ticket.place, state, now_ms);

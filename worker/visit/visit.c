@@ -7,6 +7,7 @@
 #include "common/auth/jwt.h"
 #include "common/base/clock.h"
 #include "common/base/net.h"
+#include "common/base/text.h"
 #include "common/config/queue_settings.h"
 #include "common/store/blocks.h"
 #include "worker/http/forwarded.h"
@@ -29,14 +30,15 @@ struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *req
     struct tl_visit *visit = tl_request_visit(request); /* zeroed */
     visit->worker = worker;
     visit->request = request;
-    snprintf(visit->name, sizeof(visit->name), "%s", name);
+    visit->now_ms = tl_clock_ms();
+    (void)tl_text_copy(visit->name, sizeof(visit->name), name);
     return visit;
 }
 
 struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
-                            const struct tl_ticket *ticket)
+                            const struct tl_ticket *ticket, int64_t now_ms)
 {
-    struct tl_visit visit = {.worker = worker, .queue = queue, .ticket = *ticket};
+    struct tl_visit visit = {.worker = worker, .queue = queue, .ticket = *ticket, .now_ms = now_ms};
     memcpy(visit.name, queue->name, sizeof(queue->name));
     return visit;
 }
@@ -68,7 +70,7 @@ static bool verify(const struct tl_visit *visit, const char *text, struct tl_tic
     const struct tl_worker *worker = visit->worker;
     return text != NULL &&
            tl_secrets_ticket(&worker->secrets, visit->name, text,
-                             tl_queue_env_store_ms(worker->env, tl_clock_ms()), ticket);
+                             tl_queue_env_store_ms(worker->env, visit->now_ms), ticket);
 }
 
 bool tl_visit_brought(const struct tl_visit *visit, struct tl_ticket *ticket)
@@ -110,7 +112,7 @@ bool tl_visit_queue(struct tl_visit *visit)
 
 void tl_visit_judge(struct tl_visit *visit)
 {
-    visit->worth = tl_queue_worth(visit->queue, &visit->ticket, tl_clock_ms(), &visit->state);
+    visit->worth = tl_queue_worth(visit->queue, &visit->ticket, visit->now_ms, &visit->state);
 }
 
 bool tl_visit_ticket(struct tl_visit *visit)
@@ -164,43 +166,32 @@ bool tl_visit_is_held(const struct tl_visit *visit)
     return visit->state.status == TL_LINE_WAITING || visit->state.status == TL_LINE_ACTIVE;
 }
 
-/* Fills in why no one can join; false: someone can. */
-static bool is_shut(struct tl_visit *visit)
+bool tl_visit_newcomers(struct tl_visit *visit)
 {
     static const enum tl_refusal_kind of_mode[TL_MODES] = {[TL_MODE_DRAINING] = TL_REFUSAL_DRAINING,
                                                            [TL_MODE_CLOSED] = TL_REFUSAL_CLOSED,
-                                                           [TL_MODE_SOLD_OUT] = TL_REFUSAL_SOLD_OUT,
-                                                           [TL_MODE_PASSTHROUGH] =
-                                                               TL_REFUSAL_UNKNOWN_OUTCOME};
+                                                           [TL_MODE_SOLD_OUT] =
+                                                               TL_REFUSAL_SOLD_OUT};
     struct tl_refusal *refusal = &visit->refusal;
     const struct tl_queue_settings *settings = &visit->queue->settings;
-    enum tl_phase phase = tl_queue_weather(visit->queue, tl_clock_ms())->phase;
-    enum tl_refusal_kind kind = of_mode[settings->mode];
+    enum tl_phase phase = tl_queue_weather(visit->queue, visit->now_ms)->phase;
     if (tl_phase_joins(settings, phase))
-        return false;
+        return true;
+    if (settings->mode == TL_MODE_PASSTHROUGH)
+        return tl_refuse(refusal, TL_REFUSAL_UNKNOWN_OUTCOME, "Everyone gets in now; try again");
     const char *language = tl_language_of(visit)->code;
     const char *text = tl_queue_closed_text(settings, settings->mode, language);
-    if (settings->mode == TL_MODE_PASSTHROUGH)
-        (void)tl_refuse(refusal, kind, "Everyone gets in now; try again");
-    else if (settings->mode != TL_MODE_OPEN && settings->mode != TL_MODE_PAUSED)
-        (void)tl_refuse(refusal, kind, "%s", text);
-    else if (phase == TL_PHASE_OVER)
-        (void)tl_refuse(refusal, TL_REFUSAL_OVER, "%s", text);
-    else
-        (void)tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
-    return true;
-}
-
-bool tl_visit_newcomers(struct tl_visit *visit)
-{
-    return !is_shut(visit);
+    if (settings->mode != TL_MODE_OPEN && settings->mode != TL_MODE_PAUSED)
+        return tl_refuse(refusal, of_mode[settings->mode], "%s", text);
+    if (phase == TL_PHASE_OVER)
+        return tl_refuse(refusal, TL_REFUSAL_OVER, "%s", text);
+    return tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
 }
 
 bool tl_visit_no_place(struct tl_visit *visit)
 {
-    if (!is_shut(visit)) /* the news of it is on its way here */
-        (void)tl_refuse(&visit->refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
-    return false;
+    return tl_visit_newcomers(visit) && /* the news of it is on its way here */
+           tl_refuse(&visit->refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
 }
 
 /* ---- commands ---- */
@@ -224,7 +215,7 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
     const struct tl_address address =
         tl_visitor_stand_in(visit->queue->name, visit->ticket.visitor);
     return tl_limiter_allow(visit->worker->limiter, TL_LIMITER_REPEATS, &address, REPEATS_MAX,
-                            tl_clock_ms());
+                            visit->now_ms);
 }
 
 /* ---- addresses and limits ---- */
@@ -270,7 +261,7 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
     struct tl_address address;
     if (blocks == NULL || blocks->n == 0 || !tl_visit_address(visit, &address) ||
         tl_blocks_find(blocks, &address, visit->name,
-                       tl_queue_env_store_ms(worker->env, tl_clock_ms())) == NULL)
+                       tl_queue_env_store_ms(worker->env, visit->now_ms)) == NULL)
         return true;
     tl_metrics_add(worker->env->metrics, TL_WORKER_BLOCKED, 1);
     return tl_refuse(&visit->refusal, TL_REFUSAL_BLOCKED, "%s", "");
@@ -280,7 +271,7 @@ bool tl_visit_within(const struct tl_visit *visit, enum tl_limiter_kind kind, ui
 {
     struct tl_address address;
     return !tl_visit_address(visit, &address) ||
-           tl_limiter_allow(visit->worker->limiter, kind, &address, most, tl_clock_ms());
+           tl_limiter_allow(visit->worker->limiter, kind, &address, most, visit->now_ms);
 }
 
 /* Who is counted for tokens of the request that are not genuine? False: nobody. */
@@ -298,7 +289,7 @@ bool tl_visit_may_fail(struct tl_visit *visit, enum tl_limiter_kind kind)
     struct tl_address address;
     return !counted_as(visit, &address) ||
            tl_limiter_within(visit->worker->limiter, kind, &address, FORGERIES_MAX,
-                             tl_clock_ms()) ||
+                             visit->now_ms) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_FORGERIES,
                      "At most %d a minute; please wait a little", FORGERIES_MAX);
 }
@@ -308,7 +299,7 @@ void tl_visit_failed(const struct tl_visit *visit, enum tl_limiter_kind kind)
     struct tl_address address;
     if (counted_as(visit, &address))
         (void)tl_limiter_allow(visit->worker->limiter, kind, &address, FORGERIES_MAX,
-                               tl_clock_ms());
+                               visit->now_ms);
 }
 
 bool tl_visit_may_verify(struct tl_visit *visit, enum tl_limiter_kind kind,
@@ -344,7 +335,7 @@ bool tl_visit_may_join(struct tl_visit *visit, bool paid)
 {
     struct tl_worker *worker = visit->worker;
     const struct tl_queue_env *env = worker->env;
-    const int64_t now_ms = tl_clock_ms();
+    const int64_t now_ms = visit->now_ms;
     const struct tl_press press = {
         .pending = env->in_flight,
         .pending_max = worker->config->worker.max_pending,

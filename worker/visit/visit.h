@@ -15,7 +15,7 @@ struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *req
                                 const char *name);
 /* A visit without a request, about the place of a ticket which is yet to be judged. */
 struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
-                            const struct tl_ticket *ticket);
+                            const struct tl_ticket *ticket, int64_t now_ms);
 
 /* ---- credentials ---- */
 

@@ -10,6 +10,7 @@ enum { EVENT_WAIT_MS = 250 };
 
 void tl_visit_take(struct tl_visit *visit, tl_step *step)
 {
+    visit->now_ms = tl_clock_ms();
     if (!step(visit))
         tl_render_refusal(visit->request, &visit->refusal);
 }

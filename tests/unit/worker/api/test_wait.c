@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
@@ -201,7 +202,7 @@ static void answers_find_their_lookups(void **state)
 {
     struct world *world = *state;
     const struct tl_ticket ticket = {.visitor = "v", .place = 901};
-    struct tl_visit stream = tl_visit_of(world->worker, world_queue(world), &ticket);
+    struct tl_visit stream = tl_visit_of(world->worker, world_queue(world), &ticket, tl_clock_ms());
     const struct tl_visit *first = look_up(world, 900);
     assert_true(tl_wait_lookup(&stream, step)); /* without a request */
     const struct tl_visit *second = look_up(world, 902);

@@ -5,7 +5,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "tests/unit/worker/http/site.h"
 
 static char large[LARGE];
@@ -29,7 +29,7 @@ void site_answer(struct tl_request *request, unsigned status, const char *text)
 
 static void copy(char *to, size_t size, const char *text)
 {
-    snprintf(to, size, "%s", text != NULL ? text : "(none)");
+    (void)tl_text_copy(to, size, text != NULL ? text : "(none)");
 }
 
 static void handle(void *context, struct tl_request *request)
@@ -64,17 +64,16 @@ static void handle(void *context, struct tl_request *request)
     }
 }
 
-static void too_large(void *context, struct tl_request *request)
+static void refuse(void *context, struct tl_request *request, const struct tl_refusal *refusal)
 {
     struct site *site = context;
-    site->too_large++;
-    site_answer(request, 413, "too large\n");
-}
-
-static void malformed(void *context, struct tl_request *request, const char *problem)
-{
-    struct site *site = context;
-    copy(site->problem, sizeof(site->problem), problem);
+    copy(site->problem, sizeof(site->problem), refusal->detail);
+    if (refusal->kind == TL_REFUSAL_TOO_LARGE) {
+        site->too_large++;
+        site_answer(request, 413, "too large\n");
+        return;
+    }
+    assert_int_equal(refusal->kind, TL_REFUSAL_MALFORMED);
     site_answer(request, 400, "malformed\n");
 }
 
@@ -127,8 +126,7 @@ int site_setup(void **state)
                                                               .visit_size = VISIT_SIZE,
                                                               .handler_context = site,
                                                               .handle = handle,
-                                                              .too_large = too_large,
-                                                              .malformed = malformed,
+                                                              .refuse = refuse,
                                                               .context = site,
                                                               .streams = streams,
                                                               .happened = on_happened,

@@ -85,6 +85,7 @@ static void a_body_declared_too_large_is_refused_before_it_comes(void **state)
     assert_true(site_hears(site, fd, "too large\n", text, sizeof(text)));
     assert_int_equal(strncmp(text, "HTTP/1.1 413 ", 13), 0);
     assert_int_equal(site->too_large, 1);
+    assert_string_equal(site->problem, "A body may have at most 64 bytes");
     assert_int_equal(site->handled, 0);
     close(fd);
 }

@@ -87,9 +87,9 @@ unsigned tl_problem_retry_after_s(enum tl_refusal_kind kind)
 }
 
 struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
-                            const struct tl_ticket *ticket)
+                            const struct tl_ticket *ticket, int64_t now_ms)
 {
-    return (struct tl_visit){.worker = worker, .queue = queue, .ticket = *ticket};
+    return (struct tl_visit){.worker = worker, .queue = queue, .ticket = *ticket, .now_ms = now_ms};
 }
 
 void tl_visit_take(struct tl_visit *visit, tl_step *step)
@@ -191,7 +191,7 @@ static inline struct tl_ticket ticket_of(const char *visitor, tl_place place)
 static inline struct tl_visit *visit_of(struct tl_request *request, const struct tl_ticket *ticket)
 {
     struct tl_visit *visit = &stage.visits[stage.n_visits++ % VISITS];
-    *visit = tl_visit_of(&stage.worker, stage.world.queue, ticket);
+    *visit = tl_visit_of(&stage.worker, stage.world.queue, ticket, 0);
     visit->request = request;
     return visit;
 }

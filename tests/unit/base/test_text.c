@@ -57,9 +57,24 @@ static void test_refuses_what_is_none(void **state)
     assert_true(tl_utf8_valid("자리 12 → 11"));
 }
 
+static void test_copies_what_fits(void **state)
+{
+    char copy[5] = "....";
+    (void)state;
+    assert_int_equal(tl_text_copy(copy, sizeof(copy), "ab"), 2);
+    assert_string_equal(copy, "ab");
+    assert_int_equal(tl_text_copy(copy, sizeof(copy), "abcd"), 4);
+    assert_string_equal(copy, "abcd");
+    assert_int_equal(tl_text_copy(copy, sizeof(copy), "abcdefgh"), 4);
+    assert_string_equal(copy, "abcd");
+    assert_int_equal(tl_text_copy(copy, 1, "ab"), 0);
+    assert_string_equal(copy, "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_copies_what_fits),
         cmocka_unit_test(test_decodes_one_character),
         cmocka_unit_test(test_refuses_what_is_none),
     };

@@ -3,6 +3,7 @@
 #ifndef TL_API_CONTEXT_H
 #define TL_API_CONTEXT_H
 
+#include "common/auth/ticket.h"
 #include "common/base/log.h"
 #include "common/base/net.h"
 #include "common/config/config.h"
@@ -35,6 +36,7 @@ struct tl_worker {
     struct tl_limiter *limiter;           /* of all processes */
     struct tl_sharing *sharing;           /* likewise */
     struct tl_misuse *misuse;
+    struct tl_visitor_ids visitor_ids; /* for newcomers */
     struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
     struct tl_clients *clients;        /* the event streams and long polls of each address */
     struct tl_effort effort;           /* that puzzles ask for */

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <limits.h>
 #include <string.h>
 
 #include "common/wire/notice_text.h"
 
+#include "ctl/audit/audit.h"
+#include "ctl/calls/calls.h"
 #include "ctl/commands.h"
+#include "ctl/plan/plan.h"
+#include "ctl/up/up.h"
 
 static const struct tl_ctl_command commands[] = {
     /* ---- run ---- */
     {.name = "up",
-     .words = "",
      .summary = "Runs the whole system on this machine, until Ctrl-C.",
      .details =
          "Starts worker, dispatcher, admitter and expirer, and with hooks the notifier, from "
@@ -21,7 +23,6 @@ static const struct tl_ctl_command commands[] = {
      .options = TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES,
      .run = tl_command_up},
     {.name = "audit",
-     .words = "",
      .summary = "Checks on the live system what must always hold.",
      .details =
          "Counters, totals and capacity; places, order and lanes; streams, leases, settings and\n"
@@ -34,20 +35,15 @@ static const struct tl_ctl_command commands[] = {
     /* ---- queues ---- */
     {.name = "queue list",
      .other = "queues",
-     .words = "",
      .summary = "Shows the queues and their numbers.",
-     .details = "",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
      .run = tl_command_queues},
     {.name = "queue show",
      .words = "QUEUE",
      .summary = "Shows the settings of a queue.",
-     .details = "",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_queue_show},
     {.name = "queue create",
      .words = "QUEUE [NAME=VALUE...]",
@@ -55,8 +51,6 @@ static const struct tl_ctl_command commands[] = {
      .details = "Settings that are not given have their defaults. It is served within a second.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = INT_MAX,
      .run = tl_command_queue_create},
     {.name = "queue set",
      .other = "set",
@@ -71,8 +65,6 @@ static const struct tl_ctl_command commands[] = {
                 "A lower capacity ends no session.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL | TL_OPTION_YES,
-     .min_words = 2,
-     .max_words = INT_MAX,
      .run = tl_command_set},
     {.name = "queue open",
      .other = "open",
@@ -81,37 +73,26 @@ static const struct tl_ctl_command commands[] = {
      .details = "After `sell-out`, close the queue first.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_open},
     {.name = "queue pause",
      .other = "pause",
      .words = "QUEUE",
      .summary = "Admits no one; visitors still join.",
-     .details = "",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_pause},
     {.name = "queue resume",
      .words = "QUEUE",
      .summary = "Ends a pause: `queue open` under another name.",
-     .details = "",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_open},
     {.name = "queue drain",
      .other = "drain",
      .words = "QUEUE",
      .summary = "Takes no new visitors; serves the line.",
-     .details = "",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_drain},
     {.name = "queue close",
      .other = "close",
@@ -120,8 +101,6 @@ static const struct tl_ctl_command commands[] = {
      .details = "The page says closed_text_en or closed_text_ko, if set.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_close},
     {.name = "queue sell-out",
      .other = "sold-out",
@@ -132,8 +111,6 @@ static const struct tl_ctl_command commands[] = {
                 "it must be closed.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_sold_out},
     {.name = "queue passthrough",
      .other = "passthrough",
@@ -144,12 +121,11 @@ static const struct tl_ctl_command commands[] = {
                 "send them SIGHUP.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_passthrough},
     {.name = "queue notice",
      .other = "notice",
      .words = "QUEUE TEXT|LANG=TEXT...",
+     .most_words = 1 + TL_NOTICE_LANGUAGES,
      .summary = "Shows a notice to all waiting visitors; \"\" removes it.",
      .details =
          "TEXT is for everyone. Or give each language of the pages its own, en=TEXT ko=TEXT: "
@@ -157,8 +133,6 @@ static const struct tl_ctl_command commands[] = {
          "theirs, others the English one, or the first where there is none.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 2,
-     .max_words = 1 + TL_NOTICE_LANGUAGES,
      .run = tl_command_notice},
     {.name = "queue recover",
      .other = "recover",
@@ -171,8 +145,6 @@ static const struct tl_ctl_command commands[] = {
                 "window again or moves its end.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL | TL_OPTION_RECOVER,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_recover},
     {.name = "queue draw",
      .other = "draw",
@@ -184,8 +156,6 @@ static const struct tl_ctl_command commands[] = {
                 "order.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = 2,
      .run = tl_command_draw},
     {.name = "queue line",
      .words = "QUEUE",
@@ -193,8 +163,6 @@ static const struct tl_ctl_command commands[] = {
      .details = "A page of 100, or of --limit, from position --from on.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL | TL_OPTION_FROM | TL_OPTION_LIMIT,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_queue_line},
     {.name = "queue delete",
      .words = "QUEUE",
@@ -202,8 +170,6 @@ static const struct tl_ctl_command commands[] = {
      .details = "It asks for the name. Tickets and passes of the queue open nothing any more.",
      .group = TL_GROUP_QUEUES,
      .options = TL_OPTIONS_CALL | TL_OPTION_YES,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_queue_delete},
     {.name = "verify-draw",
      .words = "FILE|ADDRESS [HASH [ID]]",
@@ -217,8 +183,6 @@ static const struct tl_ctl_command commands[] = {
                 "running system.",
      .status = "the order is not right",
      .group = TL_GROUP_QUEUES,
-     .min_words = 1,
-     .max_words = 3,
      .run = tl_command_verify_draw},
 
     /* ---- visitors ---- */
@@ -231,8 +195,6 @@ static const struct tl_ctl_command commands[] = {
      .status = "there is no such visitor or queue",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_CALL | TL_OPTION_REFERENCE,
-     .min_words = 1,
-     .max_words = 2,
      .run = tl_command_visitor_show},
     {.name = "visitor move",
      .words = "QUEUE VISITOR LANE",
@@ -243,8 +205,6 @@ static const struct tl_ctl_command commands[] = {
      .status = "there is no such visitor, lane or queue",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_CALL,
-     .min_words = 3,
-     .max_words = 3,
      .run = tl_command_visitor_move},
     {.name = "visitor forget",
      .words = "QUEUE VISITOR",
@@ -255,8 +215,6 @@ static const struct tl_ctl_command commands[] = {
      .status = "nothing is kept of the visitor, or there is no such queue",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_CALL | TL_OPTION_YES,
-     .min_words = 2,
-     .max_words = 2,
      .run = tl_command_visitor_forget},
     {.name = "visitor remove",
      .words = "QUEUE VISITOR",
@@ -267,8 +225,6 @@ static const struct tl_ctl_command commands[] = {
      .status = "there is no such visitor or queue",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_CALL | TL_OPTION_YES,
-     .min_words = 2,
-     .max_words = 2,
      .run = tl_command_visitor_remove},
     {.name = "block",
      .words = "PREFIX",
@@ -278,29 +234,21 @@ static const struct tl_ctl_command commands[] = {
                 "`tellerline unblock`, or for --for TIME. Every worker knows it within a second.",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_FOR,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_block},
     {.name = "unblock",
      .words = "PREFIX",
      .summary = "Ends a block of the same prefix and --queue.",
-     .details = "",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_unblock},
     {.name = "blocks",
-     .words = "",
      .summary = "Shows the blocked prefixes.",
-     .details = "",
      .group = TL_GROUP_VISITORS,
      .options = TL_OPTIONS_CALL,
      .run = tl_command_blocks},
 
     /* ---- hooks ---- */
     {.name = "hooks list",
-     .words = "",
      .summary = "Shows the hooks, and how far each was told.",
      .details =
          "PENDING is how many entries of the journal wait for the hook, and OLDEST since when. "
@@ -319,22 +267,16 @@ static const struct tl_ctl_command commands[] = {
      .status = "the hook was not told",
      .group = TL_GROUP_WATCH,
      .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_hooks_test},
 
     /* ---- watch ---- */
     {.name = "stats",
      .words = "QUEUE",
      .summary = "Shows the numbers of a queue, and the health of what serves it.",
-     .details = "",
      .group = TL_GROUP_WATCH,
      .options = TL_OPTIONS_CALL,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_stats},
     {.name = "top",
-     .words = "",
      .summary = "Shows the queues live.",
      .details =
          "How many wait and how long the first of them, how many a minute are admitted, who "
@@ -355,8 +297,6 @@ static const struct tl_ctl_command commands[] = {
                 "The file is complete, or it does not exist.",
      .group = TL_GROUP_WATCH,
      .options = (TL_OPTIONS_CALL & ~(unsigned)TL_OPTION_JSON) | TL_OPTION_EXPORT,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_export},
     {.name = "log",
      .words = "[QUEUE]",
@@ -367,12 +307,10 @@ static const struct tl_ctl_command commands[] = {
                 "With --json the newest comes first, and values are as Redis keeps them.",
      .group = TL_GROUP_WATCH,
      .options = TL_OPTIONS_CALL | TL_OPTION_LIMIT,
-     .max_words = 1,
      .run = tl_command_log},
 
     /* ---- access ---- */
     {.name = "dashboard",
-     .words = "",
      .summary = "Writes an address that signs a browser in to the dashboard, once.",
      .details = "Without --server: at the admin.worker of the configuration, as the bearer of the "
                 "token in\n"
@@ -388,25 +326,18 @@ static const struct tl_ctl_command commands[] = {
                 "The token is not kept and cannot be shown again.",
      .group = TL_GROUP_ACCESS,
      .options = TL_OPTIONS_CALL,
-     .min_words = 2,
-     .max_words = 2,
      .run = tl_command_token_make},
     {.name = "token list",
-     .words = "",
      .summary = "Shows the tokens: names, roles and last use.",
-     .details = "",
      .group = TL_GROUP_ACCESS,
      .options = TL_OPTIONS_CALL,
      .run = tl_command_token_list},
     {.name = "token revoke",
      .words = "NAME",
      .summary = "Revokes a token.",
-     .details = "",
      .status = "there is no such token",
      .group = TL_GROUP_ACCESS,
      .options = TL_OPTIONS_CALL | TL_OPTION_YES,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_token_revoke},
     {.name = "key make",
      .words = "api|invite NAME [FILE]",
@@ -416,12 +347,9 @@ static const struct tl_ctl_command commands[] = {
                 "only writes the line. Workers read the files again on SIGHUP.",
      .group = TL_GROUP_ACCESS,
      .options = TL_OPTION_CONFIG,
-     .min_words = 2,
-     .max_words = 3,
      .run = tl_command_key_make},
     /* ---- the configuration file ---- */
     {.name = "check",
-     .words = "",
      .summary = "Checks the configuration, and with --connect the store.",
      .details = "The store must be a master, take the functions of this release, keep its keys "
                 "when it is full, and\n"
@@ -430,7 +358,6 @@ static const struct tl_ctl_command commands[] = {
      .options = TL_OPTIONS_STORE | TL_OPTION_CONNECT,
      .run = tl_command_check},
     {.name = "diff",
-     .words = "",
      .summary = "Shows where the configuration file and the store differ.",
      .details =
          "For a queue that exists the settings of the store apply, and what the file does not "
@@ -441,7 +368,6 @@ static const struct tl_ctl_command commands[] = {
      .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE,
      .run = tl_command_diff},
     {.name = "apply",
-     .words = "",
      .summary = "Puts the settings of the configuration file into force.",
      .details =
          "Creates the queues that are missing, and changes each setting that the file "
@@ -456,7 +382,6 @@ static const struct tl_ctl_command commands[] = {
 
     /* ---- plan ---- */
     {.name = "plan",
-     .words = "",
      .summary = "Computes capacity, rate and waits; simulates a crowd.",
      .details = "Says from the site's throughput and the visitors' behaviour how many to admit, "
                 "and prints\n"
@@ -483,13 +408,9 @@ static const struct tl_ctl_command commands[] = {
      .status = "not all was kept that the settings promise, or the rehearsal failed",
      .group = TL_GROUP_PLAN,
      .options = TL_OPTION_REHEARSE | TL_OPTIONS_STORE | TL_OPTION_JSON,
-     .min_words = 1,
-     .max_words = 1,
      .run = tl_command_rehearse},
     {.name = "config-doc",
-     .words = "",
      .summary = "Writes the reference of all settings.",
-     .details = "",
      .group = TL_GROUP_PLAN,
      .hidden = true,
      .run = tl_command_config_doc},

@@ -3,9 +3,7 @@
 #ifndef TL_CTL_COMMANDS_H
 #define TL_CTL_COMMANDS_H
 
-#include <stddef.h>
-
-#include "ctl/shell/command.h"
+#include "ctl/shell/shell.h"
 
 /* All commands, those of a group one after another. Static storage. */
 const struct tl_ctl_command *tl_ctl_commands(size_t *n);

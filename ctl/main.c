@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
 #include "common/config/words.h"
 
 #include "ctl/commands.h"
-#include "ctl/complete.h"
 #include "ctl/help.h"
-#include "ctl/manual.h"
 #include "ctl/options.h"
 
 enum { MEANT_MAX = 40 };
@@ -79,7 +77,7 @@ static bool is_text(const struct tl_ctl_options *options)
     return false;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
     if (argc < 2) {
         tl_ctl_help_list(NULL, stderr);
@@ -96,7 +94,7 @@ int main(int argc, char **argv)
     /* For the packages and the shells: no commands of the table. */
     if (strcmp(argv[1], "manual") == 0) {
         tl_ctl_manual();
-        return ferror(stdout) != 0 ? TL_EXIT_FAILED : TL_EXIT_OK;
+        return TL_EXIT_OK;
     }
     if (argc > 2 && strcmp(argv[1], "complete") == 0 && strcmp(argv[2], "--") == 0) {
         tl_ctl_complete(argc - 3, argv + 3);
@@ -120,4 +118,19 @@ int main(int argc, char **argv)
     }
     tl_ctl_help_command(command, stdout);
     return TL_EXIT_OK;
+}
+
+/* For jansson: what it makes is never NULL for want of memory. */
+static void *allocate(size_t size)
+{
+    return tl_xalloc(1, size);
+}
+
+int main(int argc, char **argv)
+{
+    json_set_alloc_funcs(allocate, free);
+    int status = run(argc, argv);
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return status;
+    return tl_ctl_refuse(TL_EXIT_FAILED, "standard output could not be written");
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdint.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/units.h"
-#include "common/role/options.h"
 #include "common/role/program.h"
 
-#include "ctl/installed.h"
 #include "ctl/options.h"
+
+#define INSTALLED_CONFIG "/etc/tellerline/tellerline.yaml"
 
 enum {
     INTERVAL_LEAST_MS = 100,
@@ -63,98 +65,63 @@ static bool apply_processes(void *context, const char *value, struct tl_error *e
     return tl_option_number(value, PROCESSES_MOST, context, err);
 }
 
-/* An option, and the bit of the commands that take it. */
-struct row {
-    unsigned bit;
-    struct tl_option option;
+/* ---- the table ---- */
+
+#define AT(field) offsetof(struct tl_ctl_options, field)
+
+static const struct {
+    unsigned bit; /* of the commands that take it */
+    const char *name, *argument, *help;
+    bool (*apply)(void *context, const char *value, struct tl_error *err);
+    size_t offset; /* of the context */
+} table_rows[] = {
+    /* what it is about */
+    {TL_OPTION_QUEUE, "queue", "NAME", "only this queue", tl_option_text, AT(queue)},
+    {TL_OPTION_WORKER, "worker", "HOST:PORT",
+     "compare with what this worker shows visitors; several: commas", tl_option_text, AT(worker)},
+    {TL_OPTION_INTERVAL, "interval", "TIME",
+     "time between two refreshes: 500ms, 1s, ... (default: 1s)", apply_interval, AT(interval_ms)},
+    {TL_OPTION_COUNT, "count", "N", "end after N refreshes", apply_count, AT(count)},
+    {TL_OPTION_PROCESSES, "processes", "N", "worker processes, instead of the configured number",
+     apply_processes, AT(processes)},
+    {TL_OPTION_FOR, "for", "TIME",
+     "only for this time: 30m, 2h, 7d, ... (default: until unblocked)", apply_for, AT(for_ms)},
+    {TL_OPTION_RECOVER, "now", NULL, "end the recovery now", tl_option_flag, AT(now)},
+    {TL_OPTION_RECOVER, "wait", "TIME", "let the recovery end in this time: 30s, 2m, ...",
+     apply_wait, AT(wait_ms)},
+    {TL_OPTION_EXPORT, "format", "FORMAT", "csv (default) or jsonl: JSON, a line each",
+     apply_format, AT(format)},
+    {TL_OPTION_EXPORT, "output", "FILE", "write there instead of the standard output",
+     tl_option_text, AT(output)},
+    {TL_OPTION_FROM, "from", "N", "begin at this position (default: 1)", apply_count, AT(from)},
+    {TL_OPTION_LIMIT, "limit", "N", "at most so many", apply_count, AT(limit)},
+    {TL_OPTION_REFERENCE, "reference", "CODE", "the visitor whose page shows this code",
+     tl_option_text, AT(reference)},
+    {TL_OPTION_CONNECT, "connect", NULL, "also connect to the store, and say whether it is fit",
+     tl_option_flag, AT(connect)},
+    {TL_OPTION_DRY_RUN, "dry-run", NULL, "only say what would change", tl_option_flag, AT(dry_run)},
+    /* where the system is, and how a command speaks */
+    {TL_OPTION_CONFIG, "config", "FILE",
+     "the configuration file (default: " INSTALLED_CONFIG " where that exists)", tl_option_text,
+     AT(config)},
+    {TL_OPTION_REDIS, "redis", "URL", "use this Redis instead of the configured one",
+     tl_option_text, AT(redis)},
+    {TL_OPTION_DATA, "data", "DIR", "the data folder of `tellerline up` (default: data)",
+     tl_option_text, AT(data)},
+    {TL_OPTION_SERVER, "server", "URL",
+     "ask this admin listener instead of Redis, with the token of TELLERLINE_TOKEN", tl_option_text,
+     AT(server)},
+    {TL_OPTION_SERVER, "token-file", "FILE", "the token for --server is in this file",
+     tl_option_text, AT(token_file)},
+    {TL_OPTION_JSON, "json", NULL, "write JSON", tl_option_flag, AT(json)},
+    {TL_OPTION_YES, "yes", NULL, "do not ask; for scripts", tl_option_flag, AT(yes)},
 };
 
-static size_t append(const struct tl_ctl_command *command, const struct row *rows, size_t n_rows,
-                     struct tl_option *table, size_t n)
+/* Does the command use the file of the package? */
+static bool installed_counts(const struct tl_ctl_command *command)
 {
-    for (size_t i = 0; i < n_rows; i++) {
-        if ((command->options & rows[i].bit) != 0)
-            table[n++] = rows[i].option;
-    }
-    return n;
-}
-
-/* Where the system is, and how a command speaks. */
-static size_t append_common(const struct tl_ctl_command *command, struct tl_ctl_options *options,
-                            struct tl_option *table, size_t n)
-{
-    const struct row rows[] = {
-        {TL_OPTION_CONFIG,
-         {"config", "FILE",
-          tl_installed_counts(command)
-              ? "the configuration file (default: " TL_INSTALLED_CONFIG " where that exists)"
-              : "the configuration file; without it, defaults and environment",
-          tl_option_text, &options->config, false}},
-        {TL_OPTION_REDIS,
-         {"redis", "URL", "use this Redis instead of the configured one", tl_option_text,
-          &options->redis, false}},
-        {TL_OPTION_DATA,
-         {"data", "DIR", "the data folder of `tellerline up` (default: data)", tl_option_text,
-          &options->data, false}},
-        {TL_OPTION_SERVER,
-         {"server", "URL",
-          "ask this admin listener instead of Redis, with the token of TELLERLINE_TOKEN",
-          tl_option_text, &options->server, false}},
-        {TL_OPTION_SERVER,
-         {"token-file", "FILE", "the token for --server is in this file", tl_option_text,
-          &options->token_file, false}},
-        {TL_OPTION_JSON, {"json", NULL, "write JSON", tl_option_flag, &options->json, false}},
-        {TL_OPTION_YES,
-         {"yes", NULL, "do not ask; for scripts", tl_option_flag, &options->yes, false}},
-    };
-    return append(command, rows, sizeof(rows) / sizeof(rows[0]), table, n);
-}
-
-/* What it is about. */
-static size_t append_own(const struct tl_ctl_command *command, struct tl_ctl_options *options,
-                         struct tl_option *table, size_t n)
-{
-    const struct row rows[] = {
-        {TL_OPTION_QUEUE,
-         {"queue", "NAME", "only this queue", tl_option_text, &options->queue, false}},
-        {TL_OPTION_WORKER,
-         {"worker", "HOST:PORT", "compare with what this worker shows visitors; several: commas",
-          tl_option_text, &options->worker, false}},
-        {TL_OPTION_INTERVAL,
-         {"interval", "TIME", "time between two refreshes: 500ms, 1s, ... (default: 1s)",
-          apply_interval, &options->interval_ms, false}},
-        {TL_OPTION_COUNT,
-         {"count", "N", "end after N refreshes", apply_count, &options->count, false}},
-        {TL_OPTION_PROCESSES,
-         {"processes", "N", "worker processes, instead of the configured number", apply_processes,
-          &options->processes, false}},
-        {TL_OPTION_FOR,
-         {"for", "TIME", "only for this time: 30m, 2h, 7d, ... (default: until unblocked)",
-          apply_for, &options->for_ms, false}},
-        {TL_OPTION_RECOVER,
-         {"now", NULL, "end the recovery now", tl_option_flag, &options->now, false}},
-        {TL_OPTION_RECOVER,
-         {"wait", "TIME", "let the recovery end in this time: 30s, 2m, ...", apply_wait,
-          &options->wait_ms, false}},
-        {TL_OPTION_EXPORT,
-         {"format", "FORMAT", "csv (default) or jsonl: JSON, a line each", apply_format,
-          &options->format, false}},
-        {TL_OPTION_EXPORT,
-         {"output", "FILE", "write there instead of the standard output", tl_option_text,
-          &options->output, false}},
-        {TL_OPTION_FROM,
-         {"from", "N", "begin at this position (default: 1)", apply_count, &options->from, false}},
-        {TL_OPTION_LIMIT, {"limit", "N", "at most so many", apply_count, &options->limit, false}},
-        {TL_OPTION_REFERENCE,
-         {"reference", "CODE", "the visitor whose page shows this code", tl_option_text,
-          &options->reference, false}},
-        {TL_OPTION_CONNECT,
-         {"connect", NULL, "also connect to the store, and say whether it is fit", tl_option_flag,
-          &options->connect, false}},
-        {TL_OPTION_DRY_RUN,
-         {"dry-run", NULL, "only say what would change", tl_option_flag, &options->dry_run, false}},
-    };
-    return append(command, rows, sizeof(rows) / sizeof(rows[0]), table, n);
+    return (command->options & TL_OPTION_CONFIG) != 0 &&
+           (command->options & (TL_OPTION_PROCESSES | TL_OPTION_PLAN)) == 0;
 }
 
 void tl_ctl_options_rows(const struct tl_ctl_command *command, struct tl_ctl_options *options,
@@ -173,11 +140,40 @@ void tl_ctl_options_rows(const struct tl_ctl_command *command, struct tl_ctl_opt
         tl_crowd_options_rows(&options->plan, &table[n]);
         n += TL_CROWD_OPTIONS_N;
     }
-    n = append_own(command, options, table, n);
-    n = append_common(command, options, table, n);
+    for (size_t i = 0; i < sizeof(table_rows) / sizeof(table_rows[0]); i++) {
+        if ((command->options & table_rows[i].bit) == 0)
+            continue;
+        table[n] = (struct tl_option){.name = table_rows[i].name,
+                                      .argument = table_rows[i].argument,
+                                      .help = table_rows[i].help,
+                                      .apply = table_rows[i].apply,
+                                      .context = (char *)options + table_rows[i].offset};
+        if (table_rows[i].bit == TL_OPTION_CONFIG && !installed_counts(command))
+            table[n].help = "the configuration file; without it, defaults and environment";
+        n++;
+    }
     table[n++] =
         (struct tl_option){"help", NULL, "print this", tl_option_flag, &options->help, true};
     table[n] = (struct tl_option){0};
+}
+
+/* ---- the command line ---- */
+
+bool tl_installed_find(const struct tl_ctl_command *command, const char *path,
+                       struct tl_ctl_options *options, struct tl_error *err)
+{
+    const char *redis = getenv("TELLERLINE_REDIS_URL");
+    if (!installed_counts(command) || options->config != NULL || options->redis != NULL ||
+        options->server != NULL || options->data != NULL || (redis != NULL && *redis != '\0') ||
+        access(path, F_OK) != 0)
+        return true;
+    if (access(path, R_OK) != 0)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "%s: not readable: use sudo, or say where the system is "
+                            "(--config, --redis, --server)",
+                            path);
+    options->config = path;
+    return true;
 }
 
 bool tl_ctl_options_read(const struct tl_ctl_command *command, int argc, char **argv,
@@ -190,7 +186,7 @@ bool tl_ctl_options_read(const struct tl_ctl_command *command, int argc, char **
     if (first_operand < 0)
         return false;
     options->config = tl_program_config_path(options->config);
-    if (!options->help && !tl_installed_find(command, TL_INSTALLED_CONFIG, options, err))
+    if (!options->help && !tl_installed_find(command, INSTALLED_CONFIG, options, err))
         return false;
     if (options->data == NULL)
         options->data = "data";
@@ -199,14 +195,29 @@ bool tl_ctl_options_read(const struct tl_ctl_command *command, int argc, char **
     return true;
 }
 
+/* Is this a number of operands for a usage line such as "QUEUE [NAME=VALUE...]"? */
+static bool is_count(const struct tl_ctl_command *command, int n)
+{
+    int least = 0, most = 0;
+    bool optional = false;
+    for (const char *at = command->words; at != NULL && *at != '\0'; at += strspn(at, " ")) {
+        size_t length = strcspn(at, " ");
+        optional = optional || at[0] == '[';
+        least += optional ? 0 : 1;
+        most = strstr(at, "...") != NULL ? INT_MAX : most + 1;
+        at += length;
+    }
+    return n >= least && n <= (command->most_words > 0 ? command->most_words : most);
+}
+
 bool tl_ctl_options_parse(const struct tl_ctl_command *command, int argc, char **argv,
                           struct tl_ctl_options *options, struct tl_error *err)
 {
     if (!tl_ctl_options_read(command, argc, argv, options, err))
         return false;
-    if (options->help ||
-        (options->n_words >= command->min_words && options->n_words <= command->max_words))
+    if (options->help || is_count(command, options->n_words))
         return true;
     return tl_error_set(err, TL_ERR_INVALID, "usage: tellerline %s [options]%s%s", command->name,
-                        command->words[0] != '\0' ? " " : "", command->words);
+                        command->words != NULL ? " " : "",
+                        command->words != NULL ? command->words : "");
 }

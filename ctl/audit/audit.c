@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-#include "common/base/grow.h"
 #include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"
 #include "common/store/library.h"
@@ -102,12 +99,6 @@ static struct tl_reply *look_at_state(struct audit *audit, struct tl_error *err)
     return reply;
 }
 
-static void pause_ms(int64_t ms)
-{
-    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    (void)nanosleep(&time, NULL);
-}
-
 /* Only what is found twice is reported: programs mend some things by themselves. */
 static bool check_state(struct audit *audit, struct tl_error *err)
 {
@@ -117,7 +108,7 @@ static bool check_state(struct audit *audit, struct tl_error *err)
         return false;
     struct tl_reply *last = first;
     if (tl_reply_signed(first, TL_AUDIT_STATE_N_FINDINGS) > 0) {
-        pause_ms(LOOK_AGAIN_MS);
+        tl_ctl_pause(LOOK_AGAIN_MS);
         last = look_at_state(audit, err);
     }
     if (last != NULL) {
@@ -247,20 +238,16 @@ static bool check_pages(struct audit *audit, const char *command, const char *ke
 
 /* ---- the active set, page by page ---- */
 
-static bool keep_holder(struct audit *audit, const char *visitor, const char *place)
+static void keep_holder(struct audit *audit, const char *visitor, const char *place)
 {
     if (place[0] == '\0' || strlen(visitor) > TL_VISITOR_MAX || audit->n_holders == HOLDERS_MOST)
-        return true;
-    struct holder *holders =
-        tl_grow(audit->holders, &audit->holders_capacity, audit->n_holders + 1, sizeof(*holders));
-    if (holders == NULL)
-        return false;
-    audit->holders = holders;
+        return;
+    audit->holders = tl_xgrow(audit->holders, &audit->holders_capacity, audit->n_holders + 1,
+                              sizeof(*audit->holders));
     struct holder *holder = &audit->holders[audit->n_holders++];
     holder->place = strtoull(place, NULL, 10);
     holder->page = audit->pages;
     snprintf(holder->visitor, sizeof(holder->visitor), "%s", visitor);
-    return true;
 }
 
 /* Checks these visitors. With `keep`, remembers their places. */
@@ -277,14 +264,12 @@ static bool check_visitors(struct audit *audit, const char *const visitors[], si
     if (reply == NULL)
         return false;
     const struct tl_reply *places = tl_reply_at(reply, 2);
-    bool ok = true;
     audit->pages++;
     add_all(audit->report, tl_reply_at(reply, 0), tl_reply_signed(reply, 1));
-    for (size_t i = 0; keep && ok && i < n; i++)
-        ok = keep_holder(audit, visitors[i], tl_reply_text(places, i)) ||
-             tl_error_set(err, TL_ERR_NOMEM, "no memory for the places of the sessions");
+    for (size_t i = 0; keep && i < n; i++)
+        keep_holder(audit, visitors[i], tl_reply_text(places, i));
     tl_reply_free(reply);
-    return ok;
+    return true;
 }
 
 static int compare_holders(const void *a, const void *b)

@@ -14,11 +14,10 @@
  *   8. the streams and the consumer group exist, and what workers send is applied
  *   9. every lease, session and recovery ends
  *  10. the queue is listed, its keys have the right types, its state and settings are complete
- *  11. a worker shows the sizes that the state has (ctl/audit/worker.h)
+ *  11. a worker shows the sizes that the state has (worker.c)
  *  12. since the settings last changed, no one joined or was admitted whom the mode or the time of
  *      closing keeps out
- *  13. those who were drawn stand in the order of the draw, and its list is whole
- *      (ctl/audit/draw.h)
+ *  13. those who were drawn stand in the order of the draw, and its list is whole (draw.c)
  *
  * One function makes each comparison at one moment of the data, and what programs mend by
  * themselves is looked at twice, so that every reported violation is real, however busy the queue
@@ -35,10 +34,12 @@
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 
+#include "ctl/shell/shell.h"
+
 enum { TL_AUDIT_LISTED_MAX = 50 }; /* further violations of a queue are only counted */
 
 struct tl_audit_violation {
-    int rule; /* 1 to 12, as above */
+    int rule; /* 1 to 13, as above */
     char text[400];
     char advice[400]; /* what to do */
 };
@@ -58,5 +59,21 @@ void tl_audit_add(struct tl_audit_report *report, int rule, const char *text, co
  */
 bool tl_audit_queue(struct tl_redis *redis, const struct tl_keys *keys,
                     struct tl_audit_report *report, struct tl_error *err);
+
+/* Rule 13: the seed has the published hash, the list is complete, nobody waits at a place of before
+ * the draw, and those who were drawn stand by their draw keys. A queue without a draw that is done
+ * has nothing to check. False when the queue cannot be read. */
+bool tl_audit_draw(struct tl_redis *redis, const struct tl_keys *keys,
+                   struct tl_audit_report *report, struct tl_error *err);
+
+/* Rule 11: asks the workers at `addresses` ("host:port", the visitors' port, several with commas)
+ * for the public numbers of the queue, many times, because several processes may share a port, and
+ * compares them with those that the state has had since a second before. What is different is
+ * looked at a second time; a difference then is a violation. False when an address cannot be read,
+ * a worker does not answer, or the store fails. */
+bool tl_audit_workers(struct tl_redis *redis, const struct tl_keys *keys, const char *addresses,
+                      struct tl_audit_report *report, struct tl_error *err);
+
+int tl_command_audit(const struct tl_ctl_options *options);
 
 #endif

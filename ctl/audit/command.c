@@ -1,22 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include <jansson.h>
 
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/wire/names.h"
 
 #include "ctl/audit/audit.h"
-#include "ctl/audit/draw.h"
-#include "ctl/audit/worker.h"
-#include "ctl/shell/command.h"
-#include "ctl/shell/json.h"
-#include "ctl/shell/session.h"
 
 static void write_report(const char *queue, const struct tl_audit_report *report)
 {
@@ -33,21 +24,12 @@ static void write_report(const char *queue, const struct tl_audit_report *report
         printf("%s: note: %s\n", queue, report->note);
 }
 
-/* NULL when out of memory. */
 static json_t *report_json(const char *queue, const struct tl_audit_report *report)
 {
     json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < report->n_listed; i++) {
-        json_t *violation =
-            json_pack("{s:i, s:s, s:s}", "invariant", report->listed[i].rule, "text",
-                      report->listed[i].text, "advice", report->listed[i].advice);
-        if (json_array_append_new(list, violation) != 0) {
-            json_decref(list);
-            list = NULL;
-        }
-    }
-    if (list == NULL)
-        return NULL;
+    for (size_t i = 0; i < report->n_listed; i++)
+        tl_json_add(list, json_pack("{s:i, s:s, s:s}", "invariant", report->listed[i].rule, "text",
+                                    report->listed[i].text, "advice", report->listed[i].advice));
     return json_pack("{s:s, s:b, s:I, s:I, s:I, s:o, s:s}", "queue", queue, "ok",
                      report->n_violations == 0, "waiting", (json_int_t)report->waiting, "active",
                      (json_int_t)report->active, "n_violations", (json_int_t)report->n_violations,
@@ -62,24 +44,13 @@ struct audit {
     const char *workers; /* to compare with; NULL: none */
 };
 
-static bool add_report(struct audit *audit, const char *queue, const struct tl_audit_report *report,
-                       struct tl_error *err)
-{
-    audit->violations += report->n_violations;
-    if (audit->list == NULL)
-        write_report(queue, report);
-    else if (json_array_append_new(audit->list, report_json(queue, report)) != 0)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the report");
-    return true;
-}
-
 /* listed: is the queue in tl:queues? */
 static bool audit_one(struct audit *audit, const char *queue, bool listed, struct tl_error *err)
 {
     struct tl_keys keys;
     struct tl_audit_report report;
     struct tl_redis *redis = tl_ctl_session_redis(&audit->session, queue, err);
-    if (redis == NULL || !tl_ctl_session_keys(&audit->session, queue, &keys, err))
+    if (redis == NULL || !tl_keys_of(&keys, audit->session.config->redis.key_prefix, queue, err))
         return tl_error_prefix(err, "queue %s", queue);
     if (!tl_audit_queue(redis, &keys, &report, err)) {
         if (!listed || err->kind != TL_ERR_NOQUEUE)
@@ -99,7 +70,12 @@ static bool audit_one(struct audit *audit, const char *queue, bool listed, struc
     if (listed && report.n_violations == 0 && audit->workers != NULL &&
         !tl_audit_workers(redis, &keys, audit->workers, &report, err))
         return tl_error_prefix(err, "queue %s", queue);
-    return add_report(audit, queue, &report, err);
+    audit->violations += report.n_violations;
+    if (audit->list == NULL)
+        write_report(queue, &report);
+    else
+        tl_json_add(audit->list, report_json(queue, &report));
+    return true;
 }
 
 /* ---- which queues there are ---- */
@@ -108,7 +84,7 @@ enum { LOOK_AGAIN_MS = 300, SCAN_COUNT = 1000 };
 
 struct names {
     char (*names)[TL_QUEUE_NAME_MAX + 1]; /* sorted */
-    size_t n;
+    size_t n, capacity;
 };
 
 static bool list_queues(struct audit *audit, struct names *listed, struct tl_error *err)
@@ -121,29 +97,25 @@ static bool list_queues(struct audit *audit, struct names *listed, struct tl_err
 }
 
 /* Puts the queue whose state has this key into `found`, unless it is listed or there already. */
-static bool take_key(const char *key, const char *prefix, const struct names *listed,
-                     struct names *found, struct tl_error *err)
+static void take_key(const char *key, const char *prefix, const struct names *listed,
+                     struct names *found)
 {
     char name[TL_QUEUE_NAME_MAX + 1];
     const char *start = key + strlen(prefix) + 1; /* prefix{name}:state */
     const char *end = strchr(start, '}');
     size_t length = end != NULL ? (size_t)(end - start) : 0;
     if (!tl_queue_name_valid(start, length))
-        return true;
+        return;
     memcpy(name, start, length);
     name[length] = '\0';
     if (tl_queue_find_name(listed->names, listed->n, name, NULL))
-        return true;
+        return;
     for (size_t i = 0; i < found->n; i++) {
         if (strcmp(found->names[i], name) == 0)
-            return true;
+            return;
     }
-    void *moved = reallocarray(found->names, found->n + 1, sizeof(*found->names));
-    if (moved == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the names of queues");
-    found->names = moved;
+    found->names = tl_xgrow(found->names, &found->capacity, found->n + 1, sizeof(*found->names));
     memcpy(found->names[found->n++], name, length + 1);
-    return true;
 }
 
 /* Looks through all keys of the store for states of queues that are not listed. */
@@ -166,7 +138,7 @@ static bool find_unlisted(struct audit *audit, const struct names *listed, struc
         snprintf(cursor, sizeof(cursor), "%s", tl_reply_text(page, 0));
         const struct tl_reply *keys = tl_reply_at(page, 1);
         for (size_t i = 0; ok && i < tl_reply_count(keys); i++)
-            ok = take_key(tl_reply_text(keys, i), prefix, listed, found, err);
+            take_key(tl_reply_text(keys, i), prefix, listed, found);
         tl_reply_free(page);
     } while (ok && strcmp(cursor, "0") != 0);
     tl_args_free(&args);
@@ -185,8 +157,7 @@ static bool audit_unlisted(struct audit *audit, struct names *listed, struct tl_
         ok = true;
     }
     if (ok && found.n > 0) {
-        const struct timespec pause = {.tv_nsec = LOOK_AGAIN_MS * 1000000L};
-        (void)nanosleep(&pause, NULL);
+        tl_ctl_pause(LOOK_AGAIN_MS);
         ok = list_queues(audit, listed, err);
     }
     for (size_t i = 0; ok && i < found.n; i++) {
@@ -217,7 +188,9 @@ static bool audit_all(struct audit *audit, struct tl_error *err)
 static bool audit_named(struct audit *audit, const char *queue, struct tl_error *err)
 {
     struct names listed = {0};
-    bool ok = list_queues(audit, &listed, err) &&
+    struct tl_keys keys;
+    bool ok = tl_keys_of(&keys, audit->session.config->redis.key_prefix, queue, err) &&
+              list_queues(audit, &listed, err) &&
               audit_one(audit, queue, tl_queue_find_name(listed.names, listed.n, queue, NULL), err);
     free(listed.names);
     return ok;
@@ -226,22 +199,15 @@ static bool audit_named(struct audit *audit, const char *queue, struct tl_error 
 int tl_command_audit(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    struct tl_keys keys;
     struct audit audit = {.workers = options->worker};
     if (!tl_ctl_session_open(&audit.session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     audit.list = options->json ? json_array() : NULL;
-    bool ok = !options->json || audit.list != NULL ||
-              tl_error_set(&err, TL_ERR_NOMEM, "no memory for the report");
-    if (ok && options->queue == NULL)
-        ok = audit_all(&audit, &err);
-    else if (ok)
-        ok = tl_ctl_session_keys(&audit.session, options->queue, &keys, &err) &&
-             audit_named(&audit, options->queue, &err);
+    bool ok = options->queue != NULL ? audit_named(&audit, options->queue, &err)
+                                     : audit_all(&audit, &err);
     if (ok && options->json)
-        ok = tl_json_write(json_pack("{s:I, s:O}", "n_violations", (json_int_t)audit.violations,
-                                     "queues", audit.list)) ||
-             tl_error_set(&err, TL_ERR_SYSTEM, "the report could not be written");
+        tl_json_write(json_pack("{s:I, s:O}", "n_violations", (json_int_t)audit.violations,
+                                "queues", audit.list));
     json_decref(audit.list);
     tl_ctl_session_close(&audit.session);
     if (!ok)

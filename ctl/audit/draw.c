@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/auth/draw.h"
@@ -9,7 +8,7 @@
 #include "common/store/reply.h"
 #include "common/store/state.h"
 
-#include "ctl/audit/draw.h"
+#include "ctl/audit/audit.h"
 
 enum { RULE = 13, PAGE = 1000 };
 

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-#include <jansson.h>
 
 #include "common/base/clock.h"
 #include "common/role/program.h"
 #include "common/store/queue.h"
 
-#include "ctl/audit/worker.h"
+#include "ctl/audit/audit.h"
 
 enum {
     WINDOW_MS = 1000, /* a worker is at most so far behind */
@@ -82,13 +78,12 @@ static bool compare(struct tl_redis *redis, const struct tl_keys *keys, const st
                     bool *differs, char *text, size_t size, struct tl_error *err)
 {
     struct window window = {.waiting_least = UINT64_MAX, .active_least = UINT64_MAX};
-    const struct timespec pause = {.tv_nsec = POLL_MS * 1000000L};
     int64_t until_ms = tl_clock_ms() + WINDOW_MS;
     *differs = false;
     while (tl_clock_ms() < until_ms) {
         if (!widen(redis, keys, &window, err))
             return false;
-        (void)nanosleep(&pause, NULL);
+        tl_ctl_pause(POLL_MS);
     }
     for (int i = 0; i < SAMPLES && !*differs; i++) {
         uint64_t waiting;

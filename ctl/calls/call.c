@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,10 +9,7 @@
 #include "common/control/control.h"
 #include "common/control/export.h"
 
-#include "ctl/calls/call.h"
-#include "ctl/calls/call_http.h"
-#include "ctl/shell/json.h"
-#include "ctl/shell/session.h"
+#include "ctl/calls/calls.h"
 
 struct tl_ctl_call {
     const struct tl_ctl_options *options;
@@ -36,11 +32,7 @@ static bool open_control(struct tl_ctl_call *call, struct tl_error *err)
 
 struct tl_ctl_call *tl_ctl_call_open(const struct tl_ctl_options *options, struct tl_error *err)
 {
-    struct tl_ctl_call *call = calloc(1, sizeof(*call));
-    if (call == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for a call");
-        return NULL;
-    }
+    struct tl_ctl_call *call = tl_xalloc(1, sizeof(*call));
     call->options = options;
     if (options->server != NULL)
         call->http = tl_ctl_http_new(options->server, options->token_file, err);
@@ -60,19 +52,75 @@ void tl_ctl_call_close(struct tl_ctl_call **call)
     *call = NULL;
 }
 
-bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
+/* ---- what is asked ---- */
+
+/* It cannot be asked. */
+static void spoil(struct tl_ctl_ask *ask, const char *name)
+{
+    if (ask->method != NULL)
+        fprintf(stderr, "tellerline: %s\n", name);
+    json_decref(ask->body);
+    ask->method = NULL;
+    ask->body = NULL;
+}
+
+struct tl_ctl_ask tl_ctl_ask(const char *method, json_t *body, const char *path, ...)
+{
+    struct tl_ctl_ask ask = {.method = method, .body = body};
+    size_t length = (size_t)snprintf(ask.target, sizeof(ask.target), "/v1/admin");
+    bool ok = true;
+    va_list parts;
+    va_start(parts, path);
+    for (const char *at = path; ok && *at != '\0'; at += *at == '%' ? 2 : 1) {
+        if (*at == '%') {
+            const char *part = va_arg(parts, const char *);
+            ok = part[0] != '\0';
+            length += tl_percent_encode(part, ask.target + length, sizeof(ask.target) - length);
+        } else {
+            ask.target[length++] = *at;
+        }
+        ok = ok && length + 1 < sizeof(ask.target);
+    }
+    va_end(parts);
+    if (!ok)
+        spoil(&ask, "a name is empty or too long");
+    return ask;
+}
+
+void tl_ctl_ask_query(struct tl_ctl_ask *ask, const char *name, const char *value)
+{
+    const size_t size = sizeof(ask->target);
+    size_t length = strlen(ask->target);
+    if (value == NULL || ask->method == NULL)
+        return;
+    length += (size_t)snprintf(ask->target + length, size - length,
+                               "%c%s=", strchr(ask->target, '?') != NULL ? '&' : '?', name);
+    if (length < size)
+        length += tl_percent_encode(value, ask->target + length, size - length);
+    if (length >= size) {
+        char problem[64];
+        snprintf(problem, sizeof(problem), "%s: too long", name);
+        spoil(ask, problem);
+    }
+}
+
+bool tl_ctl_call_ask(struct tl_ctl_call *call, struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err)
 {
     *answer = (struct tl_control_answer){0};
+    bool ok = true;
     const struct tl_control_request request = {.method = ask->method,
                                                .target = ask->target,
                                                .body = ask->body,
                                                .if_match = ask->if_match,
                                                .actor = &call->actor};
     if (call->http != NULL)
-        return tl_ctl_http_ask(call->http, &request, NULL, answer, err);
-    tl_control_call(call->control, &request, answer);
-    return true;
+        ok = tl_ctl_http_ask(call->http, &request, NULL, answer, err);
+    else
+        tl_control_call(call->control, &request, answer);
+    json_decref(ask->body);
+    ask->body = NULL;
+    return ok;
 }
 
 /* ---- what became of it ---- */
@@ -84,22 +132,11 @@ static int status_of(int status)
     return status < 500 ? TL_EXIT_PROBLEM : TL_EXIT_FAILED;
 }
 
-/* The other settings that are refused; the first one is the detail. */
-static void tell_errors(const json_t *errors)
-{
-    size_t i;
-    json_t *error;
-    json_array_foreach(errors, i, error)
-    {
-        if (i > 0)
-            fprintf(stderr, "tellerline: %s\n", tl_json_text(error, "detail"));
-    }
-}
-
 int tl_ctl_call_problem(const struct tl_ctl_options *options,
                         const struct tl_control_answer *answer, bool changes)
 {
     const char *detail = tl_json_text(answer->body, "detail");
+    const json_t *errors = json_object_get(answer->body, "errors");
     bool unchanged = changes && answer->status < 500;
     if (*detail == '\0')
         detail = tl_json_text(answer->body, "title");
@@ -107,9 +144,11 @@ int tl_ctl_call_problem(const struct tl_ctl_options *options,
         fprintf(stderr, "tellerline: %s%s\n", detail, unchanged ? "; nothing was changed" : "");
     else
         fprintf(stderr, "tellerline: the server answers with status %d\n", answer->status);
-    tell_errors(json_object_get(answer->body, "errors"));
+    /* The other settings that are refused; the first one is the detail. */
+    for (size_t i = 1; i < json_array_size(errors); i++)
+        fprintf(stderr, "tellerline: %s\n", tl_json_text(json_array_get(errors, i), "detail"));
     if (options->json && answer->body != NULL)
-        (void)tl_json_write(json_incref(answer->body)); /* the exit status says that it failed */
+        tl_json_write(json_incref(answer->body));
     return status_of(answer->status);
 }
 
@@ -119,20 +158,20 @@ int tl_ctl_call_problem(const struct tl_ctl_options *options,
  */
 static bool has_control_room(struct tl_ctl_call *call)
 {
-    const struct tl_ctl_ask ask = {.method = "GET", .target = "/v1/admin/session"};
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/session");
     struct tl_control_answer answer;
     struct tl_error unused;
-    bool has = call->http == NULL || !tl_ctl_call_ask(call, &ask, &answer, &unused) ||
-               answer.status != 404;
-    if (call->http != NULL)
-        tl_control_answer_clear(&answer);
+    if (call->http == NULL)
+        return true;
+    bool has = !tl_ctl_call_ask(call, &ask, &answer, &unused) || answer.status != 404;
+    tl_control_answer_clear(&answer);
     return has;
 }
 
 /* Names the queue that was probably meant, if there is none of this name. */
 static void tell_queue(struct tl_ctl_call *call, const char *name)
 {
-    const struct tl_ctl_ask ask = {.method = "GET", .target = "/v1/admin/queues"};
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues");
     struct tl_control_answer answer;
     struct tl_error unused;
     char best[TL_QUEUE_NAME_MAX + 1] = "";
@@ -152,8 +191,8 @@ static void tell_queue(struct tl_ctl_call *call, const char *name)
         fprintf(stderr, "tellerline: did you mean queue \"%s\"?\n", best);
 }
 
-/* After a 404. */
-static void tell_what_is_there(struct tl_ctl_call *call, const struct tl_ctl_ask *ask)
+/* After a 404. named: the queue that the body named, or "". */
+static void tell_what_is_there(struct tl_ctl_call *call, const char *target, const char *named)
 {
     static const char queues[] = "/v1/admin/queues/";
     char name[TL_QUEUE_NAME_MAX + 1] = "";
@@ -164,31 +203,31 @@ static void tell_what_is_there(struct tl_ctl_call *call, const struct tl_ctl_ask
                 call->options->server);
         return;
     }
-    if (strncmp(ask->target, queues, strlen(queues)) == 0)
-        snprintf(name, sizeof(name), "%.*s", (int)strcspn(ask->target + strlen(queues), "/?"),
-                 ask->target + strlen(queues));
+    if (strncmp(target, queues, strlen(queues)) == 0)
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(target + strlen(queues), "/?"),
+                 target + strlen(queues));
     else
-        snprintf(name, sizeof(name), "%s", tl_json_text(ask->body, "queue"));
+        snprintf(name, sizeof(name), "%s", named);
     if (name[0] != '\0')
         tell_queue(call, name);
 }
 
-int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, json_t **body)
+int tl_ctl_call_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **body)
 {
     struct tl_error err = {0};
     struct tl_control_answer answer;
+    char named[TL_QUEUE_NAME_MAX + 1];
     int status = TL_EXIT_OK;
     *body = NULL;
-    if (ask->sends && ask->body == NULL) { /* without one it would be another request */
-        fputs("tellerline: no memory for the request\n", stderr);
-        return TL_EXIT_FAILED;
-    }
+    if (ask->method == NULL)
+        return TL_EXIT_PROBLEM;
+    snprintf(named, sizeof(named), "%s", tl_json_text(ask->body, "queue"));
     if (!tl_ctl_call_ask(call, ask, &answer, &err)) {
         status = tl_ctl_fail(TL_EXIT_FAILED, &err);
     } else if (!tl_control_succeeded(&answer)) {
         status = tl_ctl_call_problem(call->options, &answer, strcmp(ask->method, "GET") != 0);
         if (answer.status == 404)
-            tell_what_is_there(call, ask);
+            tell_what_is_there(call, ask->target, named);
     } else {
         *body = answer.body != NULL ? json_incref(answer.body) : json_object();
     }
@@ -196,16 +235,45 @@ int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, jso
     return status;
 }
 
-int tl_ctl_call_once(const struct tl_ctl_options *options, const struct tl_ctl_ask *ask,
-                     json_t **body)
+int tl_ctl_call_once(const struct tl_ctl_options *options, struct tl_ctl_ask *ask, json_t **body)
 {
     struct tl_error err = {0};
-    struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
+    struct tl_ctl_call *call = ask->method != NULL ? tl_ctl_call_open(options, &err) : NULL;
     *body = NULL;
-    if (call == NULL)
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    int status = tl_ctl_call_body(call, ask, body);
-    tl_ctl_call_close(&call);
+    if (call != NULL) {
+        int status = tl_ctl_call_body(call, ask, body);
+        tl_ctl_call_close(&call);
+        return status;
+    }
+    json_decref(ask->body);
+    return ask->method != NULL ? tl_ctl_fail(TL_EXIT_FAILED, &err) : TL_EXIT_PROBLEM;
+}
+
+int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char *format, ...)
+{
+    va_list arguments;
+    if (options->json) {
+        tl_json_write(answer);
+        return TL_EXIT_OK;
+    }
+    va_start(arguments, format);
+    vprintf(format, arguments);
+    va_end(arguments);
+    putchar('\n');
+    json_decref(answer);
+    return TL_EXIT_OK;
+}
+
+int tl_ctl_show(const struct tl_ctl_options *options, struct tl_ctl_ask *ask,
+                void (*write_answer)(const json_t *answer))
+{
+    json_t *answer;
+    int status = tl_ctl_call_once(options, ask, &answer);
+    if (status == TL_EXIT_OK && options->json)
+        tl_json_write(json_incref(answer));
+    else if (status == TL_EXIT_OK)
+        write_answer(answer);
+    json_decref(answer);
     return status;
 }
 
@@ -225,12 +293,13 @@ static bool copy(struct tl_control_export *export, const struct tl_ctl_stream *s
     return true;
 }
 
-bool tl_ctl_call_stream(struct tl_ctl_call *call, const struct tl_ctl_stream *stream,
-                        struct tl_control_answer *answer, struct tl_error *err)
+bool tl_ctl_call_stream(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
+                        const struct tl_ctl_stream *stream, struct tl_control_answer *answer,
+                        struct tl_error *err)
 {
     *answer = (struct tl_control_answer){0};
     const struct tl_control_request request = {
-        .method = "GET", .target = stream->target, .actor = &call->actor};
+        .method = ask->method, .target = ask->target, .actor = &call->actor};
     if (call->http != NULL)
         return tl_ctl_http_ask(call->http, &request, stream, answer, err);
     struct tl_control_export *export = tl_control_export_begin(call->control, &request, answer);
@@ -239,43 +308,5 @@ bool tl_ctl_call_stream(struct tl_ctl_call *call, const struct tl_ctl_stream *st
     answer->status = 200;
     bool ok = copy(export, stream, err);
     tl_control_export_end(&export);
-    return ok;
-}
-
-/* ---- paths ---- */
-
-bool tl_ctl_target(char target[TL_CTL_TARGET_MAX], const char *first, ...)
-{
-    size_t length = (size_t)snprintf(target, TL_CTL_TARGET_MAX, "/v1/admin");
-    va_list parts;
-    bool ok = true;
-    va_start(parts, first);
-    for (const char *part = first; ok && part != NULL; part = va_arg(parts, const char *)) {
-        ok = part[0] != '\0' && length + 1 < TL_CTL_TARGET_MAX;
-        if (ok)
-            target[length++] = '/';
-        if (ok)
-            length += tl_percent_encode(part, target + length, TL_CTL_TARGET_MAX - length);
-        ok = ok && length < TL_CTL_TARGET_MAX;
-    }
-    va_end(parts);
-    if (!ok)
-        fputs("tellerline: a name is empty or too long\n", stderr);
-    return ok;
-}
-
-bool tl_ctl_target_add(char target[TL_CTL_TARGET_MAX], const char *name, const char *value)
-{
-    size_t length = strlen(target);
-    if (value == NULL)
-        return true;
-    int n = snprintf(target + length, TL_CTL_TARGET_MAX - length,
-                     "%c%s=", strchr(target, '?') != NULL ? '&' : '?', name);
-    length += n > 0 ? (size_t)n : TL_CTL_TARGET_MAX;
-    bool ok = length < TL_CTL_TARGET_MAX &&
-              tl_percent_encode(value, target + length, TL_CTL_TARGET_MAX - length) <
-                  TL_CTL_TARGET_MAX - length;
-    if (!ok)
-        fprintf(stderr, "tellerline: %s: too long\n", name);
     return ok;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,14 +10,14 @@
 #include "common/base/text.h"
 #include "common/config/checks.h"
 
-#include "ctl/calls/call_http.h"
+#include "ctl/calls/calls.h"
 
 enum {
     CONNECT_TIMEOUT_MS = 5000,
     TIMEOUT_MS = 60000,       /* of an answer */
     STALLED_S = 60,           /* a stream without a byte for so long has broken off */
     ANSWER_MAX = 32 << 20,    /* bytes */
-    AUTHORIZATION_MAX = 1024, /* bytes of the header */
+    AUTHORIZATION_MAX = 1024, /* bytes of a value */
 };
 #define TOKEN_VARIABLE "TELLERLINE_TOKEN"
 
@@ -36,7 +35,8 @@ struct incoming {
     struct tl_control_answer *answer;
     char *bytes; /* of an answer that is no stream */
     size_t length;
-    struct tl_error err; /* of the sink, or of memory */
+    size_t capacity;
+    struct tl_error err; /* of the sink, or of the size */
 };
 
 /* ---- server and token ---- */
@@ -55,8 +55,7 @@ static void warn_of_plain(const char *server)
 
 static bool set_token(struct tl_ctl_http *http, const char *token, struct tl_error *err)
 {
-    int length = snprintf(http->authorization, sizeof(http->authorization),
-                          "Authorization: Bearer %s", token);
+    int length = snprintf(http->authorization, sizeof(http->authorization), "Bearer %s", token);
     if (token[0] == '\0' || token[strcspn(token, "\r\n\t ")] != '\0' ||
         (size_t)length >= sizeof(http->authorization))
         return tl_error_set(err, TL_ERR_INVALID,
@@ -86,15 +85,11 @@ static bool read_token(struct tl_ctl_http *http, const char *path, struct tl_err
 struct tl_ctl_http *tl_ctl_http_new(const char *server, const char *token_file,
                                     struct tl_error *err)
 {
-    struct tl_ctl_http *http = calloc(1, sizeof(*http));
+    struct tl_ctl_http *http = tl_xalloc(1, sizeof(*http));
     size_t length = strlen(server);
     char quoted[96];
     while (length > 0 && server[length - 1] == '/')
         length--;
-    if (http == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for a connection");
-        return NULL;
-    }
     bool fits = length < sizeof(http->server);
     if (fits)
         snprintf(http->server, sizeof(http->server), "%.*s", (int)length, server);
@@ -102,13 +97,12 @@ struct tl_ctl_http *tl_ctl_http_new(const char *server, const char *token_file,
     if (!fits || strchr(http->server, ' ') != NULL || !tl_origins_valid(http->server, NULL))
         tl_error_set(err, TL_ERR_INVALID,
                      "--server: %s is not an address such as https://control.example", quoted);
-    else if (read_token(http, token_file, err))
-        http->easy = curl_easy_init();
-    if (http->easy == NULL) {
+    else if (read_token(http, token_file, err) && (http->easy = curl_easy_init()) == NULL)
+        tl_no_memory();
+    if (http->easy == NULL)
         tl_ctl_http_free(&http);
-        return NULL;
-    }
-    warn_of_plain(http->server);
+    else
+        warn_of_plain(http->server);
     return http;
 }
 
@@ -141,15 +135,13 @@ static size_t take(char *bytes, size_t size, size_t n, void *context)
         return length == 0 || stream->sink(stream->context, bytes, length, &incoming->err) ? length
                                                                                            : 0;
     }
-    char *grown = incoming->length + length <= ANSWER_MAX
-                      ? realloc(incoming->bytes, incoming->length + length + 1)
-                      : NULL;
-    if (grown == NULL) {
-        tl_error_set(&incoming->err, TL_ERR_NOMEM, "the answer of the server is too large");
+    if (incoming->length + length > ANSWER_MAX) {
+        tl_error_set(&incoming->err, TL_ERR_PROTOCOL, "the answer of the server is too large");
         return 0;
     }
-    memcpy(grown + incoming->length, bytes, length);
-    incoming->bytes = grown;
+    incoming->bytes =
+        tl_xgrow(incoming->bytes, &incoming->capacity, incoming->length + length + 1, 1);
+    memcpy(incoming->bytes + incoming->length, bytes, length);
     incoming->length += length;
     return length;
 }
@@ -175,28 +167,14 @@ static size_t take_header(char *line, size_t size, size_t n, void *context)
     return length;
 }
 
-static struct curl_slist *headers_of(const struct tl_ctl_http *http,
-                                     const struct tl_control_request *request)
+static void add_header(struct curl_slist **list, const char *name, const char *value)
 {
-    char if_match[128];
-    const char *lines[4] = {http->authorization};
-    size_t n = 1;
-    struct curl_slist *list = NULL;
-    if (request->body != NULL)
-        lines[n++] = "Content-Type: application/json";
-    if (request->if_match != NULL) {
-        snprintf(if_match, sizeof(if_match), "If-Match: %s", request->if_match);
-        lines[n++] = if_match;
-    }
-    for (size_t i = 0; i < n; i++) {
-        struct curl_slist *longer = curl_slist_append(list, lines[i]);
-        if (longer == NULL) {
-            curl_slist_free_all(list);
-            return NULL;
-        }
-        list = longer;
-    }
-    return list;
+    char line[AUTHORIZATION_MAX + 32];
+    snprintf(line, sizeof(line), "%s: %s", name, value);
+    struct curl_slist *longer = curl_slist_append(*list, line);
+    if (longer == NULL)
+        tl_no_memory();
+    *list = longer;
 }
 
 /* Sets the request up. A body is sent with any method. */
@@ -248,25 +226,27 @@ bool tl_ctl_http_ask(struct tl_ctl_http *http, const struct tl_control_request *
     struct incoming incoming = {.http = http, .stream = stream, .answer = answer};
     char url[TL_ADDRESS_MAX + TL_CTL_TARGET_MAX];
     char *body = request->body != NULL ? json_dumps(request->body, JSON_COMPACT) : NULL;
-    struct curl_slist *headers = headers_of(http, request);
+    struct curl_slist *headers = NULL;
+    add_header(&headers, "Authorization", http->authorization);
+    if (body != NULL)
+        add_header(&headers, "Content-Type", "application/json");
+    if (request->if_match != NULL)
+        add_header(&headers, "If-Match", request->if_match);
     snprintf(url, sizeof(url), "%s%s", http->server, request->target);
     http->problem[0] = '\0';
-    bool ok = headers != NULL && (body != NULL || request->body == NULL) &&
-              prepare(http->easy, &incoming, request, url, body) &&
-              curl_easy_setopt(http->easy, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
-    if (!ok)
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for a request");
-    CURLcode code = ok ? curl_easy_perform(http->easy) : CURLE_OK;
+    if (!prepare(http->easy, &incoming, request, url, body) ||
+        curl_easy_setopt(http->easy, CURLOPT_HTTPHEADER, headers) != CURLE_OK)
+        tl_no_memory();
+    CURLcode code = curl_easy_perform(http->easy);
     if (code != CURLE_OK && incoming.err.kind != TL_OK)
         *err = incoming.err;
     else if (code != CURLE_OK)
         tl_error_set(err, TL_ERR_CONNECT, "%s: %s", http->server,
                      http->problem[0] != '\0' ? http->problem : curl_easy_strerror(code));
-    ok = ok && code == CURLE_OK;
-    if (ok)
+    if (code == CURLE_OK)
         read_answer(&incoming);
     free(incoming.bytes);
     free(body);
     curl_slist_free_all(headers);
-    return ok;
+    return code == CURLE_OK;
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,9 +7,14 @@
 #include "common/auth/hex.h"
 #include "common/base/units.h"
 
-#include "ctl/calls/draw_list.h"
+#include "ctl/calls/calls.h"
 
-enum { LINE_MAX_BYTES = 256 };
+enum {
+    LINE_MAX_BYTES = 256,
+    HEAD_LINES = 7, /* before the first id */
+};
+
+/* ---- writing ---- */
 
 static void write_hex(FILE *out, const char *name, const unsigned char *bytes, size_t n)
 {
@@ -32,7 +38,50 @@ void tl_draw_list_write_id(FILE *out, const unsigned char id[TL_DRAW_ID_BYTES])
     write_hex(out, "", id, TL_DRAW_ID_BYTES);
 }
 
-/* ---- verification ---- */
+/* ---- verification, wherever the ids are from ---- */
+
+static bool check_begin(struct tl_draw_check *check, const struct tl_draw_head *head,
+                        struct tl_error *err)
+{
+    unsigned char hash[TL_DRAW_KEY_BYTES];
+    check->head = *head;
+    check->n = check->rank = 0;
+    tl_draw_hash(head->seed, hash);
+    if (memcmp(hash, head->hash, sizeof(hash)) != 0)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "the seed does not have the hash that the list names");
+    if (check->hash != NULL && memcmp(hash, check->hash, sizeof(hash)) != 0)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "the seed is another one than that whose hash was published");
+    return true;
+}
+
+static bool check_id(struct tl_draw_check *check, const unsigned char id[TL_DRAW_ID_BYTES],
+                     struct tl_error *err)
+{
+    unsigned char key[TL_DRAW_KEY_BYTES];
+    tl_draw_key(check->head.seed, id, key);
+    check->n++;
+    if (check->n > 1 && memcmp(check->before, key, sizeof(key)) >= 0)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "line %" PRIu64 ": stands before the line above it by the draw: the "
+                            "order is wrong",
+                            HEAD_LINES + check->n);
+    memcpy(check->before, key, sizeof(key));
+    if (check->id != NULL && memcmp(check->id, id, TL_DRAW_ID_BYTES) == 0)
+        check->rank = check->n;
+    return true;
+}
+
+bool tl_draw_check_end(const struct tl_draw_check *check, struct tl_error *err)
+{
+    return check->n == check->head.drawn ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "the list names %" PRIu64 " drawn visitors, but has %" PRIu64,
+                        check->head.drawn, check->n);
+}
+
+/* ---- text ---- */
 
 struct reader {
     FILE *in;
@@ -93,11 +142,8 @@ static bool read_head(struct reader *reader, struct tl_draw_head *head)
         return false;
     snprintf(head->queue, sizeof(head->queue), "%.*s", TL_QUEUE_NAME_MAX, value);
     value = value_of(reader, "opens_at");
-    if (value == NULL)
-        return false;
-    if (!tl_time_parse(value, &head->opens_at_ms, reader->err))
-        return false;
-    if (!read_hex(reader, "seed_hash", head->hash) || !read_hex(reader, "seed", head->seed))
+    if (value == NULL || !tl_time_parse(value, &head->opens_at_ms, reader->err) ||
+        !read_hex(reader, "seed_hash", head->hash) || !read_hex(reader, "seed", head->seed))
         return false;
     value = value_of(reader, "drawn");
     if (value == NULL)
@@ -110,48 +156,104 @@ static bool read_head(struct reader *reader, struct tl_draw_head *head)
            wrong(reader, "expected an empty line");
 }
 
-static bool check_seed(struct reader *reader, const struct tl_draw_check *check)
-{
-    unsigned char hash[TL_DRAW_KEY_BYTES];
-    tl_draw_hash(check->head.seed, hash);
-    if (memcmp(hash, check->head.hash, sizeof(hash)) != 0)
-        return tl_error_set(reader->err, TL_ERR_INVALID,
-                            "the seed does not have the hash that the list names");
-    if (check->hash != NULL && memcmp(hash, check->hash, sizeof(hash)) != 0)
-        return tl_error_set(reader->err, TL_ERR_INVALID,
-                            "the seed is another one than that whose hash was published");
-    return true;
-}
-
-static bool check_ids(struct reader *reader, struct tl_draw_check *check)
-{
-    unsigned char id[TL_DRAW_ID_BYTES], key[TL_DRAW_KEY_BYTES], before[TL_DRAW_KEY_BYTES];
-    uint64_t n = 0;
-    while (next_line(reader)) {
-        if (!tl_hex_parse(reader->line, strlen(reader->line), id, sizeof(id)))
-            return wrong(reader, "expected a draw id of 32 hex digits");
-        tl_draw_key(check->head.seed, id, key);
-        if (n > 0 && memcmp(before, key, sizeof(key)) >= 0)
-            return wrong(reader, "stands before the line above it by the draw: the order is wrong");
-        memcpy(before, key, sizeof(key));
-        n++;
-        if (check->id != NULL && memcmp(check->id, id, sizeof(id)) == 0)
-            check->rank = n;
-    }
-    if (reader->err->kind != TL_OK)
-        return false;
-    if (n != check->head.drawn)
-        return tl_error_set(reader->err, TL_ERR_INVALID,
-                            "the list names %" PRIu64 " drawn visitors, but has %" PRIu64,
-                            check->head.drawn, n);
-    return true;
-}
-
-bool tl_draw_list_verify(FILE *in, struct tl_draw_check *check, struct tl_error *err)
+static bool verify_text(FILE *in, struct tl_draw_check *check, struct tl_error *err)
 {
     struct reader reader = {.in = in, .err = err};
+    struct tl_draw_head head = {0};
+    unsigned char id[TL_DRAW_ID_BYTES];
+    if (!read_head(&reader, &head) || !check_begin(check, &head, err))
+        return false;
+    while (next_line(&reader)) {
+        if (!tl_hex_parse(reader.line, strlen(reader.line), id, sizeof(id)))
+            return wrong(&reader, "expected a draw id of 32 hex digits");
+        if (!check_id(check, id, err))
+            return false;
+    }
+    return err->kind == TL_OK && tl_draw_check_end(check, err);
+}
+
+/* ---- pages ---- */
+
+static bool page_head(const json_t *page, struct tl_draw_head *head, struct tl_error *err)
+{
+    const char *hash = tl_json_text(page, "hash"), *seed = tl_json_text(page, "seed");
+    const char *queue = tl_json_text(page, "queue");
+    *head = (struct tl_draw_head){.drawn = tl_json_count(page, "drawn")};
+    snprintf(head->queue, sizeof(head->queue), "%s", queue);
+    if (strcmp(tl_json_text(page, "phase"), "done") != 0)
+        return tl_error_set(err, TL_ERR_INVALID, "there is no list before the draw is done");
+    if (!tl_queue_name_valid(queue, strlen(queue)) ||
+        !tl_time_parse(tl_json_text(page, "opens_at"), &head->opens_at_ms, NULL) ||
+        !tl_hex_parse(hash, strlen(hash), head->hash, sizeof(head->hash)) ||
+        !tl_hex_parse(seed, strlen(seed), head->seed, sizeof(head->seed)))
+        return tl_error_set(err, TL_ERR_INVALID, "the seed of the draw is gone");
+    return true;
+}
+
+static bool is_same(const struct tl_draw_head *a, const struct tl_draw_head *b)
+{
+    return strcmp(a->queue, b->queue) == 0 && a->opens_at_ms == b->opens_at_ms &&
+           memcmp(a->seed, b->seed, sizeof(a->seed)) == 0 &&
+           memcmp(a->hash, b->hash, sizeof(a->hash)) == 0 && a->drawn == b->drawn;
+}
+
+bool tl_draw_pages_add(struct tl_draw_pages *pages, const json_t *page, struct tl_error *err)
+{
+    struct tl_draw_head head;
+    const json_t *id;
+    size_t i;
+    if (!page_head(page, &head, err))
+        return false;
+    if (pages->begun && !is_same(&pages->head, &head))
+        return tl_error_set(err, TL_ERR_INVALID, "the pages are of more than one draw");
+    if (!pages->begun && pages->out != NULL)
+        tl_draw_list_write_head(pages->out, &head);
+    else if (!pages->begun && !check_begin(pages->check, &head, err))
+        return false;
+    pages->head = head;
+    pages->begun = true;
+    json_array_foreach(json_object_get(page, "ids"), i, id)
+    {
+        unsigned char bytes[TL_DRAW_ID_BYTES];
+        const char *hex = json_string_value(id);
+        if (hex == NULL || !tl_hex_parse(hex, strlen(hex), bytes, sizeof(bytes)))
+            return tl_error_set(err, TL_ERR_INVALID, "place %" PRIu64 " has no draw id",
+                                pages->n + 1);
+        if (pages->out != NULL)
+            tl_draw_list_write_id(pages->out, bytes);
+        else if (!check_id(pages->check, bytes, err))
+            return false;
+        pages->n++;
+    }
+    return true;
+}
+
+/* The first byte that is no space, which stays to be read; EOF at the end. */
+static int next_byte(FILE *in)
+{
+    int c;
+    do
+        c = getc(in);
+    while (c != EOF && isspace(c));
+    return c == EOF ? EOF : ungetc(c, in);
+}
+
+bool tl_draw_verify(FILE *in, struct tl_draw_check *check, struct tl_error *err)
+{
+    struct tl_draw_pages pages = {.check = check};
     *err = (struct tl_error){0};
-    check->rank = 0;
-    return read_head(&reader, &check->head) && check_seed(&reader, check) &&
-           check_ids(&reader, check);
+    if (next_byte(in) != '{')
+        return verify_text(in, check, err);
+    while (next_byte(in) != EOF) {
+        json_error_t problem;
+        json_t *page = json_loadf(in, JSON_DISABLE_EOF_CHECK, &problem);
+        if (page == NULL)
+            return tl_error_set(err, TL_ERR_INVALID, "after %" PRIu64 " draw ids: %.150s", pages.n,
+                                problem.text);
+        bool ok = tl_draw_pages_add(&pages, page, err);
+        json_decref(page);
+        if (!ok)
+            return false;
+    }
+    return tl_draw_check_end(check, err);
 }

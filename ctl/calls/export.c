@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
 
-#include "ctl/calls/call.h"
-#include "ctl/calls/rows.h"
-#include "ctl/shell/progress.h"
+#include "ctl/calls/calls.h"
 
 /* Where the export goes. */
 struct export
@@ -36,15 +33,12 @@ static bool take(void *context, const char *bytes, size_t length, struct tl_erro
 /* How many visitors there are now, for the progress. */
 static uint64_t count(struct tl_ctl_call *call, const char *queue)
 {
-    char target[TL_CTL_TARGET_MAX];
     struct tl_error err = {0};
     struct tl_control_answer answer;
     uint64_t n = 0;
-    if (!tl_ctl_target(target, "queues", queue, "stats", NULL))
-        return 0;
-    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/stats", queue);
     if (tl_ctl_call_ask(call, &ask, &answer, &err) && tl_control_succeeded(&answer))
-        n = tl_row_number(answer.body, "waiting") + tl_row_number(answer.body, "active");
+        n = tl_json_count(answer.body, "waiting") + tl_json_count(answer.body, "active");
     tl_control_answer_clear(&answer);
     return n;
 }
@@ -57,15 +51,14 @@ static void expect(void *context, uint64_t lines)
 
 /* Writes all of it. The file, if there is one, is complete afterwards or does not exist. */
 static int write_all(const struct tl_ctl_options *options, struct tl_ctl_call *call,
-                     struct export *export, const char *target)
+                     struct export *export, const struct tl_ctl_ask *ask)
 {
     struct tl_error err = {0};
     struct tl_control_answer answer;
-    const struct tl_ctl_stream stream = {
-        .target = target, .sink = take, .expected = expect, .context = export};
+    const struct tl_ctl_stream stream = {.sink = take, .expected = expect, .context = export};
     int status = TL_EXIT_OK;
     tl_progress_begin(&export->progress, "export", tl_clock_ms());
-    bool ok = tl_ctl_call_stream(call, &stream, &answer, &err);
+    bool ok = tl_ctl_call_stream(call, ask, &stream, &answer, &err);
     if (!export->quiet)
         tl_progress_end(&export->progress);
     if (ok && fflush(export->file) != 0)
@@ -94,10 +87,10 @@ static bool discard(const char *path)
 int tl_command_export(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    char target[TL_CTL_TARGET_MAX];
     const char *queue = options->words[0], *path = options->output;
-    if (!tl_ctl_target(target, "queues", queue, "export", NULL) ||
-        !tl_ctl_target_add(target, "format", options->format))
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/export", queue);
+    tl_ctl_ask_query(&ask, "format", options->format);
+    if (ask.method == NULL)
         return TL_EXIT_PROBLEM;
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     if (call == NULL)
@@ -105,19 +98,17 @@ int tl_command_export(const struct tl_ctl_options *options)
     struct export export = {.file = path != NULL ? fopen(path, "we") : stdout,
                             .name = path != NULL ? path : "standard output"};
     if (export.file == NULL) {
+        int problem = errno;
         tl_ctl_call_close(&call);
-        tl_error_set(&err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno));
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
+        return tl_ctl_refuse(TL_EXIT_FAILED, "%s: %s", path, strerror(problem));
     }
     if (options->server != NULL && isatty(STDERR_FILENO) && !is_shown(&export))
         export.expected = count(call, queue);
     export.quiet = is_shown(&export);
-    int status = write_all(options, call, &export, target);
+    int status = write_all(options, call, &export, &ask);
     tl_ctl_call_close(&call);
-    if (path != NULL && fclose(export.file) != 0 && status == TL_EXIT_OK) {
-        tl_error_set(&err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno));
-        status = tl_ctl_fail(TL_EXIT_FAILED, &err);
-    }
+    if (path != NULL && fclose(export.file) != 0 && status == TL_EXIT_OK)
+        status = tl_ctl_refuse(TL_EXIT_FAILED, "%s: %s", path, strerror(errno));
     if (path != NULL && status != TL_EXIT_OK && !discard(path))
         fprintf(stderr, "tellerline: %s holds a part only and cannot be removed: %s\n", path,
                 strerror(errno));

@@ -1,20 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* `diff` and `apply`: the queues of the configuration file beside those of the store. */
-#include <stdio.h>
 #include <string.h>
 
-#include "common/config/config.h"
 #include "common/config/file_settings.h"
 #include "common/config/queue_table.h"
 #include "common/config/value.h"
 #include "common/control/settings_json.h"
 
-#include "ctl/calls/assignments.h"
-#include "ctl/calls/call.h"
-#include "ctl/calls/shrink.h"
-#include "ctl/shell/json.h"
-#include "ctl/shell/table.h"
-#include "ctl/shell/terminal.h"
+#include "ctl/calls/calls.h"
 
 /* The work of both commands. */
 struct file {
@@ -24,8 +17,7 @@ struct file {
     json_t *differences;                  /* [{"queue", "setting", "file", "store"}] */
     json_t *only_in_file, *only_in_store; /* names of queues */
     json_t *applied;                      /* names */
-    struct tl_text shrinks;               /* times that become much shorter (ctl/calls/shrink.h) */
-    bool failed;                          /* no memory */
+    struct tl_text shrinks;               /* times that become much shorter */
 };
 
 /* A queue of the file that is compared. */
@@ -35,23 +27,15 @@ struct compared {
     json_t *wanted; /* the settings of the file that the store does not have */
 };
 
-static void append(struct file *file, json_t *list, json_t *value)
-{
-    if (json_array_append_new(list, value) != 0)
-        file->failed = true;
-}
-
 static void note_difference(void *context, const char *path, const char *in_file,
                             const char *in_store)
 {
     struct compared *compared = context;
     struct file *file = compared->file;
-    append(file, file->differences,
-           json_pack("{s:s, s:s, s:s, s:s}", "queue", compared->queue->name, "setting", path,
-                     "file", in_file, "store", in_store));
+    tl_json_add(file->differences, json_pack("{s:s, s:s, s:s, s:s}", "queue", compared->queue->name,
+                                             "setting", path, "file", in_file, "store", in_store));
     tl_shrink_note(&file->shrinks, compared->queue->name, path, in_store, in_file);
-    if (json_object_set_new(compared->wanted, path, tl_assignment_value(path, in_file)) != 0)
-        file->failed = true;
+    (void)json_object_set_new(compared->wanted, path, tl_assignment_value(path, in_file));
 }
 
 /* The settings of an answer; false: there is one that is not known here. */
@@ -82,65 +66,42 @@ static json_t *written(const struct tl_queue_config *queue)
     json_t *settings = json_object();
     char value[TL_QUEUE_VALUE_MAX];
     tl_queue_settings_defaults(&none);
-    for (size_t i = 0; settings != NULL && i < n; i++) {
+    for (size_t i = 0; i < n; i++) {
         if (!queue->written[i] || strcmp(rows[i].path, "paused") == 0)
             continue;
         tl_setting_show(&rows[i], &queue->settings, value, sizeof(value));
-        if (json_object_set_new(settings, rows[i].path, tl_assignment_value(rows[i].path, value)) ==
-            0)
-            continue;
-        json_decref(settings);
-        settings = NULL;
+        (void)json_object_set_new(settings, rows[i].path, tl_assignment_value(rows[i].path, value));
     }
     return settings;
 }
 
 /* Does a call that settles the queue. */
-static int settle(struct file *file, const struct tl_queue_config *queue,
-                  const struct tl_ctl_ask *ask)
+static int settle(struct file *file, const struct tl_queue_config *queue, struct tl_ctl_ask *ask)
 {
     json_t *answer;
-    if (ask->body == NULL)
-        file->failed = true;
-    int status = ask->body != NULL ? tl_ctl_call_body(file->call, ask, &answer) : TL_EXIT_FAILED;
-    if (status != TL_EXIT_OK)
-        return status;
+    int status = tl_ctl_call_body(file->call, ask, &answer);
     json_decref(answer);
-    append(file, file->applied, json_string(queue->name));
-    return TL_EXIT_OK;
-}
-
-static int create(struct file *file, const struct tl_queue_config *queue)
-{
-    json_t *settings = written(queue);
-    json_t *body = settings != NULL
-                       ? json_pack("{s:s, s:o}", "name", queue->name, "settings", settings)
-                       : NULL;
-    const struct tl_ctl_ask ask = {.method = "POST", .target = "/v1/admin/queues", .body = body};
-    int status = settle(file, queue, &ask);
-    json_decref(body);
+    if (status == TL_EXIT_OK)
+        tl_json_add(file->applied, json_string(queue->name));
     return status;
 }
 
 /* ---- a queue ---- */
 
-static int compare(struct file *file, const struct tl_queue_config *queue, const char *target,
+static int compare(struct file *file, const struct tl_queue_config *queue,
                    const struct tl_control_answer *answer, bool applies)
 {
     struct tl_queue_settings stored;
     struct compared compared = {.file = file, .queue = queue, .wanted = json_object()};
     int status = TL_EXIT_FAILED;
-    if (compared.wanted == NULL) {
-        file->failed = true;
-    } else if (read_settings(answer->body, &stored)) {
+    if (read_settings(answer->body, &stored)) {
         status = TL_EXIT_OK;
         tl_file_settings_compare(queue, &stored, note_difference, &compared);
     }
-    if (status == TL_EXIT_OK && !file->failed && applies && json_object_size(compared.wanted) > 0) {
-        const struct tl_ctl_ask ask = {.method = "PATCH",
-                                       .target = target,
-                                       .body = compared.wanted,
-                                       .if_match = answer->etag[0] != '\0' ? answer->etag : NULL};
+    if (status == TL_EXIT_OK && applies && json_object_size(compared.wanted) > 0) {
+        struct tl_ctl_ask ask =
+            tl_ctl_ask("PATCH", json_incref(compared.wanted), "/queues/%s", queue->name);
+        ask.if_match = answer->etag[0] != '\0' ? answer->etag : NULL;
         status = settle(file, queue, &ask);
     }
     json_decref(compared.wanted);
@@ -151,20 +112,22 @@ static int look_at(struct file *file, const struct tl_queue_config *queue, bool 
 {
     struct tl_error err = {0};
     struct tl_control_answer answer;
-    char target[TL_CTL_TARGET_MAX];
-    int status;
-    if (!tl_ctl_target(target, "queues", queue->name, NULL))
-        return TL_EXIT_PROBLEM;
-    const struct tl_ctl_ask ask = {.method = "GET", .target = target};
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s", queue->name);
+    int status = TL_EXIT_OK;
     if (!tl_ctl_call_ask(file->call, &ask, &answer, &err)) {
         status = tl_ctl_fail(TL_EXIT_FAILED, &err);
     } else if (answer.status == 404) {
-        append(file, file->only_in_file, json_string(queue->name));
-        status = applies ? create(file, queue) : TL_EXIT_OK;
+        tl_json_add(file->only_in_file, json_string(queue->name));
+        if (applies) {
+            ask = tl_ctl_ask(
+                "POST", json_pack("{s:s, s:o}", "name", queue->name, "settings", written(queue)),
+                "/queues");
+            status = settle(file, queue, &ask);
+        }
     } else if (!tl_control_succeeded(&answer)) {
         status = tl_ctl_call_problem(file->options, &answer, false);
     } else {
-        status = compare(file, queue, target, &answer, applies);
+        status = compare(file, queue, &answer, applies);
     }
     tl_control_answer_clear(&answer);
     return status;
@@ -173,7 +136,7 @@ static int look_at(struct file *file, const struct tl_queue_config *queue, bool 
 /* The queues that the file does not have. They were made by hand; nothing is done to them. */
 static int list_others(struct file *file)
 {
-    const struct tl_ctl_ask ask = {.method = "GET", .target = "/v1/admin/queues"};
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues");
     size_t i;
     json_t *answer, *queue;
     int status = tl_ctl_call_body(file->call, &ask, &answer);
@@ -183,7 +146,7 @@ static int list_others(struct file *file)
     {
         const char *name = tl_json_text(queue, "queue");
         if (tl_config_queue(file->config->queues, file->config->n_queues, name) == NULL)
-            append(file, file->only_in_store, json_string(name));
+            tl_json_add(file->only_in_store, json_string(name));
     }
     json_decref(answer);
     return status;
@@ -216,8 +179,6 @@ static int look_at_all(struct file *file, bool applies)
 static int confirm(struct file *file)
 {
     int status = look_at_all(file, false);
-    if (file->failed)
-        status = TL_EXIT_FAILED;
     if (status == TL_EXIT_OK)
         status = tl_shrink_confirm(file->options, &file->shrinks);
     json_array_clear(file->differences);
@@ -228,25 +189,25 @@ static int confirm(struct file *file)
 
 /* ---- the commands ---- */
 
-static bool write_table(const struct file *file)
+static void write_differences(const struct file *file)
 {
     static const struct tl_column columns[] = {
         {"QUEUE", false}, {"SETTING", false}, {"FILE", false}, {"STORE", false}};
     size_t i;
     json_t *row;
-    struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
-    if (table == NULL)
-        return false;
+    struct tl_table *table = TL_TABLE(columns);
     json_array_foreach(file->differences, i, row)
     {
-        static const char *const names[] = {"queue", "setting", "file", "store"};
-        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+        for (size_t k = 0; k < 4; k++) {
+            static const char *const names[] = {"queue", "setting", "file", "store"};
             char text[TL_QUEUE_VALUE_MAX];
             tl_terminal_time_of(tl_json_text(row, names[k]), text, sizeof(text));
             tl_table_text(table, *text != '\0' ? text : "\"\"");
         }
     }
-    bool ok = json_array_size(file->differences) == 0 || tl_table_print(table);
+    if (json_array_size(file->differences) > 0)
+        tl_table_print(&table);
+    tl_table_free(&table);
     json_array_foreach(file->only_in_file, i, row)
     {
         printf("%s: in the file only\n", json_string_value(row));
@@ -255,19 +216,19 @@ static bool write_table(const struct file *file)
     {
         printf("%s: in the store only; the file says nothing of it\n", json_string_value(row));
     }
-    tl_table_free(&table);
-    return ok;
 }
 
-static bool write_result(const struct file *file, bool applies)
+static void write_result(const struct file *file, bool applies)
 {
     size_t i;
     json_t *name;
-    if (file->options->json)
-        return tl_json_write(json_pack("{s:O, s:O, s:O, s:O}", "differences", file->differences,
-                                       "only_in_file", file->only_in_file, "only_in_store",
-                                       file->only_in_store, "applied", file->applied));
-    bool ok = write_table(file);
+    if (file->options->json) {
+        tl_json_write(json_pack("{s:O, s:O, s:O, s:O}", "differences", file->differences,
+                                "only_in_file", file->only_in_file, "only_in_store",
+                                file->only_in_store, "applied", file->applied));
+        return;
+    }
+    write_differences(file);
     json_array_foreach(file->applied, i, name)
     {
         printf("%s: the settings of the file are in force now\n", json_string_value(name));
@@ -276,7 +237,6 @@ static bool write_result(const struct file *file, bool applies)
         printf("%s: nothing differs\n", file->config->queues_source);
     else if (!applies)
         printf("`tellerline apply` puts the file into force\n");
-    return ok;
 }
 
 static int run(const struct tl_ctl_options *options, bool applies, bool *differs)
@@ -297,13 +257,9 @@ static int run(const struct tl_ctl_options *options, bool applies, bool *differs
         tl_ctl_fail(status, &err);
     } else {
         status = applies && !options->yes ? confirm(&file) : TL_EXIT_OK;
-        bool confirmed = status == TL_EXIT_OK;
-        if (confirmed)
+        if (status == TL_EXIT_OK) {
             status = look_at_all(&file, applies);
-        bool shown = !file.failed && (!confirmed || write_result(&file, applies));
-        if (file.failed || (!shown && status == TL_EXIT_OK)) {
-            tl_error_set(&err, TL_ERR_NOMEM, "no memory to show what differs");
-            status = tl_ctl_fail(TL_EXIT_FAILED, &err);
+            write_result(&file, applies);
         }
         *differs = json_array_size(file.differences) + json_array_size(file.only_in_file) > 0;
     }

@@ -1,68 +1,61 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/units.h"
 
-#include "ctl/calls/call.h"
-#include "ctl/calls/hook_words.h"
-#include "ctl/calls/tell.h"
-#include "ctl/shell/json.h"
-#include "ctl/shell/table.h"
-#include "ctl/shell/terminal.h"
+#include "ctl/calls/calls.h"
 
 enum {
     TEST_WAIT_MS = 20000, /* for a notifier that looks once a second, and a slow hook */
     TEST_POLL_MS = 100,
 };
 
-#define PATH "/v1/admin/hooks"
-
 /* ---- list ---- */
 
-static bool write_table(const json_t *answer)
+static enum tl_tint tint_of(const json_t *hook)
 {
-    const json_t *hooks = json_object_get(answer, "hooks");
+    const char *state = tl_json_text(hook, "state");
+    if (strcmp(state, "dead") == 0 || strcmp(state, "unwatched") == 0)
+        return TL_TINT_TROUBLE;
+    return strcmp(state, "failing") == 0 ? TL_TINT_CARE : TL_TINT_NONE;
+}
+
+static void write_table(const json_t *answer)
+{
     static const struct tl_column columns[] = {{"HOOK", false},   {"QUEUE", false}, {"TOLD", true},
                                                {"PENDING", true}, {"OLDEST", true}, {"LOST", true},
                                                {"STATE", false}};
+    const json_t *hooks = json_object_get(answer, "hooks");
     size_t i;
     json_t *hook;
     if (json_array_size(hooks) == 0) {
         printf("no hook watches a queue; list some under `hooks` in the configuration file, and "
                "run tellerline-notifier\n");
-        return true;
+        return;
     }
-    struct tl_table *table = tl_table_new(columns, sizeof(columns) / sizeof(columns[0]));
-    if (table == NULL)
-        return false;
+    struct tl_table *table = TL_TABLE(columns);
     json_array_foreach(hooks, i, hook)
     {
-        char oldest[TL_UNITS_TEXT_MAX] = "-";
-        char state[TL_HOOK_WORDS_MAX];
-        if (json_is_integer(json_object_get(hook, "oldest_pending_ms")))
-            tl_terminal_duration(tl_json_number(hook, "oldest_pending_ms"), oldest, sizeof(oldest));
+        char oldest[TL_UNITS_TEXT_MAX], state[TL_HOOK_WORDS_MAX];
+        tl_row_wait(hook, "oldest_pending_ms", oldest, sizeof(oldest));
         tl_hook_words(hook, state);
         tl_table_text(table, tl_json_text(hook, "hook"));
         tl_table_text(table, tl_json_text(hook, "queue"));
-        tl_table_number(table, (uint64_t)tl_json_number(hook, "told"));
-        tl_table_number(table, (uint64_t)tl_json_number(hook, "pending"));
+        tl_table_number(table, tl_json_count(hook, "told"));
+        tl_table_number(table, tl_json_count(hook, "pending"));
         tl_table_text(table, oldest);
-        tl_table_number(table, (uint64_t)tl_json_number(hook, "lost"));
+        tl_table_number(table, tl_json_count(hook, "lost"));
         tl_table_text(table, state);
-        tl_table_tint(table, tl_hook_tint(hook));
+        tl_table_tint(table, tint_of(hook));
     }
-    bool ok = tl_table_print(table);
-    tl_table_free(&table);
-    return ok;
+    tl_table_print(&table);
 }
 
 int tl_command_hooks_list(const struct tl_ctl_options *options)
 {
-    return tl_ctl_show(options, PATH, write_table);
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/hooks");
+    return tl_ctl_show(options, &ask, write_table);
 }
 
 /* ---- test ---- */
@@ -94,17 +87,16 @@ static bool is_over(const json_t *before, const json_t *hook, json_int_t event)
 static int wait_for(struct tl_ctl_call *call, const json_t *before, json_int_t event,
                     json_t **answer)
 {
-    const struct tl_ctl_ask ask = {.method = "GET", .target = PATH};
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/hooks");
     const char *name = tl_json_text(before, "hook"), *queue = tl_json_text(before, "queue");
     for (int64_t end_ms = tl_clock_ms() + TEST_WAIT_MS;;) {
-        const struct timespec pause = {.tv_nsec = TEST_POLL_MS * 1000000L};
         int status = tl_ctl_call_body(call, &ask, answer);
         if (status != TL_EXIT_OK || tl_clock_ms() >= end_ms ||
             is_over(before, find_hook(*answer, name, queue), event))
             return status;
         json_decref(*answer);
         *answer = NULL;
-        (void)nanosleep(&pause, NULL); /* a signal ends it early, which does no harm */
+        tl_ctl_pause(TEST_POLL_MS);
     }
 }
 
@@ -129,11 +121,8 @@ static int try_hook(struct tl_ctl_call *call, const struct tl_ctl_options *optio
                     const json_t *before)
 {
     const char *name = options->words[0], *queue = tl_json_text(before, "queue");
-    char target[TL_CTL_TARGET_MAX];
     json_t *begun = NULL, *answer = NULL;
-    if (!tl_ctl_target(target, "queues", queue, "hooks", name, "test", NULL))
-        return TL_EXIT_PROBLEM;
-    const struct tl_ctl_ask ask = {.method = "POST", .target = target};
+    struct tl_ctl_ask ask = tl_ctl_ask("POST", NULL, "/queues/%s/hooks/%s/test", queue, name);
     int status = tl_ctl_call_body(call, &ask, &begun);
     if (status == TL_EXIT_OK) {
         json_int_t event = tl_json_number(begun, "event");
@@ -148,7 +137,7 @@ static int try_hook(struct tl_ctl_call *call, const struct tl_ctl_options *optio
 
 int tl_command_hooks_test(const struct tl_ctl_options *options)
 {
-    const struct tl_ctl_ask ask = {.method = "GET", .target = PATH};
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/hooks");
     struct tl_error err = {0};
     json_t *answer = NULL;
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
@@ -157,10 +146,9 @@ int tl_command_hooks_test(const struct tl_ctl_options *options)
     int status = tl_ctl_call_body(call, &ask, &answer);
     const json_t *before = find_hook(answer, options->words[0], options->queue);
     if (status == TL_EXIT_OK && before == NULL) {
-        tl_error_set(&err, TL_ERR_INVALID, "there is no hook %s that watches %s%s",
-                     options->words[0], options->queue != NULL ? "queue " : "a queue",
-                     options->queue != NULL ? options->queue : "");
-        status = tl_ctl_fail(TL_EXIT_PROBLEM, &err);
+        status = tl_ctl_refuse(TL_EXIT_PROBLEM, "there is no hook %s that watches %s%s",
+                               options->words[0], options->queue != NULL ? "queue " : "a queue",
+                               options->queue != NULL ? options->queue : "");
     } else if (status == TL_EXIT_OK) {
         status = try_hook(call, options, before);
     }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "common/config/config.h"
 #include "common/wire/notice_text.h"
 
-#include "ctl/calls/call.h"
-#include "ctl/calls/tell.h"
+#include "ctl/calls/calls.h"
 
 #include "worker/page/languages.h"
 
@@ -89,39 +86,31 @@ static int check_languages(const struct tl_ctl_options *options)
     return status;
 }
 
-/* NULL: no memory. */
 static json_t *notice_of(const struct tl_ctl_options *options)
 {
     if (!has_languages(options))
         return json_pack("{s:s}", "text", options->words[1]);
     json_t *texts = json_object();
-    for (int i = 1; texts != NULL && i < options->n_words; i++) {
+    for (int i = 1; i < options->n_words; i++) {
         const char *word = options->words[i];
         size_t length = language_of(word);
-        char code[TL_NOTICE_LANGUAGE_MAX + 1] = "";
-        memcpy(code, word, length);
-        if (json_object_set_new(texts, code, json_string(word + length + 1)) != 0) {
-            json_decref(texts);
-            return NULL;
-        }
+        (void)json_object_setn_new(texts, word, length, json_string(word + length + 1));
     }
-    return texts != NULL ? json_pack("{s:o}", "texts", texts) : NULL;
+    return json_pack("{s:o}", "texts", texts);
 }
 
 int tl_command_notice(const struct tl_ctl_options *options)
 {
-    char target[TL_CTL_TARGET_MAX];
     const char *queue = options->words[0];
     json_t *answer;
-    if (!tl_ctl_target(target, "queues", queue, "notice", NULL) || !texts_are_named(options))
+    struct tl_ctl_ask ask = tl_ctl_ask("POST", NULL, "/queues/%s/notice", queue);
+    if (ask.method == NULL || !texts_are_named(options))
         return TL_EXIT_PROBLEM;
     int status = check_languages(options);
     if (status != TL_EXIT_OK)
         return status;
-    json_t *body = notice_of(options);
-    const struct tl_ctl_ask ask = {.method = "POST", .target = target, .body = body, .sends = true};
+    ask.body = notice_of(options);
     status = tl_ctl_call_once(options, &ask, &answer);
-    json_decref(body);
     return status == TL_EXIT_OK
                ? tl_ctl_tell(options, answer, "%s: %s", queue,
                              options->words[1][0] != '\0' ? "notice set" : "notice removed")

@@ -1,32 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/base/units.h"
 
-#include "ctl/calls/rows.h"
-#include "ctl/shell/json.h"
-#include "ctl/shell/terminal.h"
-
-const char *tl_row_name(const json_t *stats)
-{
-    return tl_json_text(stats, "queue");
-}
-
-const char *tl_row_trouble(const json_t *stats)
-{
-    return tl_json_text(stats, "trouble");
-}
-
-uint64_t tl_row_number(const json_t *stats, const char *name)
-{
-    return (uint64_t)tl_json_number(stats, name);
-}
+#include "ctl/calls/calls.h"
 
 uint64_t tl_row_total(const json_t *stats, const char *name)
 {
-    return tl_row_number(json_object_get(stats, "totals"), name);
+    return tl_json_count(json_object_get(stats, "totals"), name);
 }
 
 uint64_t tl_row_gave_up(const json_t *stats)
@@ -48,14 +30,14 @@ void tl_row_phase(const json_t *stats, char *text, size_t size)
 {
     const char *phase = tl_json_text(stats, "phase");
     const json_t *recovery = json_object_get(stats, "recovery");
-    if (*tl_row_trouble(stats) != '\0') {
+    if (*tl_json_text(stats, "trouble") != '\0') {
         snprintf(text, size, "damaged");
     } else if (json_is_object(recovery)) {
         int64_t left_ms = until(stats, tl_json_text(recovery, "until"));
         int n = snprintf(text, size, "recovers %" PRId64 " s: %" PRIu64, (left_ms + 999) / 1000,
-                         tl_row_number(recovery, "restored"));
-        if (tl_row_number(recovery, "lost") > 0 && n > 0 && (size_t)n < size)
-            snprintf(text + n, size - (size_t)n, " of %" PRIu64, tl_row_number(recovery, "lost"));
+                         tl_json_count(recovery, "restored"));
+        if (tl_json_count(recovery, "lost") > 0 && n > 0 && (size_t)n < size)
+            snprintf(text + n, size - (size_t)n, " of %" PRIu64, tl_json_count(recovery, "lost"));
     } else if (strcmp(phase, "scheduled") == 0) {
         char opens[TL_UNITS_TEXT_MAX];
         tl_terminal_time_of(tl_json_text(stats, "opens_at"), opens, sizeof(opens));
@@ -68,7 +50,7 @@ void tl_row_phase(const json_t *stats, char *text, size_t size)
 const char *tl_row_state(const json_t *stats)
 {
     const char *mode = tl_json_text(stats, "mode");
-    if (*tl_row_trouble(stats) != '\0')
+    if (*tl_json_text(stats, "trouble") != '\0')
         return "damaged";
     bool shows_phase =
         strcmp(mode, "open") == 0 || json_is_object(json_object_get(stats, "recovery"));
@@ -79,7 +61,7 @@ void tl_row_add_state(struct tl_table *table, const json_t *stats, const char *t
 {
     const char *state = tl_row_state(stats);
     tl_table_text(table, text);
-    if (*tl_row_trouble(stats) != '\0')
+    if (*tl_json_text(stats, "trouble") != '\0')
         tl_table_tint(table, TL_TINT_TROUBLE);
     else if (strcmp(state, "open") != 0)
         tl_table_tint(table, TL_TINT_CARE);
@@ -98,7 +80,7 @@ void tl_row_limit(const json_t *stats, char *text, size_t size)
                  : json_integer_value(limit) == 0 ? ": no one"
                                                   : "");
     if (json_is_object(rates))
-        snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", tl_row_number(rates, "admit"),
+        snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", tl_json_count(rates, "admit"),
                  tl_json_text(rates, "every"));
     snprintf(text, size, "%s%s%s", capacity, *capacity != '\0' && *rate != '\0' ? ", " : "", rate);
 }
@@ -112,11 +94,28 @@ void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t
         snprintf(text, size, "-");
 }
 
-void tl_row_oldest(const json_t *stats, char *text, size_t size)
+void tl_row_wait(const json_t *object, const char *name, char *text, size_t size)
 {
-    const json_t *oldest = json_object_get(stats, "oldest_wait_ms");
-    if (json_is_integer(oldest))
-        tl_terminal_duration(json_integer_value(oldest), text, size);
+    const json_t *ms = json_object_get(object, name);
+    if (json_is_integer(ms))
+        tl_terminal_duration(json_integer_value(ms), text, size);
     else
         snprintf(text, size, "-");
+}
+
+void tl_hook_words(const json_t *hook, char text[TL_HOOK_WORDS_MAX])
+{
+    char since[TL_UNITS_TEXT_MAX];
+    const char *state = tl_json_text(hook, "state");
+    tl_terminal_time_of(tl_json_text(hook, "failing_since"), since, sizeof(since));
+    if (strcmp(state, "unwatched") == 0)
+        state = "no notifier watches the queue";
+    else if (strcmp(state, "new") == 0)
+        state = "nothing told yet";
+    else if (since[0] != '\0') {
+        snprintf(text, TL_HOOK_WORDS_MAX, "%s since %s: %s", state, since,
+                 tl_json_text(hook, "problem"));
+        return;
+    }
+    snprintf(text, TL_HOOK_WORDS_MAX, "%s", state);
 }

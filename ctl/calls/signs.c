@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/store/reply.h"
 
-#include "ctl/calls/signs.h"
+#include "ctl/calls/calls.h"
 
 enum {
     WINDOW_MS = 60000, /* what is added up */
@@ -57,9 +55,7 @@ bool tl_ctl_signs_read(struct tl_redis *redis, const struct tl_keys *keys, int64
                        struct tl_signs *signs, struct tl_error *err)
 {
     *signs = (struct tl_signs){0};
-    struct sums *sums = calloc(2, sizeof(*sums));
-    if (sums == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the signs of %s", keys->queue);
+    struct sums *sums = tl_xalloc(2, sizeof(*sums));
     struct tl_reply *reply = ask(redis, keys, now_ms - WINDOW_MS, err);
     size_t n = reply != NULL ? tl_reply_count(reply) : 0;
     for (size_t i = 0; i < n && i < TL_SIGNS_KEPT; i++) {

@@ -1,41 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "common/base/text.h"
 #include "common/base/units.h"
 
-#include "ctl/calls/call.h"
-#include "ctl/calls/hook_words.h"
-#include "ctl/calls/rows.h"
-#include "ctl/calls/tell.h"
-#include "ctl/shell/json.h"
-#include "ctl/shell/terminal.h"
+#include "ctl/calls/calls.h"
 
 enum { SHOWN = 64 };
-
-/* A length of time that may be null. */
-static void show_wait(const json_t *ms, char text[SHOWN])
-{
-    if (json_is_integer(ms))
-        tl_terminal_duration(json_integer_value(ms), text, SHOWN);
-    else
-        snprintf(text, SHOWN, "-");
-}
 
 static void write_line(const json_t *stats, struct tl_text *out)
 {
     char oldest[SHOWN], p50[SHOWN], p90[SHOWN], limit[128];
     const json_t *waited = json_object_get(stats, "waited");
     const json_t *claimed = json_object_get(stats, "claimed");
-    tl_row_oldest(stats, oldest, sizeof(oldest));
+    tl_row_wait(stats, "oldest_wait_ms", oldest, sizeof(oldest));
     tl_row_limit(stats, limit, sizeof(limit));
-    show_wait(json_object_get(waited, "p50_ms"), p50);
-    show_wait(json_object_get(waited, "p90_ms"), p90);
+    tl_row_wait(waited, "p50_ms", p50, sizeof(p50));
+    tl_row_wait(waited, "p90_ms", p90, sizeof(p90));
     tl_text_append(out, "  waiting     %" PRIu64 ", the first for %s\n",
-                   tl_row_number(stats, "waiting"), oldest);
-    tl_text_append(out, "  active      %" PRIu64 ", limit %s", tl_row_number(stats, "active"),
+                   tl_json_count(stats, "waiting"), oldest);
+    tl_text_append(out, "  active      %" PRIu64 ", limit %s", tl_json_count(stats, "active"),
                    limit);
     if (json_is_integer(claimed))
         tl_text_append(out, ", %" PRIu64 " have come", (uint64_t)json_integer_value(claimed));
@@ -53,7 +37,8 @@ static void write_waits(const json_t *stats, struct tl_text *out)
         char bound[SHOWN];
         bool is_last = i >= json_array_size(bounds);
         json_int_t n = json_integer_value(json_array_get(waiting, i));
-        show_wait(json_array_get(bounds, is_last ? i - 1 : i), bound);
+        json_int_t ms = json_integer_value(json_array_get(bounds, is_last ? i - 1 : i));
+        tl_terminal_duration(ms, bound, sizeof(bound));
         if (n > 0) {
             tl_text_append(out, "%s%" JSON_INTEGER_FORMAT " %s %s", before, n,
                            is_last ? "over" : "under", bound);
@@ -112,9 +97,9 @@ static void write_lanes(const json_t *stats, struct tl_text *out)
     json_array_foreach(lanes, i, lane)
     {
         char oldest[SHOWN];
-        tl_row_oldest(lane, oldest, sizeof(oldest));
+        tl_row_wait(lane, "oldest_wait_ms", oldest, sizeof(oldest));
         tl_text_append(out, "  lane %-16s %" PRIu64 " wait, the first for %s\n",
-                       tl_json_text(lane, "name"), tl_row_number(lane, "waiting"), oldest);
+                       tl_json_text(lane, "name"), tl_json_count(lane, "waiting"), oldest);
     }
 }
 
@@ -134,14 +119,14 @@ static void write_health(const json_t *stats, struct tl_text *out)
     }
     tl_text_append(out, "  workers     %zu\n", workers);
     char used[TL_UNITS_TEXT_MAX], limit[TL_UNITS_TEXT_MAX];
-    uint64_t most = tl_row_number(store, "memory_limit");
+    uint64_t most = tl_json_count(store, "memory_limit");
     snprintf(used, sizeof(used), "%.1f MiB",
-             (double)tl_row_number(store, "memory_used") / (1024 * 1024));
+             (double)tl_json_count(store, "memory_used") / (1024 * 1024));
     snprintf(limit, sizeof(limit), "%.1f MiB", (double)most / (1024 * 1024));
     tl_text_append(
         out, "  store       Redis %s, %s of %s, answers in %.1f ms%s\n",
         tl_json_text(store, "version"), used, most > 0 ? limit : "no limit",
-        (double)tl_row_number(store, "latency_us") / 1000,
+        (double)tl_json_count(store, "latency_us") / 1000,
         json_is_true(json_object_get(store, "persists")) ? "" : "; it cannot write to its disk");
 }
 
@@ -164,14 +149,14 @@ static void write_hooks(const json_t *stats, struct tl_text *out)
     }
 }
 
-static bool write_all(const json_t *stats)
+static void write_all(const json_t *stats)
 {
     char phase[128], at[TL_UNITS_TEXT_MAX];
     const char *notice = tl_json_text(stats, "notice");
     struct tl_text out = {0};
     tl_row_phase(stats, phase, sizeof(phase));
     tl_terminal_time_of(tl_json_text(stats, "at"), at, sizeof(at));
-    tl_text_append(&out, "%s: mode %s, phase %s, at %s\n", tl_row_name(stats),
+    tl_text_append(&out, "%s: mode %s, phase %s, at %s\n", tl_json_text(stats, "queue"),
                    tl_json_text(stats, "mode"), phase, at);
     if (*notice != '\0')
         tl_text_append(&out, "  notice      %s\n", notice);
@@ -182,15 +167,11 @@ static bool write_all(const json_t *stats)
     write_counts(stats, &out);
     write_health(stats, &out);
     write_hooks(stats, &out);
-    bool ok = !out.failed && fputs(out.data, stdout) >= 0;
-    tl_text_free(&out);
-    return ok;
+    tl_text_print(&out);
 }
 
 int tl_command_stats(const struct tl_ctl_options *options)
 {
-    char target[TL_CTL_TARGET_MAX];
-    if (!tl_ctl_target(target, "queues", options->words[0], "stats", NULL))
-        return TL_EXIT_PROBLEM;
-    return tl_ctl_show(options, target, write_all);
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/stats", options->words[0]);
+    return tl_ctl_show(options, &ask, write_all);
 }

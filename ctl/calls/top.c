@@ -2,8 +2,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/signalfd.h>
@@ -13,14 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/units.h"
 
-#include "ctl/calls/call.h"
-#include "ctl/calls/rows.h"
-#include "ctl/calls/signs.h"
-#include "ctl/shell/json.h"
-#include "ctl/shell/lines.h"
-#include "ctl/shell/session.h"
-#include "ctl/shell/table.h"
-#include "ctl/shell/terminal.h"
+#include "ctl/calls/calls.h"
 
 /* What there is to see, and what fits into 80 columns of it. */
 static const struct tl_column wide_columns[] = {
@@ -46,6 +37,20 @@ struct screen {
     int signals; /* signalfd for SIGINT and SIGTERM */
 };
 
+/* context: the screen. */
+static void screen_close(void *context)
+{
+    const struct screen *screen = context;
+    if (screen->live) {
+        fputs("\033[?25h\033[?1049l", stdout);
+        fflush(stdout);
+        if (tcsetattr(STDIN_FILENO, TCSANOW, &screen->before) != 0)
+            fprintf(stderr, "tellerline: the terminal could not be restored (%s); run `reset`\n",
+                    strerror(errno));
+    }
+    close(screen->signals);
+}
+
 static bool screen_open(struct screen *screen, struct tl_error *err)
 {
     sigset_t ends;
@@ -67,19 +72,8 @@ static bool screen_open(struct screen *screen, struct tl_error *err)
         return false;
     }
     fputs("\033[?1049h\033[?25l", stdout); /* alternate screen, hidden cursor */
+    tl_memory_last(screen_close, screen);
     return true;
-}
-
-static void screen_close(struct screen *screen)
-{
-    if (screen->live) {
-        fputs("\033[?25h\033[?1049l", stdout);
-        fflush(stdout);
-        if (tcsetattr(STDIN_FILENO, TCSANOW, &screen->before) != 0)
-            fprintf(stderr, "tellerline: the terminal could not be restored (%s); run `reset`\n",
-                    strerror(errno));
-    }
-    close(screen->signals);
 }
 
 /* Waits until the next refresh. True when the user wants to quit. */
@@ -172,8 +166,8 @@ static const json_t *earlier_of(const struct top *top, const json_t *stats)
     json_t *earlier;
     json_array_foreach(json_object_get(top->before, "queues"), i, earlier)
     {
-        if (strcmp(tl_row_name(earlier), tl_row_name(stats)) == 0 &&
-            tl_row_number(earlier, "generation") == tl_row_number(stats, "generation"))
+        if (strcmp(tl_json_text(earlier, "queue"), tl_json_text(stats, "queue")) == 0 &&
+            tl_json_count(earlier, "generation") == tl_json_count(stats, "generation"))
             return earlier;
     }
     return NULL;
@@ -184,14 +178,14 @@ static void add_wide(const struct top *top, struct tl_table *table, const json_t
     static const char *const rates[] = {"joined", "admitted", "completed"};
     char text[128];
     const json_t *earlier = earlier_of(top, stats);
-    tl_table_text(table, tl_row_name(stats));
+    tl_table_text(table, tl_json_text(stats, "queue"));
     tl_table_text(table, tl_json_text(stats, "mode"));
     tl_row_phase(stats, text, sizeof(text));
     tl_row_add_state(table, stats, text);
-    tl_table_number(table, tl_row_number(stats, "waiting"));
-    tl_row_oldest(stats, text, sizeof(text));
+    tl_table_number(table, tl_json_count(stats, "waiting"));
+    tl_row_wait(stats, "oldest_wait_ms", text, sizeof(text));
     tl_table_text(table, text);
-    tl_table_number(table, tl_row_number(stats, "active"));
+    tl_table_number(table, tl_json_count(stats, "active"));
     tl_row_limit(stats, text, sizeof(text));
     tl_table_text(table, text);
     for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
@@ -215,12 +209,12 @@ static void add_cut(struct tl_table *table, const char *text, int columns)
 static void add_narrow(const struct top *top, struct tl_table *table, const json_t *stats)
 {
     char text[128];
-    add_cut(table, tl_row_name(stats), QUEUE_NARROW);
+    add_cut(table, tl_json_text(stats, "queue"), QUEUE_NARROW);
     tl_row_add_state(table, stats, tl_row_state(stats));
-    tl_table_number(table, tl_row_number(stats, "waiting"));
-    tl_row_oldest(stats, text, sizeof(text));
+    tl_table_number(table, tl_json_count(stats, "waiting"));
+    tl_row_wait(stats, "oldest_wait_ms", text, sizeof(text));
     add_cut(table, text, OLDEST_NARROW);
-    tl_table_number(table, tl_row_number(stats, "active"));
+    tl_table_number(table, tl_json_count(stats, "active"));
     tl_row_limit(stats, text, sizeof(text));
     add_cut(table, text, LIMIT_NARROW);
     add_rate(top, table, stats, earlier_of(top, stats), "admitted");
@@ -232,13 +226,7 @@ static void add_table(const struct top *top, bool wide, bool colour, struct tl_t
 {
     size_t i;
     json_t *stats;
-    struct tl_table *table =
-        wide ? tl_table_new(wide_columns, sizeof(wide_columns) / sizeof(wide_columns[0]))
-             : tl_table_new(narrow_columns, sizeof(narrow_columns) / sizeof(narrow_columns[0]));
-    if (table == NULL) {
-        out->failed = true;
-        return;
-    }
+    struct tl_table *table = wide ? TL_TABLE(wide_columns) : TL_TABLE(narrow_columns);
     json_array_foreach(json_object_get(top->rows, "queues"), i, stats)
     {
         if (wide)
@@ -246,10 +234,7 @@ static void add_table(const struct top *top, bool wide, bool colour, struct tl_t
         else
             add_narrow(top, table, stats);
     }
-    tl_table_colour(table, colour);
-    if (!wide)
-        tl_table_dense(table);
-    tl_table_write(table, out);
+    tl_table_write(table, colour, !wide, out);
     tl_table_free(&table);
 }
 
@@ -257,20 +242,15 @@ static void add_table(const struct top *top, bool wide, bool colour, struct tl_t
 static void add_queues(const struct top *top, struct tl_text *out)
 {
     struct tl_text wide = {0};
+    bool fits = true;
     add_table(top, true, false, &wide);
-    bool fits = !wide.failed;
     for (const char *line = wide.data; fits && line != NULL && *line != '\0';) {
         size_t length = strcspn(line, "\n");
         fits = length <= (size_t)tl_terminal_columns(stdout);
         line += length + (line[length] == '\n' ? 1 : 0);
     }
-    if (wide.failed)
-        out->failed = true;
-    else if (fits || !top->screen.live)
-        add_table(top, true, top->colour, out);
-    else
-        add_table(top, false, top->colour, out);
     tl_text_free(&wide);
+    add_table(top, fits || !top->screen.live, top->colour, out);
 }
 
 /* Appends a line for each queue with signs of misuse in the last minute. An admin listener does not
@@ -289,17 +269,17 @@ static void add_signs(struct top *top, struct tl_text *out)
         struct tl_text lines = {0};
         struct tl_error err = {0};
         int64_t now_ms = 0;
-        const char *name = tl_row_name(stats);
+        const char *name = tl_json_text(stats, "queue");
         (void)tl_time_parse(tl_json_text(stats, "at"), &now_ms, NULL); /* 0: all signs there are */
         struct tl_redis *redis = tl_ctl_session_redis(&top->session, name, &err);
-        if (redis != NULL && tl_ctl_session_keys(&top->session, name, &keys, &err) &&
+        if (redis != NULL && tl_keys_of(&keys, top->session.config->redis.key_prefix, name, &err) &&
             tl_ctl_signs_read(redis, &keys, now_ms, &signs, &err))
             tl_ctl_signs_write(name, &signs, &lines);
         else
             tl_text_append(&lines, "! %s: %s\n", name, err.text);
         if (lines.failed)
-            out->failed = true;
-        else if (lines.length > 0)
+            tl_no_memory();
+        if (lines.length > 0)
             tl_text_append(out, "%s%s", any ? "" : "\nSigns of misuse in the last minute:\n",
                            lines.data);
         any = any || lines.length > 0;
@@ -310,7 +290,7 @@ static void add_signs(struct top *top, struct tl_text *out)
 /* Reads the queues. False: there is no good answer, and err says why. */
 static bool read_rows(struct top *top, struct tl_error *err)
 {
-    const struct tl_ctl_ask ask = {.method = "GET", .target = "/v1/admin/queues"};
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues");
     struct tl_control_answer answer;
     bool ok = tl_ctl_call_ask(top->call, &ask, &answer, err);
     if (ok && !tl_control_succeeded(&answer)) {
@@ -330,7 +310,7 @@ static bool read_rows(struct top *top, struct tl_error *err)
 }
 
 /* Shows the queues once. A store error is shown and the next refresh tries again; err gets it all
- * the same. Only a refusal and a failed allocation end the command. */
+ * the same. Only a refusal ends the command, and missing memory. */
 static bool refresh(struct top *top, struct tl_error *err)
 {
     struct tl_text out = {0};
@@ -344,11 +324,11 @@ static bool refresh(struct top *top, struct tl_error *err)
     }
     add_queues(top, &out);
     add_signs(top, &out);
-    bool ok = !out.failed;
-    if (ok)
-        screen_draw(&top->screen, out.data);
+    if (out.failed)
+        tl_no_memory();
+    screen_draw(&top->screen, out.data);
     tl_text_free(&out);
-    return ok || tl_error_set(err, TL_ERR_NOMEM, "no memory to show the queues");
+    return true;
 }
 
 /* Refreshes until the user wants to quit, or so often as was asked for. */
@@ -370,13 +350,14 @@ static bool show(struct top *top, struct tl_error *err)
 int tl_command_top(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    struct top top = {.options = options, .colour = tl_lines_output(stdout).colour};
+    struct top top = {.options = options, .colour = tl_terminal_colour(stdout)};
     if (options->server == NULL && !tl_ctl_session_open(&top.session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     top.call = tl_ctl_call_open(options, &err);
     bool ok = top.call != NULL && screen_open(&top.screen, &err);
     if (ok) {
         ok = show(&top, &err);
+        tl_memory_last(NULL, NULL);
         screen_close(&top.screen);
     }
     json_decref(top.rows);

@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
 #include "common/base/units.h"
-#include "common/config/config.h"
 #include "common/config/queue_settings.h"
 
-#include "ctl/plan/plan.h"
-#include "ctl/shell/command.h"
-#include "ctl/shell/json.h"
-#include "ctl/shell/lines.h"
 #include "lab/chart.h"
 #include "lab/plan_report.h"
 #include "lab/words.h"
+
+#include "ctl/plan/plan.h"
 
 void tl_plan_settings_of(const struct tl_queue_settings *queue,
                          struct tl_simulation_settings *settings)
@@ -107,10 +102,11 @@ static bool write_svg(const char *path, const struct tl_plan_report *report, str
 {
     struct tl_text svg = {0};
     tl_chart_svg(&report->simulation->series, "The line over time", report->visitors, &svg);
-    bool ok = !svg.failed || tl_error_set(err, TL_ERR_NOMEM, "no memory to draw %s", path);
-    FILE *file = ok ? fopen(path, "we") : NULL;
-    if (ok && file == NULL)
-        ok = tl_error_set(err, TL_ERR_SYSTEM, "cannot create %s: %s", path, strerror(errno));
+    if (svg.failed)
+        tl_no_memory();
+    FILE *file = fopen(path, "we");
+    bool ok = file != NULL ||
+              tl_error_set(err, TL_ERR_SYSTEM, "cannot create %s: %s", path, strerror(errno));
     bool written = file != NULL && fwrite(svg.data, 1, svg.length, file) == svg.length;
     if (file != NULL && (fclose(file) != 0 || !written))
         ok = tl_error_set(err, TL_ERR_SYSTEM, "cannot write %s: %s", path, strerror(errno));
@@ -118,13 +114,13 @@ static bool write_svg(const char *path, const struct tl_plan_report *report, str
     return ok;
 }
 
-static bool write_report(const struct tl_ctl_options *options, const struct tl_plan_report *report,
-                         struct tl_error *err)
+static void write_report(const struct tl_ctl_options *options, const struct tl_plan_report *report)
 {
     struct tl_text out = {0};
-    if (options->json)
-        return tl_json_write(tl_plan_report_json(report)) ||
-               tl_error_set(err, TL_ERR_SYSTEM, "cannot write the report");
+    if (options->json) {
+        tl_json_write(tl_plan_report_json(report));
+        return;
+    }
     if (options->plan.yaml) {
         for (size_t i = 0; i < report->warnings->n; i++)
             fprintf(stderr, "tellerline: warning: %s\n", report->warnings->texts[i]);
@@ -132,9 +128,7 @@ static bool write_report(const struct tl_ctl_options *options, const struct tl_p
     } else {
         tl_plan_report_text(report, &out);
     }
-    bool ok = !out.failed && fputs(out.data, stdout) >= 0 && fflush(stdout) == 0;
-    tl_text_free(&out);
-    return ok || tl_error_set(err, TL_ERR_SYSTEM, "cannot write the report");
+    tl_text_print(&out);
 }
 
 /* Replays the visitors and reports. */
@@ -167,8 +161,9 @@ static int simulate(const struct tl_ctl_options *options, struct tl_plan_report 
     if (simulation == NULL)
         return TL_EXIT_FAILED;
     report->simulation = simulation;
-    bool ok = (plan->svg == NULL || write_svg(plan->svg, report, err)) &&
-              write_report(options, report, err);
+    bool ok = plan->svg == NULL || write_svg(plan->svg, report, err);
+    if (ok)
+        write_report(options, report);
     report->simulation = NULL;
     tl_simulation_free(&simulation);
     return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
@@ -181,7 +176,7 @@ int tl_command_plan(const struct tl_ctl_options *options)
     struct tl_plan plan;
     struct tl_plan_warnings warnings = {0};
     struct tl_plan_report report = {
-        .input = input, .warnings = &warnings, .colour = tl_lines_output(stdout).colour};
+        .input = input, .warnings = &warnings, .colour = tl_terminal_colour(stdout)};
     if (!tl_plan_options_check(&options->plan, options->json, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     /* A queue of the configuration can be simulated without knowing what the site serves. */
@@ -191,10 +186,10 @@ int tl_command_plan(const struct tl_ctl_options *options)
         tl_plan_warn(input, &plan, &warnings);
         report.plan = &plan;
     }
-    int status = TL_EXIT_FAILED;
-    if (options->plan.simulate)
-        status = simulate(options, &report, &err);
-    else if (write_report(options, &report, &err))
-        status = TL_EXIT_OK;
+    if (!options->plan.simulate) {
+        write_report(options, &report);
+        return TL_EXIT_OK;
+    }
+    int status = simulate(options, &report, &err);
     return status == TL_EXIT_OK ? status : tl_ctl_fail(status, &err);
 }

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The crowd that `tellerline plan --simulate` replays, for other commands that use the same one. */
-#ifndef TL_CTL_PLAN_PLAN_H
-#define TL_CTL_PLAN_PLAN_H
+/* `plan` and `rehearse`: what the lab computes and sends, on the configuration and the store. */
+#ifndef TL_CTL_PLAN_H
+#define TL_CTL_PLAN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
-#include "common/base/error.h"
 #include "common/config/settings.h"
 
-#include "lab/arrivals.h"
-#include "lab/plan_options.h"
 #include "lab/simulate.h"
+
+#include "ctl/shell/shell.h"
+
+/* ---- the crowd that `plan --simulate` replays, for `rehearse`, too ---- */
 
 /* The settings of a queue as the simulation takes them, opened at once. */
 void tl_plan_settings_of(const struct tl_queue_settings *queue,
@@ -24,5 +22,44 @@ void tl_plan_describe(const struct tl_plan_options *options, const struct tl_arr
 /* Reads or draws the arrivals, which the caller frees. Those without a session need --session. */
 bool tl_plan_gather(const struct tl_plan_options *options, struct tl_arrivals *arrivals,
                     struct tl_error *err);
+
+/* ---- the scratch queue of a rehearsal ---- */
+
+/* A queue of its own with the settings of another one, which leaves nothing behind.
+ *
+ * With a speed of N, each duration of the settings is an Nth, so that N seconds of the sale pass in
+ * one. Moments keep their distance from the opening, divided in the same way. */
+
+/* A new name for a rehearsal of this queue: rehearsal-QUEUE-RANDOM, cut to the length of a name. */
+void tl_scratch_name(const char *queue, char name[TL_QUEUE_NAME_MAX + 1]);
+
+/* The settings of the queue in the store, or of the configuration when the store has none.
+ * TL_ERR_NOQUEUE when it is in neither. *stored tells which. */
+bool tl_scratch_source(struct tl_ctl_session *session, const char *queue,
+                       struct tl_queue_settings *settings, bool *stored, struct tl_error *err);
+
+/* The highest speed at which all times stay long enough to be kept over HTTP; at least 1. */
+uint64_t tl_scratch_speed_most(const struct tl_queue_settings *settings);
+/* Scales the settings for a speed up to that. The queue opens at opens_ms (Unix time; 0: at once)
+ * and is not paused. now_ms: Unix time, from which the other moments count when the settings have
+ * no opening; those that have passed are removed. */
+void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int64_t now_ms,
+                         int64_t opens_ms);
+
+/* May this user of the store take a queue off the list? Asked before one is made. */
+bool tl_scratch_removable(struct tl_ctl_session *session, const char *name, struct tl_error *err);
+/* Marks the queue as deleted, takes it off the list, waits until the programs have let go of it,
+ * and deletes its keys; the mark expires. About three seconds; after `limit_ms` it gives up with
+ * TL_ERR_TIMEOUT. */
+bool tl_scratch_remove(struct tl_ctl_session *session, const char *name, int64_t limit_ms,
+                       struct tl_error *err);
+/* How the operator removes what is left, in a sentence. */
+void tl_scratch_advice(const struct tl_ctl_session *session, const char *name, char *text,
+                       size_t size);
+
+/* ---- the verbs ---- */
+
+int tl_command_plan(const struct tl_ctl_options *options);
+int tl_command_rehearse(const struct tl_ctl_options *options);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,14 +10,11 @@
 #include "common/base/units.h"
 #include "common/store/queue.h"
 
-#include "ctl/plan/plan.h"
-#include "ctl/plan/scratch.h"
-#include "ctl/shell/command.h"
-#include "ctl/shell/json.h"
-#include "lab/door.h"
 #include "lab/http.h"
 #include "lab/rehearse_report.h"
 #include "lab/visitors.h"
+
+#include "ctl/plan/plan.h"
 
 enum {
     LEAD_MS = 5000,          /* from the creation of a queue with an opening to that opening */
@@ -369,18 +365,13 @@ static int report(struct rehearse *rehearse, struct tl_error *err)
         .lanes = &rehearse->lanes,
         .lane_figures = lane_figures,
     };
-    bool ok = true;
-    if (rehearse->options->json) {
-        ok = tl_json_write(tl_rehearse_report_json(&whole));
-    } else {
-        struct tl_text out = {0};
+    struct tl_text out = {0};
+    if (rehearse->options->json)
+        tl_json_write(tl_rehearse_report_json(&whole));
+    else
         tl_rehearse_report_text(&whole, &out);
-        ok = !out.failed && fputs(out.data, stdout) >= 0 && fflush(stdout) == 0;
-        tl_text_free(&out);
-    }
-    if (!ok)
-        tl_error_set(err, TL_ERR_SYSTEM, "cannot write the report");
-    return ok && broken.n == 0 && !rehearse->rehearsal.stopped ? TL_EXIT_OK : TL_EXIT_PROBLEM;
+    tl_text_print(&out);
+    return broken.n == 0 && !rehearse->rehearsal.stopped ? TL_EXIT_OK : TL_EXIT_PROBLEM;
 }
 
 /* Whatever happened before: nothing must stay in Redis. */

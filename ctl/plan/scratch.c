@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include <sodium.h>
 
 #include "common/base/clock.h"
-#include "common/config/config.h"
 #include "common/config/queue_table.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 
-#include "ctl/plan/scratch.h"
+#include "ctl/plan/plan.h"
 
 enum {
     /* Times of the scratch queue that HTTP can still keep. Shorter ones would measure this machine
@@ -41,7 +38,7 @@ bool tl_scratch_source(struct tl_ctl_session *session, const char *queue,
 {
     struct tl_keys keys;
     struct tl_redis *redis = tl_ctl_session_redis(session, queue, err);
-    if (redis == NULL || !tl_ctl_session_keys(session, queue, &keys, err))
+    if (redis == NULL || !tl_keys_of(&keys, session->config->redis.key_prefix, queue, err))
         return false;
     struct tl_error problem = {0};
     *stored = tl_queue_load(redis, &keys, settings, &problem);
@@ -225,12 +222,6 @@ static bool delete_keys(struct removal *removal, size_t *found, struct tl_error 
     return true;
 }
 
-static void sleep_ms(int64_t ms)
-{
-    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    nanosleep(&time, NULL);
-}
-
 /* Whoever still works for the queue could write a key after it was deleted. */
 static bool wait_let_go(struct removal *removal, int64_t until_ms, struct tl_error *err)
 {
@@ -245,7 +236,7 @@ static bool wait_let_go(struct removal *removal, int64_t until_ms, struct tl_err
         if (now_ms >= until_ms)
             return tl_error_set(err, TL_ERR_TIMEOUT, "the programs still work for queue %s",
                                 removal->name);
-        sleep_ms(LOOK_EVERY_MS);
+        tl_ctl_pause(LOOK_EVERY_MS);
     }
 }
 

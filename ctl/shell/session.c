@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-#include "common/config/config.h"
+#include "ctl/shell/shell.h"
 
-#include "ctl/shell/session.h"
+void tl_ctl_pause(int64_t ms)
+{
+    const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+    (void)nanosleep(&time, NULL);
+}
 
 /* Reads the address of the private Redis that runs on a data folder. */
 static bool read_private_url(const char *data, char url[TL_CTL_URL_MAX], struct tl_error *err)
@@ -82,10 +86,4 @@ struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char
     if (!tl_store_connect(session->store, err))
         return NULL;
     return queue != NULL ? tl_store_of(session->store, queue) : tl_store_common(session->store);
-}
-
-bool tl_ctl_session_keys(const struct tl_ctl_session *session, const char *queue,
-                         struct tl_keys *keys, struct tl_error *err)
-{
-    return tl_keys_of(keys, session->config->redis.key_prefix, queue, err);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -11,8 +10,7 @@
 #include "common/store/redis.h"
 #include "common/store/reply.h"
 
-#include "ctl/shell/session.h"
-#include "ctl/up/private_redis.h"
+#include "ctl/up/up.h"
 
 #define SOCKET_NAME "redis.sock"
 #define LOCK_NAME   "lock"
@@ -164,7 +162,7 @@ void tl_private_redis_release(struct tl_private_redis *redis)
 }
 
 void tl_private_redis_argv(const struct tl_private_redis *redis,
-                           const char *argv[TL_PRIVATE_REDIS_ARGS])
+                           const char *argv[TL_PROGRAM_ARGS_MAX])
 {
     const char *const words[] = {
         redis->program,
@@ -195,7 +193,7 @@ void tl_private_redis_argv(const struct tl_private_redis *redis,
         "warning",
         NULL,
     };
-    _Static_assert(sizeof(words) / sizeof(words[0]) <= TL_PRIVATE_REDIS_ARGS, "the words fit");
+    _Static_assert(sizeof(words) / sizeof(words[0]) <= TL_PROGRAM_ARGS_MAX, "the words fit");
     memcpy(argv, words, sizeof(words));
 }
 

@@ -13,8 +13,7 @@
 #include "common/role/listen.h"
 #include "common/role/supervisor.h"
 
-#include "ctl/shell/lines.h"
-#include "ctl/up/programs.h"
+#include "ctl/up/up.h"
 
 enum {
     PROGRAMS_MAX = 8,
@@ -28,7 +27,7 @@ enum {
 struct program {
     struct tl_programs *programs;
     const char *role;
-    char **argv; /* owned */
+    const char *argv[TL_PROGRAM_ARGS_MAX];
     int keep_fd;
     const int *listen_fds; /* borrowed */
     unsigned n_listen_fds;
@@ -42,7 +41,7 @@ struct program {
 
 struct tl_programs {
     struct tl_supervisor *supervisor;
-    struct program *items[PROGRAMS_MAX];
+    struct program items[PROGRAMS_MAX];
     size_t n;
     struct tl_lines_output output;
     struct tl_lines own;
@@ -56,29 +55,22 @@ struct tl_programs *tl_programs_new(FILE *output, struct tl_error *err)
     const struct tl_supervisor_settings settings = {.restart_base_ms = RESTART_BASE_MS,
                                                     .restart_limit_ms = RESTART_LIMIT_MS,
                                                     .hangup_stops = isatty(STDIN_FILENO) == 1};
-    struct tl_programs *programs = calloc(1, sizeof(*programs));
-    if (programs == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the programs");
-        return NULL;
-    }
+    struct tl_programs *programs = tl_xalloc(1, sizeof(*programs));
     programs->supervisor = tl_supervisor_new(&settings, err);
     if (programs->supervisor == NULL) {
         free(programs);
         return NULL;
     }
-    programs->output = tl_lines_output(output);
+    programs->output = (struct tl_lines_output){output, tl_terminal_colour(output)};
     programs->own.role = "tellerline";
     return programs;
 }
 
-static void free_program(struct program *program)
+static void close_output(struct program *program)
 {
     if (program->output >= 0)
         close(program->output);
-    for (size_t i = 0; program->argv != NULL && program->argv[i] != NULL; i++)
-        free(program->argv[i]);
-    free(program->argv);
-    free(program);
+    program->output = -1;
 }
 
 void tl_programs_free(struct tl_programs **programs)
@@ -87,7 +79,7 @@ void tl_programs_free(struct tl_programs **programs)
         return;
     tl_supervisor_free(&(*programs)->supervisor);
     for (size_t i = 0; i < (*programs)->n; i++)
-        free_program((*programs)->items[i]);
+        close_output(&(*programs)->items[i]);
     free(*programs);
     *programs = NULL;
 }
@@ -123,7 +115,7 @@ static int exec_program(void *context)
         (program->keep_fd < 0 || fcntl(program->keep_fd, F_SETFD, 0) == 0) &&
         (program->n_listen_fds == 0 || tl_listen_pass(program->listen_fds, program->n_listen_fds));
     if (ok)
-        execv(program->argv[0], program->argv);
+        execv(program->argv[0], (char *const *)(uintptr_t)program->argv);
     fprintf(stderr, "cannot run %s: %s\n", program->argv[0], strerror(errno));
     _exit(127); /* not exit: buffers and exit handlers are the parent's */
 }
@@ -163,8 +155,7 @@ static pid_t start_program(void *context)
         return fail_start(program, "fork");
     }
     setpgid(pid, pid); /* as the child does itself, so that it is done whichever runs first */
-    if (program->output >= 0)
-        close(program->output);
+    close_output(program);
     program->output = ends[0];
     return pid;
 }
@@ -194,8 +185,7 @@ static void read_output(struct program *program)
         } else if (n < 0 && errno == EAGAIN) {
             return;
         } else {
-            close(program->output);
-            program->output = -1;
+            close_output(program);
         }
     }
 }
@@ -237,42 +227,23 @@ static void program_killed(void *context, enum tl_kill_reason reason)
     tl_programs_say(program->programs, "%s does not end; killing it", program->role);
 }
 
-static char **copy_argv(const char *const argv[])
-{
-    size_t n = 0;
-    while (argv[n] != NULL)
-        n++;
-    char **copy = calloc(n + 1, sizeof(*copy));
-    for (size_t i = 0; copy != NULL && i < n; i++) {
-        copy[i] = strdup(argv[i]);
-        if (copy[i] == NULL) {
-            while (i > 0)
-                free(copy[--i]);
-            free(copy);
-            return NULL;
-        }
-    }
-    return copy;
-}
-
 bool tl_programs_add(struct tl_programs *programs, const struct tl_program_start *start,
                      struct tl_error *err)
 {
     if (programs->n == PROGRAMS_MAX)
         return tl_error_set(err, TL_ERR_INVALID, "%s: no more than %d programs", start->role,
                             PROGRAMS_MAX);
-    struct program *program = calloc(1, sizeof(*program));
-    if (program == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "%s: no memory to start it", start->role);
+    struct program *program = &programs->items[programs->n];
     *program = (struct program){.programs = programs,
                                 .role = start->role,
-                                .argv = copy_argv(start->argv),
                                 .keep_fd = start->keep_fd,
                                 .listen_fds = start->listen_fds,
                                 .n_listen_fds = start->n_listen_fds,
                                 .quiet = start->quiet,
                                 .output = -1,
                                 .lines = {.role = start->role, .colour = (int)programs->n + 1}};
+    for (size_t i = 0; start->argv[i] != NULL && i + 1 < TL_PROGRAM_ARGS_MAX; i++)
+        program->argv[i] = start->argv[i];
     const struct tl_child child = {.context = program,
                                    .start = start_program,
                                    .ended = program_ended,
@@ -280,15 +251,9 @@ bool tl_programs_add(struct tl_programs *programs, const struct tl_program_start
                                    .own_group = true,
                                    .stop_stage = start->stop_stage,
                                    .stop_limit_ms = start->stop_limit_ms};
-    if (program->argv == NULL) {
-        free_program(program);
-        return tl_error_set(err, TL_ERR_NOMEM, "%s: no memory to start it", start->role);
-    }
-    if (!tl_supervisor_add(programs->supervisor, &child, err)) {
-        free_program(program);
+    if (!tl_supervisor_add(programs->supervisor, &child, err))
         return false;
-    }
-    programs->items[programs->n++] = program;
+    programs->n++;
     return true;
 }
 
@@ -299,12 +264,12 @@ static bool turn(struct tl_programs *programs, int64_t timeout_ms, struct tl_err
 {
     struct pollfd fds[PROGRAMS_MAX];
     for (size_t i = 0; i < programs->n; i++)
-        fds[i] = (struct pollfd){.fd = programs->items[i]->output, .events = POLLIN};
+        fds[i] = (struct pollfd){.fd = programs->items[i].output, .events = POLLIN};
     if (!tl_supervisor_wait(programs->supervisor, fds, programs->n, timeout_ms, err))
         return false;
     for (size_t i = 0; i < programs->n; i++) {
         if (fds[i].revents != 0)
-            read_output(programs->items[i]);
+            read_output(&programs->items[i]);
     }
     tl_supervisor_turn(programs->supervisor, tl_clock_ms());
     return true;

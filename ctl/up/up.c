@@ -1,19 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
-#include "common/config/config.h"
 #include "common/role/listen.h"
 #include "common/role/program.h"
 
-#include "ctl/shell/command.h"
-#include "ctl/up/private_redis.h"
-#include "ctl/up/programs.h"
+#include "ctl/up/up.h"
 
 enum {
     PROBE_EVERY_MS = 50,          /* of a program that is starting */
@@ -29,6 +25,7 @@ enum { STAGE_WORKER, STAGE_OTHERS, STAGE_REDIS };
 
 /* The worker starts last, when the others run. */
 static const char *const programs[] = {"dispatcher", "admitter", "expirer", "notifier", "worker"};
+enum { N_PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
 
 struct up {
     const struct tl_ctl_options *options;
@@ -39,6 +36,8 @@ struct up {
     struct tl_listen listen;    /* where the worker answers; the port is never 0 */
     int sockets[TL_LISTEN_MAX]; /* of its processes */
     unsigned n_sockets;
+    char paths[N_PROGRAMS][PATH_MAX + 32];
+    char processes[24]; /* as text */
 };
 
 /* ---- before anything starts ---- */
@@ -146,7 +145,7 @@ static bool wait_until(struct up *up, bool (*is_up)(struct up *up, struct tl_err
 
 static bool start_redis(struct up *up, struct tl_error *err)
 {
-    const char *argv[TL_PRIVATE_REDIS_ARGS];
+    const char *argv[TL_PROGRAM_ARGS_MAX];
     tl_private_redis_argv(&up->redis, argv);
     tl_programs_say(up->programs, "no Redis is configured: starting %s on %s", up->redis.program,
                     up->redis.folder);
@@ -164,25 +163,25 @@ static bool start_redis(struct up *up, struct tl_error *err)
            tell_programs("TELLERLINE_REDIS_URL", up->redis.url, err);
 }
 
-static bool start_program(struct up *up, const char *role, struct tl_error *err)
+static bool start_program(struct up *up, size_t i, struct tl_error *err)
 {
-    bool is_worker = strcmp(role, "worker") == 0;
-    char path[PATH_MAX + 32];
-    char processes[24];
-    const char *argv[8] = {path};
+    const char *role = programs[i];
+    const bool is_worker = strcmp(role, "worker") == 0;
+    const char *argv[8] = {up->paths[i]};
     size_t n = 1;
-    snprintf(path, sizeof(path), "%s/tellerline-%s", up->folder, role);
-    if (access(path, X_OK) != 0)
+    snprintf(up->paths[i], sizeof(up->paths[i]), "%s/tellerline-%s", up->folder, role);
+    if (access(up->paths[i], X_OK) != 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "%s: %s; all programs must be in the same folder",
-                            path, strerror(errno));
+                            up->paths[i], strerror(errno));
     if (up->options->config != NULL) {
         argv[n++] = "--config";
         argv[n++] = up->options->config;
     }
     if (is_worker && up->options->processes > 0) {
-        snprintf(processes, sizeof(processes), "%llu", (unsigned long long)up->options->processes);
+        snprintf(up->processes, sizeof(up->processes), "%llu",
+                 (unsigned long long)up->options->processes);
         argv[n++] = "--processes";
-        argv[n++] = processes;
+        argv[n++] = up->processes;
     }
     const struct tl_program_start start = {.role = role,
                                            .argv = argv,
@@ -214,10 +213,10 @@ static bool start_all(struct up *up, struct tl_error *err)
 {
     if (is_private(up) && !start_redis(up, err))
         return false;
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+    for (size_t i = 0; i < N_PROGRAMS; i++) {
         if (up->config->n_hooks == 0 && strcmp(programs[i], "notifier") == 0)
             continue; /* it would have nothing to do */
-        if (!start_program(up, programs[i], err))
+        if (!start_program(up, i, err))
             return false;
     }
     if (!wait_until(up, worker_is_ready, err))

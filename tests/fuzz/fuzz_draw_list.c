@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/calls/draw_page.h"
+#include "ctl/calls/calls.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 
@@ -25,20 +25,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     FILE *in = fmemopen(copy, length, "r");
     expect(in != NULL);
     struct tl_error err = {0};
-    FILE *list = tl_draw_copy_open(in, &err);
-    expect(list != NULL || err.text[0] != '\0');
-    if (list != NULL) {
-        struct tl_draw_check check = {0};
-        if (tl_draw_list_verify(list, &check, &err)) {
-            unsigned char hash[TL_DRAW_KEY_BYTES];
-            tl_draw_hash(check.head.seed, hash);
-            expect(memcmp(hash, check.head.hash, sizeof(hash)) == 0);
-        } else {
-            expect(err.text[0] != '\0');
-        }
+    struct tl_draw_check check = {0};
+    if (tl_draw_verify(in, &check, &err)) {
+        unsigned char hash[TL_DRAW_KEY_BYTES];
+        tl_draw_hash(check.head.seed, hash);
+        expect(memcmp(hash, check.head.hash, sizeof(hash)) == 0);
+    } else {
+        expect(err.text[0] != '\0');
     }
-    if (list != NULL && list != in)
-        fclose(list);
     fclose(in);
     free(copy);
     return 0;

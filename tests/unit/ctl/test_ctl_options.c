@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "ctl/help.h"
-#include "ctl/installed.h"
 #include "ctl/options.h"
 
 static int never_run(const struct tl_ctl_options *options)
@@ -23,13 +22,9 @@ static int never_run(const struct tl_ctl_options *options)
 static const struct tl_ctl_command set_command = {.name = "set",
                                                   .words = "QUEUE NAME=VALUE...",
                                                   .summary = "",
-                                                  .details = "",
                                                   .options = TL_OPTIONS_STORE,
-                                                  .min_words = 2,
-                                                  .max_words = 100,
                                                   .run = never_run};
 static const struct tl_ctl_command top_command = {.name = "top",
-                                                  .words = "",
                                                   .summary = "Shows.",
                                                   .details = "More.",
                                                   .options = TL_OPTIONS_STORE | TL_OPTION_INTERVAL |

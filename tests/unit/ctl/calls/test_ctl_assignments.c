@@ -9,8 +9,7 @@
 
 #include <cmocka.h>
 
-#include "ctl/calls/assignments.h"
-#include "ctl/shell/json.h"
+#include "ctl/calls/calls.h"
 
 static json_t *read_words(const char *first, const char *second, struct tl_error *err)
 {

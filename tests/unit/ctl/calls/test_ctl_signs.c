@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "ctl/calls/signs.h"
+#include "ctl/calls/calls.h"
 
 static void add(struct tl_sign_networks *networks, const char *text, uint64_t count)
 {

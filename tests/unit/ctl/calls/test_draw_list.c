@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "ctl/calls/draw_list.h"
+#include "ctl/calls/calls.h"
 
 enum { DRAWN = 200 };
 
@@ -58,7 +58,7 @@ static FILE *list(size_t n, size_t a, size_t b)
 
 static bool verify(FILE *file, struct tl_draw_check *check, struct tl_error *err)
 {
-    bool ok = tl_draw_list_verify(file, check, err);
+    bool ok = tl_draw_verify(file, check, err);
     fclose(file);
     return ok;
 }

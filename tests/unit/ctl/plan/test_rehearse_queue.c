@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/config/queue_settings.h"
-#include "ctl/plan/scratch.h"
+#include "ctl/plan/plan.h"
 
 static void test_names(void **state)
 {

@@ -6,14 +6,14 @@
 
 #include <cmocka.h>
 
-#include "ctl/shell/table.h"
+#include "ctl/shell/shell.h"
 
 static const struct tl_column columns[] = {{"QUEUE", false}, {"WAITING", true}, {"STATE", false}};
 
 static void assert_table(const struct tl_table *table, const char *expected)
 {
     struct tl_text out = {0};
-    tl_table_write(table, &out);
+    tl_table_write(table, false, false, &out);
     assert_false(out.failed);
     assert_string_equal(out.data, expected);
     tl_text_free(&out);
@@ -56,7 +56,7 @@ static void test_many_rows(void **state)
     for (uint64_t i = 0; i < 1000; i++)
         tl_table_number(table, i);
     struct tl_text out = {0};
-    tl_table_write(table, &out);
+    tl_table_write(table, false, false, &out);
     assert_false(out.failed);
     assert_int_equal(out.length, 1001 * 4); /* three digits and a line end, also for the title */
     tl_text_free(&out);

@@ -10,8 +10,7 @@
 
 #include <time.h>
 
-#include "ctl/shell/progress.h"
-#include "ctl/shell/terminal.h"
+#include "ctl/shell/shell.h"
 
 static const char *local(const char *zone, const char *utc)
 {

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "ctl/up/private_redis.h"
+#include "ctl/up/up.h"
 
 /* A fresh folder with an executable that looks like a redis-server, which is all that PATH offers.
  */

@@ -13,7 +13,7 @@
 
 #include "common/base/clock.h"
 
-#include "ctl/up/programs.h"
+#include "ctl/up/up.h"
 
 enum { PATIENCE_MS = 200000 };
 

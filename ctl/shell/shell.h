@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the verbs of `tellerline` share: what a command is, and what was typed; how it speaks to
+ * people and to programs; the configuration and the store.
+ *
+ * Nothing here fails for want of memory (lab/memory.h), and whether standard output took all of it
+ * is looked at once, at the end of main().
+ */
+#ifndef TL_CTL_SHELL_H
+#define TL_CTL_SHELL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "common/base/error.h"
+#include "common/base/text.h"
+#include "common/config/config.h"
+#include "common/store/actor.h"
+#include "common/store/store.h"
+
+#include "lab/memory.h"
+#include "lab/plan_options.h"
+#include "lab/rehearse_options.h"
+
+/* ---- commands ---- */
+
+/* Exit statuses of every command; help.c has them in words. */
+enum {
+    TL_EXIT_OK = 0,
+    TL_EXIT_PROBLEM = 1,     /* a violation, an invalid setting or file, no such queue or visitor */
+    TL_EXIT_FAILED = 2,      /* it could not do its work: usage, no store, a failed system call */
+    TL_EXIT_UNCONFIRMED = 3, /* it has to be confirmed, and nobody said yes */
+    TL_EXIT_REFUSED = 4,     /* the server refuses the token, or the role does not suffice */
+    TL_EXITS
+};
+
+/* Which options a command takes. */
+enum {
+    TL_OPTION_CONFIG = 1 << 0,
+    TL_OPTION_REDIS = 1 << 1,
+    TL_OPTION_DATA = 1 << 2,
+    TL_OPTION_QUEUE = 1 << 3,
+    TL_OPTION_JSON = 1 << 4,
+    TL_OPTION_INTERVAL = 1 << 5,
+    TL_OPTION_COUNT = 1 << 6,
+    TL_OPTION_PROCESSES = 1 << 7,
+    TL_OPTION_RECOVER = 1 << 8,
+    TL_OPTION_WORKER = 1 << 9,
+    TL_OPTION_FOR = 1 << 10,
+    TL_OPTION_PLAN = 1 << 11,
+    TL_OPTION_REHEARSE = 1 << 12,
+    TL_OPTION_SERVER = 1 << 13,
+    TL_OPTION_YES = 1 << 14,
+    TL_OPTION_DRY_RUN = 1 << 15,
+    TL_OPTION_EXPORT = 1 << 16,
+    TL_OPTION_LIMIT = 1 << 17,
+    TL_OPTION_FROM = 1 << 18,
+    TL_OPTION_REFERENCE = 1 << 19,
+    TL_OPTION_CONNECT = 1 << 20,
+};
+/* The options of every command that talks to a running system. */
+#define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
+/* The options of every command that is an admin call: on the store, or over HTTP. */
+#define TL_OPTIONS_CALL (TL_OPTIONS_STORE | TL_OPTION_SERVER | TL_OPTION_JSON)
+
+/* The parsed command line. Texts are borrowed from argv. */
+struct tl_ctl_options {
+    const char *config; /* NULL: defaults and environment */
+    const char *redis;  /* NULL: what the configuration says */
+    const char *data;   /* the data folder of `tellerline up` */
+    const char *queue;  /* NULL: all */
+    const char *worker; /* host:port, several with commas; NULL: none */
+    bool json;
+    bool help;
+    int64_t interval_ms;
+    uint64_t count;         /* 0: no limit */
+    uint64_t processes;     /* 0: what the configuration says */
+    bool now;               /* of recover */
+    int64_t wait_ms;        /* of recover; 0: not given */
+    int64_t for_ms;         /* of block; 0: not given */
+    const char *server;     /* the admin listener; NULL: straight on the store */
+    const char *token_file; /* NULL: the token is in TELLERLINE_TOKEN */
+    bool yes;               /* do it without asking */
+    bool dry_run;
+    bool connect;          /* of check */
+    const char *format;    /* of export */
+    const char *output;    /* of export; NULL: standard output */
+    uint64_t limit;        /* 0: the call's own */
+    uint64_t from;         /* 0: from the beginning */
+    const char *reference; /* of visitor show; NULL: none */
+    struct tl_plan_options plan;
+    struct tl_rehearse_options rehearse;
+    int n_words;
+    char **words; /* operands after the options */
+};
+
+/* Commands that belong together in the help. */
+enum tl_ctl_group {
+    TL_GROUP_RUN,
+    TL_GROUP_QUEUES,
+    TL_GROUP_VISITORS,
+    TL_GROUP_WATCH,
+    TL_GROUP_FILE,
+    TL_GROUP_ACCESS,
+    TL_GROUP_PLAN,
+    TL_GROUPS
+};
+
+struct tl_ctl_command {
+    const char *name;    /* one word or two: "queue set" */
+    const char *other;   /* another spelling, "set"; NULL: none */
+    const char *words;   /* operands for the usage line: "QUEUE [FILE]"; NULL: none */
+    int most_words;      /* of them; 0: as the usage line says */
+    const char *summary; /* one line */
+    const char *details; /* more for --help; NULL: none */
+    const char *status;  /* what exit status 1 means; NULL: as for all commands */
+    enum tl_ctl_group group;
+    unsigned options;                                 /* set of TL_OPTION_* */
+    bool hidden;                                      /* not in the list of commands */
+    int (*run)(const struct tl_ctl_options *options); /* returns an exit status */
+};
+
+/* Writes `tellerline: ` and the error to standard error, and returns `status`. */
+int tl_ctl_fail(int status, const struct tl_error *err);
+/* The same for an error that it makes of the printf-style text. */
+int tl_ctl_refuse(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The exit status for a change that failed: TL_EXIT_PROBLEM when what was asked for is wrong or its
+ * queue does not exist, else TL_EXIT_FAILED. */
+int tl_ctl_status_of(const struct tl_error *err);
+/* The exit status for a file or a list that could not be read: TL_EXIT_PROBLEM, but TL_EXIT_FAILED
+ * when it was memory that was missing. */
+int tl_ctl_file_status(const struct tl_error *err);
+
+/* ---- people ---- */
+
+/* Does it show colour? Only a terminal that supports it, and unless NO_COLOR is set
+ * (no-color.org). */
+bool tl_terminal_colour(FILE *file);
+/* Columns of the terminal that this is written to; 80 when it is none, or does not say. */
+int tl_terminal_columns(FILE *file);
+
+/* A time in RFC 3339, as the control room answers, as people here read it: local, with the offset
+ * from UTC ("2026-12-01T20:00:00+09:00"; "Z" for none), as the configuration takes it, too. Without
+ * fractions of a second. What is no time is copied. */
+void tl_terminal_time_of(const char *rfc3339, char *text, size_t size);
+/* Writes a length of time for people: "48 s", "12 min", "3 h 5 min". */
+void tl_terminal_duration(int64_t ms, char *text, size_t size);
+
+/* Asks on the terminal, and returns TL_EXIT_OK when the answer is yes; with --yes it does not ask.
+ * Without a terminal to ask on, or for another answer, it says so on standard error and returns
+ * TL_EXIT_UNCONFIRMED.
+ * what: sentences with what will happen, and that it cannot be undone. word: what to type, such as
+ * the name of a queue; NULL: "y" or "yes" is enough. */
+int tl_ctl_confirm(const struct tl_ctl_options *options, const char *what, const char *word);
+
+/* Writes it to standard output and releases it. */
+void tl_text_print(struct tl_text *text);
+
+/* How far long work is: a bar on standard error, if that is a terminal; else nothing. Times are
+ * local and monotonic (common/base/clock.h). */
+struct tl_progress {
+    const char *what; /* borrowed: "export" */
+    bool live;        /* a terminal */
+    int64_t begun_ms, next_ms;
+};
+void tl_progress_begin(struct tl_progress *progress, const char *what, int64_t now_ms);
+/* Draws, a few times a second at most. total 0: not known. */
+void tl_progress_at(struct tl_progress *progress, uint64_t done, uint64_t total, int64_t now_ms);
+/* Clears the line. */
+void tl_progress_end(struct tl_progress *progress);
+/* The text of the bar, without line end, in at most `columns` columns: the fraction, the numbers,
+ * and how long the rest will take. */
+void tl_progress_text(const struct tl_progress *progress, uint64_t done, uint64_t total,
+                      int64_t now_ms, int columns, char *text, unsigned size);
+
+/* ---- tables ---- */
+
+struct tl_column {
+    const char *title;
+    bool right; /* aligned to the right, for numbers */
+};
+
+/* A text table; each column is as wide as its widest cell. */
+struct tl_table;
+
+/* columns is borrowed for the life of the table. */
+struct tl_table *tl_table_new(const struct tl_column *columns, size_t n_columns);
+void tl_table_free(struct tl_table **table);
+/* Of an array of columns. */
+#define TL_TABLE(columns) tl_table_new(columns, sizeof(columns) / sizeof((columns)[0]))
+
+/* Add the next cell, row by row and left to right; texts are copied. */
+void tl_table_text(struct tl_table *table, const char *text);
+void tl_table_number(struct tl_table *table, uint64_t number);
+/* A time in RFC 3339 as people read it; `none` for "". */
+void tl_table_time(struct tl_table *table, const char *rfc3339, const char *none);
+
+/* How a cell stands out where there is colour. */
+enum tl_tint { TL_TINT_NONE, TL_TINT_CARE, TL_TINT_TROUBLE };
+/* Tints the cell that was added last. */
+void tl_table_tint(struct tl_table *table, enum tl_tint tint);
+
+/* Appends the titles and all rows, two spaces between columns, no blanks at the end of a line.
+ * colour: titles are bold, and tinted cells have their colour. dense: one space between columns
+ * instead of two, where room is scarce. */
+void tl_table_write(const struct tl_table *table, bool colour, bool dense, struct tl_text *out);
+/* Writes it to standard output, in colour if that is a terminal that shows it, and frees it. */
+void tl_table_print(struct tl_table **table);
+
+/* ---- JSON ---- */
+
+/* Writes the value to standard output, indented, with a line end, and releases it. NULL, which is
+ * text that is not UTF-8, ends the command with status 2. */
+void tl_json_write(json_t *value);
+/* Appends to a list; a value of NULL as in tl_json_write. */
+void tl_json_add(json_t *list, json_t *value);
+
+/* A member of an object as text; "" when it is none, or there is none. Borrowed. */
+const char *tl_json_text(const json_t *object, const char *name);
+/* The same as a whole number; 0 when it is none. */
+json_int_t tl_json_number(const json_t *object, const char *name);
+/* The same of something that is counted. */
+uint64_t tl_json_count(const json_t *object, const char *name);
+
+/* The value as the configuration file writes it: texts without quotes, lists with commas, nothing
+ * for null. */
+void tl_json_show(const json_t *value, char *text, size_t size);
+/* Calls `each` for every member, those of inner objects as "rate.admit". */
+void tl_json_flat(const json_t *object,
+                  void (*each)(void *context, const char *name, const json_t *value),
+                  void *context);
+
+/* ---- the configuration and the store ---- */
+
+/* Sleeps; a signal ends it early, which does no harm. */
+void tl_ctl_pause(int64_t ms);
+
+/* File in the data folder with the address of the private Redis of `tellerline up`. */
+#define TL_REDIS_URL_FILE "redis.url"
+
+#define TL_CTL_URL_MAX 512
+
+/* The address of the Redis that the options name: --redis, else the configured one, else the
+ * private one of a `tellerline up` that runs on the data folder. */
+bool tl_ctl_redis_url(const struct tl_config *config, const struct tl_ctl_options *options,
+                      char url[TL_CTL_URL_MAX], struct tl_error *err);
+
+struct tl_ctl_session {
+    const struct tl_config *config;
+    struct tl_store *store;
+    struct tl_actor actor; /* who runs the command, for the record of changes */
+};
+
+/* Loads the configuration and connects. On failure there is nothing to close. */
+bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
+                         struct tl_error *err);
+void tl_ctl_session_close(struct tl_ctl_session *session);
+
+/* The connection that serves a queue, borrowed; queue NULL: the one for data of no queue.
+ * Reconnects a broken connection; NULL when that fails. */
+struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char *queue,
+                                      struct tl_error *err);
+
+#endif

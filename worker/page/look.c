@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "common/base/units.h"
+#include "common/config/checks.h"
+#include "worker/page/colour.h"
+#include "worker/page/look.h"
+#include "worker/page/page_fields.h"
+#include "worker/page/page_text.h"
+
+static bool is_set(const char *setting)
+{
+    return setting != NULL && setting[0] != '\0';
+}
+
+/* ---- the operator's style sheet and logo ---- */
+
+static bool load_style(struct tl_brand *brand, const char *path, struct tl_error *err)
+{
+    char name[sizeof("style: ") + 256];
+    struct tl_asset_file file = {0};
+    if (!is_set(path))
+        return true;
+    if (!tl_asset_file_init(&file, TL_FILE_STYLE, "style", path, err))
+        return false;
+    snprintf(name, sizeof(name), "style: %s", path);
+    bool made = tl_page_source_init(&brand->sources[TL_SOURCE_OWN], TL_SOURCE_STYLE, name,
+                                    file.bytes, file.asset.length, err);
+    tl_asset_file_deinit(&file);
+    return made;
+}
+
+/* The scripts and the style sheet that every brand has. */
+static bool load_built_in(struct tl_brand *brand, struct tl_error *err)
+{
+    bool good = true;
+    for (unsigned i = 0; i < TL_PAGE_SOURCES && good; i++) {
+        const struct tl_page_file *part = &tl_page_parts[i];
+        if (part->name != NULL)
+            good = tl_page_source_init(&brand->sources[i],
+                                       i < TL_SOURCE_LOOK ? TL_SOURCE_SCRIPT : TL_SOURCE_STYLE,
+                                       part->name, part->bytes, part->length, err);
+    }
+    return good;
+}
+
+/* ---- colours ---- */
+
+static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings *settings,
+                         struct tl_error *err)
+{
+    const char *const accents[TL_ACCENTS] = {settings->accent_light, settings->accent_dark};
+    static const char *const names[TL_ACCENTS] = {"accent_light", "accent_dark"};
+    struct tl_text text = {0};
+    bool good = true;
+    for (unsigned i = 0; i < TL_ACCENTS && good; i++) {
+        uint32_t colour;
+        if (!is_set(accents[i]))
+            continue;
+        good = tl_accent_parse((enum tl_accent)i, names[i], accents[i], &colour, err);
+        if (good)
+            tl_accent_write((enum tl_accent)i, colour, &text);
+    }
+    if (good && text.failed)
+        good = tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
+    if (good && text.length > 0)
+        good = tl_page_source_init(&brand->sources[TL_SOURCE_COLOURS], TL_SOURCE_STYLE, "brand",
+                                   text.data, text.length, err);
+    tl_text_free(&text);
+    return good;
+}
+
+static bool copy_text(const char *setting, const char *value, char *text, size_t size,
+                      struct tl_error *err)
+{
+    if (!is_set(value))
+        return true;
+    if (strlen(value) >= size)
+        return tl_error_set(err, TL_ERR_INVALID, "%s: %zu bytes, at most %zu", setting,
+                            strlen(value), size - 1);
+    memcpy(text, value, strlen(value) + 1);
+    return true;
+}
+
+struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
+                               const struct tl_languages *languages, struct tl_error *err)
+{
+    struct tl_brand *brand = calloc(1, sizeof(*brand));
+    if (brand == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
+        return NULL;
+    }
+    brand->languages = languages;
+    if (copy_text("name", settings->name, brand->name, sizeof(brand->name), err) &&
+        copy_text("text_en", settings->text_en, brand->text_en, sizeof(brand->text_en), err) &&
+        copy_text("text_ko", settings->text_ko, brand->text_ko, sizeof(brand->text_ko), err))
+        brand->template = tl_page_template_new(languages->all[0], err);
+    brand->in_zone = is_set(settings->timezone);
+    if (brand->template == NULL || !load_built_in(brand, err) ||
+        !make_colours(brand, settings, err) || !load_style(brand, settings->style_file, err) ||
+        (is_set(settings->logo_file) &&
+         !tl_asset_file_init(&brand->logo, TL_FILE_LOGO, "logo", settings->logo_file, err)) ||
+        (brand->in_zone && !tl_zone_check(settings->timezone, err)))
+        tl_brand_free(&brand);
+    return brand;
+}
+
+static struct tl_brand_settings settings_of(const struct tl_config *config)
+{
+    return (struct tl_brand_settings){.name = config->page.name,
+                                      .accent_light = config->page.accent_light,
+                                      .accent_dark = config->page.accent_dark,
+                                      .style_file = config->page.style,
+                                      .logo_file = config->page.logo,
+                                      .text_en = config->page.text_en,
+                                      .text_ko = config->page.text_ko,
+                                      .timezone = config->page.timezone};
+}
+
+void tl_brand_free(struct tl_brand **brand)
+{
+    if (*brand == NULL)
+        return;
+    for (size_t i = 0; i < TL_PAGE_SOURCES; i++)
+        tl_page_source_deinit(&(*brand)->sources[i]);
+    tl_asset_file_deinit(&(*brand)->logo);
+    tl_template_free(&(*brand)->template);
+    free(*brand);
+    *brand = NULL;
+}
+
+/* ---- events ---- */
+
+/* Text over a gradient: the one of these that is readable on all of it. */
+static const uint32_t on_gradient[] = {0xffffff, 0x15121f};
+
+/* The event that is being made, and for messages where it is written. */
+struct maker {
+    const char *file, *queue;
+    const struct tl_languages *languages;
+    struct tl_event_look *look;
+    struct tl_error *err;
+};
+
+/* Puts the setting and the place before the sentence in err. */
+static bool locate(const struct maker *maker, struct tl_yaml_place place)
+{
+    tl_error_prefix(maker->err, "queues.%s.page", maker->queue);
+    return tl_yaml_locate(maker->err, maker->file, place);
+}
+
+static bool check_languages(const struct maker *maker)
+{
+    char quoted[64];
+    for (unsigned text = 0; text < TL_EVENT_TEXTS; text++) {
+        for (size_t i = 0; i < maker->look->page->texts[text].n; i++) {
+            const struct tl_event_wording *wording = &maker->look->page->texts[text].wordings[i];
+            if (wording->language[0] == '\0' ||
+                tl_languages_find(maker->languages, wording->language) != NULL)
+                continue;
+            tl_quote(wording->language, quoted, sizeof(quoted));
+            tl_error_set(maker->err, TL_ERR_INVALID,
+                         "%s: the page has no language %s; write its code as the page's menu of "
+                         "languages does, such as ko or zh-Hant",
+                         tl_event_text_name((enum tl_event_text)text), quoted);
+            return locate(maker, wording->place);
+        }
+    }
+    return true;
+}
+
+/* "2026-12-12...": meant as a date and time. */
+static bool looks_like_time(const char *text)
+{
+    static const char form[] = "dddd-dd-dd";
+    for (size_t i = 0; form[i] != '\0'; i++)
+        if (form[i] == 'd' ? isdigit((unsigned char)text[i]) == 0 : text[i] != form[i])
+            return false;
+    return true;
+}
+
+static bool make_date(const struct maker *maker)
+{
+    const struct tl_event_page *page = maker->look->page;
+    if (page->texts[TL_EVENT_DATE].n == 0)
+        return true;
+    const struct tl_event_wording *date = &page->texts[TL_EVENT_DATE].wordings[0];
+    if (date->language[0] != '\0' || !looks_like_time(date->text))
+        return true;
+    if (tl_time_parse(date->text, &maker->look->date_ms, maker->err) && maker->look->date_ms > 0)
+        return true;
+    tl_error_set(
+        maker->err, TL_ERR_INVALID,
+        "date: a time has a zone, such as 2026-12-12T19:00:00+09:00; or write a text, such "
+        "as \"12 December\"");
+    return locate(maker, date->place);
+}
+
+/* Colours and the text on them, for the event's style sheet. */
+static bool write_gradient(const struct maker *maker, struct tl_text *out)
+{
+    const struct tl_event_page *page = maker->look->page;
+    uint32_t colours[TL_EVENT_COLOURS_MAX];
+    double contrasts[2];
+    if (page->n_colours == 0)
+        return true;
+    for (size_t i = 0; i < page->n_colours; i++) {
+        if (!tl_colour_parse(page->colours[i].text, &colours[i])) {
+            tl_error_set(maker->err, TL_ERR_INVALID, "gradient: not a colour such as #1a5fb4");
+            return locate(maker, page->colours[i].place);
+        }
+    }
+    for (size_t i = 0; i < 2; i++)
+        contrasts[i] = tl_colour_gradient_contrast(on_gradient[i], colours, page->n_colours);
+    if (contrasts[0] < TL_COLOUR_AA && contrasts[1] < TL_COLOUR_AA) {
+        tl_error_set(maker->err, TL_ERR_INVALID,
+                     "gradient: white text has a contrast of %.2f to 1 somewhere on it, dark text "
+                     "of %.2f to 1; readable text needs %.1f to 1 (WCAG AA): choose colours that "
+                     "are all darker, or all lighter",
+                     contrasts[0], contrasts[1], TL_COLOUR_AA);
+        return locate(maker, page->colours[0].place);
+    }
+    tl_text_append(out, ":root { --event: linear-gradient(120deg");
+    for (size_t i = 0; i < page->n_colours; i++)
+        tl_text_append(out, ", #%06x", colours[i]);
+    tl_text_append(out, "); --on-event: #%06x }\n",
+                   on_gradient[contrasts[0] >= TL_COLOUR_AA ? 0 : 1]);
+    return true;
+}
+
+static bool make_style(const struct maker *maker)
+{
+    const struct tl_event_page *page = maker->look->page;
+    struct tl_text text = {0};
+    uint32_t accent;
+    bool good = write_gradient(maker, &text);
+    if (good && is_set(page->accent.text)) {
+        good = tl_accent_parse(TL_ACCENT_LIGHT, "accent", page->accent.text, &accent, maker->err) ||
+               locate(maker, page->accent.place);
+        if (good) {
+            tl_accent_write(TL_ACCENT_LIGHT, accent, &text);
+            tl_accent_write(TL_ACCENT_DARK, tl_accent_adjusted(TL_ACCENT_DARK, accent), &text);
+        }
+    }
+    if (good && text.failed)
+        good = tl_error_set(maker->err, TL_ERR_NOMEM, "no memory for the page of an event");
+    if (good && text.length > 0)
+        good = tl_page_source_init(&maker->look->style, TL_SOURCE_STYLE, "event", text.data,
+                                   text.length, maker->err);
+    tl_text_free(&text);
+    return good;
+}
+
+/* https, or a path of this host. */
+static bool check_help(const struct maker *maker)
+{
+    const struct tl_event_value *help = &maker->look->page->help;
+    bool path = help->text[0] == '/' && strpbrk(help->text + 1, "/\\") != help->text + 1;
+    bool https = strncmp(help->text, "https://", 8) == 0 && tl_check_url(help->text, NULL);
+    for (const char *at = help->text; path && *at != '\0'; at++)
+        path = *at > ' ' && *at <= '~' && *at != '\\';
+    if (!is_set(help->text) || path || https)
+        return true;
+    tl_error_set(maker->err, TL_ERR_INVALID,
+                 "help: expected an address that starts with https://, or a path of this host such "
+                 "as /help, in ASCII without spaces");
+    return locate(maker, help->place);
+}
+
+static bool read_file(const struct maker *maker, const struct tl_event_value *value,
+                      enum tl_asset_file_kind kind, const char *setting, struct tl_asset_file *file)
+{
+    return !is_set(value->text) ||
+           tl_asset_file_init(file, kind, setting, value->text, maker->err) ||
+           locate(maker, value->place);
+}
+
+static bool make_look(const struct maker *maker, const struct tl_event_page *page)
+{
+    struct tl_event_look *look = maker->look;
+    look->page = tl_event_page_copy(page);
+    if (look->page == NULL)
+        return tl_error_set(maker->err, TL_ERR_NOMEM, "no memory for the page of an event");
+    look->has_head = page->texts[TL_EVENT_TITLE].n + page->texts[TL_EVENT_PLACE].n +
+                         page->texts[TL_EVENT_DATE].n >
+                     0;
+    return check_languages(maker) && make_date(maker) && make_style(maker) && check_help(maker) &&
+           read_file(maker, &page->image, TL_FILE_IMAGE, "image", &look->image) &&
+           read_file(maker, &page->logo, TL_FILE_LOGO, "logo", &look->logo) &&
+           read_file(maker, &page->logo_dark, TL_FILE_LOGO, "logo.dark", &look->logo_dark);
+}
+
+static bool read_events(const struct tl_config *config, const struct tl_languages *languages,
+                        struct tl_event_looks *looks, struct tl_error *err)
+{
+    looks->all = calloc(config->n_queues + 1, sizeof(*looks->all));
+    if (looks->all == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the pages of events");
+    for (size_t i = 0; i < config->n_queues; i++) {
+        const struct tl_queue_config *queue = &config->queues[i];
+        if (queue->page == NULL)
+            continue;
+        struct tl_event_look *look = &looks->all[looks->n++];
+        snprintf(look->queue, sizeof(look->queue), "%s", queue->name);
+        const struct maker maker = {.file = config->queues_source,
+                                    .queue = queue->name,
+                                    .languages = languages,
+                                    .look = look,
+                                    .err = err};
+        if (!make_look(&maker, queue->page))
+            return false;
+    }
+    return true;
+}
+
+bool tl_page_read(const struct tl_config *config, const struct tl_languages *languages,
+                  struct tl_brand **brand, struct tl_event_looks *looks, struct tl_error *err)
+{
+    const struct tl_brand_settings settings = settings_of(config);
+    struct tl_brand *read = tl_brand_load(&settings, languages, err);
+    *looks = (struct tl_event_looks){0};
+    bool good = read != NULL && read_events(config, languages, looks, err);
+    if (!good)
+        tl_event_looks_free(looks);
+    if (good && brand != NULL)
+        *brand = read;
+    else
+        tl_brand_free(&read);
+    return good;
+}
+
+void tl_event_looks_free(struct tl_event_looks *looks)
+{
+    for (size_t i = 0; i < looks->n; i++) {
+        struct tl_event_look *look = &looks->all[i];
+        tl_event_page_free(&look->page);
+        tl_page_source_deinit(&look->style);
+        tl_asset_file_deinit(&look->image);
+        tl_asset_file_deinit(&look->logo);
+        tl_asset_file_deinit(&look->logo_dark);
+    }
+    free(looks->all);
+    *looks = (struct tl_event_looks){0};
+}
+
+const struct tl_event_look *tl_event_looks_find(const struct tl_event_looks *looks,
+                                                const char *queue)
+{
+    for (size_t i = 0; i < looks->n; i++)
+        if (strcmp(looks->all[i].queue, queue) == 0)
+            return &looks->all[i];
+    return NULL;
+}
+
+static const struct tl_asset *asset_at(const struct tl_asset_file *file, const char *path)
+{
+    return file->bytes != NULL && strcmp(file->path, path) == 0 ? &file->asset : NULL;
+}
+
+const struct tl_asset *tl_look_asset(const struct tl_brand *brand,
+                                     const struct tl_event_looks *looks, const char *path)
+{
+    const struct tl_asset *asset = tl_page_asset(path);
+    if (asset == NULL)
+        asset = asset_at(&brand->logo, path);
+    for (size_t i = 0; asset == NULL && i < looks->n; i++) {
+        const struct tl_event_look *look = &looks->all[i];
+        const struct tl_asset_file *const files[] = {&look->image, &look->logo, &look->logo_dark};
+        for (size_t j = 0; asset == NULL && j < sizeof(files) / sizeof(files[0]); j++)
+            asset = asset_at(files[j], path);
+    }
+    return asset;
+}
+
+const struct tl_event_wording *tl_event_look_text(const struct tl_event_look *look,
+                                                  enum tl_event_text text, const char *language)
+{
+    const struct tl_event_wording *wordings = look->page->texts[text].wordings;
+    const char *const wanted[] = {language, "", "en"};
+    size_t n = look->page->texts[text].n;
+    for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++)
+        for (size_t i = 0; i < n; i++)
+            if (strcmp(wordings[i].language, wanted[k]) == 0)
+                return &wordings[i];
+    return n > 0 ? wordings : NULL;
+}

@@ -201,7 +201,7 @@ static void answers_find_their_lookups(void **state)
 {
     struct world *world = *state;
     const struct tl_ticket ticket = {.visitor = "v", .place = 901};
-    struct tl_visit stream = tl_visit_of(world->worker, world_queue(world), &ticket);
+    struct tl_visit stream = tl_visit_of(world->worker, world_queue(world), &ticket, tl_clock_ms());
     const struct tl_visit *first = look_up(world, 900);
     assert_true(tl_wait_lookup(&stream, step)); /* without a request */
     const struct tl_visit *second = look_up(world, 902);

@@ -173,9 +173,13 @@ int64_t tl_ticket_age_s(const struct tl_ticket *ticket, int64_t now_s)
     return age < 0 ? age + TL_TICKET_ISSUED_MODULO : age;
 }
 
-void tl_visitor_random(char visitor[TL_VISITOR_MAX + 1])
+void tl_visitor_random(struct tl_visitor_ids *ids, char visitor[TL_VISITOR_MAX + 1])
 {
-    unsigned char bytes[16];
-    randombytes_buf(bytes, sizeof(bytes));
-    tl_base64_encode(bytes, sizeof(bytes), visitor);
+    enum { ID_BYTES = 16 };
+    if (ids->left == 0) {
+        randombytes_buf(ids->bytes, sizeof(ids->bytes));
+        ids->left = sizeof(ids->bytes);
+    }
+    ids->left -= ID_BYTES;
+    tl_base64_encode(ids->bytes + ids->left, ID_BYTES, visitor);
 }

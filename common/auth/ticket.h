@@ -90,7 +90,14 @@ bool tl_ticket_verify_code(const struct tl_keyring *keyring, const char *queue, 
  * whole minutes. A ticket of more than 45 days may look younger. */
 int64_t tl_ticket_age_s(const struct tl_ticket *ticket, int64_t now_s);
 
+/* Random bytes for the ids of visitors, of one thread of one process: so many at a time that the
+ * kernel, which is asked for them, is not asked for each visitor. Zeroed before the first use. */
+struct tl_visitor_ids {
+    unsigned char bytes[32 * 16];
+    size_t left; /* bytes that no visitor has yet */
+};
+
 /* A fresh visitor id: 128 random bits in base64url, 22 characters. */
-void tl_visitor_random(char visitor[TL_VISITOR_MAX + 1]);
+void tl_visitor_random(struct tl_visitor_ids *ids, char visitor[TL_VISITOR_MAX + 1]);
 
 #endif

@@ -83,7 +83,7 @@ bool tl_past_invite(struct tl_visit *visit, const char *text, struct tl_invite *
 {
     const struct tl_worker *worker = visit->worker;
     struct tl_error err = {0};
-    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
+    int64_t store_s = tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000;
     const struct tl_jwt_keys *keys = worker->secrets.invite_keys;
     if (!tl_visit_may_verify(visit, TL_LIMITER_INVITES, keys, text))
         return false;
@@ -124,7 +124,7 @@ static void note(const struct tl_visit *visit, const char *by)
     unsigned suppressed;
     tl_metrics_add(worker->env->metrics, TL_WORKER_BYPASSED, 1);
     tl_misuse_count(worker, visit->name, TL_QUEUE_BYPASSED);
-    if (!tl_log_allow(&worker->bypass_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
+    if (!tl_log_allow(&worker->bypass_log, visit->now_ms, LOG_EVERY_MS, &suppressed))
         return;
     if (tl_visit_address(visit, &address)) {
         const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
@@ -138,7 +138,7 @@ bool tl_past_by_invite(struct tl_visit *visit, const char *text, const struct tl
 {
     const struct tl_worker *worker = visit->worker;
     char name[COOKIE_NAME_MAX], cookie[COOKIE_MAX];
-    int64_t left_s = invite->expires - tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
+    int64_t left_s = invite->expires - tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000;
     if (strlen(text) > INVITE_MAX || left_s <= 0)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
     cookie_name(visit->name, name);

@@ -78,7 +78,7 @@ static bool make(struct tl_visit *visit, struct made *made)
         return false;
     /* With a number that lasts. Who has the next turn is called already. */
     if (visit->worth != TL_WORTH_WAITS || visit->state.called ||
-        tl_queue_weather(visit->queue, tl_clock_ms())->drawing ||
+        tl_queue_weather(visit->queue, visit->now_ms)->drawing ||
         visit->ticket.serial == UINT32_MAX)
         return tl_refuse(refusal, TL_REFUSAL_NOT_WAITING, "%s", "");
     struct tl_ticket ticket = visit->ticket;

@@ -119,7 +119,7 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
     if (visitor == NULL && paid)
         snprintf(fresh, sizeof(fresh), "%s", solved.id + 1);
     else if (visitor == NULL)
-        tl_visitor_random(fresh);
+        tl_visitor_random(&visit->worker->visitor_ids, fresh);
     return join(visit, visitor != NULL ? visitor : fresh, lane,
                 (struct opener){.id = paid ? solved.id : NULL, .kept_until = solved.kept_until});
 }
@@ -279,7 +279,7 @@ bool tl_handle_join(struct tl_visit *visit)
     if (!trusted)
         return tl_join_newcomer(visit, NULL, lane, &proof);
     if (body.visitor[0] == '\0')
-        tl_visitor_random(body.visitor);
+        tl_visitor_random(&visit->worker->visitor_ids, body.visitor);
     return join(visit, body.visitor, lane, (struct opener){.trusted = true});
 }
 

@@ -111,6 +111,7 @@ struct tl_worker {
     struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
     struct tl_networks *bypass;           /* who gets in past the line */
     struct tl_misuse *misuse;
+    struct tl_visitor_ids visitor_ids; /* for newcomers */
     struct tl_log_limit bypass_log;    /* of who got in so */
     struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
     struct tl_clients *clients;        /* the event streams and long polls of each address */

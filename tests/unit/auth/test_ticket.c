@@ -375,12 +375,16 @@ static void test_creation_race(void **state)
 static void test_random_visitors(void **state)
 {
     (void)state;
-    char a[TL_VISITOR_MAX + 1], b[TL_VISITOR_MAX + 1];
-    tl_visitor_random(a);
-    tl_visitor_random(b);
-    assert_int_equal(strlen(a), 22);
-    assert_true(tl_visitor_valid(a, strlen(a)));
-    assert_string_not_equal(a, b);
+    enum { MANY = 100 }; /* more than are drawn at once */
+    static struct tl_visitor_ids ids;
+    char visitors[MANY][TL_VISITOR_MAX + 1];
+    for (size_t i = 0; i < MANY; i++) {
+        tl_visitor_random(&ids, visitors[i]);
+        assert_int_equal(strlen(visitors[i]), 22);
+        assert_true(tl_visitor_valid(visitors[i], strlen(visitors[i])));
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(visitors[i], visitors[k]);
+    }
 }
 
 int main(void)

@@ -201,13 +201,11 @@ static bool read_body(struct tl_visit *visit, bool may_be_form, struct tl_join_b
     struct tl_error err = {0};
     size_t length;
     const char *text = tl_request_body(visit->request, &length);
-    if (length > 0 && !tl_body_is(visit->request, TL_BODY_JSON)) {
-        if (!may_be_form)
-            return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
-        length = 0;
-    }
-    return tl_join_body_parse(text, length, body, &err) ||
-           tl_refuse(&visit->refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
+    const bool json = length > 0 && tl_body_is(visit->request, TL_BODY_JSON);
+    if (!tl_join_body_parse(text, json ? length : 0, body, &err))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
+    return json || length == 0 || may_be_form ||
+           tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
 }
 
 /* It may have been given up through another worker a moment ago, with the event still on its way

@@ -30,26 +30,16 @@ enum {
     PATH_SIZE = 128,
 };
 
-enum stage {
-    STAGE_COMING,
-    STAGE_JOINING,
-    STAGE_WAITING,  /* with a stream, or about to open one */
-    STAGE_CLAIMING, /* called */
-    STAGE_ON_SITE,
-    STAGE_LEAVING, /* completes, or gives the place up */
-    STAGE_GONE,
-};
-
 struct visitor {
     struct crowd *crowd;
     struct tl_rehearsed *seen;
-    enum stage stage;
-    enum tl_fate last;  /* of STAGE_LEAVING: the fate when that is done */
-    bool called, ended; /* told by the stream, which is about to end */
+    void (*next)(struct visitor *visitor); /* what it does when it is due; or tries again */
+    enum tl_fate last;                     /* when the visit is over: its fate */
+    bool called, ended;                    /* told by the stream, which is about to end */
     unsigned tries;
-    int64_t due_ms;      /* the next thing to do, by its stage; NEVER: wait for an answer */
-    int64_t gives_up_ms; /* STAGE_WAITING */
-    int64_t done_ms;     /* STAGE_ON_SITE */
+    int64_t due_ms;      /* of `next`; NEVER: an answer comes first, or nothing */
+    int64_t gives_up_ms; /* in the line */
+    int64_t done_ms;     /* on the site */
     int64_t position;    /* told last by this stream; -1: none yet */
     struct tl_http_request *request;
     struct tl_event_reader reader;
@@ -99,7 +89,6 @@ static void wake_at(struct visitor *visitor, int64_t at_ms)
 static void go(struct visitor *visitor, enum tl_fate fate)
 {
     struct crowd *crowd = visitor->crowd;
-    visitor->stage = STAGE_GONE;
     visitor->seen->fate = fate;
     visitor->seen->gone_ms = crowd->now_ms;
     visitor->due_ms = NEVER;
@@ -192,8 +181,6 @@ static void leaves_line(struct crowd *crowd)
 
 /* ---- on the site ---- */
 
-static void end_visit(struct visitor *visitor);
-
 static void ended(void *context, unsigned status, const char *body, size_t length)
 {
     struct visitor *visitor = context;
@@ -211,7 +198,7 @@ static void ended(void *context, unsigned status, const char *body, size_t lengt
 static void end_visit(struct visitor *visitor)
 {
     struct tl_http_call call = {.post = true, .done = ended};
-    visitor->stage = STAGE_LEAVING;
+    visitor->next = end_visit;
     start(visitor, visitor->last == TL_FATE_LEFT ? "leave" : "complete", &call);
 }
 
@@ -242,13 +229,26 @@ static void checked(void *context, unsigned status, const char *body, size_t len
     plan_next_look(visitor);
 }
 
-static void check(struct visitor *visitor)
+static void leave_site(struct visitor *visitor)
 {
-    struct tl_http_call call = {.done = checked};
-    start(visitor, "check", &call);
+    visitor->tries = 0;
+    visitor->crowd->present--;
+    if (visitor->last == TL_FATE_CUT_OFF)
+        go(visitor, TL_FATE_CUT_OFF); /* without a word, as the session is over */
+    else
+        end_visit(visitor);
 }
 
 static void be_on_site(struct visitor *visitor)
+{
+    struct tl_http_call call = {.done = checked};
+    if (visitor->crowd->now_ms >= visitor->done_ms)
+        leave_site(visitor);
+    else
+        start(visitor, "check", &call);
+}
+
+static void come(struct visitor *visitor)
 {
     struct crowd *crowd = visitor->crowd;
     const struct tl_queue_settings *settings = crowd->settings->settings;
@@ -256,13 +256,13 @@ static void be_on_site(struct visitor *visitor)
     int64_t stays_ms =
         scaled(crowd, tl_visitor_session_ms(crowd->settings->visitors, crowd->settings->arrivals,
                                             index_of(visitor)));
-    visitor->stage = STAGE_ON_SITE;
+    visitor->next = be_on_site;
     visitor->tries = 0;
     visitor->last = stays_ms > limit_ms ? TL_FATE_CUT_OFF : TL_FATE_SERVED;
     visitor->done_ms = visitor->seen->called_ms + (stays_ms > limit_ms ? limit_ms : stays_ms);
     if (++crowd->present > crowd->rehearsal->most_present)
         crowd->rehearsal->most_present = crowd->present;
-    check(visitor);
+    be_on_site(visitor);
 }
 
 static void claimed(void *context, unsigned status, const char *body, size_t length)
@@ -273,7 +273,7 @@ static void claimed(void *context, unsigned status, const char *body, size_t len
     look_at_clock(visitor->crowd);
     if (status == 200 && tl_told_read(body, length, &told) && told.status == TL_TOLD_ACTIVE) {
         note(visitor, &told);
-        be_on_site(visitor);
+        come(visitor);
         return;
     }
     count_error(visitor, status, body, length, "renew");
@@ -289,23 +289,13 @@ static void claim(struct visitor *visitor)
 static void be_called(struct visitor *visitor)
 {
     struct crowd *crowd = visitor->crowd;
-    visitor->stage = STAGE_CLAIMING;
+    visitor->next = claim;
     visitor->tries = 0;
     leaves_line(crowd);
     if (tl_visitor_comes(crowd->settings->visitors, index_of(visitor)))
         claim(visitor);
     else
         go(visitor, TL_FATE_NO_SHOW);
-}
-
-static void leave_site(struct visitor *visitor)
-{
-    visitor->tries = 0;
-    visitor->crowd->present--;
-    if (visitor->last == TL_FATE_CUT_OFF)
-        go(visitor, TL_FATE_CUT_OFF); /* without a word, as the session is over */
-    else
-        end_visit(visitor);
 }
 
 /* ---- in the line ---- */
@@ -404,6 +394,14 @@ static void give_up(struct visitor *visitor)
         go(visitor, TL_FATE_GAVE_UP);
 }
 
+static void wait_on(struct visitor *visitor)
+{
+    if (visitor->crowd->now_ms >= visitor->gives_up_ms)
+        give_up(visitor);
+    else if (visitor->request == NULL)
+        listen_on(visitor);
+}
+
 static void answer_join(void *context, unsigned status, const char *body, size_t length)
 {
     struct visitor *visitor = context;
@@ -416,7 +414,7 @@ static void answer_join(void *context, unsigned status, const char *body, size_t
     if (good) {
         int64_t patience_ms =
             scaled(crowd, tl_visitor_patience_ms(crowd->settings->visitors, index_of(visitor)));
-        visitor->stage = STAGE_WAITING;
+        visitor->next = wait_on;
         visitor->gives_up_ms = patience_ms == NEVER ? NEVER : visitor->seen->joins_ms + patience_ms;
         visitor->tries = 0;
         note(visitor, &told);
@@ -459,41 +457,10 @@ static void join(struct visitor *visitor)
     call.body = body[0] != '\0' ? body : NULL;
     if (visitor->seen->joins_ms < 0)
         visitor->seen->joins_ms = crowd->now_ms;
-    visitor->stage = STAGE_JOINING;
     start(visitor, "join", &call);
 }
 
 /* ---- the run ---- */
-
-static void act(struct visitor *visitor)
-{
-    switch (visitor->stage) {
-    case STAGE_COMING:
-    case STAGE_JOINING:
-        join(visitor);
-        break;
-    case STAGE_WAITING:
-        if (visitor->crowd->now_ms >= visitor->gives_up_ms)
-            give_up(visitor);
-        else if (visitor->request == NULL)
-            listen_on(visitor);
-        break;
-    case STAGE_CLAIMING:
-        claim(visitor);
-        break;
-    case STAGE_ON_SITE:
-        if (visitor->crowd->now_ms >= visitor->done_ms)
-            leave_site(visitor);
-        else
-            check(visitor);
-        break;
-    case STAGE_LEAVING:
-        end_visit(visitor);
-        break;
-    case STAGE_GONE:
-        break;
-    }
-}
 
 /* Does all that is due; returns when the next thing is. */
 static int64_t act_due(struct crowd *crowd)
@@ -504,12 +471,13 @@ static int64_t act_due(struct crowd *crowd)
         int64_t at_ms = scaled(crowd, arrivals->list[crowd->next].at_ms);
         if (at_ms > crowd->now_ms)
             break;
-        act(&crowd->visitors[crowd->next]);
+        join(&crowd->visitors[crowd->next]);
     }
     while (crowd->dues.n > 0 && crowd->dues.list[0].at_ms <= crowd->now_ms) {
         struct tl_due due = tl_dues_pop(&crowd->dues);
-        if (crowd->visitors[due.visitor].due_ms == due.at_ms)
-            act(&crowd->visitors[due.visitor]);
+        struct visitor *visitor = &crowd->visitors[due.visitor];
+        if (visitor->due_ms == due.at_ms)
+            visitor->next(visitor);
     }
     int64_t next_ms = crowd->dues.n > 0 ? crowd->dues.list[0].at_ms : NEVER;
     if (crowd->next < arrivals->n) {
@@ -537,8 +505,11 @@ static bool prepare(struct crowd *crowd, struct tl_error *err)
                                   .admitted_ms = -1,
                                   .promised_ms = -1,
                                   .gone_ms = -1};
-        crowd->visitors[i] = (struct visitor){
-            .crowd = crowd, .seen = &rehearsal->visitors[i], .due_ms = NEVER, .position = -1};
+        crowd->visitors[i] = (struct visitor){.crowd = crowd,
+                                              .seen = &rehearsal->visitors[i],
+                                              .next = join,
+                                              .due_ms = NEVER,
+                                              .position = -1};
     }
     crowd->http = tl_http_new(settings->server, settings->signals->fd, err);
     return crowd->http != NULL;

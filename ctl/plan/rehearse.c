@@ -56,7 +56,6 @@ struct rehearse {
 static bool find_server(struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_listen *listen = &rehearse->session.config->http.listen;
-    const char *host = listen->host;
     if (rehearse->options->rehearse.server != NULL) {
         int length = snprintf(rehearse->server, sizeof(rehearse->server), "%s",
                               rehearse->options->rehearse.server);
@@ -66,13 +65,7 @@ static bool find_server(struct rehearse *rehearse, struct tl_error *err)
     if (listen->port <= 0)
         return tl_error_set(err, TL_ERR_INVALID,
                             "http.listen names no port: say with --server where the worker is");
-    if (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0)
-        host = "127.0.0.1";
-    else if (strcmp(host, "::") == 0)
-        host = "::1";
-    bool bare = strchr(host, ':') != NULL && host[0] != '[';
-    snprintf(rehearse->server, sizeof(rehearse->server), "http://%s%s%s:%d", bare ? "[" : "", host,
-             bare ? "]" : "", listen->port);
+    tl_ctl_local_url(listen, rehearse->server);
     return true;
 }
 

@@ -110,17 +110,17 @@ enum tl_ctl_group {
 };
 
 struct tl_ctl_command {
-    const char *name;    /* one word or two: "queue set" */
-    const char *other;   /* another spelling, "set"; NULL: none */
-    const char *words;   /* operands for the usage line: "QUEUE [FILE]"; NULL: none */
-    int most_words;      /* of them; 0: as the usage line says */
-    const char *summary; /* one line */
-    const char *details; /* more for --help; NULL: none */
-    const char *status;  /* what exit status 1 means; NULL: as for all commands */
+    const char *name;  /* one word or two: "queue set" */
+    const char *other; /* another spelling, "set"; NULL: none */
+    const char *words; /* operands for the usage line: "QUEUE [FILE]"; NULL: none */
     enum tl_ctl_group group;
     unsigned options;                                 /* set of TL_OPTION_* */
-    bool hidden;                                      /* not in the list of commands */
     int (*run)(const struct tl_ctl_options *options); /* returns an exit status */
+    const char *summary;                              /* one line */
+    const char *details;                              /* more for --help; NULL: none */
+    const char *status; /* what exit status 1 means; NULL: as for all commands */
+    int most_words;     /* operands; 0: as the usage line says */
+    bool hidden;        /* not in the list of commands */
 };
 
 /* Writes `tellerline: ` and the error to standard error, and returns `status`. */
@@ -247,6 +247,10 @@ void tl_ctl_pause(int64_t ms);
  * private one of a `tellerline up` that runs on the data folder. */
 bool tl_ctl_redis_url(const struct tl_config *config, const struct tl_ctl_options *options,
                       char url[TL_CTL_URL_MAX], struct tl_error *err);
+
+/* The address of a program that listens there, from this machine: "http://127.0.0.1:8080". */
+#define TL_CTL_LOCAL_MAX (sizeof(((struct tl_listen *)NULL)->host) + 32)
+void tl_ctl_local_url(const struct tl_listen *listen, char url[TL_CTL_LOCAL_MAX]);
 
 struct tl_ctl_session {
     const struct tl_config *config;

@@ -41,25 +41,17 @@ int tl_command_token_make(const struct tl_ctl_options *options)
 
 static void write_tokens(const json_t *answer)
 {
-    static const struct tl_column columns[] = {
-        {"NAME", false}, {"ROLE", false}, {"MADE", false}, {"BY", false}, {"LAST USED", false}};
+    static const struct tl_member members[] = {
+        {"NAME", "name", TL_MEMBER_TEXT, ""},
+        {"ROLE", "role", TL_MEMBER_TEXT, ""},
+        {"MADE", "made_at", TL_MEMBER_TIME, ""},
+        {"BY", "made_by", TL_MEMBER_TEXT, ""},
+        {"LAST USED", "last_used_at", TL_MEMBER_TIME, "never"}};
     const json_t *list = json_object_get(answer, "tokens");
-    size_t i;
-    json_t *token;
-    if (json_array_size(list) == 0) {
+    if (json_array_size(list) > 0)
+        tl_list_print(list, members, sizeof(members) / sizeof(members[0]));
+    else
         printf("there are no tokens\n");
-        return;
-    }
-    struct tl_table *table = TL_TABLE(columns);
-    json_array_foreach(list, i, token)
-    {
-        tl_table_text(table, tl_json_text(token, "name"));
-        tl_table_text(table, tl_json_text(token, "role"));
-        tl_table_time(table, tl_json_text(token, "made_at"), "");
-        tl_table_text(table, tl_json_text(token, "made_by"));
-        tl_table_time(table, tl_json_text(token, "last_used_at"), "never");
-    }
-    tl_table_print(&table);
 }
 
 int tl_command_token_list(const struct tl_ctl_options *options)

@@ -19,6 +19,7 @@
 
 local OUTCOME, EVENT, REASON = defs.OUTCOME, defs.EVENT, defs.REASON
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
+local BATCH = defs.BATCH_FIELD
 local BATCH_MEMORY_MS = 3600000 -- a worker silent for so long may be forgotten
 local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
 
@@ -30,14 +31,15 @@ local CLAIM = { writes = { 'active', 'events' }, -- each command begins with a l
     fields = state.fields({ 'seq', 'fence' }, { 'called' }),
     settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding' }) }
 local END = { writes = { 'waiting', 'active', 'ended', 'events' },
-    fields = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called' }),
+    fields = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called', 'handed' }),
     settings = settings.list({ 'waiting_ttl', 'opening' }) }
-local COMPLETIONS = { 'active', 'ended', 'events' }
+local COMPLETIONS, LONE_END = { 'active', 'ended', 'events' }, { 'events' }
 local ENTER = { writes = { 'waiting', 'events' }, fields = state.fields({ 'seq', 'fence', 'joined' }, { 'marks' }),
     settings = settings.list({ 'waiting_ttl', 'opening', 'max_waiting', 'mode', 'closes_at' }) }
 local SEE = { writes = { 'events' }, fields = state.fields({ 'seq', 'fence', 'joined' }, {}), settings = END.settings }
 local ALL = { writes = END.writes,
-    fields = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' }, { 'marks', 'called' }),
+    fields = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' },
+        { 'marks', 'called', 'handed' }),
     settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding',
         'max_waiting', 'mode', 'closes_at' }) }
 
@@ -52,8 +54,8 @@ local function define(name, length, needs, run)
 end
 
 define('join', 2, ENTER)
-define('leave', 2, END, function(c, id, place) return visitor.leave(c, id, place, REASON.left) end)
-define('complete', 2, END, function(c, id, place) return visitor.leave(c, id, place, REASON.completed) end)
+define('leave', 2, END)
+define('complete', 2, END)
 define('renew', 2, CLAIM, function(c, id, place, s) return visitor.claim(c, id, place, s, false) end)
 define('claim', 2, CLAIM, function(c, id, place, s) return visitor.claim(c, id, place, s, true) end)
 define('extend', 2, CLAIM, function(c, id, place, s) return visitor.extend(c, id, place, s) end)
@@ -94,14 +96,59 @@ local function read_steps(args)
     return entries, has, needs or SEE, n
 end
 
+---- batches that come twice: a worker repeats a batch when it does not know whether the first one arrived
+
+-- The last batch of each worker: worker -> { field: of the state; stored: before this call, or nil; last: with the
+-- batches of this call }. Reads what is stored with `fields`, whose own are the first of them.
+local function ask_batches(entries, fields)
+    local batches, n = {}, fields.own
+    for i = 1, #entries do
+        local worker = entries[i].worker
+        if not batches[worker] then
+            local field = BATCH .. worker
+            batches[worker], fields[n + 1], n = { field = field, stored = nil, last = -1 }, field, n + 1
+        end
+    end
+    for i = #fields, n + 1, -1 do fields[i] = nil end -- those of the call before
+    return batches
+end
+
+-- As they are stored. Returns whether one of the workers is new to the queue.
+local function read_batches(c, batches)
+    local any_new = false
+    for _, batch in pairs(batches) do
+        batch.stored = text.parse_batch(c[batch.field])
+        batch.last, any_new = batch.stored or -1, any_new or not batch.stored
+    end
+    return any_new
+end
+
+-- Of workers that are new to the queue: each has visitors from now on, and its first SEEN is yet to come. Forgets those
+-- that were silent for long, once there are many.
+local function note_new(c, batches, waiting_ttl)
+    local fields, others = call('HGETALL', c.key.state), {}
+    for i = 1, #fields, 2 do
+        if sub(fields[i], 1, #BATCH) == BATCH then others[fields[i]], others[#others + 1] = fields[i + 1], fields[i] end
+    end
+    for worker, batch in pairs(batches) do
+        if batch.last >= 0 and not batch.stored and sub(worker, 1, 8) ~= 'control-' then -- there nobody listens
+            presence.report(c, worker, false, waiting_ttl)
+        end
+    end
+    if #others == 0 then recovery.note_start(c) end
+    for i = 1, #others >= WORKERS_MAX and #others or 0 do
+        local _, ms = text.parse_batch(others[others[i]])
+        if not ms or ms < c.now - BATCH_MEMORY_MS then call('HDEL', c.key.state, others[i]) end
+    end
+end
+
 ---- what must be right before the first write
 
 -- The draw of the queue. c.drawn: once it is fixed who came before its opening; c.draw_opens: the last entry was
 -- written after the opening, so the entry that was fixes it. Ids never go back.
 local function open_draw(c, entries)
-    c.opens_at = tonumber(call('HGET', c.key.config, 'opens_at'))
+    draw.open(c)
     if not c.opens_at then return end
-    c.drawn = draw.of(call('HGET', c.key.state, 'draw'), c.opens_at)
     c.draw_opens = not c.drawn and min(c.now, text.id_ms(entries[#entries].id)) >= c.opens_at
     if c.draw_opens then call('GETRANGE', c.key.drawn, 0, 0) end -- fails before the first write if it is no string
 end
@@ -119,32 +166,21 @@ local function find_pending(c, entries)
     return ids
 end
 
--- The last batch of each worker: worker -> { stored: before this call, or nil; last: with the batches of this call }.
--- Whether one of them is new to the queue.
-local function read_batches(c, entries)
-    local batches, any_new = {}, false
-    for i = 1, #entries do
-        local worker = entries[i].worker
-        if not batches[worker] then
-            local stored = text.parse_batch(call('HGET', c.key.batches, worker))
-            batches[worker], any_new = { stored = stored, last = stored or -1 }, any_new or not stored
-        end
-    end
-    return batches, any_new
-end
-
 local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capacity_min' })
 
 -- s: the settings, without those that few steps need.
 local function check(c, s, has, needs, n, any_new)
-    state.check(c, needs == END and not has.leave and COMPLETIONS or needs.writes)
+    local counts = (c.called or '') ~= ''
+    -- A lone end looks at its set when it has found the visitor, and writes to the ends first. One of a hundred looks
+    -- at all its keys, and so keeps the number of ends in bounds.
+    c.is_lone = n == 1 and needs == END and not counts and c.event % 100 > 0
+    state.check(c, c.is_lone and LONE_END or needs == END and not has.leave and COMPLETIONS or needs.writes)
     if n > 1 and c.ended then call('HLEN', c.key.sessions) end -- a single command looks at them before it writes
     if any_new or has.seen then call('ZCARD', c.key.reports) end
     if needs == SEE then call('EXISTS', c.key.none) end -- as state.check where visitors may end: bitmaps are made
     if has.hand_over then state.check(c, { 'serials', 'sessions' }) end
     if has.restore or has.lost or has.called then call('HLEN', c.key.lost) end
     c.limit = has.join and settings.limit(c, s) or 1 / 0
-    local counts = (c.called or '') ~= ''
     if not (counts or has.restore or has.extend) then return end
     local more = settings.read(c, CAPACITY)
     s.capacity, s.claim_ttl = more.capacity, more.claim_ttl
@@ -166,6 +202,7 @@ end
 
 -- n joins of visitors args[from...]; late ones since a time, or nil.
 local function join(c, one, lane, args, from, n, since)
+    if c.leaving then visitor.settle(c) end
     local ends = since and call('ZMSCORE', c.key.ended, unpack(args, from, from + n - 1))
     local at_once = since and 1 or max(1, n)
     for i = 0, n - 1, at_once do
@@ -213,8 +250,12 @@ local function apply_entry(c, args, one, s)
                 join(c, one, args[at + 4] + 0, args, at + 6, 1)
             end
             at = at + 4 -- behind the JOIN
+        elseif step.needs == END and not is_foreign then
+            visitor.leave(c, first, args[at + 2] + 0, name == 'leave' and REASON.left or REASON.completed, exceptions,
+                one.index)
+            one.index = one.index + 1
         else
-            visitor.settle(c) -- the other commands must see the visitors who joined before
+            visitor.settle(c) -- the other commands must see who joined and left before
             local second = args[at + 2] + 0
             local outcome, place, deadline
             if name == 'seen' then
@@ -232,42 +273,17 @@ local function apply_entry(c, args, one, s)
     end
 end
 
----- batches that come twice: a worker repeats a batch when it does not know whether the first one arrived
-
--- True if these are the first batches that the queue has ever had.
-local function store_batches(c, batches, waiting_ttl)
-    local fields, n = {}, nil
-    for worker, batch in pairs(batches) do
-        if batch.last ~= (batch.stored or -1) then
-            fields[#fields + 1], fields[#fields + 2] = worker, text.batch(batch.last, c.now)
-            if not batch.stored then -- it has visitors from now on, and its first SEEN is yet to come
-                n = n or call('HLEN', c.key.batches)
-                if sub(worker, 1, 8) ~= 'control-' then -- joins of an operator: nobody listens there
-                    presence.report(c, worker, false, waiting_ttl)
-                end
-            end
-        end
-    end
-    local all = n and n >= WORKERS_MAX and call('HGETALL', c.key.batches) or {}
-    for i = 1, #all, 2 do
-        local _, ms = text.parse_batch(all[i + 1])
-        if not ms or ms < c.now - BATCH_MEMORY_MS then -- silent, or damaged: nothing may fail any more
-            call('HDEL', c.key.batches, all[i])
-        end
-    end
-    call('HSET', c.key.batches, unpack(fields))
-    return n == 0
-end
-
 entry('apply', { 'allow-oom' }, function(keys, args)
     local entries, has, needs, n = read_steps(args)
+    local batches = ask_batches(entries, needs.fields)
     local c = state.open(state.begin(keys, args[2]), needs.fields)
     if c.fence ~= tonumber(args[1]) then state.fail('STALE', 'another dispatcher holds the lease') end
     local pending, results = find_pending(c, entries), {}
     if #pending > 0 then
-        local s, seq_before = settings.read(c, needs.settings), text.int(c.seq)
+        local any_new, seq_before = read_batches(c, batches), text.int(c.seq)
+        c.is_draw_open = needs ~= END or any_new
+        local s = c.is_draw_open and settings.read(c, needs.settings) or {} -- ends need none
         if s.opening == 'draw' then open_draw(c, entries) end
-        local batches, any_new = read_batches(c, entries)
         check(c, s, has, needs, n, any_new)
 
         for i = 1, #entries do
@@ -277,6 +293,7 @@ entry('apply', { 'allow-oom' }, function(keys, args)
                 one.result = REPEATED
             elseif one.result == APPLIED then
                 batch.last = one.batch
+                state.set(c, batch.field, text.batch(one.batch, c.now))
                 apply_entry(c, args, one, s)
             end
         end
@@ -284,8 +301,8 @@ entry('apply', { 'allow-oom' }, function(keys, args)
         recovery.raise_seq(c)
         call('XACK', c.key.ingest, defs.INGEST_GROUP, unpack(pending))
         if #c.events > 0 then
-            if store_batches(c, batches, s.waiting_ttl) then recovery.note_start(c) end
-            if c.has_ended then visitor.forget_ended(c, 2000) end -- more than can have ended in this call
+            if any_new then note_new(c, batches, s.waiting_ttl) end
+            if c.ended then visitor.forget_ended(c, 2000) end -- more than can have ended in this call
             if state.is_told(c, EVENT.joined, 0) then presence.note_joins(c, seq_before, s.waiting_ttl) end
             if c.is_named then state.event_later(c, EVENT.config) end
             if c.overbook then overbook.save(c) end

@@ -2,7 +2,7 @@
 -- Waiting visitors who are absent: presence and absent.
 
 local SEQ = state.fields({ 'seq' }, { 'marks' })
-local TOTALS = state.fields({ 'expired', 'absent' }, {})
+local TOTALS = state.fields({ 'expired', 'absent' }, { 'handed' })
 local SETTINGS = settings.list({ 'waiting_ttl' })
 
 -- presence: what the expirer needs to find them.

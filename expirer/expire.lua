@@ -9,7 +9,7 @@
 -- its way (ends_until); a session ends once.
 
 local FIELDS = state.fields({ 'expired', 'unclaimed' },
-    { 'called', 'base_ms', 'full_since', 'recover_since', 'recover_until', 'started' })
+    { 'called', 'handed', 'base_ms', 'full_since', 'recover_since', 'recover_until', 'started' })
 local SETTINGS = settings.list({ 'session_ttl', 'claim_ttl', 'session_max', 'session_sliding' })
 local WRITES = { 'waiting', 'active', 'ended', 'events' } -- the sessions are looked at before the first write
 

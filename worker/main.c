@@ -9,7 +9,7 @@
  */
 #include "common/config/config.h"
 #include "common/role/program.h"
-#include "worker/process/parent.h"
+#include "worker/process/process.h"
 
 enum { PROCESSES_MAX = 256 };
 

@@ -7,7 +7,6 @@
 
 #include "common/line/line.h"
 #include "worker/queue/eta.h"
-#include "worker/queue/promises.h"
 
 #include "bench/eta/baselines.h"
 #include "bench/eta/crowd.h"
@@ -29,7 +28,7 @@ struct world {
     size_t n, room;
     struct tl_line *line;
     struct tl_eta *eta;
-    struct tl_promises *promises;
+    struct tl_promises promises;
     struct baselines baselines;
     uint64_t event, capacity;
     bool paused;
@@ -122,7 +121,7 @@ static void report(struct world *world, enum tl_event_kind kind, size_t visitor,
     entry.waiting = tl_line_waiting(world->line);
     entry.active = tl_line_active(world->line);
     tl_eta_apply(world->eta, &entry, now_ms);
-    tl_promises_apply(world->promises, world->line, &entry, now_ms);
+    tl_promises_apply(&world->promises, world->line, &entry, now_ms);
 }
 
 /* The admitter, without delay. */
@@ -196,7 +195,7 @@ static void look(struct world *world, int64_t now_ms)
 {
     static const uint64_t from[] = {1, 5, 20, 50, UINT64_MAX};
     uint64_t waiting = tl_line_waiting(world->line);
-    tl_promises_tick(world->promises, world->eta, world->line, now_ms);
+    tl_promises_tick(&world->promises, world->eta, world->line, now_ms);
     for (int i = 0; i < 4 && from[i] <= waiting; i++) {
         uint64_t last = from[i + 1] - 1 < waiting ? from[i + 1] - 1 : waiting;
         tell(world, from[i] + crowd_random(&world->random) % (last - from[i] + 1), now_ms);
@@ -290,12 +289,12 @@ void crowd_run(const struct crowd *crowd, struct outcome *outcome)
                           .random = crowd->seed,
                           .line = tl_line_new(),
                           .eta = tl_eta_new(),
-                          .promises = tl_promises_new(crowd->seed),
+                          .promises = {.random = crowd->seed},
                           .capacity = crowd->capacity,
                           .changed_ms = INT64_MIN / 2,
                           .first = outcome->n};
     world.told_s = calloc(crowd->n, sizeof(*world.told_s));
-    if (world.line == NULL || world.eta == NULL || world.promises == NULL || world.told_s == NULL)
+    if (world.line == NULL || world.eta == NULL || world.told_s == NULL)
         abort();
     world.baselines.constant_ms = crowd->session_ms;
     for (size_t i = 0; i < crowd->n; i++) {
@@ -315,7 +314,6 @@ void crowd_run(const struct crowd *crowd, struct outcome *outcome)
     settle(&world);
     free(world.heap);
     free(world.told_s);
-    tl_promises_free(&world.promises);
     tl_eta_free(&world.eta);
     tl_line_free(&world.line);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The event that a queue's waiting page is for: `page:` of a queue in the file. In the file only,
  * never in the store: it names files of the machine. What the values mean is checked where pages
- * are made (worker/page/event_look.h). */
+ * are made (worker/page/look.h). */
 #ifndef TL_EVENT_PAGE_H
 #define TL_EVENT_PAGE_H
 

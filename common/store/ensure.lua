@@ -57,7 +57,7 @@ entry('ensure', { 'allow-oom' }, function(keys, args)
         if retired[2] and why ~= CREATION.by_hand then
             state.fail('RETIRED', 'an operator deleted this queue; `tellerline queue create` creates it again')
         elseif retired[2] then -- what came in late
-            call('UNLINK', key.ingest, key.batches, key.ended, key.sessions)
+            call('UNLINK', key.ingest, key.ended, key.sessions)
         end
     end
     local group = pcall_redis('XGROUP', 'CREATE', key.ingest, defs.INGEST_GROUP, '0', 'MKSTREAM')

@@ -22,7 +22,7 @@
 /* The keys of a queue that is at hand: those of its line, which come first in enum tl_key. */
 struct tl_keys {
     char queue[TL_QUEUE_NAME_MAX + 1];
-    char names[TL_KEY_BATCHES + 1][TL_KEY_MAX];
+    char names[TL_KEY_INGEST + 1][TL_KEY_MAX];
 };
 
 /* prefix is the configured redis.key_prefix (at most 31 bytes), queue a valid queue name. */

@@ -83,6 +83,7 @@ local function restore_counters(c, n, damaged, is_missing)
     -- which no first batch would begin.
     local waiting_ttl = tonumber(call('HGET', c.key.config, 'waiting_ttl'))
     after.marks = waiting_ttl and presence.add_mark('', presence.bucket(c.now, waiting_ttl), '0') or ''
+    after.handed = call('EXISTS', c.key.serials) == 1 and '1' or nil
     after.incarnation, after.started = int(state.number_base(c.now)), int(c.now)
     state.create(c, after)
     return true

@@ -212,11 +212,12 @@ local function check_ends(c)
 end
 
 local function check_batches(c)
-    local rows = call('HLEN', c.key.batches) <= 1000 and call('HGETALL', c.key.batches) or {}
+    local rows = call('HLEN', c.key.state) <= 2000 and call('HGETALL', c.key.state) or {}
     for i = 1, #rows, 2 do
-        if not text.parse_batch(rows[i + 1]) then
-            found(c, 8, 'batch:' .. rows[i], format('HDEL %s %s, and restart that worker', c.key.batches, rows[i]),
-                'what the dispatcher remembers of worker "%s" cannot be read: %s', rows[i], rows[i + 1])
+        local worker = match(rows[i], '^' .. defs.BATCH_FIELD .. '(.*)')
+        if worker and not text.parse_batch(rows[i + 1]) then
+            found(c, 8, 'batch:' .. worker, format('HDEL %s %s, and restart that worker', c.key.state, rows[i]),
+                'what the dispatcher remembers of worker "%s" cannot be read: %s', worker, rows[i + 1])
         end
     end
 end
@@ -239,6 +240,7 @@ entry('audit_state', { 'no-writes' }, function(keys, args)
         check_numbers(c)
         lanes.check(c)
         check_recovery(c)
+        check_batches(c)
     else
         found(c, 10, 'state', RESTORE_DATA, '%s is missing, but other keys of the queue exist', c.key.state)
     end
@@ -261,6 +263,5 @@ entry('audit_state', { 'no-writes' }, function(keys, args)
     end
     check_ingest(c)
     if exists.ended then check_ends(c) end
-    if exists.batches then check_batches(c) end
     return { c.size.waiting, c.size.active, c.findings, c.n_findings, note }
 end)

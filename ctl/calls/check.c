@@ -6,7 +6,7 @@
 
 #include "ctl/calls/calls.h"
 
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 
 /* Is the store fit for this release? False with err, a sentence. */
 static bool check_store(struct tl_ctl_session *session, struct tl_error *err)

@@ -20,10 +20,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "worker/page/catalogue.h"
 #include "worker/page/page.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_text.h"
-#include "worker/page/plural.h"
 
 /* What an option names. */
 struct input {
@@ -176,7 +176,7 @@ static int print_numbers(const struct tl_languages *languages, const char *code)
         char text[TL_PAGE_NUMBER_MAX] = "-";
         if (language != NULL)
             tl_write_number(number, language, text, sizeof(text));
-        printf("%" PRIu64 " %s %s\n", number, tl_plural_name(rule->of(number)), text);
+        printf("%" PRIu64 " %s %s\n", number, tl_plural_name(tl_plural_of(rule, number)), text);
     }
     return rule != NULL ? 0 : 2;
 }

@@ -379,8 +379,8 @@ struct tl_reply *test_eval(struct tl_redis *redis, const char *source, const str
     struct tl_args args = {0};
     struct tl_error err = {0};
     tl_args_strs(&args, "EVAL", source, NULL);
-    tl_args_uint(&args, TL_KEY_BATCHES + 1);
-    for (size_t i = 0; i <= TL_KEY_BATCHES; i++)
+    tl_args_uint(&args, TL_KEY_INGEST + 1);
+    for (size_t i = 0; i <= TL_KEY_INGEST; i++)
         tl_args_str(&args, keys->names[i]);
     struct tl_reply *reply = tl_redis_call(redis, &args, &err);
     tl_args_free(&args);

@@ -13,6 +13,18 @@
 #include "common/store/reply.h"
 #include "ingest.h"
 
+/* How many workers' last batches the state holds. */
+static int workers_known(struct test_store *store)
+{
+    struct tl_reply *fields = test_redis_call(store->redis, "HKEYS tl:{q}:state");
+    int n = 0;
+    for (size_t i = 0; i < tl_reply_count(fields); i++)
+        n += strncmp(tl_reply_string(tl_reply_at(fields, i), NULL), TL_BATCH_FIELD,
+                     strlen(TL_BATCH_FIELD)) == 0;
+    tl_reply_free(fields);
+    return n;
+}
+
 /* Sends one JOIN as the given batch, delivers it, and puts its stream id into id. */
 static void send_join(struct test_store *store, const char *worker, uint64_t number,
                       const char *visitor, char *id)
@@ -94,7 +106,7 @@ static void a_batch_sent_twice_is_recognised(void **state)
     test_runs_are(test_event(&last, TL_EVENT_JOINED, 0), "1+3");
     test_entry_free(&last);
     assert_int_equal(test_waiting_place(store, "old"), -1);
-    assert_int_equal(test_redis_ask(store->redis, "HLEN %s", store->keys.names[TL_KEY_BATCHES]), 2);
+    assert_int_equal(workers_known(store), 2);
     struct tl_reply *pending = test_redis_call(store->redis, "XPENDING tl:{q}:ingest dispatchers");
     assert_int_equal(tl_reply_integer(tl_reply_at(pending, 0)), 0); /* acknowledged all the same */
     tl_reply_free(pending);
@@ -182,16 +194,16 @@ static void a_damaged_record_of_a_worker_is_forgotten(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only");
-    const char *batches = store->keys.names[TL_KEY_BATCHES];
+    const char *known = store->keys.names[TL_KEY_STATE];
     for (int i = 1; i <= 99; i++)
-        test_redis_ask(store->redis, "HSET %s w%d %d:%lld", batches, i, i,
+        test_redis_ask(store->redis, "HSET %s batch:w%d %d:%lld", known, i, i,
                        test_redis_ms(store->redis));
-    test_redis_ask(store->redis, "HSET %s damaged nonsense", batches);
+    test_redis_ask(store->redis, "HSET %s batch:damaged nonsense", known);
     test_join(store, "anna", 0);
     test_batch(store);
     assert_int_equal(test_waiting_place(store, "anna"), 1);
-    assert_int_equal(test_redis_ask(store->redis, "HLEN %s", batches), 100);
-    assert_int_equal(test_redis_ask(store->redis, "HEXISTS %s damaged", batches), 0);
+    assert_int_equal(workers_known(store), 100);
+    assert_int_equal(test_redis_ask(store->redis, "HEXISTS %s batch:damaged", known), 0);
     test_invariants(store->redis, &store->keys);
 }
 
@@ -199,21 +211,21 @@ static void silent_workers_are_forgotten(void **state)
 {
     struct test_store *store = *state;
     struct tl_apply_counts counts = {0};
-    const char *batches = store->keys.names[TL_KEY_BATCHES];
+    const char *known = store->keys.names[TL_KEY_STATE];
     test_store_queue(store, "lanes=only");
     long long now = test_redis_ms(store->redis);
     for (int i = 0; i < 99; i++)
-        test_redis_ask(store->redis, "HSET %s w%d %d:%lld", batches, i, i,
+        test_redis_ask(store->redis, "HSET %s batch:w%d %d:%lld", known, i, i,
                        i % 2 == 0 ? now - 3600000 - 1 : now - 3500000);
     send_join(store, "w1", 5, "anna", NULL);
     send_join(store, "fresh", 1, "bert", NULL);
     assert_true(test_apply_pending(store, 1, &counts, NULL));
-    assert_int_equal(test_redis_ask(store->redis, "HLEN %s", batches), 100); /* below the bound */
+    assert_int_equal(workers_known(store), 100); /* below the bound */
     send_join(store, "fresher", 1, "carl", NULL);
     assert_true(test_apply_pending(store, 1, &counts, NULL));
-    assert_int_equal(test_redis_ask(store->redis, "HLEN %s", batches), 49 + 2);
-    assert_int_equal(test_redis_ask(store->redis, "HEXISTS %s w2", batches), 0);
-    assert_int_equal(test_redis_ask(store->redis, "HEXISTS %s w3", batches), 1);
+    assert_int_equal(workers_known(store), 49 + 2);
+    assert_int_equal(test_redis_ask(store->redis, "HEXISTS %s batch:w2", known), 0);
+    assert_int_equal(test_redis_ask(store->redis, "HEXISTS %s batch:w3", known), 1);
     assert_int_equal(counts.applied, 3);
 }
 

@@ -22,7 +22,7 @@ enum { PARTS = 8 };
 
 /* Before each damage: short names, and what many of them need. */
 static const char prelude[] =
-    "local state, config, waiting, active, sessions, ended, events, ingest, batches = "
+    "local state, config, waiting, active, sessions, ended, events, ingest = "
     "unpack(KEYS)\n"
     "local function set(...) redis.call('HSET', state, ...) end\n"
     "local function add(field, n) redis.call('HINCRBY', state, field, n) end\n"
@@ -170,7 +170,8 @@ static const struct damaged {
     {"redis.call('DEL', ingest) redis.call('XADD', ingest, '1000-1', 'd', 'x')"
      "redis.call('XGROUP', 'CREATE', ingest, 'dispatchers', '0')",
      8, "has not been read for"},
-    {"redis.call('HSET', batches, 'worker-x', 'nonsense')", 8, "remembers of worker \"worker-x\""},
+    {"redis.call('HSET', state, 'batch:worker-x', 'nonsense')", 8,
+     "remembers of worker \"worker-x\""},
     /* 9: what never ends */
     {"redis.call('SET', key('dispatcher'), 'x')", 9, "never runs out: no other dispatcher"},
     {"redis.call('SET', key('admitter'), 'x')", 9, "never runs out: no other admitter"},
@@ -194,7 +195,7 @@ static const struct damaged {
     {"redis.call('HDEL', state, 'left')", 10, "the state has no field left"},
     {"set('expired', '1e3')", 10, "the field expired of the state is no number"},
     {"redis.call('DEL', ended) redis.call('SET', ended, 'x')", 10, "is a string, not a zset"},
-    {"redis.call('DEL', batches) redis.call('RPUSH', batches, 'x')", 10, "is a list, not a hash"},
+    {"redis.call('DEL', config) redis.call('RPUSH', config, 'x')", 10, "is a list, not a hash"},
     {"redis.call('DEL', sessions) redis.call('SET', sessions, 'x')", 0, "is a string, not a hash"},
     {"redis.call('DEL', waiting) redis.call('SET', waiting, 'x')", 0, "is a string, not a zset"},
     /* 12: the mode, the time of closing, the full line */

@@ -263,6 +263,12 @@ static void add_ends(struct test_store *store, int n)
     }
 }
 
+static void leave(struct test_store *store, const char *visitor)
+{
+    long long place = test_redis_ask(store->redis, "ZSCORE tl:{q}:waiting %s", visitor);
+    test_command(store, TL_COMMAND_LEAVE, visitor, (tl_place)place);
+}
+
 static void ends_beyond_the_most_are_forgotten_oldest_first(void **state)
 {
     struct test_store *store = *state;
@@ -274,15 +280,28 @@ static void ends_beyond_the_most_are_forgotten_oldest_first(void **state)
     assert_int_equal(expire(store, 3).forgotten, 2);
     assert_int_equal(expire(store, 3).forgotten, 0);
     assert_int_equal(test_redis_ask(store->redis, "ZCARD %s", ended), ENDED_MAX);
-    /* Visitors who leave are bounded too, without the expirer. */
-    test_join(store, "leaver", 0);
+    /* Visitors who leave are bounded too, without the expirer: at once where several leave, and
+     * within a hundred steps where one by one does. */
+    char name[24];
+    for (int i = 0; i < 102; i++) {
+        snprintf(name, sizeof(name), "leaver%d", i);
+        test_join(store, name, 0);
+    }
     test_batch(store);
-    test_command(store, TL_COMMAND_LEAVE, "leaver",
-                 (tl_place)test_redis_ask(store->redis, "ZSCORE %s leaver",
-                                          store->keys.names[TL_KEY_WAITING]));
+    leave(store, "leaver0");
+    leave(store, "leaver1");
     test_batch(store);
-    assert_int_equal(test_end_reason(store, "leaver"), TL_REASON_LEFT);
+    assert_int_equal(test_end_reason(store, "leaver1"), TL_REASON_LEFT);
     assert_int_equal(test_redis_ask(store->redis, "ZCARD %s", ended), ENDED_MAX);
+    int bounded = 0;
+    for (int i = 2; i < 102; i++) {
+        snprintf(name, sizeof(name), "leaver%d", i);
+        leave(store, name);
+        test_batch(store);
+        assert_int_equal(test_end_reason(store, name), TL_REASON_LEFT);
+        bounded += test_redis_ask(store->redis, "ZCARD %s", ended) == ENDED_MAX;
+    }
+    assert_int_equal(bounded, 1);
 }
 
 /* A session whose record is lost or damaged must not block the others, nor be retried for ever. */

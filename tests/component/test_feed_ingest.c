@@ -13,7 +13,7 @@
 #include "common/store/reply.h"
 #include "redis_server.h"
 #include "side_by_side.h"
-#include "worker/feed/ingest.h"
+#include "worker/feed/questions.h"
 #include "worker/report/worker_metrics.h"
 
 /* HASTY_MS is for a store that falls silent; in any other test nothing may time out. */
@@ -45,46 +45,48 @@ struct fixture {
     char drawn[64]; /* "": the store could not say */
 };
 
-static void on_answer(void *context, const struct tl_ingest_answer *answer)
+static void on_answer(void *context, const struct tl_job *job)
 {
     struct fixture *f = context;
-    const struct tl_batch_receipt *receipt = &answer->receipt;
-    switch (answer->kind) {
+    const struct tl_batch_receipt receipt = tl_ingest_receipt(job);
+    size_t length;
+    const char *ids;
+    switch (job->kind) {
     case TL_INGEST_BATCH:
-        assert_int_equal(answer->queue[1], '\0');
+        assert_int_equal(job->queue[1], '\0');
         f->sent_calls++;
-        f->sent_number = receipt->number;
-        f->sent_fate = receipt->fate;
-        f->sent_refusal = receipt->refusal != NULL ? receipt->refusal->kind : TL_OK;
-        assert_int_equal(receipt->refusal == NULL, receipt->fate == TL_BATCH_TAKEN);
-        snprintf(f->entry, sizeof(f->entry), "%s", receipt->entry);
+        f->sent_number = receipt.number;
+        f->sent_fate = receipt.fate;
+        f->sent_refusal = receipt.refusal != NULL ? receipt.refusal->kind : TL_OK;
+        assert_int_equal(receipt.refusal == NULL, receipt.fate == TL_BATCH_TAKEN);
+        snprintf(f->entry, sizeof(f->entry), "%s", receipt.entry);
         break;
     case TL_INGEST_CHECK:
-        assert_string_equal(answer->queue, "q");
-        assert_int_equal(answer->number, 7);
+        assert_string_equal(job->queue, "q");
+        assert_int_equal(job->number, 7);
         f->checked_calls++;
-        f->check = answer->check;
+        f->check = tl_ingest_checked(job);
         break;
     case TL_INGEST_LOOKUP:
         f->found_calls++;
-        f->found_number = answer->number;
-        f->found = answer->found;
-        f->reason = answer->reason;
+        f->found_number = job->number;
+        f->found = tl_ingest_found(job, &f->reason);
         break;
     case TL_INGEST_DRAWN:
         f->drawn_calls++;
-        f->drawn_number = answer->number;
-        assert_true(answer->length < sizeof(f->drawn));
-        snprintf(f->drawn, sizeof(f->drawn), "%.*s", (int)answer->length,
-                 answer->ids != NULL ? (const char *)answer->ids : "");
+        f->drawn_number = job->number;
+        ids = tl_ingest_ids(job, &length);
+        assert_true(ids == NULL || length < sizeof(f->drawn));
+        snprintf(f->drawn, sizeof(f->drawn), "%.*s", ids != NULL ? (int)length : 0,
+                 ids != NULL ? ids : "");
         break;
     case TL_INGEST_STORE:
-        f->refuses = answer->refuses;
+        f->refuses = job->refuses;
         f->store_calls++;
-        f->downs += answer->up ? 0 : 1;
-        f->up = answer->up;
+        f->downs += job->up ? 0 : 1;
+        f->up = job->up;
         break;
-    case TL_INGEST_NONE:
+    case TL_INGEST_NOTE:
         fail();
     }
 }
@@ -340,19 +342,19 @@ static struct tl_batch_check check(struct fixture *f, const char *entry)
 static void the_store_is_asked_about_a_batch(void **state)
 {
     struct fixture *f = *state;
-    const char *batches = f->keys.names[TL_KEY_BATCHES];
+    const char *known = f->keys.names[TL_KEY_STATE];
     assert_false(check(f, "1-1").waits);
     send_batch(f, "q", 7);
     turn_until(f, &f->sent_calls, 1);
     assert_true(strlen(f->entry) > 10);
     assert_true(check(f, f->entry).waits);
-    test_redis_ask(f->redis, "HSET %s worker-1 6:1700000000000", batches);
+    test_redis_ask(f->redis, "HSET %s batch:worker-1 6:1700000000000", known);
     assert_true(check(f, f->entry).waits);
-    test_redis_ask(f->redis, "HSET %s worker-1 7:1700000000000", batches);
-    test_redis_ask(f->redis, "HSET %s event 41", f->keys.names[TL_KEY_STATE]);
+    test_redis_ask(f->redis, "HSET %s batch:worker-1 7:1700000000000", known);
+    test_redis_ask(f->redis, "HSET %s event 41", known);
     assert_false(check(f, f->entry).waits);
     assert_int_equal(check(f, f->entry).event, 41);
-    test_redis_ask(f->redis, "DEL %s", batches);
+    test_redis_ask(f->redis, "HDEL %s batch:worker-1", known);
     assert_true(check(f, f->entry).waits);
     test_redis_ask(f->redis, "DEL %s", f->keys.names[TL_KEY_INGEST]);
     assert_false(check(f, f->entry).waits);
@@ -481,9 +483,9 @@ static void what_came_true_is_added_up(void **state)
     static const long long sums[] = {15, 3, 1, 420};
     const char *key = f->keys.names[TL_KEY_STATE];
     long long before = test_redis_ask(f->redis, "HLEN %s", key);
-    tl_ingest_promised(f->ingest, "q", &(struct tl_promised){10, 2, 1, 300});
-    tl_ingest_promised(f->ingest, "q", &(struct tl_promised){5, 1, 0, 120});
-    tl_ingest_promised(f->ingest, "x", &(struct tl_promised){5, 1, 0, 120});
+    tl_ingest_promised(f->ingest, "q", (const uint64_t[TL_PROMISED_FIELDS]){10, 2, 1, 300});
+    tl_ingest_promised(f->ingest, "q", (const uint64_t[TL_PROMISED_FIELDS]){5, 1, 0, 120});
+    tl_ingest_promised(f->ingest, "x", (const uint64_t[TL_PROMISED_FIELDS]){5, 1, 0, 120});
     (void)look(f, "v", 1); /* it is asked after them */
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
         assert_int_equal(test_redis_ask(f->redis, "HGET tl:{q}:promised %s", fields[i]), sums[i]);

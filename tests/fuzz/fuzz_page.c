@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "common/wire/names.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 #include "worker/page/page.h"
 #include "worker/page/page_address.h"
 

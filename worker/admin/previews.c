@@ -8,12 +8,11 @@
 #include "common/store/keys.h"
 #include "common/store/queue.h"
 #include "worker/admin/previews.h"
-#include "worker/page/brand.h"
-#include "worker/page/event_look.h"
 #include "worker/page/languages.h"
+#include "worker/page/look.h"
 #include "worker/page/page.h"
+#include "worker/page/page_address.h"
 #include "worker/page/preview.h"
-#include "worker/page/qr.h"
 
 #define PATTERN "/preview/{queue}"
 
@@ -161,10 +160,7 @@ const struct tl_asset *tl_admin_previews_borrow(struct tl_admin_previews *previe
         return NULL;
     memcpy(copy, path, length);
     copy[length] = '\0';
-    const struct tl_asset *asset = tl_page_asset(copy);
-    if (asset == NULL)
-        asset = tl_brand_asset(previews->brand, copy);
-    return asset != NULL ? asset : tl_event_looks_asset(previews->events, copy);
+    return tl_look_asset(previews->brand, previews->events, copy);
 }
 
 void tl_admin_previews_return(struct tl_admin_previews *previews)

@@ -14,8 +14,7 @@
 #include "common/config/settings.h"
 #include "common/control/answer.h"
 #include "worker/admin/backend.h"
-#include "worker/page/brand.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 
 #define TL_ADMIN_PREVIEWS "/preview/"
 

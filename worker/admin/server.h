@@ -10,8 +10,7 @@
 #include "common/config/settings.h"
 #include "common/role/admin.h"
 #include "worker/http/limiter.h"
-#include "worker/page/brand.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 
 struct tl_admin_server;
 

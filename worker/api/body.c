@@ -6,18 +6,86 @@
 
 #include <jansson.h>
 
+#include "common/auth/hex.h"
 #include "common/base/text.h"
 #include "worker/api/body.h"
 
-enum { VALUE_MAX = 1024, QUOTED_MAX = TL_VISITOR_MAX + 8, LATENCY_MAX_MS = 3600000 };
+enum { VALUE_MAX = 1024, QUOTED_MAX = TL_VISITOR_MAX + 8, KNOWN_MAX = 128 };
 
 /* ---- objects ---- */
 
-/* Takes one member into the body. */
-typedef bool take_member(void *body, const char *name, const json_t *value, struct tl_error *err);
+/* What a member takes: texts, and numbers from 0 on. */
+enum kind { ANY, PRINTABLE, HEXADECIMAL, LANE, RATIO, MILLISECONDS };
 
-static bool parse(const char *text, size_t length, take_member *take, void *body,
-                  struct tl_error *err)
+struct member {
+    const char *name;
+    enum kind kind;
+    size_t at, size; /* in the body: bytes of a text, or of an int64_t */
+};
+#define MEMBER(body, field, name, kind)                                                            \
+    {                                                                                              \
+        name, kind, offsetof(struct body, field), sizeof(((struct body *)NULL)->field)             \
+    }
+
+static bool is_device(const char *text, size_t length)
+{
+    return length > 0 && length <= TL_MOVE_DEVICE_MAX && strspn(text, "0123456789abcdef") == length;
+}
+
+/* A string of 1 to size - 1 of these characters. Lengths are compared, so that no text holds a zero
+ * byte. */
+static bool take_text(const struct member *member, const json_t *value, char *out,
+                      struct tl_error *err)
+{
+    static const char *const names[] = {[ANY] = "characters",
+                                        [PRINTABLE] = "printable ASCII characters without spaces",
+                                        [HEXADECIMAL] = "hexadecimal digits"};
+    const char *text = json_string_value(value);
+    size_t length = json_string_length(value);
+    if (text != NULL && length > 0 && length < member->size && strlen(text) == length &&
+        (member->kind != PRINTABLE || tl_printable(text, length, member->size - 1)) &&
+        (member->kind != HEXADECIMAL || is_device(text, length))) {
+        memcpy(out, text, length + 1);
+        return true;
+    }
+    if (member->kind == LANE)
+        return tl_error_set(err, TL_ERR_INVALID, "\"%s\" must name one of the queue's lanes",
+                            member->name);
+    return tl_error_set(err, TL_ERR_INVALID, "\"%s\" must be a string of 1 to %zu %s", member->name,
+                        member->size - 1, names[member->kind]);
+}
+
+/* A number in thousandths of a ratio, or in milliseconds, rounded up: a little above a limit is
+ * above it. */
+static bool take_number(const struct member *member, const json_t *value, int64_t *out,
+                        struct tl_error *err)
+{
+    const double most = member->kind == RATIO ? 1 : 3600000;
+    double found = json_number_value(value);
+    if (!json_is_number(value) || !(found >= 0) || found > most)
+        return tl_error_set(err, TL_ERR_INVALID, "\"%s\" must be a number from 0 to %.0f",
+                            member->name, most);
+    *out = (int64_t)ceil(found * (member->kind == RATIO ? 1000 : 1) - 1e-9);
+    return true;
+}
+
+static bool refuse_name(const char *name, const struct member *members, size_t n,
+                        struct tl_error *err)
+{
+    char quoted[QUOTED_MAX], known[KNOWN_MAX] = "";
+    for (size_t i = 0, at = 0; i < n; i++)
+        at += (size_t)snprintf(known + at, sizeof(known) - at, "%s\"%s\"",
+                               i == 0       ? ""
+                               : i + 1 == n ? " and "
+                                            : ", ",
+                               members[i].name);
+    tl_quote(name, quoted, sizeof(quoted));
+    return tl_error_set(err, TL_ERR_INVALID, "unknown member %s; known are %s", quoted, known);
+}
+
+/* Takes the members of an object into the body, which has its defaults. */
+static bool parse(const char *text, size_t length, const struct member *members, size_t n,
+                  void *body, struct tl_error *err)
 {
     json_error_t problem;
     const char *name;
@@ -28,81 +96,38 @@ static bool parse(const char *text, size_t length, take_member *take, void *body
                             problem.column);
     bool ok =
         json_is_object(root) || tl_error_set(err, TL_ERR_INVALID, "the body must be a JSON object");
-    if (ok) {
-        json_object_foreach(root, name, value)
-        {
-            ok = take(body, name, value, err);
-            if (!ok)
-                break;
-        }
+    json_object_foreach(root, name, value)
+    {
+        const struct member *member = members;
+        while (ok && member < members + n && strcmp(member->name, name) != 0)
+            member++;
+        if (ok && member == members + n)
+            ok = refuse_name(name, members, n, err);
+        else if (ok)
+            ok = member->kind >= RATIO
+                     ? take_number(member, value, (void *)((char *)body + member->at), err)
+                     : take_text(member, value, (char *)body + member->at, err);
     }
     json_decref(root);
     return ok;
 }
 
-static bool refuse_member(const char *name, const char *known, struct tl_error *err)
-{
-    char quoted[QUOTED_MAX];
-    tl_quote(name, quoted, sizeof(quoted));
-    return tl_error_set(err, TL_ERR_INVALID, "unknown member %s; known are %s", quoted, known);
-}
-
-enum characters { ANY, PRINTABLE, HEXADECIMAL };
-
-static bool is_device(const char *text, size_t length)
-{
-    return length > 0 && length <= TL_MOVE_DEVICE_MAX && strspn(text, "0123456789abcdef") == length;
-}
-
-/* Takes a string of 1 to size - 1 of these characters. Lengths are compared, so that no text holds
- * a zero byte. */
-static bool take_string(const char *name, const json_t *value, enum characters of, char *out,
-                        size_t size, struct tl_error *err)
-{
-    static const char *const names[] = {"characters", "printable ASCII characters without spaces",
-                                        "hexadecimal digits"};
-    const char *text = json_string_value(value);
-    size_t length = json_string_length(value);
-    if (text == NULL || length == 0 || length >= size || strlen(text) != length ||
-        (of == PRINTABLE && !tl_printable(text, length, size - 1)) ||
-        (of == HEXADECIMAL && !is_device(text, length)))
-        return tl_error_set(err, TL_ERR_INVALID, "\"%s\" must be a string of 1 to %zu %s", name,
-                            size - 1, names[of]);
-    memcpy(out, text, length + 1);
-    return true;
-}
-
 /* ---- a join ---- */
-
-static bool take_join(void *context, const char *name, const json_t *value, struct tl_error *err)
-{
-    struct tl_join_body *body = context;
-    if (strcmp(name, "visitor") == 0)
-        return take_string(name, value, PRINTABLE, body->visitor, sizeof(body->visitor), err);
-    if (strcmp(name, "lane") == 0)
-        return take_string(name, value, ANY, body->lane, sizeof(body->lane), NULL) ||
-               tl_error_set(err, TL_ERR_INVALID, "\"%s\" must name one of the queue's lanes", name);
-    if (strcmp(name, "invite") == 0)
-        return take_string(name, value, ANY, body->invite, sizeof(body->invite), err);
-    if (strcmp(name, "solution") == 0)
-        return take_string(name, value, ANY, body->solution, sizeof(body->solution), err);
-    if (strcmp(name, "token") == 0)
-        return take_string(name, value, PRINTABLE, body->token, sizeof(body->token), err);
-    return refuse_member(name, "\"visitor\", \"lane\", \"invite\", \"solution\" and \"token\"",
-                         err);
-}
-
-void tl_join_body_clear(struct tl_join_body *body)
-{
-    body->visitor[0] = body->lane[0] = body->invite[0] = '\0';
-    body->solution[0] = body->token[0] = '\0'; /* a join need not touch all of its 10 KiB */
-}
 
 bool tl_join_body_parse(const char *text, size_t length, struct tl_join_body *body,
                         struct tl_error *err)
 {
-    tl_join_body_clear(body);
-    if (!parse(text, length, take_join, body, err))
+    static const struct member members[] = {
+        MEMBER(tl_join_body, visitor, "visitor", PRINTABLE),
+        MEMBER(tl_join_body, lane, "lane", LANE),
+        MEMBER(tl_join_body, invite, "invite", ANY),
+        MEMBER(tl_join_body, solution, "solution", ANY),
+        MEMBER(tl_join_body, token, "token", PRINTABLE),
+    };
+    body->visitor[0] = body->lane[0] = body->invite[0] = '\0';
+    body->solution[0] = body->token[0] = '\0'; /* a join need not touch all of its 10 KiB */
+    if (length > 0 &&
+        !parse(text, length, members, sizeof(members) / sizeof(members[0]), body, err))
         return false;
     if (body->invite[0] != '\0' && (body->visitor[0] != '\0' || body->lane[0] != '\0'))
         return tl_error_set(err, TL_ERR_INVALID,
@@ -113,30 +138,16 @@ bool tl_join_body_parse(const char *text, size_t length, struct tl_join_body *bo
 
 /* ---- a hand-over ---- */
 
-static bool take_move(void *context, const char *name, const json_t *value, struct tl_error *err)
-{
-    struct tl_move_body *body = context;
-    if (strcmp(name, "code") == 0)
-        return take_string(name, value, ANY, body->code, sizeof(body->code), err);
-    if (strcmp(name, "device") == 0)
-        return take_string(name, value, HEXADECIMAL, body->device, sizeof(body->device), err);
-    return refuse_member(name, "\"code\" and \"device\"", err);
-}
-
 bool tl_move_body_parse_json(const char *text, size_t length, struct tl_move_body *body,
                              struct tl_error *err)
 {
+    static const struct member members[] = {
+        MEMBER(tl_move_body, code, "code", ANY),
+        MEMBER(tl_move_body, device, "device", HEXADECIMAL),
+    };
     *body = (struct tl_move_body){0};
-    return parse(text, length, take_move, body, err) &&
+    return parse(text, length, members, sizeof(members) / sizeof(members[0]), body, err) &&
            (body->code[0] != '\0' || tl_error_set(err, TL_ERR_INVALID, "\"code\" is missing"));
-}
-
-static int digit(char c)
-{
-    static const char digits[] = "0123456789abcdefABCDEF";
-    const char *at = c != '\0' ? strchr(digits, c) : NULL;
-    const int n = at != NULL ? (int)(at - digits) : -1;
-    return n < 16 ? n : n - 6;
 }
 
 /* Decodes one value (application/x-www-form-urlencoded). "" when it is too long or not valid. */
@@ -148,9 +159,8 @@ static void decode(const char *text, size_t length, char out[VALUE_MAX])
         if (c == '+')
             c = ' ';
         if (c == '%') {
-            const int high = i + 2 < length ? digit(text[i + 1]) : -1;
-            const int low = i + 2 < length ? digit(text[i + 2]) : -1;
-            c = high < 0 || low < 0 ? '\0' : (unsigned char)(high * 16 + low);
+            if (i + 2 >= length || !tl_hex_parse(text + i + 1, 2, &c, 1))
+                c = '\0';
             i += 2;
         }
         if (c == '\0' || n + 1 == VALUE_MAX) {
@@ -202,37 +212,16 @@ bool tl_move_body_is_form(const struct tl_request *request)
 
 /* ---- feedback ---- */
 
-/* Takes one number of the object: from 0 to most, times `scale`, rounded up: a little above a limit
- * is above it. */
-static bool take_number(const char *name, const json_t *value, double most, double scale,
-                        int64_t *number, struct tl_error *err)
-{
-    double found = json_number_value(value);
-    if (!json_is_number(value) || !(found >= 0) || found > most)
-        return tl_error_set(err, TL_ERR_INVALID, "\"%s\" must be a number from 0 to %.0f", name,
-                            most);
-    *number = (int64_t)ceil(found * scale - 1e-9);
-    return true;
-}
-
-static bool take_feedback(void *context, const char *name, const json_t *value,
-                          struct tl_error *err)
-{
-    struct tl_feedback *feedback = context;
-    if (strcmp(name, "load") == 0)
-        return take_number(name, value, 1, 1000, &feedback->load, err);
-    if (strcmp(name, "latency_ms") == 0)
-        return take_number(name, value, LATENCY_MAX_MS, 1, &feedback->latency_ms, err);
-    if (strcmp(name, "error_rate") == 0)
-        return take_number(name, value, 1, 1000, &feedback->errors, err);
-    return refuse_member(name, "\"load\", \"latency_ms\" and \"error_rate\"", err);
-}
-
 bool tl_feedback_body_parse(const char *text, size_t length, struct tl_feedback *feedback,
                             struct tl_error *err)
 {
+    static const struct member members[] = {
+        MEMBER(tl_feedback, load, "load", RATIO),
+        MEMBER(tl_feedback, latency_ms, "latency_ms", MILLISECONDS),
+        MEMBER(tl_feedback, errors, "error_rate", RATIO),
+    };
     *feedback = (struct tl_feedback){.load = -1, .latency_ms = -1, .errors = -1};
-    if (!parse(text, length, take_feedback, feedback, err))
+    if (!parse(text, length, members, sizeof(members) / sizeof(members[0]), feedback, err))
         return false;
     if (feedback->load < 0 && feedback->latency_ms < 0 && feedback->errors < 0)
         return tl_error_set(err, TL_ERR_INVALID,

@@ -27,8 +27,7 @@ struct tl_join_body {
     char token[TL_JOIN_TOKEN_MAX + 1];     /* of a challenge service */
 };
 
-/* A body in which nothing is given. */
-void tl_join_body_clear(struct tl_join_body *body);
+/* With a length of 0 nothing is given. */
 bool tl_join_body_parse(const char *text, size_t length, struct tl_join_body *body,
                         struct tl_error *err);
 

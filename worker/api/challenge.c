@@ -5,7 +5,7 @@
 #include "common/base/clock.h"
 #include "worker/api/challenge.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/verify/provider.h"
+#include "worker/verify/verdict.h"
 
 enum { LOG_EVERY_MS = 10000 };
 
@@ -46,15 +46,6 @@ static bool refuse(struct tl_visit *visit, enum tl_refusal_kind kind, const char
     make(visit, TL_PUZZLE_WORK, refusal->puzzle.bits, refusal->puzzle.text);
     tl_metrics_add(visit->worker->env->metrics, TL_WORKER_PUZZLES, 1);
     return false;
-}
-
-/* Has the address a signed wait left in this minute? Counts one. */
-static bool may_wait(const struct tl_visit *visit, int64_t now_ms)
-{
-    struct tl_address address;
-    return !tl_visitor_address(visit->worker, visit->request, &address) ||
-           tl_limiter_allow(visit->worker->limiter, TL_LIMITER_WAITS, &address,
-                            TL_CHALLENGE_WAITS_A_MINUTE, now_ms);
 }
 
 static const char *const reasons[] = {
@@ -157,7 +148,8 @@ bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
         return external ? tl_challenge_refuse_token(visit, reasons[result])
                         : refuse(visit, TL_REFUSAL_CHALLENGE_FAILED, reasons[result]);
     }
-    if (solved->kind == TL_PUZZLE_WAIT && !may_wait(visit, now_ms))
+    if (solved->kind == TL_PUZZLE_WAIT &&
+        !tl_visit_within(visit, TL_LIMITER_WAITS, TL_CHALLENGE_WAITS_A_MINUTE))
         return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_MANY,
                          "At most %d a minute without a script; please wait a little",
                          TL_CHALLENGE_WAITS_A_MINUTE);

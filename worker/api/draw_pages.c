@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of a draw, for everyone: GET /v1/queues/{queue}/draw?from=&limit=, a page at a time.
+ * Hash, seed and how many were drawn are in memory; the draw ids are in the store, which the ingest
+ * thread asks while the request is held. How many requests wait, and how often an address may ask,
+ * is bounded.
+ */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +14,6 @@
 #include "common/auth/hex.h"
 #include "common/base/clock.h"
 #include "common/base/units.h"
-#include "worker/api/draw_pages.h"
 #include "worker/api/routes.h"
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
@@ -27,34 +33,9 @@ enum {
 #define CACHE_CONTROL "public, max-age=3600"
 
 struct page {
-    struct tl_request *request; /* NULL: this place is free */
-    uint64_t number;            /* of the question */
-    int64_t deadline_ms;
     uint64_t from, limit;
-    char queue[TL_QUEUE_NAME_MAX + 1]; /* which may be deleted meanwhile */
-    char tag[TAG_MAX];                 /* of this page of this draw, for ETag */
+    char tag[TAG_MAX]; /* of this page of this draw, for ETag; "" before the draw is done */
 };
-
-struct tl_draw_pages {
-    struct page waiting[WAITING_MAX];
-    uint64_t count, last_number;
-};
-
-struct tl_draw_pages *tl_draw_pages_new(void)
-{
-    return calloc(1, sizeof(struct tl_draw_pages));
-}
-
-void tl_draw_pages_free(struct tl_draw_pages **pages)
-{
-    free(*pages);
-    *pages = NULL;
-}
-
-uint64_t tl_draw_pages_count(const struct tl_draw_pages *pages)
-{
-    return pages->count;
-}
 
 /* ---- answers ---- */
 
@@ -71,7 +52,7 @@ static void write_head(struct tl_json *json, const struct tl_queue *queue)
                                          [TL_DRAW_DRAWING] = "drawing",
                                          [TL_DRAW_DONE] = "done"};
     const struct tl_queue_settings *settings = &queue->settings;
-    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
+    const struct tl_draw_record *draw = &queue->lost.known.draw;
     bool done = is_done(draw), draws = settings->opening == TL_OPENING_DRAW;
     int64_t opens_at_ms = done ? draw->opens_at_ms : settings->opens_at_ms;
     tl_json_string(json, "queue", queue->name);
@@ -92,7 +73,7 @@ static void write_head(struct tl_json *json, const struct tl_queue *queue)
 /* Another draw has another hash, or is of another generation. "" before the draw is done. */
 static void write_tag(const struct tl_queue *queue, const struct page *page, char tag[TAG_MAX])
 {
-    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
+    const struct tl_draw_record *draw = &queue->lost.known.draw;
     tag[0] = '\0';
     if (is_done(draw))
         snprintf(tag, TAG_MAX, "\"%.*s-%llx-%llu-%llu\"", TAG_DIGITS, draw->hash,
@@ -165,111 +146,69 @@ static bool read_number(struct tl_visit *visit, const char *name, uint64_t least
     return true;
 }
 
-static bool within_limit(const struct tl_worker *worker, const struct tl_request *request)
+/* Which page the query asks for, of a queue whose line is loaded. False: refused. */
+static bool read_page(struct tl_visit *visit, struct page *page)
 {
-    struct tl_address address;
-    return !tl_visitor_address(worker, request, &address) ||
-           tl_limiter_allow(worker->limiter, TL_LIMITER_PAGES, &address, PAGES_PER_SECOND,
-                            tl_clock_ms());
+    *page = (struct page){.from = 1, .limit = IDS_MAX};
+    if (!tl_visit_queue(visit) || !read_number(visit, "from", 1, RANK_MAX, &page->from) ||
+        !read_number(visit, "limit", 0, IDS_MAX, &page->limit))
+        return false;
+    write_tag(visit->queue, page, page->tag);
+    return true;
 }
 
-/* Asks the store for n ids, and holds the request. */
-static bool ask(struct tl_visit *visit, struct page *page, uint64_t n)
+/* How many ids the page has. */
+static uint64_t length_of(const struct tl_queue *queue, const struct page *page)
 {
-    const struct tl_worker *worker = visit->worker;
-    struct tl_draw_pages *pages = worker->draw_pages;
-    struct page *free_place = NULL;
-    for (size_t i = 0; i < WAITING_MAX && free_place == NULL; i++)
-        if (pages->waiting[i].request == NULL)
-            free_place = &pages->waiting[i];
-    if (free_place == NULL)
+    const struct tl_draw_record *draw = &queue->lost.known.draw;
+    uint64_t left = is_done(draw) && page->from <= draw->drawn ? draw->drawn - page->from + 1 : 0;
+    return left < page->limit ? left : page->limit;
+}
+
+/* The store has told the ids, or not in time. */
+static bool told(struct tl_visit *visit)
+{
+    const struct tl_wait *wait = &visit->wait;
+    struct page page;
+    if (!read_page(visit, &page))
+        return false;
+    if (wait->ids == NULL && visit->worker->env->draining)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
+    if (wait->ids == NULL || strcmp(page.tag, wait->about) != 0) /* another draw, meanwhile */
+        return tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "%s", "");
+    const uint64_t n = length_of(visit->queue, &page);
+    if (wait->length != n * TL_DRAW_ID_BYTES)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_FOUND,
+                         "The store has lost the list of this draw");
+    return answer(visit, &page, wait->ids, n);
+}
+
+/* Asks the store for n ids, and waits for them. */
+static bool ask(struct tl_visit *visit, const struct page *page, uint64_t n)
+{
+    struct tl_worker *worker = visit->worker;
+    if (worker->waits.lists[TL_WAIT_PAGE].count >= WAITING_MAX)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                          "Too many ask for this list now; try again");
-    page->number = ++pages->last_number;
-    page->deadline_ms = tl_clock_ms() + WAIT_MS;
-    page->request = visit->request;
     if (!tl_queue_env_store_up(worker->env) ||
-        !tl_ingest_drawn(worker->env->ingest, page->queue, page->from, n, page->number))
+        !tl_ingest_drawn(worker->env->ingest, visit->name, page->from, n, tl_wait_number(visit)))
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "%s", "");
-    *free_place = *page;
-    pages->count++;
-    tl_request_hold(visit->request);
+    static_assert(sizeof(visit->wait.about) == TAG_MAX, "the tag fits");
+    memcpy(visit->wait.about, page->tag, TAG_MAX);
+    tl_wait_begin(visit, TL_WAIT_PAGE, WAIT_MS, told);
     return true;
 }
 
 bool tl_handle_draw(struct tl_visit *visit)
 {
-    struct page page = {.from = 1, .limit = IDS_MAX};
-    if (!tl_visit_queue(visit) || !read_number(visit, "from", 1, RANK_MAX, &page.from) ||
-        !read_number(visit, "limit", 0, IDS_MAX, &page.limit))
+    struct page page;
+    if (!read_page(visit, &page))
         return false;
-    if (!within_limit(visit->worker, visit->request))
+    if (!tl_visit_within(visit, TL_LIMITER_PAGES, PAGES_PER_SECOND))
         return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN, "At most %d pages a second",
                          PAGES_PER_SECOND);
-    const struct tl_queue *queue = visit->queue;
-    const struct tl_draw_record *draw = tl_lost_draw(queue->lost);
-    write_tag(queue, &page, page.tag);
     if (is_known(visit->request, &page))
         return true;
-    uint64_t left = is_done(draw) && page.from <= draw->drawn ? draw->drawn - page.from + 1 : 0;
-    uint64_t n = left < page.limit ? left : page.limit;
-    if (n == 0)
-        return answer(visit, &page, NULL, 0);
-    snprintf(page.queue, sizeof(page.queue), "%s", queue->name);
-    return ask(visit, &page, n);
-}
-
-/* Frees the place of a request that waits. Returns what it held. */
-static struct page release(struct tl_draw_pages *pages, struct page *page)
-{
-    const struct page copy = *page;
-    *page = (struct page){0};
-    pages->count--;
-    return copy;
-}
-
-static void settle(struct tl_worker *worker, const struct page *page, const void *ids,
-                   size_t length)
-{
-    struct tl_visit *visit = tl_visit_begin(worker, page->request, page->queue);
-    bool ok = tl_visit_queue(visit);
-    char tag[TAG_MAX] = "";
-    if (ok)
-        write_tag(visit->queue, page, tag);
-    if (ok && (ids == NULL || strcmp(tag, page->tag) != 0)) /* another draw, meanwhile */
-        ok = tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "%s", "");
-    uint64_t drawn = ok ? tl_lost_draw(visit->queue->lost)->drawn : 0;
-    uint64_t n = drawn - page->from + 1 < page->limit ? drawn - page->from + 1 : page->limit;
-    if (ok && length != n * TL_DRAW_ID_BYTES)
-        ok = tl_refuse(&visit->refusal, TL_REFUSAL_NOT_FOUND,
-                       "The store has lost the list of this draw");
-    if (!ok || !answer(visit, page, ids, n))
-        tl_render_refusal(page->request, &visit->refusal);
-}
-
-void tl_draw_page_read(struct tl_worker *worker, uint64_t number, const void *ids, size_t length)
-{
-    struct tl_draw_pages *pages = worker->draw_pages;
-    for (size_t i = 0; i < WAITING_MAX; i++)
-        if (pages->waiting[i].request != NULL && pages->waiting[i].number == number) {
-            const struct page page = release(pages, &pages->waiting[i]);
-            settle(worker, &page, ids, length);
-            return;
-        }
-}
-
-void tl_draw_pages_tick(struct tl_worker *worker, int64_t now_ms)
-{
-    struct tl_draw_pages *pages = worker->draw_pages;
-    for (size_t i = 0; i < WAITING_MAX; i++)
-        if (pages->waiting[i].request != NULL && pages->waiting[i].deadline_ms <= now_ms)
-            tl_render_refused(release(pages, &pages->waiting[i]).request, TL_REFUSAL_STORE, "");
-}
-
-void tl_draw_pages_stop(struct tl_worker *worker)
-{
-    struct tl_draw_pages *pages = worker->draw_pages;
-    for (size_t i = 0; i < WAITING_MAX; i++)
-        if (pages->waiting[i].request != NULL)
-            tl_render_refused(release(pages, &pages->waiting[i]).request, TL_REFUSAL_STOPPING, "");
+    const uint64_t n = length_of(visit->queue, &page);
+    return n > 0 ? ask(visit, &page, n) : answer(visit, &page, NULL, 0);
 }

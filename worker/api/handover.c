@@ -21,7 +21,6 @@
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"
-#include "worker/page/qr.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
 
@@ -29,11 +28,8 @@ enum { SLACK_S = 5 }; /* workers estimate the store's clock */
 
 static bool may_move(struct tl_visit *visit)
 {
-    const struct tl_worker *worker = visit->worker;
-    const uint64_t most = worker->config->http.joins_per_minute;
-    struct tl_address address;
-    return most == 0 || !tl_visitor_address(worker, visit->request, &address) ||
-           tl_limiter_allow(worker->limiter, TL_LIMITER_MOVES, &address, most, tl_clock_ms()) ||
+    const uint64_t most = visit->worker->config->http.joins_per_minute;
+    return tl_visit_within(visit, TL_LIMITER_MOVES, most) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN,
                      "At most %llu codes a minute; please wait", (unsigned long long)most);
 }
@@ -122,9 +118,7 @@ bool tl_handle_transfer(struct tl_visit *visit)
     tl_json_string(&json, "address", made.address);
     tl_json_uint(&json, "expires_in", TL_TICKET_CODE_S);
     tl_json_string(&json, "svg", svg.data);
-    const struct tl_answer answer = {
-        .status = 200, .type = "application/json", .body = text, .length = tl_json_end(&json)};
-    tl_request_answer(visit->request, &answer);
+    (void)tl_answer_json(visit, 200, &json, NULL);
     tl_text_free(&svg);
     free(text);
     return true;
@@ -247,8 +241,10 @@ bool tl_handle_move(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_LOADING, "%s", "");
     if (tl_queue_outdated(visit->queue, ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
-    return tl_visit_hold(visit,
-                         tl_outbox_hand_over(visit->queue->outbox, ticket->visitor, ticket->place,
-                                             ticket->serial, device),
-                         moved);
+    return tl_wait_command(
+        visit,
+        tl_outbox_command_with(visit->queue->outbox, TL_COMMAND_HAND_OVER, ticket->visitor,
+                               ticket->place,
+                               (const uint64_t[TL_PENDING_NUMBERS]){ticket->serial, device}),
+        moved);
 }

@@ -7,10 +7,10 @@
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
+#include "worker/api/gate.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
-#include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
 #include "worker/http/router.h"
@@ -21,6 +21,7 @@
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
 static tl_step joined, left, joined_again;
+static tl_step verified; /* the token of a newcomer */
 
 bool tl_join_may_follow(struct tl_visit *visit)
 {
@@ -51,10 +52,8 @@ static bool hold(struct tl_visit *visit, struct tl_pending_command *pending,
         return count_refused(visit);
     }
     visit->ticket = *ticket;
-    struct tl_wait *wait = tl_visit_wait(visit, joined);
-    wait->joins = strcmp(tl_request_method(visit->request), "POST") == 0;
-    tl_holds_command(visit->worker->holds, wait, pending);
-    return true;
+    visit->joins = strcmp(tl_request_method(visit->request), "POST") == 0;
+    return tl_wait_command(visit, pending, joined);
 }
 
 /* May a visitor join now who was not accepted before? */
@@ -103,11 +102,12 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
     if (!tl_visit_newcomers(visit))
         return count_refused(visit);
     if (tl_challenge_takes_token(visit, proof)) {
-        struct tl_token_join join = {.lane = lane};
-        snprintf(join.visitor, sizeof(join.visitor), "%s", visitor != NULL ? visitor : "");
+        struct tl_ticket joins = {.place = tl_place_make(lane, 0)};
+        snprintf(joins.visitor, sizeof(joins.visitor), "%s", visitor != NULL ? visitor : "");
+        visit->ticket = joins;
         /* A token is good once: what would refuse the join is asked before it is used. */
         return may_join(visit) && tl_visit_may_join(visit, true) &&
-               tl_verification_begin(visit, &join, proof->token);
+               tl_verification_begin(visit, proof->token, verified);
     }
     if (!tl_challenge_passed(visit, proof, &solved))
         return false;
@@ -126,11 +126,15 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
     return join_spending(visit, joins, lane, solved.id, solved.kept_until);
 }
 
-bool tl_join_verified(struct tl_visit *visit, const struct tl_token_join *join)
+static bool verified(struct tl_visit *visit)
 {
+    const struct tl_ticket joins = visit->ticket;
+    const char *id = visit->wait.about;
+    int64_t kept_until;
     /* The token names a new visitor: it never has two places, even if it was accepted twice. */
-    const char *visitor = join->visitor[0] != '\0' ? join->visitor : join->id + 1;
-    return join_spending(visit, visitor, join->lane, join->id, join->kept_until);
+    return tl_verification_passed(visit, &kept_until) &&
+           join_spending(visit, joins.visitor[0] != '\0' ? joins.visitor : id + 1,
+                         tl_place_lane(joins.place), id, kept_until);
 }
 
 bool tl_join_by_ticket(struct tl_visit *visit)
@@ -155,7 +159,7 @@ bool tl_join_then_leave(struct tl_visit *visit)
     struct tl_pending_command *pending = tl_rejoin(visit->queue, &visit->ticket);
     if (pending != NULL)
         pending->leaves = true;
-    return tl_visit_hold(visit, pending, left);
+    return tl_wait_command(visit, pending, left);
 }
 
 /* ---- by invite ---- */
@@ -177,44 +181,14 @@ static bool find_lane(struct tl_visit *visit, const char *name, unsigned *lane)
                      "\"lane\" must name one of the queue's lanes");
 }
 
-/* An invite that lets its bearer past the line: remembered in a cookie, which `check` reads. */
-static bool pass_by(struct tl_visit *visit, const char *text, const struct tl_invite *invite)
-{
-    char cookie[TL_BYPASS_COOKIE_MAX];
-    if (!tl_bypass_cookie(visit, text, invite, cookie))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
-    tl_bypass_note(visit, "invite");
-    return tl_through_answer(visit, cookie);
-}
-
-static bool read_invite(struct tl_visit *visit, const char *text, struct tl_invite *invite)
-{
-    const struct tl_worker *worker = visit->worker;
-    struct tl_error err = {0};
-    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
-    const struct tl_jwt_keys *keys = worker->secrets.invite_keys;
-    if (!tl_visit_may_verify(visit, TL_LIMITER_INVITES, keys, text))
-        return false;
-    if (tl_invite_verify(keys, visit->name, text, strlen(text), store_s, invite, &err))
-        return true;
-    tl_visit_unverified(visit, TL_LIMITER_INVITES, keys, text);
-    return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
-}
-
-bool tl_join_passes_by(struct tl_visit *visit, const char *text)
-{
-    struct tl_invite invite;
-    return read_invite(visit, text, &invite) && invite.bypass && pass_by(visit, text, &invite);
-}
-
 bool tl_join_by_invite(struct tl_visit *visit, const char *text)
 {
     struct tl_invite invite;
     unsigned lane;
-    if (!read_invite(visit, text, &invite))
+    if (!tl_past_invite(visit, text, &invite))
         return false;
     if (invite.bypass)
-        return pass_by(visit, text, &invite);
+        return tl_past_by_invite(visit, text, &invite);
     return find_lane(visit, invite.lane, &lane) &&
            join_spending(visit, invite.visitor, lane, invite.id, invite.kept_until);
 }
@@ -230,17 +204,18 @@ static bool is_json(const struct tl_request *request)
     return strchr("; \t", type[sizeof(json) - 1]) != NULL; /* or the end of the header */
 }
 
-/* The body may be empty: nothing is wanted then. */
-static bool read_body(struct tl_visit *visit, struct tl_join_body *body)
+/* The body may be empty: nothing is wanted then. So it is with a form of the page, if that may be.
+ */
+static bool read_body(struct tl_visit *visit, bool may_be_form, struct tl_join_body *body)
 {
     struct tl_error err = {0};
     size_t length;
     const char *text = tl_request_body(visit->request, &length);
-    tl_join_body_clear(body);
-    if (length == 0)
-        return true;
-    if (!is_json(visit->request))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
+    if (length > 0 && !is_json(visit->request)) {
+        if (!may_be_form)
+            return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
+        length = 0;
+    }
     return tl_join_body_parse(text, length, body, &err) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
 }
@@ -262,7 +237,7 @@ bool tl_join_confirm(struct tl_visit *visit)
                                         tl_rejoin_lane(queue, ticket->place))
                        : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
                                            ticket->place);
-    return (pending != NULL && tl_visit_hold(visit, pending, joined_again)) ||
+    return (pending != NULL && tl_wait_command(visit, pending, joined_again)) ||
            tl_answer_view(visit, true);
 }
 
@@ -287,11 +262,11 @@ static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
 
 bool tl_handle_join(struct tl_visit *visit)
 {
-    if (tl_through_passes_all(visit))
+    if (tl_past_everyone(visit))
         return true;
     struct tl_join_body body;
     unsigned lane;
-    if (!tl_visit_queue(visit) || !read_body(visit, &body))
+    if (!tl_visit_queue(visit) || !read_body(visit, false, &body))
         return false;
     const struct tl_proof proof = {.solution = body.solution, .token = body.token};
     bool trusted = tl_visitor_trusted(visit->worker, visit->request);
@@ -326,10 +301,9 @@ static bool join_past_end(struct tl_visit *visit)
 {
     struct tl_join_body body;
     const struct tl_queue_settings *settings = &visit->queue->settings;
-    tl_join_body_clear(&body);
     if (settings->join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    if (is_json(visit->request) && !read_body(visit, &body))
+    if (!read_body(visit, true, &body))
         return false;
     const char *solution = tl_request_query(visit->request, "solution"); /* of the page */
     const struct tl_proof proof = {.solution = body.solution[0] != '\0' ? body.solution : solution,
@@ -337,19 +311,20 @@ static bool join_past_end(struct tl_visit *visit)
     return tl_join_newcomer(visit, visit->ticket.visitor, settings->default_lane, &proof);
 }
 
-bool tl_join_ended(struct tl_visit *visit)
+/* The store has said what became of the place of a pending ticket. */
+static bool ended(struct tl_visit *visit)
 {
-    const struct tl_wait *wait = &visit->wait;
-    static const char *const details[TL_REFUSAL_COUNT] = {
-        [TL_REFUSAL_BAD_TICKET] = "Its invite was spent before, or its place ended long ago",
-        [TL_REFUSAL_NOT_NUMBERED] = "Ask for the status first"};
-    if (!wait->known)
-        return tl_answer_unknown(visit, wait->give_ticket);
-    if (wait->ended == 0)
-        return tl_refuse(&visit->refusal, wait->otherwise, "%s", details[wait->otherwise]);
-    if (wait->joins && wait->ended == TL_REASON_REMOVED)
+    const enum tl_reason reason = (enum tl_reason)visit->wait.ended;
+    if (!visit->wait.known)
+        return tl_answer_unknown(visit, false);
+    if (visit->wait.ended == 0)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
+                         "Its invite was spent before, or its place ended long ago");
+    if (!visit->joins)
+        return tl_answer_ended(visit, reason);
+    if (reason == TL_REASON_REMOVED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_REMOVED, "%s", "");
-    return wait->joins ? join_past_end(visit) : tl_answer_ended(visit, (enum tl_reason)wait->ended);
+    return join_past_end(visit);
 }
 
 /* The join of a pending ticket was not repeated, or a join came so late that the place which its
@@ -357,18 +332,12 @@ bool tl_join_ended(struct tl_visit *visit)
 static bool ask_for_end(struct tl_visit *visit)
 {
     const struct tl_pending_command *join = visit->wait.pending;
-    const bool joins = visit->wait.joins;
     struct tl_ticket *ticket = &visit->ticket;
     if (ticket->issued == 0) {
         ticket->issued = (uint32_t)(join->made_ms / 1000);
         memcpy(ticket->visitor, join->visitor, sizeof(ticket->visitor));
     }
-    struct tl_wait *wait = tl_visit_wait(visit, tl_join_ended);
-    wait->joins = joins;
-    wait->otherwise = TL_REFUSAL_BAD_TICKET;
-    return (tl_queue_env_store_up(visit->worker->env) &&
-            tl_holds_lookup(visit->worker->holds, wait)) ||
-           tl_answer_unknown(visit, false);
+    return tl_wait_lookup(visit, ended) || tl_answer_unknown(visit, false);
 }
 
 /* Did the join find a place that was handed over to another device? Only that device's ticket, or a
@@ -457,7 +426,7 @@ static bool left(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
     visit->ticket =
         tl_answer_ticket(visit->queue, visit->wait.pending->visitor, result->place, tl_clock_ms());
-    return tl_visit_hold(visit, visit->worker->leaving, tl_answer_command);
+    return tl_wait_command(visit, visit->worker->leaving, tl_answer_command);
 }
 
 /* The place has ended, and a new one needs an invite or a solution. */

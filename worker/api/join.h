@@ -9,8 +9,6 @@
 #include "worker/api/challenge.h"
 #include "worker/visit/visit.h"
 
-struct tl_token_join;
-
 /* May a join follow the visit's ticket, as it was judged? Refused if its place is on another device
  * now, or if the operator removed its visitor: nothing gives such a visitor another place, as long
  * as the end is remembered. */
@@ -21,13 +19,8 @@ bool tl_join_may_follow(struct tl_visit *visit);
  */
 bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane,
                       const struct tl_proof *proof);
-/* Joins a newcomer whose token the challenge service accepted. */
-bool tl_join_verified(struct tl_visit *visit, const struct tl_token_join *join);
 /* Joins the visitor of an invite. */
 bool tl_join_by_invite(struct tl_visit *visit, const char *invite);
-/* Lets the bearer of this invite past the line, if it is a bypass. False: it is not; nothing is
- * answered. */
-bool tl_join_passes_by(struct tl_visit *visit, const char *invite);
 /* Joins again with the ticket of a place that the visitor holds, as far as this process knows.
  */
 bool tl_join_confirm(struct tl_visit *visit);
@@ -35,7 +28,5 @@ bool tl_join_confirm(struct tl_visit *visit);
 bool tl_join_by_ticket(struct tl_visit *visit);
 /* The holder of a pending ticket leaves: the place is given up as soon as its number is known. */
 bool tl_join_then_leave(struct tl_visit *visit);
-/* The store has said what became of the place of a pending ticket. */
-tl_step tl_join_ended;
 
 #endif

@@ -10,7 +10,6 @@
 #include "worker/api/misuse.h"
 #include "worker/http/sharing.h"
 #include "worker/report/queue_counts.h"
-#include "worker/report/tallies.h"
 #include "worker/report/worker_metrics.h"
 
 enum {

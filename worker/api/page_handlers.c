@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "worker/api/gate.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
-#include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
@@ -72,8 +72,9 @@ bool tl_handle_page(struct tl_visit *visit)
 {
     const char *invite = tl_request_query(visit->request, "invite");
     bool secret = invite != NULL || tl_request_query(visit->request, "ticket") != NULL;
+    struct tl_invite claims;
     struct tl_ticket kept;
-    if (tl_through_passes_all(visit))
+    if (tl_past_everyone(visit))
         return true;
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
@@ -81,7 +82,8 @@ bool tl_handle_page(struct tl_visit *visit)
         return arrive(visit);
     tl_visit_judge(visit);
     if (secret && tl_cookie_ticket(visit, &kept)) {
-        if (invite != NULL && tl_join_passes_by(visit, invite))
+        if (invite != NULL && tl_past_invite(visit, invite, &claims) && claims.bypass &&
+            tl_past_by_invite(visit, invite, &claims))
             return true;
         /* The cookie works, so the address need not hold what others could use: except an invite
          * with which the visitor may join again. */
@@ -94,7 +96,7 @@ bool tl_handle_page(struct tl_visit *visit)
 /* The button "join again": a new place if the old one is over. */
 bool tl_handle_page_join(struct tl_visit *visit)
 {
-    if (tl_through_passes_all(visit))
+    if (tl_past_everyone(visit))
         return true;
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;

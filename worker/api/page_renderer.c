@@ -10,7 +10,7 @@
 #include "worker/api/challenge.h"
 #include "worker/api/page_renderer.h"
 #include "worker/page/page.h"
-#include "worker/verify/provider.h"
+#include "worker/verify/verdict.h"
 #include "worker/visit/browser.h"
 #include "worker/visit/view.h"
 
@@ -132,22 +132,12 @@ static unsigned char *compress_page(const struct tl_visit *visit, const struct t
     unsigned char *bytes;
     size_t length;
     if (encodings == NULL || strstr(encodings, "gzip") == NULL ||
-        !tl_page_compress(page, visit->worker->brand, &bytes, &length))
+        !tl_page_gzip(page, visit->worker->brand->sources, &bytes, &length))
         return NULL;
     answer->body = (const char *)bytes;
     answer->length = length;
     tl_answer_header(answer, "Content-Encoding", "gzip");
     return bytes;
-}
-
-/* A page takes as long as fifty answers of the API: each address has its share. */
-static bool may_view(const struct tl_visit *visit)
-{
-    const struct tl_worker *worker = visit->worker;
-    struct tl_address address;
-    return !tl_visitor_address(worker, visit->request, &address) ||
-           tl_limiter_allow(worker->limiter, TL_LIMITER_VIEWS, &address,
-                            VIEWS_PER_JOIN * worker->config->http.joins_per_minute, tl_clock_ms());
 }
 
 /* Instead of a page, for which the browser then asks again. */
@@ -187,7 +177,9 @@ static bool send_page(const struct tl_visit *visit, const struct tl_view *view, 
     char chosen[LANGUAGE_COOKIE_MAX];
     struct tl_text text = {0};
     struct tl_text policy = {0};
-    bool may = may_view(visit);
+    /* A page takes as long as fifty answers of the API: each address has its share. */
+    const uint64_t most = VIEWS_PER_JOIN * worker->config->http.joins_per_minute;
+    const bool may = tl_visit_within(visit, TL_LIMITER_VIEWS, most);
     if (may) {
         tl_page_render(view, worker->brand, language, &text);
         tl_page_policy(view, worker->brand, &policy);

@@ -5,7 +5,6 @@
 
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"
-#include "worker/page/qr.h"
 #include "worker/visit/visit.h"
 
 extern const struct tl_renderer tl_page_renderer; /* context is the worker */

@@ -148,11 +148,15 @@ bool tl_handle_events(struct tl_visit *visit)
  * says so. */
 static bool refuse_pending(struct tl_visit *visit)
 {
-    struct tl_wait *wait = tl_visit_wait(visit, tl_join_ended);
-    wait->otherwise = TL_REFUSAL_NOT_NUMBERED;
-    return (tl_queue_env_store_up(visit->worker->env) &&
-            tl_holds_lookup(visit->worker->holds, wait)) ||
-           tl_refuse(&visit->refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
+    if (visit->wait.ended != 0)
+        return tl_answer_ended(visit, (enum tl_reason)visit->wait.ended);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
+}
+
+/* The store has said whether it has ended. */
+static bool pending_asked(struct tl_visit *visit)
+{
+    return visit->wait.known ? refuse_pending(visit) : tl_answer_unknown(visit, false);
 }
 
 static bool command(struct tl_visit *visit, enum tl_command_kind kind)
@@ -162,7 +166,9 @@ static bool command(struct tl_visit *visit, enum tl_command_kind kind)
     if (visit->worth == TL_WORTH_MAY_RETURN)
         return tl_visit_restore(visit, 0, 0);
     if (visit->worth == TL_WORTH_PENDING)
-        return kind == TL_COMMAND_LEAVE ? tl_join_then_leave(visit) : refuse_pending(visit);
+        return kind == TL_COMMAND_LEAVE
+                   ? tl_join_then_leave(visit)
+                   : tl_wait_lookup(visit, pending_asked) || refuse_pending(visit);
     if (visit->worth == TL_WORTH_MOVED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
     if (visit->worth == TL_WORTH_OVER)
@@ -172,7 +178,7 @@ static bool command(struct tl_visit *visit, enum tl_command_kind kind)
         return tl_answer_view(visit, kind == TL_COMMAND_EXTEND);
     if (!tl_visit_may_send(visit))
         return false;
-    return tl_visit_hold(
+    return tl_wait_command(
         visit,
         tl_outbox_command(visit->queue->outbox, kind, visit->ticket.visitor, visit->ticket.place),
         tl_answer_command);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What anyone may ask: a queue's public numbers, the public keys of passes, health, and the static
- * files: what the waiting page loads, and the description of the API. */
+/* What is not about one visitor's place. Anyone may ask for a queue's public numbers, the public
+ * keys of passes, health, and the static files: what the waiting page loads, and the description of
+ * the API. The protected site reports how it is. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +11,20 @@
 #include "common/base/clock.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
+#include "worker/api/body.h"
 #include "worker/api/routes.h"
 #include "worker/http/json_text.h"
 #include "worker/page/page_assets.h"
+#include "worker/visit/answer.h"
 
 #define SHORT_CACHE_CONTROL "public, max-age=300"
 
-enum { QUEUE_TEXT_MAX = 6144, READY_TEXT_MAX = 512 };
+enum {
+    QUEUE_TEXT_MAX = 6144,
+    READY_TEXT_MAX = 512,
+    FEEDBACK_ANSWER_MAX = 256,
+    REPORTS_PER_SECOND = 20
+};
 /* Fewer waits that came true say nothing about the estimate. */
 enum { JUDGED_MIN = 20 };
 
@@ -76,7 +84,7 @@ bool tl_handle_queue(struct tl_visit *visit)
     }
     write_state(&json, queue);
     if (settings->opening == TL_OPENING_DRAW)
-        write_draw(&json, settings, tl_lost_draw(queue->lost));
+        write_draw(&json, settings, &queue->lost.known.draw);
     tl_json_uint(&json, "waiting", tl_line_waiting(queue->line));
     tl_json_uint(&json, "active", tl_line_active(queue->line));
     if (settings->policy != TL_POLICY_RATE)
@@ -85,7 +93,7 @@ bool tl_handle_queue(struct tl_visit *visit)
         tl_json_uint(&json, "rate_admit", settings->rate.admit);
         tl_json_uint(&json, "rate_every_ms", (uint64_t)settings->rate.every_ms);
     }
-    struct tl_promises_score promises = tl_promises_score(queue->promises);
+    const struct tl_promises_score promises = queue->promises.score;
     if (promises.judged >= JUDGED_MIN) {
         tl_json_uint(&json, "eta_inside_percent", (uint64_t)llround(promises.inside * 100));
         tl_json_uint(&json, "eta_error_percent", (uint64_t)llround(promises.error * 100));
@@ -94,10 +102,7 @@ bool tl_handle_queue(struct tl_visit *visit)
     for (size_t i = 0; i < settings->n_lanes; i++)
         tl_json_item(&json, settings->lanes[i]);
     tl_json_array_end(&json);
-    struct tl_answer answer = {.status = 200, .type = "application/json", .body = text};
-    answer.length = tl_json_end(&json);
-    tl_request_answer(visit->request, &answer);
-    return true;
+    return tl_answer_json(visit, 200, &json, NULL);
 }
 
 bool tl_handle_jwks(struct tl_visit *visit)
@@ -115,9 +120,9 @@ bool tl_handle_jwks(struct tl_visit *visit)
     return true;
 }
 
-static bool answer_line(struct tl_request *request, const char *body)
+static bool answer_line(struct tl_request *request, unsigned status, const char *body)
 {
-    tl_request_answer(request, &(struct tl_answer){.status = 200,
+    tl_request_answer(request, &(struct tl_answer){.status = status,
                                                    .type = "text/plain; charset=utf-8",
                                                    .body = body,
                                                    .length = strlen(body)});
@@ -126,7 +131,7 @@ static bool answer_line(struct tl_request *request, const char *body)
 
 bool tl_handle_livez(struct tl_visit *visit)
 {
-    return answer_line(visit->request, "ok\n");
+    return answer_line(visit->request, 200, "ok\n");
 }
 
 bool tl_handle_readyz(struct tl_visit *visit)
@@ -141,7 +146,7 @@ bool tl_handle_readyz(struct tl_visit *visit)
         char troubles[READY_TEXT_MAX], line[READY_TEXT_MAX + 8];
         tl_queues_troubles(worker->queues, troubles, sizeof(troubles));
         snprintf(line, sizeof(line), "ok%s%s\n", troubles[0] != '\0' ? "; " : "", troubles);
-        return answer_line(visit->request, line);
+        return answer_line(visit->request, 200, line);
     }
     return tl_refuse(&visit->refusal,
                      readiness == TL_DRAINING        ? TL_REFUSAL_STOPPING
@@ -150,9 +155,51 @@ bool tl_handle_readyz(struct tl_visit *visit)
                      "%s", tl_readiness_text(readiness));
 }
 
+/* ---- reports of the site ---- */
+
+/* Each API key is counted for each queue. */
+static bool within_limit(const struct tl_worker *worker, const char *caller, const char *queue)
+{
+    const struct tl_address address = tl_visitor_stand_in(queue, caller);
+    return tl_limiter_allow(worker->limiter, TL_LIMITER_FEEDBACK, &address, REPORTS_PER_SECOND,
+                            tl_clock_ms());
+}
+
+bool tl_handle_feedback(struct tl_visit *visit)
+{
+    const struct tl_worker *worker = visit->worker;
+    struct tl_refusal *refusal = &visit->refusal;
+    struct tl_feedback feedback;
+    struct tl_error err = {0};
+    size_t length = 0;
+    char text[TL_FEEDBACK_TEXT_MAX], answer[FEEDBACK_ANSWER_MAX];
+    struct tl_json json;
+    if (!tl_visit_queue(visit))
+        return false;
+    const struct tl_queue_settings *settings = &visit->queue->settings;
+    const char *caller = tl_visitor_caller(worker, visit->request);
+    if (caller == NULL)
+        return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED, "feedback is taken only with an API key");
+    if (!within_limit(worker, caller, visit->name))
+        return tl_refuse(refusal, TL_REFUSAL_TOO_OFTEN, "At most %d reports a second",
+                         REPORTS_PER_SECOND);
+    const char *body = tl_request_body(visit->request, &length);
+    if (!tl_feedback_body_parse(body, length, &feedback, &err))
+        return tl_refuse(refusal, TL_REFUSAL_BAD_BODY, "%s", err.text);
+    tl_feedback_format(&feedback, text);
+    if (!tl_queue_env_takes_notes(worker->env) ||
+        !tl_ingest_note(worker->env->ingest, TL_NOTE_FEEDBACK, visit->name, text))
+        return tl_refuse(refusal, TL_REFUSAL_STORE, "%s", "");
+    tl_json_begin(&json, answer, sizeof(answer));
+    tl_json_string(&json, "queue", visit->name);
+    tl_json_uint(&json, "capacity", tl_queue_capacity(settings));
+    tl_json_bool(&json, "steered", settings->capacity_mode == TL_CAPACITY_AUTO);
+    return tl_answer_json(visit, 202, &json, NULL);
+}
+
 /* ---- static files ---- */
 
-static void send_asset(struct tl_request *request, const struct tl_asset *asset, const char *cache)
+static bool send_asset(struct tl_request *request, const struct tl_asset *asset, const char *cache)
 {
     const char *encodings = tl_request_header(request, "Accept-Encoding");
     const char *known = tl_request_header(request, "If-None-Match");
@@ -179,36 +226,21 @@ static void send_asset(struct tl_request *request, const struct tl_asset *asset,
     if (gzip && answer.status == 200)
         tl_answer_header(&answer, "Content-Encoding", "gzip");
     tl_request_answer(request, &answer);
+    return true;
 }
 
 bool tl_handle_asset(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    struct tl_request *request = visit->request;
-    const char *path = tl_request_path(request);
-    if (strcmp(path, tl_page_embed.path) == 0) {
-        send_asset(request, &tl_page_embed, SHORT_CACHE_CONTROL);
-        return true;
-    }
-    const struct tl_asset *asset = tl_page_asset(path);
-    if (asset == NULL)
-        asset = tl_brand_asset(worker->brand, path);
-    if (asset == NULL)
-        asset = tl_event_looks_asset(worker->events, path);
-    if (asset != NULL) {
-        send_asset(request, asset, TL_ASSET_CACHE_CONTROL);
-        return true;
-    }
-    static const char nothing[] = "not found\n";
-    tl_request_answer(request, &(struct tl_answer){.status = 404,
-                                                   .type = "text/plain; charset=utf-8",
-                                                   .body = nothing,
-                                                   .length = sizeof(nothing) - 1});
-    return true;
+    const char *path = tl_request_path(visit->request);
+    if (strcmp(path, tl_page_embed.path) == 0)
+        return send_asset(visit->request, &tl_page_embed, SHORT_CACHE_CONTROL);
+    const struct tl_asset *asset = tl_look_asset(worker->brand, worker->events, path);
+    return asset != NULL ? send_asset(visit->request, asset, TL_ASSET_CACHE_CONTROL)
+                         : answer_line(visit->request, 404, "not found\n");
 }
 
 bool tl_handle_openapi(struct tl_visit *visit)
 {
-    send_asset(visit->request, &tl_page_openapi, SHORT_CACHE_CONTROL);
-    return true;
+    return send_asset(visit->request, &tl_page_openapi, SHORT_CACHE_CONTROL);
 }

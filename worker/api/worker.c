@@ -3,10 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/api/draw_pages.h"
 #include "worker/api/join.h"
 #include "worker/api/misuse.h"
-#include "worker/api/past.h"
 #include "worker/api/routes.h"
 #include "worker/api/verifications.h"
 #include "worker/api/worker.h"
@@ -23,16 +21,6 @@
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-
-/* For holds: what they waited for has come, or not in time. */
-static void on_over(struct tl_wait *wait)
-{
-    struct tl_visit *visit = (void *)((char *)wait - offsetof(struct tl_visit, wait));
-    if (wait->result != NULL && visit->queue->deleted)
-        tl_render_refused(visit->request, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
-    else
-        tl_visit_take(visit, wait->then);
-}
 
 /* The store's answer about the place of an event stream, which asks again if need be. */
 static bool tell_streams(struct tl_visit *visit)
@@ -51,11 +39,11 @@ static bool tell_streams(struct tl_visit *visit)
 static void ask_place(void *context, struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     struct tl_worker *worker = context;
-    struct tl_visit *visit = tl_queue_env_store_up(worker->env) ? malloc(sizeof(*visit)) : NULL;
+    struct tl_visit *visit = malloc(sizeof(*visit));
     if (visit == NULL)
         return; /* the stream asks again */
     *visit = tl_visit_of(worker, queue, ticket);
-    if (!tl_holds_lookup(worker->holds, tl_visit_wait(visit, tell_streams)))
+    if (!tl_wait_lookup(visit, tell_streams))
         free(visit);
 }
 
@@ -111,16 +99,12 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
     worker->languages = settings->brand->languages;
     worker->events = settings->events;
     if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
-        (worker->bypass = tl_bypass_new(config, err)) == NULL)
+        (worker->bypass = tl_networks_parse(config->bypass.networks, err)) == NULL)
         return false;
     worker->env->passthrough = tl_passthrough_new(settings->files);
-    const struct tl_holds_settings holds = {
-        .wait_ms = config->http.join_wait_ms, .env = settings->env, .over = on_over};
-    worker->kept_passes = tl_kept_passes_new();
+    worker->passes = tl_recent_new(TL_RECENT_PASSES);
     worker->misuse = tl_misuse_new();
-    worker->verifications = tl_verifications_new(tl_join_verified);
-    worker->draw_pages = tl_draw_pages_new();
-    worker->holds = tl_holds_new(&holds);
+    worker->service.tokens = tl_recent_new(TL_RECENT_TOKENS);
     worker->clients = tl_clients_new(config->http.streams_per_address);
     worker->queues = tl_queues_new(worker->env, config->worker.max_pending);
     const struct tl_subscribers_settings subscribers = {
@@ -138,10 +122,9 @@ static bool load(struct tl_worker *worker, const struct tl_worker_settings *sett
         .ask_number = tl_rejoin_ask,
         .ask_place = ask_place};
     worker->subscribers = tl_subscribers_new(&subscribers);
-    if (worker->holds == NULL || worker->clients == NULL || worker->queues == NULL ||
-        worker->subscribers == NULL || worker->kept_passes == NULL ||
-        worker->env->passthrough == NULL || worker->misuse == NULL ||
-        worker->verifications == NULL || worker->draw_pages == NULL)
+    if (worker->clients == NULL || worker->queues == NULL || worker->subscribers == NULL ||
+        worker->passes == NULL || worker->env->passthrough == NULL || worker->misuse == NULL ||
+        worker->service.tokens == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return true;
 }
@@ -170,9 +153,7 @@ struct tl_worker *tl_worker_new(const struct tl_worker_settings *settings, struc
 
 void tl_worker_stop(struct tl_worker *worker)
 {
-    tl_verifications_stop(worker);
-    tl_draw_pages_stop(worker);
-    tl_holds_drop(worker->holds, NULL);
+    tl_waits_drop(worker, NULL);
     tl_subscribers_end(worker->subscribers, NULL);
     tl_queues_clear(worker->queues);
 }
@@ -183,15 +164,13 @@ void tl_worker_free(struct tl_worker **worker)
         return;
     tl_subscribers_free(&(*worker)->subscribers);
     tl_queues_free(&(*worker)->queues);
-    tl_holds_free(&(*worker)->holds);
     tl_clients_free(&(*worker)->clients);
     tl_misuse_free(&(*worker)->misuse);
-    tl_verifications_free(&(*worker)->verifications);
-    tl_draw_pages_free(&(*worker)->draw_pages);
+    tl_recent_free(&(*worker)->service.tokens);
     tl_networks_free(&(*worker)->proxies);
-    tl_bypass_free(&(*worker)->bypass);
+    tl_networks_free(&(*worker)->bypass);
     tl_passthrough_free(&(*worker)->env->passthrough);
-    tl_kept_passes_free(&(*worker)->kept_passes);
+    tl_recent_free(&(*worker)->passes);
     tl_secrets_free(&(*worker)->secrets);
     free(*worker);
     *worker = NULL;
@@ -217,7 +196,7 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     *worker->events = events;
     tl_secrets_free(&worker->secrets);
     worker->secrets = fresh;
-    tl_kept_passes_clear(worker->kept_passes);
+    tl_recent_clear(worker->passes);
     return true;
 }
 
@@ -252,44 +231,9 @@ void tl_worker_malformed(void *context, struct tl_request *request, const char *
     tl_routes_refuse(request, &refusal);
 }
 
-void tl_worker_verified(void *context, uint64_t number, const struct tl_verdict *verdict)
-{
-    tl_verification_ended(context, number, verdict);
-}
-
-void tl_worker_drawn(struct tl_worker *worker, uint64_t number, const void *ids, size_t length)
-{
-    tl_draw_page_read(worker, number, ids, length);
-}
-
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms)
 {
     tl_verifications_tick(worker, now_ms);
-    tl_draw_pages_tick(worker, now_ms);
+    tl_waits_tick(worker, now_ms);
     tl_misuse_tick(worker, now_ms);
-}
-
-uint64_t tl_worker_held(const struct tl_worker *worker)
-{
-    return tl_verifications_count(worker->verifications) + tl_draw_pages_count(worker->draw_pages);
-}
-
-uint32_t tl_worker_ticket_key(const struct tl_worker *worker)
-{
-    return tl_keyring_fingerprint(worker->secrets.keyring);
-}
-
-struct tl_queues *tl_worker_queues(const struct tl_worker *worker)
-{
-    return worker->queues;
-}
-
-struct tl_holds *tl_worker_holds(const struct tl_worker *worker)
-{
-    return worker->holds;
-}
-
-const struct tl_networks *tl_worker_proxies(const struct tl_worker *worker)
-{
-    return worker->proxies;
 }

@@ -16,15 +16,11 @@
 #include "worker/http/limiter.h"
 #include "worker/http/request.h"
 #include "worker/http/sharing.h"
-#include "worker/page/brand.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 #include "worker/queue/env.h"
 #include "worker/queue/queues.h"
 #include "worker/verify/verifier.h"
-#include "worker/visit/secrets.h"
-#include "worker/visit/wait.h"
-
-struct tl_worker;
+#include "worker/visit/context.h"
 
 struct tl_worker_settings {
     const struct tl_config *config;
@@ -60,20 +56,6 @@ void tl_worker_handle(void *context, struct tl_request *request);
 void tl_worker_too_large(void *context, struct tl_request *request);
 void tl_worker_malformed(void *context, struct tl_request *request, const char *problem);
 
-/* The challenge service has spoken: for the verifier; context is the worker. */
-void tl_worker_verified(void *context, uint64_t number, const struct tl_verdict *verdict);
-/* The draw ids of a question to the store, or NULL if it could not say. */
-void tl_worker_drawn(struct tl_worker *worker, uint64_t number, const void *ids, size_t length);
 /* Call every tick. */
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms);
-/* Requests that wait for the challenge service, or for a page of a draw's list. */
-uint64_t tl_worker_held(const struct tl_worker *worker);
-
-/* Of the key that signs tickets now (tl_keyring_fingerprint). */
-uint32_t tl_worker_ticket_key(const struct tl_worker *worker);
-struct tl_queues *tl_worker_queues(const struct tl_worker *worker);
-struct tl_holds *tl_worker_holds(const struct tl_worker *worker);
-/* The trusted proxies. */
-const struct tl_networks *tl_worker_proxies(const struct tl_worker *worker);
-
 #endif

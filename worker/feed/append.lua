@@ -8,7 +8,7 @@ entry('append', { 'allow-oom' }, function(keys, args)
     return call('XADD', state.begin(keys).key.ingest, 'NOMKSTREAM', '*', 'd', args[1])
 end)
 
--- promised: counts what came true of the waits that visitors were told (worker/queue/promises.h). No function that
+-- promised: counts what came true of the waits that visitors were told (worker/queue/eta.h). No function that
 -- decides reads these totals.
 -- args     1 waits told that came true  2 of these, admitted before the range told  3 after it
 --          4 distances of the waits told from the true ones, in percent of these, added up

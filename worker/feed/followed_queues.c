@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,6 @@
 #include "common/store/snapshot.h"
 #include "common/store/state.h"
 #include "common/store/tail.h"
-#include "worker/feed/change.h"
 #include "worker/feed/followed_queues.h"
 
 enum {
@@ -53,6 +53,45 @@ struct tl_followed_queues {
     size_t next_check;      /* the first queue to check in the next update */
     bool check_all;         /* the update checks all queues */
 };
+
+/* ---- changes ---- */
+
+bool tl_change_post(struct tl_mailbox *changes, const char *queue, const struct tl_change *change,
+                    struct tl_error *err)
+{
+    const bool settings = change->settings != NULL;
+    const void *bytes = settings ? change->settings : change->bytes;
+    const size_t length = settings ? sizeof(*change->settings) : change->length;
+    struct tl_change *copy = malloc(sizeof(*copy) + length);
+    if (copy == NULL) {
+        struct tl_line *line = change->line;
+        tl_line_free(&line);
+        free(change->blocks);
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a change in the store");
+    }
+    *copy = *change;
+    snprintf(copy->queue, sizeof(copy->queue), "%s", queue);
+    if (bytes != NULL)
+        copy->bytes = memcpy(copy + 1, bytes, length);
+    if (settings)
+        copy->settings = copy->bytes;
+    tl_mailbox_put(changes, &copy->message, sizeof(*copy) + length);
+    return true;
+}
+
+void tl_change_free(struct tl_change *change)
+{
+    tl_line_free(&change->line);
+    free(change->blocks);
+    free(change);
+}
+
+/* A change of this queue. */
+static bool post(const struct tl_followed_queues *self, const struct followed *followed,
+                 const struct tl_change *change, struct tl_error *err)
+{
+    return tl_change_post(self->changes, followed->keys.queue, change, err);
+}
 
 /* ---- the list ---- */
 
@@ -98,8 +137,7 @@ static struct followed *add(struct tl_followed_queues *self, const char *queue, 
 static bool drop(struct tl_followed_queues *self, size_t i, struct tl_error *err)
 {
     struct followed *followed = at(self, i);
-    if (!tl_change_post(self->changes, followed->keys.queue,
-                        &(struct tl_change){.kind = TL_CHANGE_GONE}, err))
+    if (!post(self, followed, &(struct tl_change){.kind = TL_CHANGE_GONE}, err))
         return false;
     tl_tail_forget(self->tail, &followed->keys);
     tl_troubles_forget(self->troubles, followed->keys.queue);
@@ -119,8 +157,8 @@ static bool resting(const struct tl_followed_queues *self, const char *name)
 static bool absence_lasts(struct tl_followed_queues *self, struct followed *followed,
                           struct tl_error *err)
 {
-    int64_t now_ms = tl_clock_ms();
     const char *name = followed->keys.queue;
+    const int64_t now_ms = tl_clock_ms();
     self->make_missing = true;
     if (followed->absent_ms == 0)
         followed->absent_ms = now_ms;
@@ -148,18 +186,15 @@ static bool followed_failed(struct tl_followed_queues *self, struct followed *fo
         tl_queue_set_aside(self->troubles, followed->redis, keys, &offer, err, tl_clock_ms());
     if (!aside && !absence_lasts(self, followed, err))
         return true;
-    return tl_change_post(self->changes, keys->queue,
-                          &(struct tl_change){.kind = TL_CHANGE_TROUBLE}, err);
+    return post(self, followed, &(struct tl_change){.kind = TL_CHANGE_TROUBLE}, err);
 }
 
 static void followed_served(struct tl_followed_queues *self, struct followed *followed)
 {
-    const char *name = followed->keys.queue;
     followed->absent_ms = 0;
     if (followed->posted && !followed->rebuild &&
-        tl_troubles_end(self->troubles, name, tl_clock_ms()))
-        (void)tl_change_post(self->changes, name, &(struct tl_change){.kind = TL_CHANGE_SOUND},
-                             NULL);
+        tl_troubles_end(self->troubles, followed->keys.queue, tl_clock_ms()))
+        (void)post(self, followed, &(struct tl_change){.kind = TL_CHANGE_SOUND}, NULL);
 }
 
 /* tl_inventory_settings.failed */
@@ -232,13 +267,10 @@ static bool load_settings(const struct tl_followed_queues *self, const struct fo
         return false;
     if (!offer.from_memory || offer.settings->changed_us <= settings->changed_us)
         return true;
-    struct tl_error problem = {0};
     if (!tl_queue_bring_back(followed->redis, self->key_prefix, keys->queue, offer.settings,
-                             offer.actor, NULL, &problem) &&
-        problem.kind != TL_ERR_DENIED) {
-        *err = problem;
+                             offer.actor, NULL, err) &&
+        err->kind != TL_ERR_DENIED)
         return false;
-    }
     return tl_queue_load(followed->redis, keys, settings, err);
 }
 
@@ -250,24 +282,34 @@ static bool learn(struct tl_followed_queues *self, const struct followed *follow
            tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", followed->keys.queue);
 }
 
-static bool post_recovery(const struct tl_followed_queues *self, const struct followed *followed,
-                          struct tl_error *err)
+/* Reads the recovery or, after a change of the settings, the turns of the lanes (the steps that the
+ * loop has counted may have had other weights). */
+static bool post_state(const struct tl_followed_queues *self, const struct followed *followed,
+                       enum tl_change_kind kind, struct tl_error *err)
 {
+    const bool turns = kind == TL_CHANGE_TURNS;
     struct tl_state state;
-    return tl_state_read(followed->redis, &followed->keys, TL_STATE_RECOVERY, &state, err) &&
-           tl_change_post(
-               self->changes, followed->keys.queue,
-               &(struct tl_change){.kind = TL_CHANGE_RECOVERY, .recovery = state.recovery}, err);
+    struct tl_change change = {.kind = kind};
+    if (!tl_state_read(followed->redis, &followed->keys, turns ? TL_STATE_TURNS : TL_STATE_RECOVERY,
+                       &state, err))
+        return false;
+    if (turns)
+        change.turns = state.turns;
+    else
+        change.recovery = state.recovery;
+    return post(self, followed, &change, err);
 }
 
-/* After a change of the settings: steps that the loop has counted may have had other weights. */
-static bool post_turns(const struct tl_followed_queues *self, const struct followed *followed,
-                       struct tl_error *err)
+static bool post_notice(const struct tl_followed_queues *self, const struct followed *followed,
+                        struct tl_error *err)
 {
-    struct tl_state state;
-    return tl_state_read(followed->redis, &followed->keys, TL_STATE_TURNS, &state, err) &&
-           tl_change_post(self->changes, followed->keys.queue,
-                          &(struct tl_change){.kind = TL_CHANGE_TURNS, .turns = state.turns}, err);
+    struct tl_change change = {.kind = TL_CHANGE_NOTICE};
+    struct tl_reply *reply =
+        tl_ask(followed->redis, err, "HGET", followed->keys.names[TL_KEY_STATE], "notice", NULL);
+    change.bytes = tl_reply_string(reply, &change.length);
+    bool ok = reply != NULL && post(self, followed, &change, err);
+    tl_reply_free(reply);
+    return ok;
 }
 
 /* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
@@ -277,53 +319,33 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
 {
     const struct tl_keys *keys = &followed->keys;
     struct tl_tail_head head;
-    struct tl_error problem = {0};
-    struct tl_line *line = NULL;
     struct tl_queue_settings settings;
-    if (load_settings(self, followed, &settings, &problem))
-        line = tl_snapshot(followed->redis, keys, &head, &problem);
+    struct tl_line *line = NULL;
+    if (load_settings(self, followed, &settings, err))
+        line = tl_snapshot(followed->redis, keys, &head, err);
     if (line == NULL) {
-        *err = problem;
         tl_tail_forget(self->tail, keys);
-        followed->posted = followed->posted && problem.kind != TL_ERR_NOQUEUE;
+        followed->posted = followed->posted && err->kind != TL_ERR_NOQUEUE;
         followed->rebuild = followed->rebuild && followed->posted;
         return followed_failed(self, followed, err) ||
                tl_error_prefix(err, "loading queue %s", keys->queue);
     }
-    if (!learn(self, followed, &settings, err)) {
+    followed->posted = learn(self, followed, &settings, err) &&
+                       post_state(self, followed, TL_CHANGE_RECOVERY, err);
+    if (!followed->posted) {
         tl_line_free(&line);
-        return false;
+        return followed_failed(self, followed, err);
     }
     followed->generation = tl_line_generation(line);
     followed->base_seq = head.base_seq;
-    followed->posted = true;
-    if (!post_recovery(self, followed, err)) {
-        tl_line_free(&line);
-        followed->posted = false;
+    const struct tl_change change = {.kind = TL_CHANGE_LINE, .line = line, .settings = &settings};
+    if (!post(self, followed, &change, err) || !post_notice(self, followed, err) ||
+        !tl_tail_follow(self->tail, keys, &head, err))
         return followed_failed(self, followed, err);
-    }
-    if (!tl_change_post(
-            self->changes, keys->queue,
-            &(struct tl_change){.kind = TL_CHANGE_LINE, .line = line, .settings = &settings}, err))
-        return false;
-    struct tl_reply *reply =
-        tl_ask(followed->redis, err, "HGET", keys->names[TL_KEY_STATE], "notice", NULL);
-    if (reply == NULL)
-        return followed_failed(self, followed, err);
-    size_t length;
-    const char *notice = tl_reply_string(reply, &length);
-    bool ok = tl_change_post(
-                  self->changes, keys->queue,
-                  &(struct tl_change){.kind = TL_CHANGE_NOTICE, .bytes = notice, .length = length},
-                  err) &&
-              tl_tail_follow(self->tail, keys, &head, err);
-    tl_reply_free(reply);
-    if (ok) {
-        followed->rebuild = false;
-        followed->rebuild_ms = 0;
-        followed_served(self, followed);
-    }
-    return ok;
+    followed->rebuild = false;
+    followed->rebuild_ms = 0;
+    followed_served(self, followed);
+    return true;
 }
 
 int64_t tl_stagger_until(int64_t now_ms, uint64_t size, uint32_t random)
@@ -372,17 +394,16 @@ static bool are_same(const struct tl_queue_settings *a, const struct tl_queue_se
 static bool update_settings(struct tl_followed_queues *self, struct followed *followed,
                             const struct tl_queue_settings *settings, struct tl_error *err)
 {
-    const char *queue = followed->keys.queue;
-    const struct tl_queue_settings *known = tl_inventory_in_force(self->inventory, queue);
+    const struct tl_queue_settings *known =
+        tl_inventory_in_force(self->inventory, followed->keys.queue);
     bool same = known != NULL && are_same(settings, known);
     if (!learn(self, followed, settings, err))
         return false;
     if (same)
         return true;
     followed->reload = true; /* for the turns of its lanes, when they were changed by hand */
-    return tl_change_post(self->changes, queue,
-                          &(struct tl_change){.kind = TL_CHANGE_SETTINGS, .settings = settings},
-                          err);
+    return post(self, followed,
+                &(struct tl_change){.kind = TL_CHANGE_SETTINGS, .settings = settings}, err);
 }
 
 /* ---- the update, once a second ---- */
@@ -548,20 +569,17 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_error
         if (!followed->reload)
             continue;
         struct tl_queue_settings settings;
-        struct tl_error problem = {0};
         followed->reload = false; /* also after a failure: updates check the settings too */
-        if (load_settings(queues, followed, &settings, &problem) &&
-            post_recovery(queues, followed, &problem)) {
-            if (!update_settings(queues, followed, &settings, err) ||
-                (!post_turns(queues, followed, err) && !followed_failed(queues, followed, err)))
-                return false;
-            followed->reload = false;
+        bool read = load_settings(queues, followed, &settings, err) &&
+                    post_state(queues, followed, TL_CHANGE_RECOVERY, err);
+        if (read && !update_settings(queues, followed, &settings, err))
+            return false;
+        if ((!read || !post_state(queues, followed, TL_CHANGE_TURNS, err)) &&
+            !followed_failed(queues, followed, err))
+            return false;
+        followed->reload = false;
+        if (read)
             followed_served(queues, followed);
-        } else {
-            *err = problem;
-            if (!followed_failed(queues, followed, err))
-                return false;
-        }
     }
     return true;
 }

@@ -13,7 +13,6 @@
 #include "common/store/memory.h"
 #include "common/store/reply.h"
 #include "common/store/store.h"
-#include "worker/feed/change.h"
 #include "worker/feed/followed_queues.h"
 #include "worker/feed/follower.h"
 #include "worker/feed/mailbox.h"
@@ -65,19 +64,13 @@ struct tl_follower {
 
 /* ---- the thread ---- */
 
-static void free_request(struct tl_message *message)
-{
-    free(message);
-}
-
 /* Takes the requests that come until then. False when it is time to stop. */
 static bool take_requests(struct tl_follower *follower, int64_t until_ms)
 {
     bool open;
     do {
-        struct tl_messages requests;
+        struct tl_messages requests = {0};
         struct tl_message *message;
-        tl_messages_init(&requests);
         open = tl_mailbox_wait(follower->requests, until_ms, &requests);
         while ((message = tl_messages_take(&requests)) != NULL) {
             const struct request *request = (struct request *)message;
@@ -85,12 +78,19 @@ static bool take_requests(struct tl_follower *follower, int64_t until_ms)
                 tl_followed_queues_rebuild(follower->queues, request->queue);
             else
                 tl_followed_queues_reload(follower->queues, request->queue);
-            free_request(message);
+            free(message);
         }
         if (atomic_exchange(&follower->rebuild_all, false))
             tl_followed_queues_rebuild(follower->queues, NULL);
     } while (open && tl_clock_ms() < until_ms);
     return open;
+}
+
+/* A change of no queue. */
+static bool post(const struct tl_follower *follower, const struct tl_change *change,
+                 struct tl_error *err)
+{
+    return tl_change_post(follower->changes, "", change, err);
 }
 
 /* Posts how far the store's clock is ahead of ours. Assumes that the answer is half a round trip
@@ -103,9 +103,8 @@ static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, str
         return false;
     follower->trip_us = tl_clock_us() - before_us;
     int64_t offset_us = store_us - (before_us + follower->trip_us / 2);
-    return tl_change_post(
-        follower->changes, "",
-        &(struct tl_change){.kind = TL_CHANGE_CLOCK, .offset_ms = offset_us / 1000}, err);
+    return post(follower,
+                &(struct tl_change){.kind = TL_CHANGE_CLOCK, .offset_ms = offset_us / 1000}, err);
 }
 
 /* Logs each change of the level once. */
@@ -141,9 +140,9 @@ static bool read_memory(struct tl_follower *follower, struct tl_redis *redis, st
     if (level != follower->memory)
         log_level(follower, &memory, level);
     follower->memory = level;
-    return tl_change_post(
-        follower->changes, "",
-        &(struct tl_change){.kind = TL_CHANGE_MEMORY, .memory = memory, .level = level}, err);
+    return post(follower,
+                &(struct tl_change){.kind = TL_CHANGE_MEMORY, .memory = memory, .level = level},
+                err);
 }
 
 /* Reads the blocked prefixes, if they have changed, and posts them. A table that the store has lost
@@ -171,8 +170,7 @@ static bool read_blocks(struct tl_follower *follower, struct tl_redis *redis, st
         return true;
     tl_info("%zu prefixes of addresses are blocked", blocks->n);
     follower->blocks_version = version;
-    return tl_change_post(follower->changes, "",
-                          &(struct tl_change){.kind = TL_CHANGE_BLOCKS, .blocks = blocks}, err);
+    return post(follower, &(struct tl_change){.kind = TL_CHANGE_BLOCKS, .blocks = blocks}, err);
 }
 
 /* Tells the loop when the state of the store has changed. */
@@ -180,8 +178,8 @@ static void report_store(struct tl_follower *follower, bool up)
 {
     if (follower->reported && follower->up == up)
         return;
-    follower->reported = tl_change_post(
-        follower->changes, "", &(struct tl_change){.kind = TL_CHANGE_STORE, .up = up}, NULL);
+    follower->reported =
+        post(follower, &(struct tl_change){.kind = TL_CHANGE_STORE, .up = up}, NULL);
     follower->up = up;
 }
 
@@ -204,8 +202,7 @@ static bool turn(struct tl_follower *follower, struct tl_error *err)
             !read_blocks(follower, redis, err) ||
             !tl_followed_queues_update(follower->queues, err) ||
             (tl_followed_queues_loaded(follower->queues) &&
-             !tl_change_post(follower->changes, "", &(struct tl_change){.kind = TL_CHANGE_LISTED},
-                             err)))
+             !post(follower, &(struct tl_change){.kind = TL_CHANGE_LISTED}, err)))
             return false;
         int64_t pause_ms = UPDATE_PAUSE_TRIPS * follower->trip_us / 1000;
         follower->update_ms = now_ms + (pause_ms > UPDATE_MS ? pause_ms : UPDATE_MS);
@@ -253,7 +250,9 @@ static void *run(void *context)
 static void deliver(void *context, struct tl_message *message)
 {
     const struct tl_follower_settings *settings = &((struct tl_follower *)context)->settings;
-    settings->changed(settings->context, (struct tl_change *)message);
+    struct tl_change *change = (struct tl_change *)message;
+    settings->changed(settings->context, change);
+    tl_change_free(change);
 }
 
 struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_settings *settings,
@@ -264,18 +263,12 @@ struct tl_follower *tl_follower_new(uv_loop_t *loop, const struct tl_follower_se
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the follower");
         return NULL;
     }
-    const struct tl_mailbox_settings requests = {.bytes_max = TL_MAILBOX_UNBOUNDED,
-                                                 .free_message = free_request};
-    const struct tl_mailbox_settings changes = {.bytes_max = CHANGES_BYTES_MAX,
-                                                .free_message = tl_change_free,
-                                                .loop = loop,
-                                                .context = follower,
-                                                .deliver = deliver};
     follower->settings = *settings;
     tl_backoff_init(&follower->backoff, RETRY_BASE_MS, RETRY_LIMIT_MS);
     bool ok = (follower->store = tl_store_new(&settings->redis, err)) != NULL &&
-              (follower->requests = tl_mailbox_new(&requests, err)) != NULL &&
-              (follower->changes = tl_mailbox_new(&changes, err)) != NULL;
+              (follower->requests = tl_mailbox_new(NULL, SIZE_MAX, NULL, NULL, err)) != NULL &&
+              (follower->changes =
+                   tl_mailbox_new(loop, CHANGES_BYTES_MAX, deliver, follower, err)) != NULL;
     if (ok) {
         follower->queues = tl_followed_queues_new(follower->store, settings->key_prefix, config,
                                                   follower->changes, settings->compares);
@@ -319,6 +312,8 @@ void tl_follower_reload(struct tl_follower *follower, const char *queue)
 void tl_follower_free(struct tl_follower **follower)
 {
     struct tl_follower *old = *follower;
+    struct tl_messages requests = {0}, changes = {0};
+    struct tl_message *message;
     *follower = NULL;
     if (old == NULL)
         return;
@@ -328,8 +323,12 @@ void tl_follower_free(struct tl_follower **follower)
         pthread_join(old->thread, NULL);
     }
     tl_followed_queues_free(&old->queues);
-    tl_mailbox_free(&old->requests);
-    tl_mailbox_free(&old->changes);
+    tl_mailbox_free(&old->requests, &requests);
+    while ((message = tl_messages_take(&requests)) != NULL)
+        free(message);
+    tl_mailbox_free(&old->changes, &changes);
+    while ((message = tl_messages_take(&changes)) != NULL)
+        tl_change_free((struct tl_change *)message);
     tl_store_free(&old->store);
     free(old);
 }

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
 
-#include "common/auth/draw.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/store/feedback.h"
 #include "common/store/keys.h"
 #include "common/store/library.h"
-#include "common/store/records.h"
 #include "common/store/reply.h"
-#include "common/store/signs.h"
 #include "common/store/store.h"
 #include "worker/feed/ingest.h"
-#include "worker/feed/mailbox.h"
 #include "worker/report/worker_metrics.h"
 
 enum {
@@ -28,33 +22,6 @@ enum {
     LOG_EVERY_MS = 5000,
     LIBRARY_AGAIN_MS = 5000,
     DENIED_LOG_MS = 600000,
-    COMMANDS_MAX = 3, /* of a question */
-};
-
-/* A question goes from the loop to the thread and comes back with the replies. With the state of
- * the store one only comes back. */
-struct job {
-    struct tl_message message;
-    struct tl_ingest_answer answer; /* its kind, queue and number are those of the question */
-    struct tl_args commands[COMMANDS_MAX];
-    struct tl_reply *replies[COMMANDS_MAX];
-    size_t n;
-    struct tl_error refusal; /* of the last command that was refused; TL_OK: none was */
-    const char *denied;      /* what a user of the store who may not do it means; or NULL */
-    bool due;                /* part of the round trip in progress */
-    /* LOOKUP: */
-    tl_place place;
-    int64_t since_ms; /* of a pending ticket: an end before this Unix time was that of an earlier
-                         place, and so was one of a visitor who holds a place */
-    /* BATCH: */
-    void *bytes;
-    size_t length;
-    bool joins;         /* it has a JOIN */
-    bool past_limit;    /* is sent in the way that works at the memory limit */
-    bool tried;         /* sent at least once */
-    bool doubtful;      /* an attempt has no known outcome: the store may have it */
-    int64_t retry_ms;   /* not before; 0: at once */
-    int64_t give_up_ms; /* repeats are refused: until then they go on; 0: none was */
 };
 
 struct tl_ingest {
@@ -72,26 +39,23 @@ struct tl_ingest {
     enum tl_error_kind refuses;       /* what the store answered to the last batch */
     enum tl_error_kind refuses_known; /* to the loop */
     bool reported;                    /* the loop knows whether the store is up */
-    struct tl_log_limit limit;
+    struct tl_log_limit limit, denied_limit;
     uint64_t epoch;     /* of the connection in the last turn */
     int64_t library_ms; /* when the store is told again which library is in use */
-    /* The loop's: */
-    struct tl_log_limit denied_limit;
 };
 
-static struct job *job_of(struct tl_message *message)
+static struct tl_job *job_of(struct tl_message *message)
 {
-    return (struct job *)message;
+    return (struct tl_job *)message;
 }
 
-static bool is_batch(const struct job *job)
+static bool is_batch(const struct tl_job *job)
 {
-    return job->answer.kind == TL_INGEST_BATCH;
+    return job->kind == TL_INGEST_BATCH;
 }
 
-static void free_job(struct tl_message *message)
+static void free_job(struct tl_job *job)
 {
-    struct job *job = job_of(message);
     for (size_t i = 0; i < job->n; i++) {
         tl_args_free(&job->commands[i]);
         tl_reply_free(job->replies[i]);
@@ -115,37 +79,52 @@ static void note_answer(struct tl_ingest *ingest, const struct tl_error *refusal
         ingest->refuses = all ? refusal->kind : TL_OK;
 }
 
+/* Posts a job with its replies, or refused, to the loop. */
+static void post(struct tl_ingest *ingest, struct tl_job *job)
+{
+    unsigned suppressed;
+    if (is_batch(job) && job->refusal.kind != TL_OK && !job->doubtful)
+        tl_metrics_add(ingest->settings.metrics, TL_WORKER_BATCHES_REFUSED, 1);
+    /* The store's user is of an earlier release. Other refusals concern batches too, and are logged
+     * with them. */
+    if (job->denied != NULL && job->refusal.kind == TL_ERR_DENIED &&
+        tl_log_allow(&ingest->denied_limit, tl_clock_ms(), DENIED_LOG_MS, &suppressed))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = job->queue, .error = &job->refusal},
+               "%s: make the users of the store again (deploy/redis)", job->denied);
+    tl_mailbox_put(ingest->results, &job->message, sizeof(*job));
+}
+
 /* Tells the loop when the state of the store has changed. */
 static void report_store(struct tl_ingest *ingest, bool up)
 {
     if (ingest->reported && ingest->up == up && ingest->refuses == ingest->refuses_known)
         return;
-    struct job *job = calloc(1, sizeof(*job));
+    struct tl_job *job = calloc(1, sizeof(*job));
     if (job == NULL)
         return; /* the next turn of the thread tries again */
     ingest->up = up;
     ingest->refuses_known = ingest->refuses;
     ingest->reported = true;
-    job->answer =
-        (struct tl_ingest_answer){.kind = TL_INGEST_STORE, .up = up, .refuses = ingest->refuses};
-    tl_mailbox_put(ingest->results, &job->message, sizeof(*job));
+    job->kind = TL_INGEST_STORE;
+    job->up = up;
+    job->refuses = ingest->refuses;
+    post(ingest, job);
 }
 
 /* Without a connection: refuses what was never sent, and keeps batches that may have arrived. */
 static void refuse_unsent(struct tl_ingest *ingest, const struct tl_error *err)
 {
-    struct tl_messages all;
+    struct tl_messages all = ingest->pending;
     struct tl_message *message;
-    tl_messages_init(&all);
-    tl_messages_move(&all, &ingest->pending);
+    ingest->pending.first = NULL;
     while ((message = tl_messages_take(&all)) != NULL) {
-        struct job *job = job_of(message);
+        struct tl_job *job = job_of(message);
         if (is_batch(job) && job->tried) {
             job->doubtful = true;
             tl_messages_add(&ingest->pending, message);
         } else {
             job->refusal = *err;
-            tl_mailbox_put(ingest->results, &job->message, sizeof(*job));
+            post(ingest, job);
         }
     }
 }
@@ -166,11 +145,11 @@ static void connection_failed(struct tl_ingest *ingest, const struct tl_error *e
 /* ---- the thread: one round trip ---- */
 
 /* The command of a batch, for its next attempt. */
-static void begin_batch(const struct tl_ingest *ingest, struct job *job)
+static void begin_batch(const struct tl_ingest *ingest, struct tl_job *job)
 {
     struct tl_args *command = &job->commands[0];
     struct tl_keys keys;
-    tl_keys_init(&keys, ingest->settings.key_prefix, job->answer.queue);
+    tl_keys_init(&keys, ingest->settings.key_prefix, job->queue);
     tl_args_reset(command);
     if (job->past_limit)
         tl_call_begin(command, TL_FN_APPEND, &keys);
@@ -179,7 +158,7 @@ static void begin_batch(const struct tl_ingest *ingest, struct job *job)
     tl_args_bin(command, job->bytes, job->length);
 }
 
-static bool append(struct tl_ingest *ingest, struct job *job, struct tl_error *err)
+static bool append(struct tl_ingest *ingest, struct tl_job *job, struct tl_error *err)
 {
     bool ok = true;
     if (is_batch(job)) {
@@ -189,7 +168,7 @@ static bool append(struct tl_ingest *ingest, struct job *job, struct tl_error *e
     }
     job->tried = true;
     for (size_t i = 0; ok && i < job->n; i++)
-        ok = tl_redis_append(tl_store_of(ingest->store, job->answer.queue), &job->commands[i], err);
+        ok = tl_redis_append(tl_store_of(ingest->store, job->queue), &job->commands[i], err);
     return ok;
 }
 
@@ -203,12 +182,12 @@ static bool outcome_unknown(const struct tl_error *err)
 
 /* Receives the replies. False when the connection failed: then it is not known whether the store
  * took the commands. */
-static bool receive(struct tl_ingest *ingest, struct job *job, struct tl_error *err)
+static bool receive(struct tl_ingest *ingest, struct tl_job *job, struct tl_error *err)
 {
     job->refusal = (struct tl_error){0};
     for (size_t i = 0; i < job->n; i++) {
         struct tl_error problem = {0};
-        job->replies[i] = tl_redis_next(tl_store_of(ingest->store, job->answer.queue), &problem);
+        job->replies[i] = tl_redis_next(tl_store_of(ingest->store, job->queue), &problem);
         if (job->replies[i] != NULL)
             continue;
         if (outcome_unknown(&problem)) {
@@ -226,7 +205,7 @@ static bool receive(struct tl_ingest *ingest, struct job *job, struct tl_error *
 /* The store has refused this job. Is it to be sent again? A batch without joins, when the store is
  * full. Else only a batch that the store may have from an earlier attempt, while the queue exists:
  * what it took is gone with the queue. */
-static bool try_later(struct tl_ingest *ingest, struct job *job)
+static bool try_later(struct tl_ingest *ingest, struct tl_job *job)
 {
     unsigned suppressed;
     int64_t now_ms = tl_clock_ms();
@@ -241,8 +220,7 @@ static bool try_later(struct tl_ingest *ingest, struct job *job)
     job->retry_ms = now_ms + tl_backoff_next(&ingest->backoff, randombytes_random());
     ingest->retry_ms = job->retry_ms;
     if (tl_log_allow(&ingest->limit, now_ms, LOG_EVERY_MS, &suppressed))
-        tl_log(TL_LOG_WARN,
-               &(struct tl_log_fields){.queue = job->answer.queue, .error = &job->refusal},
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = job->queue, .error = &job->refusal},
                "the store refuses to take a batch that it may have; trying again");
     return now_ms < job->give_up_ms;
 }
@@ -253,18 +231,17 @@ static bool round_trip(struct tl_ingest *ingest, struct tl_error *err)
 {
     int64_t start_us = tl_clock_us();
     bool has_batch = false, ok = true;
-    struct tl_messages later;
+    struct tl_messages later = {0};
     for (struct tl_message *message = ingest->pending.first; message != NULL;
          message = message->next) {
-        struct job *job = job_of(message);
+        struct tl_job *job = job_of(message);
         job->due = job->retry_ms <= start_us / 1000;
         has_batch = has_batch || (job->due && is_batch(job));
         if (job->due && !append(ingest, job, err))
             return false;
     }
-    tl_messages_init(&later);
     while (ok && ingest->pending.first != NULL) {
-        struct job *job = job_of(ingest->pending.first);
+        struct tl_job *job = job_of(ingest->pending.first);
         ok = !job->due || receive(ingest, job, err);
         if (!ok)
             break;
@@ -274,7 +251,7 @@ static bool round_trip(struct tl_ingest *ingest, struct tl_error *err)
         if (!job->due || (job->refusal.kind != TL_OK && try_later(ingest, job)))
             tl_messages_add(&later, &job->message);
         else
-            tl_mailbox_put(ingest->results, &job->message, sizeof(*job));
+            post(ingest, job);
     }
     if (ok && later.first == NULL)
         tl_backoff_reset(&ingest->backoff);
@@ -354,197 +331,26 @@ static void *run(void *context)
     }
 }
 
-/* ---- the loop's side: answers ---- */
+/* ---- the loop's side ---- */
 
-/* Replies: is the entry still there, what was applied last of this worker ("batch:applied at ms",
- * or ""), and in which event at the latest? */
-static void read_check(const struct job *job, struct tl_batch_check *check)
+const char *tl_ingest_key_prefix(const struct tl_ingest *ingest)
 {
-    bool refused = job->refusal.kind != TL_OK;
-    uint64_t last = strtoull(tl_reply_string(job->replies[1], NULL), NULL, 10);
-    bool applied = !refused && last >= job->answer.number;
-    check->waits = refused || (tl_reply_count(job->replies[0]) > 0 && !applied);
-    check->event = applied ? strtoull(tl_reply_string(job->replies[2], NULL), NULL, 10) : 0;
-}
-
-/* Replies: of the line, of a session, of an end: in the order in which a visitor changes state, so
- * that one who moves between two of them is found. */
-static void read_lookup(const struct job *job, struct tl_ingest_answer *answer)
-{
-    tl_place held = 0;
-    struct tl_session_record session;
-    struct tl_end_record end;
-    if (tl_record_session(tl_reply_string(job->replies[1], NULL), &session))
-        held = session.place;
-    else
-        (void)tl_record_place(tl_reply_string(job->replies[0], NULL), &held);
-    if (job->refusal.kind != TL_OK) {
-        answer->found = TL_LOOKUP_FAILED;
-    } else if (held == job->place && held != 0) {
-        answer->found = TL_LOOKUP_ALIVE;
-    } else if (tl_record_end(tl_reply_string(job->replies[2], NULL), &end) &&
-               end.ended_ms >= job->since_ms && (job->since_ms == 0 || held == 0)) {
-        answer->found = TL_LOOKUP_ENDED;
-        answer->reason = end.reason;
-    } else {
-        answer->found = TL_LOOKUP_NOWHERE;
-    }
+    return ingest->settings.key_prefix;
 }
 
 static void deliver(void *context, struct tl_message *message)
 {
-    struct tl_ingest *ingest = context;
-    struct job *job = job_of(message);
-    struct tl_ingest_answer *answer = &job->answer;
-    bool refused = job->refusal.kind != TL_OK;
-    unsigned suppressed;
-    /* The store's user is of an earlier release. Other refusals concern batches too, and are logged
-     * with them. */
-    if (job->denied != NULL && job->refusal.kind == TL_ERR_DENIED &&
-        tl_log_allow(&ingest->denied_limit, tl_clock_ms(), DENIED_LOG_MS, &suppressed))
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = answer->queue, .error = &job->refusal},
-               "%s: make the users of the store again (deploy/redis)", job->denied);
-    switch (answer->kind) {
-    case TL_INGEST_BATCH:
-        answer->receipt = (struct tl_batch_receipt){.number = answer->number,
-                                                    .fate = !refused        ? TL_BATCH_TAKEN
-                                                            : job->doubtful ? TL_BATCH_UNKNOWN
-                                                                            : TL_BATCH_REFUSED,
-                                                    .entry = tl_reply_string(job->replies[0], NULL),
-                                                    .refusal = refused ? &job->refusal : NULL};
-        if (answer->receipt.fate == TL_BATCH_REFUSED)
-            tl_metrics_add(ingest->settings.metrics, TL_WORKER_BATCHES_REFUSED, 1);
-        break;
-    case TL_INGEST_CHECK:
-        read_check(job, &answer->check);
-        break;
-    case TL_INGEST_LOOKUP:
-        read_lookup(job, answer);
-        break;
-    case TL_INGEST_DRAWN:
-        answer->ids = tl_reply_string(job->replies[0], &answer->length);
-        if (refused)
-            answer->ids = NULL;
-        break;
-    case TL_INGEST_STORE:
-        break;
-    case TL_INGEST_NONE:
-        return;
-    }
-    ingest->settings.answered(ingest->settings.context, answer);
+    const struct tl_ingest *ingest = context;
+    struct tl_job *job = job_of(message);
+    if (job->kind != TL_INGEST_NOTE)
+        ingest->settings.answered(ingest->settings.context, job);
+    free_job(job);
 }
 
-/* ---- the loop's side: questions ---- */
-
-/* Hands a copy of the job to the thread. False when it or its commands found no memory. */
-static bool ask(struct tl_ingest *ingest, const char *queue, struct job *job)
+void tl_ingest_put(struct tl_ingest *ingest, struct tl_job *job)
 {
-    struct job *copy = malloc(sizeof(*copy));
-    bool failed = copy == NULL;
-    for (size_t i = 0; i < job->n; i++)
-        failed = failed || job->commands[i].failed;
-    if (failed) {
-        for (size_t i = 0; i < job->n; i++)
-            tl_args_free(&job->commands[i]);
-        free(copy);
-        return false;
-    }
-    *copy = *job;
-    snprintf(copy->answer.queue, sizeof(copy->answer.queue), "%s", queue);
-    tl_mailbox_put(ingest->requests, &copy->message, sizeof(*copy) + copy->length);
-    return true;
+    tl_mailbox_put(ingest->requests, &job->message, sizeof(*job) + job->length);
 }
-
-bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
-                    size_t length, bool joins)
-{
-    struct job job = {
-        .answer = {.kind = TL_INGEST_BATCH, .number = number}, .n = 1, .joins = joins};
-    job.bytes = bytes;
-    job.length = length;
-    return ask(ingest, queue, &job);
-}
-
-bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *worker,
-                     uint64_t number, const char *entry)
-{
-    struct job job = {.answer = {.kind = TL_INGEST_CHECK, .number = number}, .n = 3};
-    struct tl_keys keys;
-    tl_keys_init(&keys, ingest->settings.key_prefix, queue);
-    tl_args_strs(&job.commands[0], "XRANGE", keys.names[TL_KEY_INGEST], entry, entry, NULL);
-    tl_args_strs(&job.commands[1], "HGET", keys.names[TL_KEY_BATCHES], worker, NULL);
-    tl_args_strs(&job.commands[2], "HGET", keys.names[TL_KEY_STATE], "event", NULL);
-    return ask(ingest, queue, &job);
-}
-
-bool tl_ingest_look(struct tl_ingest *ingest, const char *queue, const struct tl_ticket *ticket,
-                    uint64_t number)
-{
-    struct job job = {
-        .answer = {.kind = TL_INGEST_LOOKUP, .number = number}, .n = 3, .place = ticket->place};
-    const char *visitor = ticket->visitor;
-    struct tl_keys keys;
-    tl_keys_init(&keys, ingest->settings.key_prefix, queue);
-    tl_args_strs(&job.commands[0], "ZSCORE", keys.names[TL_KEY_WAITING], visitor, NULL);
-    tl_args_strs(&job.commands[1], "HGET", keys.names[TL_KEY_SESSIONS], visitor, NULL);
-    tl_args_strs(&job.commands[2], "ZSCORE", keys.names[TL_KEY_ENDED], visitor, NULL);
-    if (tl_place_seq(ticket->place) == 0)
-        job.since_ms = ((int64_t)ticket->issued - TL_TICKET_CLOCK_S) * 1000;
-    return ask(ingest, queue, &job);
-}
-
-bool tl_ingest_drawn(struct tl_ingest *ingest, const char *queue, uint64_t from, uint64_t n,
-                     uint64_t number)
-{
-    struct job job = {.answer = {.kind = TL_INGEST_DRAWN, .number = number}, .n = 1};
-    struct tl_keys keys;
-    char key[TL_KEY_MAX];
-    job.denied = "visitors cannot read the list of the draw";
-    tl_keys_init(&keys, ingest->settings.key_prefix, queue);
-    tl_args_strs(&job.commands[0], "GETRANGE", tl_key(&keys, TL_KEY_DRAWN, key), NULL);
-    /* The key has 16 bytes that are no id before the first one. */
-    tl_args_uint(&job.commands[0], from * TL_DRAW_ID_BYTES);
-    tl_args_uint(&job.commands[0], (from + n) * TL_DRAW_ID_BYTES - 1);
-    return ask(ingest, queue, &job);
-}
-
-bool tl_ingest_note(struct tl_ingest *ingest, enum tl_note note, const char *queue,
-                    const char *text)
-{
-    static const struct {
-        enum tl_key key;
-        int64_t kept; /* exactly as many as readers look at, 50 KB of memory at most */
-        const char *denied;
-    } notes[] = {[TL_NOTE_SIGNS] = {TL_KEY_SIGNS, TL_SIGNS_KEPT,
-                                    "signs of misuse are not kept for `tellerline top`"},
-                 [TL_NOTE_FEEDBACK] = {TL_KEY_FEEDBACK, TL_FEEDBACK_KEPT,
-                                       "the site's feedback does not reach the store"}};
-    struct job job = {.answer.kind = TL_INGEST_NONE, .n = 1, .denied = notes[note].denied};
-    struct tl_keys keys;
-    char key[TL_KEY_MAX];
-    tl_keys_init(&keys, ingest->settings.key_prefix, queue);
-    tl_args_strs(&job.commands[0], "XADD", tl_key(&keys, notes[note].key, key), "MAXLEN", NULL);
-    tl_args_int(&job.commands[0], notes[note].kept);
-    tl_args_strs(&job.commands[0], "*", "d", text, NULL);
-    return ask(ingest, queue, &job);
-}
-
-void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
-                        const struct tl_promised *promised)
-{
-    struct job job = {.answer.kind = TL_INGEST_NONE, .n = 1};
-    struct tl_keys keys;
-    job.denied = "what came true of the waits told is not counted";
-    tl_keys_init(&keys, ingest->settings.key_prefix, queue);
-    tl_call_begin(&job.commands[0], TL_FN_PROMISED, &keys);
-    tl_args_uint(&job.commands[0], promised->judged);
-    tl_args_uint(&job.commands[0], promised->early);
-    tl_args_uint(&job.commands[0], promised->late);
-    tl_args_uint(&job.commands[0], promised->error_percent);
-    (void)ask(ingest, queue, &job);
-}
-
-/* ---- life ---- */
 
 struct tl_ingest *tl_ingest_new(uv_loop_t *loop, const struct tl_ingest_settings *settings,
                                 struct tl_error *err)
@@ -554,21 +360,13 @@ struct tl_ingest *tl_ingest_new(uv_loop_t *loop, const struct tl_ingest_settings
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the ingest thread");
         return NULL;
     }
+    ingest->settings = *settings;
+    tl_backoff_init(&ingest->backoff, RETRY_BASE_MS, RETRY_LIMIT_MS);
     /* Unbounded in both directions: the loop must not wait, and there is at most one batch of a
      * queue, one lookup of a held request and a few pages of draws at a time. */
-    const struct tl_mailbox_settings requests = {.bytes_max = TL_MAILBOX_UNBOUNDED,
-                                                 .free_message = free_job};
-    const struct tl_mailbox_settings results = {.bytes_max = TL_MAILBOX_UNBOUNDED,
-                                                .free_message = free_job,
-                                                .loop = loop,
-                                                .context = ingest,
-                                                .deliver = deliver};
-    ingest->settings = *settings;
-    tl_messages_init(&ingest->pending);
-    tl_backoff_init(&ingest->backoff, RETRY_BASE_MS, RETRY_LIMIT_MS);
     bool ok = (ingest->store = tl_store_new(&settings->redis, err)) != NULL &&
-              (ingest->requests = tl_mailbox_new(&requests, err)) != NULL &&
-              (ingest->results = tl_mailbox_new(&results, err)) != NULL;
+              (ingest->requests = tl_mailbox_new(NULL, SIZE_MAX, NULL, NULL, err)) != NULL &&
+              (ingest->results = tl_mailbox_new(loop, SIZE_MAX, deliver, ingest, err)) != NULL;
     int problem = ok ? pthread_create(&ingest->thread, NULL, run, ingest) : 0;
     ingest->started = ok && problem == 0;
     if (problem != 0)
@@ -589,10 +387,10 @@ void tl_ingest_free(struct tl_ingest **ingest)
         tl_mailbox_close(old->requests);
         pthread_join(old->thread, NULL);
     }
+    tl_mailbox_free(&old->requests, &old->pending);
+    tl_mailbox_free(&old->results, &old->pending);
     while ((message = tl_messages_take(&old->pending)) != NULL)
-        free_job(message);
-    tl_mailbox_free(&old->requests);
-    tl_mailbox_free(&old->results);
+        free_job(job_of(message));
     tl_store_free(&old->store);
     free(old);
 }

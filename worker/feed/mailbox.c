@@ -10,38 +10,35 @@
 enum { SLICE_US = 5000 };
 
 struct tl_mailbox {
-    struct tl_mailbox_settings settings;
+    size_t bytes_max;
     pthread_mutex_t mutex; /* guards waiting, bytes, closed */
     pthread_cond_t filled; /* for a reader that is a thread */
     pthread_cond_t space;  /* for the writers */
     struct tl_messages waiting;
     size_t bytes; /* put and not delivered yet */
     bool closed;
-    uv_async_t async;              /* with a loop */
+    bool has_loop; /* then: */
+    uv_async_t async;
+    void (*deliver)(void *context, struct tl_message *message);
+    void *context;
     struct tl_messages delivering; /* the loop's own */
 };
-
-void tl_messages_init(struct tl_messages *messages)
-{
-    messages->first = NULL;
-    messages->end = &messages->first;
-}
 
 void tl_messages_add(struct tl_messages *messages, struct tl_message *message)
 {
     message->next = NULL;
-    *messages->end = message;
-    messages->end = &message->next;
+    if (messages->first == NULL)
+        messages->first = message;
+    else
+        messages->last->next = message;
+    messages->last = message;
 }
 
 struct tl_message *tl_messages_take(struct tl_messages *messages)
 {
     struct tl_message *message = messages->first;
-    if (message == NULL)
-        return NULL;
-    messages->first = message->next;
-    if (messages->first == NULL)
-        messages->end = &messages->first;
+    if (message != NULL)
+        messages->first = message->next;
     return message;
 }
 
@@ -49,16 +46,12 @@ void tl_messages_move(struct tl_messages *to, struct tl_messages *from)
 {
     if (from->first == NULL)
         return;
-    *to->end = from->first;
-    to->end = from->end;
-    tl_messages_init(from);
-}
-
-static void free_messages(const struct tl_mailbox *box, struct tl_messages *messages)
-{
-    struct tl_message *message;
-    while ((message = tl_messages_take(messages)) != NULL)
-        box->settings.free_message(message);
+    if (to->first == NULL)
+        to->first = from->first;
+    else
+        to->last->next = from->first;
+    to->last = from->last;
+    from->first = NULL;
 }
 
 static void on_async(uv_async_t *async)
@@ -75,8 +68,7 @@ static void on_async(uv_async_t *async)
         if (message == NULL)
             break;
         bytes += message->bytes;
-        box->settings.deliver(box->settings.context, message);
-        box->settings.free_message(message);
+        box->deliver(box->context, message);
     } while (tl_clock_us() < until_us);
     if (bytes > 0) {
         pthread_mutex_lock(&box->mutex);
@@ -88,23 +80,23 @@ static void on_async(uv_async_t *async)
         uv_async_send(&box->async);
 }
 
-struct tl_mailbox *tl_mailbox_new(const struct tl_mailbox_settings *settings, struct tl_error *err)
+struct tl_mailbox *tl_mailbox_new(uv_loop_t *loop, size_t bytes_max,
+                                  void (*deliver)(void *context, struct tl_message *message),
+                                  void *context, struct tl_error *err)
 {
     struct tl_mailbox *box = calloc(1, sizeof(*box));
-    if (box == NULL) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for a mailbox");
-        return NULL;
-    }
-    int problem = settings->loop != NULL ? uv_async_init(settings->loop, &box->async, on_async) : 0;
-    if (problem != 0) {
-        tl_error_set(err, TL_ERR_SYSTEM, "cannot create a mailbox: %s", uv_strerror(problem));
+    int problem = box != NULL && loop != NULL ? uv_async_init(loop, &box->async, on_async) : 0;
+    if (box == NULL || problem != 0) {
+        tl_error_set(err, box == NULL ? TL_ERR_NOMEM : TL_ERR_SYSTEM, "cannot create a mailbox: %s",
+                     uv_strerror(box == NULL ? UV_ENOMEM : problem));
         free(box);
         return NULL;
     }
+    box->bytes_max = bytes_max;
+    box->has_loop = loop != NULL;
     box->async.data = box;
-    box->settings = *settings;
-    tl_messages_init(&box->waiting);
-    tl_messages_init(&box->delivering);
+    box->deliver = deliver;
+    box->context = context;
     pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
@@ -124,44 +116,39 @@ void tl_mailbox_close(struct tl_mailbox *box)
     pthread_mutex_unlock(&box->mutex);
 }
 
-static void destroy(struct tl_mailbox *box)
-{
-    free_messages(box, &box->delivering);
-    free_messages(box, &box->waiting);
-    pthread_cond_destroy(&box->space);
-    pthread_cond_destroy(&box->filled);
-    pthread_mutex_destroy(&box->mutex);
-    free(box);
-}
-
 static void on_closed(uv_handle_t *handle)
 {
-    destroy(uv_handle_get_data(handle));
+    free(uv_handle_get_data(handle));
 }
 
-void tl_mailbox_free(struct tl_mailbox **box)
+void tl_mailbox_free(struct tl_mailbox **box, struct tl_messages *left)
 {
     struct tl_mailbox *old = *box;
     *box = NULL;
     if (old == NULL)
         return;
-    if (old->settings.loop != NULL)
+    tl_messages_move(left, &old->delivering);
+    tl_messages_move(left, &old->waiting);
+    pthread_cond_destroy(&old->space);
+    pthread_cond_destroy(&old->filled);
+    pthread_mutex_destroy(&old->mutex);
+    if (old->has_loop)
         uv_close((uv_handle_t *)&old->async, on_closed);
     else
-        destroy(old);
+        free(old);
 }
 
 void tl_mailbox_put(struct tl_mailbox *box, struct tl_message *message, size_t bytes)
 {
     message->bytes = bytes;
     pthread_mutex_lock(&box->mutex);
-    while (box->bytes > box->settings.bytes_max && !box->closed)
+    while (box->bytes > box->bytes_max && !box->closed)
         pthread_cond_wait(&box->space, &box->mutex);
     box->bytes += bytes;
     tl_messages_add(&box->waiting, message);
     pthread_cond_signal(&box->filled);
     pthread_mutex_unlock(&box->mutex);
-    if (box->settings.loop != NULL)
+    if (box->has_loop)
         uv_async_send(&box->async);
 }
 
@@ -169,14 +156,8 @@ bool tl_mailbox_wait(struct tl_mailbox *box, int64_t until_ms, struct tl_message
 {
     struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
     pthread_mutex_lock(&box->mutex);
-    while (box->waiting.first == NULL && !box->closed) {
-        if (until_ms == TL_MAILBOX_FOREVER)
-            pthread_cond_wait(&box->filled, &box->mutex);
-        else if (tl_clock_ms() >= until_ms)
-            break;
-        else
-            pthread_cond_timedwait(&box->filled, &box->mutex, &until);
-    }
+    while (box->waiting.first == NULL && !box->closed && tl_clock_ms() < until_ms)
+        pthread_cond_timedwait(&box->filled, &box->mutex, &until);
     tl_messages_move(messages, &box->waiting);
     box->bytes = 0; /* this reader has taken all there were */
     pthread_cond_broadcast(&box->space);

@@ -3,8 +3,8 @@
  * Messages to one thread, in the order in which they were put. The reader is the loop, which calls
  * back for every message, or a thread that waits for them.
  *
- * A message is any struct that begins with a struct tl_message. The mailbox owns a message from
- * tl_mailbox_put until the reader has it.
+ * A message is any struct that begins with a struct tl_message. The mailbox has it from
+ * tl_mailbox_put until the reader takes it over.
  */
 #ifndef TL_MAILBOX_H
 #define TL_MAILBOX_H
@@ -22,38 +22,27 @@ struct tl_message {
     size_t bytes; /* as given to tl_mailbox_put */
 };
 
-/* First in, first out. Must be initialised. */
+/* First in, first out. A zeroed one is empty. */
 struct tl_messages {
-    struct tl_message *first, **end;
+    struct tl_message *first, *last;
 };
-void tl_messages_init(struct tl_messages *messages);
 void tl_messages_add(struct tl_messages *messages, struct tl_message *message);
 struct tl_message *tl_messages_take(struct tl_messages *messages); /* the first one, or NULL */
 /* Moves everything from one list to the end of the other. */
 void tl_messages_move(struct tl_messages *to, struct tl_messages *from);
 
-#define TL_MAILBOX_UNBOUNDED SIZE_MAX
-#define TL_MAILBOX_FOREVER   INT64_MAX
-
-struct tl_mailbox_settings {
-    size_t bytes_max; /* writers wait while more than this is not delivered */
-    void (*free_message)(struct tl_message *message);
-    /* For a reader that is a loop; loop is NULL otherwise. deliver is called on the loop's thread,
-     * and the message is freed afterwards. */
-    uv_loop_t *loop;
-    void *context;
-    void (*deliver)(void *context, struct tl_message *message);
-};
-
 struct tl_mailbox;
 
-/* NULL on failure, with err set. */
-struct tl_mailbox *tl_mailbox_new(const struct tl_mailbox_settings *settings, struct tl_error *err);
+/* bytes_max: writers wait while more than this is not delivered. loop: the reader, on whose thread
+ * `deliver` takes over each message; NULL: a thread. NULL on failure, with err set. */
+struct tl_mailbox *tl_mailbox_new(uv_loop_t *loop, size_t bytes_max,
+                                  void (*deliver)(void *context, struct tl_message *message),
+                                  void *context, struct tl_error *err);
 /* From any thread: writers no longer wait, and a reader's wait ends. */
 void tl_mailbox_close(struct tl_mailbox *box);
-/* Drops undelivered messages. No other thread may use the mailbox any more. A loop must run one
- * more turn to close the handle. */
-void tl_mailbox_free(struct tl_mailbox **box);
+/* Moves what was not delivered to the end of the list. No other thread may use the mailbox any
+ * more. A loop must run one more turn to close the handle. NULL behind the pointer is allowed. */
+void tl_mailbox_free(struct tl_mailbox **box, struct tl_messages *left);
 
 /* From any thread. Waits while more than bytes_max are undelivered, until the reader has taken them
  * or the mailbox is closed. `bytes` is the size of this message. */

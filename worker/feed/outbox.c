@@ -322,29 +322,14 @@ struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_c
                    (struct tl_pending_command){.kind = kind, .place = place});
 }
 
-struct tl_pending_command *tl_outbox_hand_over(struct tl_outbox *outbox, const char *visitor,
-                                               tl_place place, uint32_t serial, uint64_t device)
+struct tl_pending_command *tl_outbox_command_with(struct tl_outbox *outbox,
+                                                  enum tl_command_kind kind, const char *visitor,
+                                                  tl_place place,
+                                                  const uint64_t numbers[TL_PENDING_NUMBERS])
 {
-    return add_new(outbox, visitor, NULL,
-                   (struct tl_pending_command){
-                       .kind = TL_COMMAND_HAND_OVER, .place = place, .numbers = {serial, device}});
-}
-
-struct tl_pending_command *tl_outbox_restore(struct tl_outbox *outbox, const char *visitor,
-                                             tl_place place,
-                                             const uint64_t numbers[TL_PENDING_NUMBERS])
-{
-    struct tl_pending_command command = {.kind = TL_COMMAND_RESTORE, .place = place};
+    struct tl_pending_command command = {.kind = kind, .place = place};
     memcpy(command.numbers, numbers, sizeof(command.numbers));
     return add_new(outbox, visitor, NULL, command);
-}
-
-bool tl_outbox_tell(struct tl_outbox *outbox, enum tl_command_kind kind,
-                    const uint64_t numbers[TL_PENDING_NUMBERS])
-{
-    struct tl_pending_command command = {.kind = kind};
-    memcpy(command.numbers, numbers, sizeof(command.numbers));
-    return add_new(outbox, "", NULL, command) != NULL;
 }
 
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count)

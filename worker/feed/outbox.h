@@ -36,10 +36,12 @@ enum { TL_PENDING_NUMBERS = TL_COMMAND_NUMBERS - 1 };
 
 /* A command that was accepted and whose outcome is not known yet: one JOIN, LEAVE, COMPLETE, RENEW,
  * CLAIM, EXTEND, HAND_OVER, RESTORE, LOST or CALLED. Owned by the outbox. */
+struct tl_visit;
+
 struct tl_pending_command {
-    void *waiters;  /* the caller's list of requests held for it */
-    tl_place place; /* of all but JOIN, LOST, CALLED */
-    char *invite;   /* JOIN: it spends this invite, and serves one request only; or NULL */
+    struct tl_visit *waiters; /* the caller's list of visits that wait for it */
+    tl_place place;           /* of all but JOIN, LOST, CALLED */
+    char *invite; /* JOIN: it spends this invite, and serves one request only; or NULL */
     uint64_t invite_until_ms; /* as in struct tl_command */
     uint64_t made_ms;         /* JOIN: when, by the store's clock, Unix ms; 0: not known */
     uint64_t numbers[TL_PENDING_NUMBERS]; /* behind the place; LOST, CALLED: all */
@@ -108,16 +110,12 @@ struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, cons
 /* LEAVE, COMPLETE, RENEW, CLAIM or EXTEND. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
                                              const char *visitor, tl_place place);
-/* HAND_OVER. NULL when out of memory. */
-struct tl_pending_command *tl_outbox_hand_over(struct tl_outbox *outbox, const char *visitor,
-                                               tl_place place, uint32_t serial, uint64_t device);
-/* RESTORE; the numbers are those behind its place. NULL when out of memory. */
-struct tl_pending_command *tl_outbox_restore(struct tl_outbox *outbox, const char *visitor,
-                                             tl_place place,
-                                             const uint64_t numbers[TL_PENDING_NUMBERS]);
-/* LOST or CALLED. False when out of memory. */
-bool tl_outbox_tell(struct tl_outbox *outbox, enum tl_command_kind kind,
-                    const uint64_t numbers[TL_PENDING_NUMBERS]);
+/* HAND_OVER or RESTORE, with the numbers behind its place; LOST or CALLED of visitor "" and place
+ * 0. NULL when out of memory. */
+struct tl_pending_command *tl_outbox_command_with(struct tl_outbox *outbox,
+                                                  enum tl_command_kind kind, const char *visitor,
+                                                  tl_place place,
+                                                  const uint64_t numbers[TL_PENDING_NUMBERS]);
 /* SEEN. False when out of memory. */
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count);
 

@@ -9,13 +9,7 @@
 #include "common/base/text.h"
 #include "common/config/yaml.h"
 
-enum {
-    TEXTS_MAX = 512,
-    NAME_MAX_BYTES = 40,
-    YEAR_ADD_MAX = 10000,
-    GROUP_FROM_MAX = 9,
-    QUOTED_BYTES = 80
-};
+enum { NAME_MAX_BYTES = 40, YEAR_ADD_MAX = 10000, GROUP_FROM_MAX = 9, QUOTED_BYTES = 80 };
 
 struct reader {
     struct tl_catalogue *catalogue;
@@ -182,7 +176,7 @@ static void list_forms(struct tl_catalogue *catalogue)
 {
     size_t length = 0;
     for (int i = 0; i < TL_PLURALS; i++) {
-        if ((catalogue->rule->forms & (1U << i)) != 0)
+        if ((tl_plural_forms(catalogue->rule) & (1U << i)) != 0)
             length +=
                 (size_t)snprintf(catalogue->forms + length, sizeof(catalogue->forms) - length,
                                  "%s%s", length > 0 ? "|" : "", tl_plural_name((enum tl_plural)i));
@@ -276,7 +270,7 @@ static bool read_form(const struct reader *reader, const struct tl_catalogue_tex
 static bool read_forms(const struct reader *reader, const struct tl_catalogue_text *source,
                        struct tl_catalogue_text *text, const struct tl_yaml *entry)
 {
-    unsigned wanted = reader->catalogue->rule->forms;
+    unsigned wanted = tl_plural_forms(reader->catalogue->rule);
     unsigned got = 0;
     for (const struct tl_yaml *form = entry->first; form != NULL; form = form->next) {
         int i = 0;
@@ -301,7 +295,7 @@ static bool read_text(const struct reader *reader, const struct tl_catalogue_tex
     if (entry->kind == TL_YAML_MAPPING)
         return source->plural ? read_forms(reader, source, text, entry)
                               : fail(reader, entry, "this text has no plural forms");
-    if (source->plural && reader->catalogue->rule->forms != 1U << TL_PLURAL_OTHER)
+    if (source->plural && tl_plural_forms(reader->catalogue->rule) != 1U << TL_PLURAL_OTHER)
         return tl_yaml_fail(reader->err, reader->label, entry->place,
                             "\"%s\": expected a mapping of the plural forms %s", source->name,
                             reader->catalogue->forms);
@@ -316,7 +310,7 @@ static struct tl_catalogue_text *add_text(const struct reader *reader, const str
         (void)fail_at_key(reader, entry, "a name has 1 to 40 bytes");
         return NULL;
     }
-    if (source->n_texts == TEXTS_MAX) {
+    if (source->n_texts == TL_CATALOGUE_TEXTS_MAX) {
         (void)fail_at_key(reader, entry, "more than 512 texts");
         return NULL;
     }
@@ -385,7 +379,7 @@ static bool join_forms(struct tl_catalogue *catalogue, struct tl_error *err)
         size_t length = 0;
         joined[0] = '\0';
         for (int form = 0; form < TL_PLURALS && catalogue->source->texts[i].plural; form++) {
-            if ((catalogue->rule->forms & (1U << form)) != 0)
+            if ((tl_plural_forms(catalogue->rule) & (1U << form)) != 0)
                 length += (size_t)snprintf(joined + length, sizeof(joined) - length, "%s%s",
                                            length > 0 ? "|" : "",
                                            form_of(catalogue, i, (enum tl_plural)form));
@@ -475,7 +469,7 @@ static struct tl_catalogue *make(const struct tl_catalogue *source, size_t n, st
 struct tl_catalogue *tl_catalogue_source(const char *label, const void *bytes, size_t length,
                                          struct tl_error *err)
 {
-    struct tl_catalogue *source = make(NULL, TEXTS_MAX, err);
+    struct tl_catalogue *source = make(NULL, TL_CATALOGUE_TEXTS_MAX, err);
     if (source != NULL && !tl_catalogue_read(source, label, bytes, length, err))
         tl_catalogue_free(&source);
     if (source != NULL)
@@ -562,5 +556,5 @@ const char *tl_catalogue_form(const struct tl_catalogue *catalogue, int text, ui
 {
     const struct tl_plural_rule *rule =
         is_own(&catalogue->texts[text]) ? catalogue->rule : catalogue->source->rule;
-    return form_of(catalogue, (size_t)text, rule->of(number));
+    return form_of(catalogue, (size_t)text, tl_plural_of(rule, number));
 }

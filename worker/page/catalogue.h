@@ -13,14 +13,39 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "worker/page/plural.h"
-
 #include "common/base/error.h"
+
+#define TL_LANGUAGE_CODE_MAX 35 /* bytes of the code of a language (BCP 47): "zh-Hant" */
+
+/* ---- which plural form a whole number has, by the rules of CLDR: plural.c ---- */
+
+enum tl_plural {
+    TL_PLURAL_ZERO,
+    TL_PLURAL_ONE,
+    TL_PLURAL_TWO,
+    TL_PLURAL_FEW,
+    TL_PLURAL_MANY,
+    TL_PLURAL_OTHER,
+    TL_PLURALS
+};
+
+struct tl_plural_rule;
+
+/* The rule of a language ("pl", "zh-Hant": what follows the first part does not count). NULL: the
+ * table does not have it. Static storage. */
+const struct tl_plural_rule *tl_plural_rule_find(const char *code);
+/* A bit for each form that whole numbers have. */
+unsigned tl_plural_forms(const struct tl_plural_rule *rule);
+enum tl_plural tl_plural_of(const struct tl_plural_rule *rule, uint64_t number);
+/* "zero", "one", "two", "few", "many", "other". */
+const char *tl_plural_name(enum tl_plural plural);
+
+/* ---- catalogues ---- */
 
 #define TL_CATALOGUE_TEXT_MAX  1024 /* bytes of any text */
 #define TL_CATALOGUE_BYTES_MAX ((size_t)128 * 1024)
 
-enum { TL_CATALOGUE_ALSO_MAX = 8, TL_CATALOGUE_MONTHS = 12 };
+enum { TL_CATALOGUE_TEXTS_MAX = 512, TL_CATALOGUE_ALSO_MAX = 8, TL_CATALOGUE_MONTHS = 12 };
 
 struct tl_catalogue_text {
     char *name;              /* owned; only of the source */

@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "worker/page/colour.h"
 
 bool tl_colour_parse(const char *text, uint32_t *colour)
 {
-    if (text[0] != '#')
+    if (text[0] != '#' || strspn(text + 1, "0123456789abcdefABCDEF") != 6 || text[7] != '\0')
         return false;
-    uint32_t value = 0;
-    for (int i = 1; i <= 6; i++) {
-        char c = text[i];
-        uint32_t digit;
-        if (c >= '0' && c <= '9')
-            digit = (uint32_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            digit = (uint32_t)(c - 'a') + 10;
-        else if (c >= 'A' && c <= 'F')
-            digit = (uint32_t)(c - 'A') + 10;
-        else
-            return false;
-        value = value << 4 | digit;
-    }
-    if (text[7] != '\0')
-        return false;
-    *colour = value;
+    *colour = (uint32_t)strtoul(text + 1, NULL, 16);
     return true;
 }
 

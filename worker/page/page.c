@@ -6,14 +6,13 @@
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 #include "worker/page/page.h"
 #include "worker/page/page_address.h"
 #include "worker/page/page_assets.h"
 #include "worker/page/page_fields.h"
 #include "worker/page/page_source.h"
 #include "worker/page/page_text.h"
-#include "worker/page/qr.h"
 #include "worker/page/template.h"
 
 #define REFRESH_MIN_S 5   /* without the script the page never reloads faster */
@@ -33,8 +32,8 @@ struct page {
     bool no_capacity;                      /* no one is admitted, as the capacity is 0 */
     const struct tl_brand *brand;
     const struct tl_catalogue *language;
-    const char *values[N_FIELDS];   /* borrowed */
-    struct tl_text texts[N_FIELDS]; /* owned; used where `values` has none */
+    const char *values[N_FIELDS + TL_CATALOGUE_TEXTS_MAX]; /* borrowed */
+    struct tl_text texts[N_FIELDS];                        /* owned; used where `values` has none */
 };
 
 static void set_if(struct page *page, int field, bool condition)
@@ -457,15 +456,6 @@ void tl_page_policy(const struct tl_view *view, const struct tl_brand *brand, st
 
 /* ---- rendering ---- */
 
-static const char *value_of(const void *context, int number)
-{
-    const struct page *page = context;
-    if (number >= N_FIELDS)
-        return tl_catalogue_text(page->language, number - N_FIELDS);
-    const char *value = page->values[number];
-    return value != NULL ? value : page->texts[number].data;
-}
-
 /* The languages that a visitor can choose. */
 static bool take_language(struct page *page, size_t i)
 {
@@ -480,6 +470,7 @@ static bool take_language(struct page *page, size_t i)
     tl_text_free(url);
     tl_page_address(page->view, page->view->page == TL_PAGE_MOVE ? "/move" : "", language->code,
                     url);
+    page->values[FIELD_item_url] = url->data;
     return true;
 }
 
@@ -499,15 +490,15 @@ static bool take_state(struct page *page, enum tl_page_state state, enum tl_page
     return true;
 }
 
-static bool take_item(void *context, int number, size_t i)
+static bool take_item(void *context, size_t field, size_t i)
 {
-    if (number == FIELD_languages)
+    if (field == FIELD_languages)
         return take_language(context, i);
-    if (number == FIELD_over_states)
+    if (field == FIELD_over_states)
         return take_state(context, TL_PAGE_COMPLETED + (unsigned)i, TL_PAGE_CODE_OVER);
-    if (number == FIELD_refused_states)
+    if (field == FIELD_refused_states)
         return take_state(context, TL_PAGE_BLOCKED + (unsigned)i, TL_PAGE_OUTSIDE);
-    return number == FIELD_last_states &&
+    return field == FIELD_last_states &&
            take_state(context, TL_PAGE_PASSTHROUGH + (unsigned)i, TL_PAGE_DOWN);
 }
 
@@ -535,23 +526,16 @@ void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
     set_opening(&page);
     set_times(&page);
     set_outlook(&page);
-    for (size_t i = 0; i < N_FIELDS; i++)
+    for (size_t i = 0; i < N_FIELDS; i++) {
         out->failed = out->failed || page.texts[i].failed;
+        if (page.values[i] == NULL)
+            page.values[i] = page.texts[i].data;
+    }
+    for (size_t i = 0; i < language->n_texts; i++)
+        page.values[N_FIELDS + i] = tl_catalogue_text(language, (int)i);
     if (!out->failed)
-        tl_template_render(page.brand->template, value_of, take_item, &page, out);
+        tl_template_render(page.brand->template, page.values, take_item, &page, out);
     out->failed = out->failed || page.texts[FIELD_item_url].failed;
     for (size_t i = 0; i < N_FIELDS; i++)
         tl_text_free(&page.texts[i]);
-}
-
-bool tl_page_compress(const struct tl_text *page, const struct tl_brand *brand,
-                      unsigned char **bytes, size_t *length)
-{
-    const struct tl_page_source *all = brand->sources;
-    /* As they stand in the page. */
-    const struct tl_page_source *const sources[] = {&all[TL_SOURCE_LOOK], &all[TL_SOURCE_OWN],
-                                                    &all[TL_SOURCE_PAGE], &all[TL_SOURCE_ATTENTION],
-                                                    &all[TL_SOURCE_CHALLENGE]};
-    return tl_page_gzip(page->data, page->length, sources, sizeof(sources) / sizeof(sources[0]),
-                        bytes, length);
 }

@@ -11,8 +11,8 @@
 
 #include "common/base/text.h"
 
-#include "worker/page/brand.h"
 #include "worker/page/catalogue.h"
+#include "worker/page/look.h"
 #include "worker/page/page_address.h"
 #include "worker/page/view.h"
 
@@ -28,9 +28,5 @@ void tl_page_policy(const struct tl_view *view, const struct tl_brand *brand, st
 /* Appends the page. out->failed when memory ran out. */
 void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
                     const struct tl_catalogue *language, struct tl_text *out);
-
-/* The rendered page compressed for its way; the caller frees *bytes. False when out of memory. */
-bool tl_page_compress(const struct tl_text *page, const struct tl_brand *brand,
-                      unsigned char **bytes, size_t *length);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The addresses of the waiting page, and those that a visitor may be sent to after it. */
+/* The addresses of the waiting page, those that a visitor may be sent to after it, and QR codes
+ * (ISO/IEC 18004) of addresses, as the path of an SVG image. */
 #ifndef TL_PAGE_ADDRESS_H
 #define TL_PAGE_ADDRESS_H
 
@@ -37,5 +38,21 @@ void tl_page_address(const struct tl_view *view, const char *action, const char 
 /* The same for a visitor who has waited. solution: the signed wait, which serves as one. */
 void tl_page_address_solved(const struct tl_view *view, const char *action, const char *language,
                             const char *solution, struct tl_text *out);
+
+#define TL_QR_TEXT_MAX 600 /* bytes of the text: a code of more is hard to scan from a screen */
+#define TL_QR_QUIET    4   /* modules that stay light around the code; part of the size */
+
+struct tl_qr {
+    struct tl_text path; /* the dark modules, as strokes one unit wide */
+    unsigned size;       /* of the image, in modules */
+};
+
+/* Makes the code of this text; path.failed when it is too long or memory ran out. tl_qr_free
+ * frees it in any case. */
+void tl_qr_make(const char *text, struct tl_qr *qr);
+void tl_qr_free(struct tl_qr *qr);
+
+/* Appends the whole image: dark on light, whatever surrounds it. */
+void tl_qr_svg(const struct tl_qr *qr, struct tl_text *out);
 
 #endif

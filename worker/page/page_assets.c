@@ -39,42 +39,25 @@ const struct tl_asset *tl_page_asset(const char *path)
     return NULL;
 }
 
-const struct tl_page_file tl_page_html = {tl_web_page_html, sizeof(tl_web_page_html)};
-const struct tl_page_file tl_page_style = {tl_web_page_css, sizeof(tl_web_page_css)};
-const struct tl_page_file tl_page_script = {tl_web_page_js, sizeof(tl_web_page_js)};
-const struct tl_page_file tl_page_attention = {tl_web_attention_js, sizeof(tl_web_attention_js)};
-const struct tl_page_file tl_page_refresh = {tl_web_refresh_js, sizeof(tl_web_refresh_js)};
+#define PART(name, symbol)                                                                         \
+    {                                                                                              \
+        (name), tl_web_##symbol, sizeof(tl_web_##symbol)                                           \
+    }
+
+const struct tl_page_file tl_page_html = PART("page.html", page_html);
+const struct tl_page_file tl_page_parts[TL_PAGE_SOURCES] = {
+    [TL_SOURCE_REFRESH] = PART("refresh.js", refresh_js),
+    [TL_SOURCE_PAGE] = PART("page.js", page_js),
+    [TL_SOURCE_CHALLENGE] = PART("challenge.js", challenge_js),
+    [TL_SOURCE_LOOK] = PART("page.css", page_css),
+};
 
 /* ---- the operator's files ---- */
 
-static bool is_text(const unsigned char *bytes, size_t length)
-{
-    return length > 0 && memchr(bytes, '\0', length) == NULL;
-}
-
-static bool is_svg(const unsigned char *bytes, size_t length)
-{
-    return memmem(bytes, length, "<svg", 4) != NULL && is_text(bytes, length);
-}
-
-static bool is_png(const unsigned char *bytes, size_t length)
-{
-    return length > 8 && memcmp(bytes, "\x89PNG\r\n\x1a\n", 8) == 0;
-}
-
-static bool is_webp(const unsigned char *bytes, size_t length)
-{
-    return length > 12 && memcmp(bytes, "RIFF", 4) == 0 && memcmp(bytes + 8, "WEBP", 4) == 0;
-}
-
-static bool is_jpeg(const unsigned char *bytes, size_t length)
-{
-    return length > 4 && memcmp(bytes, "\xff\xd8\xff", 3) == 0;
-}
-
 struct file_type {
     const char *extension, *type;
-    bool (*matches)(const unsigned char *bytes, size_t length);
+    const char *begins; /* the file, where "." is any byte; NULL: it is a text, and has no zero */
+    const char *holds;  /* somewhere; of a text */
 };
 
 struct file_kind {
@@ -84,25 +67,42 @@ struct file_kind {
     struct file_type types[4]; /* those without an extension match no file */
 };
 
+#define PNG  "\x89PNG\r\n\x1a\n"
+#define WEBP "RIFF....WEBP"
+#define JPEG "\xff\xd8\xff"
+
 static const struct file_kind kinds[] = {
     [TL_FILE_STYLE] = {.name = "style",
                        .limit = TL_BRAND_STYLE_MAX,
                        .extensions = ".css",
-                       .types = {{"css", "text/css", is_text}}},
+                       .types = {{"css", "text/css", NULL, ""}}},
     [TL_FILE_LOGO] = {.name = "logo",
                       .limit = TL_BRAND_LOGO_MAX,
                       .extensions = ".svg, .png or .webp",
-                      .types = {{"svg", "image/svg+xml", is_svg},
-                                {"png", "image/png", is_png},
-                                {"webp", "image/webp", is_webp}}},
+                      .types = {{"svg", "image/svg+xml", NULL, "<svg"},
+                                {"png", "image/png", PNG, NULL},
+                                {"webp", "image/webp", WEBP, NULL}}},
     [TL_FILE_IMAGE] = {.name = "image",
                        .limit = TL_EVENT_IMAGE_MAX,
                        .extensions = ".jpg, .jpeg, .png or .webp",
-                       .types = {{"jpg", "image/jpeg", is_jpeg},
-                                 {"jpeg", "image/jpeg", is_jpeg},
-                                 {"png", "image/png", is_png},
-                                 {"webp", "image/webp", is_webp}}},
+                       .types = {{"jpg", "image/jpeg", JPEG, NULL},
+                                 {"jpeg", "image/jpeg", JPEG, NULL},
+                                 {"png", "image/png", PNG, NULL},
+                                 {"webp", "image/webp", WEBP, NULL}}},
 };
+
+static bool matches(const struct file_type *type, const char *bytes, size_t length)
+{
+    if (type->begins == NULL)
+        return length > 0 && memchr(bytes, '\0', length) == NULL &&
+               memmem(bytes, length, type->holds, strlen(type->holds)) != NULL;
+    size_t n = strlen(type->begins);
+    for (size_t i = 0; i < n && i < length; i++) {
+        if (type->begins[i] != '.' && type->begins[i] != bytes[i])
+            return false;
+    }
+    return length > n;
+}
 
 unsigned char *tl_file_read(const char *setting, const char *path, size_t limit, size_t *length,
                             struct tl_error *err)
@@ -151,7 +151,7 @@ bool tl_asset_file_init(struct tl_asset_file *file, enum tl_asset_file_kind of_k
     if (file->bytes == NULL)
         return false;
     bool fits = length <= kind->limit;
-    if (!fits || !type->matches(file->bytes, length)) {
+    if (!fits || !matches(type, file->bytes, length)) {
         tl_asset_file_deinit(file);
         return fits ? tl_error_set(err, TL_ERR_INVALID, "%s: %s: its content is not %s", setting,
                                    path, type->type)

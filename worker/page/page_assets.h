@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "worker/page/page_source.h"
 
 /* Addresses hold a hash of the content, so an asset may be cached forever. */
 #define TL_ASSET_PREFIX        "/q/assets/"
@@ -38,15 +39,13 @@ extern const struct tl_asset tl_page_embed;
 extern const struct tl_asset tl_page_openapi;
 /* A built-in file that is served as a part of the page only. */
 struct tl_page_file {
+    const char *name;  /* NULL: there is none */
     const void *bytes; /* static storage; not terminated */
     size_t length;
 };
 
 extern const struct tl_page_file tl_page_html; /* the template */
-extern const struct tl_page_file tl_page_style;
-extern const struct tl_page_file tl_page_script;
-extern const struct tl_page_file tl_page_attention; /* the script of the sound and the screen */
-extern const struct tl_page_file tl_page_refresh;   /* the script that replaces the refresh */
+extern const struct tl_page_file tl_page_parts[TL_PAGE_SOURCES];
 
 /* ---- the operator's files ---- */
 

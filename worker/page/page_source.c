@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <iconv.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,21 +11,6 @@
 #include "worker/page/page_source.h"
 
 #define BYTE_ORDER_MARK "\xef\xbb\xbf"
-
-/* Copies UTF-8 and ends it with a zero; false if it is not valid. `copy` has room for length + 1.
- */
-static bool copy_utf8(char *bytes, size_t length, char *copy)
-{
-    iconv_t converter = iconv_open("UTF-8", "UTF-8");
-    if (converter == (iconv_t)-1) /* NOLINT(performance-no-int-to-ptr): as it is specified */
-        return false;
-    char *end = copy;
-    size_t room = length;
-    bool valid = iconv(converter, &bytes, &length, &end, &room) == 0 && length == 0;
-    (void)iconv_close(converter);
-    *end = '\0';
-    return valid;
-}
 
 /* CR LF and CR become LF, as in the input of an HTML parser. */
 static void unify_lines(char *text)
@@ -81,23 +65,19 @@ bool tl_page_source_init(struct tl_page_source *source, enum tl_source_kind kind
 {
     const char *end_tag = kind == TL_SOURCE_SCRIPT ? "</script" : "</style";
     const char *what = NULL;
-    char *input = malloc(length + 1);
     char *text = malloc(length + 1);
-    if (input == NULL || text == NULL) {
-        free(input);
-        free(text);
+    if (text == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "%s: out of memory", name);
-    }
-    memcpy(input, bytes, length);
-    if (memchr(input, '\0', length) != NULL)
+    memcpy(text, bytes, length);
+    text[length] = '\0';
+    if (strlen(text) != length)
         what = "has a zero byte";
-    else if (!copy_utf8(input, length, text))
+    else if (!tl_utf8_valid(text))
         what = "is not UTF-8";
     else if (strcasestr(text, end_tag) != NULL)
         what = kind == TL_SOURCE_SCRIPT ? "holds </script" : "holds </style, which would end it";
     else if (kind == TL_SOURCE_SCRIPT && strstr(text, "<!--") != NULL)
         what = "holds <!--";
-    free(input);
     if (what != NULL) {
         free(text);
         return tl_error_set(err, TL_ERR_INVALID, "%s: %s", name, what);
@@ -118,6 +98,9 @@ bool tl_page_source_init(struct tl_page_source *source, enum tl_source_kind kind
 
 /* Raw deflate with a window of 8 KiB and little memory: what changes from page to page is short. */
 enum { LEVEL = 4, WINDOW_BITS = -13, MEMORY_LEVEL = 7 };
+/* The large ones of a page, as they stand in it. */
+static const enum tl_page_sources large[] = {TL_SOURCE_LOOK, TL_SOURCE_OWN, TL_SOURCE_PAGE,
+                                             TL_SOURCE_CHALLENGE};
 enum { HEAD_BYTES = 10, TAIL_BYTES = 8, FLUSH_BYTES = 16 };
 
 struct output {
@@ -154,49 +137,50 @@ static void put_number(struct output *out, uLong number)
         out->bytes[out->length++] = (unsigned char)(number >> shift & 0xFF);
 }
 
-static bool put_page(struct output *out, const char *html, size_t length,
-                     const struct tl_page_source *const sources[], size_t n)
+static bool put_page(struct output *out, const struct tl_text *html,
+                     const struct tl_page_source sources[TL_PAGE_SOURCES])
 {
     static const unsigned char head[HEAD_BYTES] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};
-    const char *at = html;
+    const char *at = html->data;
     bool ok = true;
     memcpy(out->bytes, head, sizeof(head));
     out->length = sizeof(head);
-    for (size_t i = 0; ok && i < n; i++) {
-        const char *found = sources[i]->text == NULL ? NULL : strstr(at, sources[i]->text);
+    for (size_t i = 0; ok && i < sizeof(large) / sizeof(large[0]); i++) {
+        const struct tl_page_source *source = &sources[large[i]];
+        const char *found = source->text == NULL ? NULL : strstr(at, source->text);
         if (found == NULL)
             continue;
         ok = put_text(out, at, (size_t)(found - at), false);
-        put_source(out, sources[i]);
-        at = found + sources[i]->length;
+        put_source(out, source);
+        at = found + source->length;
     }
-    ok = ok && put_text(out, at, (size_t)(html + length - at), true);
+    ok = ok && put_text(out, at, (size_t)(html->data + html->length - at), true);
     if (ok) {
         put_number(out, out->crc);
-        put_number(out, (uLong)length);
+        put_number(out, (uLong)html->length);
     }
     return ok;
 }
 
-bool tl_page_gzip(const char *html, size_t length, const struct tl_page_source *const sources[],
-                  size_t n, unsigned char **bytes, size_t *compressed)
+bool tl_page_gzip(const struct tl_text *html, const struct tl_page_source sources[TL_PAGE_SOURCES],
+                  unsigned char **bytes, size_t *length)
 {
     struct output out = {.crc = crc32(0, NULL, 0)};
     *bytes = NULL;
-    if (length > UINT32_MAX / 2 || deflateInit2(&out.stream, LEVEL, Z_DEFLATED, WINDOW_BITS,
-                                                MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
+    if (html->length > UINT32_MAX / 2 || deflateInit2(&out.stream, LEVEL, Z_DEFLATED, WINDOW_BITS,
+                                                      MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK)
         return false;
-    out.size = deflateBound(&out.stream, (uLong)length) + HEAD_BYTES + TAIL_BYTES;
-    for (size_t i = 0; i < n; i++)
-        out.size += sources[i]->deflated_length + FLUSH_BYTES;
+    out.size = deflateBound(&out.stream, (uLong)html->length) + HEAD_BYTES + TAIL_BYTES;
+    for (size_t i = 0; i < sizeof(large) / sizeof(large[0]); i++)
+        out.size += sources[large[i]].deflated_length + FLUSH_BYTES;
     out.bytes = malloc(out.size);
-    bool ok = out.bytes != NULL && put_page(&out, html, length, sources, n);
+    bool ok = out.bytes != NULL && put_page(&out, html, sources);
     (void)deflateEnd(&out.stream);
     if (!ok) {
         free(out.bytes);
         return false;
     }
     *bytes = out.bytes;
-    *compressed = out.length;
+    *length = out.length;
     return true;
 }

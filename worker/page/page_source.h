@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "common/base/text.h"
 
 #define TL_SOURCE_HASH_MAX 56 /* 'sha256-...' in single quotes, with the terminating zero */
 
@@ -17,7 +18,6 @@
 enum tl_page_sources {
     TL_SOURCE_REFRESH,
     TL_SOURCE_PAGE,
-    TL_SOURCE_ATTENTION, /* the sound at the turn, the screen that stays on */
     TL_SOURCE_CHALLENGE, /* of a page with a puzzle or the widget of a challenge service */
     TL_SOURCE_LOOK,      /* the built-in style sheet */
     TL_SOURCE_COLOURS,   /* sets the accent colours; absent: default */
@@ -47,12 +47,12 @@ void tl_page_source_deinit(struct tl_page_source *source);
 
 /* ---- a page with its sources, compressed for its way (gzip, RFC 1952) ---- */
 
-/* Compresses the page, in which sources may stand in the order of `sources`. They are most of a
- * page, always the same, and were compressed when they were made; only what is between them is
- * compressed for each page. No attacker can guess a ticket by the length of an answer: a page holds
- * one only if the request brought no cookie, and then it is a new one. The caller frees *bytes.
- * False, with *bytes NULL, when out of memory. */
-bool tl_page_gzip(const char *html, size_t length, const struct tl_page_source *const sources[],
-                  size_t n, unsigned char **bytes, size_t *compressed);
+/* Compresses the page, in which any of its brand's sources stand. They are most of a page, always
+ * the same, and were compressed when they were made; only what is between them is compressed for
+ * each page. No attacker can guess a ticket by the length of an answer: a page holds one only if
+ * the request brought no cookie, and then it is a new one. The caller frees *bytes. False, with
+ * *bytes NULL, when out of memory. */
+bool tl_page_gzip(const struct tl_text *html, const struct tl_page_source sources[TL_PAGE_SOURCES],
+                  unsigned char **bytes, size_t *length);
 
 #endif

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "common/config/checks.h"
 #include "worker/page/page_text.h"
 
 const char *tl_page_message(const char *name, const struct tl_catalogue *language)
@@ -153,6 +157,61 @@ void tl_write_range(int64_t low_s, int64_t high_s, const struct tl_catalogue *la
     }
 }
 
+/* ---- times ---- */
+
+enum { PATH_MAX_LENGTH = 128, ZONE_LABEL_MAX = 16 };
+
+/* TZ would name UTC for any file but a compiled zone. path: ":" and the file's. */
+static bool find_zone(const char *name, char path[PATH_MAX_LENGTH], struct tl_error *err)
+{
+    char magic[4];
+    if (!tl_check_timezone(name, err))
+        return tl_error_prefix(err, "timezone");
+    const int length = snprintf(path, PATH_MAX_LENGTH, ":%s/%s", TL_ZONE_FOLDER, name);
+    const bool fits = name[0] != '\0' && length < PATH_MAX_LENGTH;
+    const int file = fits ? open(path + 1, O_RDONLY | O_CLOEXEC) : -1;
+    const ssize_t n = file >= 0 ? read(file, magic, sizeof(magic)) : -1;
+    if (file >= 0)
+        close(file);
+    return (n == (ssize_t)sizeof(magic) && memcmp(magic, "TZif", sizeof(magic)) == 0) ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "timezone: %s is not in %s: is the package tzdata installed?", name,
+                        TL_ZONE_FOLDER);
+}
+
+bool tl_zone_check(const char *name, struct tl_error *err)
+{
+    char path[PATH_MAX_LENGTH];
+    return find_zone(name, path, err);
+}
+
+bool tl_zone_set(const char *name, struct tl_error *err)
+{
+    char path[PATH_MAX_LENGTH];
+    if (name[0] == '\0')
+        return true;
+    if (!find_zone(name, path, err))
+        return false;
+    if (setenv("TZ", path, 1) != 0)
+        return tl_error_set(err, TL_ERR_NOMEM, "timezone: out of memory");
+    tzset();
+    return true;
+}
+
+/* The time as it is in the zone of the process, or in UTC; and the zone's name then, as clocks have
+ * it: "KST", "CEST", "UTC+03". False: there is no such time. */
+static bool zone_time(bool in_zone, int64_t unix_s, struct tm *tm, char label[ZONE_LABEL_MAX])
+{
+    const time_t time = (time_t)unix_s;
+    if ((in_zone ? localtime_r(&time, tm) : gmtime_r(&time, tm)) == NULL)
+        return false;
+    const char *name = in_zone ? tm->tm_zone : "UTC";
+    /* Zones without letters of their own are called by their offset: "+03". */
+    bool plain = name[0] == '+' || name[0] == '-';
+    snprintf(label, ZONE_LABEL_MAX, "%s%s", plain ? "UTC" : "", name);
+    return true;
+}
+
 static const char date_zone[] = "UTC"; /* in the pattern of a date */
 
 /* A part of a date: "{month}" and so on, or the zone. Returns its length in the pattern, 0: it is
@@ -190,11 +249,11 @@ void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, bool in
                    size_t size)
 {
     struct tm tm;
-    char zone[TL_ZONE_LABEL_MAX];
+    char zone[ZONE_LABEL_MAX];
     size_t at = append(text, size, 0, "", 0);
     const char *pattern = language->date;
     in_zone = in_zone && strstr(pattern, date_zone) != NULL;
-    if (unix_ms < 0 || !tl_zone_time(in_zone, unix_ms / 1000, &tm, zone))
+    if (unix_ms < 0 || !zone_time(in_zone, unix_ms / 1000, &tm, zone))
         return;
     while (*pattern != '\0') {
         char part[TL_PAGE_NUMBER_MAX];
@@ -215,8 +274,8 @@ void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, bool in
 void tl_write_clock(int64_t unix_ms, bool in_zone, char *text, size_t size)
 {
     struct tm tm;
-    char zone[TL_ZONE_LABEL_MAX];
-    if (!tl_zone_time(in_zone, unix_ms / 1000, &tm, zone))
-        (void)tl_zone_time(false, 0, &tm, zone);
+    char zone[ZONE_LABEL_MAX];
+    if (!zone_time(in_zone, unix_ms / 1000, &tm, zone))
+        (void)zone_time(false, 0, &tm, zone);
     snprintf(text, size, "%02d:%02d:%02d %s", tm.tm_hour, tm.tm_min, tm.tm_sec, zone);
 }

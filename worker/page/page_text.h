@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/error.h"
 #include "worker/page/catalogue.h"
-#include "worker/page/zone.h"
 
 #define TL_PAGE_TEXT_MAX   2048 /* bytes of any text made here, with the terminating zero */
 #define TL_PAGE_NUMBER_MAX 64   /* bytes of any number, likewise */
@@ -46,5 +46,15 @@ void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, bool in
                    size_t size);
 /* "11:00:00 UTC" */
 void tl_write_clock(int64_t unix_ms, bool in_zone, char *text, size_t size);
+
+/* ---- the time zone of the times that pages name ---- */
+
+/* It is that of the process, as the C library knows no other; nothing else in the worker reads
+ * local time. */
+/* Is there a zone of this name (tl_check_timezone)? */
+bool tl_zone_check(const char *name, struct tl_error *err);
+/* Makes it the zone of this process and of those that it starts; "": it stays as it is. Called once
+ * at the start, before there are threads. */
+bool tl_zone_set(const char *name, struct tl_error *err);
 
 #endif

@@ -1,139 +1,116 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The plural forms of whole numbers (common/supplemental/plurals.xml of CLDR;
+ * https://www.unicode.org/cldr/charts/latest/supplemental/language_plural_rules.html). The system
+ * tests compare this table with the browser's Intl. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 
-#include "worker/page/plural.h"
+#include "worker/page/catalogue.h"
 
 #define FORM(name) (1U << TL_PLURAL_##name)
+
+enum family {
+    NONE,
+    ONE,
+    ONE_AND_ZERO,
+    ONE_MILLIONS,
+    ONE_AND_ZERO_MILLIONS,
+    HEBREW,
+    ARABIC,
+    POLISH,
+    RUSSIAN,
+    CROATIAN,
+    CZECH,
+    SLOVENIAN,
+    ROMANIAN,
+    LITHUANIAN,
+};
+
+struct tl_plural_rule {
+    const char *codes; /* separated by spaces */
+    unsigned forms;
+    enum family family;
+};
+
+static const struct tl_plural_rule rules[] = {
+    {"id ja ko lo ms my th vi zh", FORM(OTHER), NONE},
+    {"bg da de el en et eu fi gl hu ka kk mn nb nl nn no sv sw tr ur uz", FORM(ONE) | FORM(OTHER),
+     ONE},
+    {"am bn fa gu hi zu", FORM(ONE) | FORM(OTHER), ONE_AND_ZERO},
+    {"ca es it", FORM(ONE) | FORM(MANY) | FORM(OTHER), ONE_MILLIONS},
+    {"fr pt", FORM(ONE) | FORM(MANY) | FORM(OTHER), ONE_AND_ZERO_MILLIONS},
+    {"he", FORM(ONE) | FORM(TWO) | FORM(OTHER), HEBREW},
+    {"ar", FORM(ZERO) | FORM(ONE) | FORM(TWO) | FORM(FEW) | FORM(MANY) | FORM(OTHER), ARABIC},
+    {"pl", FORM(ONE) | FORM(FEW) | FORM(MANY), POLISH},
+    {"be ru uk", FORM(ONE) | FORM(FEW) | FORM(MANY), RUSSIAN},
+    {"bs hr sr", FORM(ONE) | FORM(FEW) | FORM(OTHER), CROATIAN},
+    {"cs sk", FORM(ONE) | FORM(FEW) | FORM(OTHER), CZECH},
+    {"sl", FORM(ONE) | FORM(TWO) | FORM(FEW) | FORM(OTHER), SLOVENIAN},
+    {"ro", FORM(ONE) | FORM(FEW) | FORM(OTHER), ROMANIAN},
+    {"lt", FORM(ONE) | FORM(FEW) | FORM(OTHER), LITHUANIAN},
+};
 
 static bool is_in(uint64_t number, uint64_t low, uint64_t high)
 {
     return number >= low && number <= high;
 }
 
-static bool is_millions(uint64_t number)
+unsigned tl_plural_forms(const struct tl_plural_rule *rule)
 {
-    return number != 0 && number % 1000000 == 0;
+    return rule->forms;
 }
 
-static enum tl_plural none(uint64_t number)
+enum tl_plural tl_plural_of(const struct tl_plural_rule *rule, uint64_t number)
 {
-    (void)number;
+    const uint64_t ten = number % 10;
+    const uint64_t hundred = number % 100;
+    const bool millions = number != 0 && number % 1000000 == 0;
+    const bool slavic_one = ten == 1 && hundred != 11;
+    const bool slavic_few = is_in(ten, 2, 4) && !is_in(hundred, 12, 14);
+    switch (rule->family) {
+    case NONE:
+        return TL_PLURAL_OTHER;
+    case ONE:
+        return number == 1 ? TL_PLURAL_ONE : TL_PLURAL_OTHER;
+    case ONE_AND_ZERO:
+        return number <= 1 ? TL_PLURAL_ONE : TL_PLURAL_OTHER;
+    case ONE_MILLIONS:
+        return number == 1 ? TL_PLURAL_ONE : millions ? TL_PLURAL_MANY : TL_PLURAL_OTHER;
+    case ONE_AND_ZERO_MILLIONS:
+        return number <= 1 ? TL_PLURAL_ONE : millions ? TL_PLURAL_MANY : TL_PLURAL_OTHER;
+    case HEBREW:
+        return number == 1 ? TL_PLURAL_ONE : number == 2 ? TL_PLURAL_TWO : TL_PLURAL_OTHER;
+    case ARABIC:
+        if (number <= 2)
+            return (enum tl_plural)(TL_PLURAL_ZERO + number);
+        return is_in(hundred, 3, 10) ? TL_PLURAL_FEW
+               : hundred >= 11       ? TL_PLURAL_MANY
+                                     : TL_PLURAL_OTHER;
+    case POLISH:
+        return number == 1 ? TL_PLURAL_ONE : slavic_few ? TL_PLURAL_FEW : TL_PLURAL_MANY;
+    case RUSSIAN:
+        return slavic_one ? TL_PLURAL_ONE : slavic_few ? TL_PLURAL_FEW : TL_PLURAL_MANY;
+    case CROATIAN:
+        return slavic_one ? TL_PLURAL_ONE : slavic_few ? TL_PLURAL_FEW : TL_PLURAL_OTHER;
+    case CZECH:
+        return number == 1 ? TL_PLURAL_ONE : is_in(number, 2, 4) ? TL_PLURAL_FEW : TL_PLURAL_OTHER;
+    case SLOVENIAN:
+        return hundred == 1           ? TL_PLURAL_ONE
+               : hundred == 2         ? TL_PLURAL_TWO
+               : is_in(hundred, 3, 4) ? TL_PLURAL_FEW
+                                      : TL_PLURAL_OTHER;
+    case ROMANIAN:
+        if (number == 1)
+            return TL_PLURAL_ONE;
+        return number == 0 || is_in(hundred, 1, 19) ? TL_PLURAL_FEW : TL_PLURAL_OTHER;
+    case LITHUANIAN:
+        if (ten == 0 || is_in(hundred, 11, 19))
+            return TL_PLURAL_OTHER;
+        return ten == 1 ? TL_PLURAL_ONE : TL_PLURAL_FEW;
+    }
     return TL_PLURAL_OTHER;
 }
-
-static enum tl_plural one(uint64_t number)
-{
-    return number == 1 ? TL_PLURAL_ONE : TL_PLURAL_OTHER;
-}
-
-static enum tl_plural one_and_zero(uint64_t number)
-{
-    return number <= 1 ? TL_PLURAL_ONE : TL_PLURAL_OTHER;
-}
-
-static enum tl_plural one_millions(uint64_t number)
-{
-    return is_millions(number) ? TL_PLURAL_MANY : one(number);
-}
-
-static enum tl_plural one_and_zero_millions(uint64_t number)
-{
-    return is_millions(number) ? TL_PLURAL_MANY : one_and_zero(number);
-}
-
-static enum tl_plural hebrew(uint64_t number)
-{
-    return number == 2 ? TL_PLURAL_TWO : one(number);
-}
-
-static enum tl_plural arabic(uint64_t number)
-{
-    if (number <= 2)
-        return (enum tl_plural)(TL_PLURAL_ZERO + number);
-    if (is_in(number % 100, 3, 10))
-        return TL_PLURAL_FEW;
-    return number % 100 >= 11 ? TL_PLURAL_MANY : TL_PLURAL_OTHER;
-}
-
-static bool is_slavic_few(uint64_t number)
-{
-    return is_in(number % 10, 2, 4) && !is_in(number % 100, 12, 14);
-}
-
-static bool is_slavic_one(uint64_t number)
-{
-    return number % 10 == 1 && number % 100 != 11;
-}
-
-static enum tl_plural polish(uint64_t number)
-{
-    if (number == 1)
-        return TL_PLURAL_ONE;
-    return is_slavic_few(number) ? TL_PLURAL_FEW : TL_PLURAL_MANY;
-}
-
-static enum tl_plural russian(uint64_t number)
-{
-    if (is_slavic_one(number))
-        return TL_PLURAL_ONE;
-    return is_slavic_few(number) ? TL_PLURAL_FEW : TL_PLURAL_MANY;
-}
-
-static enum tl_plural croatian(uint64_t number)
-{
-    if (is_slavic_one(number))
-        return TL_PLURAL_ONE;
-    return is_slavic_few(number) ? TL_PLURAL_FEW : TL_PLURAL_OTHER;
-}
-
-static enum tl_plural czech(uint64_t number)
-{
-    return is_in(number, 2, 4) ? TL_PLURAL_FEW : one(number);
-}
-
-static enum tl_plural slovenian(uint64_t number)
-{
-    uint64_t rest = number % 100;
-    if (rest == 1)
-        return TL_PLURAL_ONE;
-    if (rest == 2)
-        return TL_PLURAL_TWO;
-    return is_in(rest, 3, 4) ? TL_PLURAL_FEW : TL_PLURAL_OTHER;
-}
-
-static enum tl_plural romanian(uint64_t number)
-{
-    if (number == 1)
-        return TL_PLURAL_ONE;
-    return number == 0 || is_in(number % 100, 1, 19) ? TL_PLURAL_FEW : TL_PLURAL_OTHER;
-}
-
-static enum tl_plural lithuanian(uint64_t number)
-{
-    if (number % 10 == 0 || is_in(number % 100, 11, 19))
-        return TL_PLURAL_OTHER;
-    return number % 10 == 1 ? TL_PLURAL_ONE : TL_PLURAL_FEW;
-}
-
-static const struct tl_plural_rule rules[] = {
-    {"id ja ko lo ms my th vi zh", FORM(OTHER), none},
-    {"bg da de el en et eu fi gl hu ka kk mn nb nl nn no sv sw tr ur uz", FORM(ONE) | FORM(OTHER),
-     one},
-    {"am bn fa gu hi zu", FORM(ONE) | FORM(OTHER), one_and_zero},
-    {"ca es it", FORM(ONE) | FORM(MANY) | FORM(OTHER), one_millions},
-    {"fr pt", FORM(ONE) | FORM(MANY) | FORM(OTHER), one_and_zero_millions},
-    {"he", FORM(ONE) | FORM(TWO) | FORM(OTHER), hebrew},
-    {"ar", FORM(ZERO) | FORM(ONE) | FORM(TWO) | FORM(FEW) | FORM(MANY) | FORM(OTHER), arabic},
-    {"pl", FORM(ONE) | FORM(FEW) | FORM(MANY), polish},
-    {"be ru uk", FORM(ONE) | FORM(FEW) | FORM(MANY), russian},
-    {"bs hr sr", FORM(ONE) | FORM(FEW) | FORM(OTHER), croatian},
-    {"cs sk", FORM(ONE) | FORM(FEW) | FORM(OTHER), czech},
-    {"sl", FORM(ONE) | FORM(TWO) | FORM(FEW) | FORM(OTHER), slovenian},
-    {"ro", FORM(ONE) | FORM(FEW) | FORM(OTHER), romanian},
-    {"lt", FORM(ONE) | FORM(FEW) | FORM(OTHER), lithuanian},
-};
 
 static bool lists(const char *codes, const char *code, size_t length)
 {

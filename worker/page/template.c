@@ -20,7 +20,7 @@ enum node_kind {
 
 struct node {
     enum node_kind kind;
-    int number;           /* of the name; TEXT: none */
+    size_t name;          /* its place in the list of names; TEXT: none */
     size_t start, length; /* TEXT: the bytes */
     size_t close;         /* IF, UNLESS, REPEAT: the index of the node that closes it */
 };
@@ -42,8 +42,7 @@ enum html_part {
 };
 
 struct open_section {
-    size_t node;
-    int number;
+    size_t node, name;
     bool is_list;
     enum html_part part;
 };
@@ -53,8 +52,8 @@ struct parser {
     const char *label;
     const char *bytes;
     size_t length, at;
-    tl_template_find *find;
-    const void *context; /* of find */
+    const char *const *names;
+    size_t n_names;
     enum html_part part;
     bool raw_tag; /* the current tag opens a script or style */
     struct open_section open[TL_TEMPLATE_DEPTH];
@@ -68,7 +67,7 @@ struct braces {
     char sign; /* '#', '^', '*', '/', '>' or none */
     const char *name;
     size_t length;
-    int number;
+    size_t known; /* its place in the list of names */
 };
 
 /* ---- errors ---- */
@@ -189,10 +188,10 @@ static bool open_section(struct parser *parser, const struct braces *braces)
     bool is_list = braces->sign == '*';
     enum node_kind kind = is_list ? NODE_REPEAT : braces->sign == '^' ? NODE_UNLESS : NODE_IF;
     const struct open_section section = {.node = parser->template->n_nodes,
-                                         .number = braces->number,
+                                         .name = braces->known,
                                          .is_list = is_list,
                                          .part = parser->part};
-    if (!add_node(parser, &(struct node){.kind = kind, .number = braces->number}))
+    if (!add_node(parser, &(struct node){.kind = kind, .name = braces->known}))
         return false;
     parser->open[parser->n_open++] = section;
     return true;
@@ -204,14 +203,26 @@ static bool close_section(struct parser *parser, const struct braces *braces)
     if (parser->n_open == 0 || nodes == NULL)
         return fail_braces(parser, braces, "no section is open, but this closes");
     const struct open_section *open = &parser->open[parser->n_open - 1];
-    if (open->number != braces->number)
+    if (open->name != braces->known)
         return fail_braces(parser, braces, "another section must be closed before");
     if (parser->part != open->part)
         return fail_braces(parser, braces,
                            "the section ends in another part of a tag than it began in:");
     nodes[open->node].close = parser->template->n_nodes;
     parser->n_open--;
-    return add_node(parser, &(struct node){.kind = NODE_CLOSE, .number = braces->number});
+    return add_node(parser, &(struct node){.kind = NODE_CLOSE, .name = braces->known});
+}
+
+static bool find_name(const struct parser *parser, struct braces *braces)
+{
+    bool is_source = braces->sign == '>'; /* whose name has the sign */
+    const char *name = braces->name - (is_source ? 1 : 0);
+    size_t length = braces->length + (is_source ? 1 : 0);
+    while (braces->known < parser->n_names &&
+           (strlen(parser->names[braces->known]) != length ||
+            memcmp(parser->names[braces->known], name, length) != 0))
+        braces->known++;
+    return braces->known < parser->n_names;
 }
 
 /* Parses the braces at `at` and moves past them. */
@@ -225,12 +236,9 @@ static bool parse_braces(struct parser *parser)
     braces.sign = strchr("#^*/>", *inside) != NULL ? *inside : '\0';
     braces.name = inside + (braces.sign != '\0');
     braces.length = (size_t)(end - braces.name);
-    braces.number =
-        braces.length == 0 || braces.length > NAME_MAX_BYTES
-            ? -1
-            : parser->find(parser->context, braces.name, braces.length, braces.sign == '>');
+    bool is_known = find_name(parser, &braces);
     parser->at = (size_t)(end + 2 - parser->bytes);
-    if (braces.number < 0)
+    if (!is_known)
         return fail_braces(parser, &braces, "there is no such name:");
     if (braces.sign == '#' || braces.sign == '^' || braces.sign == '*')
         return open_section(parser, &braces);
@@ -238,13 +246,13 @@ static bool parse_braces(struct parser *parser)
         return close_section(parser, &braces);
     if (braces.sign == '>')
         return parser->part == HTML_RAW
-                   ? add_node(parser, &(struct node){.kind = NODE_SOURCE, .number = braces.number})
+                   ? add_node(parser, &(struct node){.kind = NODE_SOURCE, .name = braces.known})
                    : fail_braces(parser, &braces, "only a script or style can hold a source:");
     if (parser->part != HTML_TEXT && parser->part != HTML_DOUBLE_QUOTES &&
         parser->part != HTML_SINGLE_QUOTES)
         return fail_braces(parser, &braces,
                            "only text and quoted attributes can hold a value, not this:");
-    return add_node(parser, &(struct node){.kind = NODE_VALUE, .number = braces.number});
+    return add_node(parser, &(struct node){.kind = NODE_VALUE, .name = braces.known});
 }
 
 static bool parse(struct parser *parser)
@@ -255,7 +263,7 @@ static bool parse(struct parser *parser)
                 return false;
             continue;
         }
-        struct node text = {.kind = NODE_TEXT, .number = -1, .start = parser->at};
+        struct node text = {.kind = NODE_TEXT, .start = parser->at};
         for (; parser->at < parser->length && !starts_with(parser, "{{"); parser->at++) {
             if (parser->bytes[parser->at] == '\0')
                 return fail_at(parser, parser->at, "a zero byte");
@@ -271,8 +279,7 @@ static bool parse(struct parser *parser)
 }
 
 struct tl_template *tl_template_parse(const char *label, const void *bytes, size_t length,
-                                      tl_template_find *find, const void *context,
-                                      struct tl_error *err)
+                                      const char *const names[], size_t n, struct tl_error *err)
 {
     if (length > TL_TEMPLATE_MAX) {
         tl_error_set(err, TL_ERR_INVALID, "%s: %zu bytes, at most %zu", label, length,
@@ -295,8 +302,8 @@ struct tl_template *tl_template_parse(const char *label, const void *bytes, size
                             .label = label,
                             .bytes = copy,
                             .length = length,
-                            .find = find,
-                            .context = context,
+                            .names = names,
+                            .n_names = n,
                             .err = err};
     if (!parse(&parser))
         tl_template_free(&template);
@@ -332,7 +339,7 @@ static void append_escaped(struct tl_text *out, const char *text)
 
 struct renderer {
     const struct tl_template *template;
-    tl_template_value *value;
+    const char *const *values;
     tl_template_item *item;
     void *context;
     struct tl_text *out;
@@ -350,12 +357,12 @@ static void render(const struct renderer *renderer, size_t start, size_t end)
             continue;
         }
         if (node->kind == NODE_REPEAT) {
-            for (size_t n = 0; renderer->item(renderer->context, node->number, n); n++)
+            for (size_t n = 0; renderer->item(renderer->context, node->name, n); n++)
                 render(renderer, i + 1, node->close);
             i = node->close;
             continue;
         }
-        const char *text = renderer->value(renderer->context, node->number);
+        const char *text = renderer->values[node->name];
         bool empty = text == NULL || text[0] == '\0';
         if (node->kind == NODE_VALUE && !empty)
             append_escaped(out, text);
@@ -366,10 +373,10 @@ static void render(const struct renderer *renderer, size_t start, size_t end)
     }
 }
 
-void tl_template_render(const struct tl_template *template, tl_template_value *value,
+void tl_template_render(const struct tl_template *template, const char *const values[],
                         tl_template_item *item, void *context, struct tl_text *out)
 {
     const struct renderer renderer = {
-        .template = template, .value = value, .item = item, .context = context, .out = out};
+        .template = template, .values = values, .item = item, .context = context, .out = out};
     render(&renderer, 0, template->n_nodes);
 }

@@ -28,23 +28,19 @@
 
 struct tl_template;
 
-/* The number (>= 0) of a name, or -1 when there is no such name. name is length bytes. `source`: of
- * a source; no name is that of a value and of a source. */
-typedef int tl_template_find(const void *context, const char *name, size_t length, bool source);
-/* The value of a number, UTF-8, at most INT_MAX bytes; NULL counts as empty. */
-typedef const char *tl_template_value(const void *context, int number);
-/* Makes the values those of the i-th item of the list with this number. False: it has fewer. */
-typedef bool tl_template_item(void *context, int number, size_t i);
+/* Makes the values those of the i-th item of the list with this name. False: it has fewer. */
+typedef bool tl_template_item(void *context, size_t name, size_t i);
 
-/* Parses a template; the bytes are copied. Errors begin with `label`, as in
- * `label:line:column: what`, columns in bytes. NULL on failure; freed with tl_template_free. */
+/* Parses a template with these n names; that of a source begins with ">". Bytes and names are not
+ * kept. Errors begin with `label`, as in `label:line:column: what`, columns in bytes. NULL on
+ * failure; freed with tl_template_free. */
 struct tl_template *tl_template_parse(const char *label, const void *bytes, size_t length,
-                                      tl_template_find *find, const void *context,
-                                      struct tl_error *err);
+                                      const char *const names[], size_t n, struct tl_error *err);
 void tl_template_free(struct tl_template **template);
 
-/* Appends the template with its values. out->failed when memory ran out. */
-void tl_template_render(const struct tl_template *template, tl_template_value *value,
+/* Appends the template with a value for each name, UTF-8, at most INT_MAX bytes; NULL counts as
+ * empty. `item` may change them. out->failed when memory ran out. */
+void tl_template_render(const struct tl_template *template, const char *const values[],
                         tl_template_item *item, void *context, struct tl_text *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,8 @@
 enum {
     STUCK_MS = 30000, /* without a turn of the parent */
     ALIGNMENT = 64,
+    LOOKS = TL_HEARING_LOST_MS / 500,
+    BEATS = 20, /* a loop that hardly turns is slow or stuck, not deaf */
 };
 
 static size_t round_up(size_t bytes)
@@ -68,6 +71,25 @@ void tl_board_clear(struct tl_board *board, unsigned i)
         if (type == TL_GAUGE || type == TL_GAUGE_MAX)
             tl_metrics_set(board->metrics[i], metric, 0);
     }
+}
+
+/* ---- for the parent ---- */
+
+bool tl_hearing_waits(int listen_fd)
+{
+    struct pollfd socket = {.fd = listen_fd, .events = POLLIN};
+    return poll(&socket, 1, 0) == 1 && (socket.revents & POLLIN) != 0;
+}
+
+bool tl_hearing_lost(struct tl_hearing *hearing, bool waiting, int64_t accepted, int64_t beats)
+{
+    if (!waiting || hearing->looks == 0 || accepted != hearing->accepted) {
+        *hearing =
+            (struct tl_hearing){.accepted = accepted, .beats = beats, .looks = waiting ? 1 : 0};
+        return false;
+    }
+    hearing->looks++;
+    return hearing->looks > LOOKS && beats - hearing->beats >= BEATS;
 }
 
 /* ---- for the admin listener ---- */

@@ -10,7 +10,6 @@
 #include "common/role/admin.h"
 #include "common/role/program.h"
 #include "worker/report/queue_counts.h"
-#include "worker/report/slot.h"
 #include "worker/report/worker_metrics.h"
 
 struct tl_board_head {
@@ -37,6 +36,27 @@ bool tl_board_init(struct tl_board *board, unsigned n, uint64_t queues, struct t
 void tl_board_deinit(struct tl_board *board);
 /* A worker process has ended: it is not ready, and its gauges are zero. */
 void tl_board_clear(struct tl_board *board, unsigned i);
+
+/* ---- does a process still take connections? ---- */
+
+/* It may turn its loop and have its listening socket dropped from what it waits for: then
+ * connections wait at the socket, and nobody takes them. The parent has the same socket, and sees
+ * both. A process without visitors is not judged. */
+/* What the parent knows of one process. All zero: it was just started. */
+struct tl_hearing {
+    int64_t accepted, beats; /* when the looks in vain began */
+    unsigned looks;          /* in vain, in a row */
+};
+
+/* After so long, at two looks a second. */
+#define TL_HEARING_LOST_MS 5000
+
+/* Is a connection waiting at this listening socket? */
+bool tl_hearing_waits(int listen_fd);
+/* One look, twice a second. waiting: a connection is, and the process should take it; accepted: how
+ * many were taken from this socket; beats: turns of the process's loop. True when connections have
+ * waited for long although the loop turns and none was taken. */
+bool tl_hearing_lost(struct tl_hearing *hearing, bool waiting, int64_t accepted, int64_t beats);
 
 /* For the admin listener; its context is the board. */
 struct tl_admin_source tl_board_source(struct tl_board *board);

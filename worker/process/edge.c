@@ -6,6 +6,7 @@
 
 #include <uv.h>
 
+#include "common/auth/keyring.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/net.h"
@@ -13,13 +14,14 @@
 #include "common/role/signals.h"
 #include "worker/api/worker.h"
 #include "worker/feed/follower.h"
-#include "worker/feed/ingest.h"
+#include "worker/feed/questions.h"
 #include "worker/http/server.h"
-#include "worker/process/edge.h"
+#include "worker/process/process.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/verify/provider.h"
+#include "worker/verify/verdict.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/changes.h"
+#include "worker/visit/wait.h"
 
 enum {
     TICK_MS = 50,
@@ -35,8 +37,11 @@ enum {
 };
 
 struct edge {
-    const struct tl_edge_settings *settings;
-    const struct tl_config *config;
+    struct tl_shared *shared;
+    const struct tl_config *config; /* of the start */
+    const char *role;               /* for the log */
+    unsigned i;
+    int listen_fd;
     struct tl_slot *slot; /* on the board */
     uv_loop_t loop;
     uv_timer_t tick;
@@ -47,7 +52,6 @@ struct edge {
     char id[33]; /* this process among all workers, as the function apply knows it */
     struct tl_worker *worker;
     struct tl_queues *queues; /* the worker's */
-    struct tl_holds *holds;   /* the worker's */
     struct tl_server *server; /* NULL until the lines are loaded */
     uint64_t connections_max; /* event streams and the server's connections together */
     uint64_t unavailable;     /* requests answered 503 that are not logged yet */
@@ -97,28 +101,26 @@ static void note_store(struct edge *edge, bool up, enum tl_error_kind refuses)
                 tl_readiness_text(refuses == TL_ERR_OOM ? TL_STORE_NO_MEMORY : TL_STORE_NO_DISK));
 }
 
-static void on_answer(void *context, const struct tl_ingest_answer *answer)
+static void on_answer(void *context, const struct tl_job *job)
 {
     struct edge *edge = context;
-    switch (answer->kind) {
-    case TL_INGEST_BATCH:
-        tl_queues_batch_sent(edge->queues, answer->queue, &answer->receipt, tl_clock_ms());
-        break;
-    case TL_INGEST_CHECK:
-        tl_queues_batch_checked(edge->queues, answer->queue, answer->number, &answer->check,
-                                tl_clock_ms());
-        break;
-    case TL_INGEST_LOOKUP:
-        tl_holds_found(edge->holds, answer->number, answer->found, answer->reason);
-        break;
-    case TL_INGEST_DRAWN:
-        tl_worker_drawn(edge->worker, answer->number, answer->ids, answer->length);
-        break;
-    case TL_INGEST_STORE:
-        note_store(edge, answer->up, answer->refuses);
-        break;
-    case TL_INGEST_NONE:
-        break;
+    const int64_t now_ms = tl_clock_ms();
+    if (job->kind == TL_INGEST_BATCH) {
+        const struct tl_batch_receipt receipt = tl_ingest_receipt(job);
+        tl_queues_batch_sent(edge->queues, job->queue, &receipt, now_ms);
+    } else if (job->kind == TL_INGEST_CHECK) {
+        const struct tl_batch_check check = tl_ingest_checked(job);
+        tl_queues_batch_checked(edge->queues, job->queue, job->number, &check, now_ms);
+    } else if (job->kind == TL_INGEST_LOOKUP) {
+        enum tl_reason reason;
+        const enum tl_lookup_found found = tl_ingest_found(job, &reason);
+        tl_waits_found(edge->worker, job->number, found, reason);
+    } else if (job->kind == TL_INGEST_DRAWN) {
+        size_t length;
+        const void *ids = tl_ingest_ids(job, &length);
+        tl_waits_drawn(edge->worker, job->number, ids, length);
+    } else if (job->kind == TL_INGEST_STORE) {
+        note_store(edge, job->up, job->refuses);
     }
 }
 
@@ -175,7 +177,7 @@ static void drain(struct edge *edge)
     tl_server_quiesce(edge->server);
     /* Stop listening, so that no client is stuck in the backlog and the next process can have the
      * port at once. */
-    if (!edge->settings->keeps_listening && shutdown(edge->settings->listen_fd, SHUT_RDWR) != 0)
+    if (!edge->shared->keeps_listening && shutdown(edge->listen_fd, SHUT_RDWR) != 0)
         tl_debug("shutdown of the listening socket failed");
     tl_subscribers_drain(edge->worker->subscribers, now_ms, now_ms + SEND_AWAY_MS);
     tl_queues_farewell(edge->queues);
@@ -225,11 +227,11 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
         (tl_queues_readiness(edge->queues) != TL_READY && now_ms - edge->since_ms < START_WAIT_MS))
         return;
     edge->connections_max = connections_allowed(config->http.max_connections);
-    const struct tl_server_settings server = {.listen_fd = edge->settings->listen_fd,
+    const struct tl_server_settings server = {.listen_fd = edge->listen_fd,
                                               .max_connections = edge->connections_max,
                                               .connections_per_address =
                                                   config->http.connections_per_address,
-                                              .proxies = tl_worker_proxies(edge->worker),
+                                              .proxies = edge->worker->proxies,
                                               .idle_timeout_ms = config->http.idle_timeout_ms,
                                               .max_body = config->http.max_body,
                                               .handler_context = edge->worker,
@@ -285,7 +287,6 @@ static void on_tick(uv_timer_t *timer)
     serve_when_ready(edge, now_ms);
     tl_server_tick(edge->server, now_ms);
     tl_worker_tick(edge->worker, now_ms);
-    tl_holds_tick(edge->holds, now_ms);
     tl_queues_tick(edge->queues, now_ms);
     tl_queues_check(edge->queues, now_ms);
     tl_queues_report(edge->queues, now_ms);
@@ -294,7 +295,7 @@ static void on_tick(uv_timer_t *timer)
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->connections_max);
     tl_metrics_set(metrics, TL_WORKER_HOOKS, (int64_t)edge->config->n_hooks);
     log_limits(edge, now_ms);
-    uint64_t held = tl_holds_count(edge->holds) + tl_worker_held(edge->worker);
+    uint64_t held = tl_waits_count(&edge->worker->waits);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)held);
     atomic_store(&slot->readiness, (int)tl_queues_readiness(edge->queues));
     atomic_store(&slot->accepted, edge->accepted);
@@ -314,7 +315,7 @@ static bool take_keys(void *context, const struct tl_config *config, struct tl_e
     const struct edge *edge = context;
     if (!tl_worker_reload(edge->worker, config, err))
         return false;
-    atomic_store(&edge->slot->ticket_key, tl_worker_ticket_key(edge->worker));
+    atomic_store(&edge->slot->ticket_key, tl_keyring_fingerprint(edge->worker->secrets.keyring));
     return true;
 }
 
@@ -328,11 +329,11 @@ static void on_signal(uv_poll_t *poll, int status, int events)
         if (signal == TL_SIGNAL_STOP)
             drain(edge);
         else if (signal == TL_SIGNAL_RELOAD)
-            tl_reload(&(struct tl_reload){.config_path = edge->settings->config_path,
-                                          .role = edge->settings->role,
+            tl_reload(&(struct tl_reload){.config_path = edge->shared->config_path,
+                                          .role = edge->role,
                                           .take = take_keys,
                                           .context = edge,
-                                          .outcome = &edge->settings->board->head->reload,
+                                          .outcome = &edge->shared->board.head->reload,
                                           .taken = "keys, pages of events, queues in passthrough"});
     }
 }
@@ -341,30 +342,29 @@ static void on_signal(uv_poll_t *poll, int status, int events)
 
 static bool start_api(struct edge *edge, struct tl_error *err)
 {
-    const struct tl_board *board = edge->settings->board;
-    edge->slot = &board->slots[edge->settings->i];
+    struct tl_shared *shared = edge->shared;
+    edge->slot = &shared->board.slots[edge->i];
     edge->env = (struct tl_queue_env){.worker_id = edge->id,
-                                      .metrics = board->metrics[edge->settings->i],
+                                      .metrics = shared->board.metrics[edge->i],
                                       /* not known yet: our clock stands for the store's */
                                       .store_offset_ms = tl_clock_wall_ms() - tl_clock_ms(),
-                                      .queue_counts = board->queue_counts};
+                                      .queue_counts = shared->board.queue_counts};
     const struct tl_worker_settings worker = {.config = edge->config,
-                                              .files = edge->settings->files,
-                                              .brand = edge->settings->brand,
-                                              .events = edge->settings->events,
-                                              .secrets = edge->settings->secrets,
+                                              .files = shared->files,
+                                              .brand = shared->brand,
+                                              .events = &shared->events,
+                                              .secrets = &shared->secrets,
                                               .env = &edge->env,
                                               .loop = &edge->loop,
-                                              .limiter = edge->settings->limiter,
-                                              .sharing = edge->settings->sharing,
+                                              .limiter = shared->limiter,
+                                              .sharing = shared->sharing,
                                               .process = edge,
                                               .stream_fits = stream_fits};
     edge->worker = tl_worker_new(&worker, err);
     if (edge->worker == NULL)
         return false;
-    atomic_store(&edge->slot->ticket_key, tl_worker_ticket_key(edge->worker));
-    edge->queues = tl_worker_queues(edge->worker);
-    edge->holds = tl_worker_holds(edge->worker);
+    atomic_store(&edge->slot->ticket_key, tl_keyring_fingerprint(edge->worker->secrets.keyring));
+    edge->queues = edge->worker->queues;
     return true;
 }
 
@@ -380,7 +380,7 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
         .max_concurrent = config->challenge_service.max_concurrent,
         .metrics = edge->env.metrics,
         .context = edge->worker,
-        .verified = tl_worker_verified};
+        .verified = tl_waits_judged};
     if (!tl_config_has_service(config, NULL))
         return true;
     edge->env.verifier = tl_verifier_new(&edge->loop, &settings, err);
@@ -400,7 +400,7 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
                                               .answered = on_answer};
     const struct tl_follower_settings follower = {.redis = redis,
                                                   .key_prefix = config->redis.key_prefix,
-                                                  .compares = edge->settings->i == 0,
+                                                  .compares = edge->i == 0,
                                                   .context = edge->worker,
                                                   .changed = tl_changes_take};
     edge->env.ingest = tl_ingest_new(&edge->loop, &ingest, err);
@@ -429,11 +429,15 @@ static void stop(struct edge *edge)
     tl_worker_free(&edge->worker);
 }
 
-int tl_edge_run(const struct tl_edge_settings *settings)
+int tl_edge_run(struct tl_shared *shared, const char *role, unsigned i, int listen_fd)
 {
     struct tl_error err = {0};
-    struct edge edge = {
-        .settings = settings, .config = settings->config, .since_ms = tl_clock_ms()};
+    struct edge edge = {.shared = shared,
+                        .config = shared->config,
+                        .role = role,
+                        .i = i,
+                        .listen_fd = listen_fd,
+                        .since_ms = tl_clock_ms()};
     tl_program_id("worker", edge.id);
     bool ok = tl_signals_open(&edge.signals, &err) && start_api(&edge, &err);
     if (ok && uv_loop_init(&edge.loop) == 0) {

@@ -7,7 +7,7 @@
 #include "common/store/queue.h"
 #include "common/store/reply.h"
 #include "common/store/store.h"
-#include "worker/process/key_files.h"
+#include "worker/process/process.h"
 
 /* The file with the keys of tickets or passes that does not exist; NULL when both do. */
 static const char *missing_file(const struct tl_config *config)

@@ -17,14 +17,8 @@
 #include "common/role/program.h"
 #include "common/role/supervisor.h"
 #include "common/store/store.h"
-#include "worker/page/event_look.h"
-#include "worker/page/zone.h"
-#include "worker/process/admin_process.h"
-#include "worker/process/board.h"
-#include "worker/process/edge.h"
-#include "worker/process/hearing.h"
-#include "worker/process/key_files.h"
-#include "worker/process/parent.h"
+#include "worker/page/page_text.h"
+#include "worker/process/process.h"
 
 enum {
     TURN_MS = 500,
@@ -49,23 +43,11 @@ struct process {
 };
 
 struct parent {
-    const struct tl_config *config;
-    const char *config_path;
-    struct tl_languages *languages; /* of the pages, as brand and events */
-    struct tl_brand *brand;
-    /* At the start, and at each SIGHUP that finds no mistake. A process that is started has it from
-     * here, whatever became of the files meanwhile. */
-    struct tl_event_looks events;
-    struct tl_secrets secrets;
-    const struct tl_config *reread; /* since the start; or NULL */
+    struct tl_shared shared;
     unsigned n;
     int *listen_fds;
-    unsigned sockets;     /* different ones among them: process i has socket i % sockets */
-    bool keeps_listening; /* another program keeps the sockets open, too */
-    struct tl_board board;
-    struct tl_limiter *limiter; /* of all processes */
-    struct tl_sharing *sharing; /* likewise */
-    struct process *processes;  /* the n workers, then the admin process */
+    unsigned sockets;          /* different ones among them: process i has socket i % sockets */
+    struct process *processes; /* the n workers, then the admin process */
     struct tl_supervisor *supervisor;
     bool failed; /* the admin listener could not start */
     struct tl_notify *notify;
@@ -73,81 +55,56 @@ struct parent {
 
 /* ---- in the children ---- */
 
-/* The configuration whose queues in passthrough and level of the log count. */
-static const struct tl_config *newest(const struct parent *parent)
-{
-    return parent->reread != NULL ? parent->reread : parent->config;
-}
-
-static void start_log(const struct process *process)
-{
-    tl_program_log(newest(process->parent), process->name);
-}
-
 static int run_admin(void *context)
 {
     const struct process *process = context;
-    struct parent *parent = process->parent;
-    start_log(process);
-    tl_secrets_free(&parent->secrets);
-    return tl_admin_process_run(
-        &(struct tl_admin_process_settings){.role = process->name,
-                                            .config_path = parent->config_path,
-                                            .server = {.config = parent->config,
-                                                       .brand = parent->brand,
-                                                       .events = &parent->events,
-                                                       .source = tl_board_source(&parent->board),
-                                                       .limiter = parent->limiter},
-                                            .board = &parent->board});
+    struct tl_shared *shared = &process->parent->shared;
+    tl_program_log(shared->files, process->name);
+    return tl_admin_process_run(shared, process->name);
 }
 
 static int run_worker(void *context)
 {
     const struct process *process = context;
     struct parent *parent = process->parent;
-    start_log(process);
+    tl_program_log(parent->shared.files, process->name);
     for (unsigned other = 0; other < parent->n; other++) {
         if (other != process->i)
             close(parent->listen_fds[other]);
     }
-    return tl_edge_run(&(struct tl_edge_settings){.role = process->name,
-                                                  .i = process->i,
-                                                  .config_path = parent->config_path,
-                                                  .config = parent->config,
-                                                  .files = newest(parent),
-                                                  .brand = parent->brand,
-                                                  .events = &parent->events,
-                                                  .secrets = &parent->secrets,
-                                                  .listen_fd = parent->listen_fds[process->i],
-                                                  .keeps_listening = parent->keeps_listening,
-                                                  .board = &parent->board,
-                                                  .limiter = parent->limiter,
-                                                  .sharing = parent->sharing});
+    return tl_edge_run(&parent->shared, process->name, process->i, parent->listen_fds[process->i]);
 }
 
 /* ---- what the supervisor calls ---- */
+
+static void free_files(struct tl_shared *shared)
+{
+    if (shared->files != shared->config)
+        tl_config_free(&shared->files);
+    tl_event_looks_free(&shared->events);
+    tl_secrets_free(&shared->secrets);
+}
 
 /* Keeps what the processes are about to read, for those that are started again. Of a mistake they
  * say what it is, and go on with what they have. */
 static void read_again(void *context)
 {
     struct parent *parent = context;
+    struct tl_shared *shared = &parent->shared;
     struct tl_error err = {0};
     struct tl_event_looks events = {0};
     struct tl_secrets secrets = {0};
-    const struct tl_config *config = tl_config_load(parent->config_path, &err);
-    if (config == NULL || !tl_page_read(config, parent->languages, NULL, &events, &err) ||
+    const struct tl_config *config = tl_config_load(shared->config_path, &err);
+    if (config == NULL || !tl_page_read(config, shared->languages, NULL, &events, &err) ||
         (parent->n > 0 && !tl_secrets_load(&secrets, config, false, &err))) {
         tl_event_looks_free(&events);
         tl_config_free(&config);
         return;
     }
-    tl_config_free(&parent->reread);
-    tl_event_looks_free(&parent->events);
-    tl_secrets_free(&parent->secrets);
-    parent->reread = config;
-    parent->events = events;
-    parent->secrets = secrets;
+    free_files(shared);
+    shared->files = config;
+    shared->events = events;
+    shared->secrets = secrets;
 }
 
 static pid_t start_process(struct process *process, int (*run)(void *context))
@@ -183,7 +140,7 @@ static void log_end(const struct process *process, int status, bool stopping)
 static bool worker_ended(void *context, int status, int64_t delay_ms)
 {
     struct process *process = context;
-    struct tl_board *board = &process->parent->board;
+    struct tl_board *board = &process->parent->shared.board;
     log_end(process, status, delay_ms < 0);
     process->hearing = (struct tl_hearing){0};
     tl_board_clear(board, process->i);
@@ -195,7 +152,7 @@ static bool worker_ended(void *context, int status, int64_t delay_ms)
 static bool admin_ended(void *context, int status, int64_t delay_ms)
 {
     const struct process *process = context;
-    struct tl_board_head *head = process->parent->board.head;
+    struct tl_board_head *head = process->parent->shared.board.head;
     log_end(process, status, delay_ms < 0);
     atomic_store(&head->admin_readiness, TL_NOT_STARTED);
     if (delay_ms < 0)
@@ -213,7 +170,7 @@ static void log_kill(void *context, enum tl_kill_reason reason)
 {
     const struct process *process = context;
     if (reason == TL_KILL_DEAF) {
-        atomic_fetch_add(&process->parent->board.head->deaf, 1);
+        atomic_fetch_add(&process->parent->shared.board.head->deaf, 1);
         tl_log(TL_LOG_ERROR, NULL,
                "%s (process %d) is deaf, it leaves connections waiting for %d s: killing it",
                process->name, (int)process->pid, TL_HEARING_LOST_MS / 1000);
@@ -231,10 +188,10 @@ static bool worker_deaf(void *context)
 {
     struct process *process = context;
     struct parent *parent = process->parent;
-    const struct tl_slot *slot = &parent->board.slots[process->i];
+    const struct tl_slot *slot = &parent->shared.board.slots[process->i];
     int64_t accepted = 0;
     for (unsigned i = process->i % parent->sockets; i < parent->n; i += parent->sockets)
-        accepted += atomic_load(&parent->board.slots[i].accepted);
+        accepted += atomic_load(&parent->shared.board.slots[i].accepted);
     bool waiting = atomic_load(&slot->accepts) && tl_hearing_waits(parent->listen_fds[process->i]);
     return tl_hearing_lost(&process->hearing, waiting, accepted, atomic_load(&slot->beats));
 }
@@ -242,7 +199,7 @@ static bool worker_deaf(void *context)
 static int64_t worker_beats(void *context)
 {
     const struct process *process = context;
-    return atomic_load(&process->parent->board.slots[process->i].beats);
+    return atomic_load(&process->parent->shared.board.slots[process->i].beats);
 }
 
 static bool add_processes(struct parent *parent, struct tl_error *err)
@@ -270,7 +227,7 @@ static bool add_processes(struct parent *parent, struct tl_error *err)
                                    .killing = log_kill,
                                    .stop_stage = STAGE_ADMIN,
                                    .stop_limit_ms = INT64_MAX};
-    return parent->config->admin.worker.port < 0 ||
+    return parent->shared.config->admin.worker.port < 0 ||
            tl_supervisor_add(parent->supervisor, &admin, err);
 }
 
@@ -283,10 +240,10 @@ static void turn(struct parent *parent)
     if (!tl_supervisor_wait(parent->supervisor, NULL, 0, TURN_MS, &err))
         tl_warn("%s", err.text);
     int64_t now_ms = tl_clock_ms();
-    atomic_store(&parent->board.head->parent_ms, now_ms);
+    atomic_store(&parent->shared.board.head->parent_ms, now_ms);
     tl_supervisor_turn(parent->supervisor, now_ms);
     /* As /readyz sees it: one process that serves is enough. */
-    const struct tl_admin_source source = tl_board_source(&parent->board);
+    const struct tl_admin_source source = tl_board_source(&parent->shared.board);
     bool ready = source.ready(source.context, reason);
     tl_notify_turn(parent->notify, ready,
                    tl_supervisor_stopping(parent->supervisor) ? "stopping" : reason, now_ms);
@@ -294,7 +251,7 @@ static void turn(struct parent *parent)
 
 static int run(struct parent *parent)
 {
-    atomic_store(&parent->board.head->parent_ms, tl_clock_ms());
+    atomic_store(&parent->shared.board.head->parent_ms, tl_clock_ms());
     while (tl_supervisor_stop_asked(parent->supervisor) == 0 && !parent->failed)
         turn(parent);
     tl_notify_stopping(parent->notify);
@@ -315,7 +272,7 @@ static bool wait_for_keys(struct parent *parent, struct tl_error *err)
     while (tl_supervisor_stop_asked(parent->supervisor) == 0) {
         struct tl_error problem = {0};
         unsigned suppressed;
-        enum tl_key_files files = tl_key_files_look(parent->config, &problem);
+        enum tl_key_files files = tl_key_files_look(parent->shared.config, &problem);
         if (files != TL_KEY_FILES_UNKNOWN) {
             *err = problem;
             return files == TL_KEY_FILES_FINE;
@@ -335,12 +292,12 @@ static bool wait_for_keys(struct parent *parent, struct tl_error *err)
 /* Of its own, or those that another program keeps open for it: these its processes share. */
 static bool open_sockets(struct parent *parent, struct tl_error *err)
 {
-    const struct tl_listen *listen = &parent->config->http.listen;
+    const struct tl_listen *listen = &parent->shared.config->http.listen;
     unsigned taken;
     int port;
     if (!tl_listen_take(parent->listen_fds, parent->n, &taken, err))
         return false;
-    parent->keeps_listening = taken > 0;
+    parent->shared.keeps_listening = taken > 0;
     parent->sockets = taken > 0 ? taken : parent->n;
     if (taken == 0) {
         if (!tl_listen_share(listen, parent->listen_fds, parent->n, &port, err))
@@ -360,14 +317,14 @@ static bool open_sockets(struct parent *parent, struct tl_error *err)
 static bool prepare_visitors(struct parent *parent, struct tl_error *err)
 {
     return wait_for_keys(parent, err) &&
-           tl_secrets_load(&parent->secrets, parent->config, true, err) &&
+           tl_secrets_load(&parent->shared.secrets, parent->shared.config, true, err) &&
            open_sockets(parent, err);
 }
 
 /* No process for visitors: no keys of theirs are made, and their port stays closed. */
 static bool prepare_operators(const struct parent *parent, struct tl_error *err)
 {
-    if (parent->config->admin.worker.port < 0)
+    if (parent->shared.config->admin.worker.port < 0)
         return tl_error_set(err, TL_ERR_INVALID,
                             "nothing to serve: worker.processes is 0, and admin.worker is empty");
     tl_info("no visitors are served (worker.processes: 0): this is the admin listener alone");
@@ -380,7 +337,7 @@ static bool prepare(struct parent *parent, struct tl_error *err)
                                                     .restart_limit_ms = RESTART_LIMIT_MS,
                                                     .reload = read_again,
                                                     .context = parent};
-    const struct tl_config *config = parent->config;
+    const struct tl_config *config = parent->shared.config;
     const struct tl_redis_settings redis = {.url = config->redis.url,
                                             .ca_file = config->redis.ca_file,
                                             .timeout_ms = config->redis.timeout_ms};
@@ -394,18 +351,19 @@ static bool prepare(struct parent *parent, struct tl_error *err)
     parent->supervisor = tl_supervisor_new(&restarts, err);
     /* Settings that would make every child fail are found before anything waits for the store. */
     struct tl_store *store = tl_store_new(&redis, err);
-    parent->languages = tl_languages_new(config->page.languages, err);
-    bool ok = store != NULL && parent->languages != NULL &&
-              tl_page_read(config, parent->languages, &parent->brand, &parent->events, err) &&
+    parent->shared.languages = tl_languages_new(config->page.languages, err);
+    bool ok = store != NULL && parent->shared.languages != NULL &&
+              tl_page_read(config, parent->shared.languages, &parent->shared.brand,
+                           &parent->shared.events, err) &&
               tl_zone_set(config->page.timezone, err);
     tl_store_free(&store);
     return ok && parent->supervisor != NULL &&
            tl_notify_open(&parent->notify, tl_clock_ms(), err) &&
            (n > 0 ? prepare_visitors(parent, err) : prepare_operators(parent, err)) &&
            add_processes(parent, err) &&
-           tl_board_init(&parent->board, n, parent->config->metrics.queues, err) &&
-           (parent->limiter = tl_limiter_new(err)) != NULL &&
-           (parent->sharing = tl_sharing_new(err)) != NULL;
+           tl_board_init(&parent->shared.board, n, parent->shared.config->metrics.queues, err) &&
+           (parent->shared.limiter = tl_limiter_new(err)) != NULL &&
+           (parent->shared.sharing = tl_sharing_new(err)) != NULL;
 }
 
 static void release(struct parent *parent)
@@ -415,16 +373,14 @@ static void release(struct parent *parent)
         if (parent->listen_fds[i] >= 0)
             close(parent->listen_fds[i]);
     }
-    if (parent->board.memory != NULL)
-        tl_board_deinit(&parent->board);
-    tl_limiter_free(&parent->limiter);
-    tl_sharing_free(&parent->sharing);
+    if (parent->shared.board.memory != NULL)
+        tl_board_deinit(&parent->shared.board);
+    tl_limiter_free(&parent->shared.limiter);
+    tl_sharing_free(&parent->shared.sharing);
     tl_notify_free(&parent->notify);
-    tl_config_free(&parent->reread);
-    tl_secrets_free(&parent->secrets);
-    tl_event_looks_free(&parent->events);
-    tl_brand_free(&parent->brand);
-    tl_languages_free(&parent->languages);
+    free_files(&parent->shared);
+    tl_brand_free(&parent->shared.brand);
+    tl_languages_free(&parent->shared.languages);
     free(parent->listen_fds);
     free(parent->processes);
 }
@@ -432,7 +388,8 @@ static void release(struct parent *parent)
 int tl_parent_run(const struct tl_config *config, const char *config_path, unsigned processes)
 {
     struct tl_error err = {0};
-    struct parent parent = {.config = config, .config_path = config_path, .n = processes};
+    struct parent parent = {
+        .shared = {.config = config, .files = config, .config_path = config_path}, .n = processes};
     int status = 1;
     if (prepare(&parent, &err))
         status = run(&parent);

@@ -13,14 +13,18 @@
 
 #include "common/config/settings.h"
 #include "common/line/line.h"
+#include "common/line/placemap.h"
 #include "common/wire/events.h"
 #include "worker/feed/outbox.h"
 
-struct tl_claims;
+/* Both: active place -> local ms + 1 of the last RENEW known; 0: none is. A zeroed one knows
+ * nothing. */
+struct tl_claims {
+    struct tl_placemap claimed; /* or with a mark: the store has not said yet that it is claimed */
+    struct tl_placemap turns;   /* not claimed: another session must end first */
+};
 
-struct tl_claims *tl_claims_new(void); /* NULL: out of memory */
-void tl_claims_free(struct tl_claims **claims);
-void tl_claims_clear(struct tl_claims *claims);
+void tl_claims_clear(struct tl_claims *claims); /* frees its memory, too */
 
 /* A RENEW is on its way. Without memory it is not noted, and the next touch claims again, which is
  * harmless. */

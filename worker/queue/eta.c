@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "worker/queue/eta.h"
-#include "worker/queue/sessions.h"
 
 enum {
     NAMED_MS = 60000,     /* a reason is named for so long */
@@ -21,7 +20,7 @@ struct tl_eta {
     int64_t seen_since_ms; /* every event since then was seen; 0: none yet */
     int64_t step;          /* the newest: admitted[step % STEPS] */
     uint64_t admitted[STEPS];
-    struct tl_sessions *sessions;
+    struct tl_sessions sessions;
     struct tl_eta_rule rule;
     bool open;
     uint64_t waiting, active;
@@ -38,52 +37,36 @@ struct tl_eta {
 
 struct tl_eta *tl_eta_new(void)
 {
-    struct tl_eta *eta = calloc(1, sizeof(*eta));
-    if (eta == NULL)
-        return NULL;
-    eta->sessions = tl_sessions_new();
-    if (eta->sessions == NULL)
-        tl_eta_free(&eta);
-    return eta;
+    return calloc(1, sizeof(struct tl_eta));
 }
 
 void tl_eta_free(struct tl_eta **eta)
 {
-    if (*eta == NULL)
-        return;
-    tl_sessions_free(&(*eta)->sessions);
+    if (*eta != NULL)
+        tl_placemap_clear(&(*eta)->sessions.running);
     free(*eta);
     *eta = NULL;
 }
 
 size_t tl_eta_bytes(const struct tl_eta *eta)
 {
-    return sizeof(*eta) + tl_sessions_bytes(eta->sessions);
+    return sizeof(*eta) + tl_placemap_bytes(&eta->sessions.running);
 }
 
 const char *tl_eta_reason_name(enum tl_eta_reason reason)
 {
-    switch (reason) {
-    case TL_ETA_PLAIN:
-        return NULL;
-    case TL_ETA_NOT_KNOWN:
-        return "not_known";
-    case TL_ETA_PAUSED:
-        return "paused";
-    case TL_ETA_NO_CAPACITY:
-        return "no_capacity";
-    case TL_ETA_STALLED:
-        return "stalled";
-    case TL_ETA_CAPACITY_LOWERED:
-        return "capacity_lowered";
-    case TL_ETA_RATE_LOWERED:
-        return "rate_lowered";
-    case TL_ETA_MORE_AHEAD:
-        return "more_ahead";
-    case TL_ETA_SLOWER:
-        return "slower";
-    }
-    return NULL;
+    static const char *const names[] = {
+        [TL_ETA_PLAIN] = NULL,
+        [TL_ETA_NOT_KNOWN] = "not_known",
+        [TL_ETA_PAUSED] = "paused",
+        [TL_ETA_NO_CAPACITY] = "no_capacity",
+        [TL_ETA_STALLED] = "stalled",
+        [TL_ETA_CAPACITY_LOWERED] = "capacity_lowered",
+        [TL_ETA_RATE_LOWERED] = "rate_lowered",
+        [TL_ETA_MORE_AHEAD] = "more_ahead",
+        [TL_ETA_SLOWER] = "slower",
+    };
+    return names[reason];
 }
 
 /* ---- what happens ---- */
@@ -158,8 +141,8 @@ void tl_eta_set_line(struct tl_eta *eta, const struct tl_line *line, int64_t now
     pass(eta, now_ms);
     eta->seen_since_ms = now_ms;
     memset(eta->admitted, 0, sizeof(eta->admitted));
-    tl_sessions_lose(eta->sessions);
-    tl_line_each_active(line, find, eta->sessions);
+    tl_placemap_clear(&eta->sessions.running);
+    tl_line_each_active(line, find, &eta->sessions);
     eta->waiting = tl_line_waiting(line);
     eta->active = tl_line_active(line);
     eta->possible_ms = now_ms;
@@ -179,9 +162,9 @@ void tl_eta_apply(struct tl_eta *eta, const struct tl_event_entry *entry, int64_
             if (event->kind == TL_EVENT_ADMITTED)
                 admitted += run->count;
             for (uint64_t k = 0; event->kind == TL_EVENT_ADMITTED && k < run->count; k++)
-                tl_sessions_started(eta->sessions, run->first + k, now_ms);
+                tl_sessions_started(&eta->sessions, run->first + k, now_ms);
             for (uint64_t k = 0; event->kind == TL_EVENT_FREED && k < run->count; k++)
-                tl_sessions_ended(eta->sessions, run->first + k, now_ms);
+                tl_sessions_ended(&eta->sessions, run->first + k, now_ms);
         }
     }
     if (eta->left > LEFT_MAX) {
@@ -228,7 +211,7 @@ static void refresh(struct tl_eta *eta, int64_t now_ms)
     eta->computed_ms = now_ms;
     eta->changed = eta->outdated = false;
     eta->outlook.known = false;
-    if (tl_sessions_look(eta->sessions, now_ms, &lifetimes))
+    if (tl_sessions_look(&eta->sessions, now_ms, &lifetimes))
         tl_outlook_compute(&eta->outlook, &lifetimes, &input);
 }
 

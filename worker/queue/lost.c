@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "common/line/placemap.h"
 #include "worker/queue/lost.h"
 
 enum {
@@ -10,58 +7,20 @@ enum {
     NEWS_MS = 10000       /* in which a worker learns that a queue was created again, and more */
 };
 
-struct tl_lost {
-    struct tl_recovery known;
-    struct tl_line *line;        /* of the former generation, or NULL */
-    struct tl_placemap *refused; /* places that do not come back */
-    struct tl_placemap
-        *elsewhere; /* place -> where its visitor stands, as the store has answered */
-    struct tl_placemap
-        *longer;           /* place -> deadline of a session, which the store is yet to be told */
-    uint64_t longer_event; /* the last one of the line, or pass, that remembered them... */
-    uint64_t longer_generation;   /* ...and its generation */
-    struct tl_draw_record former; /* the draw of the former generation... */
-    uint64_t former_generation;   /* ...which is this one; 0: none is known */
-    /* A ticket or this process has named known.lost_generation, which begins a recovery if there
-     * was none. What tl_lost_set was told is older. */
-    bool named;
-    bool untold; /* what tl_lost_tell said did not reach the store */
-    /* When a ticket of a later generation first came, and under which present one. */
-    int64_t ahead_ms;
-    uint64_t ahead_of;
-};
-
-struct tl_lost *tl_lost_new(void)
+void tl_lost_clear(struct tl_lost *lost)
 {
-    struct tl_lost *lost = calloc(1, sizeof(*lost));
-    if (lost == NULL)
-        return NULL;
-    lost->refused = tl_placemap_new();
-    lost->elsewhere = tl_placemap_new();
-    lost->longer = tl_placemap_new();
-    if (lost->refused == NULL || lost->elsewhere == NULL || lost->longer == NULL)
-        tl_lost_free(&lost);
-    return lost;
-}
-
-void tl_lost_free(struct tl_lost **lost)
-{
-    if (*lost == NULL)
-        return;
-    tl_line_free(&(*lost)->line);
-    tl_placemap_free(&(*lost)->refused);
-    tl_placemap_free(&(*lost)->elsewhere);
-    tl_placemap_free(&(*lost)->longer);
-    free(*lost);
-    *lost = NULL;
+    tl_line_free(&lost->line);
+    tl_placemap_clear(&lost->refused);
+    tl_placemap_clear(&lost->elsewhere);
+    tl_placemap_clear(&lost->longer);
 }
 
 void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery)
 {
     const uint64_t named = lost->known.lost_generation;
     if (recovery->present != lost->known.present) {
-        tl_placemap_clear(lost->refused);
-        tl_placemap_clear(lost->longer);
+        tl_placemap_clear(&lost->refused);
+        tl_placemap_clear(&lost->longer);
         lost->named = false;
         lost->former = lost->known.draw;
         lost->former_generation = lost->known.present;
@@ -91,12 +50,6 @@ void tl_lost_keep(struct tl_lost *lost, struct tl_line *line, bool may_name)
 
 /* ---- sessions of the lost end of the history ---- */
 
-struct succession {
-    struct tl_lost *lost;
-    const struct tl_line *former;
-    struct tl_line *line;
-};
-
 /* The session at this place of the line lasts until then, at least. False if it does already. */
 static bool lengthen(struct tl_lost *lost, struct tl_line *line, tl_place place,
                      int64_t deadline_ms)
@@ -106,16 +59,21 @@ static bool lengthen(struct tl_lost *lost, struct tl_line *line, tl_place place,
         return false;
     /* Without memory the session ends when the store says. */
     (void)tl_line_add_active(line, place, deadline_ms);
-    (void)tl_placemap_put(lost->longer, place, (uint64_t)deadline_ms);
+    (void)tl_placemap_put(&lost->longer, place, (uint64_t)deadline_ms);
     lost->untold = true;
     return true;
 }
 
+struct succession {
+    struct tl_lost *lost;
+    const struct tl_line *former;
+    struct tl_line *line;
+};
+
 static void keep_session(void *context, tl_place place)
 {
-    const struct succession *succession = context;
-    (void)lengthen(succession->lost, succession->line, place,
-                   tl_line_look(succession->former, place).deadline_ms);
+    const struct succession *of = context;
+    (void)lengthen(of->lost, of->line, place, tl_line_look(of->former, place).deadline_ms);
 }
 
 void tl_lost_keep_sessions(struct tl_lost *lost, const struct tl_line *former, struct tl_line *line)
@@ -123,7 +81,7 @@ void tl_lost_keep_sessions(struct tl_lost *lost, const struct tl_line *former, s
     struct succession succession = {.lost = lost, .former = former, .line = line};
     if (former == NULL || tl_line_base(former) == tl_line_base(line))
         return;
-    tl_placemap_clear(lost->longer);
+    tl_placemap_clear(&lost->longer);
     lost->longer_generation = tl_line_generation(former);
     lost->longer_event = tl_line_event(former);
     tl_line_each_active(former, keep_session, &succession);
@@ -144,40 +102,43 @@ void tl_lost_keep_pass(struct tl_lost *lost, struct tl_line *line, tl_place plac
 /* ---- telling the store ---- */
 
 struct telling {
-    const struct tl_lost *lost;
+    const struct tl_line *line;
     struct tl_outbox *outbox;
 };
 
+static void tell(struct tl_outbox *outbox, enum tl_command_kind kind,
+                 const uint64_t numbers[TL_PENDING_NUMBERS])
+{
+    (void)tl_outbox_command_with(outbox, kind, "", 0, numbers);
+}
+
 static void tell_called(const struct telling *telling, tl_place place, uint64_t deadline_ms)
 {
-    const struct tl_line *line = telling->lost->line;
-    (void)tl_outbox_tell(telling->outbox, TL_COMMAND_CALLED,
-                         (const uint64_t[TL_PENDING_NUMBERS]){
-                             tl_line_generation(line), tl_line_event(line), place, deadline_ms});
+    tell(telling->outbox, TL_COMMAND_CALLED,
+         (const uint64_t[TL_PENDING_NUMBERS]){tl_line_generation(telling->line),
+                                              tl_line_event(telling->line), place, deadline_ms});
 }
 
 static void tell_session(void *context, tl_place place)
 {
     const struct telling *telling = context;
-    struct tl_line_view view = tl_line_look(telling->lost->line, place);
-    tell_called(telling, place, (uint64_t)view.deadline_ms);
+    tell_called(telling, place, (uint64_t)tl_line_look(telling->line, place).deadline_ms);
 }
 
 void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox)
 {
     const struct tl_line *line = lost->line;
-    struct telling telling = {.lost = lost, .outbox = outbox};
+    struct telling telling = {.line = line, .outbox = outbox};
     if (!tl_lost_recovering(lost))
         return;
     if (line == NULL) { /* nothing before the present generation: only that there is a worker */
-        (void)tl_outbox_tell(outbox, TL_COMMAND_LOST,
-                             (const uint64_t[TL_PENDING_NUMBERS]){lost->known.present});
+        tell(outbox, TL_COMMAND_LOST, (const uint64_t[TL_PENDING_NUMBERS]){lost->known.present});
         return;
     }
-    (void)tl_outbox_tell(outbox, TL_COMMAND_LOST,
-                         (const uint64_t[TL_PENDING_NUMBERS]){
-                             tl_line_generation(line), tl_line_event(line), tl_line_last_seq(line),
-                             tl_line_waiting(line) + tl_line_active(line)});
+    tell(outbox, TL_COMMAND_LOST,
+         (const uint64_t[TL_PENDING_NUMBERS]){tl_line_generation(line), tl_line_event(line),
+                                              tl_line_last_seq(line),
+                                              tl_line_waiting(line) + tl_line_active(line)});
     for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
         uint64_t front = tl_line_front(line, lane);
         if (front > 0)
@@ -195,9 +156,9 @@ void tl_lost_settled(struct tl_lost *lost, const struct tl_pending_command *pend
     } else if (pending->kind == TL_COMMAND_CALLED &&
                pending->numbers[0] == lost->longer_generation) {
         uint64_t deadline_ms;
-        if (tl_placemap_get(lost->longer, pending->numbers[2], &deadline_ms) &&
+        if (tl_placemap_get(&lost->longer, pending->numbers[2], &deadline_ms) &&
             deadline_ms == pending->numbers[3])
-            (void)tl_placemap_remove(lost->longer, pending->numbers[2], NULL);
+            (void)tl_placemap_remove(&lost->longer, pending->numbers[2], NULL);
     } else if (pending->kind == TL_COMMAND_LOST && result->outcome == TL_OUTCOME_GONE &&
                lost->line != NULL && tl_line_generation(lost->line) == pending->numbers[0]) {
         lost->named = lost->named && !tl_lost_is(lost, pending->numbers[0]);
@@ -205,25 +166,19 @@ void tl_lost_settled(struct tl_lost *lost, const struct tl_pending_command *pend
     }
 }
 
-static void tell_longer(void *context, tl_place place)
-{
-    const struct telling *telling = context;
-    const struct tl_lost *lost = telling->lost;
-    uint64_t deadline_ms = 0;
-    (void)tl_placemap_get(lost->longer, place, &deadline_ms);
-    (void)tl_outbox_tell(telling->outbox, TL_COMMAND_CALLED,
-                         (const uint64_t[TL_PENDING_NUMBERS]){
-                             lost->longer_generation, lost->longer_event, place, deadline_ms});
-}
-
 void tl_lost_tell_again(struct tl_lost *lost, struct tl_outbox *outbox)
 {
-    struct telling telling = {.lost = lost, .outbox = outbox};
     if (!lost->untold)
         return;
     lost->untold = false;
     tl_lost_tell(lost, outbox);
-    tl_placemap_each(lost->longer, tell_longer, &telling);
+    for (size_t i = 0; i < lost->longer.capacity; i++) {
+        const struct tl_placemap_entry *entry = &lost->longer.entries[i];
+        if (entry->place != 0)
+            tell(outbox, TL_COMMAND_CALLED,
+                 (const uint64_t[TL_PENDING_NUMBERS]){lost->longer_generation, lost->longer_event,
+                                                      entry->place, entry->value});
+    }
 }
 
 /* The place to which the visitor of this ticket returns: another one than it names, where this
@@ -242,20 +197,16 @@ struct tl_pending_command *tl_lost_ask(const struct tl_lost *lost, struct tl_out
     const tl_place place = place_of(lost, ticket);
     const uint32_t serial = tl_lost_serial(lost, place);
     struct tl_pending_command *pending =
-        tl_outbox_restore(outbox, ticket->visitor, place,
-                          (const uint64_t[TL_PENDING_NUMBERS]){ticket->generation, deadline_ms,
-                                                               ticket->front, event});
+        tl_outbox_command_with(outbox, TL_COMMAND_RESTORE, ticket->visitor, place,
+                               (const uint64_t[TL_PENDING_NUMBERS]){ticket->generation, deadline_ms,
+                                                                    ticket->front, event});
     if (serial > 0) /* an old ticket, or a pass, brings it back to the device that had it last */
-        (void)tl_outbox_hand_over(outbox, ticket->visitor, place, serial, 0);
+        (void)tl_outbox_command_with(outbox, TL_COMMAND_HAND_OVER, ticket->visitor, place,
+                                     (const uint64_t[TL_PENDING_NUMBERS]){serial});
     return pending;
 }
 
 /* ---- what is known ---- */
-
-int64_t tl_lost_full_since_ms(const struct tl_lost *lost)
-{
-    return lost->known.full_since_ms;
-}
 
 bool tl_lost_recovering(const struct tl_lost *lost)
 {
@@ -315,7 +266,7 @@ static bool may_name(const struct tl_lost *lost, const struct tl_ticket *ticket)
 bool tl_lost_refused(const struct tl_lost *lost, tl_place place)
 {
     uint64_t generation;
-    return tl_placemap_get(lost->refused, place, &generation);
+    return tl_placemap_get(&lost->refused, place, &generation);
 }
 
 bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *ticket)
@@ -340,8 +291,8 @@ void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place,
                       tl_place found)
 {
     if (found != 0) { /* whatever was said of that place before is out of date: no circle */
-        (void)tl_placemap_remove(lost->elsewhere, found, NULL);
-        remember(lost->elsewhere, place, found);
+        (void)tl_placemap_remove(&lost->elsewhere, found, NULL);
+        remember(&lost->elsewhere, place, found);
         return;
     }
     if (returned) {
@@ -351,7 +302,7 @@ void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place,
         }
         return;
     }
-    remember(lost->refused, place, generation);
+    remember(&lost->refused, place, generation);
 }
 
 uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place place)
@@ -366,11 +317,6 @@ uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place p
 }
 
 /* ---- the draw ---- */
-
-const struct tl_draw_record *tl_lost_draw(const struct tl_lost *lost)
-{
-    return &lost->known.draw;
-}
 
 bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings *settings,
                      uint64_t event)
@@ -394,7 +340,7 @@ bool tl_lost_follow(const struct tl_lost *lost, struct tl_ticket *ticket)
     if (ticket->generation != lost->known.present && !tl_lost_is(lost, ticket->generation))
         return false;
     /* To a place of before the draw, and from there to that after it. */
-    while (tl_placemap_get(lost->elsewhere, place, &place))
+    while (tl_placemap_get(&lost->elsewhere, place, &place))
         continue;
     bool found = place != ticket->place;
     ticket->place = place;

@@ -13,13 +13,32 @@
 #include "common/auth/ticket.h"
 #include "common/config/config.h"
 #include "common/line/line.h"
+#include "common/line/placemap.h"
 #include "common/store/state.h"
 #include "worker/feed/outbox.h"
 
-struct tl_lost;
+/* Read everywhere, written in lost.c only. A zeroed one knows nothing. */
+struct tl_lost {
+    struct tl_recovery known;
+    struct tl_line *line;         /* of the former generation, or NULL */
+    struct tl_placemap refused;   /* places that do not come back */
+    struct tl_placemap elsewhere; /* place -> where its visitor stands, as the store has answered */
+    struct tl_placemap
+        longer;            /* place -> deadline of a session, which the store is yet to be told */
+    uint64_t longer_event; /* the last one of the line, or pass, that remembered them... */
+    uint64_t longer_generation;   /* ...and its generation */
+    struct tl_draw_record former; /* the draw of the former generation... */
+    uint64_t former_generation;   /* ...which is this one; 0: none is known */
+    /* A ticket or this process has named known.lost_generation, which begins a recovery if there
+     * was none. What tl_lost_set was told is older. */
+    bool named;
+    bool untold; /* what tl_lost_tell said did not reach the store */
+    /* When a ticket of a later generation first came, and under which present one. */
+    int64_t ahead_ms;
+    uint64_t ahead_of;
+};
 
-struct tl_lost *tl_lost_new(void); /* NULL when out of memory */
-void tl_lost_free(struct tl_lost **lost);
+void tl_lost_clear(struct tl_lost *lost); /* frees its memory */
 
 /* What the store says now. */
 void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery);
@@ -56,8 +75,6 @@ struct tl_pending_command *tl_lost_ask(const struct tl_lost *lost, struct tl_out
 
 /* Does the queue recover? Nobody is admitted then. */
 bool tl_lost_recovering(const struct tl_lost *lost);
-/* As the store said last. */
-int64_t tl_lost_full_since_ms(const struct tl_lost *lost);
 /* Is this the generation whose places come back? */
 bool tl_lost_is(const struct tl_lost *lost, uint64_t generation);
 /* Can the place of this ticket come back, as far as this process knows? */
@@ -82,8 +99,6 @@ uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place p
 
 /* ---- places of before a draw, whose visitors stand elsewhere since ---- */
 
-/* What the store says of the queue's draw. */
-const struct tl_draw_record *tl_lost_draw(const struct tl_lost *lost);
 /* Are those who wait yet to be drawn, or is the line, as of this event, of before? Then nobody has
  * a position. */
 bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings *settings,

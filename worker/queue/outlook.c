@@ -23,39 +23,26 @@ struct moments {
 };
 
 /* A counter whose next end falls into step j with probability first[j], and goes on like `after`,
- * which starts with a new session. Within a step, ends are spread evenly. */
+ * which starts with a new session. Within a step, ends are spread evenly. NULL: goes on like
+ * itself, as it starts with a new session now: what happens within one step follows from the last
+ * step only.
+ */
 static void renew(const double first[STEPS + 1], const struct moments *after, struct moments *out)
 {
+    const struct moments *next = after != NULL ? after : out;
+    const double itself = after != NULL ? 0 : first[1]; /* the value that the equation holds */
+    memset(out, 0, sizeof(*out));
     for (int i = 0; i <= STEPS; i++) {
         double mean = 0, square = 0;
         for (int j = 1; j <= i; j++) {
-            double m = (after->mean[i - j] + after->mean[i - j + 1]) / 2;
-            double s = (after->square[i - j] + after->square[i - j + 1]) / 2;
+            double m = (next->mean[i - j] + next->mean[i - j + 1]) / 2;
+            double s = (next->square[i - j] + next->square[i - j + 1]) / 2;
             mean += first[j] * (1 + m);
             square += first[j] * (1 + 2 * m + s);
         }
-        out->mean[i] = mean;
-        out->square[i] = square;
-    }
-}
-
-/* A counter that starts with a new session now. The equation holds itself: what happens within one
- * step follows from the last step only. */
-static void renew_new(const double first[STEPS + 1], struct moments *out)
-{
-    memset(out, 0, sizeof(*out));
-    for (int i = 1; i <= STEPS; i++) {
-        double mean = 0, square = 0;
-        for (int j = 1; j <= i; j++) {
-            double m = j > 1 ? (out->mean[i - j] + out->mean[i - j + 1]) / 2 : out->mean[i - 1] / 2;
-            double s =
-                j > 1 ? (out->square[i - j] + out->square[i - j + 1]) / 2 : out->square[i - 1] / 2;
-            mean += first[j] * (1 + m);
-            square += first[j] * (1 + 2 * m + s);
-        }
-        /* The half that was left out: first[1] of the value itself. */
-        out->mean[i] = mean / (1 - first[1] / 2);
-        out->square[i] = (square + first[1] * out->mean[i]) / (1 - first[1] / 2);
+        /* The half that was left out, being 0 until here. */
+        out->mean[i] = mean / (1 - itself / 2);
+        out->square[i] = (square + itself * out->mean[i]) / (1 - itself / 2);
     }
 }
 
@@ -122,7 +109,7 @@ static void compute_parts(struct parts *parts, const struct tl_lifetimes *lifeti
     memset(parts, 0, sizeof(*parts));
     for (int j = 1; j <= STEPS; j++)
         parts->fresh[j] = end_in(lifetimes, 0, j);
-    renew_new(parts->fresh, &fresh);
+    renew(parts->fresh, NULL, &fresh);
     int n = group_by_age(lifetimes, groups);
     for (int g = 0; g < n; g++) {
         double weight = groups[g].weight, ended = 0;

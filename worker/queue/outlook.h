@@ -1,9 +1,74 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* What the wait estimate rests on (worker/queue/eta.h): how long sessions last, and how admission
+ * goes on from here. */
+#ifndef TL_OUTLOOK_H
+#define TL_OUTLOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/line/placemap.h"
+#include "common/wire/place.h"
+
+/*
+ * How long sessions last, learned from the admissions and ends that were seen: a life table.
+ *
+ * The hazard of a session at each age is the number of ends seen at that age over the time that
+ * sessions were seen at that age (E. Kaplan, P. Meier, "Nonparametric estimation from incomplete
+ * observations", 1958; with delayed entry). So sessions that still run count for the time they have
+ * run, and ends older than the window count neither as ends nor as time. Ages with few ends are
+ * taken together. When sessions become clearly shorter or longer, those before are forgotten.
+ *
+ * Memory and time are bounded: of a large queue, one in 2^n sessions is followed.
+ */
+
+enum {
+    TL_LIFETIME_BINS = 64,      /* ages, and as many steps ahead */
+    TL_LIFETIME_PER_MEAN = 8,   /* so many steps make one mean session */
+    TL_SESSIONS_ENDED_MIN = 5,  /* fewer ends are too few to say anything */
+    TL_SESSIONS_ENDED_MAX = 512 /* ends remembered */
+};
+
+/* Written in sessions.c only, but that clearing `running` forgets which sessions run (not how long
+ * they last) and frees its memory. A zeroed one has seen nothing. */
+struct tl_sessions {
+    struct tl_placemap running; /* place -> local ms + 1 of its start; 0: not known */
+    unsigned sparse;            /* one in 2^sparse seqs is followed */
+    struct tl_session_ended {
+        int64_t start_ms, end_ms;
+    } ended[TL_SESSIONS_ENDED_MAX]; /* a ring */
+    size_t first, n;
+    uint64_t seen;    /* ends so far */
+    bool begun;       /* the first session has */
+    int64_t since_ms; /* every end of a session followed since then is in the ring */
+};
+
+/* A session that began at an unknown time, before we looked. */
+void tl_sessions_found(struct tl_sessions *sessions, tl_place place);
+/* now_ms is local monotonic time everywhere. */
+void tl_sessions_started(struct tl_sessions *sessions, tl_place place, int64_t now_ms);
+void tl_sessions_ended(struct tl_sessions *sessions, tl_place place, int64_t now_ms);
+
+struct tl_lifetimes {
+    double step_ms;                            /* width of a bin */
+    double mean_ms, spread;                    /* of a session; variance over squared mean */
+    double ended;                              /* ends that this rests on */
+    double survival[2 * TL_LIFETIME_BINS + 1]; /* is a session older than i steps? survival[0]: 1 */
+    double ages[TL_LIFETIME_BINS + 1]; /* share of the running sessions that is i steps old */
+    double unknown;                    /* share whose age is not known */
+};
+
+/* Computes the life table. False while fewer than TL_SESSIONS_ENDED_MIN ends were seen, or fewer
+ * than a fifth of those that run. */
+bool tl_sessions_look(const struct tl_sessions *sessions, int64_t now_ms,
+                      struct tl_lifetimes *lifetimes);
+
 /*
  * How admission goes on from here: for each time ahead, the expected number of ends and of
  * admissions, and how much the number of ends varies.
  *
- * Each running session ends according to its age (worker/queue/sessions.h); each end lets one more
+ * Each running session ends according to its age (above); each end lets one more
  * visitor in, whose session ends in turn: a renewal process. Its mean and variance follow from the
  * renewal equations (D. Cox, "Renewal Theory", 1962), computed in steps of an eighth of a mean
  * session up to eight mean sessions ahead, and by their limits beyond. What is known to bend it
@@ -13,12 +78,6 @@
  * Visitors who leave shorten the wait of those behind: with admissions a(t), and each one ahead
  * leaving at rate r, the k-th is admitted when the integral of exp(r t) a(t) reaches k.
  */
-#ifndef TL_OUTLOOK_H
-#define TL_OUTLOOK_H
-
-#include <stdbool.h>
-
-#include "worker/queue/sessions.h"
 
 /* Seconds; eight in ten waits end between low and high, half of them by median. */
 struct tl_eta_range {

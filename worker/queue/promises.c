@@ -1,49 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "worker/queue/promises.h"
+#include "worker/queue/eta.h"
 
-enum { CLASSES = 4, PER_CLASS = 8, GREW_S = 2, TICK_MS = 1000, ERROR_MAX = 10 };
+enum {
+    CLASSES = TL_PROMISES_CLASSES,
+    PER_CLASS = TL_PROMISES_PER_CLASS,
+    GREW_S = 2,
+    TICK_MS = 1000,
+    ERROR_MAX = 10,
+};
 
 static const uint64_t class_from[CLASSES + 1] = {1, 5, 20, 50, UINT64_MAX};
 static const double forget = 0.01; /* of the score with each new result */
 static const double grew = 0.1;    /* by this share, and by GREW_S, an estimate counts as grown */
-
-struct promise {
-    tl_place place; /* 0: free */
-    int64_t told_ms;
-    struct tl_eta_range range;
-    uint64_t ahead; /* when last seen */
-    double least_s; /* the shortest median since, or since it last grew */
-};
-
-struct tl_promises {
-    struct promise list[CLASSES][PER_CLASS];
-    uint64_t random;
-    unsigned waiting;  /* promises in the list */
-    int64_t ticked_ms; /* 0: never */
-    struct tl_promises_score score;
-    struct {
-        struct tl_promises_news news;
-        int64_t since_ms; /* 0: there is none */
-    } readers[TL_PROMISES_READERS];
-};
-
-struct tl_promises *tl_promises_new(uint64_t seed)
-{
-    struct tl_promises *promises = calloc(1, sizeof(*promises));
-    if (promises != NULL)
-        promises->random = seed;
-    return promises;
-}
-
-void tl_promises_free(struct tl_promises **promises)
-{
-    free(*promises);
-    *promises = NULL;
-}
 
 void tl_promises_drop(struct tl_promises *promises)
 {
@@ -51,35 +22,24 @@ void tl_promises_drop(struct tl_promises *promises)
     promises->waiting = 0;
 }
 
-struct tl_promises_score tl_promises_score(const struct tl_promises *promises)
-{
-    return promises->score;
-}
-
-struct tl_promises_news tl_promises_news(struct tl_promises *promises,
+struct tl_promises_news tl_promises_take(struct tl_promises *promises,
                                          enum tl_promises_reader reader)
 {
-    struct tl_promises_news news = promises->readers[reader].news;
-    promises->readers[reader].news = (struct tl_promises_news){0};
-    promises->readers[reader].since_ms = 0;
+    const struct tl_promises_news news = promises->news[reader];
+    promises->news[reader] = (struct tl_promises_news){0};
     return news;
-}
-
-int64_t tl_promises_news_since(const struct tl_promises *promises, enum tl_promises_reader reader)
-{
-    return promises->readers[reader].since_ms;
 }
 
 /* ---- what came true ---- */
 
-static void drop(struct tl_promises *promises, struct promise *promise)
+static void drop(struct tl_promises *promises, struct tl_promise *promise)
 {
     promise->place = 0;
     promises->waiting--;
 }
 
 /* Compared as told, in whole seconds. */
-static void judge(struct tl_promises *promises, const struct promise *promise, int64_t now_ms)
+static void judge(struct tl_promises *promises, const struct tl_promise *promise, int64_t now_ms)
 {
     struct tl_promises_score *score = &promises->score;
     double waited_s = (double)(now_ms - promise->told_ms) / 1000;
@@ -89,13 +49,12 @@ static void judge(struct tl_promises *promises, const struct promise *promise, i
     double weight = fmax(forget, 1.0 / (double)(score->judged + 1));
     score->judged++;
     for (int reader = 0; reader < TL_PROMISES_READERS; reader++) {
-        struct tl_promises_news *news = &promises->readers[reader].news;
-        if (news->judged == 0)
-            promises->readers[reader].since_ms = now_ms;
-        news->judged++;
-        news->early += early;
-        news->late += late;
-        news->error_percent += (uint64_t)llround(100 * fmin(error, ERROR_MAX));
+        struct tl_promises_news *news = &promises->news[reader];
+        if (news->counts[TL_PROMISED_ETA_JUDGED]++ == 0)
+            news->since_ms = now_ms;
+        news->counts[TL_PROMISED_ETA_EARLY] += early;
+        news->counts[TL_PROMISED_ETA_LATE] += late;
+        news->counts[TL_PROMISED_ETA_ERROR] += (uint64_t)llround(100 * fmin(error, ERROR_MAX));
     }
     score->inside += weight * ((early || late ? 0 : 1) - score->inside);
     score->error += weight * (fmin(error, ERROR_MAX) - score->error);
@@ -115,7 +74,7 @@ void tl_promises_apply(struct tl_promises *promises, const struct tl_line *line,
     if (promises->waiting == 0 || !has_admissions(entry))
         return;
     for (size_t i = 0; i < CLASSES * (size_t)PER_CLASS; i++) {
-        struct promise *promise = &promises->list[i / PER_CLASS][i % PER_CLASS];
+        struct tl_promise *promise = &promises->list[i / PER_CLASS][i % PER_CLASS];
         if (promise->place == 0)
             continue;
         enum tl_line_status status = tl_line_look(line, promise->place).status;
@@ -167,7 +126,7 @@ static tl_place choose(struct tl_promises *promises, const struct tl_line *line,
 static void tell(struct tl_promises *promises, unsigned band, struct tl_eta *eta,
                  const struct tl_line *line, int64_t now_ms)
 {
-    struct promise *slot = NULL;
+    struct tl_promise *slot = NULL;
     struct tl_eta_range range;
     enum tl_eta_reason reason;
     for (unsigned i = 0; i < PER_CLASS && slot == NULL; i++)
@@ -179,16 +138,16 @@ static void tell(struct tl_promises *promises, unsigned band, struct tl_eta *eta
     uint64_t ahead = tl_line_look(line, place).ahead;
     if (!tl_eta_estimate(eta, ahead + 1, now_ms, &range, &reason))
         return;
-    *slot = (struct promise){.place = place,
-                             .told_ms = now_ms,
-                             .range = range,
-                             .ahead = ahead,
-                             .least_s = range.median_s};
+    *slot = (struct tl_promise){.place = place,
+                                .told_ms = now_ms,
+                                .range = range,
+                                .ahead = ahead,
+                                .least_s = range.median_s};
     promises->waiting++;
 }
 
 /* Has the estimate of this visitor grown? */
-static void compare(struct promise *promise, struct tl_eta *eta, const struct tl_line *line,
+static void compare(struct tl_promise *promise, struct tl_eta *eta, const struct tl_line *line,
                     int64_t now_ms)
 {
     struct tl_eta_range range;

@@ -27,7 +27,7 @@ static void note_restored(struct tl_queue *queue, const struct tl_pending_comman
     bool held = result->outcome != TL_OUTCOME_GONE,
          returned = held && result->place == pending->place;
     if (result->end == TL_PENDING_APPLIED)
-        tl_lost_answered(queue->lost, generation, pending->place, returned,
+        tl_lost_answered(&queue->lost, generation, pending->place, returned,
                          held && !returned ? result->place : 0);
 }
 
@@ -35,10 +35,10 @@ void tl_queue_settled(struct tl_queue *queue, const struct tl_pending_command *p
                       const struct tl_pending_result *result)
 {
     if (pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM)
-        tl_claims_settled(queue->claims, queue->line, pending, result, tl_clock_ms());
+        tl_claims_settled(&queue->claims, queue->line, pending, result, tl_clock_ms());
     if (pending->kind == TL_COMMAND_RESTORE)
         note_restored(queue, pending, result);
-    tl_lost_settled(queue->lost, pending, result);
+    tl_lost_settled(&queue->lost, pending, result);
 }
 
 struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
@@ -50,14 +50,11 @@ struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
     snprintf(queue->name, sizeof(queue->name), "%s", name);
     queue->outbox = tl_outbox_new(env->worker_id, env->settle, queue);
     queue->presence = tl_presence_new(queue->outbox);
-    queue->claims = tl_claims_new();
     queue->ended = tl_placemap_new();
-    queue->lost = tl_lost_new();
     queue->eta = tl_eta_new();
-    queue->promises = tl_promises_new((uint64_t)(uintptr_t)queue);
-    if (queue->eta == NULL || queue->promises == NULL || queue->outbox == NULL ||
-        queue->presence == NULL || queue->claims == NULL || queue->ended == NULL ||
-        queue->lost == NULL)
+    queue->promises.random = (uint64_t)(uintptr_t)queue;
+    if (queue->eta == NULL || queue->outbox == NULL || queue->presence == NULL ||
+        queue->ended == NULL)
         tl_queue_free(&queue);
     else
         tl_outbox_clock(queue->outbox, tl_queue_env_clock, env);
@@ -70,10 +67,9 @@ void tl_queue_free(struct tl_queue **queue)
         return;
     tl_outbox_free(&(*queue)->outbox);
     tl_presence_free(&(*queue)->presence);
-    tl_claims_free(&(*queue)->claims);
+    tl_claims_clear(&(*queue)->claims);
     tl_placemap_free(&(*queue)->ended);
-    tl_lost_free(&(*queue)->lost);
-    tl_promises_free(&(*queue)->promises);
+    tl_lost_clear(&(*queue)->lost);
     tl_eta_free(&(*queue)->eta);
     tl_line_free(&(*queue)->line);
     tl_notice_clear(&(*queue)->notice);
@@ -91,7 +87,7 @@ uint64_t tl_queue_lane_front(const struct tl_queue *queue, unsigned lane)
 
 bool tl_queue_recovering(const struct tl_queue *queue)
 {
-    return tl_lost_recovering(queue->lost);
+    return tl_lost_recovering(&queue->lost);
 }
 
 size_t tl_queue_bytes(const struct tl_queue *queue)
@@ -108,7 +104,7 @@ bool tl_queue_open(const struct tl_queue *queue, int64_t now_ms)
 bool tl_queue_drawing(const struct tl_queue *queue)
 {
     uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
-    return tl_lost_undrawn(queue->lost, &queue->settings, event);
+    return tl_lost_undrawn(&queue->lost, &queue->settings, event);
 }
 
 struct tl_weather tl_queue_weather(const struct tl_queue *queue, int64_t now_ms)
@@ -125,7 +121,7 @@ struct tl_weather tl_queue_weather(const struct tl_queue *queue, int64_t now_ms)
                                  .as_of_ms = tl_queue_env_as_of_ms(queue->env, now_ms)};
     const struct tl_phase_facts facts = {.now_ms = tl_queue_env_store_ms(queue->env, now_ms),
                                          .waiting = weather.waiting,
-                                         .full_since_ms = tl_lost_full_since_ms(queue->lost),
+                                         .full_since_ms = queue->lost.known.full_since_ms,
                                          .drawing = weather.drawing,
                                          .recovering = weather.recovering};
     weather.phase = tl_phase_of(settings, &facts);
@@ -140,7 +136,7 @@ struct tl_weather tl_queue_weather(const struct tl_queue *queue, int64_t now_ms)
 struct tl_line_view tl_queue_look(const struct tl_queue *queue, tl_place place, bool *known)
 {
     struct tl_line_view view =
-        tl_claims_view(queue->claims, place, tl_line_look(queue->line, place));
+        tl_claims_view(&queue->claims, place, tl_line_look(queue->line, place));
     uint64_t reason = 0;
     *known = view.status != TL_LINE_UNKNOWN;
     if (!*known && tl_placemap_get(queue->ended, place, &reason)) {
@@ -161,7 +157,7 @@ bool tl_queue_about_to_admit(const struct tl_queue *queue, tl_place place, int64
 
 bool tl_queue_must_claim(const struct tl_queue *queue, tl_place place)
 {
-    return queue->settings.overbook > 0 && !tl_claims_has(queue->claims, place) &&
+    return queue->settings.overbook > 0 && !tl_claims_has(&queue->claims, place) &&
            tl_line_look(queue->line, place).status == TL_LINE_ACTIVE;
 }
 
@@ -194,16 +190,16 @@ static void observe(struct tl_queue *queue, const struct tl_event_entry *entry, 
 {
     tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
     tl_eta_apply(queue->eta, entry, now_ms);
-    tl_promises_apply(queue->promises, queue->line, entry, now_ms);
+    tl_promises_apply(&queue->promises, queue->line, entry, now_ms);
 }
 
 /* What is known about places of the former generation no longer holds. */
 static void forget_places(struct tl_queue *queue)
 {
     tl_presence_forget(queue->presence);
-    tl_claims_clear(queue->claims);
+    tl_claims_clear(&queue->claims);
     tl_placemap_clear(queue->ended);
-    tl_promises_drop(queue->promises);
+    tl_promises_drop(&queue->promises);
 }
 
 struct succession {
@@ -224,7 +220,7 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
     bool again = queue->line != NULL;
     bool recreated = again && tl_line_generation(queue->line) != tl_line_generation(line);
     if (recreated) {
-        tl_lost_keep(queue->lost, queue->line, queue->settings.recovery_window_ms > 0);
+        tl_lost_keep(&queue->lost, queue->line, queue->settings.recovery_window_ms > 0);
         queue->line = NULL;
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
                tl_queue_recovering(queue)
@@ -238,18 +234,18 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
     tl_line_weigh(line, &queue->settings.lane_weights);
     if (former != NULL)
         tl_line_each_ended(former, keep_lost_end, &succession);
-    tl_lost_keep_sessions(queue->lost, former, line);
+    tl_lost_keep_sessions(&queue->lost, former, line);
     tl_line_free(&former);
     tl_outbox_generation(queue->outbox, tl_line_generation(line));
     queue->rebuilding = false;
-    tl_claims_keep(queue->claims, line); /* the event of an end may be missed */
+    tl_claims_keep(&queue->claims, line); /* the event of an end may be missed */
     tl_metrics_add(queue->env->metrics, TL_WORKER_SNAPSHOTS, 1);
     tl_eta_set_line(queue->eta, line, now_ms);
-    tl_promises_drop(queue->promises); /* some may have been admitted at a time not known */
+    tl_promises_drop(&queue->promises); /* some may have been admitted at a time not known */
     if (again)
         tl_outbox_missed(queue->outbox);
     if (recreated || !again)
-        tl_lost_tell(queue->lost, queue->outbox); /* before the first who comes back */
+        tl_lost_tell(&queue->lost, queue->outbox); /* before the first who comes back */
     if (recreated)
         tl_outbox_forget_places(queue->outbox);
     return recreated;
@@ -264,7 +260,7 @@ void tl_queue_set_turns(struct tl_queue *queue, const struct tl_turns_state *tur
 void tl_queue_set_recovery(struct tl_queue *queue, const struct tl_recovery *recovery)
 {
     bool before = tl_queue_recovering(queue);
-    tl_lost_set(queue->lost, recovery);
+    tl_lost_set(&queue->lost, recovery);
     if (before && !tl_queue_recovering(queue))
         tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = queue->name},
                "the recovery is over: %llu places came back",
@@ -289,7 +285,7 @@ static void follow_up(struct tl_queue *queue, const struct tl_event_entry *entry
         if (event->kind == TL_EVENT_APPLIED && strcmp(event->worker, env->worker_id) == 0)
             tl_outbox_applied(queue->outbox, event);
         else if (event->kind == TL_EVENT_FREED || event->kind == TL_EVENT_RENEWED)
-            tl_claims_event(queue->claims, queue->line, event, now_ms);
+            tl_claims_event(&queue->claims, queue->line, event, now_ms);
         else if (event->kind == TL_EVENT_CONFIG)
             tl_follower_reload(env->follower, queue->name);
         else if (event->kind == TL_EVENT_NOTICE)
@@ -372,19 +368,19 @@ void tl_queue_touch(struct tl_queue *queue, const char *visitor, tl_place place,
     if (view->status == TL_LINE_WAITING && !view->called)
         tl_presence_mark(queue->presence, tl_place_seq(place));
     else if ((view->status == TL_LINE_ACTIVE || view->called) &&
-             tl_claims_due(queue->claims, &queue->settings, place, now_ms) &&
+             tl_claims_due(&queue->claims, &queue->settings, place, now_ms) &&
              send_claim(queue, TL_COMMAND_CLAIM, visitor, place))
-        tl_claims_note_claim(queue->claims, place);
+        tl_claims_note_claim(&queue->claims, place);
 }
 
 void tl_queue_use(struct tl_queue *queue, const char *visitor, tl_place place,
                   const struct tl_line_view *view, int64_t now_ms)
 {
     if (view->status == TL_LINE_ACTIVE &&
-        (tl_claims_due(queue->claims, &queue->settings, place, now_ms) ||
-         tl_claims_extends(queue->claims, &queue->settings, place, now_ms)) &&
+        (tl_claims_due(&queue->claims, &queue->settings, place, now_ms) ||
+         tl_claims_extends(&queue->claims, &queue->settings, place, now_ms)) &&
         send_claim(queue, TL_COMMAND_RENEW, visitor, place))
-        tl_claims_note(queue->claims, place, now_ms);
+        tl_claims_note(&queue->claims, place, now_ms);
 }
 
 void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reason)
@@ -400,9 +396,9 @@ void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
     tl_eta_set_open(queue->eta, tl_queue_open(queue, now_ms), now_ms);
-    tl_promises_tick(queue->promises, queue->eta, queue->line, now_ms);
+    tl_promises_tick(&queue->promises, queue->eta, queue->line, now_ms);
     if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
-        tl_lost_tell_again(queue->lost, queue->outbox);
+        tl_lost_tell_again(&queue->lost, queue->outbox);
     if (tl_queue_env_store_up(queue->env))
         tl_presence_tick(queue->presence, queue->settings.waiting_ttl_ms,
                          tl_line_waiting(queue->line) > 0, now_ms);

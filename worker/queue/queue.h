@@ -24,7 +24,6 @@
 #include "worker/queue/eta.h"
 #include "worker/queue/lost.h"
 #include "worker/queue/notice.h"
-#include "worker/queue/promises.h"
 
 /* Read everywhere, written in worker/queue only. */
 struct tl_queue {
@@ -36,12 +35,12 @@ struct tl_queue {
     int64_t differed_ms;  /* when its sizes last made us ask for one; 0: never */
     bool deleted;         /* from the store: pending commands are answered so */
     struct tl_eta *eta;
-    struct tl_promises *promises; /* what was told about waits, against what came true */
-    struct tl_outbox *outbox;     /* commands: see worker/feed/outbox.h */
+    struct tl_promises promises; /* what was told about waits, against what came true */
+    struct tl_outbox *outbox;    /* commands: see worker/feed/outbox.h */
     struct tl_presence *presence;
-    struct tl_claims *claims;
+    struct tl_claims claims;
     struct tl_placemap *ended; /* place the line does not know -> its reason; 0: unknown */
-    struct tl_lost *lost;
+    struct tl_lost lost;
     struct tl_notice notice; /* what the operator says */
 };
 

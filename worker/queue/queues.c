@@ -348,15 +348,14 @@ void tl_queues_flush(struct tl_queues *queues)
 static void report_promises(const struct tl_queue_env *env, struct tl_queue *queue)
 {
     const char *name = queue->name;
-    struct tl_promises_news news = tl_promises_news(queue->promises, TL_PROMISES_METRICS);
-    if (news.judged == 0)
+    if (queue->promises.news[TL_PROMISES_METRICS].since_ms == 0)
         return;
-    uint32_t stream = tl_queue_counts_stream(name);
-    struct tl_queue_counts *counts = env->queue_counts;
-    tl_queue_counts_add_many(counts, name, stream, TL_QUEUE_ETA_JUDGED, news.judged);
-    tl_queue_counts_add_many(counts, name, stream, TL_QUEUE_ETA_EARLY, news.early);
-    tl_queue_counts_add_many(counts, name, stream, TL_QUEUE_ETA_LATE, news.late);
-    tl_queue_counts_add_many(counts, name, stream, TL_QUEUE_ETA_ERROR, news.error_percent);
+    const struct tl_promises_news news = tl_promises_take(&queue->promises, TL_PROMISES_METRICS);
+    const uint32_t stream = tl_queue_counts_stream(name);
+    for (unsigned field = 0; field < TL_PROMISED_FIELDS; field++)
+        tl_queue_counts_add_many(env->queue_counts, name, stream,
+                                 (enum tl_queue_count)(TL_QUEUE_ETA_JUDGED + field),
+                                 news.counts[field]);
 }
 
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
@@ -376,16 +375,12 @@ void tl_queues_report(struct tl_queues *queues, int64_t now_ms)
     if (!tl_queue_env_takes_notes(env))
         return;
     for (size_t i = 0; i < queues->list.n; i++) {
-        struct tl_promises *promises = at(queues, i)->promises;
-        int64_t since_ms = tl_promises_news_since(promises, TL_PROMISES_STORE);
+        struct tl_promises *promises = &at(queues, i)->promises;
+        const int64_t since_ms = promises->news[TL_PROMISES_STORE].since_ms;
         if (since_ms == 0 || now_ms < since_ms + REPORT_EVERY_MS)
             continue;
-        struct tl_promises_news news = tl_promises_news(promises, TL_PROMISES_STORE);
-        const struct tl_promised promised = {.judged = news.judged,
-                                             .early = news.early,
-                                             .late = news.late,
-                                             .error_percent = news.error_percent};
-        tl_ingest_promised(env->ingest, at(queues, i)->name, &promised);
+        const struct tl_promises_news news = tl_promises_take(promises, TL_PROMISES_STORE);
+        tl_ingest_promised(env->ingest, at(queues, i)->name, news.counts);
     }
 }
 

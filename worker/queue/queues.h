@@ -12,10 +12,10 @@
 
 #include "common/base/named.h"
 #include "common/store/blocks.h"
-#include "worker/feed/change.h"
-#include "worker/feed/ingest.h"
+#include "worker/feed/followed_queues.h"
+#include "worker/feed/questions.h"
 #include "worker/queue/queue.h"
-#include "worker/report/slot.h"
+#include "worker/report/worker_metrics.h"
 
 /* Read everywhere, written here. */
 struct tl_queues {

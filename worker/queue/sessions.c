@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 
-#include "common/line/placemap.h"
-#include "worker/queue/sessions.h"
+#include "worker/queue/outlook.h"
 
 enum {
     RUNNING_MAX = 1024, /* sessions followed at once */
@@ -19,50 +17,10 @@ static const double share_min = 0.2;
 static const double clearly = 3.5; /* standard deviations */
 static const double spread_min = 0.01, spread_max = 9;
 
-struct ended {
-    int64_t start_ms, end_ms;
-};
-
-struct tl_sessions {
-    struct tl_placemap *running; /* place -> local ms + 1 of its start; 0: not known */
-    uint64_t stride;             /* every stride-th seq is followed; a power of two */
-    struct ended ended[TL_SESSIONS_ENDED_MAX]; /* a ring */
-    size_t first, n;
-    uint64_t seen;    /* ends so far */
-    int64_t since_ms; /* every end of a session followed since then is in the ring */
-};
-
-struct tl_sessions *tl_sessions_new(void)
-{
-    struct tl_sessions *sessions = calloc(1, sizeof(*sessions));
-    if (sessions == NULL)
-        return NULL;
-    sessions->stride = 1;
-    sessions->since_ms = INT64_MIN;
-    sessions->running = tl_placemap_new();
-    if (sessions->running == NULL)
-        tl_sessions_free(&sessions);
-    return sessions;
-}
-
-void tl_sessions_free(struct tl_sessions **sessions)
-{
-    if (*sessions == NULL)
-        return;
-    tl_placemap_free(&(*sessions)->running);
-    free(*sessions);
-    *sessions = NULL;
-}
-
-void tl_sessions_lose(struct tl_sessions *sessions)
-{
-    tl_placemap_clear(sessions->running);
-}
-
 static bool is_followed(void *context, tl_place place)
 {
     const struct tl_sessions *sessions = context;
-    return (tl_place_seq(place) & (sessions->stride - 1)) == 0;
+    return (tl_place_seq(place) & ((UINT64_C(1) << sessions->sparse) - 1)) == 0;
 }
 
 static void follow(struct tl_sessions *sessions, tl_place place, uint64_t start)
@@ -70,10 +28,10 @@ static void follow(struct tl_sessions *sessions, tl_place place, uint64_t start)
     if (!is_followed(sessions, place))
         return;
     /* Without memory this session is not followed. */
-    (void)tl_placemap_put(sessions->running, place, start);
-    while (tl_placemap_count(sessions->running) > RUNNING_MAX) {
-        sessions->stride *= 2;
-        tl_placemap_keep(sessions->running, is_followed, sessions);
+    (void)tl_placemap_put(&sessions->running, place, start);
+    while (sessions->running.count > RUNNING_MAX) {
+        sessions->sparse++;
+        tl_placemap_keep(&sessions->running, is_followed, sessions);
     }
 }
 
@@ -84,13 +42,14 @@ void tl_sessions_found(struct tl_sessions *sessions, tl_place place)
 
 void tl_sessions_started(struct tl_sessions *sessions, tl_place place, int64_t now_ms)
 {
-    if (sessions->since_ms == INT64_MIN)
+    if (!sessions->begun)
         sessions->since_ms = now_ms;
+    sessions->begun = true;
     follow(sessions, place, (uint64_t)now_ms + 1);
 }
 
 /* The i-th of the ends remembered, the oldest first. */
-static const struct ended *nth(const struct tl_sessions *sessions, size_t i)
+static const struct tl_session_ended *nth(const struct tl_sessions *sessions, size_t i)
 {
     return &sessions->ended[(sessions->first + i) % TL_SESSIONS_ENDED_MAX];
 }
@@ -100,7 +59,7 @@ static double mean_of(const struct tl_sessions *sessions, size_t from, size_t to
 {
     double sum = 0, squares = 0, n = (double)(to - from);
     for (size_t i = from; i < to; i++) {
-        const struct ended *ended = nth(sessions, i);
+        const struct tl_session_ended *ended = nth(sessions, i);
         double lasted = (double)(ended->end_ms - ended->start_ms);
         sum += lasted;
         squares += lasted * lasted;
@@ -130,24 +89,20 @@ static void forget_other_times(struct tl_sessions *sessions)
 void tl_sessions_ended(struct tl_sessions *sessions, tl_place place, int64_t now_ms)
 {
     uint64_t start;
-    if (!is_followed(sessions, place) || !tl_placemap_remove(sessions->running, place, &start) ||
+    if (!is_followed(sessions, place) || !tl_placemap_remove(&sessions->running, place, &start) ||
         start == 0)
         return;
-    struct ended *ended = &sessions->ended[(sessions->first + sessions->n) % TL_SESSIONS_ENDED_MAX];
+    struct tl_session_ended *ended =
+        &sessions->ended[(sessions->first + sessions->n) % TL_SESSIONS_ENDED_MAX];
     if (sessions->n == TL_SESSIONS_ENDED_MAX) {
         sessions->since_ms = ended->end_ms;
         sessions->first = (sessions->first + 1) % TL_SESSIONS_ENDED_MAX;
     } else {
         sessions->n++;
     }
-    *ended = (struct ended){.start_ms = (int64_t)start - 1, .end_ms = now_ms};
+    *ended = (struct tl_session_ended){.start_ms = (int64_t)start - 1, .end_ms = now_ms};
     if (++sessions->seen % (LATELY / 2) == 0)
         forget_other_times(sessions);
-}
-
-size_t tl_sessions_bytes(const struct tl_sessions *sessions)
-{
-    return sizeof(*sessions) + tl_placemap_bytes(sessions->running);
 }
 
 /* ---- the life table ---- */
@@ -192,27 +147,10 @@ static void add_seen(struct look *look, double from_ms, double to_ms)
     look->whole[last] -= 1;
 }
 
-static void sum_running(void *context, tl_place place)
+static void add_running(struct look *look, int64_t start_ms)
 {
-    struct look *look = context;
-    uint64_t start = 0;
-    (void)tl_placemap_get(look->sessions->running, place, &start);
-    if (start == 0)
-        look->unknown++;
-    else
-        look->seen_ms += fmax(0, (double)(look->now_ms + 1 - (int64_t)start) -
-                                     entry_ms(look, (int64_t)start - 1));
-}
-
-static void add_running(void *context, tl_place place)
-{
-    struct look *look = context;
-    uint64_t start = 0;
-    (void)tl_placemap_get(look->sessions->running, place, &start);
-    if (start == 0)
-        return;
-    double age_ms = (double)(look->now_ms + 1 - (int64_t)start);
-    add_seen(look, entry_ms(look, (int64_t)start - 1), age_ms);
+    double age_ms = (double)(look->now_ms - start_ms);
+    add_seen(look, entry_ms(look, start_ms), age_ms);
     double age = fmin(fmax(0, age_ms / look->lifetimes->step_ms), BINS);
     int bin = age >= BINS ? BINS - 1 : (int)age;
     look->lifetimes->ages[bin] += bin + 1 - age;
@@ -271,32 +209,41 @@ bool tl_sessions_look(const struct tl_sessions *sessions, int64_t now_ms,
 {
     *lifetimes = (struct tl_lifetimes){.ended = (double)sessions->n};
     struct look look = {.sessions = sessions, .now_ms = now_ms, .lifetimes = lifetimes};
+    const struct tl_placemap *running = &sessions->running;
     if (sessions->n < TL_SESSIONS_ENDED_MIN)
         return false;
-    tl_placemap_each(sessions->running, sum_running, &look);
-    double aged = (double)tl_placemap_count(sessions->running) - look.unknown;
+    for (size_t i = 0; i < running->capacity; i++) {
+        const struct tl_placemap_entry *entry = &running->entries[i];
+        const int64_t start_ms = (int64_t)entry->value - 1;
+        if (entry->place != 0 && entry->value == 0)
+            look.unknown++;
+        else if (entry->place != 0)
+            look.seen_ms += fmax(0, (double)(now_ms - start_ms) - entry_ms(&look, start_ms));
+    }
+    double aged = (double)running->count - look.unknown;
     if ((double)sessions->seen < share_min * aged)
         return false;
     for (size_t i = 0; i < sessions->n; i++) {
-        const struct ended *ended = nth(sessions, i);
+        const struct tl_session_ended *ended = nth(sessions, i);
         look.seen_ms +=
             (double)(ended->end_ms - ended->start_ms) - entry_ms(&look, ended->start_ms);
     }
     look.seen_ms = fmax(look.seen_ms, (double)sessions->n); /* at least a millisecond each */
     lifetimes->step_ms = look.seen_ms / (double)sessions->n / TL_LIFETIME_PER_MEAN;
     for (size_t i = 0; i < sessions->n; i++) {
-        const struct ended *ended = nth(sessions, i);
+        const struct tl_session_ended *ended = nth(sessions, i);
         double age_ms = (double)(ended->end_ms - ended->start_ms);
         add_seen(&look, entry_ms(&look, ended->start_ms), age_ms);
         look.ends[(int)fmin(age_ms / lifetimes->step_ms, BINS)]++;
     }
-    tl_placemap_each(sessions->running, add_running, &look);
+    for (size_t i = 0; i < running->capacity; i++)
+        if (running->entries[i].place != 0 && running->entries[i].value != 0)
+            add_running(&look, (int64_t)running->entries[i].value - 1);
     finish(&look);
-    double running = (double)tl_placemap_count(sessions->running);
-    if (running > 0) {
-        lifetimes->unknown = look.unknown / running;
+    if (running->count > 0) {
+        lifetimes->unknown = look.unknown / (double)running->count;
         for (int i = 0; i <= BINS; i++)
-            lifetimes->ages[i] /= running;
+            lifetimes->ages[i] /= (double)running->count;
     } else {
         lifetimes->unknown = 1;
     }

@@ -14,9 +14,9 @@ bool tl_queue_adopt(const struct tl_queue *queue, struct tl_ticket *ticket)
     const struct tl_line *line = queue->line;
     const uint64_t present = tl_line_generation(line);
     if (tl_place_seq(ticket->place) == 0 ||
-        (ticket->generation != present && !tl_lost_is(queue->lost, ticket->generation)))
+        (ticket->generation != present && !tl_lost_is(&queue->lost, ticket->generation)))
         return false;
-    const bool elsewhere = tl_lost_follow(queue->lost, ticket);
+    const bool elsewhere = tl_lost_follow(&queue->lost, ticket);
     const tl_place place = tl_line_find(line, ticket->place);
     const bool is_present = ticket->generation == present && !elsewhere;
     if (is_present ? place == ticket->place : tl_line_look(line, place).status == TL_LINE_UNKNOWN)
@@ -29,29 +29,29 @@ bool tl_queue_adopt(const struct tl_queue *queue, struct tl_ticket *ticket)
 
 bool tl_queue_behind(struct tl_queue *queue, const struct tl_ticket *ticket, int64_t now_ms)
 {
-    return tl_lost_ahead(queue->lost, tl_line_generation(queue->line), ticket, now_ms);
+    return tl_lost_ahead(&queue->lost, tl_line_generation(queue->line), ticket, now_ms);
 }
 
 /* The same for a place of the present generation, in this state. */
 static bool is_lost(const struct tl_queue *queue, tl_place place, const struct tl_line_view *state)
 {
     return state->status == TL_LINE_UNKNOWN &&
-           (tl_line_lost(queue->line, place) || tl_lost_before_draw(queue->lost, place)) &&
-           !tl_lost_refused(queue->lost, place);
+           (tl_line_lost(queue->line, place) || tl_lost_before_draw(&queue->lost, place)) &&
+           !tl_lost_refused(&queue->lost, place);
 }
 
 bool tl_queue_may_return(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     bool known;
     if (ticket->generation != tl_line_generation(queue->line))
-        return tl_lost_may_return(queue->lost, ticket);
+        return tl_lost_may_return(&queue->lost, ticket);
     const struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
     return is_lost(queue, ticket->place, &state);
 }
 
 bool tl_queue_lost(const struct tl_queue *queue, tl_place place)
 {
-    return tl_line_lost(queue->line, place) && tl_lost_refused(queue->lost, place);
+    return tl_line_lost(queue->line, place) && tl_lost_refused(&queue->lost, place);
 }
 
 struct tl_pending_command *tl_queue_restore(struct tl_queue *queue, const struct tl_ticket *ticket,
@@ -59,14 +59,14 @@ struct tl_pending_command *tl_queue_restore(struct tl_queue *queue, const struct
 {
     if (!tl_queue_env_store_up(queue->env))
         return NULL;
-    return tl_lost_ask(queue->lost, queue->outbox, ticket, deadline_ms, event);
+    return tl_lost_ask(&queue->lost, queue->outbox, ticket, deadline_ms, event);
 }
 
 /* ---- places that were handed over ---- */
 
 uint32_t tl_queue_serial(const struct tl_queue *queue, tl_place place)
 {
-    uint32_t now = tl_line_serial(queue->line, place), before = tl_lost_serial(queue->lost, place);
+    uint32_t now = tl_line_serial(queue->line, place), before = tl_lost_serial(&queue->lost, place);
     return now > before ? now : before;
 }
 
@@ -86,7 +86,8 @@ static bool is_moved(struct tl_queue *queue, const struct tl_ticket *ticket,
     /* Without memory the next ticket that comes is told. */
     if (proven > tl_line_serial(queue->line, ticket->place) && is_held(state) &&
         tl_line_add_serial(queue->line, ticket->place, proven))
-        (void)tl_outbox_hand_over(queue->outbox, ticket->visitor, ticket->place, proven, 0);
+        (void)tl_outbox_command_with(queue->outbox, TL_COMMAND_HAND_OVER, ticket->visitor,
+                                     ticket->place, (const uint64_t[TL_PENDING_NUMBERS]){proven});
     return ticket->serial < known;
 }
 
@@ -103,7 +104,7 @@ enum tl_worth tl_queue_worth(struct tl_queue *queue, struct tl_ticket *ticket, i
     if (tl_queue_outdated(queue, ticket)) {
         if (tl_queue_behind(queue, ticket, now_ms))
             return TL_WORTH_AHEAD;
-        return tl_lost_may_return(queue->lost, ticket) ? TL_WORTH_MAY_RETURN : TL_WORTH_VOID;
+        return tl_lost_may_return(&queue->lost, ticket) ? TL_WORTH_MAY_RETURN : TL_WORTH_VOID;
     }
     *state = tl_queue_look(queue, ticket->place, &known);
     if (is_lost(queue, ticket->place, state))

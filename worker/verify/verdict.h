@@ -1,9 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What became of the verification of a token, and the decoder of a service's answer. */
+/* Which challenge services there are, and what their answers say of a token. */
 #ifndef TL_VERDICT_H
 #define TL_VERDICT_H
 
 #include <stddef.h>
+
+#include "common/config/settings.h"
+
+/* What differs between the services. All of them verify a token in the same way: a form with
+ * `secret`, `response` and `remoteip`, answered with JSON. */
+struct tl_provider {
+    const char *name;       /* as in the configuration */
+    const char *title;      /* for people */
+    const char *verify_url; /* where tokens are verified */
+    const char *script_url; /* of the script that a page loads */
+    const char *sources;    /* what the page's policy must allow for that script */
+};
+
+const struct tl_provider *tl_provider_of(enum tl_challenge_provider provider);
 
 enum {
     TL_VERDICT_ANSWER_MAX = 16 * 1024, /* bytes of an answer; a longer one is none */

@@ -51,18 +51,21 @@ static bool give_pass(const struct tl_worker *worker, const struct tl_queue *que
                            .event = tl_line_event(queue->line)};
     snprintf(pass.visitor, sizeof(pass.visitor), "%s", view->visitor);
     tl_pass_id(view->queue,
-               tl_lost_origin(queue->lost, tl_line_generation(queue->line), view->place),
+               tl_lost_origin(&queue->lost, tl_line_generation(queue->line), view->place),
                view->place, pass.id);
     if (pass.expires <= pass.issued)
         return false; /* over within a second */
-    const char *kept = tl_kept_passes_find(worker->kept_passes, &pass);
-    if (kept != NULL) {
-        memcpy(filled->pass, kept, strlen(kept) + 1);
+    const struct tl_recent_entry *kept = tl_recent_find(worker->passes, pass.id);
+    if (kept != NULL && kept->until == pass.expires && kept->generation == pass.generation) {
+        memcpy(filled->pass, kept->text, strlen(kept->text) + 1);
         return true;
     }
     if (tl_pass_sign(worker->secrets.pass_keys, worker->config->http.public_url, view->queue, &pass,
                      filled->pass, &err)) {
-        tl_kept_passes_keep(worker->kept_passes, &pass, filled->pass);
+        tl_recent_keep(worker->passes, pass.id,
+                       &(struct tl_recent_entry){.until = pass.expires,
+                                                 .generation = pass.generation,
+                                                 .text = filled->pass});
         return true;
     }
     tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = view->queue, .error = &err},
@@ -92,13 +95,14 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
                              .active = weather.active,
                              .store_ms = tl_queue_env_store_ms(worker->env, now_ms),
                              .drawing = weather.drawing,
-                             .draw = tl_lost_draw(queue->lost),
+                             .draw = &queue->lost.known.draw,
                              .recovering = weather.recovering,
                              .lost = tl_queue_lost(queue, ticket->place),
                              .as_of_ms = weather.as_of_ms};
     if (state->status == TL_LINE_ACTIVE && give_pass(worker, queue, filled))
         view->pass = filled->pass;
-    view->claimed = state->status == TL_LINE_ACTIVE && tl_claims_made(queue->claims, ticket->place);
+    view->claimed =
+        state->status == TL_LINE_ACTIVE && tl_claims_made(&queue->claims, ticket->place);
     if (state->status == TL_LINE_WAITING) {
         view->has_admitted = tl_eta_admitted(queue->eta, now_ms, &view->admitted);
         enum tl_eta_reason reason;
@@ -206,19 +210,15 @@ bool tl_answer_unknown(struct tl_visit *visit, bool give_ticket)
 /* The store has answered. */
 static bool answer_asked(struct tl_visit *visit)
 {
-    const struct tl_wait *wait = &visit->wait;
-    if (wait->known || tl_queue_outdated(visit->queue, &visit->ticket))
-        return tl_answer_anew(visit, wait->give_ticket);
-    return tl_answer_unknown(visit, wait->give_ticket);
+    if (visit->wait.known || tl_queue_outdated(visit->queue, &visit->ticket))
+        return tl_answer_anew(visit, visit->gives_ticket);
+    return tl_answer_unknown(visit, visit->gives_ticket);
 }
 
 static bool ask_store(struct tl_visit *visit, bool give_ticket)
 {
-    struct tl_wait *wait = tl_visit_wait(visit, answer_asked);
-    wait->give_ticket = give_ticket;
-    return (tl_queue_env_store_up(visit->worker->env) &&
-            tl_holds_lookup(visit->worker->holds, wait)) ||
-           tl_answer_unknown(visit, give_ticket);
+    visit->gives_ticket = give_ticket;
+    return tl_wait_lookup(visit, answer_asked) || tl_answer_unknown(visit, give_ticket);
 }
 
 static bool answer_known(struct tl_visit *visit, bool give_ticket)
@@ -326,6 +326,18 @@ size_t tl_answer_write_view(void *context, const struct tl_told *told, int64_t n
 }
 
 /* ---- JSON ---- */
+
+bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,
+                    const char *cookie)
+{
+    struct tl_answer answer = {.status = status,
+                               .type = "application/json",
+                               .body = json->text,
+                               .length = tl_json_end(json)};
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_request_answer(visit->request, &answer);
+    return true;
+}
 
 static void render_json(void *context, struct tl_request *request, const struct tl_view *view,
                         const char *cookie)

@@ -4,6 +4,7 @@
 #define TL_ANSWER_H
 
 #include "common/auth/ticket.h"
+#include "worker/http/json_text.h"
 #include "worker/visit/visit.h"
 
 /* A ticket of this queue's present generation, issued now. */
@@ -32,6 +33,10 @@ bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason);
 /* Writes the view of a place in this state as JSON (TL_VIEW_MAX bytes), for event streams. Returns
  * its length. context is the worker. */
 tl_write_view tl_answer_write_view;
+
+/* Answers with this object. cookie: for Set-Cookie, or NULL. Returns true. */
+bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,
+                    const char *cookie);
 
 /* How JSON answers look; context is the worker. */
 extern const struct tl_renderer tl_json_renderer;

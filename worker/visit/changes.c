@@ -6,7 +6,7 @@
 
 void tl_changes_take(void *context, struct tl_change *change)
 {
-    const struct tl_worker *worker = context;
+    struct tl_worker *worker = context;
     int64_t now_ms = tl_clock_ms();
     struct tl_taken taken = tl_queues_take(worker->queues, change, now_ms);
     switch (taken.kind) {
@@ -17,11 +17,11 @@ void tl_changes_take(void *context, struct tl_change *change)
         tl_events_free(&taken.entry);
         break;
     case TL_TAKEN_RECREATED:
-        tl_holds_drop(worker->holds, taken.queue);
+        tl_waits_drop(worker, taken.queue);
         tl_subscribers_recreated(worker->subscribers, taken.queue, now_ms);
         break;
     case TL_TAKEN_DELETED:
-        tl_holds_drop(worker->holds, taken.queue);
+        tl_waits_drop(worker, taken.queue);
         tl_subscribers_end(worker->subscribers, taken.queue);
         tl_queue_free(&taken.queue);
         break;
@@ -55,7 +55,7 @@ void tl_changes_settled(void *context, struct tl_pending_command *pending,
         tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
         worker->leaving =
             tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
-    tl_holds_settle(worker->holds, pending, result);
+    tl_waits_settle(pending, result);
     worker->leaving = NULL;
     if (result->end != TL_PENDING_APPLIED)
         return;

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all handlers of a worker process work with: the process, and a request. */
+/* What all steps of a worker process work on: the visit of a request, what it waits for, and the
+ * worker itself. */
 #ifndef TL_API_CONTEXT_H
 #define TL_API_CONTEXT_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/auth/ticket.h"
 #include "common/base/log.h"
 #include "common/base/net.h"
 #include "common/config/config.h"
+#include "worker/feed/outbox.h"
 #include "worker/http/clients.h"
 #include "worker/http/limiter.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
 #include "worker/http/router.h"
-#include "worker/page/brand.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 #include "worker/queue/env.h"
 #include "worker/queue/queues.h"
 #include "worker/queue/subscribers.h"
@@ -20,36 +26,55 @@
 #include "worker/verify/verifier.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
-#include "worker/visit/wait.h"
 
-struct tl_worker {
-    const struct tl_config *config;
-    struct tl_queue_env *env;
-    struct tl_secrets secrets;
-    struct tl_kept_passes *kept_passes;
-    const struct tl_languages *languages; /* of the pages; borrowed */
-    const struct tl_brand *brand;         /* borrowed */
-    struct tl_event_looks *events;        /* what the queues' pages are for; borrowed */
-    struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
-    struct tl_bypass *bypass;             /* who gets in past the line */
-    struct tl_limiter *limiter;           /* of all processes */
-    struct tl_sharing *sharing;           /* likewise */
-    struct tl_misuse *misuse;
-    struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
-    struct tl_clients *clients;        /* the event streams and long polls of each address */
-    struct tl_effort effort;           /* that puzzles ask for */
-    struct tl_holds *holds;
-    struct tl_queues *queues;
-    struct tl_subscribers *subscribers; /* the event streams and long polls */
-    struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
-    struct tl_verifications *verifications;
-    struct tl_draw_pages *draw_pages;
-    struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
-    void *process;                      /* for the callback: see worker/api/worker.h */
-    bool (*stream_fits)(void *process);
+/* ---- visits ---- */
+
+enum tl_wait_kind {
+    TL_WAIT_COMMAND,
+    TL_WAIT_LOOKUP,
+    TL_WAIT_EVENT,
+    TL_WAIT_PAGE,
+    TL_WAIT_VERDICT,
+    TL_WAIT_KINDS
 };
 
-/* One request of a visitor. Written by worker/visit, and by the handlers of worker/api. */
+/* Part of its visit. What has come of it is the next step's to read. */
+struct tl_wait {
+    enum tl_wait_kind kind;
+    tl_step *step;    /* what follows */
+    int64_t since_us; /* local monotonic time */
+    int64_t deadline_ms;
+    struct tl_visit *prev, *next; /* in the list of its kind, the earliest deadline first */
+    struct tl_visit *next_waiter; /* for the same command */
+    /* Of the question to the store or the service; or the event. */
+    uint64_t number;
+    /* A command, with result NULL: it has no outcome in time. */
+    struct tl_pending_command *pending;
+    const struct tl_pending_result *result;
+    /* A lookup: is the place known now, or could the store not say? Does the store know it, and the
+     * line not yet? How the place of a pending ticket has ended (enum tl_reason), or 0. */
+    bool known, behind;
+    unsigned ended;
+    /* A page: the bytes of its draw ids; NULL: the store could not say. */
+    const unsigned char *ids;
+    size_t length;
+    /* NULL: not in time. */
+    const struct tl_verdict *verdict;
+    /* What the wait is about: the tag of a page, the id of a token. */
+    char about[80];
+};
+
+/* All visits of a worker that wait. */
+struct tl_waits {
+    struct tl_wait_list {
+        struct tl_visit *first, *last;
+        uint64_t count;
+    } lists[TL_WAIT_KINDS];
+    uint64_t last_number;
+};
+
+/* One request of a visitor: who it comes from, what place it is about, and what it waits for. Made
+ * and freed with its request. */
 struct tl_visit {
     struct tl_worker *worker;
     struct tl_request *request;
@@ -60,7 +85,44 @@ struct tl_visit {
     enum tl_worth worth;            /* as it was judged, and... */
     struct tl_line_view state;      /* ...the state of its place */
     struct tl_refusal refusal;      /* why it is refused */
-    struct tl_wait wait;            /* for one thing at a time */
+    struct tl_wait wait;
+    /* When it has waited: the answer carries the ticket, as one to a join; and it asks for a new
+     * place if that of its pending ticket has ended. */
+    bool gives_ticket, joins;
+};
+
+/* ---- the worker ---- */
+
+struct tl_worker {
+    const struct tl_config *config;
+    struct tl_queue_env *env;
+    struct tl_secrets secrets;
+    struct tl_recent *passes;             /* that were given */
+    const struct tl_languages *languages; /* of the pages; borrowed */
+    const struct tl_brand *brand;         /* borrowed */
+    struct tl_event_looks *events;        /* what the queues' pages are for; borrowed */
+    struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
+    struct tl_networks *bypass;           /* who gets in past the line */
+    struct tl_limiter *limiter;           /* of all processes */
+    struct tl_sharing *sharing;           /* likewise */
+    struct tl_misuse *misuse;
+    struct tl_log_limit bypass_log;    /* of who got in so */
+    struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
+    struct tl_clients *clients;        /* the event streams and long polls of each address */
+    struct tl_effort effort;           /* that puzzles ask for */
+    struct tl_waits waits;
+    struct tl_queues *queues;
+    struct tl_subscribers *subscribers; /* the event streams and long polls */
+    struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
+    struct { /* the challenge service, as worker/api/verifications.c keeps it */
+        struct tl_recent *tokens;
+        int64_t look_ms; /* when to look for clients that are gone */
+        bool down;       /* the last question had no verdict */
+        struct tl_log_limit down_log;
+    } service;
+    struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
+    void *process;                      /* for the callback: see worker/api/worker.h */
+    bool (*stream_fits)(void *process);
 };
 
 #endif

@@ -1,49 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a worker process remembers: of passes and tokens, each in a table of fixed size in which a
- * later one takes the place of an earlier one, and of the joins of the last seconds. */
-#ifndef TL_API_RECENT_H
-#define TL_API_RECENT_H
+/* What a worker process remembers: the passes that it gave, so that a visitor who polls gets the
+ * same one, not signed again; the tokens of challenge services that came here, each of which counts
+ * once; and the joins of the last seconds. */
+#ifndef TL_RECENT_H
+#define TL_RECENT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "common/auth/pass.h"
 #include "common/auth/puzzle.h"
 
-/* ---- passes that it gave, so that a visitor who polls gets the same one, not signed again ---- */
+/* ---- passes and tokens ---- */
 
-struct tl_kept_passes;
+/* A table of fixed size, by ids which are hashes in base64url. Where there is no room, what ends
+ * first may give way: a pass is signed once more, and a token that comes once more is refused by
+ * the provider, and so by the store (tl_token_id). */
+struct tl_recent;
 
-struct tl_kept_passes *tl_kept_passes_new(void);          /* NULL when out of memory */
-void tl_kept_passes_free(struct tl_kept_passes **passes); /* NULL behind it is allowed */
-/* Other keys sign now. */
-void tl_kept_passes_clear(struct tl_kept_passes *passes);
+struct tl_recent_entry {
+    int64_t until; /* of a pass Unix seconds, of a token local monotonic time in ms; 0: none */
+    uint64_t generation; /* of a pass */
+    char *text;          /* of a pass; of a token NULL: it is not kept */
+    char id[TL_PUZZLE_ID_LENGTH + 1];
+};
 
-/* The text of the pass of this admission (`id`), generation and end, borrowed until the next call
- * of another function; NULL: none is kept. */
-const char *tl_kept_passes_find(const struct tl_kept_passes *passes, const struct tl_pass *pass);
-/* Without memory it is not kept. */
-void tl_kept_passes_keep(struct tl_kept_passes *passes, const struct tl_pass *pass,
-                         const char *text);
+struct tl_recent *tl_recent_new(size_t most);   /* entries; NULL when out of memory */
+void tl_recent_free(struct tl_recent **recent); /* NULL behind it is allowed */
+void tl_recent_clear(struct tl_recent *recent);
+/* What is kept by this id, borrowed until the next call of another function; NULL: nothing. */
+const struct tl_recent_entry *tl_recent_find(struct tl_recent *recent, const char *id);
+/* Keeps a copy, in place of what was kept by this id. Without memory it is not kept. */
+void tl_recent_keep(struct tl_recent *recent, const char *id, const struct tl_recent_entry *value);
 
-/* ---- tokens of challenge services that came here: each counts once ---- */
-
-/* The oldest may be forgotten; the provider refuses repeats as well, and so does the store
- * (tl_token_id). Keeps hashes only. */
-
+enum { TL_RECENT_PASSES = 16384, TL_RECENT_TOKENS = 131072 }; /* 600 bytes each when used; 48 */
 enum { TL_TOKENS_LIFE_S = 300 }; /* no provider accepts an older token */
-
-struct tl_recent_tokens;
 
 /* What names a token: like the id of a solved puzzle, "~" and 22 characters. */
 void tl_token_id(const char *token, char id[TL_PUZZLE_ID_LENGTH + 1]);
-
-struct tl_recent_tokens *tl_recent_tokens_new(void); /* NULL when out of memory */
-void tl_recent_tokens_free(struct tl_recent_tokens **tokens);
-/* Remembers the token. False when it is known already. now_ms: local monotonic time. */
-bool tl_recent_tokens_add(struct tl_recent_tokens *tokens, const char *id, int64_t now_ms);
+/* Remembers the token. False when it is known already. */
+bool tl_recent_token(struct tl_recent *recent, const char *id, int64_t now_ms);
 /* It may come again: it was not judged. */
-void tl_recent_tokens_forget(struct tl_recent_tokens *tokens, const char *id);
+void tl_recent_forget(struct tl_recent *recent, const char *id);
 
 /* ---- joins that were paid for with work: how much of it a puzzle asks for ---- */
 

@@ -26,8 +26,9 @@ enum {
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
                                 const char *name)
 {
-    struct tl_visit *visit = tl_request_visit(request);
-    *visit = (struct tl_visit){.worker = worker, .request = request};
+    struct tl_visit *visit = tl_request_visit(request); /* zeroed */
+    visit->worker = worker;
+    visit->request = request;
     snprintf(visit->name, sizeof(visit->name), "%s", name);
     return visit;
 }
@@ -38,12 +39,6 @@ struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
     struct tl_visit visit = {.worker = worker, .queue = queue, .ticket = *ticket};
     memcpy(visit.name, queue->name, sizeof(queue->name));
     return visit;
-}
-
-void tl_visit_take(struct tl_visit *visit, tl_step *step)
-{
-    if (!step(visit))
-        tl_render_refusal(visit->request, &visit->refusal);
 }
 
 /* ---- credentials ---- */
@@ -155,7 +150,7 @@ bool tl_visit_restore(struct tl_visit *visit, uint64_t deadline_ms, uint64_t eve
     if (pending == NULL)
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                          "Your place cannot be restored yet; try again");
-    return tl_visit_hold(visit, pending, restored);
+    return tl_wait_command(visit, pending, restored);
 }
 
 bool tl_visit_may_return(const struct tl_visit *visit)
@@ -232,25 +227,6 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
                             tl_clock_ms());
 }
 
-struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then)
-{
-    visit->wait = (struct tl_wait){.queue = visit->queue,
-                                   .request = visit->request,
-                                   .ticket = &visit->ticket,
-                                   .then = then,
-                                   .since_us = tl_clock_us()};
-    return &visit->wait;
-}
-
-bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *then)
-{
-    if (pending == NULL)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
-                         "There is no memory for this command; try again");
-    tl_holds_command(visit->worker->holds, tl_visit_wait(visit, then), pending);
-    return true;
-}
-
 /* ---- addresses and limits ---- */
 
 bool tl_visitor_address(const struct tl_worker *worker, const struct tl_request *request,
@@ -297,6 +273,13 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
         return true;
     tl_metrics_add(worker->env->metrics, TL_WORKER_BLOCKED, 1);
     return tl_refuse(&visit->refusal, TL_REFUSAL_BLOCKED, "%s", "");
+}
+
+bool tl_visit_within(const struct tl_visit *visit, enum tl_limiter_kind kind, uint64_t most)
+{
+    struct tl_address address;
+    return !tl_visitor_address(visit->worker, visit->request, &address) ||
+           tl_limiter_allow(visit->worker->limiter, kind, &address, most, tl_clock_ms());
 }
 
 /* Who is counted for tokens of the request that are not genuine? False: nobody. */

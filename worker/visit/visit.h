@@ -5,18 +5,19 @@
 #define TL_API_VISIT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/auth/ticket.h"
 #include "worker/visit/context.h"
+#include "worker/visit/wait.h"
 
-/* The visit of this request, which begins; it lasts as long as the request. name: of the queue. */
+/* The visit of this request, which begins, or goes on after a long poll; it lasts as long as the
+ * request. name: of the queue. */
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
                                 const char *name);
 /* A visit without a request, about the place of a ticket which is yet to be judged. */
 struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
                             const struct tl_ticket *ticket);
-/* Takes a step: the one place where a refusal is rendered. The visit may be gone afterwards. */
-void tl_visit_take(struct tl_visit *visit, tl_step *step);
 
 /* ---- credentials ---- */
 
@@ -64,11 +65,6 @@ bool tl_visit_may_send(struct tl_visit *visit);
 /* May the ticket send one more command that changes little, however often it comes: a join of who
  * holds a place, a renewal? Else what is known is the answer. Counts one. */
 bool tl_visit_may_repeat(const struct tl_visit *visit);
-/* The visit is to wait from now on: its wait, as it begins, and what follows. */
-struct tl_wait *tl_visit_wait(struct tl_visit *visit, tl_step *then);
-/* Holds the request until this command has an outcome. False: refused, if `pending` is NULL: there
- * was no memory for it. */
-bool tl_visit_hold(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *then);
 
 /* ---- addresses and limits ---- */
 
@@ -84,6 +80,8 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
 /* May the visitor's address join the queue and follow it, or is it blocked (common/store/blocks.h)?
  */
 bool tl_visit_passes_blocks(struct tl_visit *visit);
+/* Has the visitor's address one of these left in the limit's time, of so many? Counts one. */
+bool tl_visit_within(const struct tl_visit *visit, enum tl_limiter_kind kind, uint64_t most);
 /* May a token of this kind that costs much to verify be verified, or were too many of the address
  * not genuine? A request that has a ticket, too, is counted by that. / Counts one that was not. */
 bool tl_visit_may_fail(struct tl_visit *visit, enum tl_limiter_kind kind);

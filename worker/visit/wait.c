@@ -1,195 +1,217 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "worker/report/worker_metrics.h"
 #include "worker/visit/wait.h"
+#include "common/base/clock.h"
+#include "worker/feed/ingest.h"
+#include "worker/report/worker_metrics.h"
 
 /* An event is read within a few ms of its making. A worker that is further behind than this is in
  * trouble, and those who wait should hear something. */
 enum { EVENT_WAIT_MS = 250 };
 
-struct list {
-    struct tl_wait *first, *last;
-    uint64_t count;
-};
-
-struct tl_holds {
-    struct tl_holds_settings settings;
-    struct list commands, lookups, events;
-    uint64_t last_number;
-};
-
-struct tl_holds *tl_holds_new(const struct tl_holds_settings *settings)
+void tl_visit_take(struct tl_visit *visit, tl_step *step)
 {
-    struct tl_holds *holds = calloc(1, sizeof(*holds));
-    if (holds != NULL)
-        holds->settings = *settings;
-    return holds;
+    if (!step(visit))
+        tl_render_refusal(visit->request, &visit->refusal);
 }
 
-void tl_holds_free(struct tl_holds **holds)
+uint64_t tl_waits_count(const struct tl_waits *waits)
 {
-    free(*holds);
-    *holds = NULL;
+    uint64_t count = 0;
+    for (size_t kind = 0; kind < TL_WAIT_KINDS; kind++)
+        count += waits->lists[kind].count;
+    return count;
 }
 
-uint64_t tl_holds_count(const struct tl_holds *holds)
+/* ---- beginning ---- */
+
+uint64_t tl_wait_number(struct tl_visit *visit)
 {
-    return holds->commands.count + holds->lookups.count + holds->events.count;
+    visit->wait.number = ++visit->worker->waits.last_number;
+    return visit->wait.number;
 }
 
-static void begin(struct list *list, struct tl_wait *wait, int64_t wait_ms)
+void tl_wait_begin(struct tl_visit *visit, enum tl_wait_kind kind, int64_t ms, tl_step *step)
 {
-    wait->deadline_ms = wait->since_us / 1000 + wait_ms;
+    struct tl_wait_list *list = &visit->worker->waits.lists[kind];
+    struct tl_wait *wait = &visit->wait;
+    wait->kind = kind;
+    wait->step = step;
+    wait->since_us = tl_clock_us();
+    wait->deadline_ms = wait->since_us / 1000 + ms;
+    wait->known = wait->behind = false;
+    wait->ended = 0;
+    wait->result = NULL;
+    wait->ids = NULL;
+    wait->verdict = NULL;
     wait->next = NULL;
     wait->prev = list->last;
-    if (list->last != NULL)
-        list->last->next = wait;
-    else
-        list->first = wait;
-    list->last = wait;
+    *(list->last != NULL ? &list->last->wait.next : &list->first) = visit;
+    list->last = visit;
     list->count++;
-    if (wait->request != NULL)
-        tl_request_hold(wait->request);
+    if (visit->request != NULL)
+        tl_request_hold(visit->request);
 }
 
-/* Takes it out of its list. It may begin again at once. */
-static void end(struct tl_holds *holds, struct list *list, struct tl_wait *wait)
+bool tl_wait_command(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *step)
 {
-    if (wait->prev != NULL)
-        wait->prev->next = wait->next;
-    else
-        list->first = wait->next;
-    if (wait->next != NULL)
-        wait->next->prev = wait->prev;
-    else
-        list->last = wait->prev;
-    list->count--;
-    holds->settings.over(wait);
-}
-
-/* ---- commands ---- */
-
-void tl_holds_command(struct tl_holds *holds, struct tl_wait *wait,
-                      struct tl_pending_command *pending)
-{
-    begin(&holds->commands, wait, holds->settings.wait_ms);
-    wait->pending = pending;
-    wait->next_waiter = pending->waiters;
-    pending->waiters = wait;
-}
-
-void tl_holds_settle(struct tl_holds *holds, struct tl_pending_command *pending,
-                     const struct tl_pending_result *result)
-{
-    while (pending->waiters != NULL) {
-        struct tl_wait *wait = pending->waiters;
-        pending->waiters = wait->next_waiter;
-        wait->result = result;
-        end(holds, &holds->commands, wait);
-    }
-}
-
-/* Ends a request at its deadline. The command itself continues. */
-static void time_out(struct tl_holds *holds, struct tl_wait *wait)
-{
-    struct tl_wait *before = NULL;
-    for (struct tl_wait *waiter = wait->pending->waiters; waiter != wait;
-         waiter = waiter->next_waiter)
-        before = waiter;
-    if (before != NULL)
-        before->next_waiter = wait->next_waiter;
-    else
-        wait->pending->waiters = wait->next_waiter;
-    wait->result = NULL;
-    end(holds, &holds->commands, wait);
-}
-
-/* ---- lookups ---- */
-
-bool tl_holds_lookup(struct tl_holds *holds, struct tl_wait *wait)
-{
-    uint64_t number = holds->last_number + 1;
-    if (!tl_ingest_look(holds->settings.env->ingest, wait->queue->name, wait->ticket, number))
-        return false;
-    holds->last_number = wait->number = number;
-    wait->behind = false;
-    wait->ended = 0;
-    begin(&holds->lookups, wait, holds->settings.wait_ms);
-    tl_metrics_add(holds->settings.env->metrics, TL_WORKER_LOOKUPS, 1);
+    if (pending == NULL)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
+                         "There is no memory for this command; try again");
+    tl_wait_begin(visit, TL_WAIT_COMMAND, visit->worker->config->http.join_wait_ms, step);
+    visit->wait.pending = pending;
+    visit->wait.next_waiter = pending->waiters;
+    pending->waiters = visit;
     return true;
 }
 
-static void end_lookup(struct tl_holds *holds, struct tl_wait *wait, bool known)
+bool tl_wait_lookup(struct tl_visit *visit, tl_step *step)
 {
-    wait->known = known;
-    end(holds, &holds->lookups, wait);
+    const struct tl_worker *worker = visit->worker;
+    if (!tl_queue_env_store_up(worker->env) ||
+        !tl_ingest_look(worker->env->ingest, visit->name, &visit->ticket, tl_wait_number(visit)))
+        return false;
+    tl_wait_begin(visit, TL_WAIT_LOOKUP, worker->config->http.join_wait_ms, step);
+    tl_metrics_add(worker->env->metrics, TL_WORKER_LOOKUPS, 1);
+    return true;
 }
 
-void tl_holds_found(struct tl_holds *holds, uint64_t number, enum tl_lookup_found found,
+void tl_wait_event(struct tl_visit *visit, uint64_t event, tl_step *step)
+{
+    visit->wait.number = event;
+    tl_wait_begin(visit, TL_WAIT_EVENT, EVENT_WAIT_MS, step);
+}
+
+/* ---- ending ---- */
+
+bool tl_wait_applied(const struct tl_wait *wait)
+{
+    return wait->result != NULL && wait->result->end == TL_PENDING_APPLIED;
+}
+
+/* The queue was deleted, and its commands are refused. */
+static bool refuse_deleted(struct tl_visit *visit)
+{
+    return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "The queue was deleted");
+}
+
+/* First it is no longer in the list, as it may begin again at once. */
+void tl_wait_end(struct tl_visit *visit)
+{
+    struct tl_wait *wait = &visit->wait;
+    struct tl_wait_list *list = &visit->worker->waits.lists[wait->kind];
+    *(wait->prev != NULL ? &wait->prev->wait.next : &list->first) = wait->next;
+    *(wait->next != NULL ? &wait->next->wait.prev : &list->last) = wait->prev;
+    list->count--;
+    tl_visit_take(visit,
+                  wait->result != NULL && visit->queue->deleted ? refuse_deleted : wait->step);
+}
+
+void tl_waits_settle(struct tl_pending_command *pending, const struct tl_pending_result *result)
+{
+    while (pending->waiters != NULL) {
+        struct tl_visit *visit = pending->waiters;
+        pending->waiters = visit->wait.next_waiter;
+        visit->wait.result = result;
+        tl_wait_end(visit);
+    }
+}
+
+/* The command itself continues. */
+static void leave_command(struct tl_visit *visit)
+{
+    struct tl_visit **at = &visit->wait.pending->waiters;
+    while (*at != visit)
+        at = &(*at)->wait.next_waiter;
+    *at = visit->wait.next_waiter;
+}
+
+/* The visit that waits for the answer to this question; NULL: it does not any more. */
+static struct tl_visit *find(const struct tl_worker *worker, enum tl_wait_kind kind,
+                             uint64_t number)
+{
+    struct tl_visit *visit = worker->waits.lists[kind].first;
+    while (visit != NULL && visit->wait.number != number)
+        visit = visit->wait.next;
+    return visit;
+}
+
+void tl_waits_found(struct tl_worker *worker, uint64_t number, enum tl_lookup_found found,
                     enum tl_reason reason)
 {
-    struct tl_wait *wait = holds->lookups.first;
-    while (wait != NULL && wait->number != number)
-        wait = wait->next;
-    if (wait == NULL)
-        return; /* it has timed out */
-    if (found == TL_LOOKUP_ALIVE) {
-        wait->behind = true;
+    struct tl_visit *visit = find(worker, TL_WAIT_LOOKUP, number);
+    if (visit == NULL)
         return;
-    }
+    visit->wait.behind = found == TL_LOOKUP_ALIVE;
+    if (visit->wait.behind)
+        return;
     const unsigned ended = found == TL_LOOKUP_ENDED ? reason : 0;
-    if (tl_place_seq(wait->ticket->place) == 0)
-        wait->ended = ended;
+    if (tl_place_seq(visit->ticket.place) == 0)
+        visit->wait.ended = ended;
     else if (found != TL_LOOKUP_FAILED)
-        tl_queue_remember_end(wait->queue, wait->ticket->place, ended);
-    end_lookup(holds, wait, found != TL_LOOKUP_FAILED);
+        tl_queue_remember_end(visit->queue, visit->ticket.place, ended);
+    visit->wait.known = found != TL_LOOKUP_FAILED;
+    tl_wait_end(visit);
 }
 
-/* ---- events ---- */
-
-void tl_holds_event(struct tl_holds *holds, struct tl_wait *wait, uint64_t event)
+void tl_waits_drawn(struct tl_worker *worker, uint64_t number, const void *ids, size_t length)
 {
-    begin(&holds->events, wait, EVENT_WAIT_MS);
-    wait->event = event;
+    struct tl_visit *visit = find(worker, TL_WAIT_PAGE, number);
+    if (visit == NULL)
+        return;
+    visit->wait.ids = ids;
+    visit->wait.length = length;
+    tl_wait_end(visit);
 }
 
-void tl_holds_drop(struct tl_holds *holds, const struct tl_queue *queue)
+void tl_waits_judged(void *worker, uint64_t number, const struct tl_verdict *verdict)
 {
-    struct tl_wait *next;
-    for (struct tl_wait *wait = holds->lookups.first; wait != NULL; wait = next) {
-        next = wait->next;
-        if (queue == NULL || wait->queue == queue)
-            end_lookup(holds, wait, false);
-    }
-    for (struct tl_wait *wait = holds->events.first; wait != NULL; wait = next) {
-        next = wait->next;
-        if (queue == NULL || wait->queue == queue)
-            end(holds, &holds->events, wait);
+    struct tl_visit *visit = find(worker, TL_WAIT_VERDICT, number);
+    if (visit == NULL)
+        return;
+    visit->wait.verdict = verdict;
+    tl_wait_end(visit);
+}
+
+/* Does the line know by now what this one waits for? Of the other kinds somebody tells. */
+static bool has_come(struct tl_visit *visit)
+{
+    struct tl_wait *wait = &visit->wait;
+    if (wait->kind == TL_WAIT_LOOKUP && wait->behind)
+        (void)tl_queue_look(visit->queue, visit->ticket.place, &wait->known);
+    return wait->known ||
+           (wait->kind == TL_WAIT_EVENT && tl_line_event(visit->queue->line) >= wait->number);
+}
+
+void tl_waits_tick(struct tl_worker *worker, int64_t now_ms)
+{
+    struct tl_visit *next;
+    for (enum tl_wait_kind kind = 0; kind < TL_WAIT_KINDS; kind++) {
+        const bool looks = kind == TL_WAIT_LOOKUP || kind == TL_WAIT_EVENT;
+        for (struct tl_visit *visit = worker->waits.lists[kind].first; visit != NULL;
+             visit = next) {
+            next = visit->wait.next;
+            const bool late = visit->wait.deadline_ms <= now_ms;
+            if (!late && !looks)
+                break;
+            if (late && kind == TL_WAIT_COMMAND)
+                leave_command(visit);
+            if ((looks && has_come(visit)) || late)
+                tl_wait_end(visit);
+        }
     }
 }
 
-/* ---- time ---- */
-
-void tl_holds_tick(struct tl_holds *holds, int64_t now_ms)
+void tl_waits_drop(struct tl_worker *worker, const struct tl_queue *queue)
 {
-    struct tl_wait *next;
-    for (struct tl_wait *wait = holds->commands.first; wait != NULL && wait->deadline_ms <= now_ms;
-         wait = next) {
-        next = wait->next;
-        time_out(holds, wait);
-    }
-    for (struct tl_wait *wait = holds->lookups.first; wait != NULL; wait = next) {
-        bool known = false;
-        next = wait->next;
-        if (wait->behind)
-            (void)tl_queue_look(wait->queue, wait->ticket->place, &known);
-        if (known || wait->deadline_ms <= now_ms)
-            end_lookup(holds, wait, known);
-    }
-    for (struct tl_wait *wait = holds->events.first; wait != NULL; wait = next) {
-        next = wait->next;
-        if (wait->deadline_ms <= now_ms || tl_line_event(wait->queue->line) >= wait->event)
-            end(holds, &holds->events, wait);
-    }
+    /* A draw's list and a verdict can be given of a recreated queue, too. */
+    const enum tl_wait_kind last =
+        queue == NULL || queue->deleted ? TL_WAIT_VERDICT : TL_WAIT_EVENT;
+    struct tl_visit *next;
+    for (enum tl_wait_kind kind = TL_WAIT_LOOKUP; kind <= last; kind++)
+        for (struct tl_visit *visit = worker->waits.lists[kind].first; visit != NULL;
+             visit = next) {
+            next = visit->wait.next;
+            if (queue == NULL || visit->queue == queue)
+                tl_wait_end(visit);
+        }
 }

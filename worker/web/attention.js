@@ -1,213 +1,190 @@
 /*
  * Waiting without staring at the page: a sound, a vibration and a notification at the turn, and a screen that stays on,
- * each only for a visitor who asked for it with a button. The buttons are hidden where the browser cannot do it.
- *
- * page.js tells the state of the place by the body's data-state. ES5, for the same reason as there.
+ * each only for a visitor who asked for it with a button. The buttons are hidden where the browser cannot do it. Part of
+ * page.js, which calls turned() when the state of the place has changed.
  */
-(function () {
-  'use strict';
+var attention = find('attention').dataset;
 
-  if (!window.Promise || !window.MutationObserver) return;
+var STARTED = 3000;           // a browser that does not let a sound start leaves the question open
+var ONCE = 60000;             // one tab of several sounds; the others stay silent for so long
+var SEEN = 500;               // by then the others see that it did
 
-  var find = function (key) { return document.querySelector('[data-tl="' + key + '"]'); };
-  var place = document.body.dataset;
-  var box = find('attention');
-  var words = box.dataset;
-  var shared = 'tellerline:' + place.queue;
+var isOn = function (name) { return find(name).getAttribute('aria-pressed') === 'true'; };
+var isWaiting = function () { return state === 'waiting' || state === 'pending'; };
 
-  var STARTED = 3000;           // a browser that does not let a sound start leaves the question open
-  var ONCE = 60000;             // one tab of several sounds; the others stay silent for so long
-  var SEEN = 500;               // by then the others see that it did
+// The choice holds for this tab and this place, and survives a reload.
+function choose(name, on, text) {
+  find(name).setAttribute('aria-pressed', String(on));
+  put(name + '-says', text);
+  stored(':' + name, on ? page.visitor : null, 'sessionStorage');
+}
 
-  // Storage may be full or forbidden; then a choice ends with the document, and several tabs may sound.
-  function stored(storage, key, value) {
-    try {
-      if (value === undefined) return window[storage].getItem(shared + key);
-      if (value === null) window[storage].removeItem(shared + key);
-      else window[storage].setItem(shared + key, value);
-    } catch (e) { /* not available */ }
-    return null;
-  }
+// ---- the screen ----
 
-  var put = function (key, text) { find(key).textContent = text; };
-  var isOn = function (name) { return find(name).getAttribute('aria-pressed') === 'true'; };
-  var isWaiting = function () { return place.state === 'waiting' || place.state === 'pending'; };
+var lock = null;
+var asking = false;
 
-  // The choice holds for this tab and this place, and survives a reload.
-  function set(name, on, text) {
-    find(name).setAttribute('aria-pressed', String(on));
-    put(name + '-says', text);
-    stored('sessionStorage', ':' + name, on ? place.visitor : null);
-  }
-
-  // ---- the screen ----
-
-  var lock = null;
-  var asking = false;
-
-  // A browser takes the lock back when the page is hidden, and gives none to a hidden page.
-  function holdScreen() {
-    if (lock || asking || document.hidden || !isOn('screen')) return;
-    asking = true;
-    navigator.wakeLock.request('screen').then(function (given) {
-      asking = false;
-      lock = given;
-      given.addEventListener('release', function () {
-        lock = null;
-        if (isOn('screen') && !document.hidden) refuseScreen();  // an empty battery
-      });
-      if (isOn('screen')) put('screen-says', words.screenIsOn);
-      else freeScreen();
-    }, function () {
-      asking = false;
-      if (isOn('screen') && !document.hidden) refuseScreen();
+// A browser takes the lock back when the page is hidden, and gives none to a hidden page.
+function holdScreen() {
+  if (lock || asking || document.hidden || !isOn('screen')) return;
+  asking = true;
+  navigator.wakeLock.request('screen').then(function (given) {
+    asking = false;
+    lock = given;
+    given.addEventListener('release', function () {
+      lock = null;
+      if (isOn('screen') && !document.hidden) refuseScreen();  // an empty battery
     });
+    if (isOn('screen')) put('screen-says', attention.screenIsOn);
+    else freeScreen();
+  }, function () {
+    asking = false;
+    if (isOn('screen') && !document.hidden) refuseScreen();
+  });
+}
+
+function refuseScreen() {
+  choose('screen', false, attention.screenRefused);
+}
+
+function freeScreen() {
+  choose('screen', false, '');
+  if (lock) lock.release();
+}
+
+function toggleScreen() {
+  if (isOn('screen')) {
+    freeScreen();
+  } else {
+    choose('screen', true, '');
+    holdScreen();
   }
+}
 
-  function refuseScreen() {
-    set('screen', false, words.screenRefused);
+// ---- the sound ----
+
+var Sound = window.AudioContext || window.webkitAudioContext;
+var audio = null;
+
+// Two notes, so many times.
+function chime(times) {
+  for (var i = 0; i < 2 * times; i++) {
+    var at = audio.currentTime + Math.floor(i / 2) * 0.9 + i % 2 * 0.2;
+    var note = audio.createOscillator();
+    var volume = audio.createGain();
+    note.frequency.value = i % 2 ? 1175 : 880;
+    volume.gain.setValueAtTime(0, at);
+    volume.gain.linearRampToValueAtTime(0.4, at + 0.02);
+    volume.gain.exponentialRampToValueAtTime(0.001, at + 0.6);
+    note.connect(volume);
+    volume.connect(audio.destination);
+    note.start(at);
+    note.stop(at + 0.7);
   }
+}
 
-  function freeScreen() {
-    set('screen', false, '');
-    if (lock) lock.release();
+// Resolves with whether sounds can be heard. Only a click makes a browser say yes; later it may say so by itself.
+function startSound() {
+  audio = audio || new Sound();
+  return Promise.race([Promise.resolve(audio.resume()), new Promise(function (resolve) {
+    setTimeout(resolve, STARTED);
+  })]).then(function () { return audio.state === 'running'; }, function () { return false; });
+}
+
+// Chrome on Android has notifications for service workers only.
+var canNotify = 'Notification' in window && !/Android/.test(navigator.userAgent);
+
+function describeSound() {
+  if (!isOn('sound') || !audio || audio.state !== 'running') return;
+  var permission = canNotify ? Notification.permission : '';
+  var more = permission === 'granted' ? attention.soundNotified : permission === 'denied' ? attention.soundDenied : '';
+  put('sound-says', attention.soundIsOn + (more ? ' ' + more : ''));
+}
+
+function silence(text) {
+  choose('sound', false, text);
+  if (audio) audio.close();
+  audio = null;
+}
+
+function toggleSound() {
+  if (isOn('sound')) {
+    silence('');
+    return;
   }
-
-  function toggleScreen() {
-    if (isOn('screen')) {
-      freeScreen();
-    } else {
-      set('screen', true, '');
-      holdScreen();
-    }
-  }
-
-  // ---- the sound ----
-
-  var Sound = window.AudioContext || window.webkitAudioContext;
-  var audio = null;
-
-  // Two notes, so many times.
-  function chime(times) {
-    for (var i = 0; i < 2 * times; i++) {
-      var at = audio.currentTime + Math.floor(i / 2) * 0.9 + i % 2 * 0.2;
-      var note = audio.createOscillator();
-      var volume = audio.createGain();
-      note.frequency.value = i % 2 ? 1175 : 880;
-      volume.gain.setValueAtTime(0, at);
-      volume.gain.linearRampToValueAtTime(0.4, at + 0.02);
-      volume.gain.exponentialRampToValueAtTime(0.001, at + 0.6);
-      note.connect(volume);
-      volume.connect(audio.destination);
-      note.start(at);
-      note.stop(at + 0.7);
-    }
-  }
-
-  // Resolves with whether sounds can be heard. Only a click makes a browser say yes; later it may say so by itself.
-  function startSound() {
-    audio = audio || new Sound();
-    return Promise.race([Promise.resolve(audio.resume()), new Promise(function (resolve) {
-      setTimeout(resolve, STARTED);
-    })]).then(function () { return audio.state === 'running'; }, function () { return false; });
-  }
-
-  // Chrome on Android has notifications for service workers only.
-  var canNotify = 'Notification' in window && !/Android/.test(navigator.userAgent);
-
-  function describeSound() {
-    if (!isOn('sound') || !audio || audio.state !== 'running') return;
-    var permission = canNotify ? Notification.permission : '';
-    var more = permission === 'granted' ? words.soundNotified : permission === 'denied' ? words.soundDenied : '';
-    put('sound-says', words.soundIsOn + (more ? ' ' + more : ''));
-  }
-
-  function silence(text) {
-    set('sound', false, text);
-    if (audio) audio.close();
-    audio = null;
-  }
-
-  function toggleSound() {
-    if (isOn('sound')) {
-      silence('');
+  choose('sound', true, '');
+  startSound().then(function (runs) {
+    if (!isOn('sound')) return;
+    if (!runs) {
+      silence(attention.soundRefused);
       return;
     }
-    set('sound', true, '');
+    describeSound();
+    chime(1);
+  });
+  if (canNotify && Notification.permission === 'default')
+    Notification.requestPermission(describeSound);
+}
+
+// ---- the turn ----
+
+function ring() {
+  startSound().then(function (runs) { if (runs) chime(3); });
+  if (navigator.vibrate) navigator.vibrate([400, 200, 400, 200, 400]);
+  if (!canNotify || Notification.permission !== 'granted') return;
+  try {
+    var notification = new Notification(attention.turn, { body: page.brand, tag: shared, lang: attention.locale });
+    notification.onclick = function () { window.focus(); };
+  } catch (e) { /* the browser has them for service workers only */ }
+}
+
+// Keeps the lock until its end.
+function ringOnce() {
+  var rang = Number(stored(':rang'));
+  if (Math.abs(now() - rang) < ONCE) return null;
+  stored(':rang', now());
+  ring();
+  return new Promise(function (resolve) { setTimeout(resolve, SEEN); });
+}
+
+// Of several tabs where the visitor asked for it, the first one sounds: another than the leading one, if need be.
+function ringInOneTab() {
+  if (navigator.locks) navigator.locks.request(shared + ':sound', ringOnce).catch(ringOnce);
+  else ringOnce();
+}
+
+function turned() {
+  if (isWaiting()) return;
+  if (state === 'active' && isOn('sound')) ringInOneTab();
+  choose('sound', false, '');
+  if (isOn('screen')) freeScreen();
+}
+
+// ---- start ----
+
+function restore() {
+  var asked = function (name) { return stored(':' + name, undefined, 'sessionStorage') === page.visitor; };
+  if (asked('screen') && !find('screen').hidden) toggleScreen();
+  if (!asked('sound') || find('sound').hidden) return;
+  if (state === 'active') {
+    ringInOneTab();
+  } else if (isWaiting()) {
     startSound().then(function (runs) {
-      if (!isOn('sound')) return;
+      if (!isWaiting() || isOn('sound')) return;
       if (!runs) {
-        silence(words.soundRefused);
-        return;
+        silence(attention.soundAgain);
+      } else {
+        choose('sound', true, '');
+        describeSound();
       }
-      describeSound();
-      chime(1);
     });
-    if (canNotify && Notification.permission === 'default')
-      Notification.requestPermission(describeSound);
   }
+}
 
-  // ---- the turn ----
-
-  function ring() {
-    startSound().then(function (runs) { if (runs) chime(3); });
-    if (navigator.vibrate) navigator.vibrate([400, 200, 400, 200, 400]);
-    if (!canNotify || Notification.permission !== 'granted') return;
-    try {
-      var notification = new Notification(words.turn, { body: place.brand, tag: shared, lang: words.locale });
-      notification.onclick = function () { window.focus(); };
-    } catch (e) { /* the browser has them for service workers only */ }
-  }
-
-  // Keeps the lock until its end.
-  function ringOnce() {
-    var rang = Number(stored('localStorage', ':rang'));
-    if (Math.abs(Date.now() - rang) < ONCE) return null;
-    stored('localStorage', ':rang', String(Date.now()));
-    ring();
-    return new Promise(function (resolve) { setTimeout(resolve, SEEN); });
-  }
-
-  // Of several tabs where the visitor asked for it, the first one sounds: another than the leading one, if need be.
-  function ringInOneTab() {
-    if (navigator.locks) navigator.locks.request(shared + ':sound', ringOnce).catch(ringOnce);
-    else ringOnce();
-  }
-
-  function onState() {
-    if (isWaiting()) return;
-    if (place.state === 'active' && isOn('sound')) ringInOneTab();
-    set('sound', false, '');
-    if (isOn('screen')) freeScreen();
-  }
-
-  // ---- start ----
-
-  function restore() {
-    var asked = function (name) { return stored('sessionStorage', ':' + name) === place.visitor; };
-    if (asked('screen') && !find('screen').hidden) toggleScreen();
-    if (!asked('sound') || find('sound').hidden) return;
-    if (place.state === 'active') {
-      ringInOneTab();
-    } else if (isWaiting()) {
-      startSound().then(function (runs) {
-        if (!isWaiting() || isOn('sound')) return;
-        if (!runs) {
-          silence(words.soundAgain);
-        } else {
-          set('sound', true, '');
-          describeSound();
-        }
-      });
-    }
-  }
-
-  find('screen').hidden = !(navigator.wakeLock && navigator.wakeLock.request);
-  find('sound').hidden = !Sound;
-  find('screen').addEventListener('click', toggleScreen);
-  find('sound').addEventListener('click', toggleSound);
-  document.addEventListener('visibilitychange', holdScreen);
-  new MutationObserver(onState).observe(document.body, { attributes: true, attributeFilter: ['data-state'] });
-  if (!place.preview) restore();
-  onState();
-})();
+find('screen').hidden = !(navigator.wakeLock && navigator.wakeLock.request);
+find('sound').hidden = !Sound;
+find('screen').addEventListener('click', toggleScreen);
+find('sound').addEventListener('click', toggleSound);
+document.addEventListener('visibilitychange', holdScreen);
+if (!page.preview) restore();
+turned();

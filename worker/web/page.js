@@ -48,12 +48,13 @@
     document.querySelectorAll('[data-tl="' + key + '"]').forEach(function (e) { e.hidden = !shown; });
   }
 
-  // Storage may be full or forbidden; then the tabs coordinate less.
-  function stored(key, value) {
+  // Storage may be full or forbidden; then the tabs coordinate less, and a choice ends with the document.
+  function stored(key, value, storage) {
     try {
-      if (value === undefined) return JSON.parse(localStorage.getItem(shared + key));
-      if (value === null) localStorage.removeItem(shared + key);
-      else localStorage.setItem(shared + key, JSON.stringify(value));
+      var kept = window[storage || 'localStorage'];
+      if (value === undefined) return JSON.parse(kept.getItem(shared + key));
+      if (value === null) kept.removeItem(shared + key);
+      else kept.setItem(shared + key, JSON.stringify(value));
     } catch (e) { /* not available */ }
     return null;
   }
@@ -240,6 +241,7 @@
     var section = document.querySelector('section[data-state="' + name + '"]');
     var head = section && section.querySelector('h1');
     if (head) say(head.textContent, true);
+    turned();
   }
 
   function setTitle(position) {
@@ -666,6 +668,8 @@
     if (endsAt && state === 'active') showLeft();
     if (troubled) showTrouble(troubled);
   }, 1000);
+
+  // include: attention.js
 
   // ---- start: what the server rendered, written the visitor's way ----
 

@@ -21,6 +21,13 @@ function draw.of(t, opens_at)
         first = first + 0, base_seq = base_seq, drawn = drawn + 0, event = event + 0 }
 end
 
+-- Reads the draw of the queue into c: opens_at, or nil; drawn, once it is fixed who came before the opening, or nil.
+function draw.open(c)
+    local found = call('HMGET', c.key.config, 'opening', 'opens_at')
+    c.is_draw_open, c.opens_at = true, found[1] == 'draw' and tonumber(found[2]) or nil
+    c.drawn = c.opens_at and draw.of(call('HGET', c.key.state, 'draw'), c.opens_at)
+end
+
 function draw.text(d)
     return format('%d:%d:%d:%d:%d:%d:%s:%d:%d', d.opens_at, d.phase, d.cut, d.next, d.last, d.first, d.base_seq,
         d.drawn, d.event)

@@ -63,13 +63,15 @@ function state.now_us()
     return t[1] * 1000000 + t[2]
 end
 
--- The fields that a step reads: counters, which must be whole numbers, and texts.
+-- The fields that a step reads: counters, which must be whole numbers, and texts. own: how many; a step may put others
+-- behind them.
 function state.fields(counters, texts)
     local list = { 'generation', 'event', 'waiting', 'active' }
     for i = 1, #counters do list[#list + 1] = counters[i] end
     list.counters = #list
     list[#list + 1], list[#list + 2] = 'store', 'base_seq'
     for i = 1, #texts do list[#list + 1] = texts[i] end
+    list.own = #list
     return list
 end
 
@@ -170,7 +172,7 @@ function state.next_fence(c) return call('HINCRBY', c.key.state, 'fence', 1) end
 ---- before the first write
 
 -- Looks at the keys that the step is about to write: fails where one has another type. Corrects the sizes of the line.
--- Where the step may end visitors: c.ended, how many ends there are, and c.has_serials, were any places handed over?
+-- Where the step may end visitors: c.ended, how many ends there are.
 function state.check(c, keys)
     local key, waiting, active = c.key, c.waiting, c.active
     for i = 1, #keys do
@@ -185,7 +187,7 @@ function state.check(c, keys)
         end
     end
     -- In a Redis Cluster whose slot of the queue moves, what looks at a key that is not here fails: so, here.
-    if c.ended then c.has_serials = call('EXISTS', key.serials, key.none) == 1 end
+    if c.ended then call('EXISTS', key.none) end
     if waiting == c.waiting and active == c.active then return end
     -- The sets are right and the state is wrong, because a set was lost or changed by hand: visitors who are missing
     -- have ended, those too many have joined. Readers find that their line has other sizes, and rebuild. Overbooking

@@ -63,7 +63,7 @@ text.SESSION = '^(%d+):%d+:([01])$'
 -- tl:{q}:ended: visitor -> end ms * 8 + reason
 function text.end_score(ms, reason) return format('%d', ms * 8 + reason) end
 
--- tl:{q}:batches: worker -> "last batch:applied at ms"
+-- Field batch:WORKER of the state: "last batch:applied at ms"
 function text.batch(batch, ms) return format('%d:%d', batch, ms) end
 
 -- Returns batch and ms; nil for a missing or damaged text.

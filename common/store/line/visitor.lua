@@ -11,6 +11,7 @@ local int, number = text.int, text.number
 local ADMIT_PORTION, PORTION = 250, 1000 -- visitors in one call of Redis; unpack is limited by Lua's stack
 local ROW_MIN = 50   -- with fewer visitors, to look whether they stand in a row costs more than it saves
 local ENDED_MAX = 500000 -- about 60 MB
+local WAITING, ACTIVE = { 'waiting' }, { 'active' }
 local TOTALS = { [REASON.completed] = { 'completed' }, [REASON.left] = { 'left' }, [REASON.expired] = { 'expired' },
     [REASON.unclaimed] = { 'expired', 'unclaimed' }, [REASON.absent] = { 'expired', 'absent' },
     [REASON.removed] = { 'expired', 'removed' } }
@@ -26,10 +27,18 @@ function visitor.place(c, id) return number(call('ZSCORE', c.key.waiting, id)) e
 -- A move to another lane keeps the seq, so the seq tells whether two places are one.
 local function is_same(held, place) return held and held % LANE == place % LANE end
 
--- Where the visitor waits, if that is this place, or the one that this place was drawn to; else nil or false.
+-- Is `held`, where a visitor waits, or nil, this place, or the one that this place was drawn to?
+local function is_held(c, held, place)
+    if not held then return false end
+    if is_same(held, place) then return true end
+    if not c.is_draw_open then draw.open(c) end
+    return c.drawn and draw.is_drawn_to(c.drawn, place, held)
+end
+
+-- Where the visitor waits, if that is this place; else nil.
 function visitor.waits_at(c, id, place)
     local held = visitor.place(c, id)
-    return (is_same(held, place) or held and c.drawn and draw.is_drawn_to(c.drawn, place, held)) and held
+    return is_held(c, held, place) and held or nil
 end
 
 -- The session of the visitor, if it is at this place; else nil.
@@ -52,7 +61,7 @@ end
 -- batches, until visitor.settle lets them in together. list: is to have an exception for each who gets no new place;
 -- index: that of the first.
 function visitor.enter(c, lane, ids, from, n, list, index)
-    if c.joining and c.joining.n + n > PORTION then visitor.settle(c) end
+    if c.leaving or c.joining and c.joining.n + n > PORTION then visitor.settle(c) end
     local joining, first = c.joining or { n = 0, texts = {}, spans = {}, ids = false }, lane * LANE + c.seq + 1
     local texts, at, row = joining.texts, 2 * joining.n, text.row(first, n, '')
     for i = 1, n do texts[at + 1], texts[at + 2], at = row[i], ids[from + i - 1], at + 2 end
@@ -95,11 +104,9 @@ local function resolve(c, span, ids, held, active)
     end
 end
 
--- Lets those gathered enter the line, with a handful of calls however many they are; c.limit: nobody new enters a line
--- of this length. Other verbs do not see them before.
-function visitor.settle(c)
+-- Lets those gathered enter the line; c.limit: nobody new enters a line of this length.
+local function settle_joining(c)
     local joining = c.joining
-    if not joining then return end
     c.joining = nil
     local key, texts, room = c.key, joining.texts, c.limit - c.waiting
     local active, n = c.active > 0 and scores_of(key.active, joining) or {}, joining.n
@@ -297,13 +304,15 @@ function visitor.hand_over(c, id, place, serial, device)
     if device == 0 and known >= serial or known == serial and tonumber(by) == device then return end
     if device > 0 and (not waits or known >= serial) then return waits and OUTCOME.waiting or OUTCOME.active, held end
     call('HSET', c.key.serials, seq, int(serial) .. ':' .. int(device) .. ':' .. id)
-    c.has_serials = true
+    state.set(c, 'handed', '1')
     state.event_later(c, EVENT.handed, held, serial)
 end
 
--- The serials of these places go with them. A key of another type must not stop a step half-way.
+-- The serials of these places go with them, if any was ever handed over. A key of another type must not stop a step
+-- half-way.
 local function forget_serials(c, spans)
-    if not c.has_serials or #spans == 0 then return end
+    if c.handed == nil then c.handed = call('HGET', c.key.state, 'handed') end
+    if not c.handed or #spans == 0 then return end
     local seqs = {}
     for i = 1, #spans, 2 do seqs[#seqs + 1] = int(spans[i] % LANE) end
     pcall_redis('HDEL', c.key.serials, unpack(seqs))
@@ -314,7 +323,9 @@ end
 local function finish(c, event, reason, ids, spans)
     local n, score, ended = #ids, text.end_score(c.now, reason), {}
     if n == 0 then return end
+    if c.is_lone then state.check(c, event == EVENT.removed and WAITING or ACTIVE) end
     for i = 1, n do ended[2 * i - 1], ended[2 * i] = score, ids[i] end
+    call('ZADD', c.key.ended, unpack(ended)) -- first: a lone end has not looked at this key
     forget_serials(c, spans)
     state.tell(c, event, reason, spans)
     if event == EVENT.removed then
@@ -325,25 +336,64 @@ local function finish(c, event, reason, ids, spans)
         call('HDEL', c.key.sessions, unpack(ids))
         c.active = c.active - n
     end
-    call('ZADD', c.key.ended, unpack(ended))
-    c.ended, c.has_ended = c.ended + n, true
+    if c.ended then c.ended = c.ended + n end
     local totals = TOTALS[reason]
     for i = 1, #totals do state.count(c, totals[i], n) end
 end
 
--- Gives up the place or the session. Only a session completes: who waits is refused.
-function visitor.leave(c, id, place, reason)
-    local held = reason ~= REASON.completed and visitor.waits_at(c, id, place)
-    if held then
-        local spans = { held, 1 }
-        -- Drawn: the lines of workers have the place of before until the draw is done.
-        if not is_same(held, place) then spans[3], spans[4] = place, 1 end
-        return finish(c, EVENT.removed, reason, { id }, spans)
+-- Gives up the place or the session. Only a session completes: who waits is refused. Who goes is gathered, as those who
+-- enter; list: is to have an exception for one who cannot go; index: of the command.
+function visitor.leave(c, id, place, reason, list, index)
+    if c.joining or c.leaving and #c.leaving.ids == PORTION then visitor.settle(c) end
+    local leaving = c.leaving or { ids = {}, asked = {} }
+    local ids, asked, n = leaving.ids, leaving.asked, 4 * #leaving.ids
+    ids[#ids + 1], c.leaving = id, leaving
+    asked[n + 1], asked[n + 2], asked[n + 3], asked[n + 4] = place, reason, list, index
+end
+
+-- Of those who go for one reason.
+local function gather(ends, event, reason, id, place)
+    local kind = event * 8 + reason
+    local of_kind = ends[kind] or { event = event, reason = reason, ids = {}, spans = {} }
+    local ids, spans = of_kind.ids, of_kind.spans
+    ends[kind], ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = of_kind, id, place, 1
+    return spans
+end
+
+-- Lets those gathered go.
+local function settle_leaving(c)
+    local ids, asked, gone, ends = c.leaving.ids, c.leaving.asked, {}, {}
+    local sessions, places = call('HMGET', c.key.sessions, unpack(ids)), nil
+    c.leaving = nil
+    for i, id in ipairs(ids) do
+        local place, reason, list, index = unpack(asked, 4 * i - 3, 4 * i)
+        local session = not gone[id] and text.parse_session(sessions[i])
+        if session and is_same(session.place, place) then
+            overbook.note_end(c, id, session, reason)
+            gather(ends, EVENT.freed, reason, id, session.place)
+            gone[id] = true
+        else
+            places = places or call('ZMSCORE', c.key.waiting, unpack(ids))
+            local held = not gone[id] and number(places[i])
+            if not is_held(c, held, place) then
+                visitor.except(list, index, OUTCOME.gone, place)
+            elseif reason == REASON.completed then
+                visitor.except(list, index, OUTCOME.waiting, place)
+            else
+                local spans = gather(ends, EVENT.removed, reason, id, held)
+                -- Drawn: the lines of workers have the place of before until the draw is done.
+                if not is_same(held, place) then spans[#spans + 1], spans[#spans + 2] = place, 1 end
+                gone[id] = true
+            end
+        end
     end
-    local session = session_at(c, id, place)
-    if not session then return refuse(c, id, place) end
-    overbook.note_end(c, id, session, reason)
-    finish(c, EVENT.freed, reason, { id }, { session.place, 1 })
+    for _, of_kind in pairs(ends) do finish(c, of_kind.event, of_kind.reason, of_kind.ids, of_kind.spans) end
+end
+
+-- Lets those gathered enter or go, with a handful of calls however many they are. Other verbs do not see them before.
+function visitor.settle(c)
+    if c.joining then settle_joining(c) end
+    if c.leaving then settle_leaving(c) end
 end
 
 -- Takes at most PORTION visitors at these places from the line.

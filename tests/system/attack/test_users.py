@@ -18,7 +18,7 @@ FORBIDDEN_TO_WORKERS = [
     ("ZADD", "waiting", "1", "v"), ("ZREM", "waiting", "v"), ("ZPOPMIN", "waiting"), ("DEL", "waiting"),
     ("ZADD", "active", "1", "v"), ("ZREM", "active", "v"), ("HSET", "sessions", "v", "x"), ("ZADD", "ended", "1", "v"),
     ("HSET", "config", "capacity", "1000"), ("XTRIM", "ingest", "MAXLEN", "0"), ("SET", "dispatcher", "me"),
-    ("XGROUP", "DESTROY", "ingest", "dispatchers"), ("HSET", "batches", "w", "1:1"), ("DEL", "signs"),
+    ("XGROUP", "DESTROY", "ingest", "dispatchers"), ("HSET", "state", "batch:w", "1:1"), ("DEL", "signs"),
     ("DEL", "feedback"), ("SET", "state", "x"), ("SET", "ingest", "x"), ("SET", "feedback", "x"),
     ("HSET", "state", "capacity_now", "1000"), ("HSET", "state", "mode", "passthrough"), ("HSET", "state", "seq", "1"),
     ("HDEL", "state", "seq"), ("DEL", "promised"), ("HSET", "hooks", "cursor:x", "0-0 0"),
@@ -29,7 +29,7 @@ FORBIDDEN_TO_NOTIFIERS = [
     ("ZADD", "waiting", "1", "v"), ("ZREM", "waiting", "v"), ("DEL", "waiting"), ("ZADD", "active", "1", "v"),
     ("HSET", "sessions", "v", "x"), ("ZADD", "ended", "1", "v"), ("HSET", "config", "capacity", "1000"),
     ("XADD", "ingest", "*", "d", "x"), ("XTRIM", "ingest", "MAXLEN", "0"), ("XTRIM", "events", "MAXLEN", "0"),
-    ("SET", "dispatcher", "me"), ("HSET", "batches", "w", "1:1"), ("DEL", "state"), ("SET", "state", "x"),
+    ("SET", "dispatcher", "me"), ("HSET", "state", "batch:w", "1:1"), ("DEL", "state"), ("SET", "state", "x"),
     ("HDEL", "state", "seq"), ("XADD", "changes", "*", "d", "x"), ("DEL", "signs"), ("HSET", "promised", "x", "1"),
     ("HSET", "state", "capacity_now", "1000"), ("HINCRBY", "state", "seq", "1"), ("XADD", "events", "*", "d", "x"),
 ]

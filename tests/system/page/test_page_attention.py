@@ -237,7 +237,7 @@ def test_choices_are_those_of_this_page(browser, stand_in, watched):
     state = browser.execute_script("return document.querySelector('[data-tl=sound]').getAttribute('aria-pressed')")
     assert ("You hear this sound" in page.text("sound-says")) == (state == "true"), (page, state)
     assert ("Please turn the sound on once more" in page.text("sound-says")) == (state == "false"), (page, state)
-    browser.execute_script("for (const name of ['screen', 'sound']) sessionStorage['tellerline:concert:' + name] = 'v0'")
+    browser.execute_script("for (const name of ['screen', 'sound']) sessionStorage['tellerline:concert:' + name] = '\"v0\"'")
     browser.refresh()
     until(browser, lambda page: page.state == "waiting", "in line")
     stays(browser, SILENT)

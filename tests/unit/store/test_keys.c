@@ -19,9 +19,8 @@ static void a_queue_has_its_keys(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "tl:{sale}:state",  "tl:{sale}:config",   "tl:{sale}:waiting",
-        "tl:{sale}:active", "tl:{sale}:sessions", "tl:{sale}:ended",
-        "tl:{sale}:events", "tl:{sale}:ingest",   "tl:{sale}:batches",
+        "tl:{sale}:state",    "tl:{sale}:config", "tl:{sale}:waiting", "tl:{sale}:active",
+        "tl:{sale}:sessions", "tl:{sale}:ended",  "tl:{sale}:events",  "tl:{sale}:ingest",
     };
     struct tl_keys keys;
     char name[TL_KEY_MAX];

@@ -101,7 +101,7 @@ static void a_pending_ticket_says_which_solution_it_had(void **state)
     solve(world, solution);
     join(world, &first, solution, PEER);
     (void)world_batch(world, true);
-    tl_holds_tick(tl_worker_holds(world->worker), tl_clock_ms() + 60000);
+    tl_waits_tick(world->worker, tl_clock_ms() + 60000);
     assert_answer(&first.request, 202, "\"status\":\"pending\"");
     const struct tl_ticket ticket = world_given(world, &first.request);
     char id[TL_VISITOR_MAX + 2];

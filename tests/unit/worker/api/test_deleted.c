@@ -39,7 +39,7 @@ static void a_deleted_queue_leaves_no_request_behind(void **state)
     assert_int_equal(lookup.answers, 1);
     assert_problem(&leave, 404, "no-such-queue");
     assert_int_equal(tl_subscribers_count(world->worker->subscribers), 0);
-    assert_int_equal(tl_holds_count(world->worker->holds), 0);
+    assert_int_equal(tl_waits_count(&world->worker->waits), 0);
     close(stream.client);
 }
 

@@ -47,7 +47,7 @@ static struct tl_request ask(const char *from, const char *limit)
 static void read_ids(struct world *world, size_t n)
 {
     static const unsigned char ids[1000 * TL_DRAW_ID_BYTES];
-    tl_worker_drawn(world->worker, world->number, ids, n * TL_DRAW_ID_BYTES);
+    tl_waits_drawn(world->worker, world->number, ids, n * TL_DRAW_ID_BYTES);
 }
 
 static void before_the_draw_there_is_the_hash_only(void **state)
@@ -68,7 +68,7 @@ static void a_page_comes_from_the_store(void **state)
     struct tl_request request = ask("2499", "10");
     world_handle(world, &request);
     assert_waits(&request);
-    assert_int_equal(tl_worker_held(world->worker), 1);
+    assert_int_equal(world->worker->waits.lists[TL_WAIT_PAGE].count, 1);
     assert_int_equal(world->from, 2499);
     assert_int_equal(world->n, 2);
     read_ids(world, 2);
@@ -76,7 +76,7 @@ static void a_page_comes_from_the_store(void **state)
                   "\"drawn\":2500,\"hash\":\"" HASH "\",\"seed\":\"" SEED "\",\"ids\":["
                   "\"00000000000000000000000000000000\",\"00000000000000000000000000000000\"]}");
     assert_string_equal(request.cache, "public, max-age=3600");
-    assert_int_equal(tl_worker_held(world->worker), 0);
+    assert_int_equal(world->worker->waits.lists[TL_WAIT_PAGE].count, 0);
 }
 
 static void a_whole_page_has_a_thousand(void **state)
@@ -168,7 +168,7 @@ static void without_the_store_it_is_refused(void **state)
     world->deaf = false;
     struct tl_request silent = ask("1", "3"), failed = ask("1", "3"), changed = ask("1", "3");
     world_handle(world, &failed);
-    tl_worker_drawn(world->worker, world->number, NULL, 0);
+    tl_waits_drawn(world->worker, world->number, NULL, 0);
     assert_problem(&failed, 503, "store-unavailable");
     world_handle(world, &changed);
     set_draw(world, TL_DRAW_DONE, SEED); /* meanwhile */
@@ -184,7 +184,7 @@ static void without_the_store_it_is_refused(void **state)
     request = ask("1", "3");
     world_handle(world, &request);
     assert_problem(&request, 503, "store-unavailable");
-    assert_int_equal(tl_worker_held(world->worker), 0);
+    assert_int_equal(world->worker->waits.lists[TL_WAIT_PAGE].count, 0);
 }
 
 static void many_at_once_are_refused(void **state)
@@ -199,6 +199,7 @@ static void many_at_once_are_refused(void **state)
     }
     world_handle(world, &more);
     assert_problem(&more, 503, "busy");
+    world->env.draining = true;
     tl_worker_stop(world->worker);
     for (size_t i = 0; i < 16; i++)
         assert_problem(&requests[i], 503, "stopping");

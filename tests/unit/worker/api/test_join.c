@@ -150,8 +150,7 @@ static void without_the_store_a_place_is_given_as_known(void **state)
     assert_answer(&refused, 200, "\"position\":2,");
     struct tl_request late = again(&ticket);
     world_handle(world, &late);
-    tl_holds_tick(tl_worker_holds(world->worker),
-                  tl_clock_ms() + world->config->http.join_wait_ms + 1000);
+    tl_waits_tick(world->worker, tl_clock_ms() + world->config->http.join_wait_ms + 1000);
     assert_answer(&late, 200, "\"position\":2,");
     assert_int_equal(world_given(world, &late).place, tl_place_make(0, 3));
     struct tl_request lost = again(&ticket);
@@ -453,10 +452,10 @@ static void a_join_that_takes_too_long_is_pending(void **state)
     (void)world_batch(world, true);
     struct tl_request gathered = {.method = "POST", .path = PATH};
     world_handle(world, &gathered);
-    tl_holds_tick(tl_worker_holds(world->worker), tl_clock_ms());
+    tl_waits_tick(world->worker, tl_clock_ms());
     assert_waits(&sent);
     assert_waits(&gathered);
-    tl_holds_tick(tl_worker_holds(world->worker), late_ms);
+    tl_waits_tick(world->worker, late_ms);
     assert_answer(&sent, 202, "\"status\":\"pending\"");
     assert_answer(&gathered, 202, "\"status\":\"pending\""); /* it will be sent */
 }
@@ -483,19 +482,18 @@ static void a_join_about_to_be_admitted_waits_a_moment(void **state)
 static void a_join_to_a_place_the_line_does_not_know_has_its_ticket(void **state)
 {
     struct world *world = *state;
-    struct tl_holds *holds = tl_worker_holds(world->worker);
     struct tl_request request = {.method = "POST", .path = PATH};
     world_handle(world, &request);
     world_applied(world, world_batch(world, true), 900);
     assert_waits(&request);
-    tl_holds_found(holds, world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
     assert_answer(&request, 200, "\"status\":\"left\"");
     assert_non_null(strstr(request.text, "\"ticket\":"));
 
     request = (struct tl_request){.method = "POST", .path = PATH};
     world_handle(world, &request);
     world_applied(world, world_batch(world, true), 901);
-    tl_holds_found(holds, world->number, TL_LOOKUP_FAILED, 0);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_FAILED, 0);
     assert_answer(&request, 202, "\"status\":\"pending\"");
     assert_non_null(strstr(request.text, "\"ticket\":"));
 

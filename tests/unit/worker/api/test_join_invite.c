@@ -77,8 +77,7 @@ static void a_pending_ticket_is_bound_to_its_invite_and_time(void **state)
     char body[FORGE_TEXT];
     struct tl_request request = invited(body, sizeof(body), CLAIMS);
     world_handle(world, &request);
-    tl_holds_tick(tl_worker_holds(world->worker),
-                  tl_clock_ms() + world->config->http.join_wait_ms + 1000);
+    tl_waits_tick(world->worker, tl_clock_ms() + world->config->http.join_wait_ms + 1000);
     assert_answer(&request, 202, "\"status\":\"pending\"");
     const struct tl_ticket given = world_given(world, &request);
     assert_int_equal(given.invite, tl_invite_digest("a1"));
@@ -101,12 +100,12 @@ static void a_pending_ticket_is_bound_to_its_invite_and_time(void **state)
     world_handle(world, &spent);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_SPENT, 0);
     assert_waits(&spent); /* has its place ended, or was the invite spent before? */
-    tl_holds_found(tl_worker_holds(world->worker), world->number, TL_LOOKUP_NOWHERE, 0);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_NOWHERE, 0);
     assert_problem(&spent, 401, "bad-ticket");
     spent.answers = 0;
     world_handle(world, &spent);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_SPENT, 0);
-    tl_holds_found(tl_worker_holds(world->worker), world->number, TL_LOOKUP_FAILED, 0);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_FAILED, 0);
     assert_problem(&spent, 503, "store-unavailable");
 }
 
@@ -116,7 +115,7 @@ static void past_the_end(struct world *world, struct tl_request *request, enum t
     world_handle(world, request);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_SPENT, 0);
     assert_waits(request);
-    tl_holds_found(tl_worker_holds(world->worker), world->number, TL_LOOKUP_ENDED, reason);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_ENDED, reason);
 }
 
 static void a_pending_ticket_outlives_its_place(void **state)

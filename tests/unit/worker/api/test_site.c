@@ -136,14 +136,13 @@ static void a_pass_is_let_in_while_its_session_is_active(void **state)
 static void a_worker_that_is_behind_a_pass_waits_for_its_event(void **state)
 {
     struct world *world = *state;
-    struct tl_holds *holds = tl_worker_holds(world->worker);
     const struct bearer bearer = pass_of(world, WORLD_GENERATION, 2, 101);
     struct tl_request early = {
         .method = "GET", .path = CHECK, .headers = {{"Authorization", bearer.text}}};
     world_handle(world, &early);
     assert_waits(&early);
     world_admit(world, 2); /* event 101 */
-    tl_holds_tick(holds, tl_clock_ms());
+    tl_waits_tick(world->worker, tl_clock_ms());
     assert_answer(&early, 204, "");
     assert_string_equal(fake_answer_header(&early, "X-Tellerline-Visitor"), "bob");
 
@@ -152,7 +151,7 @@ static void a_worker_that_is_behind_a_pass_waits_for_its_event(void **state)
         .method = "GET", .path = CHECK, .headers = {{"Authorization", next.text}}};
     world_handle(world, &late);
     assert_waits(&late);
-    tl_holds_tick(holds, tl_clock_ms() + 251);
+    tl_waits_tick(world->worker, tl_clock_ms() + 251);
     assert_answer(&late, 401, "not-admitted");
 }
 
@@ -304,7 +303,7 @@ static void a_prefetch_takes_no_place(void **state)
     }
     struct tl_request request = world_send(world, "HEAD", "/q/concert", NULL);
     assert_answer(&request, 204, "");
-    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0);
+    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
 }
 
 static void what_no_person_opened_takes_no_place(void **state)
@@ -327,7 +326,7 @@ static void what_no_person_opened_takes_no_place(void **state)
         assert_non_null(strstr(request.text, "action=\"/q/concert/join?invite=i.n.v\""));
         assert_null(fake_answer_header(&request, "Set-Cookie"));
     }
-    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0);
+    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
     struct tl_request person = {
         .method = "GET",
         .path = "/q/concert",

@@ -51,7 +51,7 @@ static void say(struct world *world, enum tl_verdict_kind kind, const char *why)
 {
     struct tl_verdict verdict;
     tl_verdict_set(&verdict, kind, "%s", why);
-    tl_worker_verified(world->worker, world->service.number, &verdict);
+    tl_waits_judged(world->worker, world->service.number, &verdict);
 }
 
 static int64_t metric(const struct world *world, enum tl_worker_metric metric)
@@ -81,10 +81,10 @@ static void a_good_token_gets_a_place_and_names_the_visitor(void **state)
     assert_string_equal(world->service.token, "t-1");
     assert_string_equal(world->service.secret, WORLD_SECRET);
     assert_string_equal(world->service.address, "");
-    assert_int_equal(tl_worker_held(world->worker), 1);
+    assert_int_equal(world->worker->waits.lists[TL_WAIT_VERDICT].count, 1);
     say(world, TL_VERDICT_PASSED, "");
     assert_waits(&first.request);
-    assert_int_equal(tl_worker_held(world->worker), 0);
+    assert_int_equal(world->worker->waits.lists[TL_WAIT_VERDICT].count, 0);
     world_applied(world, world_batch(world, true), 5);
     assert_answer(&first.request, 200, "\"status\":\"waiting\"");
     assert_int_equal(strlen(world_given(world, &first.request).visitor), 22);
@@ -199,7 +199,7 @@ static void a_client_that_is_gone_frees_its_place(void **state)
     gone.request.gone = true;
     tl_worker_tick(world->worker, tl_clock_ms() + 300);
     assert_int_equal(gone.request.answers, 1);
-    assert_int_equal(tl_worker_held(world->worker), 0);
+    assert_int_equal(world->worker->waits.lists[TL_WAIT_VERDICT].count, 0);
     assert_int_equal(world->service.cancelled, 1);
     join(world, &again, "t-1", NULL);
     assert_waits(&again.request);
@@ -225,6 +225,7 @@ static void a_stop_answers_who_waits(void **state)
     struct world *world = *state;
     struct token_join waits;
     join(world, &waits, "t-1", NULL);
+    world->env.draining = true;
     tl_worker_stop(world->worker);
     assert_problem(&waits.request, 503, "stopping");
 }

@@ -161,13 +161,12 @@ static void a_place_unknown_here_is_asked_of_the_store(void **state)
     world_handle(world, &request);
     assert_waits(&request);
     assert_int_equal(world->asked, 1);
-    struct tl_holds *holds = tl_worker_holds(world->worker);
-    tl_holds_found(holds, world->number, TL_LOOKUP_FAILED, 0);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_FAILED, 0);
     assert_problem(&request, 503, "store-unavailable");
 
     request.answers = 0;
     world_handle(world, &request);
-    tl_holds_found(holds, world->number, TL_LOOKUP_ENDED, TL_REASON_COMPLETED);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_ENDED, TL_REASON_COMPLETED);
     assert_answer(&request, 200, "\"status\":\"completed\"");
     request.answers = 0;
     world_handle(world, &request); /* remembered now */
@@ -220,13 +219,12 @@ static void a_command_too_early_is_refused(void **state)
     request = command(&ticket, "/v1/queues/concert/renew");
     world_handle(world, &request);
     assert_waits(&request); /* its place may have ended */
-    struct tl_holds *holds = tl_worker_holds(world->worker);
-    tl_holds_found(holds, world->number, TL_LOOKUP_NOWHERE, 0);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_NOWHERE, 0);
     assert_problem(&request, 409, "not-numbered");
     assert_non_null(fake_answer_header(&request, "Retry-After"));
     request.answers = 0;
     world_handle(world, &request);
-    tl_holds_found(holds, world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
     assert_answer(&request, 200, "\"status\":\"left\"");
     world->deaf = true;
     request = world_send(world, "POST", "/v1/queues/concert/renew", ticket.text);
@@ -243,12 +241,12 @@ static void a_pending_place_is_left_when_its_number_is_known(void **state)
     assert_waits(&request); /* the LEAVE is on its way */
     world_applied(world, world_batch(world, true), 0);
     assert_answer(&request, 200, "\"visitor\":\"alice\"");
-    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0);
+    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
 
     request.answers = 0; /* left before */
     world_handle(world, &request);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_SPENT, 0);
-    tl_holds_found(tl_worker_holds(world->worker), world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
     assert_answer(&request, 200, "\"status\":\"left\"");
 }
 
@@ -261,8 +259,8 @@ static void extending_claims_nothing(void **state)
     world_applied(world, world_batch(world, true), 0);
     assert_answer(&request, 200, "\"status\":\"active\"");
     assert_non_null(strstr(request.text, "\"pass\":\""));
-    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0); /* no CLAIM */
-    assert_false(tl_claims_made(world_queue(world)->claims, place(1)));
+    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0); /* no CLAIM */
+    assert_false(tl_claims_made(&world_queue(world)->claims, place(1)));
     request = command(&waits, "/v1/queues/concert/extend");
     world_handle(world, &request);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, 0);
@@ -276,12 +274,12 @@ static void a_leave_is_remembered_until_the_number_is_known(void **state)
     struct tl_request request = command(&ticket, "/v1/queues/concert/leave");
     world_handle(world, &request);
     uint64_t batch = world_batch(world, true);
-    tl_holds_tick(tl_worker_holds(world->worker), tl_clock_ms() + 60000);
+    tl_waits_tick(world->worker, tl_clock_ms() + 60000);
     assert_answer(&request, 202, "\"status\":\"pending\"");
     world_excepted(world, batch, TL_OUTCOME_WAITING, place(4));
-    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 1); /* the LEAVE */
+    assert_int_equal(tl_queues_in_flight(world->worker->queues), 1); /* the LEAVE */
     world_applied(world, world_batch(world, true), 0);
-    assert_int_equal(tl_queues_in_flight(tl_worker_queues(world->worker)), 0);
+    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
 }
 
 static void a_command_after_the_end_needs_no_store(void **state)
@@ -315,8 +313,7 @@ static void a_command_without_an_outcome_says_so(void **state)
 
     struct tl_request late = command(&ticket, "/v1/queues/concert/leave");
     world_handle(world, &late);
-    tl_holds_tick(tl_worker_holds(world->worker),
-                  tl_clock_ms() + world->config->http.join_wait_ms + 1000);
+    tl_waits_tick(world->worker, tl_clock_ms() + world->config->http.join_wait_ms + 1000);
     assert_problem(&late, 503, "unknown-outcome");
 }
 
@@ -372,7 +369,7 @@ static void an_unknown_place_gets_a_stream_and_then_its_end(void **state)
     assert_non_null(strstr(text, "text/event-stream"));
     assert_null(strstr(text, "event: "));
     assert_int_equal(world->asked, 1);
-    tl_holds_found(tl_worker_holds(world->worker), world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
+    tl_waits_found(world->worker, world->number, TL_LOOKUP_ENDED, TL_REASON_LEFT);
     world_read(&request, text, sizeof(text));
     assert_non_null(strstr(text, "event: ended\ndata: {"));
     assert_non_null(strstr(text, "\"status\":\"left\""));
@@ -461,6 +458,29 @@ static void what_waits_is_told_that_the_queue_was_recreated(void **state)
     assert_problem(&leave, 409, "made-anew");
 }
 
+/* The handler is called again when it is known what becomes of the place. */
+static void a_long_poll_waits_for_a_place_that_may_return(void **state)
+{
+    struct world *world = *state;
+    const struct tl_recovery recovery = {.lost_generation = WORLD_GENERATION,
+                                         .present = WORLD_GENERATION + 1,
+                                         .until_ms = WORLD_STORE_MS + 60000};
+    const struct world_ticket ticket = numbered(world, 4);
+    struct tl_request poll = waiting_for(&ticket, "20s");
+    world_handle(world, &poll);
+    world_take(world, (struct tl_change){.kind = TL_CHANGE_RECOVERY, .recovery = recovery});
+    struct tl_line *line = tl_line_new();
+    assert_non_null(line);
+    tl_line_start(line, WORLD_GENERATION + 1, 100); /* it is not back yet */
+    world_take(world, (struct tl_change){
+                          .kind = TL_CHANGE_LINE, .line = line, .settings = &world->settings});
+    assert_int_equal(tl_waits_count(&world->worker->waits), 1);
+    world_recreate(world); /* it is */
+    world_applied(world, world_batch(world, true), 0);
+    assert_int_equal(tl_waits_count(&world->worker->waits), 0);
+    assert_waits(&poll); /* for a change again */
+}
+
 static void a_stream_needs_a_valid_ticket(void **state)
 {
     struct world *world = *state;
@@ -512,6 +532,7 @@ int main(void)
         TEST(where_no_stream_can_stay_open_a_short_one_is_given),
         TEST(while_the_line_is_loading_a_short_stream_is_given),
         TEST(what_waits_is_told_that_the_queue_was_recreated),
+        TEST(a_long_poll_waits_for_a_place_that_may_return),
         TEST(a_stream_needs_a_valid_ticket),
         TEST(a_pending_ticket_ends),
     };

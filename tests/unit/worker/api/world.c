@@ -16,7 +16,7 @@
 #include "tests/unit/wire/pack.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/feed/follower.h"
-#include "worker/feed/ingest.h"
+#include "worker/feed/questions.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/changes.h"
 #include "worker/visit/context.h"
@@ -86,7 +86,7 @@ bool tl_ingest_check(struct tl_ingest *ingest, const char *queue, const char *wo
 }
 
 void tl_ingest_promised(struct tl_ingest *ingest, const char *queue,
-                        const struct tl_promised *promised)
+                        const uint64_t promised[TL_PROMISED_FIELDS])
 {
     (void)ingest;
     (void)queue;
@@ -278,22 +278,30 @@ int world_teardown(void **state)
     return 0;
 }
 
-void world_admit(struct world *world, uint64_t seq)
+void world_event(struct world *world, const char *events)
 {
     char text[128];
     struct packed buffer;
     uint64_t event = tl_line_event(world_queue(world)->line) + 1;
-    snprintf(text, sizeof(text), "[1,%llu,%d,10,2,[[3,[%llu,1],%lld]]]", (unsigned long long)event,
-             WORLD_GENERATION, (unsigned long long)seq, WORLD_STORE_MS + 600000LL);
+    snprintf(text, sizeof(text), "[1,%llu,%d,10,2,[%s]]", (unsigned long long)event,
+             WORLD_GENERATION, events);
     pack_text(&buffer, text);
     world_take(world, (struct tl_change){
                           .kind = TL_CHANGE_ENTRY, .bytes = buffer.data, .length = buffer.size});
     pack_free(&buffer);
 }
 
+void world_admit(struct world *world, uint64_t seq)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "[3,[%llu,1],%lld]", (unsigned long long)seq,
+             WORLD_STORE_MS + 600000LL);
+    world_event(world, text);
+}
+
 struct tl_queue *world_queue(struct world *world)
 {
-    struct tl_queue *queue = tl_queues_find(tl_worker_queues(world->worker), "concert");
+    struct tl_queue *queue = tl_queues_find(world->worker->queues, "concert");
     assert_non_null(queue);
     return queue;
 }

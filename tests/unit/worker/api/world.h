@@ -17,7 +17,8 @@
 #include "common/config/config.h"
 #include "tests/unit/fake_request.h"
 #include "worker/api/worker.h"
-#include "worker/feed/change.h"
+#include "worker/feed/followed_queues.h"
+#include "worker/visit/wait.h"
 
 #define WORLD_STORE_MS   INT64_C(1795000000000) /* the store's clock when the test begins */
 #define WORLD_GENERATION 7
@@ -58,7 +59,8 @@ void world_take(struct world *world, struct tl_change change);
 void world_load(struct world *world);
 /* The store has lost the queue: the same line, in the next generation. */
 void world_recreate(struct world *world);
-/* The next event: this seq of lane 0 is admitted. */
+/* The next entry, with these events as in pack.h. / This seq of lane 0 is admitted. */
+void world_event(struct world *world, const char *events);
 void world_admit(struct world *world, uint64_t seq);
 struct tl_queue *world_queue(struct world *world);
 

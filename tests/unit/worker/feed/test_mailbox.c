@@ -14,6 +14,7 @@
 #include "worker/feed/mailbox.h"
 
 #define WRITERS  4
+#define LONG_MS  3600000
 #define MESSAGES 2000
 
 struct note {
@@ -57,17 +58,13 @@ static void read_note(void *context, struct tl_message *message)
     reader->count++;
     if (reader->pause_us > 0)
         usleep(reader->pause_us);
+    free_note(message);
 }
 
 static struct tl_mailbox *new_box(uv_loop_t *loop, struct reader *reader, size_t bytes_max)
 {
-    const struct tl_mailbox_settings settings = {.bytes_max = bytes_max,
-                                                 .free_message = free_note,
-                                                 .loop = loop,
-                                                 .context = reader,
-                                                 .deliver = read_note};
     struct tl_error err = {0};
-    struct tl_mailbox *box = tl_mailbox_new(&settings, &err);
+    struct tl_mailbox *box = tl_mailbox_new(loop, bytes_max, read_note, reader, &err);
     if (box == NULL)
         fail_msg("%s", err.text);
     return box;
@@ -93,9 +90,18 @@ static void start_writer(struct writer *writer, struct tl_mailbox *box, unsigned
     assert_int_equal(pthread_create(&writer->thread, NULL, write_notes, writer), 0);
 }
 
+static void free_box(struct tl_mailbox **box)
+{
+    struct tl_messages left = {0};
+    struct tl_message *message;
+    tl_mailbox_free(box, &left);
+    while ((message = tl_messages_take(&left)) != NULL)
+        free_note(message);
+}
+
 static void close_loop(uv_loop_t *loop, struct tl_mailbox **box)
 {
-    tl_mailbox_free(box);
+    free_box(box);
     assert_null(*box);
     uv_run(loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(loop), 0);
@@ -136,7 +142,7 @@ static void other_work_of_the_loop_comes_between_slices(void **state)
     uv_timer_t timer;
     struct reader reader = {.pause_us = 2000};
     uv_loop_init(&loop);
-    struct tl_mailbox *box = new_box(&loop, &reader, TL_MAILBOX_UNBOUNDED);
+    struct tl_mailbox *box = new_box(&loop, &reader, SIZE_MAX);
     uv_timer_init(&loop, &timer);
     timer.data = &reader;
     uv_timer_start(&timer, on_timer, 1, 0);
@@ -155,22 +161,19 @@ static void a_thread_waits_for_messages(void **state)
     struct tl_mailbox *box = new_box(NULL, NULL, 1000);
     struct reader reader = {0};
     struct writer writers[WRITERS];
-    struct tl_messages messages;
-    tl_messages_init(&messages);
+    struct tl_messages messages = {0};
     for (unsigned i = 0; i < WRITERS; i++)
         start_writer(&writers[i], box, i, MESSAGES);
     while (reader.count < WRITERS * MESSAGES) {
         struct tl_message *message;
-        assert_true(tl_mailbox_wait(box, TL_MAILBOX_FOREVER, &messages));
-        while ((message = tl_messages_take(&messages)) != NULL) {
+        assert_true(tl_mailbox_wait(box, tl_clock_ms() + LONG_MS, &messages));
+        while ((message = tl_messages_take(&messages)) != NULL)
             read_note(&reader, message);
-            free_note(message);
-        }
     }
     for (unsigned i = 0; i < WRITERS; i++)
         pthread_join(writers[i].thread, NULL);
     assert_int_equal(reader.out_of_order, 0);
-    tl_mailbox_free(&box);
+    free_box(&box);
     assert_int_equal(alive, 0);
 }
 
@@ -178,14 +181,13 @@ static void a_wait_ends_at_its_time(void **state)
 {
     (void)state;
     struct tl_mailbox *box = new_box(NULL, NULL, 1000);
-    struct tl_messages messages;
-    tl_messages_init(&messages);
+    struct tl_messages messages = {0};
     int64_t until_ms = tl_clock_ms() + 30;
     assert_true(tl_mailbox_wait(box, until_ms, &messages));
     assert_true(tl_clock_ms() >= until_ms);
     assert_null(messages.first);
     assert_true(tl_mailbox_wait(box, 0, &messages)); /* does not wait */
-    tl_mailbox_free(&box);
+    free_box(&box);
 }
 
 struct waiting_reader {
@@ -196,9 +198,8 @@ struct waiting_reader {
 static void *wait_for_messages(void *context)
 {
     struct waiting_reader *reader = context;
-    struct tl_messages messages;
-    tl_messages_init(&messages);
-    reader->open = tl_mailbox_wait(reader->box, TL_MAILBOX_FOREVER, &messages);
+    struct tl_messages messages = {0};
+    reader->open = tl_mailbox_wait(reader->box, tl_clock_ms() + LONG_MS, &messages);
     return NULL;
 }
 
@@ -211,7 +212,7 @@ static void closing_wakes_the_reader(void **state)
     tl_mailbox_close(reader.box);
     pthread_join(thread, NULL);
     assert_false(reader.open);
-    tl_mailbox_free(&reader.box);
+    free_box(&reader.box);
 }
 
 static void closing_lets_writers_go_and_free_drops_the_rest(void **state)

@@ -29,6 +29,8 @@ struct ends {
 
 static struct ends seen;
 
+static const uint64_t one[TL_PENDING_NUMBERS] = {1};
+
 static void note(void *context, struct tl_pending_command *pending,
                  const struct tl_pending_result *result)
 {
@@ -39,8 +41,8 @@ static void note(void *context, struct tl_pending_command *pending,
     end->kind = pending->kind;
     end->result = *result;
     if (ends->asks_back != NULL && result->end == TL_PENDING_LOST)
-        assert_non_null(tl_outbox_restore(ends->asks_back, pending->visitor, pending->place,
-                                          (const uint64_t[TL_PENDING_NUMBERS]){1}));
+        assert_non_null(tl_outbox_command_with(ends->asks_back, TL_COMMAND_RESTORE,
+                                               pending->visitor, pending->place, one));
 }
 
 static int start(void **state)
@@ -430,7 +432,7 @@ static void test_a_memory_is_sent_again(void **state)
 {
     struct tl_outbox *outbox = *state;
     const uint64_t numbers[TL_PENDING_NUMBERS] = {5, 6, 7, 8};
-    assert_true(tl_outbox_tell(outbox, TL_COMMAND_LOST, numbers));
+    assert_non_null(tl_outbox_command_with(outbox, TL_COMMAND_LOST, "", 0, numbers));
     expect_batch(outbox, 1, 1);
     tl_outbox_sent(outbox, 1, TL_BATCH_UNKNOWN, "", T);
     struct tl_outbox_payload payload;
@@ -457,7 +459,7 @@ static void test_places_of_a_lost_generation(void **state)
     assert_non_null(tl_outbox_command(outbox, TL_COMMAND_RENEW, "renews", 8));
     join(outbox, "gathered", 0);
     tl_outbox_generation(outbox, 2);
-    assert_true(tl_outbox_tell(outbox, TL_COMMAND_LOST, (const uint64_t[TL_PENDING_NUMBERS]){1}));
+    assert_non_null(tl_outbox_command_with(outbox, TL_COMMAND_LOST, "", 0, one));
     seen.asks_back = outbox; /* at once: of the present generation */
     tl_outbox_forget_places(outbox);
     seen.asks_back = NULL;

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "worker/page/brand.h"
 #include "worker/page/colour.h"
+#include "worker/page/look.h"
 #include "worker/page/page_assets.h"
 
 static char folder[] = "/tmp/tellerline-brand-XXXXXX";
@@ -43,6 +43,8 @@ static const char *write_file(const char *name, const void *bytes, size_t length
     assert_int_equal(fclose(file), 0);
     return path;
 }
+
+static const struct tl_event_looks no_events;
 
 static struct tl_brand *load(const struct tl_brand_settings *settings)
 {
@@ -95,7 +97,7 @@ static void test_default(void **state)
     assert_non_null(source_of(brand, TL_SOURCE_PAGE));
     assert_null(brand->logo.bytes);
     assert_non_null(brand->template);
-    assert_null(tl_brand_asset(brand, "/q/assets/brand-.css"));
+    assert_null(tl_look_asset(brand, &no_events, "/q/assets/brand-.css"));
     tl_brand_free(&brand);
     assert_null(brand);
     tl_brand_free(&brand);
@@ -133,7 +135,7 @@ static void test_logo(void **state)
     assert_string_equal(logo->type, "image/svg+xml");
     assert_int_equal(logo->length, sizeof(svg) - 1);
     assert_memory_equal(logo->bytes, svg, logo->length);
-    assert_ptr_equal(tl_brand_asset(brand, logo->path), logo);
+    assert_ptr_equal(tl_look_asset(brand, &no_events, logo->path), logo);
     tl_brand_free(&brand);
     unlink(path);
 

@@ -12,7 +12,7 @@
 
 #include "common/config/config.h"
 #include "worker/page/colour.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
 #include "worker/page/page.h"
 
 static struct tl_languages *languages;
@@ -125,7 +125,7 @@ static void test_scrim(void **state)
 {
     (void)state;
     assert_true(tl_colour_contrast(0xffffff, 0x615e6d) >= TL_COLOUR_AA);
-    const struct tl_page_file *style = &tl_page_style;
+    const struct tl_page_file *style = &tl_page_parts[TL_SOURCE_LOOK];
     assert_non_null(memmem(style->bytes, style->length, "rgba(12, 8, 30, .65)", 20));
 }
 
@@ -281,12 +281,12 @@ static void test_files(void **state)
              path);
     struct tl_event_looks looks = make_good(lines);
     const struct tl_event_look *look = tl_event_looks_find(&looks, "demo");
-    const struct tl_asset *image = tl_event_looks_asset(&looks, look->image.path);
+    const struct tl_asset *image = tl_look_asset(brand, &looks, look->image.path);
     assert_ptr_equal(image, &look->image.asset);
     assert_string_equal(image->type, "image/png");
     assert_memory_equal(image->bytes, png, sizeof(png));
     assert_int_equal(strncmp(image->path, "/q/assets/image-", 16), 0);
-    assert_null(tl_event_looks_asset(&looks, "/q/assets/image-000000000000.png"));
+    assert_null(tl_look_asset(brand, &looks, "/q/assets/image-000000000000.png"));
     char expected[256];
     snprintf(expected, sizeof(expected), "<img src=\"%s\" alt=\"\">", image->path);
     shows(look, TL_PAGE_WAITING, "en", expected);

@@ -38,7 +38,7 @@ static size_t comes_through(const struct tl_view *view, const struct tl_brand *b
     size_t length;
     tl_page_render(view, brand, language, &page);
     assert_false(page.failed);
-    assert_true(tl_page_compress(&page, brand, &bytes, &length));
+    assert_true(tl_page_gzip(&page, brand->sources, &bytes, &length));
     struct tl_text text = inflated(bytes, length);
     assert_int_equal(text.length, page.length);
     assert_memory_equal(text.data, page.data, page.length);

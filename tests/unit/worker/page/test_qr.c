@@ -11,7 +11,7 @@
 #include <cmocka.h>
 #include <qrencode.h>
 
-#include "worker/page/qr.h"
+#include "worker/page/page_address.h"
 
 enum { SIDE_MAX = 177 + 2 * TL_QR_QUIET };
 

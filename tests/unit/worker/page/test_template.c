@@ -10,35 +10,16 @@
 
 #include "worker/page/template.h"
 
-static const char *const names[] = {"name", "empty", "other", "source"};
+static const char *const names[] = {"name", "empty", "other", ">source"};
 
-static int find(const void *context, const char *name, size_t length, bool source)
+enum { N_NAMES = sizeof(names) / sizeof(names[0]) };
+
+/* Lists: "name" has three items, whose numbers are the value of "other", "empty" none. */
+static bool item(void *context, size_t name, size_t i)
 {
-    (void)context;
-    for (int i = source ? 3 : 0; i < (source ? 4 : 3); i++) {
-        if (strlen(names[i]) == length && memcmp(names[i], name, length) == 0)
-            return i;
-    }
-    return -1;
-}
-
-struct values {
-    const char *name;
-    char item[2]; /* what the value of "other" is: "x", in a list the number of the item */
-};
-
-static const char *value(const void *context, int number)
-{
-    const struct values *values = context;
-    return number == 0 ? values->name : number == 1 ? NULL : number == 2 ? values->item : "x";
-}
-
-/* Lists: "name" has three items, "empty" none. */
-static bool item(void *context, int number, size_t i)
-{
-    struct values *values = context;
-    values->item[0] = (char)('0' + i);
-    return number == 0 && i < 3;
+    char *other = context;
+    other[0] = (char)('0' + i);
+    return name == 0 && i < 3;
 }
 
 static void renders(const char *template, const char *name, const char *expected)
@@ -46,11 +27,12 @@ static void renders(const char *template, const char *name, const char *expected
     struct tl_error err;
     struct tl_text out = {0};
     struct tl_template *parsed =
-        tl_template_parse("t", template, strlen(template), find, NULL, &err);
+        tl_template_parse("t", template, strlen(template), names, N_NAMES, &err);
     if (parsed == NULL)
         fail_msg("%s", err.text);
-    struct values values = {.name = name, .item = "x"};
-    tl_template_render(parsed, value, item, &values, &out);
+    char other[] = "x";
+    const char *const values[N_NAMES] = {name, NULL, other, "x"};
+    tl_template_render(parsed, values, item, other, &out);
     assert_false(out.failed);
     assert_string_equal(out.data == NULL ? "" : out.data, expected);
     tl_text_free(&out);
@@ -61,7 +43,7 @@ static void renders(const char *template, const char *name, const char *expected
 static void is_refused(const char *template, const char *message)
 {
     struct tl_error err = {.kind = TL_OK};
-    assert_null(tl_template_parse("t", template, strlen(template), find, NULL, &err));
+    assert_null(tl_template_parse("t", template, strlen(template), names, N_NAMES, &err));
     assert_int_equal(err.kind, TL_ERR_INVALID);
     assert_string_equal(err.text, message);
 }
@@ -134,7 +116,7 @@ static void test_values_only_where_escaping_helps(void **state)
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         struct tl_error err = {.kind = TL_OK};
         struct tl_template *template =
-            tl_template_parse("t", places[i], strlen(places[i]), find, NULL, &err);
+            tl_template_parse("t", places[i], strlen(places[i]), names, N_NAMES, &err);
         if (template != NULL)
             fail_msg("taken: %s", places[i]);
         assert_non_null(strstr(err.text, "only text and quoted attributes"));
@@ -154,7 +136,7 @@ static void test_sources_only_in_scripts_and_styles(void **state)
                                          "<!--{{>source}}-->", "<script {{>source}}></script>"};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
         struct tl_error err = {.kind = TL_OK};
-        assert_null(tl_template_parse("t", places[i], strlen(places[i]), find, NULL, &err));
+        assert_null(tl_template_parse("t", places[i], strlen(places[i]), names, N_NAMES, &err));
         assert_non_null(strstr(err.text, "only a script or style can hold a source: \"source\""));
     }
     is_refused("<script>{{>name}}</script>", "t:1:9: there is no such name: \"name\"");
@@ -180,18 +162,19 @@ static void test_limits(void **state)
     char deep[1024] = "";
     for (int i = 0; i <= TL_TEMPLATE_DEPTH; i++)
         strcat(deep, "{{#name}}"); /* NOLINT: the buffer is large enough */
-    assert_null(tl_template_parse("t", deep, strlen(deep), find, NULL, &err));
+    assert_null(tl_template_parse("t", deep, strlen(deep), names, N_NAMES, &err));
     assert_non_null(strstr(err.text, "too many nested sections"));
 
-    assert_null(tl_template_parse("t", "a\0b", 3, find, NULL, &err));
+    assert_null(tl_template_parse("t", "a\0b", 3, names, N_NAMES, &err));
     assert_string_equal(err.text, "t:1:2: a zero byte");
 
     char *large = calloc(1, TL_TEMPLATE_MAX + 1);
     assert_non_null(large);
     memset(large, 'a', TL_TEMPLATE_MAX + 1);
-    assert_null(tl_template_parse("t", large, TL_TEMPLATE_MAX + 1, find, NULL, &err));
+    assert_null(tl_template_parse("t", large, TL_TEMPLATE_MAX + 1, names, N_NAMES, &err));
     assert_string_equal(err.text, "t: 65537 bytes, at most 65536");
-    struct tl_template *template = tl_template_parse("t", large, TL_TEMPLATE_MAX, find, NULL, &err);
+    struct tl_template *template =
+        tl_template_parse("t", large, TL_TEMPLATE_MAX, names, N_NAMES, &err);
     assert_non_null(template);
     tl_template_free(&template);
     free(large);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "worker/page/zone.h"
+#include "worker/page/page_text.h"
 
 #define NOW INT64_C(1796122800) /* 1 Dec 2026, 11:00 UTC */
 
@@ -24,12 +24,14 @@ static void set(const char *name)
 
 static void reads(bool in_zone, int64_t unix_s, const char *expected)
 {
-    struct tm tm;
-    char text[64];
-    char label[TL_ZONE_LABEL_MAX];
-    assert_true(tl_zone_time(in_zone, unix_s, &tm, label));
-    snprintf(text, sizeof(text), "%d-%d %02d:%02d:%02d %s", tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
-             tm.tm_min, tm.tm_sec, label);
+    static const struct tl_catalogue language = {.date = "{month}-{day} UTC"};
+    char date[32];
+    char clock[32];
+    char text[80];
+    tl_write_time(unix_s * 1000, &language, in_zone, date, sizeof(date));
+    tl_write_clock(unix_s * 1000, in_zone, clock, sizeof(clock));
+    assert_string_equal(strchr(date, ' '), strchr(clock, ' ')); /* the zone */
+    snprintf(text, sizeof(text), "%.*s %s", (int)strcspn(date, " "), date, clock);
     assert_string_equal(text, expected);
 }
 

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "worker/process/hearing.h"
+#include "worker/process/board.h"
 
 enum { LOOKS = 30, BEATS_PER_LOOK = 10, PATIENCE_MS = 120000 };
 

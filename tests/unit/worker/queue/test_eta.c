@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "worker/queue/eta.h"
-#include "worker/queue/promises.h"
 
 /* A line whose sessions last exactly as long as the test says. */
 struct world {
@@ -225,20 +224,20 @@ static void test_a_slower_site_is_named(void **state)
     (void)state;
     struct world world;
     struct tl_line *line = tl_line_new();
-    struct tl_promises *promises = tl_promises_new(1);
+    struct tl_promises promises = {.random = 1};
     struct tl_eta_range range = {0};
     enum tl_eta_reason reason;
-    assert_true(line != NULL && promises != NULL);
+    assert_true(line != NULL);
     start(&world, &(struct tl_eta_rule){.counted = true, .capacity = 20});
     assert_true(tl_line_add_waiting(line, tl_place_make(0, 3000), 200));
     int64_t now_ms = run_steadily(&world, 20);
-    tl_promises_tick(promises, world.eta, line, now_ms);
+    tl_promises_tick(&promises, world.eta, line, now_ms);
     (void)ask(&world, 100, now_ms, TL_ETA_PLAIN);
     int named = 0;
     for (uint64_t i = 0; i < 100; i++) {
         step(&world, TL_EVENT_FREED, &world.ended, 1, now_ms += 9000);
         step(&world, TL_EVENT_ADMITTED, &world.admitted, 1, now_ms);
-        tl_promises_tick(promises, world.eta, line, now_ms);
+        tl_promises_tick(&promises, world.eta, line, now_ms);
         assert_true(tl_eta_estimate(world.eta, 100, now_ms, &range, &reason));
         assert_true(reason == TL_ETA_SLOWER || reason == TL_ETA_PLAIN);
         named += reason == TL_ETA_SLOWER;
@@ -246,7 +245,6 @@ static void test_a_slower_site_is_named(void **state)
     assert_true(named > 5);
     assert_true(range.median_s > 600);
     (void)ask(&world, 100, now_ms + 600000, TL_ETA_PLAIN); /* named for a minute */
-    tl_promises_free(&promises);
     tl_line_free(&line);
     tl_eta_free(&world.eta);
 }
@@ -316,12 +314,13 @@ static void test_what_is_older_is_forgotten(void **state)
 static void expect_news(struct tl_promises *promises, enum tl_promises_reader reader,
                         int64_t since_ms, uint64_t judged, uint64_t late)
 {
-    assert_int_equal(tl_promises_news_since(promises, reader), since_ms);
-    struct tl_promises_news news = tl_promises_news(promises, reader);
-    assert_int_equal(news.judged, judged);
-    assert_int_equal(news.early, 0);
-    assert_int_equal(news.late, late);
-    assert_int_equal(news.error_percent > 0, late > 0);
+    const struct tl_promises_news news = tl_promises_take(promises, reader);
+    const uint64_t *counts = news.counts;
+    assert_int_equal(news.since_ms, since_ms);
+    assert_int_equal(counts[TL_PROMISED_ETA_JUDGED], judged);
+    assert_int_equal(counts[TL_PROMISED_ETA_EARLY], 0);
+    assert_int_equal(counts[TL_PROMISED_ETA_LATE], late);
+    assert_int_equal(counts[TL_PROMISED_ETA_ERROR] > 0, late > 0);
 }
 
 /* All of those who were told are called at once, long after what they were told. */
@@ -330,25 +329,24 @@ static void test_each_reader_gets_what_came_true_once(void **state)
     (void)state;
     struct world world;
     struct tl_line *line = tl_line_new();
-    struct tl_promises *promises = tl_promises_new(1);
+    struct tl_promises promises = {.random = 1};
     struct tl_run run = {.first = tl_place_make(0, 3000), .count = 200};
     struct tl_event event = {
         .kind = TL_EVENT_ADMITTED, .places = {.n = 1, .runs = &run}, .deadline_ms = 1};
     struct tl_event_entry entry = {.number = 1, .n_events = 1, .events = &event, .active = 200};
-    assert_true(line != NULL && promises != NULL);
+    assert_true(line != NULL);
     start(&world, &(struct tl_eta_rule){.counted = true, .capacity = 20});
     assert_true(tl_line_add_waiting(line, run.first, run.count));
     int64_t now_ms = run_steadily(&world, 20);
-    tl_promises_tick(promises, world.eta, line, now_ms); /* one of each class */
-    expect_news(promises, TL_PROMISES_STORE, 0, 0, 0);
+    tl_promises_tick(&promises, world.eta, line, now_ms); /* one of each class */
+    expect_news(&promises, TL_PROMISES_STORE, 0, 0, 0);
     now_ms += 36000000;
     assert_int_equal(tl_line_apply(line, &entry, now_ms), TL_LINE_APPLIED);
-    tl_promises_apply(promises, line, &entry, now_ms);
-    expect_news(promises, TL_PROMISES_METRICS, now_ms, 4, 4);
-    expect_news(promises, TL_PROMISES_METRICS, 0, 0, 0);
-    expect_news(promises, TL_PROMISES_STORE, now_ms, 4, 4);
-    expect_news(promises, TL_PROMISES_STORE, 0, 0, 0);
-    tl_promises_free(&promises);
+    tl_promises_apply(&promises, line, &entry, now_ms);
+    expect_news(&promises, TL_PROMISES_METRICS, now_ms, 4, 4);
+    expect_news(&promises, TL_PROMISES_METRICS, 0, 0, 0);
+    expect_news(&promises, TL_PROMISES_STORE, now_ms, 4, 4);
+    expect_news(&promises, TL_PROMISES_STORE, 0, 0, 0);
     tl_line_free(&line);
     tl_eta_free(&world.eta);
 }

@@ -44,9 +44,16 @@ static struct tl_line *lost_line(void)
     return line;
 }
 
+static struct tl_lost *new_lost(void)
+{
+    static struct tl_lost lost;
+    lost = (struct tl_lost){0};
+    return &lost;
+}
+
 static struct tl_lost *recovering(uint64_t lost_generation)
 {
-    struct tl_lost *lost = tl_lost_new();
+    struct tl_lost *lost = new_lost();
     tl_lost_set(lost, &(struct tl_recovery){
                           .lost_generation = lost_generation, .present = PRESENT, .until_ms = 1});
     return lost;
@@ -99,7 +106,7 @@ static void a_memory_knows_who_comes_back(void **state)
     assert_false(may_return(lost, LOST, 4, 0)); /* the store has said so */
     tl_lost_set(lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT});
     assert_false(may_return(lost, LOST, 5, 0)); /* the recovery is over */
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 static void without_a_memory_fresh_tickets_name_the_generation(void **state)
@@ -113,7 +120,7 @@ static void without_a_memory_fresh_tickets_name_the_generation(void **state)
     assert_true(tl_lost_is(lost, LOST));
     assert_true(may_return(lost, LOST, 5, 600)); /* of the generation that is named now */
     assert_false(may_return(lost, LOST - 1, 5, 0));
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 /* Two generations were lost one after the other, and an old tab came first. */
@@ -131,7 +138,7 @@ static void a_ticket_of_a_later_generation_replaces_the_name(void **state)
         .lost_generation = LOST - 1, .present = PRESENT, .until_ms = 1000};
     tl_lost_set(lost, &before); /* read before that ticket came */
     assert_true(tl_lost_is(lost, LOST));
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 /* The queue was created again by a program that did not know it, so the first ticket begins the
@@ -140,7 +147,7 @@ static void a_ticket_that_begins_the_recovery_lets_the_others_return(void **stat
 {
     (void)state;
     const struct tl_recovery none = {.present = PRESENT};
-    struct tl_lost *lost = tl_lost_new();
+    struct tl_lost *lost = new_lost();
     tl_lost_set(lost, &none);
     assert_true(may_return(lost, LOST, 4, 0));
     tl_lost_answered(lost, LOST, 4, true, 0);
@@ -150,7 +157,7 @@ static void a_ticket_that_begins_the_recovery_lets_the_others_return(void **stat
     assert_false(may_return(lost, LOST - 1, 5, 0));
     tl_lost_set(lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT});
     assert_false(may_return(lost, LOST, 5, 0)); /* it is over already */
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 static void a_line_of_another_generation_is_not_kept(void **state)
@@ -159,11 +166,11 @@ static void a_line_of_another_generation_is_not_kept(void **state)
     struct tl_lost *lost = recovering(LOST + 1);
     tl_lost_keep(lost, lost_line(), true);
     assert_false(tl_lost_ended(lost, LOST, 2));
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
     lost = recovering(LOST - 1);
     tl_lost_keep(lost, lost_line(), false); /* nothing comes back here */
     assert_false(tl_lost_ended(lost, LOST, 2));
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 /* The store's answer to what this process told of the lost generation. */
@@ -179,7 +186,7 @@ static void a_memory_names_the_generation(void **state)
 {
     (void)state;
     const struct tl_recovery none = {.present = PRESENT};
-    struct tl_lost *lost = tl_lost_new();
+    struct tl_lost *lost = new_lost();
     struct tl_outbox *outbox = tl_outbox_new("w", ignore, NULL);
     tl_lost_set(lost, &none);
     assert_false(tl_lost_recovering(lost));
@@ -200,7 +207,7 @@ static void a_memory_names_the_generation(void **state)
     assert_false(tl_lost_recovering(lost));
     assert_false(tl_lost_ended(lost, LOST, 2));
     assert_false(may_return(lost, LOST, 4, 600));
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 static void the_store_is_told_fronts_and_sessions(void **state)
@@ -227,7 +234,7 @@ static void the_store_is_told_fronts_and_sessions(void **state)
     tl_batch_free(&batch);
     free(payload.bytes);
     tl_outbox_free(&outbox);
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 /* How many sessions the store is told of now; *last: what is told of the last one. */
@@ -261,7 +268,7 @@ static void settle(struct tl_lost *lost, const uint64_t numbers[4], enum tl_pend
 static void a_pass_tells_of_a_session_that_lasts_longer(void **state)
 {
     (void)state;
-    struct tl_lost *lost = tl_lost_new();
+    struct tl_lost *lost = new_lost();
     struct tl_line *line = lost_line();
     uint64_t last[4];
     tl_lost_keep_pass(lost, line, 1, 9000, 70);
@@ -288,7 +295,7 @@ static void a_pass_tells_of_a_session_that_lasts_longer(void **state)
     const uint64_t second[] = {LOST, 70, 3, 9500};
     assert_memory_equal(last, second, sizeof(second));
     tl_line_free(&line);
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 /* Only a ticket tells its serial. An old one and a pass bring the place back, to the device that
@@ -329,7 +336,7 @@ static void the_store_is_told_the_serial_of_a_place(void **state)
     tl_outbox_free(&outbox);
     tl_lost_set(lost, &(struct tl_recovery){.lost_generation = LOST, .present = PRESENT});
     assert_int_equal(tl_lost_serial(lost, 4), 0); /* the recovery is over */
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 /* That there is a worker is news to a queue that recovers. */
@@ -355,7 +362,7 @@ static void the_store_is_told_that_nothing_is_remembered(void **state)
     tl_lost_tell(lost, outbox);
     assert_false(tl_outbox_next(outbox, &payload));
     tl_outbox_free(&outbox);
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 static void a_place_that_came_back_keeps_its_origin(void **state)
@@ -366,16 +373,16 @@ static void a_place_that_came_back_keeps_its_origin(void **state)
     uint64_t first = (PRESENT / 1000000 - 1735689600) << 19;
     assert_int_equal(tl_lost_origin(lost, PRESENT, first - 1000), LOST);
     assert_int_equal(tl_lost_origin(lost, PRESENT, first + 1), PRESENT);
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
     lost = recovering(0);
     assert_int_equal(tl_lost_origin(lost, PRESENT, first - 1000), PRESENT);
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 static void a_later_generation_is_awaited_for_a_while(void **state)
 {
     (void)state;
-    struct tl_lost *lost = tl_lost_new();
+    struct tl_lost *lost = new_lost();
     const struct tl_ticket later = {.generation = PRESENT, .place = 1};
     const struct tl_ticket earlier = {.generation = LOST - 1, .place = 1};
     assert_false(tl_lost_ahead(lost, LOST, &earlier, 5000));
@@ -385,7 +392,7 @@ static void a_later_generation_is_awaited_for_a_while(void **state)
     assert_false(tl_lost_ahead(lost, PRESENT, &later, 15000));
     const struct tl_ticket next = {.generation = PRESENT + 1, .place = 1};
     assert_true(tl_lost_ahead(lost, PRESENT, &next, 15000));
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 static struct tl_recovery drawn(enum tl_draw_phase phase)
@@ -399,7 +406,7 @@ static void a_place_of_before_the_draw_leads_to_that_after_it(void **state)
 {
     (void)state;
     struct tl_queue_settings settings = {.opening = TL_OPENING_DRAW};
-    struct tl_lost *lost = tl_lost_new();
+    struct tl_lost *lost = new_lost();
     struct tl_recovery now = drawn(TL_DRAW_CUT);
     struct tl_ticket ticket = {.generation = PRESENT, .place = tl_place_make(1, 40)};
     tl_lost_set(lost, &now);
@@ -419,14 +426,14 @@ static void a_place_of_before_the_draw_leads_to_that_after_it(void **state)
     assert_int_equal(ticket.place, tl_place_make(1, 140));
     ticket = (struct tl_ticket){.generation = PRESENT - 1, .place = tl_place_make(1, 40)};
     assert_false(tl_lost_follow(lost, &ticket)); /* of no generation that counts */
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 /* The store lost steps of the draw, and made them again. */
 static void the_last_answer_counts(void **state)
 {
     (void)state;
-    struct tl_lost *lost = tl_lost_new();
+    struct tl_lost *lost = new_lost();
     const struct tl_recovery now = drawn(TL_DRAW_DRAWING);
     const tl_place before = 40, once = 140, again = 240;
     tl_lost_set(lost, &now);
@@ -440,37 +447,37 @@ static void the_last_answer_counts(void **state)
     ticket.place = once;
     assert_true(tl_lost_follow(lost, &ticket));
     assert_int_equal(ticket.place, again);
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 static void who_left_before_the_draw_stays_gone(void **state)
 {
     (void)state;
-    struct tl_lost *lost = tl_lost_new();
+    struct tl_lost *lost = new_lost();
     const struct tl_recovery now = drawn(TL_DRAW_DONE);
     struct tl_ticket ticket = {.generation = PRESENT, .place = tl_place_make(1, 41)};
     tl_lost_set(lost, &now);
     tl_lost_answered(lost, PRESENT, ticket.place, false, 0);
     assert_false(tl_lost_follow(lost, &ticket));
     assert_true(tl_lost_refused(lost, ticket.place));
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 static void without_a_draw_everyone_has_a_position(void **state)
 {
     (void)state;
-    struct tl_lost *lost = tl_lost_new();
+    struct tl_lost *lost = new_lost();
     const struct tl_queue_settings settings = {.opens_at_ms = 1};
     assert_false(tl_lost_undrawn(lost, &settings, 0));
     assert_false(tl_lost_before_draw(lost, tl_place_make(1, 1)));
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 /* The store lost the queue after the draw: what was learned of it still counts. */
 static void the_draw_of_the_lost_generation_is_remembered(void **state)
 {
     (void)state;
-    struct tl_lost *lost = tl_lost_new();
+    struct tl_lost *lost = new_lost();
     struct tl_recovery now = drawn(TL_DRAW_DONE);
     const tl_place before = tl_place_make(1, 40), after = tl_place_make(1, 140);
     now.present = LOST;
@@ -484,7 +491,7 @@ static void the_draw_of_the_lost_generation_is_remembered(void **state)
     assert_int_equal(ticket.place, after);
     assert_true(may_return(lost, LOST, tl_place_make(1, 39), 600)); /* not asked before */
     assert_false(tl_lost_ended(lost, LOST, tl_place_make(1, 39)));
-    tl_lost_free(&lost);
+    tl_lost_clear(lost);
 }
 
 int main(void)

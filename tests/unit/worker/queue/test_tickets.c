@@ -74,9 +74,9 @@ static int start(void **state)
     tl_queue_set_line(world.queue, line_of(), 0);
     tl_queue_remember_end(world.queue, FORGOTTEN, 0);
     tl_queue_remember_end(world.queue, LEFT, TL_REASON_LEFT);
-    tl_lost_answered(world.queue->lost, PRESENT, DRAWN, false, 7);
-    tl_lost_answered(world.queue->lost, PRESENT, STAYED, false, 0);
-    tl_lost_answered(world.queue->lost, PRESENT, REFUSED, false, 0);
+    tl_lost_answered(&world.queue->lost, PRESENT, DRAWN, false, 7);
+    tl_lost_answered(&world.queue->lost, PRESENT, STAYED, false, 0);
+    tl_lost_answered(&world.queue->lost, PRESENT, REFUSED, false, 0);
     *state = &world;
     return 0;
 }

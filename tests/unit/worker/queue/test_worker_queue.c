@@ -60,7 +60,7 @@ static void a_fresh_line_keeps_what_is_known_of_places(void **state)
     learn(world);
     world_apply(world, 5, 3, "[6,2,1700000090000]", 1000);
     assert_false(tl_queue_set_line(world->queue, world_line(5), 1000));
-    assert_true(tl_claims_made(world->queue->claims, 2));
+    assert_true(tl_claims_made(&world->queue->claims, 2));
     tl_queue_touch(world->queue, "a", 1, &active, 1000);
     assert_int_equal(pending(world), 1); /* the claim of before is on its way */
     assert_true(known(world, 900, &status));
@@ -83,7 +83,7 @@ static void a_line_of_another_generation_forgets_places(void **state)
     assert_true(tl_line_add_waiting(line, 4, 5));
     assert_true(tl_queue_set_line(world->queue, line, 1000));
     assert_int_equal(tl_line_generation(world->queue->line), 8);
-    assert_false(tl_claims_made(world->queue->claims, 1));
+    assert_false(tl_claims_made(&world->queue->claims, 1));
     assert_false(known(world, 900, &status));
     tl_queue_tick(world->queue, 1000);
     assert_int_equal(world_send(world), 1); /* only that none was seen */
@@ -242,7 +242,7 @@ static void a_session_is_claimed_once(void **state)
     world->env.full = true;
     tl_queue_touch(world->queue, "a", 1, &active, 1000);
     assert_int_equal(pending(world), 0);
-    assert_false(tl_claims_made(world->queue->claims, 1));
+    assert_false(tl_claims_made(&world->queue->claims, 1));
     world->env.full = false;
     tl_queue_touch(world->queue, "a", 1, &active, 1000);
     tl_queue_touch(world->queue, "a", 1, &active, 50000);
@@ -256,17 +256,17 @@ static void a_claim_on_its_way_is_not_made_yet(void **state)
     tl_queue_touch(world->queue, "a", 1, &active, 1000);
     tl_queue_use(world->queue, "b", 2, &active, 1000);
     assert_int_equal(pending(world), 2);
-    assert_false(tl_claims_made(world->queue->claims, 1));
-    assert_false(tl_claims_made(world->queue->claims, 2));
+    assert_false(tl_claims_made(&world->queue->claims, 1));
+    assert_false(tl_claims_made(&world->queue->claims, 2));
     world_apply(world, 5, 3, "[6,1,1700000090000],[6,2,1700000090000]", 1000);
-    assert_true(tl_claims_made(world->queue->claims, 1));
-    assert_true(tl_claims_made(world->queue->claims, 2));
+    assert_true(tl_claims_made(&world->queue->claims, 1));
+    assert_true(tl_claims_made(&world->queue->claims, 2));
     struct tl_queue_settings settings = world_settings();
     settings.session_sliding = true;
     tl_queue_set_settings(world->queue, &settings, 0);
     tl_queue_use(world->queue, "a", 1, &active, 9000); /* extends it */
     assert_int_equal(pending(world), 3);
-    assert_true(tl_claims_made(world->queue->claims, 1));
+    assert_true(tl_claims_made(&world->queue->claims, 1));
 }
 
 /* It was another process's, before this one started: no event tells of it. */
@@ -276,7 +276,7 @@ static void a_claim_of_a_claimed_session_is_made_by_its_outcome(void **state)
     tl_queue_touch(world->queue, "a", 1, &active, 1000);
     assert_int_equal(world_send(world), 1);
     world_apply_text(world, "[1,10,7,5,3,[[1,\"w\",1,0,[]]]]", 1000);
-    assert_true(tl_claims_made(world->queue->claims, 1));
+    assert_true(tl_claims_made(&world->queue->claims, 1));
 }
 
 static void use_extends_a_sliding_session_every_tenth_of_it(void **state)
@@ -325,7 +325,7 @@ static void a_refused_claim_is_made_again(void **state)
     free(payload.bytes);
     tl_outbox_sent(outbox, payload.number, TL_BATCH_REFUSED, "", 0);
     assert_int_equal(world->refused, 1);
-    assert_false(tl_claims_made(world->queue->claims, 1));
+    assert_false(tl_claims_made(&world->queue->claims, 1));
     tl_queue_touch(world->queue, "a", 1, &active, 1001);
     assert_int_equal(pending(world), 1);
 }
@@ -334,19 +334,19 @@ static void claims_follow_the_events(void **state)
 {
     struct world *world = *state;
     world_apply(world, 5, 3, "[6,2,1700000090000]", 1000); /* another worker's */
-    assert_true(tl_claims_made(world->queue->claims, 2));
+    assert_true(tl_claims_made(&world->queue->claims, 2));
     tl_queue_touch(world->queue, "b", 2, &active, 1000);
     assert_int_equal(pending(world), 0);
     world_apply(world, 5, 2, "[5,[1,2],1]", 1000);
-    assert_false(tl_claims_made(world->queue->claims, 2));
+    assert_false(tl_claims_made(&world->queue->claims, 2));
 }
 
 static void a_claim_and_the_end_of_its_session_may_come_in_one_entry(void **state)
 {
     struct world *world = *state;
     world_apply(world, 5, 2, "[5,[1,1],1],[6,1,1700000090000],[6,2,1700000090000]", 1000);
-    assert_false(tl_claims_made(world->queue->claims, 1));
-    assert_true(tl_claims_made(world->queue->claims, 2));
+    assert_false(tl_claims_made(&world->queue->claims, 1));
+    assert_true(tl_claims_made(&world->queue->claims, 2));
 }
 
 static void a_fresh_line_ends_the_claims_of_sessions_it_does_not_have(void **state)
@@ -357,8 +357,8 @@ static void a_fresh_line_ends_the_claims_of_sessions_it_does_not_have(void **sta
     tl_line_start(line, 7, 20);
     assert_true(tl_line_add_active(line, 2, WORLD_STORE_MS + 60000));
     tl_queue_set_line(world->queue, line, 1000);
-    assert_false(tl_claims_made(world->queue->claims, 1));
-    assert_true(tl_claims_made(world->queue->claims, 2));
+    assert_false(tl_claims_made(&world->queue->claims, 1));
+    assert_true(tl_claims_made(&world->queue->claims, 2));
 }
 
 static void presence_waits_until_the_last_was_applied(void **state)
@@ -495,7 +495,7 @@ static void promises_are_judged(void **state)
         world_apply(world, 100 - (uint64_t)i, 3, events, (int64_t)i * 2000);
         tl_queue_tick(world->queue, (int64_t)i * 2000);
     }
-    struct tl_promises_score score = tl_promises_score(world->queue->promises);
+    struct tl_promises_score score = world->queue->promises.score;
     assert_true(score.judged >= 10 && score.inside > 0.7 && score.error < 0.5);
 }
 

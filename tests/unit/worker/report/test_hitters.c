@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "worker/report/tallies.h"
+#include "worker/report/queue_counts.h"
 
 static struct tl_prefix prefix(unsigned n)
 {

@@ -9,7 +9,6 @@
 #include <cmocka.h>
 
 #include "worker/report/queue_counts.h"
-#include "worker/report/tallies.h"
 
 /* A bad hash: all in a row. */
 enum { STREAM = 127, NAMED = 64 };

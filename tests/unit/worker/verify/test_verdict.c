@@ -10,7 +10,6 @@
 
 #include <cmocka.h>
 
-#include "worker/verify/provider.h"
 #include "worker/verify/verdict.h"
 
 struct sample {

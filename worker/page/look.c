@@ -7,9 +7,133 @@
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/checks.h"
-#include "worker/page/brand.h"
 #include "worker/page/colour.h"
-#include "worker/page/event_look.h"
+#include "worker/page/look.h"
+#include "worker/page/page_fields.h"
+#include "worker/page/page_text.h"
+
+static bool is_set(const char *setting)
+{
+    return setting != NULL && setting[0] != '\0';
+}
+
+/* ---- the operator's style sheet and logo ---- */
+
+static bool load_style(struct tl_brand *brand, const char *path, struct tl_error *err)
+{
+    char name[sizeof("style: ") + 256];
+    struct tl_asset_file file = {0};
+    if (!is_set(path))
+        return true;
+    if (!tl_asset_file_init(&file, TL_FILE_STYLE, "style", path, err))
+        return false;
+    snprintf(name, sizeof(name), "style: %s", path);
+    bool made = tl_page_source_init(&brand->sources[TL_SOURCE_OWN], TL_SOURCE_STYLE, name,
+                                    file.bytes, file.asset.length, err);
+    tl_asset_file_deinit(&file);
+    return made;
+}
+
+/* The scripts and the style sheet that every brand has. */
+static bool load_built_in(struct tl_brand *brand, struct tl_error *err)
+{
+    bool good = true;
+    for (unsigned i = 0; i < TL_PAGE_SOURCES && good; i++) {
+        const struct tl_page_file *part = &tl_page_parts[i];
+        if (part->name != NULL)
+            good = tl_page_source_init(&brand->sources[i],
+                                       i < TL_SOURCE_LOOK ? TL_SOURCE_SCRIPT : TL_SOURCE_STYLE,
+                                       part->name, part->bytes, part->length, err);
+    }
+    return good;
+}
+
+/* ---- colours ---- */
+
+static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings *settings,
+                         struct tl_error *err)
+{
+    const char *const accents[TL_ACCENTS] = {settings->accent_light, settings->accent_dark};
+    static const char *const names[TL_ACCENTS] = {"accent_light", "accent_dark"};
+    struct tl_text text = {0};
+    bool good = true;
+    for (unsigned i = 0; i < TL_ACCENTS && good; i++) {
+        uint32_t colour;
+        if (!is_set(accents[i]))
+            continue;
+        good = tl_accent_parse((enum tl_accent)i, names[i], accents[i], &colour, err);
+        if (good)
+            tl_accent_write((enum tl_accent)i, colour, &text);
+    }
+    if (good && text.failed)
+        good = tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
+    if (good && text.length > 0)
+        good = tl_page_source_init(&brand->sources[TL_SOURCE_COLOURS], TL_SOURCE_STYLE, "brand",
+                                   text.data, text.length, err);
+    tl_text_free(&text);
+    return good;
+}
+
+static bool copy_text(const char *setting, const char *value, char *text, size_t size,
+                      struct tl_error *err)
+{
+    if (!is_set(value))
+        return true;
+    if (strlen(value) >= size)
+        return tl_error_set(err, TL_ERR_INVALID, "%s: %zu bytes, at most %zu", setting,
+                            strlen(value), size - 1);
+    memcpy(text, value, strlen(value) + 1);
+    return true;
+}
+
+struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
+                               const struct tl_languages *languages, struct tl_error *err)
+{
+    struct tl_brand *brand = calloc(1, sizeof(*brand));
+    if (brand == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "brand: out of memory");
+        return NULL;
+    }
+    brand->languages = languages;
+    if (copy_text("name", settings->name, brand->name, sizeof(brand->name), err) &&
+        copy_text("text_en", settings->text_en, brand->text_en, sizeof(brand->text_en), err) &&
+        copy_text("text_ko", settings->text_ko, brand->text_ko, sizeof(brand->text_ko), err))
+        brand->template = tl_page_template_new(languages->all[0], err);
+    brand->in_zone = is_set(settings->timezone);
+    if (brand->template == NULL || !load_built_in(brand, err) ||
+        !make_colours(brand, settings, err) || !load_style(brand, settings->style_file, err) ||
+        (is_set(settings->logo_file) &&
+         !tl_asset_file_init(&brand->logo, TL_FILE_LOGO, "logo", settings->logo_file, err)) ||
+        (brand->in_zone && !tl_zone_check(settings->timezone, err)))
+        tl_brand_free(&brand);
+    return brand;
+}
+
+static struct tl_brand_settings settings_of(const struct tl_config *config)
+{
+    return (struct tl_brand_settings){.name = config->page.name,
+                                      .accent_light = config->page.accent_light,
+                                      .accent_dark = config->page.accent_dark,
+                                      .style_file = config->page.style,
+                                      .logo_file = config->page.logo,
+                                      .text_en = config->page.text_en,
+                                      .text_ko = config->page.text_ko,
+                                      .timezone = config->page.timezone};
+}
+
+void tl_brand_free(struct tl_brand **brand)
+{
+    if (*brand == NULL)
+        return;
+    for (size_t i = 0; i < TL_PAGE_SOURCES; i++)
+        tl_page_source_deinit(&(*brand)->sources[i]);
+    tl_asset_file_deinit(&(*brand)->logo);
+    tl_template_free(&(*brand)->template);
+    free(*brand);
+    *brand = NULL;
+}
+
+/* ---- events ---- */
 
 /* Text over a gradient: the one of these that is readable on all of it. */
 static const uint32_t on_gradient[] = {0xffffff, 0x15121f};
@@ -27,11 +151,6 @@ static bool locate(const struct maker *maker, struct tl_yaml_place place)
 {
     tl_error_prefix(maker->err, "queues.%s.page", maker->queue);
     return tl_yaml_locate(maker->err, maker->file, place);
-}
-
-static bool is_set(const struct tl_event_value *value)
-{
-    return value->text[0] != '\0';
 }
 
 static bool check_languages(const struct maker *maker)
@@ -119,7 +238,7 @@ static bool make_style(const struct maker *maker)
     struct tl_text text = {0};
     uint32_t accent;
     bool good = write_gradient(maker, &text);
-    if (good && is_set(&page->accent)) {
+    if (good && is_set(page->accent.text)) {
         good = tl_accent_parse(TL_ACCENT_LIGHT, "accent", page->accent.text, &accent, maker->err) ||
                locate(maker, page->accent.place);
         if (good) {
@@ -144,7 +263,7 @@ static bool check_help(const struct maker *maker)
     bool https = strncmp(help->text, "https://", 8) == 0 && tl_check_url(help->text, NULL);
     for (const char *at = help->text; path && *at != '\0'; at++)
         path = *at > ' ' && *at <= '~' && *at != '\\';
-    if (!is_set(help) || path || https)
+    if (!is_set(help->text) || path || https)
         return true;
     tl_error_set(maker->err, TL_ERR_INVALID,
                  "help: expected an address that starts with https://, or a path of this host such "
@@ -155,7 +274,8 @@ static bool check_help(const struct maker *maker)
 static bool read_file(const struct maker *maker, const struct tl_event_value *value,
                       enum tl_asset_file_kind kind, const char *setting, struct tl_asset_file *file)
 {
-    return !is_set(value) || tl_asset_file_init(file, kind, setting, value->text, maker->err) ||
+    return !is_set(value->text) ||
+           tl_asset_file_init(file, kind, setting, value->text, maker->err) ||
            locate(maker, value->place);
 }
 
@@ -200,7 +320,7 @@ static bool read_events(const struct tl_config *config, const struct tl_language
 bool tl_page_read(const struct tl_config *config, const struct tl_languages *languages,
                   struct tl_brand **brand, struct tl_event_looks *looks, struct tl_error *err)
 {
-    const struct tl_brand_settings settings = tl_brand_settings_of(config);
+    const struct tl_brand_settings settings = settings_of(config);
     struct tl_brand *read = tl_brand_load(&settings, languages, err);
     *looks = (struct tl_event_looks){0};
     bool good = read != NULL && read_events(config, languages, looks, err);
@@ -236,16 +356,24 @@ const struct tl_event_look *tl_event_looks_find(const struct tl_event_looks *loo
     return NULL;
 }
 
-const struct tl_asset *tl_event_looks_asset(const struct tl_event_looks *looks, const char *path)
+static const struct tl_asset *asset_at(const struct tl_asset_file *file, const char *path)
 {
-    for (size_t i = 0; i < looks->n; i++) {
+    return file->bytes != NULL && strcmp(file->path, path) == 0 ? &file->asset : NULL;
+}
+
+const struct tl_asset *tl_look_asset(const struct tl_brand *brand,
+                                     const struct tl_event_looks *looks, const char *path)
+{
+    const struct tl_asset *asset = tl_page_asset(path);
+    if (asset == NULL)
+        asset = asset_at(&brand->logo, path);
+    for (size_t i = 0; asset == NULL && i < looks->n; i++) {
         const struct tl_event_look *look = &looks->all[i];
         const struct tl_asset_file *const files[] = {&look->image, &look->logo, &look->logo_dark};
-        for (size_t j = 0; j < sizeof(files) / sizeof(files[0]); j++)
-            if (files[j]->bytes != NULL && strcmp(files[j]->path, path) == 0)
-                return &files[j]->asset;
+        for (size_t j = 0; asset == NULL && j < sizeof(files) / sizeof(files[0]); j++)
+            asset = asset_at(files[j], path);
     }
-    return NULL;
+    return asset;
 }
 
 const struct tl_event_wording *tl_event_look_text(const struct tl_event_look *look,

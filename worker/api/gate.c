@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GET /v1/queues/{q}/check: what gateways ask before they let a request through (nginx
- * auth_request, forward_auth). */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,31 +6,162 @@
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
 #include "common/base/text.h"
+#include "worker/api/gate.h"
 #include "worker/api/misuse.h"
-#include "worker/api/past.h"
+#include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
-#include "worker/http/router.h"
+#include "worker/http/json_text.h"
+#include "worker/queue/passthrough.h"
+#include "worker/report/worker_metrics.h"
+#include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
 
-enum { ADDRESS_MAX = 1024, LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32 };
+enum {
+    ADDRESS_MAX = 1024,
+    LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32,
+    ANSWER_MAX = 4096,
+    LOG_EVERY_MS = 10000,
+    COOKIE_MAX = 4096,
+    INVITE_MAX = COOKIE_MAX - 256,
+    COOKIE_NAME_MAX = TL_QUEUE_NAME_MAX + 32
+};
 
-static bool answer_in(struct tl_request *request, const char *visitor)
+/* ---- everyone ---- */
+
+/* Does everyone get into this queue now, by the file or by its mode in the store? Counts one. */
+static bool lets_everyone_in(const struct tl_visit *visit)
 {
-    struct tl_answer answer = {.status = 204};
-    tl_answer_header(&answer, "X-Tellerline-Visitor", visitor);
-    tl_request_answer(request, &answer);
+    const struct tl_worker *worker = visit->worker;
+    const struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
+    if (!tl_passthrough_names(worker->env->passthrough, visit->name) &&
+        (queue == NULL || queue->settings.mode != TL_MODE_PASSTHROUGH))
+        return false;
+    tl_metrics_add(worker->env->metrics, TL_WORKER_PASSED_THROUGH, 1);
+    tl_misuse_count(worker, visit->name, TL_QUEUE_PASSED_THROUGH);
     return true;
 }
 
-/* The same past the line. by: "network", "header" or "invite"; NULL: everyone gets in. visitor may
- * be NULL. */
-static void answer_past(struct tl_request *request, const char *visitor, const char *by)
+static const struct tl_queue_settings *configured(const struct tl_visit *visit)
+{
+    const struct tl_config *config = visit->worker->config;
+    return tl_config_queue(config->queues, config->n_queues, visit->name);
+}
+
+/* Answers a join or the page of one who gets in without a place. JSON: 200
+ * `{"queue","status":"passthrough","target_url"}`. A page: goes on to where the visitor wants to
+ * go; without an address, says that they may. cookie: for Set-Cookie, or NULL. Returns true. */
+static bool answer_through(const struct tl_visit *visit, const char *cookie)
+{
+    char text[ANSWER_MAX];
+    struct tl_json json;
+    const struct tl_queue *queue = tl_queues_find(visit->worker->queues, visit->name);
+    const struct tl_queue_settings *settings =
+        queue != NULL && queue->line != NULL ? &queue->settings : configured(visit);
+    const char *target = settings != NULL ? settings->target_url : "";
+    if (strncmp(tl_request_path(visit->request), "/q/", 3) == 0)
+        return tl_page_send_through(visit, target, cookie);
+    tl_json_begin(&json, text, sizeof(text));
+    tl_json_string(&json, "queue", visit->name);
+    tl_json_string(&json, "status", "passthrough");
+    if (target[0] != '\0')
+        tl_json_string(&json, "target_url", target);
+    return tl_answer_json(visit, 200, &json, cookie);
+}
+
+bool tl_past_everyone(const struct tl_visit *visit)
+{
+    return lets_everyone_in(visit) && answer_through(visit, NULL);
+}
+
+/* ---- who has a bypass ---- */
+
+/* No ticket's cookie has this name: names of queues have no capital letters. */
+static void cookie_name(const char *queue, char name[COOKIE_NAME_MAX])
+{
+    snprintf(name, COOKIE_NAME_MAX, "tellerline_BYPASS_%s", queue);
+}
+
+bool tl_past_invite(struct tl_visit *visit, const char *text, struct tl_invite *invite)
+{
+    const struct tl_worker *worker = visit->worker;
+    struct tl_error err = {0};
+    int64_t store_s = tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
+    const struct tl_jwt_keys *keys = worker->secrets.invite_keys;
+    if (!tl_visit_may_verify(visit, TL_LIMITER_INVITES, keys, text))
+        return false;
+    if (tl_invite_verify(keys, visit->name, text, strlen(text), store_s, invite, &err))
+        return true;
+    tl_visit_unverified(visit, TL_LIMITER_INVITES, keys, text);
+    return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "%s", err.text);
+}
+
+static bool by_header(const struct tl_visit *visit)
+{
+    const struct tl_worker *worker = visit->worker;
+    struct tl_address peer;
+    const char *name = worker->config->bypass.header;
+    const char *value = name[0] != '\0' ? tl_request_header(visit->request, name) : NULL;
+    return value != NULL && value[0] != '\0' && tl_request_peer(visit->request, &peer) &&
+           tl_networks_contain(worker->proxies, &peer);
+}
+
+/* In the cookie that tl_past_by_invite writes, or in a header. */
+static bool by_invite(struct tl_visit *visit)
+{
+    char name[COOKIE_NAME_MAX];
+    struct tl_invite invite;
+    cookie_name(visit->name, name);
+    const char *text = tl_request_header(visit->request, "X-Tellerline-Invite");
+    if (text == NULL)
+        text = tl_request_cookie(visit->request, name);
+    return text != NULL && tl_past_invite(visit, text, &invite) && invite.bypass;
+}
+
+/* Records one who got in. */
+static void note(const struct tl_visit *visit, const char *by)
+{
+    struct tl_worker *worker = visit->worker;
+    char text[TL_PREFIX_TEXT_MAX] = "an unknown address";
+    struct tl_address address;
+    unsigned suppressed;
+    tl_metrics_add(worker->env->metrics, TL_WORKER_BYPASSED, 1);
+    tl_misuse_count(worker, visit->name, TL_QUEUE_BYPASSED);
+    if (!tl_log_allow(&worker->bypass_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
+        return;
+    if (tl_visitor_address(worker, visit->request, &address)) {
+        const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+        tl_prefix_format(&prefix, text);
+    }
+    tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = visit->name},
+           "%s got in past the line by %s; %u more since the last such line", text, by, suppressed);
+}
+
+bool tl_past_by_invite(struct tl_visit *visit, const char *text, const struct tl_invite *invite)
+{
+    const struct tl_worker *worker = visit->worker;
+    char name[COOKIE_NAME_MAX], cookie[COOKIE_MAX];
+    int64_t left_s = invite->expires - tl_queue_env_store_ms(worker->env, tl_clock_ms()) / 1000;
+    if (strlen(text) > INVITE_MAX || left_s <= 0)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_INVITE, "It has expired, or is too long");
+    cookie_name(visit->name, name);
+    snprintf(cookie, sizeof(cookie), "%s=%s; Path=/; Max-Age=%lld; HttpOnly; SameSite=Lax%s", name,
+             text, (long long)left_s,
+             tl_cross_site_https(worker, visit->request) ? "; Secure" : "");
+    note(visit, "invite");
+    return answer_through(visit, cookie);
+}
+
+/* ---- answers to a check ---- */
+
+/* 204, with one more header (NULL: none). visitor may be NULL. Returns true. */
+static bool answer_in(const struct tl_visit *visit, const char *visitor, const char *header,
+                      const char *value)
 {
     struct tl_answer answer = {.status = 204};
     tl_answer_header(&answer, "X-Tellerline-Visitor", visitor);
-    tl_answer_header(&answer, "X-Tellerline-Bypass", by);
-    tl_answer_header(&answer, "X-Tellerline-Mode", by == NULL ? "passthrough" : NULL);
-    tl_request_answer(request, &answer);
+    tl_answer_header(&answer, header, value);
+    tl_request_answer(visit->request, &answer);
+    return true;
 }
 
 /* The mode, if it is not open; else NULL. */
@@ -128,7 +257,7 @@ static enum verdict wait_for_event(struct tl_visit *visit, uint64_t event)
     /* Without the store nothing is learned by waiting, and the pass is the newest there is. */
     if (!tl_queue_env_store_up(visit->worker->env))
         return COUNTS;
-    tl_holds_event(visit->worker->holds, tl_visit_wait(visit, caught_up), event);
+    tl_wait_event(visit, event, caught_up);
     return HELD;
 }
 
@@ -139,7 +268,7 @@ static enum verdict bring_back(struct tl_visit *visit, const struct tl_pass *pas
     struct tl_queue *queue = visit->queue;
     struct tl_ticket *ticket = &visit->ticket;
     bool known;
-    if (tl_lost_ended(queue->lost, pass->generation, pass->place))
+    if (tl_lost_ended(&queue->lost, pass->generation, pass->place))
         return VOID;
     if (!tl_queue_adopt(queue, ticket) && tl_queue_may_return(queue, ticket))
         (void)tl_queue_restore(queue, ticket, (uint64_t)pass->expires * 1000, pass->event);
@@ -154,7 +283,7 @@ static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
         return bring_back(visit, pass);
     (void)tl_queue_adopt(queue, &visit->ticket);
     if (pass->generation == tl_line_generation(queue->line))
-        tl_lost_keep_pass(queue->lost, queue->line, visit->ticket.place, pass->expires * 1000,
+        tl_lost_keep_pass(&queue->lost, queue->line, visit->ticket.place, pass->expires * 1000,
                           pass->event);
     judge_place(visit);
     if (is_active(visit) || visit->worth == TL_WORTH_AHEAD)
@@ -195,7 +324,7 @@ static bool open_gate(struct tl_visit *visit)
 {
     if (visit->queue != NULL && !tl_misuse_session(visit))
         return false;
-    return answer_in(visit->request, visit->ticket.visitor);
+    return answer_in(visit, visit->ticket.visitor, NULL, NULL);
 }
 
 /* The outcome of the claim is known, or did not come in time. */
@@ -217,7 +346,7 @@ static bool hold_claim(struct tl_visit *visit)
         return false;
     struct tl_pending_command *pending =
         tl_outbox_command(visit->queue->outbox, TL_COMMAND_RENEW, ticket->visitor, ticket->place);
-    return pending != NULL && tl_visit_hold(visit, pending, claimed);
+    return pending != NULL && tl_wait_command(visit, pending, claimed);
 }
 
 static bool let_in(struct tl_visit *visit)
@@ -237,15 +366,28 @@ static bool caught_up(struct tl_visit *visit)
 /* ---- checks ---- */
 
 /* Everyone gets in. Sessions go on as before: the visitor of one is named, and seen. */
-static void pass_through(struct tl_visit *visit)
+static bool pass_through(const struct tl_visit *visit, bool has_ticket)
 {
-    bool active = false;
-    if (visit->queue != NULL && tl_visitor_ticket(visit, &visit->ticket)) {
-        tl_visit_judge(visit);
-        active = is_active(visit);
-    }
-    tl_through_count(visit->worker, visit->name);
-    answer_past(visit->request, active ? visit->ticket.visitor : NULL, NULL);
+    const char *visitor = has_ticket && is_active(visit) ? visit->ticket.visitor : NULL;
+    return answer_in(visit, visitor, "X-Tellerline-Mode", "passthrough");
+}
+
+/* By network, by a header, or by an invite. False: not so. */
+static bool gets_past(struct tl_visit *visit)
+{
+    struct tl_address address;
+    const char *by = NULL;
+    if (tl_visitor_address(visit->worker, visit->request, &address) &&
+        tl_networks_contain(visit->worker->bypass, &address))
+        by = "network";
+    else if (by_header(visit))
+        by = "header";
+    else if (by_invite(visit))
+        by = "invite";
+    if (by == NULL)
+        return false;
+    note(visit, by);
+    return answer_in(visit, NULL, "X-Tellerline-Bypass", by);
 }
 
 /* Fail open for unknown visitors while Redis is down? */
@@ -256,40 +398,14 @@ static bool fails_open(const struct tl_visit *visit)
         return !tl_queue_env_store_up(worker->env) &&
                visit->queue->settings.on_store_error == TL_STORE_ERROR_OPEN;
     /* Its settings were never loaded. */
-    const struct tl_queue_settings *configured =
-        tl_config_queue(worker->config->queues, worker->config->n_queues, visit->name);
-    return configured != NULL && configured->on_store_error == TL_STORE_ERROR_OPEN;
+    const struct tl_queue_settings *settings = configured(visit);
+    return settings != NULL && settings->on_store_error == TL_STORE_ERROR_OPEN;
 }
 
-/* A visitor known to be active stays so until the deadline, also while the store is down. A pass
- * counts while its session is active, or while nobody can know: no line is loaded, the queue
- * recovers, or the store is down. For all others nothing new can be learned then: on_store_error
- * decides. */
-bool tl_handle_check(struct tl_visit *visit)
+/* Neither the visitor's ticket nor a bypass opens the gate: a pass may. */
+static bool judge_rest(struct tl_visit *visit, bool has_ticket)
 {
-    const struct tl_worker *worker = visit->worker;
-    struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
     struct tl_pass pass;
-    visit->queue = queue != NULL && queue->line != NULL ? queue : NULL;
-    if (tl_through_applies(worker, visit->name)) {
-        pass_through(visit);
-        return true;
-    }
-    if (queue == NULL &&
-        worker->env->draining) /* queues are freed before the last answers are sent */
-        return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
-    if (tl_visitor_no_queue(worker, visit->name) && tl_queue_env_store_up(worker->env))
-        return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
-    const bool has_ticket = visit->queue != NULL && tl_visitor_ticket(visit, &visit->ticket);
-    if (has_ticket)
-        tl_visit_judge(visit);
-    if (has_ticket && is_active(visit))
-        return let_in(visit);
-    const char *by = tl_bypass_of(visit);
-    if (by != NULL) {
-        answer_past(visit->request, NULL, by);
-        return true;
-    }
     const struct tl_ticket brought = visit->ticket;
     const enum verdict verdict = judge_pass(visit, &pass);
     if (verdict == HELD || verdict == REFUSED)
@@ -305,9 +421,34 @@ bool tl_handle_check(struct tl_visit *visit)
     if (has_ticket && tl_visit_may_return(visit))
         return tl_visit_restore(visit, 0, 0);
     if (verdict == NO_PASS && fails_open(visit))
-        return answer_in(visit->request, NULL);
+        return answer_in(visit, NULL, NULL, NULL);
     /* It brought something that should have opened the gate. */
     if (tl_visitor_bearer(visit->request) != NULL || tl_cookie_sent(visit))
         tl_misuse_failed(visit);
     return answer_out(visit);
+}
+
+/* GET /v1/queues/{q}/check: what gateways ask before they let a request through (nginx
+ * auth_request, forward_auth). A visitor known to be active stays so until the deadline, also while
+ * the store is down. A pass counts while its session is active, or while nobody can know: no line
+ * is loaded, the queue recovers, or the store is down. For all others nothing new can be learned
+ * then: on_store_error decides. */
+bool tl_handle_check(struct tl_visit *visit)
+{
+    const struct tl_worker *worker = visit->worker;
+    struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
+    visit->queue = queue != NULL && queue->line != NULL ? queue : NULL;
+    const bool has_ticket = visit->queue != NULL && tl_visitor_ticket(visit, &visit->ticket);
+    if (has_ticket)
+        tl_visit_judge(visit);
+    if (lets_everyone_in(visit))
+        return pass_through(visit, has_ticket);
+    if (queue == NULL &&
+        worker->env->draining) /* queues are freed before the last answers are sent */
+        return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
+    if (tl_visitor_no_queue(worker, visit->name) && tl_queue_env_store_up(worker->env))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
+    if (has_ticket && is_active(visit))
+        return let_in(visit);
+    return gets_past(visit) || judge_rest(visit, has_ticket);
 }

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the pages look like: the operator's brand, and what the page of a queue shows of its event,
+ * `page:` of the queue in the configuration. All of it is checked, with its files read, at once. */
+#ifndef TL_LOOK_H
+#define TL_LOOK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/event_page.h"
+#include "common/config/settings.h"
+#include "worker/page/languages.h"
+#include "worker/page/page_assets.h"
+#include "worker/page/page_source.h"
+#include "worker/page/template.h"
+
+#define TL_BRAND_NAME_MAX 80   /* bytes */
+#define TL_BRAND_TEXT_MAX 2000 /* bytes */
+
+/* As in the configuration; NULL or "" means the default. */
+struct tl_brand_settings {
+    const char *name;         /* default: the name of the queue */
+    const char *accent_light; /* #rrggbb for buttons, links and progress on a light page... */
+    const char *accent_dark;  /* ...and on a dark one */
+    const char *style_file;   /* .css, applied after the built-in style sheet */
+    const char *logo_file;    /* .svg, .png or .webp */
+    const char *text_en;      /* a sentence or two at the foot of the page; for all languages... */
+    const char *text_ko;      /* ...but Korean */
+    const char *timezone;     /* "Asia/Seoul"; default: UTC */
+};
+
+/* One operator's look: name, accent colours, style sheet, logo and texts. It never changes. */
+struct tl_brand {
+    char name[TL_BRAND_NAME_MAX + 1];    /* "" when not set */
+    char text_en[TL_BRAND_TEXT_MAX + 1]; /* "" when not set */
+    char text_ko[TL_BRAND_TEXT_MAX + 1];
+    struct tl_page_source sources[TL_PAGE_SOURCES];
+    struct tl_asset_file logo;            /* may be absent */
+    struct tl_template *template;         /* owned: of the waiting page */
+    const struct tl_languages *languages; /* borrowed */
+    bool in_zone; /* the times that pages name are in the zone of the process; else in UTC */
+};
+
+/* Reads the files and checks every setting. With empty settings the brand has the default look. The
+ * languages are borrowed. NULL on failure, with an error that names the setting; freed with
+ * tl_brand_free. */
+struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
+                               const struct tl_languages *languages, struct tl_error *err);
+void tl_brand_free(struct tl_brand **brand);
+
+/* ---- events ---- */
+
+struct tl_event_look {
+    char queue[TL_QUEUE_NAME_MAX + 1];
+    struct tl_event_page *page; /* owned: the texts and the help link */
+    int64_t date_ms;            /* Unix time; 0: the date is a text, or there is none */
+    bool has_head;              /* a title, a place or a date */
+    struct tl_page_source style;
+    struct tl_asset_file image, logo, logo_dark; /* each may be absent */
+};
+
+/* Those of all queues. Zeroed before the first use. */
+struct tl_event_looks {
+    struct tl_event_look *all; /* owned */
+    size_t n;
+};
+
+/* Reads and checks everything that the configuration says about pages, with its files: before
+ * anything runs, and again at a reload. brand is NULL where it is only checked, as after the start:
+ * it does not change while the program runs. The languages are those whose texts an event may have.
+ * Nothing else is kept of the configuration. On failure nothing is read, and err says what is wrong
+ * and where. The caller frees both with tl_brand_free and tl_event_looks_free. */
+bool tl_page_read(const struct tl_config *config, const struct tl_languages *languages,
+                  struct tl_brand **brand, struct tl_event_looks *looks, struct tl_error *err);
+void tl_event_looks_free(struct tl_event_looks *looks);
+
+/* The queue's look, or NULL if it has no event; valid as long as the looks. */
+const struct tl_event_look *tl_event_looks_find(const struct tl_event_looks *looks,
+                                                const char *queue);
+/* The asset with exactly this path, of all pages, the brand or an event; or NULL. Valid as long as
+ * both. */
+const struct tl_asset *tl_look_asset(const struct tl_brand *brand,
+                                     const struct tl_event_looks *looks, const char *path);
+
+/* The text in this language, else for all languages, else in English, else as it is written first;
+ * NULL if there is none. Valid as long as the looks. */
+const struct tl_event_wording *tl_event_look_text(const struct tl_event_look *look,
+                                                  enum tl_event_text text, const char *language);
+
+#endif

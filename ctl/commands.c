@@ -11,168 +11,88 @@
 
 static const struct tl_ctl_command commands[] = {
     /* ---- run ---- */
-    {.name = "up",
-     .summary = "Runs the whole system on this machine, until Ctrl-C.",
-     .details =
-         "Starts worker, dispatcher, admitter and expirer, and with hooks the notifier, from "
-         "the folder of\n"
-         "this program, and restarts those that end. When no Redis is configured, it also runs a "
-         "private redis-server\n"
-         "on a socket in the data folder.",
-     .group = TL_GROUP_RUN,
-     .options = TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES,
-     .run = tl_command_up},
-    {.name = "audit",
+    {"up", NULL, NULL, TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES,
+     tl_command_up, .summary = "Runs the whole system on this machine, until Ctrl-C.",
+     .details = "Starts worker, dispatcher, admitter and expirer, and with hooks the notifier, "
+                "from the folder of\n"
+                "this program, and restarts those that end. When no Redis is configured, it also "
+                "runs a private redis-server\n"
+                "on a socket in the data folder."},
+    {"audit", NULL, NULL, TL_GROUP_RUN,
+     TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_JSON | TL_OPTION_WORKER, tl_command_audit,
      .summary = "Checks on the live system what must always hold.",
      .details =
          "Counters, totals and capacity; places, order and lanes; streams, leases, settings and\n"
          "types; with --worker, the sizes that a worker shows. Says what to do about each finding.",
-     .status = "a violation",
-     .group = TL_GROUP_RUN,
-     .options = TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_JSON | TL_OPTION_WORKER,
-     .run = tl_command_audit},
+     .status = "a violation"},
 
     /* ---- queues ---- */
-    {.name = "queue list",
-     .other = "queues",
-     .summary = "Shows the queues and their numbers.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_queues},
-    {.name = "queue show",
-     .words = "QUEUE",
-     .summary = "Shows the settings of a queue.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_queue_show},
-    {.name = "queue create",
-     .words = "QUEUE [NAME=VALUE...]",
-     .summary = "Creates a queue.",
-     .details = "Settings that are not given have their defaults. It is served within a second.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_queue_create},
-    {.name = "queue set",
-     .other = "set",
-     .words = "QUEUE NAME=VALUE...",
-     .summary = "Changes settings of a queue while it runs.",
-     .details = "Names and values are those of the configuration file, for example: capacity=20 "
-                "session_ttl=5m\n"
-                "rate.burst=10. All of them change in one step, or none. It prints what each was "
-                "before.\n"
-                "A time has a unit: 500ms, 10s, 5m, 2h, 1d. It asks if one becomes less than a "
-                "tenth of what it was.\n"
-                "A lower capacity ends no session.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL | TL_OPTION_YES,
-     .run = tl_command_set},
-    {.name = "queue open",
-     .other = "open",
-     .words = "QUEUE",
+    {"queue list", "queues", NULL, TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_queues,
+     .summary = "Shows the queues and their numbers."},
+    {"queue show", NULL, "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_queue_show,
+     .summary = "Shows the settings of a queue."},
+    {"queue create", NULL, "QUEUE [NAME=VALUE...]", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
+     tl_command_queue_create, .summary = "Creates a queue.",
+     .details = "Settings that are not given have their defaults. It is served within a second."},
+    {"queue set", "set", "QUEUE NAME=VALUE...", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_YES,
+     tl_command_set, .summary = "Changes settings of a queue while it runs.",
+     .details =
+         "Names and values are those of the configuration file, for example: capacity=20 "
+         "session_ttl=5m\n"
+         "rate.burst=10. All of them change in one step, or none. It prints what each was before.\n"
+         "A time has a unit: 500ms, 10s, 5m, 2h, 1d. It asks if one becomes less than a tenth of "
+         "what it was.\n"
+         "A lower capacity ends no session."},
+    {"queue open", "open", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_open,
      .summary = "Opens a queue: visitors join and are admitted.",
-     .details = "After `sell-out`, close the queue first.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_open},
-    {.name = "queue pause",
-     .other = "pause",
-     .words = "QUEUE",
-     .summary = "Admits no one; visitors still join.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_pause},
-    {.name = "queue resume",
-     .words = "QUEUE",
-     .summary = "Ends a pause: `queue open` under another name.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_open},
-    {.name = "queue drain",
-     .other = "drain",
-     .words = "QUEUE",
-     .summary = "Takes no new visitors; serves the line.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_drain},
-    {.name = "queue close",
-     .other = "close",
-     .words = "QUEUE",
+     .details = "After `sell-out`, close the queue first."},
+    {"queue pause", "pause", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_pause,
+     .summary = "Admits no one; visitors still join."},
+    {"queue resume", NULL, "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_open,
+     .summary = "Ends a pause: `queue open` under another name."},
+    {"queue drain", "drain", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_drain,
+     .summary = "Takes no new visitors; serves the line."},
+    {"queue close", "close", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_close,
      .summary = "Takes no new visitors and admits no one.",
-     .details = "The page says closed_text_en or closed_text_ko, if set.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_close},
-    {.name = "queue sell-out",
-     .other = "sold-out",
-     .words = "QUEUE",
+     .details = "The page says closed_text_en or closed_text_ko, if set."},
+    {"queue sell-out", "sold-out", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_sold_out,
      .summary = "The same, and the page says that it is sold out.",
      .details = "In the words of sold_out_text_en and sold_out_text_ko, if set. Before it can be "
                 "opened again\n"
-                "it must be closed.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_sold_out},
-    {.name = "queue passthrough",
-     .other = "passthrough",
-     .words = "QUEUE",
-     .summary = "Lets everyone in past the line.",
+                "it must be closed."},
+    {"queue passthrough", "passthrough", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
+     tl_command_passthrough, .summary = "Lets everyone in past the line.",
      .details = "While Redis is away, write `mode: passthrough` into the file of the workers "
                 "instead, and\n"
-                "send them SIGHUP.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_passthrough},
-    {.name = "queue notice",
-     .other = "notice",
-     .words = "QUEUE TEXT|LANG=TEXT...",
-     .most_words = 1 + TL_NOTICE_LANGUAGES,
-     .summary = "Shows a notice to all waiting visitors; \"\" removes it.",
-     .details =
-         "TEXT is for everyone. Or give each language of the pages its own, en=TEXT ko=TEXT: "
-         "visitors read\n"
-         "theirs, others the English one, or the first where there is none.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_notice},
-    {.name = "queue recover",
-     .other = "recover",
-     .words = "QUEUE",
+                "send them SIGHUP."},
+    {"queue notice", "notice", "QUEUE TEXT|LANG=TEXT...", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
+     tl_command_notice, .summary = "Shows a notice to all waiting visitors; \"\" removes it.",
+     .details = "TEXT is for everyone. Or give each language of the pages its own, en=TEXT "
+                "ko=TEXT: visitors read\n"
+                "theirs, others the English one, or the first where there is none.",
+     .most_words = 1 + TL_NOTICE_LANGUAGES},
+    {"queue recover", "recover", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_RECOVER,
+     tl_command_recover,
      .summary = "Ends the recovery after a loss of data, or gives it more time.",
      .details = "After Redis lost the data of a queue, no one is admitted for recovery_window, so "
                 "that visitors\n"
                 "come back to their places. --now admits at once: who comes later stands behind. "
                 "--wait opens the\n"
-                "window again or moves its end.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL | TL_OPTION_RECOVER,
-     .run = tl_command_recover},
-    {.name = "queue draw",
-     .other = "draw",
-     .words = "QUEUE [FILE]",
+                "window again or moves its end."},
+    {"queue draw", "draw", "QUEUE [FILE]", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_draw,
      .summary = "Shows the draw of a queue, or writes its list.",
-     .details = "Before the opening: the hash of the seed. After the draw: the seed, and with FILE "
-                "(- is the\n"
-                "standard output) the list of those who were drawn, by their draw ids, in their "
-                "order.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_draw},
-    {.name = "queue line",
-     .words = "QUEUE",
+     .details =
+         "Before the opening: the hash of the seed. After the draw: the seed, and with FILE (- is "
+         "the\n"
+         "standard output) the list of those who were drawn, by their draw ids, in their order."},
+    {"queue line", NULL, "QUEUE", TL_GROUP_QUEUES,
+     TL_OPTIONS_CALL | TL_OPTION_FROM | TL_OPTION_LIMIT, tl_command_queue_line,
      .summary = "Shows who waits, in the order of the line.",
-     .details = "A page of 100, or of --limit, from position --from on.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL | TL_OPTION_FROM | TL_OPTION_LIMIT,
-     .run = tl_command_queue_line},
-    {.name = "queue delete",
-     .words = "QUEUE",
-     .summary = "Deletes a queue, with its line and its sessions.",
-     .details = "It asks for the name. Tickets and passes of the queue open nothing any more.",
-     .group = TL_GROUP_QUEUES,
-     .options = TL_OPTIONS_CALL | TL_OPTION_YES,
-     .run = tl_command_queue_delete},
-    {.name = "verify-draw",
-     .words = "FILE|ADDRESS [HASH [ID]]",
+     .details = "A page of 100, or of --limit, from position --from on."},
+    {"queue delete", NULL, "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_YES,
+     tl_command_queue_delete, .summary = "Deletes a queue, with its line and its sessions.",
+     .details = "It asks for the name. Tickets and passes of the queue open nothing any more."},
+    {"verify-draw", NULL, "FILE|ADDRESS [HASH [ID]]", TL_GROUP_QUEUES, 0, tl_command_verify_draw,
      .summary = "Recomputes the order of the published list of a draw.",
      .details = "FILE is such a list, or the pages of one; - reads the standard input. ADDRESS is "
                 "where a site\n"
@@ -181,222 +101,142 @@ static const struct tl_ctl_command commands[] = {
                 "the draw. With the ID of a visitor (`draw_id`), it says where that one stands. A "
                 "FILE needs no\n"
                 "running system.",
-     .status = "the order is not right",
-     .group = TL_GROUP_QUEUES,
-     .run = tl_command_verify_draw},
+     .status = "the order is not right"},
 
     /* ---- visitors ---- */
-    {.name = "visitor show",
-     .words = "QUEUE [VISITOR]",
+    {"visitor show", NULL, "QUEUE [VISITOR]", TL_GROUP_VISITORS,
+     TL_OPTIONS_CALL | TL_OPTION_REFERENCE, tl_command_visitor_show,
      .summary = "Shows where a visitor stands, or how the visit ended.",
      .details = "VISITOR is the visitor's id, or the ticket. Or give the reference code that the "
                 "visitor's page\n"
                 "shows, with --reference. Ends are known for an hour.",
-     .status = "there is no such visitor or queue",
-     .group = TL_GROUP_VISITORS,
-     .options = TL_OPTIONS_CALL | TL_OPTION_REFERENCE,
-     .run = tl_command_visitor_show},
-    {.name = "visitor move",
-     .words = "QUEUE VISITOR LANE",
-     .summary = "Moves a waiting visitor to another lane.",
+     .status = "there is no such visitor or queue"},
+    {"visitor move", NULL, "QUEUE VISITOR LANE", TL_GROUP_VISITORS, TL_OPTIONS_CALL,
+     tl_command_visitor_move, .summary = "Moves a waiting visitor to another lane.",
      .details = "Who is moved stands in that lane before everyone who joined later. VISITOR is the "
                 "visitor's id,\n"
                 "or the ticket, which is verified with secrets.ticket_keys.",
-     .status = "there is no such visitor, lane or queue",
-     .group = TL_GROUP_VISITORS,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_visitor_move},
-    {.name = "visitor forget",
-     .words = "QUEUE VISITOR",
-     .summary = "Removes a visitor and erases what is kept of them.",
+     .status = "there is no such visitor, lane or queue"},
+    {"visitor forget", NULL, "QUEUE VISITOR", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_YES,
+     tl_command_visitor_forget, .summary = "Removes a visitor and erases what is kept of them.",
      .details = "VISITOR is the visitor's id, or the ticket, which is verified with "
                 "secrets.ticket_keys. It\n"
                 "cannot be undone: nobody can tell any more how this visit ended.",
-     .status = "nothing is kept of the visitor, or there is no such queue",
-     .group = TL_GROUP_VISITORS,
-     .options = TL_OPTIONS_CALL | TL_OPTION_YES,
-     .run = tl_command_visitor_forget},
-    {.name = "visitor remove",
-     .words = "QUEUE VISITOR",
+     .status = "nothing is kept of the visitor, or there is no such queue"},
+    {"visitor remove", NULL, "QUEUE VISITOR", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_YES,
+     tl_command_visitor_remove,
      .summary = "Takes a visitor out of the line, or ends the session, at once.",
      .details = "Ticket and pass open nothing any more, and the page says that the place was "
                 "removed. VISITOR is the\n"
                 "visitor's id, or the ticket, which is verified with secrets.ticket_keys.",
-     .status = "there is no such visitor or queue",
-     .group = TL_GROUP_VISITORS,
-     .options = TL_OPTIONS_CALL | TL_OPTION_YES,
-     .run = tl_command_visitor_remove},
-    {.name = "block",
-     .words = "PREFIX",
-     .summary = "Refuses joins and streams from an address or a network.",
+     .status = "there is no such visitor or queue"},
+    {"block", NULL, "PREFIX", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_FOR,
+     tl_command_block, .summary = "Refuses joins and streams from an address or a network.",
      .details = "PREFIX: 192.0.2.7, 192.0.2.0/24, 2001:db8::/48. Applies to all queues, or to "
                 "--queue NAME, until\n"
-                "`tellerline unblock`, or for --for TIME. Every worker knows it within a second.",
-     .group = TL_GROUP_VISITORS,
-     .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_FOR,
-     .run = tl_command_block},
-    {.name = "unblock",
-     .words = "PREFIX",
-     .summary = "Ends a block of the same prefix and --queue.",
-     .group = TL_GROUP_VISITORS,
-     .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE,
-     .run = tl_command_unblock},
-    {.name = "blocks",
-     .summary = "Shows the blocked prefixes.",
-     .group = TL_GROUP_VISITORS,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_blocks},
+                "`tellerline unblock`, or for --for TIME. Every worker knows it within a second."},
+    {"unblock", NULL, "PREFIX", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_QUEUE,
+     tl_command_unblock, .summary = "Ends a block of the same prefix and --queue."},
+    {"blocks", NULL, NULL, TL_GROUP_VISITORS, TL_OPTIONS_CALL, tl_command_blocks,
+     .summary = "Shows the blocked prefixes."},
 
     /* ---- hooks ---- */
-    {.name = "hooks list",
+    {"hooks list", NULL, NULL, TL_GROUP_WATCH, TL_OPTIONS_CALL, tl_command_hooks_list,
      .summary = "Shows the hooks, and how far each was told.",
-     .details =
-         "PENDING is how many entries of the journal wait for the hook, and OLDEST since when. "
-         "LOST is how many it\n"
-         "was not told of, because it did not answer for too long. `dead` says that it loses "
-         "some now.",
-     .group = TL_GROUP_WATCH,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_hooks_list},
-    {.name = "hooks test",
-     .words = "NAME",
-     .summary = "Sends a hook a test event and says what it answers.",
+     .details = "PENDING is how many entries of the journal wait for the hook, and OLDEST since "
+                "when. LOST is how many it\n"
+                "was not told of, because it did not answer for too long. `dead` says that it "
+                "loses some now."},
+    {"hooks test", NULL, "NAME", TL_GROUP_WATCH, TL_OPTIONS_CALL | TL_OPTION_QUEUE,
+     tl_command_hooks_test, .summary = "Sends a hook a test event and says what it answers.",
      .details = "The event goes the way of all others: through the journal of a queue that the "
                 "hook watches\n"
                 "(--queue NAME, else the first) and the notifier.",
-     .status = "the hook was not told",
-     .group = TL_GROUP_WATCH,
-     .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE,
-     .run = tl_command_hooks_test},
+     .status = "the hook was not told"},
 
     /* ---- watch ---- */
-    {.name = "stats",
-     .words = "QUEUE",
-     .summary = "Shows the numbers of a queue, and the health of what serves it.",
-     .group = TL_GROUP_WATCH,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_stats},
-    {.name = "top",
+    {"stats", NULL, "QUEUE", TL_GROUP_WATCH, TL_OPTIONS_CALL, tl_command_stats,
+     .summary = "Shows the numbers of a queue, and the health of what serves it."},
+    {"top", NULL, NULL, TL_GROUP_WATCH,
+     TL_OPTIONS_STORE | TL_OPTION_SERVER | TL_OPTION_INTERVAL | TL_OPTION_COUNT, tl_command_top,
      .summary = "Shows the queues live.",
      .details =
-         "How many wait and how long the first of them, how many a minute are admitted, who "
-         "gave up, and\n"
-         "who never came. On a terminal it redraws in place, as wide as that is, and `q` ends "
-         "it; elsewhere\n"
-         "it prints a table per interval. Signs of misuse are shown on Redis, not with "
-         "--server.",
-     .group = TL_GROUP_WATCH,
-     .options = TL_OPTIONS_STORE | TL_OPTION_SERVER | TL_OPTION_INTERVAL | TL_OPTION_COUNT,
-     .run = tl_command_top},
-
-    {.name = "export",
-     .words = "QUEUE",
+         "How many wait and how long the first of them, how many a minute are admitted, who gave "
+         "up, and\n"
+         "who never came. On a terminal it redraws in place, as wide as that is, and `q` ends it; "
+         "elsewhere\n"
+         "it prints a table per interval. Signs of misuse are shown on Redis, not with --server."},
+    {"export", NULL, "QUEUE", TL_GROUP_WATCH,
+     (TL_OPTIONS_CALL & ~(unsigned)TL_OPTION_JSON) | TL_OPTION_EXPORT, tl_command_export,
      .summary = "Writes all visitors of a queue, as CSV or JSON lines.",
      .details = "Those who wait in the order of the line, those who are active, those who ended in "
                 "the last hour.\n"
-                "The file is complete, or it does not exist.",
-     .group = TL_GROUP_WATCH,
-     .options = (TL_OPTIONS_CALL & ~(unsigned)TL_OPTION_JSON) | TL_OPTION_EXPORT,
-     .run = tl_command_export},
-    {.name = "log",
-     .words = "[QUEUE]",
+                "The file is complete, or it does not exist."},
+    {"log", NULL, "[QUEUE]", TL_GROUP_WATCH, TL_OPTIONS_CALL | TL_OPTION_LIMIT, tl_command_log,
      .summary = "Shows who changed what, when and from where.",
      .details = "The newest changes of one queue, or of all queues, tokens and blocks: 50, or "
                 "--limit N; the newest\n"
                 "comes last.\n"
-                "With --json the newest comes first, and values are as Redis keeps them.",
-     .group = TL_GROUP_WATCH,
-     .options = TL_OPTIONS_CALL | TL_OPTION_LIMIT,
-     .run = tl_command_log},
+                "With --json the newest comes first, and values are as Redis keeps them."},
 
     /* ---- access ---- */
-    {.name = "dashboard",
+    {"dashboard", NULL, NULL, TL_GROUP_ACCESS, TL_OPTION_CONFIG | TL_OPTION_SERVER | TL_OPTION_JSON,
+     tl_command_dashboard,
      .summary = "Writes an address that signs a browser in to the dashboard, once.",
      .details = "Without --server: at the admin.worker of the configuration, as the bearer of the "
                 "token in\n"
-                "TELLERLINE_TOKEN or --token-file, else of that in secrets.admin_token.",
-     .group = TL_GROUP_ACCESS,
-     .options = TL_OPTION_CONFIG | TL_OPTION_SERVER | TL_OPTION_JSON,
-     .run = tl_command_dashboard},
-    {.name = "token make",
-     .words = "NAME ROLE",
+                "TELLERLINE_TOKEN or --token-file, else of that in secrets.admin_token."},
+    {"token make", NULL, "NAME ROLE", TL_GROUP_ACCESS, TL_OPTIONS_CALL, tl_command_token_make,
      .summary = "Makes a token for an operator, and writes it once.",
      .details = "ROLE: viewer (sees everything), operator (runs queues), admin (also tokens, and "
                 "deletes queues).\n"
-                "The token is not kept and cannot be shown again.",
-     .group = TL_GROUP_ACCESS,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_token_make},
-    {.name = "token list",
-     .summary = "Shows the tokens: names, roles and last use.",
-     .group = TL_GROUP_ACCESS,
-     .options = TL_OPTIONS_CALL,
-     .run = tl_command_token_list},
-    {.name = "token revoke",
-     .words = "NAME",
-     .summary = "Revokes a token.",
-     .status = "there is no such token",
-     .group = TL_GROUP_ACCESS,
-     .options = TL_OPTIONS_CALL | TL_OPTION_YES,
-     .run = tl_command_token_revoke},
-    {.name = "key make",
-     .words = "api|invite NAME [FILE]",
-     .summary = "Makes an API key or an invite key.",
+                "The token is not kept and cannot be shown again."},
+    {"token list", NULL, NULL, TL_GROUP_ACCESS, TL_OPTIONS_CALL, tl_command_token_list,
+     .summary = "Shows the tokens: names, roles and last use."},
+    {"token revoke", NULL, "NAME", TL_GROUP_ACCESS, TL_OPTIONS_CALL | TL_OPTION_YES,
+     tl_command_token_revoke, .summary = "Revokes a token.", .status = "there is no such token"},
+    {"key make", NULL, "api|invite NAME [FILE]", TL_GROUP_ACCESS, TL_OPTION_CONFIG,
+     tl_command_key_make, .summary = "Makes an API key or an invite key.",
      .details = "Adds it to secrets.api_keys or secrets.invite_keys, or to FILE, and writes it. "
                 "With FILE - it\n"
-                "only writes the line. Workers read the files again on SIGHUP.",
-     .group = TL_GROUP_ACCESS,
-     .options = TL_OPTION_CONFIG,
-     .run = tl_command_key_make},
+                "only writes the line. Workers read the files again on SIGHUP."},
+
     /* ---- the configuration file ---- */
-    {.name = "check",
+    {"check", NULL, NULL, TL_GROUP_FILE, TL_OPTIONS_STORE | TL_OPTION_CONNECT, tl_command_check,
      .summary = "Checks the configuration, and with --connect the store.",
      .details = "The store must be a master, take the functions of this release, keep its keys "
                 "when it is full, and\n"
-                "be able to keep redis.durability. Functions that are missing are loaded.",
-     .group = TL_GROUP_FILE,
-     .options = TL_OPTIONS_STORE | TL_OPTION_CONNECT,
-     .run = tl_command_check},
-    {.name = "diff",
+                "be able to keep redis.durability. Functions that are missing are loaded."},
+    {"diff", NULL, NULL, TL_GROUP_FILE, TL_OPTIONS_CALL | TL_OPTION_QUEUE, tl_command_diff,
      .summary = "Shows where the configuration file and the store differ.",
-     .details =
-         "For a queue that exists the settings of the store apply, and what the file does not "
-         "mention is\n"
-         "left to the store.",
-     .status = "something differs",
-     .group = TL_GROUP_FILE,
-     .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE,
-     .run = tl_command_diff},
-    {.name = "apply",
+     .details = "For a queue that exists the settings of the store apply, and what the file does "
+                "not mention is\n"
+                "left to the store.",
+     .status = "something differs"},
+    {"apply", NULL, NULL, TL_GROUP_FILE,
+     TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_DRY_RUN | TL_OPTION_YES, tl_command_apply,
      .summary = "Puts the settings of the configuration file into force.",
-     .details =
-         "Creates the queues that are missing, and changes each setting that the file "
-         "mentions, all of a queue\n"
-         "in one step. Queues that are in the store only are left alone. The settings of the "
-         "programs\n"
-         "themselves change at their next start. It asks if a time becomes less than a tenth of "
-         "what it was.",
-     .group = TL_GROUP_FILE,
-     .options = TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_DRY_RUN | TL_OPTION_YES,
-     .run = tl_command_apply},
+     .details = "Creates the queues that are missing, and changes each setting that the file "
+                "mentions, all of a queue\n"
+                "in one step. Queues that are in the store only are left alone. The settings of "
+                "the programs\n"
+                "themselves change at their next start. It asks if a time becomes less than a "
+                "tenth of what it was."},
 
     /* ---- plan ---- */
-    {.name = "plan",
-     .summary = "Computes capacity, rate and waits; simulates a crowd.",
-     .details = "Says from the site's throughput and the visitors' behaviour how many to admit, "
-                "and prints\n"
-                "the configuration. For example:\n"
-                "\n"
-                "  tellerline plan --tps 1000 --session 5m --calls 6/session --failure-rate 15%\n"
-                "  tellerline plan --tps 1000 --session 4m --calls 6/min --visitors 100000 "
-                "--simulate\n"
-                "\n"
-                "Limits are rounded down: --safety is taken off, then two significant digits stay.",
-     .group = TL_GROUP_PLAN,
-     .options = TL_OPTION_PLAN | TL_OPTION_CONFIG | TL_OPTION_JSON,
-     .run = tl_command_plan},
-    {.name = "rehearse",
-     .words = "QUEUE",
+    {"plan", NULL, NULL, TL_GROUP_PLAN, TL_OPTION_PLAN | TL_OPTION_CONFIG | TL_OPTION_JSON,
+     tl_command_plan, .summary = "Computes capacity, rate and waits; simulates a crowd.",
+     .details =
+         "Says from the site's throughput and the visitors' behaviour how many to admit, and "
+         "prints\n"
+         "the configuration. For example:\n"
+         "\n"
+         "  tellerline plan --tps 1000 --session 5m --calls 6/session --failure-rate 15%\n"
+         "  tellerline plan --tps 1000 --session 4m --calls 6/min --visitors 100000 --simulate\n"
+         "\n"
+         "Limits are rounded down: --safety is taken off, then two significant digits stay."},
+    {"rehearse", NULL, "QUEUE", TL_GROUP_PLAN,
+     TL_OPTION_REHEARSE | TL_OPTIONS_STORE | TL_OPTION_JSON, tl_command_rehearse,
      .summary = "Sends a described crowd through a copy of a queue.",
      .details = "Makes a scratch queue with the settings of QUEUE, lets the crowd join, wait, come "
                 "and go over\n"
@@ -405,15 +245,9 @@ static const struct tl_ctl_command commands[] = {
                 "says. For example:\n"
                 "\n"
                 "  tellerline rehearse sale --visitors 2000 --over 5m --session 3m --speed 20",
-     .status = "not all was kept that the settings promise, or the rehearsal failed",
-     .group = TL_GROUP_PLAN,
-     .options = TL_OPTION_REHEARSE | TL_OPTIONS_STORE | TL_OPTION_JSON,
-     .run = tl_command_rehearse},
-    {.name = "config-doc",
-     .summary = "Writes the reference of all settings.",
-     .group = TL_GROUP_PLAN,
-     .hidden = true,
-     .run = tl_command_config_doc},
+     .status = "not all was kept that the settings promise, or the rehearsal failed"},
+    {"config-doc", NULL, NULL, TL_GROUP_PLAN, 0, tl_command_config_doc,
+     .summary = "Writes the reference of all settings.", .hidden = true},
 };
 
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };

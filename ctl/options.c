@@ -14,11 +14,9 @@
 enum {
     INTERVAL_LEAST_MS = 100,
     PROCESSES_MOST = 256,
-    WAIT_LEAST_MS = 1000,
-    WAIT_MOST_MS = 86400000,
-    FOR_LEAST_MS = 1000,
+    SECOND_MS = 1000,
 };
-#define FOR_MOST_MS (INT64_C(365) * 86400000)
+#define DAY_MS INT64_C(86400000)
 
 static bool apply_interval(void *context, const char *value, struct tl_error *err)
 {
@@ -31,20 +29,12 @@ static bool apply_interval(void *context, const char *value, struct tl_error *er
 
 static bool apply_wait(void *context, const char *value, struct tl_error *err)
 {
-    int64_t *wait_ms = context;
-    if (!tl_duration_parse(value, wait_ms, err))
-        return false;
-    return (*wait_ms >= WAIT_LEAST_MS && *wait_ms <= WAIT_MOST_MS) ||
-           tl_error_set(err, TL_ERR_INVALID, "must be from 1s to 1d");
+    return tl_option_time(value, SECOND_MS, DAY_MS, context, err);
 }
 
 static bool apply_for(void *context, const char *value, struct tl_error *err)
 {
-    int64_t *for_ms = context;
-    if (!tl_duration_parse(value, for_ms, err))
-        return false;
-    return (*for_ms >= FOR_LEAST_MS && *for_ms <= FOR_MOST_MS) ||
-           tl_error_set(err, TL_ERR_INVALID, "must be from 1s to 365d");
+    return tl_option_time(value, SECOND_MS, 365 * DAY_MS, context, err);
 }
 
 static bool apply_count(void *context, const char *value, struct tl_error *err)

@@ -15,7 +15,8 @@
 #include "lab/memory.h"
 
 enum {
-    ANSWER_MAX = 64 * 1024,
+    ANSWER_MAX = 64 * 1024, /* unless the call says more */
+    ETAG_MAX = 64,
     CONNECT_TIMEOUT_MS = 10000,
     SHORT_TIMEOUT_MS = 60000,
     EVENTS_PER_TURN = 256,
@@ -26,13 +27,12 @@ struct tl_http_request {
     struct tl_http *http;
     CURL *easy;
     struct curl_slist *headers;
-    bool post, stream, begun;
+    struct tl_http_call call; /* its texts are not kept, but method */
+    bool begun;
     char *url, *body; /* owned; body NULL: none */
-    void *context;
-    bool (*bytes)(void *context, const char *bytes, size_t length);
-    void (*done)(void *context, unsigned status, const char *body, size_t length);
     char *answer;
     size_t length, capacity;
+    char etag[ETAG_MAX];
     char problem[CURL_ERROR_SIZE];
     struct tl_http_request *before, *next; /* in the list of those that wait or are under way */
 };
@@ -85,16 +85,36 @@ static size_t take_answer(char *bytes, size_t size, size_t n, void *context)
     struct tl_http_request *request = context;
     size_t length = size * n;
     long status = 0;
-    if (request->stream &&
+    if (request->call.bytes != NULL &&
         curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK &&
         status == 200)
-        return request->bytes(request->context, bytes, length) ? length : 0;
-    if (length > ANSWER_MAX - request->length)
+        return request->call.bytes(request->call.context, bytes, length) ? length : 0;
+    if (length > request->call.answer_max - request->length) {
+        snprintf(request->problem, sizeof(request->problem), "the answer is too large");
         return 0; /* ends the transfer */
+    }
     request->answer =
         tl_xgrow(request->answer, &request->capacity, request->length + length + 1, 1);
     memcpy(request->answer + request->length, bytes, length);
     request->length += length;
+    request->answer[request->length] = '\0';
+    return length;
+}
+
+static size_t take_header(char *line, size_t size, size_t n, void *context)
+{
+    static const char name[] = "etag:";
+    struct tl_http_request *request = context;
+    const size_t length = size * n;
+    if (length > strlen(name) && strncasecmp(line, name, strlen(name)) == 0) {
+        size_t from = strlen(name), to = length;
+        while (from < to && line[from] == ' ')
+            from++;
+        while (to > from && (line[to - 1] == '\r' || line[to - 1] == '\n'))
+            to--;
+        if (to - from < sizeof(request->etag))
+            snprintf(request->etag, sizeof(request->etag), "%.*s", (int)(to - from), line + from);
+    }
     return length;
 }
 
@@ -125,7 +145,7 @@ static void release(struct tl_http *http, struct tl_http_request *request)
     if (request->begun) {
         curl_multi_remove_handle(http->multi, request->easy);
         unlink_request(&http->active, request);
-        http->n_short -= request->stream ? 0 : 1;
+        http->n_short -= request->call.bytes != NULL ? 0 : 1;
     } else {
         if (http->last == request)
             http->last = request->before;
@@ -147,24 +167,31 @@ static void release_all(struct tl_http *http, struct tl_http_request *first)
     }
 }
 
-static void add_header(struct tl_http_request *request, const char *line)
+static void add_header(struct tl_http_request *request, const char *name, const char *value)
 {
-    struct curl_slist *list = curl_slist_append(request->headers, line);
+    char *line;
+    int length = asprintf(&line, "%s: %s", name, value);
+    struct curl_slist *list = length >= 0 ? curl_slist_append(request->headers, line) : NULL;
     if (list == NULL)
         tl_no_memory();
     request->headers = list;
+    explicit_bzero(line, (size_t)length);
+    free(line);
 }
 
-/* False means that memory ran out, or an option that this libcurl does not have. */
+/* A body is sent with any method. False means that memory ran out, or an option that this libcurl
+ * does not have. */
 static bool prepare(struct tl_http_request *request)
 {
     CURL *easy = request->easy;
+    const struct tl_http_call *call = &request->call;
+    const bool streams = call->bytes != NULL, posts = strcmp(call->method, "POST") == 0;
+    const char *body = request->body != NULL ? request->body : posts ? "" : NULL;
     return curl_easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-           /* Only the server that was named is asked: no proxy of the environment. */
-           curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK &&
+           (call->proxy || curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK) &&
            curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_USERAGENT, "tellerline/" TELLERLINE_VERSION) ==
                CURLE_OK &&
@@ -172,18 +199,22 @@ static bool prepare(struct tl_http_request *request)
            curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->problem) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_WRITEDATA, request) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header) == CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_HEADERDATA, request) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_PRIVATE, request) == CURLE_OK &&
            curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS) ==
                CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, request->stream ? 0L : SHORT_TIMEOUT_MS) ==
+           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, streams ? 0L : SHORT_TIMEOUT_MS) ==
                CURLE_OK &&
-           (!request->stream ||
-            (curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)STREAM_BUFFER) == CURLE_OK &&
-             curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK)) &&
-           (!request->post ||
-            (curl_easy_setopt(easy, CURLOPT_POST, 1L) == CURLE_OK &&
-             curl_easy_setopt(easy, CURLOPT_POSTFIELDS,
-                              request->body != NULL ? request->body : "") == CURLE_OK));
+           curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, call->stalled_s > 0 ? 1L : 0L) ==
+               CURLE_OK &&
+           curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, call->stalled_s) == CURLE_OK &&
+           (!streams || curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK) &&
+           /* A stream that may be silent is one of thousands. */
+           (!streams || call->stalled_s > 0 ||
+            curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)STREAM_BUFFER) == CURLE_OK) &&
+           (body == NULL || curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body) == CURLE_OK) &&
+           curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method) == CURLE_OK;
 }
 
 static void begin(struct tl_http *http, struct tl_http_request *request)
@@ -195,7 +226,7 @@ static void begin(struct tl_http *http, struct tl_http_request *request)
     unlink_request(&http->first, request);
     push(&http->active, request);
     request->begun = true;
-    http->n_short += request->stream ? 0 : 1;
+    http->n_short += request->call.bytes != NULL ? 0 : 1;
 }
 
 /* New ones are put in front, so the last one has waited longest. */
@@ -209,33 +240,35 @@ struct tl_http_request *tl_http_start(struct tl_http *http, const struct tl_http
 {
     struct tl_http_request *request = tl_xalloc(1, sizeof(*request));
     request->http = http;
-    request->post = call->post;
-    request->stream = call->stream;
-    request->context = call->context;
-    request->bytes = call->bytes;
-    request->done = call->done;
+    request->call = *call;
+    if (call->method == NULL)
+        request->call.method = "GET";
+    if (call->answer_max == 0)
+        request->call.answer_max = ANSWER_MAX;
     if (asprintf(&request->url, "%s%s", http->base, call->path) < 0)
         tl_no_memory();
-    if (call->body != NULL)
-        request->body = tl_xdup(call->body);
     if (call->bearer != NULL) {
-        char *line;
-        int length = asprintf(&line, "Authorization: Bearer %s", call->bearer);
+        char *value;
+        int length = asprintf(&value, "Bearer %s", call->bearer);
         if (length < 0)
             tl_no_memory();
-        add_header(request, line);
-        explicit_bzero(line, (size_t)length);
-        free(line);
+        add_header(request, "Authorization", value);
+        explicit_bzero(value, (size_t)length);
+        free(value);
     }
-    if (call->body != NULL)
-        add_header(request, "Content-Type: application/json");
+    if (call->if_match != NULL)
+        add_header(request, "If-Match", call->if_match);
+    if (call->body != NULL) {
+        request->body = tl_xdup(call->body);
+        add_header(request, "Content-Type", "application/json");
+    }
     request->easy = curl_easy_init();
     if (request->easy == NULL || !prepare(request))
         tl_no_memory();
     push(&http->first, request);
     if (http->last == NULL)
         http->last = request;
-    if (request->stream)
+    if (call->bytes != NULL)
         begin(http, request);
     else
         begin_waiting(http);
@@ -253,23 +286,24 @@ void tl_http_cancel(struct tl_http *http, struct tl_http_request **request)
 static void finish(struct tl_http *http, struct tl_http_request *request, CURLcode result)
 {
     long status = 0;
-    char problem[CURL_ERROR_SIZE];
-    char *answer = request->answer;
-    size_t length = request->length;
-    void *context = request->context;
-    void (*done)(void *context, unsigned status, const char *body, size_t length) = request->done;
-    request->answer = NULL;
+    char problem[CURL_ERROR_SIZE], etag[ETAG_MAX];
+    char *body = request->answer;
+    const struct tl_http_call call = request->call;
+    const char *why = request->problem[0] != '\0' ? request->problem : curl_easy_strerror(result);
     (void)curl_easy_getinfo(request->easy, CURLINFO_RESPONSE_CODE, &status);
+    snprintf(problem, sizeof(problem), "%s", result != CURLE_OK ? why : "");
+    snprintf(etag, sizeof(etag), "%s", request->etag);
     /* A stream that ends in its middle had its answer. */
-    bool answered = status != 0 && (result == CURLE_OK || request->stream);
-    snprintf(problem, sizeof(problem), "%s",
-             request->problem[0] != '\0' ? request->problem : curl_easy_strerror(result));
+    bool answered = result == CURLE_OK || call.bytes != NULL;
+    const struct tl_http_answer answer = {.status = answered ? (unsigned)status : 0,
+                                          .body = body != NULL ? body : "",
+                                          .length = request->length,
+                                          .etag = etag,
+                                          .problem = problem};
+    request->answer = NULL;
     release(http, request);
-    if (answered)
-        done(context, (unsigned)status, answer != NULL ? answer : "", length);
-    else
-        done(context, 0, problem, strlen(problem));
-    free(answer);
+    call.done(call.context, &answer);
+    free(body);
 }
 
 static void finish_all(struct tl_http *http)
@@ -363,4 +397,14 @@ bool tl_http_turn(struct tl_http *http, int64_t timeout_ms, struct tl_error *err
     }
     finish_all(http);
     return !http->failed || tl_error_set(err, TL_ERR_SYSTEM, "epoll refused a socket");
+}
+
+bool tl_http_ask(struct tl_http *http, const struct tl_http_call *call, struct tl_error *err)
+{
+    tl_http_start(http, call);
+    while (http->active != NULL || http->first != NULL) {
+        if (!tl_http_turn(http, INT_MAX, err))
+            return false;
+    }
+    return true;
 }

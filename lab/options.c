@@ -97,8 +97,8 @@ static bool apply_ratio(void *context, const char *value, struct tl_error *err)
     return tl_plan_ratio(value, 10, context, err);
 }
 
-static bool parse_time(const char *value, int64_t least, int64_t most, int64_t *ms,
-                       struct tl_error *err)
+bool tl_option_time(const char *value, int64_t least, int64_t most, int64_t *ms,
+                    struct tl_error *err)
 {
     char from[TL_UNITS_TEXT_MAX];
     char to[TL_UNITS_TEXT_MAX];
@@ -113,17 +113,17 @@ static bool parse_time(const char *value, int64_t least, int64_t most, int64_t *
 /* The bounds of rate.every. */
 static bool apply_period(void *context, const char *value, struct tl_error *err)
 {
-    return parse_time(value, 100, DAYS(1), context, err);
+    return tl_option_time(value, 100, DAYS(1), context, err);
 }
 
 static bool apply_time(void *context, const char *value, struct tl_error *err)
 {
-    return parse_time(value, 1000, DAYS(7), context, err);
+    return tl_option_time(value, 1000, DAYS(7), context, err);
 }
 
 static bool apply_moment(void *context, const char *value, struct tl_error *err)
 {
-    return parse_time(value, 0, DAYS(7), context, err);
+    return tl_option_time(value, 0, DAYS(7), context, err);
 }
 
 static bool apply_visitors(void *context, const char *value, struct tl_error *err)

@@ -30,26 +30,20 @@ enum {
     PATH_SIZE = 128,
 };
 
-enum stage {
-    STAGE_COMING,
-    STAGE_JOINING,
-    STAGE_WAITING,  /* with a stream, or about to open one */
-    STAGE_CLAIMING, /* called */
-    STAGE_ON_SITE,
-    STAGE_LEAVING, /* completes, or gives the place up */
-    STAGE_GONE,
-};
+struct visitor;
+typedef void handler(struct visitor *visitor, const struct tl_http_answer *answer);
 
 struct visitor {
     struct crowd *crowd;
     struct tl_rehearsed *seen;
-    enum stage stage;
-    enum tl_fate last;  /* of STAGE_LEAVING: the fate when that is done */
-    bool called, ended; /* told by the stream, which is about to end */
+    void (*next)(struct visitor *visitor); /* what it does when it is due; or tries again */
+    handler *then;                         /* takes the answer to the request */
+    enum tl_fate last;                     /* when the visit is over: its fate */
+    bool called, ended;                    /* told by the stream, which is about to end */
     unsigned tries;
-    int64_t due_ms;      /* the next thing to do, by its stage; NEVER: wait for an answer */
-    int64_t gives_up_ms; /* STAGE_WAITING */
-    int64_t done_ms;     /* STAGE_ON_SITE */
+    int64_t due_ms;      /* of `next`; NEVER: an answer comes first, or nothing */
+    int64_t gives_up_ms; /* in the line */
+    int64_t done_ms;     /* on the site */
     int64_t position;    /* told last by this stream; -1: none yet */
     struct tl_http_request *request;
     struct tl_event_reader reader;
@@ -99,7 +93,6 @@ static void wake_at(struct visitor *visitor, int64_t at_ms)
 static void go(struct visitor *visitor, enum tl_fate fate)
 {
     struct crowd *crowd = visitor->crowd;
-    visitor->stage = STAGE_GONE;
     visitor->seen->fate = fate;
     visitor->seen->gone_ms = crowd->now_ms;
     visitor->due_ms = NEVER;
@@ -147,25 +140,45 @@ static void note(struct visitor *visitor, const struct tl_told *told)
 
 /* ---- requests ---- */
 
-static void count_error(struct visitor *visitor, unsigned status, const char *body, size_t length,
-                        const char *what)
+static void count(struct tl_reasons *reasons, const struct tl_http_answer *answer, const char *what)
 {
     char text[TL_REASON_MAX];
-    tl_problem_describe(status, body, length, what, text, sizeof(text));
-    tl_reasons_count(&visitor->crowd->rehearsal->errors, text);
+    bool answered = answer->status != 0;
+    tl_problem_describe(answer->status, answered ? answer->body : answer->problem,
+                        answered ? answer->length : strlen(answer->problem), what, text,
+                        sizeof(text));
+    tl_reasons_count(reasons, text);
 }
 
-static void start(struct visitor *visitor, const char *what, struct tl_http_call *call)
+static void count_error(struct visitor *visitor, const struct tl_http_answer *answer,
+                        const char *what)
+{
+    count(&visitor->crowd->rehearsal->errors, answer, what);
+}
+
+static void take_answer(void *context, const struct tl_http_answer *answer)
+{
+    struct visitor *visitor = context;
+    visitor->request = NULL;
+    look_at_clock(visitor->crowd);
+    visitor->then(visitor, answer);
+}
+
+/* what: the last part of the path. */
+static void start(struct visitor *visitor, const char *what, struct tl_http_call call,
+                  handler *then)
 {
     struct crowd *crowd = visitor->crowd;
     char path[PATH_SIZE];
     snprintf(path, sizeof(path), "/v1/queues/%s/%s", crowd->settings->queue, what);
-    call->path = path;
-    call->context = visitor;
-    if (call->bearer == NULL && visitor->ticket[0] != '\0')
-        call->bearer = visitor->ticket;
+    call.path = path;
+    call.context = visitor;
+    call.done = take_answer;
+    if (call.bearer == NULL && visitor->ticket[0] != '\0')
+        call.bearer = visitor->ticket;
     visitor->due_ms = NEVER;
-    visitor->request = tl_http_start(crowd->http, call);
+    visitor->then = then;
+    visitor->request = tl_http_start(crowd->http, &call);
     crowd->rehearsal->requests++;
 }
 
@@ -178,12 +191,6 @@ static void fail(struct visitor *visitor)
         go(visitor, TL_FATE_FAILED);
 }
 
-static void joined(struct crowd *crowd)
-{
-    crowd->waiting++;
-    crowd->rehearsal->empty_ms = -1;
-}
-
 static void leaves_line(struct crowd *crowd)
 {
     if (--crowd->waiting == 0)
@@ -192,27 +199,21 @@ static void leaves_line(struct crowd *crowd)
 
 /* ---- on the site ---- */
 
-static void end_visit(struct visitor *visitor);
-
-static void ended(void *context, unsigned status, const char *body, size_t length)
+static void ended(struct visitor *visitor, const struct tl_http_answer *answer)
 {
-    struct visitor *visitor = context;
-    visitor->request = NULL;
-    look_at_clock(visitor->crowd);
-    if (status == 200) {
+    if (answer->status == 200) {
         go(visitor, visitor->last);
         return;
     }
-    count_error(visitor, status, body, length,
-                visitor->last == TL_FATE_LEFT ? "leave" : "complete");
+    count_error(visitor, answer, visitor->last == TL_FATE_LEFT ? "leave" : "complete");
     fail(visitor);
 }
 
 static void end_visit(struct visitor *visitor)
 {
-    struct tl_http_call call = {.post = true, .done = ended};
-    visitor->stage = STAGE_LEAVING;
-    start(visitor, visitor->last == TL_FATE_LEFT ? "leave" : "complete", &call);
+    visitor->next = end_visit;
+    start(visitor, visitor->last == TL_FATE_LEFT ? "leave" : "complete",
+          (struct tl_http_call){.method = "POST"}, ended);
 }
 
 /* A sliding session needs a request now and then; any other is looked at once. */
@@ -225,77 +226,18 @@ static void plan_next_look(struct visitor *visitor)
     wake_at(visitor, look_ms < visitor->done_ms ? look_ms : visitor->done_ms);
 }
 
-static void checked(void *context, unsigned status, const char *body, size_t length)
+static void checked(struct visitor *visitor, const struct tl_http_answer *answer)
 {
-    struct visitor *visitor = context;
-    visitor->request = NULL;
-    look_at_clock(visitor->crowd);
     /* Another process of the worker may learn of the admission a moment later. */
-    if (status == 401 && visitor->tries++ < RECHECKS_MOST) {
+    if (answer->status == 401 && visitor->tries++ < RECHECKS_MOST) {
         int64_t again_ms = visitor->crowd->now_ms + RECHECK_MS;
         wake_at(visitor, again_ms < visitor->done_ms ? again_ms : visitor->done_ms);
         return;
     }
-    if (status != 204)
-        count_error(visitor, status, body, length, "check");
+    if (answer->status != 204)
+        count_error(visitor, answer, "check");
     visitor->tries = 0;
     plan_next_look(visitor);
-}
-
-static void check(struct visitor *visitor)
-{
-    struct tl_http_call call = {.done = checked};
-    start(visitor, "check", &call);
-}
-
-static void be_on_site(struct visitor *visitor)
-{
-    struct crowd *crowd = visitor->crowd;
-    const struct tl_queue_settings *settings = crowd->settings->settings;
-    int64_t limit_ms = tl_queue_session_longest_ms(settings);
-    int64_t stays_ms =
-        scaled(crowd, tl_visitor_session_ms(crowd->settings->visitors, crowd->settings->arrivals,
-                                            index_of(visitor)));
-    visitor->stage = STAGE_ON_SITE;
-    visitor->tries = 0;
-    visitor->last = stays_ms > limit_ms ? TL_FATE_CUT_OFF : TL_FATE_SERVED;
-    visitor->done_ms = visitor->seen->called_ms + (stays_ms > limit_ms ? limit_ms : stays_ms);
-    if (++crowd->present > crowd->rehearsal->most_present)
-        crowd->rehearsal->most_present = crowd->present;
-    check(visitor);
-}
-
-static void claimed(void *context, unsigned status, const char *body, size_t length)
-{
-    struct visitor *visitor = context;
-    struct tl_told told;
-    visitor->request = NULL;
-    look_at_clock(visitor->crowd);
-    if (status == 200 && tl_told_read(body, length, &told) && told.status == TL_TOLD_ACTIVE) {
-        note(visitor, &told);
-        be_on_site(visitor);
-        return;
-    }
-    count_error(visitor, status, body, length, "renew");
-    fail(visitor);
-}
-
-static void claim(struct visitor *visitor)
-{
-    struct tl_http_call call = {.post = true, .done = claimed};
-    start(visitor, "renew", &call);
-}
-
-static void be_called(struct visitor *visitor)
-{
-    struct crowd *crowd = visitor->crowd;
-    visitor->stage = STAGE_CLAIMING;
-    visitor->tries = 0;
-    leaves_line(crowd);
-    if (tl_visitor_comes(crowd->settings->visitors, index_of(visitor)))
-        claim(visitor);
-    else
-        go(visitor, TL_FATE_NO_SHOW);
 }
 
 static void leave_site(struct visitor *visitor)
@@ -306,6 +248,61 @@ static void leave_site(struct visitor *visitor)
         go(visitor, TL_FATE_CUT_OFF); /* without a word, as the session is over */
     else
         end_visit(visitor);
+}
+
+static void be_on_site(struct visitor *visitor)
+{
+    if (visitor->crowd->now_ms >= visitor->done_ms)
+        leave_site(visitor);
+    else
+        start(visitor, "check", (struct tl_http_call){0}, checked);
+}
+
+static void come(struct visitor *visitor)
+{
+    struct crowd *crowd = visitor->crowd;
+    const struct tl_queue_settings *settings = crowd->settings->settings;
+    int64_t limit_ms = tl_queue_session_longest_ms(settings);
+    int64_t stays_ms =
+        scaled(crowd, tl_visitor_session_ms(crowd->settings->visitors, crowd->settings->arrivals,
+                                            index_of(visitor)));
+    visitor->next = be_on_site;
+    visitor->tries = 0;
+    visitor->last = stays_ms > limit_ms ? TL_FATE_CUT_OFF : TL_FATE_SERVED;
+    visitor->done_ms = visitor->seen->called_ms + (stays_ms > limit_ms ? limit_ms : stays_ms);
+    if (++crowd->present > crowd->rehearsal->most_present)
+        crowd->rehearsal->most_present = crowd->present;
+    be_on_site(visitor);
+}
+
+static void claimed(struct visitor *visitor, const struct tl_http_answer *answer)
+{
+    struct tl_told told;
+    if (answer->status == 200 && tl_told_read(answer->body, answer->length, &told) &&
+        told.status == TL_TOLD_ACTIVE) {
+        note(visitor, &told);
+        come(visitor);
+        return;
+    }
+    count_error(visitor, answer, "renew");
+    fail(visitor);
+}
+
+static void claim(struct visitor *visitor)
+{
+    start(visitor, "renew", (struct tl_http_call){.method = "POST"}, claimed);
+}
+
+static void be_called(struct visitor *visitor)
+{
+    struct crowd *crowd = visitor->crowd;
+    visitor->next = claim;
+    visitor->tries = 0;
+    leaves_line(crowd);
+    if (tl_visitor_comes(crowd->settings->visitors, index_of(visitor)))
+        claim(visitor);
+    else
+        go(visitor, TL_FATE_NO_SHOW);
 }
 
 /* ---- in the line ---- */
@@ -338,14 +335,11 @@ static void wait_in_line(struct visitor *visitor, int64_t listens_ms)
     wake_at(visitor, listens_ms < visitor->gives_up_ms ? listens_ms : visitor->gives_up_ms);
 }
 
-static void stream_done(void *context, unsigned status, const char *body, size_t length)
+static void stream_done(struct visitor *visitor, const struct tl_http_answer *answer)
 {
-    struct visitor *visitor = context;
     struct crowd *crowd = visitor->crowd;
     int64_t retry_ms = visitor->reader.retry_ms;
-    visitor->request = NULL;
     crowd->streams--;
-    look_at_clock(crowd);
     tl_event_reader_free(&visitor->reader);
     if (visitor->called) {
         be_called(visitor);
@@ -356,8 +350,8 @@ static void stream_done(void *context, unsigned status, const char *body, size_t
         go(visitor, TL_FATE_DROPPED);
         return;
     }
-    if (status != 200) {
-        count_error(visitor, status, body, length, "events");
+    if (answer->status != 200) {
+        count_error(visitor, answer, "events");
         retry_ms = RETRY_MS;
         if (++visitor->tries == TRIES_MOST) {
             leaves_line(crowd);
@@ -375,14 +369,13 @@ static void stream_done(void *context, unsigned status, const char *body, size_t
 static void listen_on(struct visitor *visitor)
 {
     struct crowd *crowd = visitor->crowd;
-    struct tl_http_call call = {.stream = true, .bytes = take_bytes, .done = stream_done};
     if (crowd->streams >= crowd->settings->streams_most) {
         tl_reasons_count(&crowd->rehearsal->errors, "events: no file descriptor is left here");
         wait_in_line(visitor, crowd->now_ms + RETRY_MS);
         return;
     }
     visitor->position = -1;
-    start(visitor, "events", &call);
+    start(visitor, "events", (struct tl_http_call){.bytes = take_bytes}, stream_done);
     crowd->streams++;
     wait_in_line(visitor, NEVER);
 }
@@ -404,23 +397,29 @@ static void give_up(struct visitor *visitor)
         go(visitor, TL_FATE_GAVE_UP);
 }
 
-static void answer_join(void *context, unsigned status, const char *body, size_t length)
+static void wait_on(struct visitor *visitor)
 {
-    struct visitor *visitor = context;
+    if (visitor->crowd->now_ms >= visitor->gives_up_ms)
+        give_up(visitor);
+    else if (visitor->request == NULL)
+        listen_on(visitor);
+}
+
+static void answer_join(struct visitor *visitor, const struct tl_http_answer *answer)
+{
     struct crowd *crowd = visitor->crowd;
     struct tl_told told;
-    visitor->request = NULL;
-    look_at_clock(crowd);
-    bool good = (status == 200 || status == 202) && tl_told_read(body, length, &told) &&
-                told.ticket[0] != '\0';
+    bool good = (answer->status == 200 || answer->status == 202) &&
+                tl_told_read(answer->body, answer->length, &told) && told.ticket[0] != '\0';
     if (good) {
         int64_t patience_ms =
             scaled(crowd, tl_visitor_patience_ms(crowd->settings->visitors, index_of(visitor)));
-        visitor->stage = STAGE_WAITING;
+        visitor->next = wait_on;
         visitor->gives_up_ms = patience_ms == NEVER ? NEVER : visitor->seen->joins_ms + patience_ms;
         visitor->tries = 0;
         note(visitor, &told);
-        joined(crowd);
+        crowd->waiting++;
+        crowd->rehearsal->empty_ms = -1;
         if (told.status == TL_TOLD_ACTIVE)
             be_called(visitor);
         else
@@ -428,17 +427,15 @@ static void answer_join(void *context, unsigned status, const char *body, size_t
         return;
     }
     char type[32];
-    tl_problem_read(body, length, type, sizeof(type));
-    bool passes = status == 0 || (status == 503 && strcmp(type, "full") != 0) || status == 200 ||
-                  status == 202;
+    tl_problem_read(answer->body, answer->length, type, sizeof(type));
+    bool passes = answer->status == 0 || (answer->status == 503 && strcmp(type, "full") != 0) ||
+                  answer->status == 200 || answer->status == 202;
     if (passes) {
-        count_error(visitor, status, body, length, "join");
+        count_error(visitor, answer, "join");
         fail(visitor);
         return;
     }
-    char text[TL_REASON_MAX];
-    tl_problem_describe(status, body, length, "join", text, sizeof(text));
-    tl_reasons_count(&crowd->rehearsal->refused, text);
+    count(&crowd->rehearsal->refused, answer, "join");
     go(visitor, TL_FATE_REFUSED);
 }
 
@@ -448,7 +445,7 @@ static void join(struct visitor *visitor)
     const struct tl_crowd_settings *settings = crowd->settings;
     char body[TL_DOOR_BODY_MAX];
     struct tl_error err = {0};
-    struct tl_http_call call = {.post = true, .done = answer_join};
+    struct tl_http_call call = {.method = "POST"};
     if (!tl_door_join(settings->door, settings->queue, index_of(visitor),
                       settings->lanes->names[visitor->seen->lane], crowd->now_ms + crowd->start_ms,
                       body, &call.bearer, &err)) {
@@ -459,41 +456,10 @@ static void join(struct visitor *visitor)
     call.body = body[0] != '\0' ? body : NULL;
     if (visitor->seen->joins_ms < 0)
         visitor->seen->joins_ms = crowd->now_ms;
-    visitor->stage = STAGE_JOINING;
-    start(visitor, "join", &call);
+    start(visitor, "join", call, answer_join);
 }
 
 /* ---- the run ---- */
-
-static void act(struct visitor *visitor)
-{
-    switch (visitor->stage) {
-    case STAGE_COMING:
-    case STAGE_JOINING:
-        join(visitor);
-        break;
-    case STAGE_WAITING:
-        if (visitor->crowd->now_ms >= visitor->gives_up_ms)
-            give_up(visitor);
-        else if (visitor->request == NULL)
-            listen_on(visitor);
-        break;
-    case STAGE_CLAIMING:
-        claim(visitor);
-        break;
-    case STAGE_ON_SITE:
-        if (visitor->crowd->now_ms >= visitor->done_ms)
-            leave_site(visitor);
-        else
-            check(visitor);
-        break;
-    case STAGE_LEAVING:
-        end_visit(visitor);
-        break;
-    case STAGE_GONE:
-        break;
-    }
-}
 
 /* Does all that is due; returns when the next thing is. */
 static int64_t act_due(struct crowd *crowd)
@@ -504,12 +470,13 @@ static int64_t act_due(struct crowd *crowd)
         int64_t at_ms = scaled(crowd, arrivals->list[crowd->next].at_ms);
         if (at_ms > crowd->now_ms)
             break;
-        act(&crowd->visitors[crowd->next]);
+        join(&crowd->visitors[crowd->next]);
     }
     while (crowd->dues.n > 0 && crowd->dues.list[0].at_ms <= crowd->now_ms) {
         struct tl_due due = tl_dues_pop(&crowd->dues);
-        if (crowd->visitors[due.visitor].due_ms == due.at_ms)
-            act(&crowd->visitors[due.visitor]);
+        struct visitor *visitor = &crowd->visitors[due.visitor];
+        if (visitor->due_ms == due.at_ms)
+            visitor->next(visitor);
     }
     int64_t next_ms = crowd->dues.n > 0 ? crowd->dues.list[0].at_ms : NEVER;
     if (crowd->next < arrivals->n) {
@@ -537,8 +504,11 @@ static bool prepare(struct crowd *crowd, struct tl_error *err)
                                   .admitted_ms = -1,
                                   .promised_ms = -1,
                                   .gone_ms = -1};
-        crowd->visitors[i] = (struct visitor){
-            .crowd = crowd, .seen = &rehearsal->visitors[i], .due_ms = NEVER, .position = -1};
+        crowd->visitors[i] = (struct visitor){.crowd = crowd,
+                                              .seen = &rehearsal->visitors[i],
+                                              .next = join,
+                                              .due_ms = NEVER,
+                                              .position = -1};
     }
     crowd->http = tl_http_new(settings->server, settings->signals->fd, err);
     return crowd->http != NULL;

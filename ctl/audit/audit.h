@@ -74,6 +74,6 @@ bool tl_audit_draw(struct tl_redis *redis, const struct tl_keys *keys,
 bool tl_audit_workers(struct tl_redis *redis, const struct tl_keys *keys, const char *addresses,
                       struct tl_audit_report *report, struct tl_error *err);
 
-int tl_command_audit(const struct tl_ctl_options *options);
+tl_ctl_verb tl_command_audit;
 
 #endif

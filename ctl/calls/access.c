@@ -10,7 +10,6 @@
 #include "ctl/calls/calls.h"
 
 enum {
-    SERVER_MAX = sizeof(((struct tl_listen *)NULL)->host) + 32,
     KEY_BYTES = 32,
     NAME_MAX_BYTES = 32,
 };
@@ -42,25 +41,17 @@ int tl_command_token_make(const struct tl_ctl_options *options)
 
 static void write_tokens(const json_t *answer)
 {
-    static const struct tl_column columns[] = {
-        {"NAME", false}, {"ROLE", false}, {"MADE", false}, {"BY", false}, {"LAST USED", false}};
+    static const struct tl_member members[] = {
+        {"NAME", "name", TL_MEMBER_TEXT, ""},
+        {"ROLE", "role", TL_MEMBER_TEXT, ""},
+        {"MADE", "made_at", TL_MEMBER_TIME, ""},
+        {"BY", "made_by", TL_MEMBER_TEXT, ""},
+        {"LAST USED", "last_used_at", TL_MEMBER_TIME, "never"}};
     const json_t *list = json_object_get(answer, "tokens");
-    size_t i;
-    json_t *token;
-    if (json_array_size(list) == 0) {
+    if (json_array_size(list) > 0)
+        tl_list_print(list, members, sizeof(members) / sizeof(members[0]));
+    else
         printf("there are no tokens\n");
-        return;
-    }
-    struct tl_table *table = TL_TABLE(columns);
-    json_array_foreach(list, i, token)
-    {
-        tl_table_text(table, tl_json_text(token, "name"));
-        tl_table_text(table, tl_json_text(token, "role"));
-        tl_table_time(table, tl_json_text(token, "made_at"), "");
-        tl_table_text(table, tl_json_text(token, "made_by"));
-        tl_table_time(table, tl_json_text(token, "last_used_at"), "never");
-    }
-    tl_table_print(&table);
 }
 
 int tl_command_token_list(const struct tl_ctl_options *options)
@@ -90,20 +81,14 @@ int tl_command_token_revoke(const struct tl_ctl_options *options)
 
 /* The admin listener of this machine, and the token in its file. */
 static bool find_here(const struct tl_config *config, struct tl_ctl_options *options,
-                      char server[SERVER_MAX], struct tl_error *err)
+                      char server[TL_CTL_LOCAL_MAX], struct tl_error *err)
 {
     const struct tl_listen *listen = &config->admin.worker;
-    const char *host = listen->host;
     if (listen->port <= 0)
         return tl_error_set(err, TL_ERR_INVALID,
                             "admin.worker has no fixed port; say where the admin listener is with "
                             "--server");
-    if (strcmp(host, "0.0.0.0") == 0)
-        host = "127.0.0.1";
-    else if (strcmp(host, "::") == 0)
-        host = "::1";
-    snprintf(server, SERVER_MAX, strchr(host, ':') != NULL ? "http://[%s]:%d" : "http://%s:%d",
-             host, listen->port);
+    tl_ctl_local_url(listen, server);
     options->server = server;
     if (options->token_file == NULL && getenv("TELLERLINE_TOKEN") == NULL)
         options->token_file = config->secrets.admin_token;
@@ -125,7 +110,7 @@ static void show(const char *server, const json_t *answer)
 
 int tl_command_dashboard(const struct tl_ctl_options *options)
 {
-    char server[SERVER_MAX];
+    char server[TL_CTL_LOCAL_MAX];
     struct tl_error err = {0};
     struct tl_ctl_options there = *options;
     const struct tl_config *config = NULL;

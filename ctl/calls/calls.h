@@ -217,43 +217,15 @@ bool tl_draw_check_end(const struct tl_draw_check *check, struct tl_error *err);
 
 /* ---- the verbs ---- */
 
-int tl_command_queues(const struct tl_ctl_options *options);
-int tl_command_queue_show(const struct tl_ctl_options *options);
-int tl_command_queue_create(const struct tl_ctl_options *options);
-int tl_command_queue_line(const struct tl_ctl_options *options);
-int tl_command_queue_delete(const struct tl_ctl_options *options);
-int tl_command_open(const struct tl_ctl_options *options);
-int tl_command_pause(const struct tl_ctl_options *options);
-int tl_command_drain(const struct tl_ctl_options *options);
-int tl_command_close(const struct tl_ctl_options *options);
-int tl_command_sold_out(const struct tl_ctl_options *options);
-int tl_command_passthrough(const struct tl_ctl_options *options);
-int tl_command_recover(const struct tl_ctl_options *options);
-int tl_command_notice(const struct tl_ctl_options *options);
-int tl_command_set(const struct tl_ctl_options *options);
-int tl_command_diff(const struct tl_ctl_options *options);
-int tl_command_apply(const struct tl_ctl_options *options);
-int tl_command_check(const struct tl_ctl_options *options);
-int tl_command_config_doc(const struct tl_ctl_options *options);
-int tl_command_draw(const struct tl_ctl_options *options);
-int tl_command_verify_draw(const struct tl_ctl_options *options);
-int tl_command_visitor_show(const struct tl_ctl_options *options);
-int tl_command_visitor_move(const struct tl_ctl_options *options);
-int tl_command_visitor_remove(const struct tl_ctl_options *options);
-int tl_command_visitor_forget(const struct tl_ctl_options *options);
-int tl_command_block(const struct tl_ctl_options *options);
-int tl_command_unblock(const struct tl_ctl_options *options);
-int tl_command_blocks(const struct tl_ctl_options *options);
-int tl_command_hooks_list(const struct tl_ctl_options *options);
-int tl_command_hooks_test(const struct tl_ctl_options *options);
-int tl_command_stats(const struct tl_ctl_options *options);
-int tl_command_top(const struct tl_ctl_options *options);
-int tl_command_export(const struct tl_ctl_options *options);
-int tl_command_log(const struct tl_ctl_options *options);
-int tl_command_dashboard(const struct tl_ctl_options *options);
-int tl_command_token_make(const struct tl_ctl_options *options);
-int tl_command_token_list(const struct tl_ctl_options *options);
-int tl_command_token_revoke(const struct tl_ctl_options *options);
-int tl_command_key_make(const struct tl_ctl_options *options);
+tl_ctl_verb tl_command_queues, tl_command_queue_show, tl_command_queue_create,
+    tl_command_queue_line, tl_command_queue_delete, tl_command_open, tl_command_pause,
+    tl_command_drain, tl_command_close, tl_command_sold_out, tl_command_passthrough,
+    tl_command_recover, tl_command_notice, tl_command_set, tl_command_diff, tl_command_apply,
+    tl_command_check, tl_command_config_doc, tl_command_draw, tl_command_verify_draw,
+    tl_command_visitor_show, tl_command_visitor_move, tl_command_visitor_remove,
+    tl_command_visitor_forget, tl_command_block, tl_command_unblock, tl_command_blocks,
+    tl_command_hooks_list, tl_command_hooks_test, tl_command_stats, tl_command_top,
+    tl_command_export, tl_command_log, tl_command_dashboard, tl_command_token_make,
+    tl_command_token_list, tl_command_token_revoke, tl_command_key_make;
 
 #endif

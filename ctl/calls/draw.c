@@ -118,28 +118,17 @@ int tl_command_draw(const struct tl_ctl_options *options)
 
 /* A page on its way. */
 struct fetch {
-    bool done;
     unsigned status; /* 0: there is no answer */
-    json_t *page;    /* owned; of a good answer */
+    json_t *page;    /* owned */
     char problem[256];
 };
 
-static void fetched(void *context, unsigned status, const char *body, size_t length)
+static void fetched(void *context, const struct tl_http_answer *answer)
 {
     struct fetch *fetch = context;
-    fetch->done = true;
-    fetch->status = status;
-    json_t *answer = status != 0 ? json_loadb(body, length, 0, NULL) : NULL;
-    const char *detail = tl_json_text(answer, "detail");
-    if (status == 0)
-        snprintf(fetch->problem, sizeof(fetch->problem), "%.*s", (int)length, body);
-    else if (status != 200)
-        snprintf(fetch->problem, sizeof(fetch->problem), "the server answered %u %s", status,
-                 detail[0] != '\0' ? detail : tl_json_text(answer, "title"));
-    if (status == 200)
-        fetch->page = answer;
-    else
-        json_decref(answer);
+    fetch->status = answer->status;
+    fetch->page = json_loadb(answer->body, answer->length, 0, NULL);
+    snprintf(fetch->problem, sizeof(fetch->problem), "%s", answer->problem);
 }
 
 /* Asks for a page until the server has time for it. *page is owned. */
@@ -149,21 +138,24 @@ static bool fetch_page(struct tl_http *http, const char *target, json_t **page,
     for (int i = 0; i < TRIES; i++) {
         struct fetch fetch = {0};
         const struct tl_http_call call = {.path = target, .context = &fetch, .done = fetched};
-        tl_http_start(http, &call);
-        while (!fetch.done)
-            if (!tl_http_turn(http, PAUSE_MS, err))
-                return false;
-        *page = fetch.page;
-        if (fetch.page != NULL)
-            return true;
-        if (fetch.status == 200)
-            return tl_error_set(err, TL_ERR_INVALID, "the answer of the server is no page");
-        if (fetch.status != 429 && fetch.status != 503)
-            return tl_error_set(err, fetch.status == 0 ? TL_ERR_CONNECT : TL_ERR_INVALID, "%s",
-                                fetch.problem);
-        tl_error_set(err, TL_ERR_CONNECT, "%s", fetch.problem);
-        if (!tl_http_turn(http, PAUSE_MS, err)) /* nothing is under way: it waits */
+        if (!tl_http_ask(http, &call, err))
             return false;
+        *page = fetch.page;
+        if (fetch.status == 200)
+            return fetch.page != NULL ||
+                   tl_error_set(err, TL_ERR_INVALID, "the answer of the server is no page");
+        const char *detail = tl_json_text(fetch.page, "detail");
+        if (fetch.status == 0)
+            tl_error_set(err, TL_ERR_CONNECT, "%s", fetch.problem);
+        else
+            tl_error_set(err, TL_ERR_INVALID, "the server answered %u %s", fetch.status,
+                         detail[0] != '\0' ? detail : tl_json_text(fetch.page, "title"));
+        json_decref(fetch.page);
+        *page = NULL;
+        if (fetch.status != 429 && fetch.status != 503)
+            return false;
+        err->kind = TL_ERR_CONNECT; /* busy, and so nothing is known of the list */
+        tl_ctl_pause(PAUSE_MS);
     }
     return false;
 }

@@ -202,23 +202,16 @@ int tl_command_queue_delete(const struct tl_ctl_options *options)
 
 static void write_line(const json_t *answer)
 {
-    static const struct tl_column columns[] = {
-        {"POSITION", true}, {"LANE", false}, {"JOINED", false}, {"VISITOR", false}};
-    size_t i;
-    json_t *visitor;
-    struct tl_table *table = TL_TABLE(columns);
-    json_array_foreach(json_object_get(answer, "visitors"), i, visitor)
-    {
-        tl_table_number(table, tl_json_count(visitor, "position"));
-        tl_table_text(table, tl_json_text(visitor, "lane"));
-        tl_table_time(table, tl_json_text(visitor, "joined_at"), "-");
-        tl_table_text(table, tl_json_text(visitor, "visitor"));
-    }
-    tl_table_print(&table);
-    json_int_t next = tl_json_number(answer, "next");
+    static const struct tl_member members[] = {{"POSITION", "position", TL_MEMBER_NUMBER, ""},
+                                               {"LANE", "lane", TL_MEMBER_TEXT, ""},
+                                               {"JOINED", "joined_at", TL_MEMBER_TIME, "-"},
+                                               {"VISITOR", "visitor", TL_MEMBER_TEXT, ""}};
+    long long next = tl_json_number(answer, "next");
+    tl_list_print(json_object_get(answer, "visitors"), members,
+                  sizeof(members) / sizeof(members[0]));
     if (next > 0)
         printf("%lld wait in all; --from %lld goes on\n",
-               (long long)tl_json_number(answer, "waiting"), (long long)next);
+               (long long)tl_json_number(answer, "waiting"), next);
 }
 
 int tl_command_queue_line(const struct tl_ctl_options *options)

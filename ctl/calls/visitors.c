@@ -150,24 +150,14 @@ int tl_command_unblock(const struct tl_ctl_options *options)
 
 static void write_blocks(const json_t *answer)
 {
-    static const struct tl_column columns[] = {
-        {"PREFIX", false}, {"QUEUE", false}, {"UNTIL", false}};
+    static const struct tl_member members[] = {{"PREFIX", "prefix", TL_MEMBER_TEXT, ""},
+                                               {"QUEUE", "queue", TL_MEMBER_TEXT, "all"},
+                                               {"UNTIL", "until", TL_MEMBER_TIME, "unblocked"}};
     const json_t *list = json_object_get(answer, "blocks");
-    size_t i;
-    json_t *block;
-    if (json_array_size(list) == 0) {
+    if (json_array_size(list) > 0)
+        tl_list_print(list, members, sizeof(members) / sizeof(members[0]));
+    else
         printf("no prefix is blocked\n");
-        return;
-    }
-    struct tl_table *table = TL_TABLE(columns);
-    json_array_foreach(list, i, block)
-    {
-        const char *queue = tl_json_text(block, "queue");
-        tl_table_text(table, tl_json_text(block, "prefix"));
-        tl_table_text(table, *queue != '\0' ? queue : "all");
-        tl_table_time(table, tl_json_text(block, "until"), "unblocked");
-    }
-    tl_table_print(&table);
 }
 
 int tl_command_blocks(const struct tl_ctl_options *options)

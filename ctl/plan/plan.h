@@ -59,7 +59,7 @@ void tl_scratch_advice(const struct tl_ctl_session *session, const char *name, c
 
 /* ---- the verbs ---- */
 
-int tl_command_plan(const struct tl_ctl_options *options);
-int tl_command_rehearse(const struct tl_ctl_options *options);
+tl_ctl_verb tl_command_plan;
+tl_ctl_verb tl_command_rehearse;
 
 #endif

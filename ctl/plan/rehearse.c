@@ -56,7 +56,6 @@ struct rehearse {
 static bool find_server(struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_listen *listen = &rehearse->session.config->http.listen;
-    const char *host = listen->host;
     if (rehearse->options->rehearse.server != NULL) {
         int length = snprintf(rehearse->server, sizeof(rehearse->server), "%s",
                               rehearse->options->rehearse.server);
@@ -66,13 +65,7 @@ static bool find_server(struct rehearse *rehearse, struct tl_error *err)
     if (listen->port <= 0)
         return tl_error_set(err, TL_ERR_INVALID,
                             "http.listen names no port: say with --server where the worker is");
-    if (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0)
-        host = "127.0.0.1";
-    else if (strcmp(host, "::") == 0)
-        host = "::1";
-    bool bare = strchr(host, ':') != NULL && host[0] != '[';
-    snprintf(rehearse->server, sizeof(rehearse->server), "http://%s%s%s:%d", bare ? "[" : "", host,
-             bare ? "]" : "", listen->port);
+    tl_ctl_local_url(listen, rehearse->server);
     return true;
 }
 
@@ -248,33 +241,15 @@ static bool create(struct rehearse *rehearse, struct tl_error *err)
 }
 
 struct look {
-    bool done;
     unsigned status;
     char why[160];
 };
 
-static void looked(void *context, unsigned status, const char *body, size_t length)
+static void looked(void *context, const struct tl_http_answer *answer)
 {
     struct look *look = context;
-    look->done = true;
-    look->status = status;
-    snprintf(look->why, sizeof(look->why), "%.*s", (int)(length < 150 ? length : 150), body);
-}
-
-/* One request for the public numbers of the queue. */
-static bool ask(struct rehearse *rehearse, struct tl_http *http, struct look *look,
-                struct tl_error *err)
-{
-    char path[128];
-    snprintf(path, sizeof(path), "/v1/queues/%s", rehearse->scratch);
-    const struct tl_http_call call = {.path = path, .context = look, .done = looked};
-    *look = (struct look){0};
-    tl_http_start(http, &call);
-    while (!look->done) {
-        if (!tl_http_turn(http, 1000, err))
-            return false;
-    }
-    return true;
+    look->status = answer->status;
+    snprintf(look->why, sizeof(look->why), "%.150s", answer->problem);
 }
 
 /* Waits until the worker serves the queue, and until the crowd may come: so long before the opening
@@ -283,11 +258,14 @@ static bool wait_ready(struct rehearse *rehearse, struct tl_error *err)
 {
     struct tl_http *http = tl_http_new(rehearse->server, -1, err);
     struct look look = {0};
+    char path[128];
     int64_t limit_ms = tl_clock_ms() + READY_LIMIT_MS;
     bool ok = http != NULL;
     bool stopped = false;
+    snprintf(path, sizeof(path), "/v1/queues/%s", rehearse->scratch);
     while (ok && !stopped && look.status != 200) {
-        ok = ask(rehearse, http, &look, err);
+        const struct tl_http_call call = {.path = path, .context = &look, .done = looked};
+        ok = tl_http_ask(http, &call, err);
         if (ok && look.status != 200 && tl_clock_ms() >= limit_ms)
             ok = look.status == 0
                      ? tl_error_set(err, TL_ERR_CONNECT, "%s: %s", rehearse->server, look.why)

@@ -21,10 +21,11 @@ enum {
     /* The programs read the list of queues once a second. */
     LET_GO_MS = 2500,
     LOOK_EVERY_MS = 200,
-    /* A program that sleeps longer takes the queue for lost, and makes it again. */
-    MARK_MS = 600000,
     SCAN_COUNT = 1000,
 };
+
+/* A program that sleeps longer takes the queue for lost, and makes it again. */
+#define MARK_MS "600000"
 
 void tl_scratch_name(const char *queue, char name[TL_QUEUE_NAME_MAX + 1])
 {
@@ -120,63 +121,54 @@ struct removal {
     struct tl_args args;
 };
 
-static bool call(struct removal *removal, struct tl_reply **reply, struct tl_error *err)
+static bool done(struct tl_reply *reply)
 {
-    *reply = tl_redis_call(removal->redis, &removal->args, err);
-    tl_args_reset(&removal->args);
-    return *reply != NULL;
+    bool ok = reply != NULL;
+    tl_reply_free(reply);
+    return ok;
 }
 
 /* Without the mark of a deletion, the programs would make the queue again. */
-static bool mark_deleted(struct removal *removal, struct tl_error *err)
+static bool mark_deleted(const struct removal *removal, struct tl_error *err)
 {
-    struct tl_reply *reply;
-    tl_args_strs(&removal->args, "HSET", removal->mark, "away", "1", NULL);
-    bool ok = call(removal, &reply, err);
-    tl_reply_free(reply);
-    if (!ok)
-        return false;
-    tl_args_strs(&removal->args, "PEXPIRE", removal->mark, NULL);
-    tl_args_int(&removal->args, MARK_MS);
-    ok = call(removal, &reply, err);
-    tl_reply_free(reply);
-    return ok;
+    return done(tl_ask(removal->redis, err, "HSET", removal->mark, "away", "1", NULL)) &&
+           done(tl_ask(removal->redis, err, "PEXPIRE", removal->mark, MARK_MS, NULL));
 }
 
-static bool take_off_list(struct removal *removal, struct tl_error *err)
+static bool take_off_list(const struct removal *removal, struct tl_error *err)
 {
     char queues[TL_KEY_MAX];
-    struct tl_reply *reply;
-    tl_args_strs(&removal->args, "SREM", tl_key_common(removal->prefix, TL_COMMON_QUEUES, queues),
-                 removal->name, NULL);
-    bool ok = call(removal, &reply, err);
-    tl_reply_free(reply);
-    return ok;
+    return done(tl_ask(removal->redis, err, "SREM",
+                       tl_key_common(removal->prefix, TL_COMMON_QUEUES, queues), removal->name,
+                       NULL));
+}
+
+static struct tl_reply *call(struct removal *removal, struct tl_error *err)
+{
+    struct tl_reply *reply = tl_redis_call(removal->redis, &removal->args, err);
+    tl_args_reset(&removal->args);
+    return reply;
 }
 
 /* How many programs still hold a lease of the queue. */
 static bool count_leases(struct removal *removal, int64_t *n, struct tl_error *err)
 {
     static const char *const roles[] = {"dispatcher", "admitter", "expirer"};
-    struct tl_reply *reply;
     tl_args_str(&removal->args, "EXISTS");
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
         char name[TL_KEY_MAX];
         tl_keys_lease(removal->name, removal->prefix, roles[i], name);
         tl_args_str(&removal->args, name);
     }
-    if (!call(removal, &reply, err))
-        return false;
+    struct tl_reply *reply = call(removal, err);
     *n = tl_reply_integer(reply);
-    tl_reply_free(reply);
-    return true;
+    return done(reply);
 }
 
 /* Deletes the keys of one page of the scan; *found counts them. */
 static bool delete_page(struct removal *removal, const struct tl_reply *page, size_t *found,
                         struct tl_error *err)
 {
-    struct tl_reply *reply;
     size_t n = 0;
     tl_args_str(&removal->args, "DEL");
     for (size_t i = 0; i < tl_reply_count(page); i++) {
@@ -192,15 +184,12 @@ static bool delete_page(struct removal *removal, const struct tl_reply *page, si
         tl_args_reset(&removal->args);
         return true;
     }
-    bool ok = call(removal, &reply, err);
-    tl_reply_free(reply);
-    return ok;
+    return done(call(removal, err));
 }
 
 /* Deletes all keys with the hash tag of the queue but the mark, which expires; *found gets how many
- * there were. The name holds
- * no character that means something in a pattern; a prefix that does finds nothing of others,
- * because the name is random. */
+ * there were. The name holds no character that means something in a pattern; a prefix that does
+ * finds nothing of others, because the name is random. */
 static bool delete_keys(struct removal *removal, size_t *found, struct tl_error *err)
 {
     char pattern[TL_KEY_MAX];
@@ -208,10 +197,10 @@ static bool delete_keys(struct removal *removal, size_t *found, struct tl_error 
     snprintf(pattern, sizeof(pattern), "%s{%s}:*", removal->prefix, removal->name);
     *found = 0;
     do {
-        struct tl_reply *reply;
         tl_args_strs(&removal->args, "SCAN", cursor, "MATCH", pattern, "COUNT", NULL);
         tl_args_uint(&removal->args, SCAN_COUNT);
-        if (!call(removal, &reply, err))
+        struct tl_reply *reply = call(removal, err);
+        if (reply == NULL)
             return false;
         snprintf(cursor, sizeof(cursor), "%s", tl_reply_text(reply, 0));
         bool ok = delete_page(removal, tl_reply_at(reply, 1), found, err);

@@ -289,6 +289,30 @@ void tl_table_print(struct tl_table **table)
     tl_table_free(table);
 }
 
+void tl_list_print(const json_t *list, const struct tl_member *members, size_t n)
+{
+    struct tl_column *columns = tl_xalloc(n, sizeof(*columns));
+    size_t i;
+    json_t *object;
+    for (size_t k = 0; k < n; k++)
+        columns[k] = (struct tl_column){members[k].title, members[k].kind == TL_MEMBER_NUMBER};
+    struct tl_table *table = tl_table_new(columns, n);
+    json_array_foreach(list, i, object)
+    {
+        for (const struct tl_member *member = members; member < members + n; member++) {
+            const char *text = tl_json_text(object, member->name);
+            if (member->kind == TL_MEMBER_NUMBER)
+                tl_table_number(table, tl_json_count(object, member->name));
+            else if (member->kind == TL_MEMBER_TIME)
+                tl_table_time(table, text, member->none);
+            else
+                tl_table_text(table, text[0] != '\0' ? text : member->none);
+        }
+    }
+    tl_table_print(&table);
+    free(columns);
+}
+
 /* ---- JSON ---- */
 
 static json_t *require(json_t *value)

@@ -48,6 +48,18 @@ bool tl_ctl_redis_url(const struct tl_config *config, const struct tl_ctl_option
            tl_error_set(err, TL_ERR_INVALID, "the address of Redis is too long");
 }
 
+void tl_ctl_local_url(const struct tl_listen *listen, char url[TL_CTL_LOCAL_MAX])
+{
+    const char *host = listen->host;
+    if (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0)
+        host = "127.0.0.1";
+    else if (strcmp(host, "::") == 0)
+        host = "::1";
+    bool bare = strchr(host, ':') != NULL && host[0] != '[';
+    snprintf(url, TL_CTL_LOCAL_MAX, "http://%s%s%s:%d", bare ? "[" : "", host, bare ? "]" : "",
+             listen->port);
+}
+
 bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
                          struct tl_error *err)
 {

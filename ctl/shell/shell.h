@@ -109,18 +109,21 @@ enum tl_ctl_group {
     TL_GROUPS
 };
 
+/* A verb. Returns an exit status. */
+typedef int tl_ctl_verb(const struct tl_ctl_options *options);
+
 struct tl_ctl_command {
-    const char *name;    /* one word or two: "queue set" */
-    const char *other;   /* another spelling, "set"; NULL: none */
-    const char *words;   /* operands for the usage line: "QUEUE [FILE]"; NULL: none */
-    int most_words;      /* of them; 0: as the usage line says */
+    const char *name;  /* one word or two: "queue set" */
+    const char *other; /* another spelling, "set"; NULL: none */
+    const char *words; /* operands for the usage line: "QUEUE [FILE]"; NULL: none */
+    enum tl_ctl_group group;
+    unsigned options; /* set of TL_OPTION_* */
+    tl_ctl_verb *run;
     const char *summary; /* one line */
     const char *details; /* more for --help; NULL: none */
     const char *status;  /* what exit status 1 means; NULL: as for all commands */
-    enum tl_ctl_group group;
-    unsigned options;                                 /* set of TL_OPTION_* */
-    bool hidden;                                      /* not in the list of commands */
-    int (*run)(const struct tl_ctl_options *options); /* returns an exit status */
+    int most_words;      /* operands; 0: as the usage line says */
+    bool hidden;         /* not in the list of commands */
 };
 
 /* Writes `tellerline: ` and the error to standard error, and returns `status`. */
@@ -210,6 +213,15 @@ void tl_table_write(const struct tl_table *table, bool colour, bool dense, struc
 /* Writes it to standard output, in colour if that is a terminal that shows it, and frees it. */
 void tl_table_print(struct tl_table **table);
 
+/* A member of the objects of a list. */
+struct tl_member {
+    const char *title, *name;
+    enum { TL_MEMBER_TEXT, TL_MEMBER_NUMBER, TL_MEMBER_TIME } kind;
+    const char *none; /* for a text or time that is "", or not there */
+};
+/* Writes a table with a row for each object of the list. */
+void tl_list_print(const json_t *list, const struct tl_member *members, size_t n);
+
 /* ---- JSON ---- */
 
 /* Writes the value to standard output, indented, with a line end, and releases it. NULL, which is
@@ -247,6 +259,10 @@ void tl_ctl_pause(int64_t ms);
  * private one of a `tellerline up` that runs on the data folder. */
 bool tl_ctl_redis_url(const struct tl_config *config, const struct tl_ctl_options *options,
                       char url[TL_CTL_URL_MAX], struct tl_error *err);
+
+/* The address of a program that listens there, from this machine: "http://127.0.0.1:8080". */
+#define TL_CTL_LOCAL_MAX (sizeof(((struct tl_listen *)NULL)->host) + 32)
+void tl_ctl_local_url(const struct tl_listen *listen, char url[TL_CTL_LOCAL_MAX]);
 
 struct tl_ctl_session {
     const struct tl_config *config;

@@ -130,6 +130,6 @@ bool tl_private_redis_answers(const struct tl_private_redis *redis, struct tl_er
  * a '?', which cannot be written in an address. */
 void tl_private_redis_socket(const char *folder, char path[TL_SOCKET_PATH_MAX]);
 
-int tl_command_up(const struct tl_ctl_options *options);
+tl_ctl_verb tl_command_up;
 
 #endif

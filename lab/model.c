@@ -8,7 +8,7 @@
 #include "lab/model.h"
 #include "lab/words.h"
 
-/* Bounds of the settings (common/config/table.c). */
+/* Bounds of the settings (common/config/program_table.c). */
 #define SESSION_TTL_MOST_MS (INT64_C(7) * 86400000)
 #define LIMIT_MOST          10000000
 

@@ -51,9 +51,10 @@ struct tl_words tl_words_time(int64_t ms)
     if (ms < 0)
         return words;
     if (ms < 119500) {
-        snprintf(words.text, sizeof(words.text), "%.44s s",
-                 ms < 10000 ? tl_words_number((double)ms / 1000, 1).text
-                            : tl_words_number((double)((ms + 500) / 1000), 0).text);
+        const int64_t seconds = (ms + 500) / 1000;
+        const struct tl_words number =
+            ms < 10000 ? tl_words_number((double)ms / 1000, 1) : tl_words_whole((uint64_t)seconds);
+        snprintf(words.text, sizeof(words.text), "%.44s s", number.text);
         return words;
     }
     size_t i = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a command says, to people and to programs. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -257,6 +258,7 @@ void tl_table_write(const struct tl_table *table, bool colour, bool dense, struc
     static const char *const colours[] = {
         [TL_TINT_NONE] = NULL, [TL_TINT_CARE] = "\033[33m", [TL_TINT_TROUBLE] = "\033[31m"};
     const size_t columns = table->n_columns;
+    assert(columns > 0);
     int *widths = tl_xalloc(columns, sizeof(*widths));
     for (size_t i = 0; i < columns + table->n; i++) {
         const char *text = i < columns ? table->columns[i].title : table->cells[i - columns].text;

@@ -373,10 +373,11 @@ class System:
         return f"tl:{{{queue}}}:{name}"
 
     def numbers(self, queue: str) -> dict[str, int]:
-        """The counters of a queue in the store, without the event number, which changes with presence alone."""
+        """The counters of a queue in the store, without what changes with presence alone: the event number, and the
+        batches of workers."""
         state = self.store.hash(self.key(queue, "state"))
         return {name: int(value) for name, value in state.items()
-                if value.isdigit() and name != "event"}
+                if value.isdigit() and name != "event" and not name.startswith("batch:")}
 
     def final(self, queue: str) -> Final:
         """What the store holds, for the history checker."""

@@ -4,12 +4,8 @@
 
 #include "common/base/net.h"
 #include "common/base/units.h"
-#include "common/control/blocks.h"
 #include "common/control/call.h"
 #include "common/store/blocks.h"
-#include "common/store/keys.h"
-#include "common/store/library.h"
-#include "common/store/reply.h"
 
 /* Wider prefixes would block half of the world by one typing error. */
 enum { LEAST_BITS_IPV4 = 96 + 8, LEAST_BITS_IPV6 = 16 };

@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/control/call.h"
-#include "common/store/reply.h"
 
 enum { QUOTED_MAX = 96 };
 

@@ -5,11 +5,8 @@
 #include <string.h>
 
 #include "common/control/call.h"
-#include "common/control/changes.h"
 #include "common/control/settings_json.h"
-#include "common/store/queue.h"
 #include "common/store/records.h"
-#include "common/store/reply.h"
 
 enum { LIMIT = 100 };
 

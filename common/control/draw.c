@@ -5,10 +5,6 @@
 
 #include "common/auth/draw.h"
 #include "common/control/call.h"
-#include "common/control/draw.h"
-#include "common/control/resource.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
 #include "common/store/state.h"
 
 enum { LIMIT_MAX = 1000 };

@@ -3,16 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/control/call.h"
-#include "common/control/export.h"
-#include "common/control/joined.h"
-#include "common/control/place_json.h"
-#include "common/control/routes.h"
-#include "common/store/queue.h"
 #include "common/store/records.h"
-#include "common/store/reply.h"
 #include "common/wire/events.h"
 
 enum { PAGE = 1000 };

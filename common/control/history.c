@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/control/history.h"
-#include "common/store/reply.h"
+#include "common/control/call.h"
 
 #define TIME_MAX (UINT64_C(1) << 53)
 

@@ -2,13 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/text.h"
 #include "common/config/hook_table.h"
 #include "common/control/call.h"
-#include "common/control/hooks.h"
-#include "common/store/library.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
 
 /* ---- as JSON ---- */
 

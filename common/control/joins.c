@@ -5,11 +5,6 @@
 
 #include "common/base/clock.h"
 #include "common/control/call.h"
-#include "common/control/joins.h"
-#include "common/control/place_json.h"
-#include "common/store/library.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
 #include "common/wire/batch.h"
 #include "common/wire/events.h"
 

@@ -3,10 +3,7 @@
 
 #include "common/base/units.h"
 #include "common/config/mode.h"
-#include "common/control/modes.h"
-#include "common/control/notice_json.h"
-#include "common/control/resource.h"
-#include "common/store/queue.h"
+#include "common/control/call.h"
 #include "common/wire/notice_text.h"
 
 static void set_mode(struct tl_control_call *call, enum tl_queue_mode mode)

@@ -1,16 +1,130 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
+#include "common/config/queue_settings.h"
 #include "common/control/call.h"
-#include "common/control/deletion.h"
-#include "common/control/queues.h"
-#include "common/control/resource.h"
 #include "common/control/settings_json.h"
-#include "common/control/stats.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
 #include "common/store/troubles.h"
+
+/* ---- settings: their ETag, their change ---- */
+
+enum { DIGEST_BYTES = 16 };
+
+/* The ETag of a queue's settings: another one for any other settings, and for another generation.
+ */
+static void etag_of(uint64_t generation, const struct tl_queue_settings *settings,
+                    char etag[TL_CONTROL_ETAG_MAX])
+{
+    unsigned char digest[DIGEST_BYTES];
+    char value[TL_QUEUE_VALUE_MAX];
+    char hex[2 * DIGEST_BYTES + 1];
+    const char *name;
+    crypto_generichash_state hash;
+    crypto_generichash_init(&hash, NULL, 0, sizeof(digest));
+    crypto_generichash_update(&hash, (const unsigned char *)&generation, sizeof(generation));
+    for (size_t i = 0; tl_queue_settings_get(settings, i, &name, value, sizeof(value)); i++) {
+        /* With the terminating zeros, so that no two lists of texts run into each other. */
+        crypto_generichash_update(&hash, (const unsigned char *)name, strlen(name) + 1);
+        crypto_generichash_update(&hash, (const unsigned char *)value, strlen(value) + 1);
+    }
+    crypto_generichash_final(&hash, digest, sizeof(digest));
+    sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest));
+    snprintf(etag, TL_CONTROL_ETAG_MAX, "\"%s\"", hex);
+}
+
+/* Does If-Match (a list, or "*") name this ETag? NULL: there is no condition. */
+static bool matches(const char *if_match, const char *etag)
+{
+    size_t length = strlen(etag);
+    if (if_match == NULL || strcmp(if_match, "*") == 0)
+        return true;
+    for (const char *at = if_match; *at != '\0';) {
+        at += strspn(at, ", \t");
+        size_t word = strcspn(at, ", \t");
+        if (word == length && memcmp(at, etag, length) == 0)
+            return true;
+        at += word;
+    }
+    return false;
+}
+
+/* What If-Match is compared with. */
+struct condition {
+    const char *if_match;
+    uint64_t generation;
+    bool failed;
+};
+
+static bool check(void *context, const struct tl_queue_settings *before, struct tl_error *err)
+{
+    struct condition *condition = context;
+    char etag[TL_CONTROL_ETAG_MAX];
+    etag_of(condition->generation, before, etag);
+    condition->failed = !matches(condition->if_match, etag);
+    return !condition->failed || tl_error_set(err, TL_ERR_INVALID,
+                                              "the settings are no longer those that If-Match "
+                                              "names: read them again");
+}
+
+bool tl_resource_change(struct tl_control_call *call, const struct tl_queue_changes *changes,
+                        struct tl_changes_made *made)
+{
+    struct tl_error err = {0};
+    struct tl_state state;
+    struct condition condition = {.if_match = call->request->if_match};
+    struct tl_queue_changes checked = *changes;
+    if (condition.if_match != NULL) {
+        if (!tl_state_read(call->redis, &call->keys, 0, &state, &err))
+            return tl_call_fail(call, &err);
+        condition.generation = state.generation;
+        checked.check = check;
+        checked.context = &condition;
+    }
+    if (tl_queue_configure_all(call->redis, &call->keys, &checked, call->request->actor, made,
+                               &err))
+        return true;
+    if (condition.failed)
+        return tl_call_refuse(call, 412, "%s", err.text);
+    if (err.kind == TL_ERR_INVALID)
+        return tl_call_refuse(call, 422, "%s", err.text);
+    return tl_call_fail(call, &err);
+}
+
+/* {"before": {...}, "after": {...}} */
+static json_t *changed_of(const struct tl_changes_made *made)
+{
+    return json_pack("{s:o, s:o}", "before", tl_settings_record_to_json(made->before), "after",
+                     tl_settings_record_to_json(made->after));
+}
+
+void tl_resource_answer(struct tl_control_call *call, int status,
+                        const struct tl_changes_made *made)
+{
+    struct tl_error err = {0};
+    struct tl_queue_info info;
+    if (!tl_queue_info_send(call->redis, &call->keys, &err) ||
+        !tl_queue_info_receive(call->redis, &call->keys, &info, &err)) {
+        tl_call_fail(call, &err);
+        return;
+    }
+    json_t *body = json_pack("{s:s, s:I, s:o, s:o}", "name", call->keys.queue, "generation",
+                             (json_int_t)info.generation, "created_at",
+                             tl_call_time((int64_t)(info.generation / 1000)), "settings",
+                             tl_settings_to_json(&info.settings));
+    if (body != NULL && made != NULL && made->before != NULL &&
+        json_object_set_new(body, "changed", changed_of(made)) != 0) {
+        json_decref(body);
+        body = NULL;
+    }
+    tl_call_answer(call, status, body);
+    if (tl_control_succeeded(call->answer))
+        etag_of(info.generation, &info.settings, call->answer->etag);
+}
 
 enum { TROUBLE_MAX = 320 };
 
@@ -227,6 +341,61 @@ void tl_handle_queue_patch(struct tl_control_call *call)
 
 /* ---- deletion ---- */
 
+/* Takes the queue off the list. *listed: it was on it. */
+static bool unlist(struct tl_redis *redis, const char *key_prefix, const char *queue,
+                   const char *generation, const struct tl_actor *actor, bool *listed,
+                   struct tl_error *err)
+{
+    char queues[TL_KEY_MAX];
+    char changes[TL_KEY_MAX];
+    struct tl_args args = {0};
+    tl_call_begin_on(&args, TL_FN_UNLIST_QUEUE, 2);
+    tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_QUEUES, queues),
+                 tl_key_common(key_prefix, TL_COMMON_CHANGES, changes), queue, generation, NULL);
+    tl_actor_append(actor, &args);
+    struct tl_reply *reply = tl_call_once(redis, &args, err);
+    if (reply == NULL)
+        return false;
+    *listed = tl_reply_integer(reply) == 1;
+    tl_reply_free(reply);
+    return true;
+}
+
+static bool is_listed(struct tl_redis *redis, const char *key_prefix, const char *queue,
+                      bool *listed, struct tl_error *err)
+{
+    char queues[TL_KEY_MAX];
+    struct tl_reply *reply = tl_ask(
+        redis, err, "SISMEMBER", tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), queue, NULL);
+    *listed = tl_reply_integer(reply) == 1;
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
+/* Deletes the queue: its line, its sessions and its settings (delete.lua), and takes it off the
+ * list. `none`: the connection for what belongs to no queue. kept_ms: how long its record of
+ * changes stays. *existed is false when there was none. May be repeated after a failure. */
+static bool delete_queue(struct tl_redis *redis, struct tl_redis *none, const char *key_prefix,
+                         const struct tl_keys *keys, int64_t kept_ms, const struct tl_actor *actor,
+                         bool *existed, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    bool listed = false;
+    if (!is_listed(none, key_prefix, keys->queue, &listed, err))
+        return false;
+    tl_call_begin(&args, TL_FN_DELETE, keys);
+    tl_args_int(&args, kept_ms);
+    tl_args_str(&args, listed ? "1" : "0");
+    tl_actor_append(actor, &args);
+    struct tl_reply *reply = tl_call_once(redis, &args, err);
+    if (reply == NULL)
+        return false;
+    bool ok = unlist(none, key_prefix, keys->queue, tl_reply_text(reply, 1), actor, &listed, err);
+    *existed = tl_reply_signed(reply, 0) == 1 || listed;
+    tl_reply_free(reply);
+    return ok;
+}
+
 void tl_handle_queue_delete(struct tl_control_call *call)
 {
     struct tl_error err = {0};
@@ -248,16 +417,16 @@ void tl_handle_queue_delete(struct tl_control_call *call)
             tl_call_fail(call, &err);
             return;
         }
-        tl_resource_etag(info.generation, &info.settings, etag);
-        if (!tl_resource_matches(call->request->if_match, etag)) {
+        etag_of(info.generation, &info.settings, etag);
+        if (!matches(call->request->if_match, etag)) {
             tl_call_refuse(call, 412, "the settings are no longer those that If-Match names");
             return;
         }
     }
     struct tl_redis *none = tl_call_connect(call->control, NULL, &err);
     if (none == NULL ||
-        !tl_queue_delete(call->redis, none, config->redis.key_prefix, &call->keys,
-                         config->retention.changes_ms, call->request->actor, &existed, &err))
+        !delete_queue(call->redis, none, config->redis.key_prefix, &call->keys,
+                      config->retention.changes_ms, call->request->actor, &existed, &err))
         tl_call_fail(call, &err);
     else if (!existed)
         tl_call_refuse(call, 404, "queue %s does not exist", call->keys.queue);

@@ -5,9 +5,6 @@
 #include <sodium.h>
 
 #include "common/control/call.h"
-#include "common/control/repeat.h"
-#include "common/store/library.h"
-#include "common/store/reply.h"
 
 enum { DIGEST_BYTES = 16, DIGEST_DIGITS = 2 * DIGEST_BYTES, ANSWER_MAX = 16 * 1024 };
 

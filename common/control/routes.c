@@ -2,19 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/control/blocks.h"
-#include "common/control/changes.h"
-#include "common/control/draw.h"
-#include "common/control/history.h"
-#include "common/control/hooks.h"
-#include "common/control/joins.h"
-#include "common/control/line.h"
-#include "common/control/modes.h"
-#include "common/control/queues.h"
-#include "common/control/routes.h"
-#include "common/control/stats.h"
-#include "common/control/tokens.h"
-#include "common/control/visitors.h"
+#include "common/control/call.h"
 
 #define QUEUES   "/v1/admin/queues"
 #define QUEUE    QUEUES "/{queue}"

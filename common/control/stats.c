@@ -9,14 +9,62 @@
 #include "common/config/mode.h"
 #include "common/config/queue_settings.h"
 #include "common/control/call.h"
-#include "common/control/hooks.h"
-#include "common/control/notice_json.h"
-#include "common/control/stats.h"
-#include "common/control/store_stats.h"
-#include "common/store/library.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
+#include "common/store/args.h"
+#include "common/store/memory.h"
 #include "common/store/state.h"
+
+/* ---- the store itself: memory, persistence, latency ---- */
+
+/* Appends the command to the pipeline. */
+static bool ask_store(struct tl_redis *redis, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_str(&args, "INFO");
+    bool ok = tl_redis_append(redis, &args, err);
+    tl_args_free(&args);
+    return ok;
+}
+
+static json_t *number_of(const char *info, const char *name)
+{
+    const char *value = tl_info_field(info, name);
+    return *value != '\0' ? json_integer(strtoll(value, NULL, 10)) : json_null();
+}
+
+static json_t *text_of(const char *info, const char *name)
+{
+    const char *value = tl_info_field(info, name);
+    return json_stringn(value, strcspn(value, "\r\n"));
+}
+
+/* Did the last write to the disk succeed, in each of the ways that are on? */
+static bool is_kept(const char *info)
+{
+    bool aof = strncmp(tl_info_field(info, "aof_enabled"), "1", 1) == 0;
+    return strncmp(tl_info_field(info, "rdb_last_bgsave_status"), "ok", 2) == 0 &&
+           (!aof || strncmp(tl_info_field(info, "aof_last_write_status"), "ok", 2) == 0);
+}
+
+/* Receives its answer. took_us: how long the pipeline took. NULL on failure. */
+static json_t *receive_store(struct tl_redis *redis, int64_t took_us, struct tl_error *err)
+{
+    struct tl_reply *reply = tl_redis_next(redis, err);
+    if (reply == NULL)
+        return NULL;
+    const char *info = tl_reply_string(reply, NULL);
+    json_t *stats =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:I}", "version",
+                  text_of(info, "redis_version"), "role", text_of(info, "role"), "uptime_s",
+                  number_of(info, "uptime_in_seconds"), "memory_used",
+                  number_of(info, "used_memory"), "memory_limit", number_of(info, "maxmemory"),
+                  "aof", strncmp(tl_info_field(info, "aof_enabled"), "1", 1) == 0, "persists",
+                  is_kept(info), "clients", number_of(info, "connected_clients"), "replicas",
+                  number_of(info, "connected_slaves"), "latency_us", (json_int_t)took_us);
+    tl_reply_free(reply);
+    if (stats == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of the store");
+    return stats;
+}
 
 /* What is read of the state; besides, at the end, its texts `called` and `notice`. */
 enum { FIELDS = TL_STATE_COUNTERS | TL_STATE_CAPACITY | TL_STATE_RECOVERY };
@@ -386,12 +434,12 @@ static json_t *read_stats(struct tl_control *control, const char *queue, bool wi
     /* Another try where the store lacked the library. */
     for (int attempt = 0; attempt < 2 && ok && reply == NULL; attempt++) {
         struct tl_error problem = {0};
-        ok = ask(redis, &keys, err) && (!with_store || tl_store_stats_ask(redis, err));
+        ok = ask(redis, &keys, err) && (!with_store || ask_store(redis, err));
         if (ok)
             reply = tl_redis_next(redis, &problem);
         if (ok && with_store && tl_redis_connected(redis)) {
             json_decref(store);
-            store = tl_store_stats_receive(redis, tl_clock_us() - begun_us, &problem);
+            store = receive_store(redis, tl_clock_us() - begun_us, &problem);
         }
         if (problem.kind == TL_ERR_NOFUNCTION)
             ok = tl_library_load(redis, &problem);

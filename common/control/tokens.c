@@ -5,9 +5,7 @@
 #include <sodium.h>
 
 #include "common/auth/token.h"
-#include "common/base/text.h"
 #include "common/control/call.h"
-#include "common/control/tokens.h"
 #include "common/store/tokens.h"
 
 void tl_handle_token_list(struct tl_control_call *call)

@@ -5,25 +5,48 @@
 
 #include <sodium.h>
 
+#include "common/auth/keyring.h"
 #include "common/auth/reference.h"
-#include "common/base/text.h"
+#include "common/auth/ticket.h"
 #include "common/base/units.h"
 #include "common/control/call.h"
-#include "common/control/joined.h"
-#include "common/control/place_json.h"
-#include "common/control/reference_find.h"
-#include "common/control/visitor_find.h"
-#include "common/control/visitors.h"
-#include "common/store/library.h"
-#include "common/store/queue.h"
 #include "common/store/records.h"
-#include "common/store/reply.h"
+
+/* The visitor of a text, which is an id or a ticket. A ticket counts only if it is genuine: a
+ * person who sends a forged one to the operator could name another visitor in it. */
+static bool find_visitor(const struct tl_config *config, const char *queue, const char *text,
+                         char visitor[TL_VISITOR_MAX + 1], struct tl_error *err)
+{
+    struct tl_ticket ticket;
+    struct tl_error problem = {0};
+    struct tl_keyring *keyring = tl_keyring_load(config->secrets.ticket_keys, false, &problem);
+    bool genuine = keyring != NULL && tl_ticket_verify(keyring, queue, text, strlen(text), &ticket);
+    bool have_keys = keyring != NULL;
+    tl_keyring_free(&keyring);
+    if (genuine) {
+        memcpy(visitor, ticket.visitor, sizeof(ticket.visitor));
+        return true;
+    }
+    /* A short ticket would pass for an id, of which then nothing is known. */
+    bool unread = !have_keys && tl_ticket_shaped(text, strlen(text));
+    if (!unread && tl_visitor_valid(text, strlen(text))) {
+        memcpy(visitor, text, strlen(text) + 1);
+        return true;
+    }
+    if (!unread && strlen(text) <= TL_VISITOR_MAX)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "a visitor id is 1 to %d printable characters without space",
+                            TL_VISITOR_MAX);
+    if (have_keys)
+        return tl_error_set(err, TL_ERR_INVALID, "this is not a genuine ticket of queue %s", queue);
+    *err = problem;
+    return tl_error_prefix(err, "the ticket cannot be verified, give the visitor's id instead");
+}
 
 static bool find(struct tl_control_call *call, char visitor[TL_VISITOR_MAX + 1])
 {
     struct tl_error err = {0};
-    return tl_control_find_visitor(call->control->config, call->keys.queue, call->name, visitor,
-                                   &err) ||
+    return find_visitor(call->control->config, call->keys.queue, call->name, visitor, &err) ||
            tl_call_refuse(call, 422, "%s", err.text);
 }
 

@@ -6,9 +6,6 @@
 #include <sodium.h>
 
 #include "common/control/call.h"
-#include "common/control/control.h"
-#include "common/control/repeat.h"
-#include "common/control/routes.h"
 
 struct tl_control *tl_control_new(const struct tl_config *config, const char *redis_url,
                                   struct tl_error *err)

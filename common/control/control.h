@@ -112,7 +112,8 @@ struct tl_control_route {
     enum tl_control_kind kind;
     enum tl_control_repeat repeat;
     const char *query; /* the parameters it takes, separated by spaces; NULL: none */
-    void (*handler)(struct tl_control_call *call); /* NULL unless TL_CONTROL_CALL */
+    json_t *(*handler)(struct tl_control_call *call); /* NULL unless TL_CONTROL_CALL */
+    enum tl_queue_mode mode;                          /* of the calls that set it */
 };
 
 /* All routes. Static storage. */

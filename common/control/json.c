@@ -1,8 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "common/base/units.h"
 #include "common/control/call.h"
 #include "common/wire/notice_text.h"
+
+void tl_list_add(json_t **list, json_t *value)
+{
+    if (json_array_append_new(*list, value) == 0)
+        return;
+    json_decref(*list);
+    *list = NULL;
+}
+
+void tl_object_set(json_t **object, const char *name, json_t *value)
+{
+    if (json_object_set_new(*object, name, value) == 0)
+        return;
+    json_decref(*object);
+    *object = NULL;
+}
+
+json_t *tl_call_time(int64_t unix_ms)
+{
+    char text[TL_UNITS_TEXT_MAX];
+    if (unix_ms == 0)
+        return json_null();
+    tl_time_format(unix_ms, text, sizeof(text));
+    return json_string(text);
+}
+
+const char *tl_end_word(enum tl_reason reason)
+{
+    static const char *const words[] = {
+        [TL_REASON_COMPLETED] = "completed", [TL_REASON_LEFT] = "left",
+        [TL_REASON_EXPIRED] = "expired",     [TL_REASON_UNCLAIMED] = "unclaimed",
+        [TL_REASON_ABSENT] = "absent",       [TL_REASON_REMOVED] = "removed",
+    };
+    return words[reason];
+}
 
 const char *tl_place_lane_name(const struct tl_queue_settings *settings, tl_place place)
 {
@@ -10,11 +46,10 @@ const char *tl_place_lane_name(const struct tl_queue_settings *settings, tl_plac
     return lane < settings->n_lanes ? settings->lanes[lane] : "";
 }
 
-bool tl_place_to_json(json_t *object, const struct tl_queue_settings *settings, tl_place place)
+void tl_place_to_json(json_t **object, const struct tl_queue_settings *settings, tl_place place)
 {
-    return json_object_set_new(object, "lane", json_string(tl_place_lane_name(settings, place))) ==
-               0 &&
-           json_object_set_new(object, "seq", json_integer((json_int_t)tl_place_seq(place))) == 0;
+    tl_object_set(object, "lane", json_string(tl_place_lane_name(settings, place)));
+    tl_object_set(object, "seq", json_integer((json_int_t)tl_place_seq(place)));
 }
 
 json_t *tl_notice_value(const char *notice, size_t length)
@@ -24,24 +59,19 @@ json_t *tl_notice_value(const char *notice, size_t length)
     if (texts[0].language[0] == '\0')
         return json_stringn(texts[0].text, texts[0].length);
     json_t *all = json_object();
-    for (size_t i = 0; all != NULL && i < n; i++) {
-        if (json_object_set_new(all, texts[i].language,
-                                json_stringn(texts[i].text, texts[i].length)) == 0)
-            continue;
-        json_decref(all);
-        all = NULL;
-    }
+    for (size_t i = 0; i < n; i++)
+        tl_object_set(&all, texts[i].language, json_stringn(texts[i].text, texts[i].length));
     return all;
 }
 
-bool tl_notice_to_json(json_t *object, const char *notice, size_t length)
+void tl_notice_to_json(json_t **object, const char *notice, size_t length)
 {
     struct tl_notice_text texts[TL_NOTICE_LANGUAGES];
     size_t n = tl_notice_split(notice, length, texts);
     const struct tl_notice_text *main = &texts[tl_notice_pick(texts, n, NULL)];
     json_t *all = main->language[0] != '\0' ? tl_notice_value(notice, length) : json_null();
-    return json_object_set_new(object, "notice", json_stringn(main->text, main->length)) == 0 &&
-           json_object_set_new(object, "notices", all) == 0;
+    tl_object_set(object, "notice", json_stringn(main->text, main->length));
+    tl_object_set(object, "notices", all);
 }
 
 bool tl_notice_of_json(const json_t *texts, struct tl_text *notice, struct tl_error *err)
@@ -62,7 +92,8 @@ bool tl_notice_of_json(const json_t *texts, struct tl_text *notice, struct tl_er
     }
     if (!ok)
         tl_error_set(err, TL_ERR_INVALID,
-                     "texts: at most %d languages with a text each, by a code like en, ko or "
+                     "texts: at most %d languages with a text each, by a code like "
+                     "en, ko or "
                      "zh-Hant",
                      TL_NOTICE_LANGUAGES);
     ok = ok && tl_notice_join(list, n, notice, err);

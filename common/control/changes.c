@@ -198,7 +198,7 @@ json_t *tl_changes_list(struct tl_redis *redis, const char *key_prefix,
               tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu changes", query->limit);
     ok = ok && read_stream(&self, &of_none, err) &&
          (query->queue != NULL ? read_queue(&self, query->queue, err) : read_all(&self, err));
-    for (size_t i = 0; i < self.n; i++)
+    for (size_t i = 0; self.list != NULL && i < self.n; i++)
         tl_list_add(&list, self.list[i].change);
     free(self.list);
     if (ok && list != NULL)

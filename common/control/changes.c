@@ -190,15 +190,17 @@ json_t *tl_changes_list(struct tl_redis *redis, const char *key_prefix,
     if (!check(query, &self.before, err))
         return NULL;
     self.list = calloc(query->limit, sizeof(*self.list));
-    json_t *list = json_array();
+    if (self.list == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu changes", query->limit);
+        return NULL;
+    }
     const struct source of_none = {.key = tl_key_common(key_prefix, TL_COMMON_CHANGES, key),
                                    .queue = "",
                                    .only = query->queue};
-    bool ok = self.list != NULL ||
-              tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu changes", query->limit);
-    ok = ok && read_stream(&self, &of_none, err) &&
-         (query->queue != NULL ? read_queue(&self, query->queue, err) : read_all(&self, err));
-    for (size_t i = 0; self.list != NULL && i < self.n; i++)
+    bool ok = read_stream(&self, &of_none, err) &&
+              (query->queue != NULL ? read_queue(&self, query->queue, err) : read_all(&self, err));
+    json_t *list = json_array();
+    for (size_t i = 0; i < self.n; i++)
         tl_list_add(&list, self.list[i].change);
     free(self.list);
     if (ok && list != NULL)

@@ -303,7 +303,7 @@ static json_t *describe(const struct facts *facts, const char *queue)
     static const char *const policies[] = {"counter", "rate", "both"};
     const struct tl_queue_settings *settings = &facts->settings;
     const struct tl_reply *sizes = tl_reply_at(facts->reply, TL_STATS_SIZES);
-    bool is_auto = settings->capacity_mode == TL_CAPACITY_AUTO;
+    bool is_auto = settings->capacity_min > 0;
     json_t *stats = json_object();
     tl_object_set(&stats, "queue", json_string(queue));
     tl_object_set(&stats, "at", tl_call_time(facts->now_ms));

@@ -2,7 +2,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "common/control/answer.h"
+#include "common/base/text.h"
+#include "common/control/control.h"
 
 /* What the statuses are called here. Their types are documented in
  * docs/integrators/openapi-admin.yaml. */
@@ -79,4 +80,28 @@ static int status_of(enum tl_error_kind kind)
 void tl_control_problem_of(struct tl_control_answer *answer, const struct tl_error *err)
 {
     tl_control_problem(answer, status_of(err->kind), "%s", err->text);
+}
+
+json_t *tl_control_read_body(const char *bytes, size_t length, struct tl_error *err)
+{
+    json_error_t problem;
+    if (length > TL_CONTROL_BODY_MAX) {
+        tl_error_set(err, TL_ERR_INVALID, "a body of %zu bytes; the limit is %d", length,
+                     TL_CONTROL_BODY_MAX);
+        return NULL;
+    }
+    json_t *body = json_loadb(bytes, length, JSON_REJECT_DUPLICATES, &problem);
+    if (body == NULL) {
+        char quoted[JSON_ERROR_TEXT_LENGTH + 2];
+        tl_quote(problem.text, quoted, sizeof(quoted));
+        tl_error_set(err, TL_ERR_INVALID, "the body is no JSON: line %d, column %d: %s",
+                     problem.line, problem.column, quoted);
+        return NULL;
+    }
+    if (!json_is_object(body)) {
+        json_decref(body);
+        tl_error_set(err, TL_ERR_INVALID, "the body must be a JSON object");
+        return NULL;
+    }
+    return body;
 }

@@ -4,12 +4,8 @@
 
 #include "common/base/net.h"
 #include "common/base/units.h"
-#include "common/control/blocks.h"
 #include "common/control/call.h"
 #include "common/store/blocks.h"
-#include "common/store/keys.h"
-#include "common/store/library.h"
-#include "common/store/reply.h"
 
 /* Wider prefixes would block half of the world by one typing error. */
 enum { LEAST_BITS_IPV4 = 96 + 8, LEAST_BITS_IPV6 = 16 };
@@ -22,7 +18,6 @@ static bool change(struct tl_control_call *call, const char *what, const struct 
     char blocks[TL_KEY_MAX];
     char changes[TL_KEY_MAX];
     char entry[TL_BLOCK_TEXT_MAX];
-    struct tl_error err = {0};
     struct tl_args args = {0};
     tl_block_format(block, entry);
     tl_call_begin_on(&args, TL_FN_BLOCK, 2);
@@ -30,86 +25,63 @@ static bool change(struct tl_control_call *call, const char *what, const struct 
                  tl_key_common(prefix, TL_COMMON_CHANGES, changes), what, entry, NULL);
     tl_args_int(&args, for_ms);
     tl_actor_append(call->request->actor, &args);
-    struct tl_reply *reply = tl_call_once(call->redis, &args, &err);
-    if (reply == NULL && err.kind == TL_ERR_STORE && strstr(err.text, "blocks already") != NULL)
-        return tl_call_refuse(call, 429, "%s", err.text);
-    if (reply == NULL)
-        return tl_call_fail(call, &err);
+    struct tl_reply *reply = tl_call_once(call->redis, &args, &call->err);
+    if (reply == NULL && call->err.kind == TL_ERR_STORE &&
+        strstr(call->err.text, "blocks already") != NULL)
+        return tl_call_refuse(call, 429, "%s", call->err.text);
     *done = tl_reply_integer(reply) == 1;
     tl_reply_free(reply);
-    return true;
+    return reply != NULL;
 }
 
-/* NULL: out of memory. */
-static json_t *to_json(const struct tl_block *block)
+static json_t *queue_of(const struct tl_block *block)
+{
+    return block->queue[0] != '\0' ? json_string(block->queue) : json_null();
+}
+
+/* The entry of the list. NULL: out of memory. */
+static json_t *listed(const struct tl_block *block)
 {
     char prefix[TL_PREFIX_TEXT_MAX];
     tl_prefix_format(&block->prefix, prefix);
-    return json_pack("{s:s, s:o, s:o}", "prefix", prefix, "queue",
-                     block->queue[0] != '\0' ? json_string(block->queue) : json_null(), "until",
+    return json_pack("{s:s, s:o, s:o}", "prefix", prefix, "queue", queue_of(block), "until",
                      tl_call_time(block->until_ms));
 }
 
 /* What was asked for: the prefix and the queue; for_ms: and for how long, NULL: no such member.
  * NULL: out of memory. */
-static json_t *entry_to_json(const struct tl_block *block, const int64_t *for_ms)
+static json_t *asked(const struct tl_block *block, const int64_t *for_ms)
 {
     char prefix[TL_PREFIX_TEXT_MAX];
     tl_prefix_format(&block->prefix, prefix);
-    return json_pack("{s:s, s:o, s:o*}", "prefix", prefix, "queue",
-                     block->queue[0] != '\0' ? json_string(block->queue) : json_null(), "for_ms",
+    return json_pack("{s:s, s:o, s:o*}", "prefix", prefix, "queue", queue_of(block), "for_ms",
                      for_ms != NULL ? json_integer((json_int_t)*for_ms) : NULL);
 }
 
-void tl_handle_block_list(struct tl_control_call *call)
+json_t *tl_handle_block_list(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     struct tl_blocks *blocks = NULL;
     int64_t now_us;
-    if (tl_redis_time(call->redis, &now_us, &err))
-        blocks = tl_blocks_read(call->redis, call->control->config->redis.key_prefix, &err);
-    if (blocks == NULL) {
-        tl_call_fail(call, &err);
-        return;
-    }
+    if (tl_redis_time(call->redis, &now_us, &call->err))
+        blocks = tl_blocks_read(call->redis, call->control->config->redis.key_prefix, &call->err);
+    if (blocks == NULL)
+        return NULL;
     json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < blocks->n; i++) {
+    for (size_t i = 0; i < blocks->n; i++) {
         int64_t until_ms = blocks->list[i].until_ms;
-        bool is_over = until_ms != 0 && until_ms <= now_us / 1000;
-        if (is_over || json_array_append_new(list, to_json(&blocks->list[i])) == 0)
-            continue;
-        json_decref(list);
-        list = NULL;
+        if (until_ms == 0 || until_ms > now_us / 1000)
+            tl_list_add(&list, listed(&blocks->list[i]));
     }
     free(blocks);
-    tl_call_answer(call, 200, json_pack("{s:o}", "blocks", list));
-}
-
-/* The entry that is asked for. */
-static bool parse(struct tl_control_call *call, const char *prefix, const char *queue,
-                  struct tl_block *block)
-{
-    struct tl_error err = {0};
-    if (!tl_block_parse(prefix, queue, block, &err))
-        return tl_call_refuse(call, 422, "%s", err.text);
-    return true;
+    return json_pack("{s:o}", "blocks", list);
 }
 
 /* A queue that is not there would be blocked without effect, by a slip of the keyboard. */
 static bool queue_exists(struct tl_control_call *call, const char *queue)
 {
-    char queues[TL_KEY_MAX];
-    struct tl_error err = {0};
-    if (queue[0] == '\0')
-        return true;
-    struct tl_reply *reply =
-        tl_ask(call->redis, &err, "SISMEMBER",
-               tl_key_common(call->control->config->redis.key_prefix, TL_COMMON_QUEUES, queues),
-               queue, NULL);
-    if (reply == NULL)
-        return tl_call_fail(call, &err);
-    bool exists = tl_reply_integer(reply) == 1;
-    tl_reply_free(reply);
+    bool exists = queue[0] == '\0';
+    if (!exists && !tl_queue_listed(call->control, queue, &exists, &call->err))
+        return false;
     return exists || tl_call_refuse(call, 404, "queue %s does not exist", queue);
 }
 
@@ -117,21 +89,21 @@ static bool queue_exists(struct tl_control_call *call, const char *queue)
  * the proxy itself, and of visitors whose address it does not pass on: all of them. */
 static bool is_of_visitors(struct tl_control_call *call, const struct tl_prefix *prefix)
 {
-    struct tl_error err = {0};
     struct tl_networks *proxies =
-        tl_networks_parse(call->control->config->http.trusted_proxies, &err);
+        tl_networks_parse(call->control->config->http.trusted_proxies, &call->err);
     if (proxies == NULL)
-        return tl_call_fail(call, &err);
+        return false;
     bool is_proxy = tl_networks_overlap(proxies, prefix);
     tl_networks_free(&proxies);
-    return !is_proxy ||
-           tl_call_refuse(call, 422,
-                          "the prefix has addresses of http.trusted_proxies: no visitor has one of "
-                          "these, unless a proxy does not pass on X-Forwarded-For, and then all "
-                          "have it");
+    return !is_proxy || tl_call_refuse(call, 422,
+                                       "the prefix has addresses of http.trusted_proxies: no "
+                                       "visitor has one of "
+                                       "these, unless a proxy does not pass on "
+                                       "X-Forwarded-For, and then all "
+                                       "have it");
 }
 
-void tl_handle_block(struct tl_control_call *call)
+json_t *tl_handle_block(struct tl_control_call *call)
 {
     struct tl_block block;
     struct tl_error err = {0};
@@ -140,37 +112,34 @@ void tl_handle_block(struct tl_control_call *call)
     const char *duration = NULL;
     int64_t for_ms = 0;
     bool done;
-    if (!tl_call_members(call, "prefix", "queue", "for", NULL) ||
-        !tl_call_text(call, "prefix", true, &prefix) ||
-        !tl_call_text(call, "queue", false, &queue) ||
-        !tl_call_text(call, "for", false, &duration) || !parse(call, prefix, queue, &block))
-        return;
+    if (!tl_call_body(call, "prefix", &prefix, "queue?", &queue, "for?", &duration, NULL) ||
+        !tl_block_parse(prefix, queue, &block, &call->err))
+        return NULL;
     bool v4 = tl_address_is_ipv4(&block.prefix.address);
     if (block.prefix.bits < (v4 ? LEAST_BITS_IPV4 : LEAST_BITS_IPV6))
-        tl_call_refuse(call, 422, "the prefix is too wide: at least /%d for IPv4, /%d for IPv6",
-                       LEAST_BITS_IPV4 - 96, LEAST_BITS_IPV6);
-    else if (duration != NULL && (!tl_duration_parse(duration, &for_ms, &err) || for_ms <= 0))
-        tl_call_refuse(call, 422, "for: %s", err.text[0] != '\0' ? err.text : "a time above 0");
-    else if (is_of_visitors(call, &block.prefix) && queue_exists(call, block.queue) &&
-             change(call, "block", &block, for_ms, &done))
-        tl_call_answer(call, 200, entry_to_json(&block, &for_ms));
+        return tl_call_refuse(call, 422,
+                              "the prefix is too wide: at least /%d for IPv4, /%d for IPv6",
+                              LEAST_BITS_IPV4 - 96, LEAST_BITS_IPV6);
+    if (duration != NULL && (!tl_duration_parse(duration, &for_ms, &err) || for_ms <= 0))
+        return tl_call_refuse(call, 422, "for: %s",
+                              err.text[0] != '\0' ? err.text : "a time above 0");
+    if (!is_of_visitors(call, &block.prefix) || !queue_exists(call, block.queue) ||
+        !change(call, "block", &block, for_ms, &done))
+        return NULL;
+    return asked(&block, &for_ms);
 }
 
-void tl_handle_unblock(struct tl_control_call *call)
+json_t *tl_handle_unblock(struct tl_control_call *call)
 {
     struct tl_block block;
     bool done = false;
     const char *prefix = tl_target_parameter(&call->target, "prefix");
     const char *queue = tl_target_parameter(&call->target, "queue");
-    if (prefix == NULL) {
-        tl_call_refuse(call, 400, "the query needs ?prefix=");
-        return;
-    }
-    if (!parse(call, prefix, queue != NULL ? queue : "", &block) ||
+    if (prefix == NULL)
+        return tl_call_refuse(call, 400, "the query needs ?prefix=");
+    if (!tl_block_parse(prefix, queue != NULL ? queue : "", &block, &call->err) ||
         !change(call, "unblock", &block, 0, &done))
-        return;
-    if (done)
-        tl_call_answer(call, 200, entry_to_json(&block, NULL));
-    else
-        tl_call_refuse(call, 404, "this prefix was not blocked there");
+        return NULL;
+    return done ? asked(&block, NULL)
+                : tl_call_refuse(call, 404, "this prefix was not blocked there");
 }

@@ -4,12 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/control/call.h"
-#include "common/store/reply.h"
 
-enum { QUOTED_MAX = 96 };
+enum { QUOTED_MAX = 96, MEMBER_MAX = 32 };
+
+/* Behind the name of a member (tl_call_body): it may be missing, or is of any type. */
+#define MARKS "?*"
 
 struct tl_redis *tl_call_connect(struct tl_control *control, const char *queue,
                                  struct tl_error *err)
@@ -25,24 +26,7 @@ bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl
     return tl_keys_of(keys, control->config->redis.key_prefix, queue, err);
 }
 
-void tl_call_answer(struct tl_control_call *call, int status, json_t *body)
-{
-    if (body == NULL) {
-        tl_call_refuse(call, 500, "no memory for the answer");
-        return;
-    }
-    json_decref(call->answer->body);
-    call->answer->status = status;
-    call->answer->body = body;
-}
-
-bool tl_call_fail(struct tl_control_call *call, const struct tl_error *err)
-{
-    tl_control_problem_of(call->answer, err);
-    return false;
-}
-
-bool tl_call_refuse(struct tl_control_call *call, int status, const char *format, ...)
+void *tl_call_refuse(struct tl_control_call *call, int status, const char *format, ...)
 {
     char detail[512];
     va_list arguments;
@@ -50,40 +34,35 @@ bool tl_call_refuse(struct tl_control_call *call, int status, const char *format
     vsnprintf(detail, sizeof(detail), format, arguments);
     va_end(arguments);
     tl_control_problem(call->answer, status, "%s", detail);
-    return false;
+    return NULL;
 }
 
-static bool is_one_of(const char *name, const char *first, va_list names)
+/* Is this one of the members that tl_call_body was given? */
+static bool is_one_of(const char *name, va_list members)
 {
-    for (const char *each = first; each != NULL; each = va_arg(names, const char *))
-        if (strcmp(name, each) == 0)
+    const char *each;
+    size_t length = strlen(name);
+    while ((each = va_arg(members, const char *)) != NULL) {
+        (void)va_arg(members, void *);
+        if (strcspn(each, MARKS) == length && memcmp(each, name, length) == 0)
             return true;
+    }
     return false;
 }
 
-bool tl_call_members(struct tl_control_call *call, const char *first, ...)
+/* Takes the next member of the arguments and reads it. */
+static bool read_member(struct tl_control_call *call, const char *member, va_list *members)
 {
-    const char *name;
-    json_t *value;
-    json_t *body = (json_t *)call->request->body; /* jansson's loops take no const */
-    json_object_foreach(body, name, value)
-    {
-        char quoted[QUOTED_MAX];
-        va_list names;
-        va_start(names, first);
-        bool known = is_one_of(name, first, names);
-        va_end(names);
-        tl_quote(name, quoted, sizeof(quoted));
-        if (!known)
-            return tl_call_refuse(call, 400, "%s is not a member of this request", quoted);
-    }
-    return true;
-}
-
-bool tl_call_text(struct tl_control_call *call, const char *name, bool needed, const char **text)
-{
+    char name[MEMBER_MAX];
+    size_t length = strcspn(member, MARKS);
+    snprintf(name, sizeof(name), "%.*s", (int)length, member);
     const json_t *value = json_object_get(call->request->body, name);
-    if (value == NULL && !needed)
+    if (member[length] == '*') {
+        *va_arg(*members, const json_t **) = value;
+        return true;
+    }
+    const char **text = va_arg(*members, const char **);
+    if (value == NULL && member[length] == '?')
         return true;
     if (!json_is_string(value))
         return tl_call_refuse(
@@ -91,6 +70,30 @@ bool tl_call_text(struct tl_control_call *call, const char *name, bool needed, c
             name);
     *text = json_string_value(value);
     return true;
+}
+
+bool tl_call_body(struct tl_control_call *call, ...)
+{
+    const char *name;
+    json_t *value;
+    json_t *body = (json_t *)call->request->body; /* jansson's loops take no const */
+    va_list members;
+    bool ok = true;
+    json_object_foreach(body, name, value)
+    {
+        char quoted[QUOTED_MAX];
+        va_start(members, call);
+        bool known = is_one_of(name, members);
+        va_end(members);
+        tl_quote(name, quoted, sizeof(quoted));
+        if (!known)
+            return tl_call_refuse(call, 400, "%s is not a member of this request", quoted);
+    }
+    va_start(members, call);
+    while (ok && (name = va_arg(members, const char *)) != NULL)
+        ok = read_member(call, name, &members);
+    va_end(members);
+    return ok;
 }
 
 bool tl_call_number(struct tl_control_call *call, const char *name, uint64_t least, uint64_t most,
@@ -105,13 +108,4 @@ bool tl_call_number(struct tl_control_call *call, const char *name, uint64_t lea
                               name, least, most);
     *number = value;
     return true;
-}
-
-json_t *tl_call_time(int64_t unix_ms)
-{
-    char text[TL_UNITS_TEXT_MAX];
-    if (unix_ms == 0)
-        return json_null();
-    tl_time_format(unix_ms, text, sizeof(text));
-    return json_string(text);
 }

@@ -1,20 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A call under way: what every handler works with. */
+/* A call under way: what the handlers work with, and what they have in common. Private: outside of
+ * this folder only tests include it. */
 #ifndef TL_CONTROL_CALL_H
 #define TL_CONTROL_CALL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <jansson.h>
 
+#include "common/base/error.h"
+#include "common/base/text.h"
 #include "common/config/settings.h"
-#include "common/control/answer.h"
-#include "common/control/target.h"
+#include "common/control/control.h"
 #include "common/store/durable.h"
 #include "common/store/keys.h"
 #include "common/store/library.h"
+#include "common/store/queue.h"
+#include "common/store/records.h"
+#include "common/store/redis.h"
+#include "common/store/reply.h"
 #include "common/store/store.h"
+#include "common/wire/names.h"
+#include "common/wire/place.h"
 
 struct tl_control {
     const struct tl_config *config; /* borrowed */
@@ -27,12 +36,25 @@ struct tl_control {
 struct tl_control_call {
     struct tl_control *control;
     const struct tl_control_request *request;
-    struct tl_control_answer *answer;
+    struct tl_control_answer *answer; /* a handler only refuses, and sets the ETag */
+    const struct tl_control_route *route;
     struct tl_target target;
     const char *name;       /* {visitor} or {name} of the path; else NULL */
     struct tl_keys keys;    /* of {queue}; else without a name */
     struct tl_redis *redis; /* the connection of the queue, or that of no queue: open */
+    int status;             /* of the answer, if the handler succeeds; 200 at first */
+    struct tl_error err;    /* why it failed */
 };
+
+/*
+ * A handler (struct tl_control_route) returns the body of its answer, whose status is call->status.
+ * NULL: it has refused the call; or call->err says what failed, which is answered as by
+ * tl_control_problem_of, but TL_ERR_INVALID by 422; or neither: out of memory.
+ */
+
+/* Makes the answer a problem. Always returns NULL, which is false where a bool is wanted. */
+void *tl_call_refuse(struct tl_control_call *call, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Opens the connections that are not open. queue: NULL for the one of no queue. */
 struct tl_redis *tl_call_connect(struct tl_control *control, const char *queue,
@@ -41,25 +63,217 @@ struct tl_redis *tl_call_connect(struct tl_control *control, const char *queue,
 bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl_keys *keys,
                   struct tl_error *err);
 
-/* Sets status and body, which the answer then owns. A NULL body: out of memory, a problem. */
-void tl_call_answer(struct tl_control_call *call, int status, json_t *body);
-/* A problem, for short. Always returns false. */
-bool tl_call_fail(struct tl_control_call *call, const struct tl_error *err);
-bool tl_call_refuse(struct tl_control_call *call, int status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-/* Checks that the body has no other members than these, ended by NULL; no body is an empty one.
- * False: the answer has the problem. */
-bool tl_call_members(struct tl_control_call *call, const char *first, ...)
-    __attribute__((sentinel));
-/* A text of the body, borrowed. *text stays as it is where there is no such member and it is not
- * needed. */
-bool tl_call_text(struct tl_control_call *call, const char *name, bool needed, const char **text);
+/*
+ * Reads the members of the body; no body is an empty one. The arguments are names, each with where
+ * to put its value (borrowed), and NULL:
+ *   "name"   a text, const char **
+ *   "name?"  one that may be missing; then nothing is put
+ *   "name*"  a value of any type, const json_t **; NULL when it is missing
+ * False: one is missing or no text, or the body has another; the call is refused.
+ */
+bool tl_call_body(struct tl_control_call *call, ...) __attribute__((sentinel));
 /* A whole number of the query. *number stays as it is where there is no such parameter. */
 bool tl_call_number(struct tl_control_call *call, const char *name, uint64_t least, uint64_t most,
                     uint64_t *number);
 
+/* ---- values as JSON (json.c) ---- */
+
+/* Append to a list, and set a member of an object. They take the value. Where it is NULL, or memory
+ * runs out, *list or *object is freed and becomes NULL, and stays so. */
+void tl_list_add(json_t **list, json_t *value);
+void tl_object_set(json_t **object, const char *name, json_t *value);
 /* RFC 3339 in UTC; JSON null for 0. NULL: out of memory. */
 json_t *tl_call_time(int64_t unix_ms);
+
+/* "completed": how a visit ended. Static storage. */
+const char *tl_end_word(enum tl_reason reason);
+/* The name of the place's lane; "" for a lane that the queue has no longer. */
+const char *tl_place_lane_name(const struct tl_queue_settings *settings, tl_place place);
+/* Sets the members `lane` and `seq`, as tl_object_set. */
+void tl_place_to_json(json_t **object, const struct tl_queue_settings *settings, tl_place place);
+/* A notice as the calls show and take it: `notice` is what a visitor of another language reads,
+ * `notices` the text of each language. Sets both members, as tl_object_set; `notices` is null for
+ * one text for everyone. */
+void tl_notice_to_json(json_t **object, const char *notice, size_t length);
+/* The notice alone: a text for everyone, or an object with that of each language. NULL: out of
+ * memory. */
+json_t *tl_notice_value(const char *notice, size_t length);
+/* The notice that an object {"en": "...", "ko": "..."} makes, in the order of its members. Sets
+ * TL_ERR_INVALID for anything else. */
+bool tl_notice_of_json(const json_t *texts, struct tl_text *notice, struct tl_error *err);
+
+/* ---- the handlers, by the file that has them ---- */
+
+/* queues.c */
+json_t *tl_handle_queue_list(struct tl_control_call *call);
+/* {"name", "settings"}: 409 when there is one of that name. */
+json_t *tl_handle_queue_create(struct tl_control_call *call);
+json_t *tl_handle_queue_get(struct tl_control_call *call);
+/* All settings, or those that are named; 412 unless If-Match names the present ones. */
+json_t *tl_handle_queue_put(struct tl_control_call *call);
+json_t *tl_handle_queue_patch(struct tl_control_call *call);
+/* {"name"} must repeat the queue's name. */
+json_t *tl_handle_queue_delete(struct tl_control_call *call);
+/* modes.c. The mode of the route. */
+json_t *tl_handle_mode(struct tl_control_call *call);
+/* {"text"} for everyone, "" removes the notice; or {"texts"}: {"en": ..., "ko": ...}. */
+json_t *tl_handle_notice(struct tl_control_call *call);
+/* {"now": true} or {"wait": "90s"}. */
+json_t *tl_handle_recover(struct tl_control_call *call);
+/* draw.c. ?from=&limit=: with the draw ids from this rank on. */
+json_t *tl_handle_draw_get(struct tl_control_call *call);
+/* {"opens_at"}: the queue opens then, by lot. */
+json_t *tl_handle_draw_set(struct tl_control_call *call);
+/* stats.c: all of it, from one pipeline. */
+json_t *tl_handle_stats(struct tl_control_call *call);
+/* history.c. ?step=&from=&to= */
+json_t *tl_handle_history(struct tl_control_call *call);
+/* line.c. ?from=&limit=: those who wait from this position on, 1 being the first. */
+json_t *tl_handle_line(struct tl_control_call *call);
+/* joins.c. {"visitors": [{"visitor", "lane"}...]}, at most 1000: through the ingest stream, as a
+ * worker does. 202 when their places are not known in time. */
+json_t *tl_handle_joins(struct tl_control_call *call);
+/* visitors.c: one visitor. {visitor} is an id or a ticket; ?reference= is the code that the
+ * visitor's page shows. */
+json_t *tl_handle_visitor_get(struct tl_control_call *call);
+json_t *tl_handle_visitor_find(struct tl_control_call *call);
+/* Takes the visitor out of the line, or revokes the session. */
+json_t *tl_handle_visitor_remove(struct tl_control_call *call);
+/* Removes the visitor, and erases the id wherever it is kept. */
+json_t *tl_handle_visitor_forget(struct tl_control_call *call);
+/* {"lane"} */
+json_t *tl_handle_visitor_move(struct tl_control_call *call);
+/* hooks.c: the hooks of the notifier. */
+json_t *tl_handle_hook_list(struct tl_control_call *call);
+json_t *tl_handle_queue_hooks(struct tl_control_call *call);
+json_t *tl_handle_hook_test(struct tl_control_call *call);
+/* changes.c. ?queue=&before=&limit=, newest first */
+json_t *tl_handle_changes(struct tl_control_call *call);
+/* tokens.c: the tokens of operators. */
+json_t *tl_handle_token_list(struct tl_control_call *call);
+/* {"name", "role"}: the answer has the token's text, this once. */
+json_t *tl_handle_token_make(struct tl_control_call *call);
+json_t *tl_handle_token_revoke(struct tl_control_call *call);
+/* blocks.c: blocked prefixes of addresses. */
+json_t *tl_handle_block_list(struct tl_control_call *call);
+/* {"prefix", "queue", "for": "1h"} */
+json_t *tl_handle_block(struct tl_control_call *call);
+/* ?prefix=&queue= */
+json_t *tl_handle_unblock(struct tl_control_call *call);
+
+/* ---- what a topic offers the others ---- */
+
+/* queues.c */
+
+/* Changes settings of the call's queue, all or none, unless If-Match names others than the present
+ * ones. Returns the body of the answer: the queue as it is now, with what it was and is in
+ * `changed`. */
+json_t *tl_resource_change(struct tl_control_call *call, const struct tl_queue_changes *changes);
+/* Is the queue on the list of queues (tl:queues)? */
+bool tl_queue_listed(struct tl_control *control, const char *queue, bool *listed,
+                     struct tl_error *err);
+
+/* repeat.c */
+
+/* Idempotency-Key: a call that is sent again with the same key is answered with the first answer.
+ * Kept for a day in tl:{q}:idempotent, of the last 1000 calls of a queue (idempotent.lua). Performs
+ * the call, which then has its answer, unless its key was used before: then answers as before, with
+ * 422 when it was another request, and with 409 while the first one is still under way. A failure
+ * of ours (500 and above) is not kept. An answer above 16 KiB is not kept either: then the handler
+ * is called again, which only joins in bulk reach; joining again gives the places that are held. */
+void tl_repeat_once(struct tl_control_call *call, void (*perform)(struct tl_control_call *call));
+
+/* stats.c */
+
+/* The body of GET /v1/admin/queues/{queue}/stats without what is said of the store itself, for
+ * lists: one bounded read. NULL with TL_ERR_NOQUEUE, TL_ERR_INVALID (the name), or what the store
+ * says. The caller owns it. */
+json_t *tl_control_stats_of(struct tl_control *control, const char *queue, struct tl_error *err);
+
+/* hooks.c */
+
+/* The hooks of a queue as a list of objects, from what hooks_of() of stats.lua returned:
+ * those that the notifier keeps, and those of this program's configuration that no notifier knows
+ * yet. now_ms: the store's clock. NULL: out of memory. */
+json_t *tl_hooks_to_json(const struct tl_config *config, const char *queue,
+                         const struct tl_reply *reply, int64_t now_ms);
+
+/* reference.c: the visitor behind a reference code (common/auth/reference.h) */
+
+/* Looks for the visitor with this code, by any of the ticket keys: through the line, the sessions
+ * and the ends that are known, a thousand in each command. False without an error: nothing is known
+ * of such a visitor. TL_ERR_INVALID: the text is no code, or the keys cannot be read. */
+bool tl_reference_find(struct tl_redis *redis, const struct tl_keys *keys,
+                       const struct tl_config *config, const char *code,
+                       char visitor[TL_VISITOR_MAX + 1], struct tl_error *err);
+
+/* line.c */
+
+/*
+ * When visitors joined: when their places got their numbers. Nothing keeps it for each place. The
+ * history of the queue tells it, to 10 s for a day and to a minute for a week. Begins zeroed.
+ */
+struct tl_joined {
+    uint64_t first, last; /* the seqs it is to be read for; 0: none */
+    int64_t now_ms;
+    bool known; /* the history reaches back to the first */
+    struct tl_joined_point {
+        int64_t at_ms;
+        uint64_t seq; /* the last one given then */
+    } * points;
+    size_t n;
+};
+
+/* Makes it be read for this place, too. */
+void tl_joined_want(struct tl_joined *joined, tl_place place);
+/* Reads it for the places that are wanted. At most as much as the history has points: 20 bytes for
+ * each, 17000 of them. */
+bool tl_joined_read(struct tl_joined *joined, struct tl_control *control,
+                    const struct tl_keys *keys, struct tl_error *err);
+/* When the visitor of the place joined, Unix ms; 0: not known, because the history begins later.
+ * Places of a draw: when it numbered them. */
+int64_t tl_joined_at(const struct tl_joined *joined, tl_place place);
+/* Empties it. */
+void tl_joined_clear(struct tl_joined *joined);
+
+/* history.c */
+
+/*
+ * The history of a queue, which graphs show: its numbers every 10 s for a day and every minute for
+ * a week, as the expirer notes them (expirer/history.lua). While nothing changes there is a point
+ * every ten minutes only: a point holds until the next one.
+ */
+struct tl_history_span {
+    bool minutes;           /* the points of minutes, not of 10 s */
+    int64_t from_ms, to_ms; /* Unix time by the store's clock */
+    size_t most;            /* of these points at most: the latest */
+};
+
+/* The points of this span, oldest first, and before them the one that holds at its beginning, if
+ * there is one. Each is [at, mode, value...], with the values of the fields HISTORY of
+ * protocol.def; 0 for what a point lacks. NULL with err. */
+json_t *tl_history_points(struct tl_redis *redis, const struct tl_keys *keys,
+                          const struct tl_history_span *span, struct tl_error *err);
+
+/* changes.c */
+
+/*
+ * The record of changes: who changed what, when and from where. The function that changes something
+ * writes the entry in the same step (common/store/line/changes.lua), to tl:{q}:changes, or to
+ * tl:changes what belongs to no queue. docs/contributors/wire-format.md describes both streams.
+ */
+struct tl_changes_query {
+    const char *queue;  /* of this queue only; NULL: of all queues, and of none */
+    const char *before; /* only older than this id; NULL: from the newest on */
+    size_t limit;       /* 1 to TL_CHANGES_LIMIT_MAX */
+};
+
+/* Reads the changes, newest first. Of all queues: those in tl:queues, and tl:changes, which has
+ * those of queues that are gone; merged by time. Memory is bounded by the limit. Each is an object
+ * with the fields of its entry, and its id; `queue` is "" for one of no queue. NULL with err:
+ * TL_ERR_INVALID for a `before` that is no id or a limit out of range. An unknown queue has no
+ * changes. */
+json_t *tl_changes_list(struct tl_redis *redis, const char *key_prefix,
+                        const struct tl_changes_query *query, struct tl_error *err);
 
 #endif

@@ -5,11 +5,7 @@
 #include <string.h>
 
 #include "common/control/call.h"
-#include "common/control/changes.h"
 #include "common/control/settings_json.h"
-#include "common/store/queue.h"
-#include "common/store/records.h"
-#include "common/store/reply.h"
 
 enum { LIMIT = 100 };
 
@@ -71,15 +67,11 @@ static json_t *change_of(const struct position *position, const struct tl_reply 
              of_queue ? ":" : "", position->queue);
     json_t *change = json_pack("{s:s, s:s, s:I}", "id", id, "queue", queue, "at",
                                (json_int_t)tl_reply_integer(tl_reply_of(fields, "at")));
-    bool ok = change != NULL;
-    for (size_t i = 0; ok && i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         const char *text = tl_reply_string(tl_reply_of(fields, names[i]), NULL);
-        ok = json_object_set_new(change, names[i], json_string_nocheck(text)) == 0;
+        tl_object_set(&change, names[i], json_string_nocheck(text));
     }
-    if (ok)
-        return change;
-    json_decref(change);
-    return NULL;
+    return change;
 }
 
 /* Puts the entry where it belongs; the oldest gives way. */
@@ -198,22 +190,24 @@ json_t *tl_changes_list(struct tl_redis *redis, const char *key_prefix,
     if (!check(query, &self.before, err))
         return NULL;
     self.list = calloc(query->limit, sizeof(*self.list));
-    json_t *list = json_array();
+    if (self.list == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu changes", query->limit);
+        return NULL;
+    }
     const struct source of_none = {.key = tl_key_common(key_prefix, TL_COMMON_CHANGES, key),
                                    .queue = "",
                                    .only = query->queue};
-    bool ok = self.list != NULL && list != NULL;
-    if (!ok)
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu changes", query->limit);
-    ok = ok && read_stream(&self, &of_none, err) &&
-         (query->queue != NULL ? read_queue(&self, query->queue, err) : read_all(&self, err));
-    for (size_t i = 0; self.list != NULL && i < self.n; i++)
-        if (json_array_append_new(list, self.list[i].change) != 0 && ok)
-            ok = tl_error_set(err, TL_ERR_NOMEM, "no memory for the changes");
+    bool ok = read_stream(&self, &of_none, err) &&
+              (query->queue != NULL ? read_queue(&self, query->queue, err) : read_all(&self, err));
+    json_t *list = json_array();
+    for (size_t i = 0; i < self.n; i++)
+        tl_list_add(&list, self.list[i].change);
     free(self.list);
-    if (ok)
+    if (ok && list != NULL)
         return list;
     json_decref(list);
+    if (ok)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the changes");
     return NULL;
 }
 
@@ -232,33 +226,28 @@ static bool show(json_t *change)
            (of_queue || json_object_set_new(change, "queue", json_null()) == 0);
 }
 
-void tl_handle_changes(struct tl_control_call *call)
+json_t *tl_handle_changes(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     struct tl_keys keys;
+    const struct tl_config *config = call->control->config;
     uint64_t limit = LIMIT;
     const char *queue = tl_target_parameter(&call->target, "queue");
     if (!tl_call_number(call, "limit", 1, TL_CHANGES_LIMIT_MAX, &limit))
-        return;
-    if (queue != NULL && !tl_call_keys(call->control, queue, &keys, &err)) {
-        tl_call_fail(call, &err);
-        return;
-    }
+        return NULL;
     const struct tl_changes_query query = {.queue = queue,
                                            .before = tl_target_parameter(&call->target, "before"),
                                            .limit = (size_t)limit};
-    json_t *list =
-        tl_changes_list(call->redis, call->control->config->redis.key_prefix, &query, &err);
+    json_t *list = NULL;
+    if (queue == NULL || tl_call_keys(call->control, queue, &keys, &call->err))
+        list = tl_changes_list(call->redis, config->redis.key_prefix, &query, &call->err);
+    if (list == NULL && call->err.kind == TL_ERR_INVALID) /* of the query */
+        return tl_call_refuse(call, 400, "%s", call->err.text);
     size_t n = json_array_size(list);
-    bool ok = list != NULL;
-    for (size_t i = 0; ok && i < n; i++)
-        ok = show(json_array_get(list, i)) ||
-             tl_error_set(&err, TL_ERR_NOMEM, "no memory for the changes");
-    if (ok) {
-        json_t *last = n == limit ? json_object_get(json_array_get(list, n - 1), "id") : NULL;
-        tl_call_answer(call, 200, json_pack("{s:o, s:O?}", "changes", list, "next", last));
-        return;
-    }
-    json_decref(list);
-    tl_call_fail(call, &err);
+    for (size_t i = 0; i < n; i++)
+        if (!show(json_array_get(list, i))) {
+            json_decref(list);
+            return NULL;
+        }
+    json_t *last = n == limit ? json_object_get(json_array_get(list, n - 1), "id") : NULL;
+    return list != NULL ? json_pack("{s:o, s:O?}", "changes", list, "next", last) : NULL;
 }

@@ -3,22 +3,69 @@
  * Everything an operator does, as a function: one call is (method, target, body, If-Match,
  * Idempotency-Key, actor) -> (status, body, ETag). worker/admin serves these calls over HTTP, ctl/
  * makes them in process. Nobody else implements one. docs/integrators/openapi-admin.yaml describes
- * them, common/control/routes.h lists them.
+ * them, and a test compares it with the table of routes.
  *
- * The caller has found out who asks and that the role suffices (routes.h). Everything else is
- * checked here.
+ * The caller has found out who asks and that the role suffices (struct tl_control_route).
+ * Everything else is checked here.
  */
 #ifndef TL_CONTROL_H
 #define TL_CONTROL_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <jansson.h>
 
+#include "common/auth/token.h"
 #include "common/base/error.h"
 #include "common/config/settings.h"
-#include "common/control/answer.h"
+#include "common/control/target.h"
+#include "common/store/actor.h"
+#include "common/wire/names.h"
+
+/* ---- a request and its answer ---- */
+
+#define TL_CONTROL_ETAG_MAX     48  /* bytes of an ETag with its quotes, and the zero */
+#define TL_CONTROL_KEY_MAX      128 /* bytes of an Idempotency-Key */
+#define TL_CONTROL_PROBLEM_TYPE "application/problem+json"
+
+struct tl_control_request {
+    const char *method; /* "GET", "POST", "PUT", "PATCH", "DELETE" */
+    /* Path and query as in a request line, percent-encoded:
+     * "/v1/admin/queues/concert/line?limit=20". */
+    const char *target;
+    const json_t *body;          /* NULL: none */
+    const char *if_match;        /* NULL: none */
+    const char *idempotency_key; /* NULL: none */
+    const struct tl_actor *actor;
+};
+
+struct tl_control_answer {
+    int status;
+    json_t *body;                   /* owned; a problem (RFC 9457) from 400 on; NULL: none */
+    char etag[TL_CONTROL_ETAG_MAX]; /* "": none */
+    int retry_after_s;              /* 0: none */
+    char allow[64];                 /* of a 405: the methods there are */
+};
+
+void tl_control_answer_clear(struct tl_control_answer *answer);
+/* Makes the answer a problem of this status: type, title, status, and the detail from the
+ * printf-style text. An answer without memory for it has no body. */
+void tl_control_problem(struct tl_control_answer *answer, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same for an error: invalid input is 400, an unknown queue 404, a store that cannot be reached
+ * or refuses writes 503. */
+void tl_control_problem_of(struct tl_control_answer *answer, const struct tl_error *err);
+/* Is the status one of success? */
+bool tl_control_succeeded(const struct tl_control_answer *answer);
+
+#define TL_CONTROL_BODY_MAX (256 * 1024) /* bytes: a bulk join of 1000 visitors fits */
+
+/* An object, no member twice. NULL with TL_ERR_INVALID; the caller owns it. */
+json_t *tl_control_read_body(const char *bytes, size_t length, struct tl_error *err);
+
+/* ---- the control room ---- */
 
 /* A connection to the store and what the calls need of the configuration. Not thread-safe: one for
  * each thread. */
@@ -34,5 +81,78 @@ void tl_control_free(struct tl_control **control);
  * stream (enum tl_control_kind) answer 406 here. */
 void tl_control_call(struct tl_control *control, const struct tl_control_request *request,
                      struct tl_control_answer *answer);
+
+/* The id of a change: that of its entry in the stream and, for tl:{q}:changes, the queue:
+ * "1732320000000-0:sale". */
+#define TL_CHANGES_ID_MAX    (41 + 1 + TL_QUEUE_NAME_MAX)
+#define TL_CHANGES_LIMIT_MAX 1000 /* changes in one answer */
+
+/* ---- the table of the calls: the only one ---- */
+
+struct tl_control_call;
+
+enum tl_control_kind {
+    TL_CONTROL_CALL,   /* tl_control_call answers it */
+    TL_CONTROL_EVENTS, /* server-sent events: the answer of the queue's `stats` once a second */
+    TL_CONTROL_EXPORT, /* tl_control_export_begin */
+};
+
+/* What tl_control_call does with an Idempotency-Key. */
+enum tl_control_repeat {
+    TL_REPEAT_FREELY, /* nothing: the call reads, or doing it twice is as doing it once */
+    TL_REPEAT_KEPT,   /* answers a repeated key with the first answer */
+};
+
+struct tl_control_route {
+    const char *method;
+    const char *path;        /* "/v1/admin/queues/{queue}/visitors/{visitor}" */
+    const char *operation;   /* operationId */
+    enum tl_token_role role; /* the least that may call it */
+    bool changes;            /* it changes something, if it succeeds */
+    enum tl_control_kind kind;
+    enum tl_control_repeat repeat;
+    const char *query; /* the parameters it takes, separated by spaces; NULL: none */
+    json_t *(*handler)(struct tl_control_call *call); /* NULL unless TL_CONTROL_CALL */
+    enum tl_queue_mode mode;                          /* of the calls that set it */
+};
+
+/* All routes. Static storage. */
+const struct tl_control_route *tl_control_routes(size_t *n);
+
+/* The route of a request; target may have a query. NULL: there is none, and `allow` has the methods
+ * that its path takes, "GET, POST" (a 405), or "" when there is no such path (a 404). */
+const struct tl_control_route *tl_control_route_find(const char *method, const char *target,
+                                                     char allow[64]);
+/* The same for a target that is parsed. */
+const struct tl_control_route *tl_control_route_of(const char *method,
+                                                   const struct tl_target *target, char allow[64]);
+
+/* ---- the export ---- */
+
+/*
+ * All visitors of a queue, as CSV or JSON lines, in bounded memory: those who wait in the order of
+ * the line, those who are active, those who ended lately. Each piece is a page of at most 1000
+ * visitors. The export is no snapshot: who moves on meanwhile may be missing or be listed twice, in
+ * both states.
+ */
+struct tl_control_export;
+
+/* Begins the export that the request asks for: GET
+ * /v1/admin/queues/{queue}/export?format=csv|jsonl. Borrows the control until the end; other calls
+ * may be made between two pieces. NULL: the answer has the problem; otherwise it has status 200 and
+ * is cleared as well. */
+struct tl_control_export *tl_control_export_begin(struct tl_control *control,
+                                                  const struct tl_control_request *request,
+                                                  struct tl_control_answer *answer);
+/* "text/csv; charset=utf-8; header=present" or "application/jsonl". Static storage. */
+const char *tl_control_export_type(const struct tl_control_export *export);
+/* How many visitors there were at the beginning, and how many are written: for progress. */
+uint64_t tl_control_export_total(const struct tl_control_export *export);
+uint64_t tl_control_export_written(const struct tl_control_export *export);
+/* The next piece, borrowed until the next call. length 0: that was all. False: the store failed;
+ * the caller breaks the stream off, so that nobody takes the part for the whole. */
+bool tl_control_export_next(struct tl_control_export *export, const char **bytes, size_t *length,
+                            struct tl_error *err);
+void tl_control_export_end(struct tl_control_export **export);
 
 #endif

@@ -5,10 +5,6 @@
 
 #include "common/auth/draw.h"
 #include "common/control/call.h"
-#include "common/control/draw.h"
-#include "common/control/resource.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
 #include "common/store/state.h"
 
 enum { LIMIT_MAX = 1000 };
@@ -22,8 +18,7 @@ static const char *const phase_words[] = {
 };
 
 /* The draw ids of these ranks, from 1: tl:{q}:drawn has 16 bytes that are no id before them. */
-static json_t *read_ids(struct tl_control_call *call, uint64_t from, uint64_t limit,
-                        struct tl_error *err)
+static json_t *read_ids(struct tl_control_call *call, uint64_t from, uint64_t limit)
 {
     char key[TL_KEY_MAX];
     char hex[2 * TL_DRAW_ID_BYTES + 1];
@@ -32,27 +27,21 @@ static json_t *read_ids(struct tl_control_call *call, uint64_t from, uint64_t li
     tl_args_strs(&args, "GETRANGE", tl_key(&call->keys, TL_KEY_DRAWN, key), NULL);
     tl_args_uint(&args, from * TL_DRAW_ID_BYTES);
     tl_args_uint(&args, (from + limit) * TL_DRAW_ID_BYTES - 1);
-    struct tl_reply *reply = tl_redis_once(call->redis, &args, err);
+    struct tl_reply *reply = tl_redis_once(call->redis, &args, &call->err);
     if (reply == NULL)
         return NULL;
     const char *bytes = tl_reply_string(reply, &length);
     json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i + TL_DRAW_ID_BYTES <= length; i += TL_DRAW_ID_BYTES) {
+    for (size_t i = 0; i + TL_DRAW_ID_BYTES <= length; i += TL_DRAW_ID_BYTES) {
         sodium_bin2hex(hex, sizeof(hex), (const unsigned char *)bytes + i, TL_DRAW_ID_BYTES);
-        if (json_array_append_new(list, json_string(hex)) == 0)
-            continue;
-        json_decref(list);
-        list = NULL;
+        tl_list_add(&list, json_string(hex));
     }
     tl_reply_free(reply);
-    if (list == NULL)
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the draw ids");
     return list;
 }
 
-void tl_handle_draw_get(struct tl_control_call *call)
+json_t *tl_handle_draw_get(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     struct tl_queue_settings settings;
     struct tl_state state;
     const struct tl_draw_record *draw = &state.recovery.draw;
@@ -60,42 +49,30 @@ void tl_handle_draw_get(struct tl_control_call *call)
     uint64_t limit = 0;
     json_t *ids = NULL;
     if (!tl_call_number(call, "from", 1, RANK_MAX, &from) ||
-        !tl_call_number(call, "limit", 0, LIMIT_MAX, &limit))
-        return;
-    bool ok = tl_queue_load(call->redis, &call->keys, &settings, &err) &&
-              tl_state_read(call->redis, &call->keys, TL_STATE_DRAW, &state, &err);
-    if (ok && draw->phase == TL_DRAW_DONE && limit > 0) {
-        ids = read_ids(call, from, limit, &err);
-        ok = ids != NULL;
-    }
-    if (!ok) {
-        tl_call_fail(call, &err);
-        return;
-    }
+        !tl_call_number(call, "limit", 0, LIMIT_MAX, &limit) ||
+        !tl_queue_load(call->redis, &call->keys, &settings, &call->err) ||
+        !tl_state_read(call->redis, &call->keys, TL_STATE_DRAW, &state, &call->err))
+        return NULL;
     bool is_done = draw->phase == TL_DRAW_DONE;
+    if (is_done && limit > 0 && (ids = read_ids(call, from, limit)) == NULL)
+        return NULL;
     bool is_announced =
         draw->announced_for_ms != 0 && (is_done || settings.opening == TL_OPENING_DRAW);
-    tl_call_answer(
-        call, 200,
-        json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:o, s:o*}", "queue", call->keys.queue, "opening",
-                  settings.opening == TL_OPENING_DRAW ? "draw" : "fifo", "opens_at",
-                  tl_call_time(is_done ? draw->opens_at_ms : settings.opens_at_ms), "phase",
-                  phase_words[draw->phase], "drawn", (json_int_t)(is_done ? draw->drawn : 0),
-                  "hash", is_announced ? json_string(draw->hash) : json_null(), "seed",
-                  is_done ? json_string(draw->seed) : json_null(), "ids", ids));
+    return json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:o, s:o*}", "queue", call->keys.queue,
+                     "opening", settings.opening == TL_OPENING_DRAW ? "draw" : "fifo", "opens_at",
+                     tl_call_time(is_done ? draw->opens_at_ms : settings.opens_at_ms), "phase",
+                     phase_words[draw->phase], "drawn", (json_int_t)(is_done ? draw->drawn : 0),
+                     "hash", is_announced ? json_string(draw->hash) : json_null(), "seed",
+                     is_done ? json_string(draw->seed) : json_null(), "ids", ids);
 }
 
-void tl_handle_draw_set(struct tl_control_call *call)
+json_t *tl_handle_draw_set(struct tl_control_call *call)
 {
     const char *opens_at = NULL;
-    struct tl_changes_made made = {0};
-    if (!tl_call_members(call, "opens_at", NULL) ||
-        !tl_call_text(call, "opens_at", false, &opens_at))
-        return;
+    if (!tl_call_body(call, "opens_at?", &opens_at, NULL))
+        return NULL;
     const struct tl_queue_change list[] = {{.name = "opening", .value = "draw"},
                                            {.name = "opens_at", .value = opens_at}};
     const struct tl_queue_changes changes = {.list = list, .n = opens_at != NULL ? 2 : 1};
-    if (tl_resource_change(call, &changes, &made))
-        tl_resource_answer(call, 200, &made);
-    tl_changes_made_free(&made);
+    return tl_resource_change(call, &changes);
 }

@@ -3,16 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/control/call.h"
-#include "common/control/export.h"
-#include "common/control/joined.h"
-#include "common/control/place_json.h"
-#include "common/control/routes.h"
-#include "common/store/queue.h"
-#include "common/store/records.h"
-#include "common/store/reply.h"
 #include "common/wire/events.h"
 
 enum { PAGE = 1000 };
@@ -43,12 +35,6 @@ struct row {
     uint64_t position;
     int64_t joined_ms, admitted_ms, expires_ms, ended_ms;
     int claimed; /* -1: does not apply */
-};
-
-static const char *const end_words[] = {
-    [TL_REASON_COMPLETED] = "completed", [TL_REASON_LEFT] = "left",
-    [TL_REASON_EXPIRED] = "expired",     [TL_REASON_UNCLAIMED] = "unclaimed",
-    [TL_REASON_ABSENT] = "absent",       [TL_REASON_REMOVED] = "removed",
 };
 
 /* ---- rows as text ---- */
@@ -100,25 +86,25 @@ static void append_csv(struct tl_control_export *self, const struct row *row)
 }
 
 /* Sets a member unless it does not apply. */
-static void put_time(json_t *object, const char *name, int64_t unix_ms, bool *ok)
+static void put_time(json_t **object, const char *name, int64_t unix_ms)
 {
-    *ok = *ok && (unix_ms == 0 || json_object_set_new(object, name, tl_call_time(unix_ms)) == 0);
+    if (unix_ms != 0)
+        tl_object_set(object, name, tl_call_time(unix_ms));
 }
 
 static void append_json(struct tl_control_export *self, const struct row *row)
 {
-    bool ok = true;
     json_t *object =
         json_pack("{s:s, s:s, s:o*, s:o*}", "visitor", row->visitor, "status", row->status,
                   "position", row->position > 0 ? json_integer((json_int_t)row->position) : NULL,
                   "claimed", row->claimed >= 0 ? json_boolean(row->claimed) : NULL);
     if (row->has_place)
-        ok = tl_place_to_json(object, &self->settings, row->place);
-    put_time(object, "joined_at", row->joined_ms, &ok);
-    put_time(object, "admitted_at", row->admitted_ms, &ok);
-    put_time(object, "expires_at", row->expires_ms, &ok);
-    put_time(object, "ended_at", row->ended_ms, &ok);
-    char *text = ok ? json_dumps(object, JSON_COMPACT) : NULL;
+        tl_place_to_json(&object, &self->settings, row->place);
+    put_time(&object, "joined_at", row->joined_ms);
+    put_time(&object, "admitted_at", row->admitted_ms);
+    put_time(&object, "expires_at", row->expires_ms);
+    put_time(&object, "ended_at", row->ended_ms);
+    char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
     if (text == NULL)
         self->out.failed = true;
@@ -265,7 +251,7 @@ static bool write_ended(struct tl_control_export *self, struct tl_error *err)
         if (!tl_record_end(tl_reply_text(list, i + 1), &end))
             continue;
         const struct row row = {.visitor = tl_reply_text(list, i),
-                                .status = end_words[end.reason],
+                                .status = tl_end_word(end.reason),
                                 .ended_ms = end.ended_ms,
                                 .claimed = -1};
         append_row(self, &row);

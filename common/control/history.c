@@ -3,8 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/control/history.h"
-#include "common/store/reply.h"
+#include "common/control/call.h"
 
 #define TIME_MAX (UINT64_C(1) << 53)
 
@@ -16,22 +15,20 @@ enum {
 };
 
 /* Appends the point of an entry of the stream if it is later than *last_ms, which moves on: one
- * entry may be in both of two ranges. False: out of memory. */
-static bool add_point(json_t *points, const struct tl_reply *entry, int64_t *last_ms)
+ * entry may be in both of two ranges. */
+static void add_point(json_t **points, const struct tl_reply *entry, int64_t *last_ms)
 {
     const struct tl_reply *pairs = tl_reply_at(entry, 1);
     int64_t at_ms = tl_reply_signed(entry, 0); /* of "MS-SEQ" */
     if (at_ms <= *last_ms)
-        return true;
+        return;
     *last_ms = at_ms;
     json_t *point =
         json_pack("[I, s]", (json_int_t)at_ms, tl_reply_string(tl_reply_of(pairs, "mode"), NULL));
-    bool ok = json_array_append_new(points, point) == 0;
-    for (size_t i = 0; ok && i < FIELDS; i++) {
-        int64_t value = tl_reply_integer(tl_reply_of(pairs, names[i]));
-        ok = json_array_append_new(point, json_integer((json_int_t)value)) == 0;
-    }
-    return ok;
+    for (size_t i = 0; i < FIELDS; i++)
+        tl_list_add(&point,
+                    json_integer((json_int_t)tl_reply_integer(tl_reply_of(pairs, names[i]))));
+    tl_list_add(points, point);
 }
 
 json_t *tl_history_points(struct tl_redis *redis, const struct tl_keys *keys,
@@ -51,50 +48,37 @@ json_t *tl_history_points(struct tl_redis *redis, const struct tl_keys *keys,
     bool answered = before != NULL || n == span->most;
     json_t *points = answered ? json_array() : NULL;
     int64_t last_ms = 0;
-    bool ok = points != NULL && add_point(points, tl_reply_at(before, 0), &last_ms);
-    for (size_t i = n; ok && i > 0; i--)
-        ok = add_point(points, tl_reply_at(later, i - 1), &last_ms);
+    add_point(&points, tl_reply_at(before, 0), &last_ms);
+    for (size_t i = n; i > 0; i--)
+        add_point(&points, tl_reply_at(later, i - 1), &last_ms);
     tl_reply_free(later);
     tl_reply_free(before);
-    if (ok)
-        return points;
-    json_decref(points);
-    if (answered)
+    if (points == NULL && answered)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for a history");
-    return NULL;
+    return points;
 }
 
-void tl_handle_history(struct tl_control_call *call)
+json_t *tl_handle_history(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     const char *step = tl_target_parameter(&call->target, "step");
     uint64_t from_ms = 0, to_ms = TIME_MAX;
     if (!tl_call_number(call, "from", 0, TIME_MAX, &from_ms) ||
         !tl_call_number(call, "to", 0, TIME_MAX, &to_ms))
-        return;
+        return NULL;
     bool minutes = step != NULL && strcmp(step, "1m") == 0;
-    if (step != NULL && !minutes && strcmp(step, "10s") != 0) {
-        tl_call_refuse(call, 400, "step must be 10s or 1m");
-        return;
-    }
+    if (step != NULL && !minutes && strcmp(step, "10s") != 0)
+        return tl_call_refuse(call, 400, "step must be 10s or 1m");
     const struct tl_history_span span = {.minutes = minutes,
                                          .from_ms = (int64_t)from_ms,
                                          .to_ms = (int64_t)to_ms,
                                          .most = POINTS_MAX};
-    json_t *points = tl_history_points(call->redis, &call->keys, &span, &err);
-    if (points == NULL) {
-        tl_call_fail(call, &err);
-        return;
-    }
+    json_t *points = tl_history_points(call->redis, &call->keys, &span, &call->err);
+    if (points == NULL)
+        return NULL;
     json_t *fields = json_array();
-    bool ok = fields != NULL;
-    for (size_t i = 0; ok && i < FIELDS; i++)
-        ok = json_array_append_new(fields, json_string(names[i])) == 0;
-    tl_call_answer(call, 200,
-                   ok ? json_pack("{s:s, s:i, s:O, s:O}", "queue", call->keys.queue, "step_ms",
-                                  minutes ? TL_HISTORY_MINUTE_MS : TL_HISTORY_STEP_MS, "fields",
-                                  fields, "points", points)
-                      : NULL);
-    json_decref(fields);
-    json_decref(points);
+    for (size_t i = 0; i < FIELDS; i++)
+        tl_list_add(&fields, json_string(names[i]));
+    return json_pack("{s:s, s:i, s:o, s:o}", "queue", call->keys.queue, "step_ms",
+                     minutes ? TL_HISTORY_MINUTE_MS : TL_HISTORY_STEP_MS, "fields", fields,
+                     "points", points);
 }

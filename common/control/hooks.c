@@ -2,13 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/text.h"
 #include "common/config/hook_table.h"
 #include "common/control/call.h"
-#include "common/control/hooks.h"
-#include "common/store/library.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
 
 /* ---- as JSON ---- */
 
@@ -80,23 +75,22 @@ json_t *tl_hooks_to_json(const struct tl_config *config, const char *queue,
     struct hook hooks[TL_HOOKS_MAX] = {0};
     size_t n = 0;
     bool watched = *tl_reply_text(reply, 0) != '\0';
+    bool ok = true;
     json_t *list = json_array();
-    bool ok = list != NULL;
     for (size_t i = 1; i + PARTS <= tl_reply_count(reply) && n < TL_HOOKS_MAX; i += PARTS)
         ok = read_hook(reply, i, &hooks[n++]) && ok;
     qsort(hooks, n, sizeof(hooks[0]), by_name);
     for (size_t i = 0; i < n; i++) {
         bool outlived =
             hooks[i].oldest_ms >= 0 && now_ms - hooks[i].oldest_ms > config->retention.journal_ms;
-        const char *word = word_of(&hooks[i], watched, outlived);
-        ok = ok && json_array_append_new(list, describe(&hooks[i], word, now_ms)) == 0;
+        tl_list_add(&list, describe(&hooks[i], word_of(&hooks[i], watched, outlived), now_ms));
         json_decref(hooks[i].kept);
     }
-    for (size_t i = 0; ok && i < config->n_hooks; i++) {
+    for (size_t i = 0; i < config->n_hooks; i++) {
         const struct hook hook = {.name = config->hooks[i].name, .oldest_ms = -1};
         if (tl_hook_watches(&config->hooks[i], queue) &&
             bsearch(&hook, hooks, n, sizeof(hooks[0]), by_name) == NULL)
-            ok = json_array_append_new(list, describe(&hook, "unwatched", now_ms)) == 0;
+            tl_list_add(&list, describe(&hook, "unwatched", now_ms));
     }
     if (ok)
         return list;
@@ -124,79 +118,66 @@ static json_t *read_hooks(struct tl_control *control, const char *queue, struct 
 }
 
 /* Appends the hooks of a queue, with its name. A queue that is just being deleted has none. */
-static bool append_hooks(struct tl_control *control, const char *queue, json_t *all,
-                         struct tl_error *err)
+static bool append_hooks(struct tl_control_call *call, const char *queue, json_t **all)
 {
     size_t i;
     json_t *hook;
-    struct tl_error problem = {0};
-    json_t *list = read_hooks(control, queue, &problem);
-    if (list == NULL && problem.kind == TL_ERR_NOQUEUE)
-        return true;
-    bool ok = list != NULL;
-    if (!ok)
-        *err = problem;
+    struct tl_error err = {0};
+    json_t *list = read_hooks(call->control, queue, &err);
+    if (list == NULL && err.kind != TL_ERR_NOQUEUE)
+        return tl_error_set(&call->err, err.kind, "%s", err.text);
     json_array_foreach(list, i, hook)
     {
-        if (ok && (json_object_set_new(hook, "queue", json_string(queue)) != 0 ||
-                   json_array_append(all, hook) != 0))
-            ok = tl_error_set(err, TL_ERR_NOMEM, "no memory for the hooks");
+        json_t *named = json_incref(hook);
+        tl_object_set(&named, "queue", json_string(queue));
+        tl_list_add(all, named);
     }
     json_decref(list);
-    return ok;
+    return true;
 }
 
-void tl_handle_hook_list(struct tl_control_call *call)
+json_t *tl_handle_hook_list(struct tl_control_call *call)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    struct tl_error err = {0};
     json_t *all = json_array();
-    bool ok = tl_queue_list(call->redis, call->control->config->redis.key_prefix, &names, &n, &err);
+    bool ok =
+        tl_queue_list(call->redis, call->control->config->redis.key_prefix, &names, &n, &call->err);
     for (size_t i = 0; ok && i < n; i++)
-        ok = append_hooks(call->control, names[i], all, &err);
+        ok = append_hooks(call, names[i], &all);
     free(names);
-    if (ok) {
-        tl_call_answer(call, 200, json_pack("{s:o}", "hooks", all));
-    } else {
-        json_decref(all);
-        tl_call_fail(call, &err);
-    }
+    if (ok)
+        return json_pack("{s:o}", "hooks", all);
+    json_decref(all);
+    return NULL;
 }
 
-void tl_handle_queue_hooks(struct tl_control_call *call)
+json_t *tl_handle_queue_hooks(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
-    json_t *list = read_hooks(call->control, call->keys.queue, &err);
-    if (list != NULL)
-        tl_call_answer(call, 200,
-                       json_pack("{s:s, s:o}", "queue", call->keys.queue, "hooks", list));
-    else
-        tl_call_fail(call, &err);
+    json_t *list = read_hooks(call->control, call->keys.queue, &call->err);
+    return list != NULL ? json_pack("{s:s, s:o}", "queue", call->keys.queue, "hooks", list) : NULL;
 }
 
-void tl_handle_hook_test(struct tl_control_call *call)
+json_t *tl_handle_hook_test(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     struct tl_args args = {0};
     char quoted[80];
-    if (!tl_call_members(call, NULL, NULL))
-        return;
+    if (!tl_call_body(call, NULL))
+        return NULL;
     tl_quote(call->name, quoted, sizeof(quoted));
     tl_call_begin(&args, TL_FN_HOOK_TEST, &call->keys);
     tl_args_strs(&args, TL_EVENTS_KEPT, call->name, NULL);
-    struct tl_reply *reply = tl_call_once(call->redis, &args, &err);
-    int64_t event = tl_reply_integer(reply); /* of "EVENT-NTH" */
+    struct tl_reply *reply = tl_call_once(call->redis, &args, &call->err);
     if (reply == NULL)
-        tl_call_fail(call, &err);
-    else if (event == 0)
-        tl_call_refuse(call, 409,
-                       "no notifier watches queue %s for a hook %s: is tellerline-notifier "
-                       "running, with this hook in its configuration?",
-                       call->keys.queue, quoted);
-    else
-        tl_call_answer(call, 202,
-                       json_pack("{s:s, s:s, s:I}", "queue", call->keys.queue, "hook", call->name,
-                                 "event", (json_int_t)event));
+        return NULL;
+    int64_t event = tl_reply_integer(reply); /* of "EVENT-NTH" */
     tl_reply_free(reply);
+    if (event == 0)
+        return tl_call_refuse(call, 409,
+                              "no notifier watches queue %s for a hook %s: is tellerline-notifier "
+                              "running, with this hook in its configuration?",
+                              call->keys.queue, quoted);
+    call->status = 202;
+    return json_pack("{s:s, s:s, s:I}", "queue", call->keys.queue, "hook", call->name, "event",
+                     (json_int_t)event);
 }

@@ -5,11 +5,6 @@
 
 #include "common/base/clock.h"
 #include "common/control/call.h"
-#include "common/control/joins.h"
-#include "common/control/place_json.h"
-#include "common/store/library.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
 #include "common/wire/batch.h"
 #include "common/wire/events.h"
 
@@ -28,7 +23,6 @@ struct bulk {
         const char *visitor; /* borrowed from the body */
         unsigned lane;
     } * list;
-    json_t *errors;
     char after[48]; /* the outcome is among the events after this id */
 };
 
@@ -64,45 +58,47 @@ static const char *read_entry(struct bulk *bulk, size_t i, const json_t *entry)
 
 static bool read_list(struct tl_control_call *call, struct bulk *bulk)
 {
-    const json_t *visitors = json_object_get(call->request->body, "visitors");
-    bulk->n = json_array_size(visitors);
-    if (!tl_call_members(call, "visitors", NULL))
+    const json_t *visitors = NULL;
+    if (!tl_call_body(call, "visitors*", &visitors, NULL))
         return false;
+    bulk->n = json_array_size(visitors);
     if (bulk->n < 1 || bulk->n > VISITORS_MAX)
         return tl_call_refuse(call, 422, "\"visitors\" must be a list of 1 to %d", VISITORS_MAX);
     bulk->list = calloc(bulk->n, sizeof(*bulk->list));
-    bulk->errors = json_array();
-    bool ok = bulk->list != NULL && bulk->errors != NULL;
-    for (size_t i = 0; ok && i < bulk->n && json_array_size(bulk->errors) < ERRORS_MAX; i++) {
+    json_t *errors = json_array();
+    for (size_t i = 0; bulk->list != NULL && i < bulk->n && json_array_size(errors) < ERRORS_MAX;
+         i++) {
         char name[32];
         const char *wrong = read_entry(bulk, i, json_array_get(visitors, i));
         snprintf(name, sizeof(name), "visitors[%zu]", i);
-        ok = wrong == NULL ||
-             json_array_append_new(bulk->errors,
-                                   json_pack("{s:s, s:s}", "name", name, "detail", wrong)) == 0;
+        if (wrong != NULL)
+            tl_list_add(&errors, json_pack("{s:s, s:s}", "name", name, "detail", wrong));
     }
-    if (!ok)
-        return tl_call_refuse(call, 500, "no memory for %zu visitors", bulk->n);
-    if (json_array_size(bulk->errors) == 0)
-        return true;
-    tl_call_refuse(call, 422, "nobody was joined: some entries are not valid, see errors");
-    return json_object_set(call->answer->body, "errors", bulk->errors) == 0 ||
-           tl_call_refuse(call, 500, "no memory for the answer");
+    bool ok = bulk->list != NULL && errors != NULL;
+    if (!ok) {
+        tl_call_refuse(call, 500, "no memory for %zu visitors", bulk->n);
+    } else if (json_array_size(errors) > 0) {
+        ok = false;
+        tl_call_refuse(call, 422, "nobody was joined: some entries are not valid, see errors");
+        if (json_object_set(call->answer->body, "errors", errors) != 0)
+            tl_call_refuse(call, 500, "no memory for the answer");
+    }
+    json_decref(errors);
+    return ok;
 }
 
 /* ---- sending ---- */
 
 static bool run(struct tl_control_call *call, struct bulk *bulk, const void *bytes, size_t length)
 {
-    struct tl_error err = {0};
     struct tl_args args = {0};
     tl_call_begin(&args, TL_FN_JOINS, &call->keys);
     tl_args_bin(&args, bytes, length);
     tl_args_uint(&args, bulk->n);
     tl_actor_append(call->request->actor, &args);
-    struct tl_reply *reply = tl_call_once(call->redis, &args, &err);
+    struct tl_reply *reply = tl_call_once(call->redis, &args, &call->err);
     if (reply == NULL)
-        return tl_call_fail(call, &err);
+        return false;
     snprintf(bulk->after, sizeof(bulk->after), "%s", tl_reply_string(reply, NULL));
     tl_reply_free(reply);
     return true;
@@ -126,8 +122,9 @@ static bool send(struct tl_control_call *call, struct bulk *bulk)
         }
         bytes = all ? tl_batch_finish(writer, control->writer, ++control->batches, &length) : NULL;
     }
-    bool ok = bytes != NULL ? run(call, bulk, bytes, length)
-                            : tl_call_refuse(call, 500, "no memory for %zu visitors", bulk->n);
+    if (bytes == NULL)
+        tl_call_refuse(call, 500, "no memory for %zu visitors", bulk->n);
+    bool ok = bytes != NULL && run(call, bulk, bytes, length);
     tl_batch_writer_free(&writer);
     return ok;
 }
@@ -159,29 +156,23 @@ static json_t *outcome_of(const struct bulk *bulk, const struct tl_event *applie
     }
     json_t *outcome = json_pack("{s:s, s:s, s:b}", "visitor", bulk->list[i].visitor, "status",
                                 status, "new", exception == NULL);
-    if (outcome == NULL || (has_place && !tl_place_to_json(outcome, &bulk->settings, place))) {
-        json_decref(outcome);
-        return NULL;
-    }
+    if (has_place)
+        tl_place_to_json(&outcome, &bulk->settings, place);
     return outcome;
 }
 
-static void answer(struct tl_control_call *call, const struct bulk *bulk,
-                   const struct tl_event *applied)
+static json_t *outcomes(const struct tl_control_call *call, const struct bulk *bulk,
+                        const struct tl_event *applied)
 {
     json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < bulk->n; i++) {
-        if (json_array_append_new(list, outcome_of(bulk, applied, i)) == 0)
-            continue;
-        json_decref(list);
-        list = NULL;
-    }
-    tl_call_answer(call, 200, json_pack("{s:s, s:o}", "queue", call->keys.queue, "visitors", list));
+    for (size_t i = 0; i < bulk->n; i++)
+        tl_list_add(&list, outcome_of(bulk, applied, i));
+    return json_pack("{s:s, s:o}", "queue", call->keys.queue, "visitors", list);
 }
 
-/* Is the outcome among the events of this entry? Then it is answered. */
-static bool look_at(struct tl_control_call *call, const struct bulk *bulk,
-                    const struct tl_reply *entry)
+/* Is the outcome among the events of this entry? *body tells it. */
+static bool look_at(const struct tl_control_call *call, const struct bulk *bulk,
+                    const struct tl_reply *entry, json_t **body)
 {
     size_t length;
     struct tl_event_entry events;
@@ -194,21 +185,22 @@ static bool look_at(struct tl_control_call *call, const struct bulk *bulk,
         found = event->kind == TL_EVENT_APPLIED && event->batch == call->control->batches &&
                 strcmp(event->worker, call->control->writer) == 0;
         if (found)
-            answer(call, bulk, event);
+            *body = outcomes(call, bulk, event);
     }
     tl_events_free(&events);
     return found;
 }
 
-/* Reads the next events. *found: the outcome is answered. */
-static bool read_events(struct tl_control_call *call, struct bulk *bulk, bool *found,
-                        struct tl_error *err)
+/* Reads the next events. *found: *body has the outcome. */
+static bool read_events(const struct tl_control_call *call, struct bulk *bulk, bool *found,
+                        json_t **body)
 {
+    struct tl_error err = {0};
     struct tl_args args = {0};
     tl_args_strs(&args, "XREAD", "COUNT", "100", "BLOCK", NULL);
     tl_args_uint(&args, BLOCK_MS);
     tl_args_strs(&args, "STREAMS", call->keys.names[TL_KEY_EVENTS], bulk->after, NULL);
-    struct tl_reply *reply = tl_redis_call_blocking(call->redis, &args, BLOCK_MS, err);
+    struct tl_reply *reply = tl_redis_call_blocking(call->redis, &args, BLOCK_MS, &err);
     tl_args_free(&args);
     if (reply == NULL)
         return false;
@@ -216,46 +208,38 @@ static bool read_events(struct tl_control_call *call, struct bulk *bulk, bool *f
     for (size_t i = 0; i < tl_reply_count(entries) && !*found; i++) {
         const struct tl_reply *entry = tl_reply_at(entries, i);
         snprintf(bulk->after, sizeof(bulk->after), "%s", tl_reply_text(entry, 0));
-        *found = look_at(call, bulk, entry);
+        *found = look_at(call, bulk, entry, body);
     }
     tl_reply_free(reply);
     return true;
 }
 
-/* As single joins are told of their places: once they survive what redis.durability names. */
-static bool is_durable(const struct tl_control_call *call)
-{
-    struct tl_error err = {0};
-    return tl_durable_wait(&call->control->durable, call->redis, &err);
-}
-
-static void wait_for_outcome(struct tl_control_call *call, struct bulk *bulk)
+static json_t *wait_for_outcome(struct tl_control_call *call, struct bulk *bulk)
 {
     struct tl_error err = {0};
     int64_t until_ms = tl_clock_ms() + WAIT_MS;
+    json_t *body = NULL;
     bool found = false;
     bool ok = true;
     while (ok && !found && tl_clock_ms() < until_ms)
-        ok = read_events(call, bulk, &found, &err);
-    /* The joins are in the stream, so they are applied even if the connection is gone now. */
-    if (found && !is_durable(call)) {
-        tl_control_answer_clear(call->answer);
-        found = false;
-    }
-    if (!found)
-        tl_call_answer(call, 202,
-                       json_pack("{s:s, s:s, s:I}", "queue", call->keys.queue, "status", "pending",
-                                 "visitors", (json_int_t)bulk->n));
+        ok = read_events(call, bulk, &found, &body);
+    /* As single joins are told of their places: once they survive what redis.durability names. The
+     * joins are in the stream, so they are applied even if the connection is gone now. */
+    if (found && tl_durable_wait(&call->control->durable, call->redis, &err))
+        return body;
+    json_decref(body);
+    call->status = 202;
+    return json_pack("{s:s, s:s, s:I}", "queue", call->keys.queue, "status", "pending", "visitors",
+                     (json_int_t)bulk->n);
 }
 
-void tl_handle_joins(struct tl_control_call *call)
+json_t *tl_handle_joins(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     struct bulk bulk = {0};
-    if (!tl_queue_load(call->redis, &call->keys, &bulk.settings, &err))
-        tl_call_fail(call, &err);
-    else if (read_list(call, &bulk) && call->answer->status == 0 && send(call, &bulk))
-        wait_for_outcome(call, &bulk);
+    json_t *body = NULL;
+    if (tl_queue_load(call->redis, &call->keys, &bulk.settings, &call->err) &&
+        read_list(call, &bulk) && send(call, &bulk))
+        body = wait_for_outcome(call, &bulk);
     free(bulk.list);
-    json_decref(bulk.errors);
+    return body;
 }

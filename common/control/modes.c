@@ -3,107 +3,60 @@
 
 #include "common/base/units.h"
 #include "common/config/mode.h"
-#include "common/control/modes.h"
-#include "common/control/notice_json.h"
-#include "common/control/resource.h"
-#include "common/store/queue.h"
+#include "common/control/call.h"
 #include "common/wire/notice_text.h"
 
-static void set_mode(struct tl_control_call *call, enum tl_queue_mode mode)
+json_t *tl_handle_mode(struct tl_control_call *call)
 {
-    const struct tl_queue_change change = {.name = "mode", .value = tl_mode_name(mode)};
+    const struct tl_queue_change change = {.name = "mode",
+                                           .value = tl_mode_name(call->route->mode)};
     const struct tl_queue_changes changes = {.list = &change, .n = 1};
-    struct tl_changes_made made = {0};
-    if (tl_call_members(call, NULL, NULL) && tl_resource_change(call, &changes, &made))
-        tl_resource_answer(call, 200, &made);
+    json_t *body = tl_call_body(call, NULL) ? tl_resource_change(call, &changes) : NULL;
     /* The values are sound, so what refuses is the mode it has now. */
-    if (call->answer->status == 422)
-        tl_control_problem(call->answer, 409, "%s",
-                           json_string_value(json_object_get(call->answer->body, "detail")));
-    tl_changes_made_free(&made);
-}
-
-void tl_handle_open(struct tl_control_call *call)
-{
-    set_mode(call, TL_MODE_OPEN);
-}
-
-void tl_handle_pause(struct tl_control_call *call)
-{
-    set_mode(call, TL_MODE_PAUSED);
-}
-
-void tl_handle_drain(struct tl_control_call *call)
-{
-    set_mode(call, TL_MODE_DRAINING);
-}
-
-void tl_handle_close(struct tl_control_call *call)
-{
-    set_mode(call, TL_MODE_CLOSED);
-}
-
-void tl_handle_sell_out(struct tl_control_call *call)
-{
-    set_mode(call, TL_MODE_SOLD_OUT);
-}
-
-void tl_handle_passthrough(struct tl_control_call *call)
-{
-    set_mode(call, TL_MODE_PASSTHROUGH);
+    if (body == NULL && call->answer->status == 0 && call->err.kind == TL_ERR_INVALID)
+        tl_call_refuse(call, 409, "%s", call->err.text);
+    return body;
 }
 
 /* Sets the notice: one text, or those of the languages. */
-static void set_notice(struct tl_control_call *call, const char *notice)
+static json_t *set_notice(struct tl_control_call *call, const char *notice)
 {
-    struct tl_error err = {0};
-    json_t *body;
-    if (!tl_queue_notice(call->redis, &call->keys, notice, call->request->actor, &err)) {
-        if (err.kind == TL_ERR_INVALID)
-            tl_call_refuse(call, 422, "%s", err.text);
-        else
-            tl_call_fail(call, &err);
-        return;
-    }
-    body = json_pack("{s:s}", "queue", call->keys.queue);
-    if (body != NULL && !tl_notice_to_json(body, notice, strlen(notice))) {
-        json_decref(body);
-        body = NULL;
-    }
-    tl_call_answer(call, 200, body);
+    if (!tl_queue_notice(call->redis, &call->keys, notice, call->request->actor, &call->err))
+        return NULL;
+    json_t *body = json_pack("{s:s}", "queue", call->keys.queue);
+    tl_notice_to_json(&body, notice, strlen(notice));
+    return body;
 }
 
-void tl_handle_notice(struct tl_control_call *call)
+json_t *tl_handle_notice(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     struct tl_text notice = {0};
     const char *text = NULL;
-    const json_t *texts = json_object_get(call->request->body, "texts");
-    if (!tl_call_members(call, "text", "texts", NULL) ||
-        !tl_call_text(call, "text", texts == NULL, &text))
-        return;
+    const json_t *texts = NULL;
+    json_t *body = NULL;
+    if (!tl_call_body(call, "text?", &text, "texts*", &texts, NULL))
+        return NULL;
+    if (text == NULL && texts == NULL)
+        return tl_call_refuse(call, 400, "the body needs a text \"text\"");
     if (text != NULL && texts != NULL)
-        tl_call_refuse(call, 400, "give text or texts, not both");
-    else if (text != NULL && tl_notice_is_several(text))
-        tl_call_refuse(call, 422, "text: a notice without the character U+001E");
-    else if (text != NULL)
-        set_notice(call, text);
-    else if (!tl_notice_of_json(texts, &notice, &err))
-        tl_call_refuse(call, 422, "%s", err.text);
-    else if (notice.failed)
-        tl_call_answer(call, 500, NULL);
-    else
-        set_notice(call, notice.data);
+        return tl_call_refuse(call, 400, "give text or texts, not both");
+    if (text != NULL && tl_notice_is_several(text))
+        return tl_call_refuse(call, 422, "text: a notice without the character U+001E");
+    if (text != NULL)
+        return set_notice(call, text);
+    if (tl_notice_of_json(texts, &notice, &call->err) && !notice.failed)
+        body = set_notice(call, notice.data);
     tl_text_free(&notice);
+    return body;
 }
 
 /* How long no one is admitted from now on, ms; 0: the recovery ends. */
 static bool read_wait(struct tl_control_call *call, int64_t *wait_ms)
 {
-    const json_t *now = json_object_get(call->request->body, "now");
+    const json_t *now = NULL;
     const char *wait = NULL;
     struct tl_error err = {0};
-    if (!tl_call_members(call, "now", "wait", NULL) || !tl_call_text(call, "wait", false, &wait))
+    if (!tl_call_body(call, "now*", &now, "wait?", &wait, NULL))
         return false;
     if (json_is_true(now) == (wait != NULL))
         return tl_call_refuse(call, 400,
@@ -114,20 +67,15 @@ static bool read_wait(struct tl_control_call *call, int64_t *wait_ms)
     return tl_call_refuse(call, 422, "wait: %s", err.text[0] != '\0' ? err.text : "a time above 0");
 }
 
-void tl_handle_recover(struct tl_control_call *call)
+json_t *tl_handle_recover(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     struct tl_state state;
     int64_t wait_ms = 0;
-    if (!read_wait(call, &wait_ms))
-        return;
-    if (!tl_state_read(call->redis, &call->keys, TL_STATE_RECOVERY, &state, &err) ||
-        !tl_recovery_end_in(call->redis, &call->keys, wait_ms, call->request->actor, &err)) {
-        tl_call_fail(call, &err);
-        return;
-    }
-    tl_call_answer(call, 200,
-                   json_pack("{s:s, s:b, s:I, s:I}", "queue", call->keys.queue, "was_recovering",
-                             state.recovery.until_ms != 0, "restored",
-                             (json_int_t)state.recovery.restored, "wait_ms", (json_int_t)wait_ms));
+    if (!read_wait(call, &wait_ms) ||
+        !tl_state_read(call->redis, &call->keys, TL_STATE_RECOVERY, &state, &call->err) ||
+        !tl_recovery_end_in(call->redis, &call->keys, wait_ms, call->request->actor, &call->err))
+        return NULL;
+    return json_pack("{s:s, s:b, s:I, s:I}", "queue", call->keys.queue, "was_recovering",
+                     state.recovery.until_ms != 0, "restored", (json_int_t)state.recovery.restored,
+                     "wait_ms", (json_int_t)wait_ms);
 }

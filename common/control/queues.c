@@ -1,16 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
+#include "common/config/queue_settings.h"
 #include "common/control/call.h"
-#include "common/control/deletion.h"
-#include "common/control/queues.h"
-#include "common/control/resource.h"
 #include "common/control/settings_json.h"
-#include "common/control/stats.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
 #include "common/store/troubles.h"
+
+/* ---- settings: their ETag, their change ---- */
+
+enum { DIGEST_BYTES = 16 };
+
+/* The ETag of a queue's settings: another one for any other settings, and for another generation.
+ */
+static void etag_of(uint64_t generation, const struct tl_queue_settings *settings,
+                    char etag[TL_CONTROL_ETAG_MAX])
+{
+    unsigned char digest[DIGEST_BYTES];
+    char value[TL_QUEUE_VALUE_MAX];
+    char hex[2 * DIGEST_BYTES + 1];
+    const char *name;
+    crypto_generichash_state hash;
+    crypto_generichash_init(&hash, NULL, 0, sizeof(digest));
+    crypto_generichash_update(&hash, (const unsigned char *)&generation, sizeof(generation));
+    for (size_t i = 0; tl_queue_settings_get(settings, i, &name, value, sizeof(value)); i++) {
+        /* With the terminating zeros, so that no two lists of texts run into each other. */
+        crypto_generichash_update(&hash, (const unsigned char *)name, strlen(name) + 1);
+        crypto_generichash_update(&hash, (const unsigned char *)value, strlen(value) + 1);
+    }
+    crypto_generichash_final(&hash, digest, sizeof(digest));
+    sodium_bin2hex(hex, sizeof(hex), digest, sizeof(digest));
+    snprintf(etag, TL_CONTROL_ETAG_MAX, "\"%s\"", hex);
+}
+
+/* Does If-Match (a list, or "*") name this ETag? NULL: there is no condition. */
+static bool matches(const char *if_match, const char *etag)
+{
+    size_t length = strlen(etag);
+    if (if_match == NULL || strcmp(if_match, "*") == 0)
+        return true;
+    for (const char *at = if_match; *at != '\0';) {
+        at += strspn(at, ", \t");
+        size_t word = strcspn(at, ", \t");
+        if (word == length && memcmp(at, etag, length) == 0)
+            return true;
+        at += word;
+    }
+    return false;
+}
+
+/* What If-Match is compared with. */
+struct condition {
+    const char *if_match;
+    uint64_t generation;
+    bool failed;
+};
+
+static bool check(void *context, const struct tl_queue_settings *before, struct tl_error *err)
+{
+    struct condition *condition = context;
+    char etag[TL_CONTROL_ETAG_MAX];
+    etag_of(condition->generation, before, etag);
+    condition->failed = !matches(condition->if_match, etag);
+    return !condition->failed || tl_error_set(err, TL_ERR_INVALID,
+                                              "the settings are no longer those that If-Match "
+                                              "names: read them again");
+}
+
+/* The call's queue as it is now, and the ETag of its settings. made: what changed; or NULL. */
+static json_t *describe(struct tl_control_call *call, const struct tl_changes_made *made)
+{
+    struct tl_queue_info info;
+    if (!tl_queue_info_send(call->redis, &call->keys, &call->err) ||
+        !tl_queue_info_receive(call->redis, &call->keys, &info, &call->err))
+        return NULL;
+    json_t *body = json_pack("{s:s, s:I, s:o, s:o}", "name", call->keys.queue, "generation",
+                             (json_int_t)info.generation, "created_at",
+                             tl_call_time((int64_t)(info.generation / 1000)), "settings",
+                             tl_settings_to_json(&info.settings));
+    if (made != NULL && made->before != NULL)
+        tl_object_set(&body, "changed",
+                      json_pack("{s:o, s:o}", "before", tl_settings_record_to_json(made->before),
+                                "after", tl_settings_record_to_json(made->after)));
+    etag_of(info.generation, &info.settings, call->answer->etag);
+    return body;
+}
+
+json_t *tl_resource_change(struct tl_control_call *call, const struct tl_queue_changes *changes)
+{
+    struct tl_state state;
+    struct condition condition = {.if_match = call->request->if_match};
+    struct tl_queue_changes checked = *changes;
+    struct tl_changes_made made = {0};
+    json_t *body = NULL;
+    if (condition.if_match != NULL) {
+        if (!tl_state_read(call->redis, &call->keys, 0, &state, &call->err))
+            return NULL;
+        condition.generation = state.generation;
+        checked.check = check;
+        checked.context = &condition;
+    }
+    if (tl_queue_configure_all(call->redis, &call->keys, &checked, call->request->actor, &made,
+                               &call->err))
+        body = describe(call, &made);
+    else if (condition.failed)
+        tl_call_refuse(call, 412, "%s", call->err.text);
+    tl_changes_made_free(&made);
+    return body;
+}
 
 enum { TROUBLE_MAX = 320 };
 
@@ -37,49 +138,43 @@ static json_t *row_of(struct tl_control_call *call, const char *queue, struct tl
     if (stats == NULL)
         stats = json_pack("{s:s}", "queue", queue);
     const char *text = trouble[0] != '\0' ? trouble : problem.text;
-    if (*text == '\0' || json_object_set_new(stats, "trouble", json_string(text)) == 0)
-        return stats;
-    json_decref(stats);
-    tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", queue);
-    return NULL;
+    if (*text != '\0')
+        tl_object_set(&stats, "trouble", json_string(text));
+    if (stats == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", queue);
+    return stats;
 }
 
-void tl_handle_queue_list(struct tl_control_call *call)
+json_t *tl_handle_queue_list(struct tl_control_call *call)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    struct tl_error err = {0};
     const char *prefix = call->control->config->redis.key_prefix;
     json_t *list = json_array();
-    bool ok = tl_queue_list(call->redis, prefix, &names, &n, &err);
+    bool ok = tl_queue_list(call->redis, prefix, &names, &n, &call->err);
     for (size_t i = 0; ok && i < n; i++) {
         struct tl_error problem = {0};
         json_t *stats = row_of(call, names[i], &problem);
-        if (stats == NULL && problem.kind == TL_ERR_NOQUEUE)
-            continue;
-        ok = stats != NULL;
-        if (!ok)
-            err = problem;
-        else if (json_array_append_new(list, stats) != 0)
-            ok = tl_error_set(&err, TL_ERR_NOMEM, "no memory for %zu queues", n);
+        if (stats != NULL)
+            tl_list_add(&list, stats);
+        else if (problem.kind != TL_ERR_NOQUEUE)
+            ok = tl_error_set(&call->err, problem.kind, "%s", problem.text);
     }
     free(names);
-    if (ok) {
-        tl_call_answer(call, 200, json_pack("{s:o}", "queues", list));
-    } else {
-        json_decref(list);
-        tl_call_fail(call, &err);
-    }
+    if (ok)
+        return json_pack("{s:o}", "queues", list);
+    json_decref(list);
+    return NULL;
 }
 
 /* ---- one queue ---- */
 
-void tl_handle_queue_get(struct tl_control_call *call)
+json_t *tl_handle_queue_get(struct tl_control_call *call)
 {
-    tl_resource_answer(call, 200, NULL);
+    return describe(call, NULL);
 }
 
-/* Answers 422 with all errors of the wish. */
+/* Refuses with all errors of the wish. */
 static bool refuse_wish(struct tl_control_call *call, const struct tl_settings_wish *wish)
 {
     const json_t *first = json_array_get(wish->errors, 0);
@@ -91,176 +186,194 @@ static bool refuse_wish(struct tl_control_call *call, const struct tl_settings_w
     return false;
 }
 
-/* How many queues there are, or more exactly: entries of tl:queues. */
-static bool count_queues(struct tl_control_call *call, uint64_t *n)
+/* Makes the settings those that are wished. */
+static bool try_wish(struct tl_control_call *call, struct tl_settings_wish *wish,
+                     struct tl_queue_settings *settings)
 {
-    char key[TL_KEY_MAX];
-    struct tl_error err = {0};
-    struct tl_reply *reply =
-        tl_ask(call->redis, &err, "SCARD",
-               tl_key_common(call->control->config->redis.key_prefix, TL_COMMON_QUEUES, key), NULL);
-    if (reply == NULL)
-        return tl_call_fail(call, &err);
-    *n = (uint64_t)tl_reply_integer(reply);
-    tl_reply_free(reply);
-    return true;
+    return tl_settings_wish_try(wish, settings, &call->err) &&
+           (json_array_size(wish->errors) == 0 || refuse_wish(call, wish));
 }
 
-/* The settings of a queue that is to be created: the defaults, and what is wished. False: they are
- * refused, or there are too many queues. */
-static bool prepare(struct tl_control_call *call, struct tl_settings_wish *wish,
-                    struct tl_queue_settings *settings)
+/* May there be another queue? Counts the entries of tl:queues. */
+static bool has_room(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
-    uint64_t n = 0;
-    tl_queue_settings_defaults(settings);
-    if (!tl_settings_wish_try(wish, settings, &err))
-        return tl_call_fail(call, &err);
-    if (json_array_size(wish->errors) > 0)
-        return refuse_wish(call, wish);
-    if (!count_queues(call, &n))
+    char key[TL_KEY_MAX];
+    const struct tl_config *config = call->control->config;
+    struct tl_reply *reply =
+        tl_ask(call->redis, &call->err, "SCARD",
+               tl_key_common(config->redis.key_prefix, TL_COMMON_QUEUES, key), NULL);
+    if (reply == NULL)
         return false;
-    return n < call->control->config->admin.max_queues ||
+    uint64_t n = (uint64_t)tl_reply_integer(reply);
+    tl_reply_free(reply);
+    return n < config->admin.max_queues ||
            tl_call_refuse(call, 429,
                           "there are %llu queues; the limit is admin.max_queues: delete one",
                           (unsigned long long)n);
 }
 
-/* Creates the call's queue. */
-static void create(struct tl_control_call *call, struct tl_settings_wish *wish)
+/* Creates the call's queue with the defaults and what is wished. */
+static json_t *create(struct tl_control_call *call, struct tl_settings_wish *wish)
 {
     const char *prefix = call->control->config->redis.key_prefix;
-    struct tl_error err = {0};
     struct tl_queue_settings settings;
     bool created = false;
-    if (!prepare(call, wish, &settings))
-        return;
-    if (!tl_queue_create(call->redis, prefix, call->keys.queue, &settings, call->request->actor,
-                         &created, &err))
-        tl_call_fail(call, &err);
-    else if (!created)
-        tl_call_refuse(call, 409, "there is a queue %s already", call->keys.queue);
-    else
-        tl_resource_answer(call, 201, NULL);
+    tl_queue_settings_defaults(&settings);
+    if (!try_wish(call, wish, &settings) || !has_room(call) ||
+        !tl_queue_create(call->redis, prefix, call->keys.queue, &settings, call->request->actor,
+                         &created, &call->err))
+        return NULL;
+    if (!created)
+        return tl_call_refuse(call, 409, "there is a queue %s already", call->keys.queue);
+    call->status = 201;
+    return describe(call, NULL);
 }
 
-void tl_handle_queue_create(struct tl_control_call *call)
+json_t *tl_handle_queue_create(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     struct tl_settings_wish wish = {0};
     const char *name = NULL;
-    const json_t *settings = json_object_get(call->request->body, "settings");
-    if (!tl_call_members(call, "name", "settings", NULL) ||
-        !tl_call_text(call, "name", true, &name))
-        return;
-    if (settings != NULL && !json_is_object(settings)) {
-        tl_call_refuse(call, 400, "\"settings\" must be an object");
-        return;
-    }
-    if (!tl_call_keys(call->control, name, &call->keys, &err))
-        tl_call_refuse(call, 422, "%s", err.text);
-    else if (!tl_settings_wish_read(&wish, settings, false, &err))
-        tl_call_fail(call, &err);
-    else
-        create(call, &wish);
+    const json_t *settings = NULL;
+    json_t *body = NULL;
+    if (!tl_call_body(call, "name", &name, "settings*", &settings, NULL))
+        return NULL;
+    if (settings != NULL && !json_is_object(settings))
+        return tl_call_refuse(call, 400, "\"settings\" must be an object");
+    if (tl_call_keys(call->control, name, &call->keys, &call->err) &&
+        tl_settings_wish_read(&wish, settings, false, &call->err))
+        body = create(call, &wish);
     tl_settings_wish_free(&wish);
+    return body;
 }
 
-/* Changes the settings; whole: those that are not named get their defaults. *missing: there is no
- * such queue; then nothing is answered. */
-static void change(struct tl_control_call *call, struct tl_settings_wish *wish, bool *missing)
+/* Changes the settings to those that are wished. *missing: there is no such queue. */
+static json_t *change(struct tl_control_call *call, struct tl_settings_wish *wish, bool *missing)
 {
-    struct tl_error err = {0};
     struct tl_queue_settings settings;
-    struct tl_changes_made made = {0};
-    *missing = false;
-    if (!tl_queue_load(call->redis, &call->keys, &settings, &err)) {
-        *missing = err.kind == TL_ERR_NOQUEUE;
-        if (!*missing)
-            tl_call_fail(call, &err);
-        return;
-    }
+    bool exists = tl_queue_load(call->redis, &call->keys, &settings, &call->err);
+    *missing = !exists && call->err.kind == TL_ERR_NOQUEUE;
     /* Another change may come between: what is refused then is refused by the change itself. */
-    if (!tl_settings_wish_try(wish, &settings, &err)) {
-        tl_call_fail(call, &err);
-    } else if (json_array_size(wish->errors) > 0) {
-        refuse_wish(call, wish);
-    } else {
-        const struct tl_queue_changes changes = {.list = wish->list, .n = wish->n};
-        if (tl_resource_change(call, &changes, &made))
-            tl_resource_answer(call, 200, &made);
-    }
-    tl_changes_made_free(&made);
+    if (!exists || !try_wish(call, wish, &settings))
+        return NULL;
+    const struct tl_queue_changes changes = {.list = wish->list, .n = wish->n};
+    return tl_resource_change(call, &changes);
 }
 
-void tl_handle_queue_put(struct tl_control_call *call)
+json_t *tl_handle_queue_put(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     struct tl_settings_wish wish = {0};
     bool missing = false;
-    if (!tl_settings_wish_read(&wish, call->request->body, true, &err))
-        tl_call_fail(call, &err);
-    else
-        change(call, &wish, &missing);
-    if (missing && call->request->if_match != NULL)
+    json_t *body = NULL;
+    if (tl_settings_wish_read(&wish, call->request->body, true, &call->err))
+        body = change(call, &wish, &missing);
+    if (missing && call->request->if_match != NULL) {
         tl_call_refuse(call, 412, "queue %s does not exist", call->keys.queue);
-    else if (missing)
-        create(call, &wish);
+    } else if (missing) {
+        call->err = (struct tl_error){0};
+        body = create(call, &wish);
+    }
     tl_settings_wish_free(&wish);
+    return body;
 }
 
-void tl_handle_queue_patch(struct tl_control_call *call)
+json_t *tl_handle_queue_patch(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
     struct tl_settings_wish wish = {0};
     bool missing = false;
-    if (!tl_settings_wish_read(&wish, call->request->body, false, &err))
-        tl_call_fail(call, &err);
-    else if (wish.n == 0 && json_array_size(wish.errors) == 0)
-        tl_call_refuse(call, 400, "the body names no setting");
-    else
-        change(call, &wish, &missing);
+    json_t *body = NULL;
+    if (tl_settings_wish_read(&wish, call->request->body, false, &call->err)) {
+        if (wish.n == 0 && json_array_size(wish.errors) == 0)
+            tl_call_refuse(call, 400, "the body names no setting");
+        else
+            body = change(call, &wish, &missing);
+    }
     if (missing)
         tl_call_refuse(call, 404, "queue %s does not exist", call->keys.queue);
     tl_settings_wish_free(&wish);
+    return body;
 }
 
 /* ---- deletion ---- */
 
-void tl_handle_queue_delete(struct tl_control_call *call)
+bool tl_queue_listed(struct tl_control *control, const char *queue, bool *listed,
+                     struct tl_error *err)
 {
-    struct tl_error err = {0};
+    char key[TL_KEY_MAX];
+    struct tl_redis *none = tl_call_connect(control, NULL, err);
+    if (none == NULL)
+        return false;
+    struct tl_reply *reply = tl_ask(
+        none, err, "SISMEMBER",
+        tl_key_common(control->config->redis.key_prefix, TL_COMMON_QUEUES, key), queue, NULL);
+    *listed = tl_reply_integer(reply) == 1;
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
+/* Takes the queue off the list. *listed: it was on it. */
+static bool unlist(struct tl_control_call *call, const char *generation, bool *listed)
+{
+    const char *prefix = call->control->config->redis.key_prefix;
+    char queues[TL_KEY_MAX];
+    char changes[TL_KEY_MAX];
+    struct tl_args args = {0};
+    struct tl_redis *none = tl_call_connect(call->control, NULL, &call->err);
+    if (none == NULL)
+        return false;
+    tl_call_begin_on(&args, TL_FN_UNLIST_QUEUE, 2);
+    tl_args_strs(&args, tl_key_common(prefix, TL_COMMON_QUEUES, queues),
+                 tl_key_common(prefix, TL_COMMON_CHANGES, changes), call->keys.queue, generation,
+                 NULL);
+    tl_actor_append(call->request->actor, &args);
+    struct tl_reply *reply = tl_call_once(none, &args, &call->err);
+    *listed = tl_reply_integer(reply) == 1;
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
+/* Deletes the queue: its line, its sessions and its settings (delete.lua), and takes it off the
+ * list. *existed is false when there was none. May be repeated after a failure. */
+static bool delete_queue(struct tl_control_call *call, bool *existed)
+{
+    struct tl_args args = {0};
+    bool listed = false;
+    if (!tl_queue_listed(call->control, call->keys.queue, &listed, &call->err))
+        return false;
+    tl_call_begin(&args, TL_FN_DELETE, &call->keys);
+    tl_args_int(&args, call->control->config->retention.changes_ms);
+    tl_args_str(&args, listed ? "1" : "0");
+    tl_actor_append(call->request->actor, &args);
+    struct tl_reply *reply = tl_call_once(call->redis, &args, &call->err);
+    if (reply == NULL)
+        return false;
+    bool ok = unlist(call, tl_reply_text(reply, 1), &listed);
+    *existed = tl_reply_signed(reply, 0) == 1 || listed;
+    tl_reply_free(reply);
+    return ok;
+}
+
+json_t *tl_handle_queue_delete(struct tl_control_call *call)
+{
     struct tl_queue_info info;
-    const struct tl_config *config = call->control->config;
+    char etag[TL_CONTROL_ETAG_MAX];
     const char *name = NULL;
     bool existed = false;
-    if (!tl_call_members(call, "name", NULL) || !tl_call_text(call, "name", true, &name))
-        return;
-    if (strcmp(name, call->keys.queue) != 0) {
-        tl_call_refuse(call, 422, "the body must name the queue that is to be deleted: %s",
-                       call->keys.queue);
-        return;
-    }
+    if (!tl_call_body(call, "name", &name, NULL))
+        return NULL;
+    if (strcmp(name, call->keys.queue) != 0)
+        return tl_call_refuse(call, 422, "the body must name the queue that is to be deleted: %s",
+                              call->keys.queue);
     if (call->request->if_match != NULL) {
-        char etag[TL_CONTROL_ETAG_MAX];
-        if (!tl_queue_info_send(call->redis, &call->keys, &err) ||
-            !tl_queue_info_receive(call->redis, &call->keys, &info, &err)) {
-            tl_call_fail(call, &err);
-            return;
-        }
-        tl_resource_etag(info.generation, &info.settings, etag);
-        if (!tl_resource_matches(call->request->if_match, etag)) {
-            tl_call_refuse(call, 412, "the settings are no longer those that If-Match names");
-            return;
-        }
+        if (!tl_queue_info_send(call->redis, &call->keys, &call->err) ||
+            !tl_queue_info_receive(call->redis, &call->keys, &info, &call->err))
+            return NULL;
+        etag_of(info.generation, &info.settings, etag);
+        if (!matches(call->request->if_match, etag))
+            return tl_call_refuse(call, 412,
+                                  "the settings are no longer those that If-Match names");
     }
-    struct tl_redis *none = tl_call_connect(call->control, NULL, &err);
-    if (none == NULL ||
-        !tl_queue_delete(call->redis, none, config->redis.key_prefix, &call->keys,
-                         config->retention.changes_ms, call->request->actor, &existed, &err))
-        tl_call_fail(call, &err);
-    else if (!existed)
-        tl_call_refuse(call, 404, "queue %s does not exist", call->keys.queue);
-    else
-        tl_call_answer(call, 200, json_pack("{s:s, s:b}", "name", call->keys.queue, "deleted", 1));
+    if (!delete_queue(call, &existed))
+        return NULL;
+    return existed ? json_pack("{s:s, s:b}", "name", call->keys.queue, "deleted", 1)
+                   : tl_call_refuse(call, 404, "queue %s does not exist", call->keys.queue);
 }

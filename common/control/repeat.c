@@ -5,9 +5,6 @@
 #include <sodium.h>
 
 #include "common/control/call.h"
-#include "common/control/repeat.h"
-#include "common/store/library.h"
-#include "common/store/reply.h"
 
 enum { DIGEST_BYTES = 16, DIGEST_DIGITS = 2 * DIGEST_BYTES, ANSWER_MAX = 16 * 1024 };
 
@@ -79,10 +76,9 @@ static void answer_again(struct tl_control_call *call, const char *text)
     json_decref(kept);
 }
 
-void tl_repeat_once(struct tl_control_call *call, void (*handler)(struct tl_control_call *call))
+void tl_repeat_once(struct tl_control_call *call, void (*perform)(struct tl_control_call *call))
 {
     const struct tl_control_request *request = call->request;
-    struct tl_error err = {0};
     struct digest key;
     struct digest asked;
     size_t length = strlen(request->idempotency_key);
@@ -96,14 +92,14 @@ void tl_repeat_once(struct tl_control_call *call, void (*handler)(struct tl_cont
                                             request->if_match != NULL ? request->if_match : "",
                                             body != NULL ? body : "", NULL});
     free(body);
-    struct tl_reply *reply = run(call, "claim", &key, &asked, NULL, &err);
+    struct tl_reply *reply = run(call, "claim", &key, &asked, NULL, &call->err);
     if (reply == NULL) {
-        tl_call_fail(call, &err);
+        tl_control_problem_of(call->answer, &call->err);
         return;
     }
     switch (tl_reply_signed(reply, 0)) {
     case TL_CLAIM_NEW:
-        handler(call);
+        perform(call);
         keep(call, &key, &asked);
         break;
     case TL_CLAIM_OTHER:

@@ -2,19 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/control/blocks.h"
-#include "common/control/changes.h"
-#include "common/control/draw.h"
-#include "common/control/history.h"
-#include "common/control/hooks.h"
-#include "common/control/joins.h"
-#include "common/control/line.h"
-#include "common/control/modes.h"
-#include "common/control/queues.h"
-#include "common/control/routes.h"
-#include "common/control/stats.h"
-#include "common/control/tokens.h"
-#include "common/control/visitors.h"
+#include "common/control/call.h"
 
 #define QUEUES   "/v1/admin/queues"
 #define QUEUE    QUEUES "/{queue}"
@@ -25,8 +13,9 @@
 /* Day-to-day work during a sale. */
 #define WORKS .role = TL_TOKEN_OPERATOR, .changes = true
 /* What cannot be undone, and who may do what. */
-#define RULES .role = TL_TOKEN_ADMIN, .changes = true
-#define KEPT  .repeat = TL_REPEAT_KEPT
+#define RULES    .role = TL_TOKEN_ADMIN, .changes = true
+#define KEPT     .repeat = TL_REPEAT_KEPT
+#define SETS(to) WORKS, KEPT, .handler = tl_handle_mode, .mode = (to)
 
 static const struct tl_control_route routes[] = {
     {"GET", QUEUES, "listQueues", READS, .handler = tl_handle_queue_list},
@@ -35,14 +24,13 @@ static const struct tl_control_route routes[] = {
     {"PUT", QUEUE, "putQueue", WORKS, KEPT, .handler = tl_handle_queue_put},
     {"PATCH", QUEUE, "patchQueue", WORKS, KEPT, .handler = tl_handle_queue_patch},
     {"DELETE", QUEUE, "deleteQueue", RULES, KEPT, .handler = tl_handle_queue_delete},
-    {"POST", QUEUE "/open", "openQueue", WORKS, KEPT, .handler = tl_handle_open},
-    {"POST", QUEUE "/resume", "resumeQueue", WORKS, KEPT, .handler = tl_handle_open},
-    {"POST", QUEUE "/pause", "pauseQueue", WORKS, KEPT, .handler = tl_handle_pause},
-    {"POST", QUEUE "/drain", "drainQueue", WORKS, KEPT, .handler = tl_handle_drain},
-    {"POST", QUEUE "/close", "closeQueue", WORKS, KEPT, .handler = tl_handle_close},
-    {"POST", QUEUE "/sell-out", "sellOutQueue", WORKS, KEPT, .handler = tl_handle_sell_out},
-    {"POST", QUEUE "/passthrough", "passQueueThrough", WORKS, KEPT,
-     .handler = tl_handle_passthrough},
+    {"POST", QUEUE "/open", "openQueue", SETS(TL_MODE_OPEN)},
+    {"POST", QUEUE "/resume", "resumeQueue", SETS(TL_MODE_OPEN)},
+    {"POST", QUEUE "/pause", "pauseQueue", SETS(TL_MODE_PAUSED)},
+    {"POST", QUEUE "/drain", "drainQueue", SETS(TL_MODE_DRAINING)},
+    {"POST", QUEUE "/close", "closeQueue", SETS(TL_MODE_CLOSED)},
+    {"POST", QUEUE "/sell-out", "sellOutQueue", SETS(TL_MODE_SOLD_OUT)},
+    {"POST", QUEUE "/passthrough", "passQueueThrough", SETS(TL_MODE_PASSTHROUGH)},
     {"POST", QUEUE "/notice", "setNotice", WORKS, KEPT, .handler = tl_handle_notice},
     {"POST", QUEUE "/recover", "recoverQueue", WORKS, KEPT, .handler = tl_handle_recover},
     {"GET", QUEUE "/draw", "getDraw", READS, .query = "from limit", .handler = tl_handle_draw_get},

@@ -7,7 +7,7 @@
 #include "common/base/units.h"
 #include "common/config/mode.h"
 #include "common/config/queue_table.h"
-#include "common/control/notice_json.h"
+#include "common/control/call.h"
 #include "common/control/settings_json.h"
 
 /* ---- to JSON ---- */

@@ -9,14 +9,62 @@
 #include "common/config/mode.h"
 #include "common/config/queue_settings.h"
 #include "common/control/call.h"
-#include "common/control/hooks.h"
-#include "common/control/notice_json.h"
-#include "common/control/stats.h"
-#include "common/control/store_stats.h"
-#include "common/store/library.h"
-#include "common/store/queue.h"
-#include "common/store/reply.h"
+#include "common/store/args.h"
+#include "common/store/memory.h"
 #include "common/store/state.h"
+
+/* ---- the store itself: memory, persistence, latency ---- */
+
+/* Appends the command to the pipeline. */
+static bool ask_store(struct tl_redis *redis, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    tl_args_str(&args, "INFO");
+    bool ok = tl_redis_append(redis, &args, err);
+    tl_args_free(&args);
+    return ok;
+}
+
+static json_t *number_of(const char *info, const char *name)
+{
+    const char *value = tl_info_field(info, name);
+    return *value != '\0' ? json_integer(strtoll(value, NULL, 10)) : json_null();
+}
+
+static json_t *text_of(const char *info, const char *name)
+{
+    const char *value = tl_info_field(info, name);
+    return json_stringn(value, strcspn(value, "\r\n"));
+}
+
+/* Did the last write to the disk succeed, in each of the ways that are on? */
+static bool is_kept(const char *info)
+{
+    bool aof = strncmp(tl_info_field(info, "aof_enabled"), "1", 1) == 0;
+    return strncmp(tl_info_field(info, "rdb_last_bgsave_status"), "ok", 2) == 0 &&
+           (!aof || strncmp(tl_info_field(info, "aof_last_write_status"), "ok", 2) == 0);
+}
+
+/* Receives its answer. took_us: how long the pipeline took. NULL on failure. */
+static json_t *receive_store(struct tl_redis *redis, int64_t took_us, struct tl_error *err)
+{
+    struct tl_reply *reply = tl_redis_next(redis, err);
+    if (reply == NULL)
+        return NULL;
+    const char *info = tl_reply_string(reply, NULL);
+    json_t *stats =
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:I}", "version",
+                  text_of(info, "redis_version"), "role", text_of(info, "role"), "uptime_s",
+                  number_of(info, "uptime_in_seconds"), "memory_used",
+                  number_of(info, "used_memory"), "memory_limit", number_of(info, "maxmemory"),
+                  "aof", strncmp(tl_info_field(info, "aof_enabled"), "1", 1) == 0, "persists",
+                  is_kept(info), "clients", number_of(info, "connected_clients"), "replicas",
+                  number_of(info, "connected_slaves"), "latency_us", (json_int_t)took_us);
+    tl_reply_free(reply);
+    if (stats == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of the store");
+    return stats;
+}
 
 /* What is read of the state; besides, at the end, its texts `called` and `notice`. */
 enum { FIELDS = TL_STATE_COUNTERS | TL_STATE_CAPACITY | TL_STATE_RECOVERY };
@@ -39,13 +87,6 @@ struct facts {
 static json_t *integer(int64_t number)
 {
     return json_integer((json_int_t)number);
-}
-
-/* Sets a member; a NULL value (out of memory) shows in *ok. */
-static void put(json_t *object, const char *name, json_t *value, bool *ok)
-{
-    if (json_object_set_new(object, name, value) != 0)
-        *ok = false;
 }
 
 /* ---- parts ---- */
@@ -81,21 +122,15 @@ static json_t *capacity_of(const struct facts *facts)
 
 static json_t *totals_of(const struct facts *facts)
 {
-    bool ok = true;
     json_t *object = json_object();
     for (size_t i = 0; i < TOTALS; i++)
-        put(object, totals[i], integer((int64_t)facts->state.totals[i]), &ok);
-    if (!ok) {
-        json_decref(object);
-        return NULL;
-    }
+        tl_object_set(&object, totals[i], integer((int64_t)facts->state.totals[i]));
     return object;
 }
 
 /* Per minute, from the totals about a minute ago. null: there is no history. */
 static json_t *rates_of(const struct facts *facts)
 {
-    bool ok = true;
     const struct tl_reply *before = tl_reply_at(facts->reply, TL_STATS_BEFORE);
     int64_t span_ms = facts->now_ms - tl_reply_signed(before, 0);
     if (tl_reply_count(before) <= TOTALS || span_ms < 1000)
@@ -104,14 +139,10 @@ static json_t *rates_of(const struct facts *facts)
     for (size_t i = 0; i < TOTALS; i++) {
         int64_t more = (int64_t)facts->state.totals[i] - tl_reply_signed(before, i + 1);
         /* Fewer than before: the queue was created again. */
-        put(rates, totals[i], json_real(more > 0 ? (double)more * 60000.0 / (double)span_ms : 0.0),
-            &ok);
+        tl_object_set(&rates, totals[i],
+                      json_real(more > 0 ? (double)more * 60000.0 / (double)span_ms : 0.0));
     }
-    put(rates, "span_ms", integer(span_ms), &ok);
-    if (!ok) {
-        json_decref(rates);
-        return NULL;
-    }
+    tl_object_set(&rates, "span_ms", integer(span_ms));
     return rates;
 }
 
@@ -133,15 +164,12 @@ static json_t *lanes_of(const struct facts *facts)
 {
     const struct tl_reply *lanes = tl_reply_at(facts->reply, TL_STATS_LANES);
     json_t *list = json_array();
-    for (size_t i = 0; list != NULL && i < facts->settings.n_lanes; i++) {
+    for (size_t i = 0; i < facts->settings.n_lanes; i++) {
         int64_t waiting = tl_reply_signed(lanes, 2 * i);
         json_t *lane = json_pack("{s:s, s:I, s:o}", "name", facts->settings.lanes[i], "waiting",
                                  (json_int_t)waiting, "oldest_wait_ms",
                                  ago(facts, waiting > 0 ? lane_since(facts, i) : -1));
-        if (json_array_append_new(list, lane) == 0)
-            continue;
-        json_decref(list);
-        list = NULL;
+        tl_list_add(&list, lane);
     }
     return list;
 }
@@ -198,25 +226,21 @@ static json_t *waits_of(const struct facts *facts)
     int64_t unknown = tl_reply_signed(line, 0), more = (int64_t)facts->state.waiting;
     size_t n_sample = read_sample(facts, sample), at = 0;
     json_t *bounds = json_array(), *waiting = json_array(), *admitted = json_array();
-    bool ok = true;
-    for (size_t i = 1; ok && i < tl_reply_count(line) + 2; i += 2) {
+    for (size_t i = 1; i < tl_reply_count(line) + 2; i += 2) {
         bool is_last = i >= tl_reply_count(line); /* beyond all bounds */
         int64_t bound_ms = is_last ? INT64_MAX : tl_reply_signed(line, i);
         int64_t longer = is_last ? unknown : tl_reply_signed(line, i + 1);
         size_t from = at;
         while (at < n_sample && sample[at] < bound_ms)
             at++;
-        ok = (is_last || json_array_append_new(bounds, integer(bound_ms)) == 0) &&
-             json_array_append_new(waiting, integer(more > longer ? more - longer : 0)) == 0 &&
-             json_array_append_new(admitted, integer((int64_t)(at - from))) == 0;
+        if (!is_last)
+            tl_list_add(&bounds, integer(bound_ms));
+        tl_list_add(&waiting, integer(more > longer ? more - longer : 0));
+        tl_list_add(&admitted, integer((int64_t)(at - from)));
         more = longer;
     }
-    json_t *waits = json_pack("{s:o, s:o, s:I, s:o}", "bounds_ms", bounds, "waiting", waiting,
-                              "not_known", (json_int_t)unknown, "admitted", admitted);
-    if (ok)
-        return waits;
-    json_decref(waits);
-    return NULL;
+    return json_pack("{s:o, s:o, s:I, s:o}", "bounds_ms", bounds, "waiting", waiting, "not_known",
+                     (json_int_t)unknown, "admitted", admitted);
 }
 
 /* What came true of the waits that visitors were told; null: nothing yet. */
@@ -242,23 +266,15 @@ static json_t *programs_of(const struct facts *facts)
     const struct tl_reply *leases = tl_reply_at(facts->reply, TL_STATS_LEASES);
     const struct tl_reply *workers = tl_reply_at(facts->reply, TL_STATS_PROGRAMS);
     json_t *list = json_array();
-    bool ok = list != NULL;
-    for (size_t i = 0; ok && i < sizeof(roles) / sizeof(roles[0]); i++) {
+    for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
         const char *owner = tl_reply_text(leases, 2 * i);
-        ok =
-            json_array_append_new(list, json_pack("{s:s, s:o, s:b}", "role", roles[i], "id",
-                                                  *owner != '\0' ? json_string(owner) : json_null(),
-                                                  "serves", *owner != '\0')) == 0;
+        tl_list_add(&list, json_pack("{s:s, s:s?, s:b}", "role", roles[i], "id",
+                                     *owner != '\0' ? owner : NULL, "serves", *owner != '\0'));
     }
-    for (size_t i = 0; ok && i + 1 < tl_reply_count(workers); i += 2)
-        ok = json_array_append_new(list, json_pack("{s:s, s:s, s:o}", "role", "worker", "id",
-                                                   tl_reply_text(workers, i), "reported_ms_ago",
-                                                   ago(facts, tl_reply_signed(workers, i + 1)))) ==
-             0;
-    if (!ok) {
-        json_decref(list);
-        return NULL;
-    }
+    for (size_t i = 0; i + 1 < tl_reply_count(workers); i += 2)
+        tl_list_add(&list,
+                    json_pack("{s:s, s:s, s:o}", "role", "worker", "id", tl_reply_text(workers, i),
+                              "reported_ms_ago", ago(facts, tl_reply_signed(workers, i + 1))));
     return list;
 }
 
@@ -287,49 +303,44 @@ static json_t *describe(const struct facts *facts, const char *queue)
     static const char *const policies[] = {"counter", "rate", "both"};
     const struct tl_queue_settings *settings = &facts->settings;
     const struct tl_reply *sizes = tl_reply_at(facts->reply, TL_STATS_SIZES);
-    bool ok = true;
     bool is_auto = settings->capacity_min > 0;
     json_t *stats = json_object();
-    put(stats, "queue", json_string(queue), &ok);
-    put(stats, "at", tl_call_time(facts->now_ms), &ok);
-    put(stats, "generation", integer((int64_t)facts->state.generation), &ok);
-    put(stats, "mode", json_string(tl_mode_name(settings->mode)), &ok);
-    put(stats, "phase", json_string(tl_phase_name(phase_of(facts))), &ok);
-    put(stats, "policy", json_string(policies[settings->policy]), &ok);
-    put(stats, "opening", json_string(settings->opening == TL_OPENING_DRAW ? "draw" : "fifo"), &ok);
-    put(stats, "opens_at", tl_call_time(settings->opens_at_ms), &ok);
-    put(stats, "closes_at", tl_call_time(settings->closes_at_ms), &ok);
-    ok = tl_notice_to_json(stats, facts->notice, strlen(facts->notice)) && ok;
-    put(stats, "waiting", integer((int64_t)facts->state.waiting), &ok);
-    put(stats, "max_waiting", integer((int64_t)settings->max_waiting), &ok);
-    put(stats, "active", integer((int64_t)facts->state.active), &ok);
-    put(stats, "claimed", claimed_of(facts), &ok);
-    put(stats, "capacity",
-        settings->policy == TL_POLICY_RATE ? json_null() : integer((int64_t)settings->capacity),
-        &ok);
-    put(stats, "capacity_now", capacity_of(facts), &ok);
-    put(stats, "feedback", is_auto ? json_boolean(!settings->now.stale) : json_null(), &ok);
-    put(stats, "overbook", integer((int64_t)settings->overbook), &ok);
-    put(stats, "rate", rate_limit_of(facts), &ok);
-    put(stats, "totals", totals_of(facts), &ok);
-    put(stats, "per_minute", rates_of(facts), &ok);
-    put(stats, "oldest_wait_ms", oldest_of(facts), &ok);
-    put(stats, "waited", waited_of(facts), &ok);
-    put(stats, "waits", waits_of(facts), &ok);
-    put(stats, "eta", eta_of(facts), &ok);
-    put(stats, "lanes", lanes_of(facts), &ok);
-    put(stats, "recovery", recovery_of(facts), &ok);
-    put(stats, "programs", programs_of(facts), &ok);
-    put(stats, "hooks",
-        tl_hooks_to_json(facts->config, queue, tl_reply_at(facts->reply, TL_STATS_HOOKS),
-                         facts->now_ms),
-        &ok);
-    put(stats, "ingest", integer(tl_reply_signed(sizes, 0)), &ok);
-    put(stats, "set_aside", integer(tl_reply_signed(sizes, 1)), &ok);
-    if (!ok) {
-        json_decref(stats);
-        return NULL;
-    }
+    tl_object_set(&stats, "queue", json_string(queue));
+    tl_object_set(&stats, "at", tl_call_time(facts->now_ms));
+    tl_object_set(&stats, "generation", integer((int64_t)facts->state.generation));
+    tl_object_set(&stats, "mode", json_string(tl_mode_name(settings->mode)));
+    tl_object_set(&stats, "phase", json_string(tl_phase_name(phase_of(facts))));
+    tl_object_set(&stats, "policy", json_string(policies[settings->policy]));
+    tl_object_set(&stats, "opening",
+                  json_string(settings->opening == TL_OPENING_DRAW ? "draw" : "fifo"));
+    tl_object_set(&stats, "opens_at", tl_call_time(settings->opens_at_ms));
+    tl_object_set(&stats, "closes_at", tl_call_time(settings->closes_at_ms));
+    tl_notice_to_json(&stats, facts->notice, strlen(facts->notice));
+    tl_object_set(&stats, "waiting", integer((int64_t)facts->state.waiting));
+    tl_object_set(&stats, "max_waiting", integer((int64_t)settings->max_waiting));
+    tl_object_set(&stats, "active", integer((int64_t)facts->state.active));
+    tl_object_set(&stats, "claimed", claimed_of(facts));
+    tl_object_set(&stats, "capacity",
+                  settings->policy == TL_POLICY_RATE ? json_null()
+                                                     : integer((int64_t)settings->capacity));
+    tl_object_set(&stats, "capacity_now", capacity_of(facts));
+    tl_object_set(&stats, "feedback", is_auto ? json_boolean(!settings->now.stale) : json_null());
+    tl_object_set(&stats, "overbook", integer((int64_t)settings->overbook));
+    tl_object_set(&stats, "rate", rate_limit_of(facts));
+    tl_object_set(&stats, "totals", totals_of(facts));
+    tl_object_set(&stats, "per_minute", rates_of(facts));
+    tl_object_set(&stats, "oldest_wait_ms", oldest_of(facts));
+    tl_object_set(&stats, "waited", waited_of(facts));
+    tl_object_set(&stats, "waits", waits_of(facts));
+    tl_object_set(&stats, "eta", eta_of(facts));
+    tl_object_set(&stats, "lanes", lanes_of(facts));
+    tl_object_set(&stats, "recovery", recovery_of(facts));
+    tl_object_set(&stats, "programs", programs_of(facts));
+    tl_object_set(&stats, "hooks",
+                  tl_hooks_to_json(facts->config, queue, tl_reply_at(facts->reply, TL_STATS_HOOKS),
+                                   facts->now_ms));
+    tl_object_set(&stats, "ingest", integer(tl_reply_signed(sizes, 0)));
+    tl_object_set(&stats, "set_aside", integer(tl_reply_signed(sizes, 1)));
     return stats;
 }
 
@@ -386,12 +397,12 @@ static json_t *read_stats(struct tl_control *control, const char *queue, bool wi
     /* Another try where the store lacked the library. */
     for (int attempt = 0; attempt < 2 && ok && reply == NULL; attempt++) {
         struct tl_error problem = {0};
-        ok = ask(redis, &keys, err) && (!with_store || tl_store_stats_ask(redis, err));
+        ok = ask(redis, &keys, err) && (!with_store || ask_store(redis, err));
         if (ok)
             reply = tl_redis_next(redis, &problem);
         if (ok && with_store && tl_redis_connected(redis)) {
             json_decref(store);
-            store = tl_store_stats_receive(redis, tl_clock_us() - begun_us, &problem);
+            store = receive_store(redis, tl_clock_us() - begun_us, &problem);
         }
         if (problem.kind == TL_ERR_NOFUNCTION)
             ok = tl_library_load(redis, &problem);
@@ -402,11 +413,8 @@ static json_t *read_stats(struct tl_control *control, const char *queue, bool wi
     }
     json_t *stats = ok ? read_answer(control, reply, &keys, err) : NULL;
     tl_reply_free(reply);
-    if (stats != NULL && with_store && json_object_set(stats, "store", store) != 0) {
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of the store");
-        json_decref(stats);
-        stats = NULL;
-    }
+    if (stats != NULL && with_store)
+        tl_object_set(&stats, "store", json_incref(store));
     json_decref(store);
     return stats;
 }
@@ -416,12 +424,7 @@ json_t *tl_control_stats_of(struct tl_control *control, const char *queue, struc
     return read_stats(control, queue, false, err);
 }
 
-void tl_handle_stats(struct tl_control_call *call)
+json_t *tl_handle_stats(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
-    json_t *stats = read_stats(call->control, call->keys.queue, true, &err);
-    if (stats != NULL)
-        tl_call_answer(call, 200, stats);
-    else
-        tl_call_fail(call, &err);
+    return read_stats(call->control, call->keys.queue, true, &call->err);
 }

@@ -5,35 +5,47 @@
 
 #include <sodium.h>
 
+#include "common/auth/keyring.h"
 #include "common/auth/reference.h"
-#include "common/base/text.h"
+#include "common/auth/ticket.h"
 #include "common/base/units.h"
 #include "common/control/call.h"
-#include "common/control/joined.h"
-#include "common/control/place_json.h"
-#include "common/control/reference_find.h"
-#include "common/control/visitor_find.h"
-#include "common/control/visitors.h"
-#include "common/store/library.h"
-#include "common/store/queue.h"
-#include "common/store/records.h"
-#include "common/store/reply.h"
 
+/* The visitor of the path, which is an id or a ticket. A ticket counts only if it is genuine: a
+ * person who sends a forged one to the operator could name another visitor in it. */
 static bool find(struct tl_control_call *call, char visitor[TL_VISITOR_MAX + 1])
 {
+    const char *text = call->name;
+    struct tl_ticket ticket;
     struct tl_error err = {0};
-    return tl_control_find_visitor(call->control->config, call->keys.queue, call->name, visitor,
-                                   &err) ||
-           tl_call_refuse(call, 422, "%s", err.text);
+    struct tl_keyring *keyring =
+        tl_keyring_load(call->control->config->secrets.ticket_keys, false, &err);
+    bool have_keys = keyring != NULL;
+    bool genuine =
+        have_keys && tl_ticket_verify(keyring, call->keys.queue, text, strlen(text), &ticket);
+    tl_keyring_free(&keyring);
+    if (genuine) {
+        memcpy(visitor, ticket.visitor, sizeof(ticket.visitor));
+        return true;
+    }
+    /* A short ticket would pass for an id, of which then nothing is known. */
+    bool unread = !have_keys && tl_ticket_shaped(text, strlen(text));
+    if (!unread && tl_visitor_valid(text, strlen(text))) {
+        memcpy(visitor, text, strlen(text) + 1);
+        return true;
+    }
+    if (!unread && strlen(text) <= TL_VISITOR_MAX)
+        return tl_call_refuse(call, 422,
+                              "a visitor id is 1 to %d printable characters without space",
+                              TL_VISITOR_MAX);
+    if (have_keys)
+        return tl_call_refuse(call, 422, "this is not a genuine ticket of queue %s",
+                              call->keys.queue);
+    return tl_call_refuse(
+        call, 422, "the ticket cannot be verified, give the visitor's id instead: %s", err.text);
 }
 
 /* ---- look up ---- */
-
-static const char *const end_words[] = {
-    [TL_REASON_COMPLETED] = "completed", [TL_REASON_LEFT] = "left",
-    [TL_REASON_EXPIRED] = "expired",     [TL_REASON_UNCLAIMED] = "unclaimed",
-    [TL_REASON_ABSENT] = "absent",       [TL_REASON_REMOVED] = "removed",
-};
 
 /* What the store knows of a visitor: answers of the pipeline, in the order of its commands, which
  * is that in which a visitor changes state, so that one who moves on meanwhile is found. */
@@ -66,38 +78,28 @@ static bool ask(struct tl_control_call *call, const char *visitor,
             err = problem; /* a refusal; the other answers must still be received */
         ok = answers[i] != NULL || tl_redis_connected(call->redis);
     }
-    return err.kind == TL_OK || tl_call_fail(call, &err);
-}
-
-/* Adds what is known of the place. Returns the object, or NULL: out of memory. */
-static json_t *add_place(const struct tl_queue_settings *settings, int64_t joined_ms,
-                         tl_place place, json_t *object)
-{
-    if (tl_place_to_json(object, settings, place) &&
-        json_object_set_new(object, "joined_at", tl_call_time(joined_ms)) == 0)
-        return object;
-    json_decref(object);
-    return NULL;
+    if (err.kind != TL_OK)
+        call->err = err;
+    return err.kind == TL_OK;
 }
 
 /* Adds the code that the visitor sees, where the keys can be read. */
-static bool add_reference(const struct tl_control_call *call, const char *visitor, json_t *object)
+static void add_reference(const struct tl_control_call *call, const char *visitor, json_t **body)
 {
     char reference[TL_REFERENCE_MAX];
     struct tl_keyring *keyring =
         tl_keyring_load(call->control->config->secrets.ticket_keys, false, NULL);
     if (keyring == NULL)
-        return true;
+        return;
     tl_reference_write(keyring, call->keys.queue, visitor, reference);
     tl_keyring_free(&keyring);
-    return json_object_set_new(object, "reference", json_string(reference)) == 0;
+    tl_object_set(body, "reference", json_string(reference));
 }
 
 /* When the visitor joined, Unix ms; 0: not known, or gone. */
 static bool find_joined(struct tl_control_call *call, struct tl_reply *const answers[ANSWERS],
                         int64_t *joined_ms)
 {
-    struct tl_error err = {0};
     struct tl_joined joined = {0};
     struct tl_session_record session;
     tl_place place;
@@ -107,11 +109,11 @@ static bool find_joined(struct tl_control_call *call, struct tl_reply *const ans
     else if (!tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &place))
         return true;
     tl_joined_want(&joined, place);
-    bool ok = tl_joined_read(&joined, call->control, &call->keys, &err);
+    bool ok = tl_joined_read(&joined, call->control, &call->keys, &call->err);
     if (ok)
         *joined_ms = tl_joined_at(&joined, place);
     tl_joined_clear(&joined);
-    return ok || tl_call_fail(call, &err);
+    return ok;
 }
 
 /* The session, the place in line, or how it ended; NULL: out of memory. */
@@ -127,75 +129,68 @@ static json_t *describe(const struct tl_queue_settings *settings,
         json_t *active = json_pack("{s:s, s:o, s:b, s:o}", "status", "active", "admitted_at",
                                    tl_call_time(session.admitted_ms), "claimed", session.claimed,
                                    "expires_at", tl_call_time((int64_t)deadline));
-        return add_place(settings, joined_ms, session.place, active);
+        tl_place_to_json(&active, settings, session.place);
+        tl_object_set(&active, "joined_at", tl_call_time(joined_ms));
+        return active;
     }
     if (tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &place)) {
         json_t *waiting = json_pack("{s:s, s:I}", "status", "waiting", "position",
                                     (json_int_t)tl_reply_integer(answers[OF_RANK]) + 1);
-        return add_place(settings, joined_ms, place, waiting);
+        tl_place_to_json(&waiting, settings, place);
+        tl_object_set(&waiting, "joined_at", tl_call_time(joined_ms));
+        return waiting;
     }
     if (tl_record_end(tl_reply_string(answers[OF_END], NULL), &end))
-        return json_pack("{s:s, s:o}", "status", end_words[end.reason], "ended_at",
+        return json_pack("{s:s, s:o}", "status", tl_end_word(end.reason), "ended_at",
                          tl_call_time(end.ended_ms));
     return json_object();
 }
 
-static void show(struct tl_control_call *call, const struct tl_queue_settings *settings,
-                 const char *visitor)
+static json_t *show(struct tl_control_call *call, const struct tl_queue_settings *settings,
+                    const char *visitor)
 {
     struct tl_reply *answers[ANSWERS] = {NULL};
     int64_t joined_ms;
-    if (ask(call, visitor, answers) && find_joined(call, answers, &joined_ms)) {
-        json_t *body = describe(settings, answers, joined_ms);
-        if (body != NULL && json_object_size(body) == 0) {
-            json_decref(body);
-            tl_call_refuse(call, 404, "there is no visitor %s; ends are known for an hour",
-                           visitor);
-        } else if (json_object_set_new(body, "queue", json_string(call->keys.queue)) != 0 ||
-                   json_object_set_new(body, "visitor", json_string(visitor)) != 0 ||
-                   !add_reference(call, visitor, body)) {
-            json_decref(body);
-            tl_call_answer(call, 500, NULL);
-        } else {
-            tl_call_answer(call, 200, body);
-        }
-    }
+    json_t *body = NULL;
+    if (ask(call, visitor, answers) && find_joined(call, answers, &joined_ms))
+        body = describe(settings, answers, joined_ms);
     for (size_t i = 0; i < ANSWERS; i++)
         tl_reply_free(answers[i]);
+    if (body != NULL && json_object_size(body) == 0) {
+        json_decref(body);
+        return tl_call_refuse(call, 404, "there is no visitor %s; ends are known for an hour",
+                              visitor);
+    }
+    tl_object_set(&body, "queue", json_string(call->keys.queue));
+    tl_object_set(&body, "visitor", json_string(visitor));
+    add_reference(call, visitor, &body);
+    return body;
 }
 
-void tl_handle_visitor_get(struct tl_control_call *call)
+json_t *tl_handle_visitor_get(struct tl_control_call *call)
 {
     char visitor[TL_VISITOR_MAX + 1] = "";
-    struct tl_error err = {0};
     struct tl_queue_settings settings;
-    if (!find(call, visitor))
-        return;
-    if (!tl_queue_load(call->redis, &call->keys, &settings, &err))
-        tl_call_fail(call, &err);
-    else
-        show(call, &settings, visitor);
+    if (!find(call, visitor) || !tl_queue_load(call->redis, &call->keys, &settings, &call->err))
+        return NULL;
+    return show(call, &settings, visitor);
 }
 
-void tl_handle_visitor_find(struct tl_control_call *call)
+json_t *tl_handle_visitor_find(struct tl_control_call *call)
 {
     char visitor[TL_VISITOR_MAX + 1] = "";
-    struct tl_error err = {0};
     struct tl_queue_settings settings;
     const char *code = tl_target_parameter(&call->target, "reference");
     if (code == NULL)
-        tl_call_refuse(call, 400, "name the visitor by ?reference=");
-    else if (tl_queue_load(call->redis, &call->keys, &settings, &err) &&
-             tl_reference_find(call->redis, &call->keys, call->control->config, code, visitor,
-                               &err))
-        show(call, &settings, visitor);
-    else if (err.kind == TL_OK)
+        return tl_call_refuse(call, 400, "name the visitor by ?reference=");
+    if (tl_queue_load(call->redis, &call->keys, &settings, &call->err) &&
+        tl_reference_find(call->redis, &call->keys, call->control->config, code, visitor,
+                          &call->err))
+        return show(call, &settings, visitor);
+    if (call->err.kind == TL_OK)
         tl_call_refuse(call, 404,
                        "nothing is known of a visitor with this code; ends are known for an hour");
-    else if (err.kind == TL_ERR_INVALID)
-        tl_call_refuse(call, 422, "%s", err.text);
-    else
-        tl_call_fail(call, &err);
+    return NULL;
 }
 
 /* ---- changes ---- */
@@ -205,14 +200,10 @@ static struct tl_reply *run(struct tl_control_call *call, const char *function, 
                             const char *more)
 {
     struct tl_args args = {0};
-    struct tl_error err = {0};
     tl_call_begin(&args, function, &call->keys);
     tl_args_strs(&args, TL_EVENTS_KEPT, visitor, more, NULL);
     tl_actor_append(call->request->actor, &args);
-    struct tl_reply *reply = tl_call_once(call->redis, &args, &err);
-    if (reply == NULL)
-        tl_call_fail(call, &err);
-    return reply;
+    return tl_call_once(call->redis, &args, &call->err);
 }
 
 /* Nothing was changed, because the visitor has gone. text: the record of the end. */
@@ -229,21 +220,20 @@ static void refuse_ended(struct tl_control_call *call, const char *visitor, cons
                    end.reason == TL_REASON_REMOVED ? " (removed)" : "");
 }
 
-void tl_handle_visitor_remove(struct tl_control_call *call)
+json_t *tl_handle_visitor_remove(struct tl_control_call *call)
 {
     char visitor[TL_VISITOR_MAX + 1] = "";
-    if (!tl_call_members(call, NULL, NULL) || !find(call, visitor))
-        return;
+    json_t *body = NULL;
+    if (!tl_call_body(call, NULL) || !find(call, visitor))
+        return NULL;
     struct tl_reply *reply = run(call, TL_FN_REMOVE, visitor, NULL);
     if (reply == NULL)
-        return;
+        return NULL;
     switch (tl_reply_signed(reply, 0)) {
     case TL_REMOVE_WAITING:
     case TL_REMOVE_ACTIVE:
-        tl_call_answer(
-            call, 200,
-            json_pack("{s:s, s:s, s:s}", "queue", call->keys.queue, "visitor", visitor, "was",
-                      tl_reply_signed(reply, 0) == TL_REMOVE_WAITING ? "waiting" : "active"));
+        body = json_pack("{s:s, s:s, s:s}", "queue", call->keys.queue, "visitor", visitor, "was",
+                         tl_reply_signed(reply, 0) == TL_REMOVE_WAITING ? "waiting" : "active");
         break;
     case TL_REMOVE_ENDED:
         refuse_ended(call, visitor, tl_reply_text(reply, 1));
@@ -252,26 +242,26 @@ void tl_handle_visitor_remove(struct tl_control_call *call)
         tl_call_refuse(call, 404, "there is no visitor %s", visitor);
     }
     tl_reply_free(reply);
+    return body;
 }
 
-void tl_handle_visitor_move(struct tl_control_call *call)
+json_t *tl_handle_visitor_move(struct tl_control_call *call)
 {
     char visitor[TL_VISITOR_MAX + 1] = "";
     char quoted[80];
     const char *lane = NULL;
-    if (!tl_call_members(call, "lane", NULL) || !tl_call_text(call, "lane", true, &lane) ||
-        !find(call, visitor))
-        return;
+    json_t *body = NULL;
+    if (!tl_call_body(call, "lane", &lane, NULL) || !find(call, visitor))
+        return NULL;
     struct tl_reply *reply = run(call, TL_FN_MOVE, visitor, lane);
     if (reply == NULL)
-        return;
+        return NULL;
     const char *text = tl_reply_text(reply, 1);
     switch (tl_reply_signed(reply, 0)) {
     case TL_MOVE_DONE:
     case TL_MOVE_THERE:
-        tl_call_answer(call, 200,
-                       json_pack("{s:s, s:s, s:s, s:s*}", "queue", call->keys.queue, "visitor",
-                                 visitor, "lane", lane, "was_in", *text != '\0' ? text : NULL));
+        body = json_pack("{s:s, s:s, s:s, s:s*}", "queue", call->keys.queue, "visitor", visitor,
+                         "lane", lane, "was_in", *text != '\0' ? text : NULL);
         break;
     case TL_MOVE_NO_LANE:
         tl_quote(lane, quoted, sizeof(quoted));
@@ -287,6 +277,7 @@ void tl_handle_visitor_move(struct tl_control_call *call)
         tl_call_refuse(call, 404, "there is no visitor %s", visitor);
     }
     tl_reply_free(reply);
+    return body;
 }
 
 /* ---- forgetting: erases the id wherever the store keeps it (docs/operators/privacy.md) ---- */
@@ -307,13 +298,12 @@ static bool take_step(struct forgetting *self, const char *what, const char *mor
                       const char *name)
 {
     struct tl_args args = {0};
-    struct tl_error err = {0};
     tl_call_begin(&args, TL_FN_FORGET, &self->call->keys);
     tl_args_strs(&args, self->visitor, what, more, next, name, NULL);
     tl_actor_append(self->call->request->actor, &args);
-    struct tl_reply *reply = tl_call_once(self->call->redis, &args, &err);
+    struct tl_reply *reply = tl_call_once(self->call->redis, &args, &self->call->err);
     if (reply == NULL)
-        return tl_call_fail(self->call, &err);
+        return false;
     self->places += tl_reply_number(reply, 0);
     snprintf(self->next, sizeof(self->next), "%s", tl_reply_text(reply, 1));
     tl_reply_free(reply);
@@ -358,24 +348,21 @@ static bool record_forgetting(struct forgetting *self)
     return take_step(self, "record", places, NULL, NULL);
 }
 
-void tl_handle_visitor_forget(struct tl_control_call *call)
+json_t *tl_handle_visitor_forget(struct tl_control_call *call)
 {
     char visitor[TL_VISITOR_MAX + 1] = "";
-    if (!tl_call_members(call, NULL, NULL) || !find(call, visitor))
-        return;
+    if (!tl_call_body(call, NULL) || !find(call, visitor))
+        return NULL;
     struct tl_reply *reply = run(call, TL_FN_REMOVE, visitor, NULL);
     if (reply == NULL)
-        return;
+        return NULL;
     tl_reply_free(reply);
     struct forgetting self = {.call = call, .visitor = visitor};
     if (!take_step(&self, "sets", NULL, NULL, NULL) || !forget_spent(&self) ||
         !forget_in_stream(&self, "journal") || !forget_in_stream(&self, "changes") ||
         (self.places > 0 && !record_forgetting(&self)))
-        return;
+        return NULL;
     if (self.places == 0)
-        tl_call_refuse(call, 404, "nothing is kept of this visitor");
-    else
-        tl_call_answer(
-            call, 200,
-            json_pack("{s:s, s:I}", "queue", call->keys.queue, "places", (json_int_t)self.places));
+        return tl_call_refuse(call, 404, "nothing is kept of this visitor");
+    return json_pack("{s:s, s:I}", "queue", call->keys.queue, "places", (json_int_t)self.places);
 }

@@ -22,7 +22,7 @@ void tl_queue_append_settings(const struct tl_queue_settings *settings, struct t
 
 /* Creates the queue with these settings if it does not exist, and does not change the settings of
  * an existing one. Also restores its consumer group and its entry in tl:queues. The creation is
- * recorded (common/control/changes.h). *created may be NULL. */
+ * recorded (common/control/call.h). *created may be NULL. */
 bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err);

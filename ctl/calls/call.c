@@ -7,7 +7,6 @@
 #include "common/base/text.h"
 #include "common/config/words.h"
 #include "common/control/control.h"
-#include "common/control/export.h"
 
 #include "ctl/calls/calls.h"
 

@@ -15,7 +15,7 @@
 #include <jansson.h>
 
 #include "common/auth/draw.h"
-#include "common/control/answer.h"
+#include "common/control/control.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 #include "common/store/signs.h"
@@ -62,7 +62,7 @@ int tl_ctl_call_once(const struct tl_ctl_options *options, struct tl_ctl_ask *as
 int tl_ctl_call_problem(const struct tl_ctl_options *options,
                         const struct tl_control_answer *answer, bool changes);
 
-/* An answer that is a stream (common/control/export.h), on its way to whoever asked for it. */
+/* An answer that is a stream (common/control/control.h), on its way to whoever asked for it. */
 struct tl_ctl_stream {
     /* Takes the next bytes; false ends it. */
     bool (*sink)(void *context, const char *bytes, size_t length, struct tl_error *err);

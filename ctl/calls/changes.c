@@ -6,7 +6,7 @@
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
-#include "common/control/changes.h"
+#include "common/control/control.h"
 #include "common/wire/names.h"
 
 #include "ctl/calls/calls.h"

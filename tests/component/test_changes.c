@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "common/config/queue_settings.h"
-#include "common/control/changes.h"
+#include "common/control/call.h"
 #include "common/store/library.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"

@@ -17,8 +17,8 @@
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/config.h"
-#include "common/control/export.h"
-#include "common/control/stats.h"
+#include "common/control/call.h"
+#include "common/control/control.h"
 #include "common/store/reply.h"
 #include "control_world.h"
 

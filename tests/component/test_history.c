@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/control/history.h"
+#include "common/control/call.h"
 #include "common/store/reply.h"
 #include "ingest.h"
 

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/control/body.h"
+#include "common/control/control.h"
 #include "common/control/settings_json.h"
-#include "common/control/target.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

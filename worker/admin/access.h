@@ -12,7 +12,7 @@
 
 #include "common/auth/token.h"
 #include "common/config/settings.h"
-#include "common/control/answer.h"
+#include "common/control/control.h"
 #include "worker/admin/backend.h"
 #include "worker/admin/head.h"
 #include "worker/admin/sessions.h"

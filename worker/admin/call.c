@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/units.h"
-#include "common/control/body.h"
+#include "common/control/control.h"
 #include "worker/admin/call.h"
 
 enum { DISCARDED_MAX = 4 * TL_CONTROL_BODY_MAX };

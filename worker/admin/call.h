@@ -6,7 +6,7 @@
 #ifndef TL_ADMIN_CALL_H
 #define TL_ADMIN_CALL_H
 
-#include "common/control/routes.h"
+#include "common/control/control.h"
 #include "worker/admin/access.h"
 #include "worker/admin/events.h"
 #include "worker/admin/exports.h"

@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "common/base/text.h"
-#include "common/control/target.h"
 #include "worker/admin/events.h"
 
 enum {

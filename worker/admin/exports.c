@@ -6,7 +6,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/control/control.h"
-#include "common/control/export.h"
 #include "worker/admin/backend.h"
 #include "worker/admin/exports.h"
 

@@ -5,7 +5,7 @@
 #define TL_ADMIN_EXPORTS_H
 
 #include "common/config/settings.h"
-#include "common/control/answer.h"
+#include "common/control/control.h"
 #include "worker/admin/pool.h"
 #include "worker/admin/stream.h"
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/control/target.h"
 #include "common/store/keys.h"
 #include "common/store/queue.h"
 #include "worker/admin/previews.h"

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "common/base/text.h"
-#include "common/control/routes.h"
+#include "common/control/control.h"
 
 #define DOCUMENT "docs/integrators/openapi-admin.yaml"
 

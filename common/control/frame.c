@@ -6,9 +6,6 @@
 #include <sodium.h>
 
 #include "common/control/call.h"
-#include "common/control/control.h"
-#include "common/control/repeat.h"
-#include "common/control/routes.h"
 
 struct tl_control *tl_control_new(const struct tl_config *config, const char *redis_url,
                                   struct tl_error *err)
@@ -64,67 +61,83 @@ static bool is_taken(const char *query, const char *name)
     return false;
 }
 
-static bool check_query(struct tl_control_call *call, const struct tl_control_route *route)
+static bool check_query(struct tl_control_call *call)
 {
+    const char *query = call->route->query;
     for (size_t i = 0; i < call->target.n_parameters; i++)
-        if (!is_taken(route->query, call->target.parameters[i].name))
+        if (!is_taken(query, call->target.parameters[i].name))
             return tl_call_refuse(call, 400, "this call takes %s%s in its query",
-                                  route->query != NULL ? "only " : "no parameters",
-                                  route->query != NULL ? route->query : "");
+                                  query != NULL ? "only " : "no parameters",
+                                  query != NULL ? query : "");
     return true;
 }
 
-static const struct tl_control_route *find_route(struct tl_control_call *call)
+static bool find_route(struct tl_control_call *call)
 {
     char allow[64];
-    struct tl_error err = {0};
-    if (!tl_target_parse(call->request->target, &call->target, &err)) {
-        tl_call_fail(call, &err);
-        return NULL;
-    }
-    const struct tl_control_route *route =
-        tl_control_route_of(call->request->method, &call->target, allow);
-    if (route == NULL && allow[0] == '\0') {
-        tl_call_refuse(call, 404, "there is no such call");
-    } else if (route == NULL) {
+    if (!tl_target_parse(call->request->target, &call->target, &call->err))
+        return tl_call_refuse(call, 400, "%s", call->err.text);
+    call->route = tl_control_route_of(call->request->method, &call->target, allow);
+    if (call->route == NULL && allow[0] == '\0')
+        return tl_call_refuse(call, 404, "there is no such call");
+    if (call->route == NULL) {
         tl_call_refuse(call, 405, "this path takes %s", allow);
         memcpy(call->answer->allow, allow, sizeof(allow));
-    } else if (route->handler == NULL) {
-        tl_call_refuse(call, 406, "this call answers as a stream only");
-        return NULL;
+        return false;
     }
-    return route;
+    return call->route->handler != NULL ||
+           tl_call_refuse(call, 406, "this call answers as a stream only");
 }
 
 /* Fills in what the path names, and opens the connection. */
-static bool prepare(struct tl_control_call *call, const struct tl_control_route *route)
+static bool prepare(struct tl_control_call *call)
 {
-    struct tl_error err = {0};
-    const char *queue = tl_target_part(&call->target, route->path, "queue");
-    const char *visitor = tl_target_part(&call->target, route->path, "visitor");
-    call->name = visitor != NULL ? visitor : tl_target_part(&call->target, route->path, "name");
+    const char *path = call->route->path;
+    const char *queue = tl_target_part(&call->target, path, "queue");
+    const char *visitor = tl_target_part(&call->target, path, "visitor");
+    call->name = visitor != NULL ? visitor : tl_target_part(&call->target, path, "name");
     /* The queue that is to be created: its name is where the answers to repeated calls are kept. */
-    if (queue == NULL && route->repeat == TL_REPEAT_KEPT)
+    if (queue == NULL && call->route->repeat == TL_REPEAT_KEPT)
         queue = json_string_value(json_object_get(call->request->body, "name"));
-    if (queue != NULL && !tl_call_keys(call->control, queue, &call->keys, &err))
-        return tl_call_fail(call, &err);
-    call->redis = tl_call_connect(call->control, queue, &err);
-    return call->redis != NULL || tl_call_fail(call, &err);
+    if (queue == NULL || tl_call_keys(call->control, queue, &call->keys, &call->err))
+        call->redis = tl_call_connect(call->control, queue, &call->err);
+    if (call->redis == NULL)
+        tl_control_problem_of(call->answer, &call->err);
+    return call->redis != NULL;
+}
+
+/* Does the call by its handler, and makes its answer. */
+static void perform(struct tl_control_call *call)
+{
+    call->err = (struct tl_error){0}; /* what opening a connection may have left */
+    json_t *body = call->route->handler(call);
+    if (body != NULL) {
+        call->answer->status = call->status;
+        call->answer->body = body;
+    } else if (call->answer->status != 0) {
+        return; /* it is refused */
+    } else if (call->err.kind == TL_OK) {
+        tl_call_refuse(call, 500, "no memory for the answer");
+    } else if (call->err.kind == TL_ERR_INVALID) {
+        tl_call_refuse(call, 422, "%s", call->err.text);
+    } else {
+        tl_control_problem_of(call->answer, &call->err);
+    }
 }
 
 void tl_control_call(struct tl_control *control, const struct tl_control_request *request,
                      struct tl_control_answer *answer)
 {
-    struct tl_control_call call = {.control = control, .request = request, .answer = answer};
+    struct tl_control_call call = {
+        .control = control, .request = request, .answer = answer, .status = 200};
     *answer = (struct tl_control_answer){0};
-    const struct tl_control_route *route = find_route(&call);
-    if (route == NULL || !check_query(&call, route) || !prepare(&call, route))
+    if (!find_route(&call) || !check_query(&call) || !prepare(&call))
         return;
     if (request->body != NULL && !json_is_object(request->body))
         tl_call_refuse(&call, 400, "the body must be a JSON object");
-    else if (route->repeat == TL_REPEAT_KEPT && request->idempotency_key != NULL &&
+    else if (call.route->repeat == TL_REPEAT_KEPT && request->idempotency_key != NULL &&
              call.keys.queue[0] != '\0')
-        tl_repeat_once(&call, route->handler);
+        tl_repeat_once(&call, perform);
     else
-        route->handler(&call);
+        perform(&call);
 }

@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "common/auth/reference.h"
-#include "common/control/reference_find.h"
-#include "common/store/reply.h"
+#include "common/control/call.h"
 
 #define AT_ONCE "250" /* visitors in each answer: 1,000 keep others waiting for 4 ms */
 

@@ -172,7 +172,7 @@ static bool load_built_in(struct tl_brand *brand, struct tl_error *err)
     return good;
 }
 
-static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings *settings,
+static bool make_colours(struct tl_brand *brand, const struct tl_page_settings *settings,
                          struct tl_error *err)
 {
     const char *const accents[ACCENTS] = {settings->accent_light, settings->accent_dark};
@@ -196,19 +196,7 @@ static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings 
     return good;
 }
 
-static bool copy_text(const char *setting, const char *value, char *text, size_t size,
-                      struct tl_error *err)
-{
-    if (!is_set(value))
-        return true;
-    if (strlen(value) >= size)
-        return tl_error_set(err, TL_ERR_INVALID, "%s: %zu bytes, at most %zu", setting,
-                            strlen(value), size - 1);
-    memcpy(text, value, strlen(value) + 1);
-    return true;
-}
-
-struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
+struct tl_brand *tl_brand_load(const struct tl_page_settings *settings,
                                const struct tl_languages *languages, struct tl_error *err)
 {
     struct tl_brand *brand = calloc(1, sizeof(*brand));
@@ -217,30 +205,15 @@ struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
         return NULL;
     }
     brand->languages = languages;
-    if (copy_text("name", settings->name, brand->name, sizeof(brand->name), err) &&
-        copy_text("text_en", settings->text_en, brand->text_en, sizeof(brand->text_en), err) &&
-        copy_text("text_ko", settings->text_ko, brand->text_ko, sizeof(brand->text_ko), err))
-        brand->template = tl_page_template_new(languages->all[0], err);
-    brand->in_zone = is_set(settings->timezone);
+    brand->settings = settings;
+    brand->template = tl_page_template_new(languages->all[0], err);
     if (brand->template == NULL || !load_built_in(brand, err) ||
-        !make_colours(brand, settings, err) || !load_style(brand, settings->style_file, err) ||
-        (is_set(settings->logo_file) &&
-         !tl_asset_file_init(&brand->logo, TL_FILE_LOGO, "logo", settings->logo_file, err)) ||
-        (brand->in_zone && !tl_zone_check(settings->timezone, err)))
+        !make_colours(brand, settings, err) || !load_style(brand, settings->style, err) ||
+        (is_set(settings->logo) &&
+         !tl_asset_file_init(&brand->logo, TL_FILE_LOGO, "logo", settings->logo, err)) ||
+        (is_set(settings->timezone) && !tl_zone_check(settings->timezone, err)))
         tl_brand_free(&brand);
     return brand;
-}
-
-static struct tl_brand_settings settings_of(const struct tl_config *config)
-{
-    return (struct tl_brand_settings){.name = config->page.name,
-                                      .accent_light = config->page.accent_light,
-                                      .accent_dark = config->page.accent_dark,
-                                      .style_file = config->page.style,
-                                      .logo_file = config->page.logo,
-                                      .text_en = config->page.text_en,
-                                      .text_ko = config->page.text_ko,
-                                      .timezone = config->page.timezone};
 }
 
 void tl_brand_free(struct tl_brand **brand)
@@ -442,8 +415,7 @@ static bool read_events(const struct tl_config *config, const struct tl_language
 bool tl_page_read(const struct tl_config *config, const struct tl_languages *languages,
                   struct tl_brand **brand, struct tl_event_looks *looks, struct tl_error *err)
 {
-    const struct tl_brand_settings settings = settings_of(config);
-    struct tl_brand *read = tl_brand_load(&settings, languages, err);
+    struct tl_brand *read = tl_brand_load(&config->page, languages, err);
     *looks = (struct tl_event_looks){0};
     bool good = read != NULL && read_events(config, languages, looks, err);
     if (!good)

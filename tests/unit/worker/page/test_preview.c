@@ -16,12 +16,13 @@
 static struct tl_languages *languages;
 static struct tl_brand *brand;
 
+static const struct tl_page_settings no_settings;
+
 static int load(void **state)
 {
     (void)state;
     languages = tl_languages_new(NULL, NULL);
-    brand =
-        languages != NULL ? tl_brand_load(&(struct tl_brand_settings){0}, languages, NULL) : NULL;
+    brand = languages != NULL ? tl_brand_load(&no_settings, languages, NULL) : NULL;
     return brand != NULL ? 0 : -1;
 }
 

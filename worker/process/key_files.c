@@ -47,9 +47,7 @@ static bool find_visitors(struct tl_store *store, const struct tl_config *config
 
 enum tl_key_files tl_key_files_look(const struct tl_config *config, struct tl_error *err)
 {
-    const struct tl_redis_settings redis = {.url = config->redis.url,
-                                            .ca_file = config->redis.ca_file,
-                                            .timeout_ms = config->redis.timeout_ms};
+    const struct tl_redis_settings redis = tl_redis_settings_of(config, NULL);
     char queue[TL_QUEUE_NAME_MAX + 1] = "";
     if (missing_file(config) == NULL)
         return TL_KEY_FILES_FINE;

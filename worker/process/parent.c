@@ -323,9 +323,7 @@ static bool prepare(struct parent *parent, struct tl_error *err)
                                                     .reload = read_again,
                                                     .context = parent};
     const struct tl_config *config = parent->shared.config;
-    const struct tl_redis_settings redis = {.url = config->redis.url,
-                                            .ca_file = config->redis.ca_file,
-                                            .timeout_ms = config->redis.timeout_ms};
+    const struct tl_redis_settings redis = tl_redis_settings_of(config, NULL);
     unsigned n = parent->n;
     parent->listen_fds = calloc(n + 1, sizeof(int));
     parent->processes = calloc(n + 1, sizeof(struct process));

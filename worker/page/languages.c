@@ -13,6 +13,7 @@
 #include "worker/page/languages.h"
 #include "worker/page/page_assets.h"
 
+#include "common/base/file.h"
 #include "common/base/log.h"
 
 #define WEIGHT_ONE 1000 /* weights in thousandths, the precision of RFC 9110 */
@@ -99,10 +100,11 @@ static bool read_own_file(struct tl_languages *languages, const char *folder, co
     if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
         return tl_error_set(err, TL_ERR_INVALID, "page.languages: the path of %s is too long",
                             name);
-    unsigned char *bytes =
-        tl_file_read("page.languages", path, TL_CATALOGUE_BYTES_MAX, &length, err);
+    char *bytes = tl_file_read("", path, TL_CATALOGUE_BYTES_MAX, &length, err);
+    if (bytes == NULL)
+        return tl_error_prefix(err, "page.languages");
     const struct tl_page_file file = {.name = path, .bytes = bytes, .length = length};
-    bool ok = bytes != NULL && read_into(catalogue_for(languages, &file, err), &file, err);
+    bool ok = read_into(catalogue_for(languages, &file, err), &file, err);
     free(bytes);
     return ok;
 }

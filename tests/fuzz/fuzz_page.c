@@ -117,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .as_of_ms = (int64_t)(number >> 23),
         .poll_after_ms = (int64_t)(number >> 48),
         .notice = text[2],
-        .return_url = encoded && tl_address_valid(address) ? address : NULL,
+        .return_url = encoded ? tl_address_or_null(address) : NULL,
     };
     render(&view, data[1]);
     free(texts);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/config/checks.h"
 #include "common/config/config.h"
 #include "common/config/environment.h"
@@ -142,28 +143,12 @@ static bool read_bytes(struct tl_config *config, const char *name, const void *b
     return good;
 }
 
-/* Reads at most one byte more than is allowed, so that a file that is too long shows. */
 static bool load_file(struct tl_config *config, const char *path, struct tl_error *err)
 {
-    const size_t size = TL_YAML_BYTES_MAX + 1;
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return tl_error_set(err, errno == ENOMEM ? TL_ERR_NOMEM : TL_ERR_SYSTEM,
-                            "cannot open the configuration %s: %s", path, strerror(errno));
-    char *bytes = malloc(size);
-    bool good =
-        bytes != NULL || tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading %s", path);
-    if (good) {
-        errno = 0;
-        size_t length = fread(bytes, 1, size, file);
-        if (ferror(file))
-            good = tl_error_set(err, TL_ERR_SYSTEM, "cannot read the configuration %s: %s", path,
-                                strerror(errno));
-        else
-            good = read_bytes(config, path, bytes, length, err);
-    }
+    size_t length;
+    char *bytes = tl_file_read("the configuration ", path, TL_YAML_BYTES_MAX, &length, err);
+    bool good = bytes != NULL && read_bytes(config, path, bytes, length, err);
     free(bytes);
-    (void)fclose(file); /* only read from: nothing can be lost */
     return good;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/file.h"
 #include "common/base/text.h"
 #include "common/config/environment.h"
 #include "common/config/read.h"
@@ -126,28 +126,15 @@ static bool apply(const struct reader *reader, const struct tl_setting *row, con
 /* The file's text without the line end, to be wiped and freed; NULL on failure. */
 static char *read_value(const char *path, struct tl_error *err)
 {
-    const size_t size = (size_t)VARIABLE_FILE_MAX + 1;
-    FILE *file = fopen(path, "re");
-    if (file == NULL) {
-        tl_error_set(err, TL_ERR_SYSTEM, "cannot open \"%s\": %s", path, strerror(errno));
+    size_t length;
+    char *text = tl_file_read("", path, VARIABLE_FILE_MAX, &length, err);
+    if (text == NULL)
         return NULL;
-    }
-    char *text = calloc(1, size + 1);
-    size_t length = 0;
-    bool good = text != NULL || tl_error_set(err, TL_ERR_NOMEM, "out of memory");
-    if (good) {
-        errno = 0;
-        length = fread(text, 1, size, file);
-        if (ferror(file))
-            good =
-                tl_error_set(err, TL_ERR_SYSTEM, "cannot read \"%s\": %s", path, strerror(errno));
-        else if (length == size)
-            good = tl_error_set(err, TL_ERR_INVALID, "\"%s\" is larger than %d bytes", path,
-                                VARIABLE_FILE_MAX);
-        else if (strlen(text) != length)
-            good = tl_error_set(err, TL_ERR_INVALID, "\"%s\" holds a zero byte", path);
-    }
-    (void)fclose(file); /* only read from: nothing can be lost */
+    bool good = length <= VARIABLE_FILE_MAX
+                    ? strlen(text) == length ||
+                          tl_error_set(err, TL_ERR_INVALID, "%s holds a zero byte", path)
+                    : tl_error_set(err, TL_ERR_INVALID, "%s is larger than %d bytes", path,
+                                   VARIABLE_FILE_MAX);
     if (!good) {
         free(text);
         return NULL;

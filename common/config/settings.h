@@ -210,17 +210,18 @@ struct tl_config {
     struct {
         enum tl_jwt_algorithm algorithm;
     } pass;
-    struct {
-        char name[128];        /* the site's, instead of the queue's; "": none */
-        char accent_light[16]; /* "#rrggbb" or "" */
-        char accent_dark[16];
-        char style[256]; /* file paths; "": none */
+    struct tl_page_settings {
+        char name[81]; /* the site's, instead of the queue's; "": none */
+        char
+            accent_light[16]; /* "#rrggbb" for buttons, links and progress on a light page; or "" */
+        char accent_dark[16]; /* ...and on a dark one */
+        char style[256];      /* file paths; "": none */
         char logo[256];
         char languages[256]; /* folder; "": none */
         char timezone[64];   /* "Asia/Seoul"; "": UTC */
-        char text_en[2048];
-        char text_ko[2048];
-        bool transfer;          /* places move to other devices */
+        char text_en[2001];  /* a sentence or two at the foot of the page; for all languages... */
+        char text_ko[2001];  /* ...but Korean; "": none */
+        bool transfer;       /* places move to other devices */
         char return_urls[1024]; /* addresses, separated by spaces, beside target_url */
     } page;
     struct {

@@ -10,11 +10,7 @@
 struct tl_control *tl_control_new(const struct tl_config *config, const char *redis_url,
                                   struct tl_error *err)
 {
-    const struct tl_redis_settings settings = {
-        .url = redis_url != NULL ? redis_url : config->redis.url,
-        .ca_file = config->redis.ca_file,
-        .timeout_ms = config->redis.timeout_ms,
-    };
+    const struct tl_redis_settings settings = tl_redis_settings_of(config, redis_url);
     unsigned char random[8];
     char hex[2 * sizeof(random) + 1];
     struct tl_control *control = calloc(1, sizeof(*control));

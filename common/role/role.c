@@ -72,9 +72,7 @@ static bool on_event(void *context, const struct tl_keys *keys, const void *payl
 static bool prepare_store(struct tl_process *process, struct tl_error *err)
 {
     const struct tl_config *config = process->config;
-    const struct tl_redis_settings redis = {.url = config->redis.url,
-                                            .ca_file = config->redis.ca_file,
-                                            .timeout_ms = config->redis.timeout_ms};
+    const struct tl_redis_settings redis = tl_redis_settings_of(config, NULL);
     process->store = tl_store_new(&redis, err);
     if (process->store == NULL)
         return false;

@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/grow.h"
+#include "common/config/settings.h"
 #include "common/store/redis.h"
 #include "common/store/reply.h"
 #include "common/store/tls.h"
@@ -36,6 +37,13 @@ struct tl_redis {
     void (*measured)(void *context, int64_t us); /* NULL: nobody wants to know */
     void *measured_context;
 };
+
+struct tl_redis_settings tl_redis_settings_of(const struct tl_config *config, const char *url)
+{
+    return (struct tl_redis_settings){.url = url != NULL ? url : config->redis.url,
+                                      .ca_file = config->redis.ca_file,
+                                      .timeout_ms = config->redis.timeout_ms};
+}
 
 static struct tl_redis *new_closed(const struct tl_redis_url *url, int64_t timeout_ms,
                                    struct tl_error *err)

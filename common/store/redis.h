@@ -19,6 +19,7 @@
 #include "common/config/redis_url.h"
 #include "common/store/args.h"
 
+struct tl_config;
 struct tl_redis;
 struct tl_reply; /* one reply; freed by tl_reply_free; parts of it are borrowed from it */
 
@@ -27,6 +28,10 @@ struct tl_redis_settings {
     const char *ca_file; /* for rediss://; NULL or "": the system's */
     int64_t timeout_ms;  /* to connect, and for each command on top of its own blocking time */
 };
+
+/* Those of the configuration, which stays the owner of the texts; with another address, unless url
+ * is NULL. */
+struct tl_redis_settings tl_redis_settings_of(const struct tl_config *config, const char *url);
 
 /* Parses the URL and opens nothing. NULL with TL_ERR_INVALID for an invalid URL or ca_file, or with
  * TL_ERR_NOMEM. Settings are copied. */

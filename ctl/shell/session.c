@@ -71,11 +71,7 @@ bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_opt
     char url[TL_CTL_URL_MAX];
     if (!tl_ctl_redis_url(session->config, options, url, err))
         goto failed;
-    const struct tl_redis_settings settings = {
-        .url = url,
-        .ca_file = session->config->redis.ca_file,
-        .timeout_ms = session->config->redis.timeout_ms,
-    };
+    const struct tl_redis_settings settings = tl_redis_settings_of(session->config, url);
     session->store = tl_store_new(&settings, err);
     if (session->store == NULL || !tl_store_connect(session->store, err))
         goto failed;

@@ -29,7 +29,7 @@
 struct input {
     struct tl_view view;
     struct tl_queue_settings settings;
-    struct tl_brand_settings brand;
+    struct tl_page_settings brand;
 };
 
 static bool set_state(struct tl_view *view, const char *value)
@@ -48,23 +48,13 @@ static bool set_state(struct tl_view *view, const char *value)
 static bool set_text(struct input *input, const char *name, const char *value)
 {
     struct tl_view *view = &input->view;
-    struct tl_brand_settings *brand = &input->brand;
+    struct tl_page_settings *brand = &input->brand;
     const struct {
         const char *name;
         const char **text;
     } texts[] = {
-        {"queue", &view->queue},
-        {"visitor", &view->visitor},
-        {"ticket", &view->ticket},
-        {"notice", &view->notice},
-        {"return_url", &view->return_url},
-        {"brand-name", &brand->name},
-        {"brand-accent-light", &brand->accent_light},
-        {"brand-accent-dark", &brand->accent_dark},
-        {"brand-style", &brand->style_file},
-        {"brand-logo", &brand->logo_file},
-        {"brand-text-en", &brand->text_en},
-        {"brand-text-ko", &brand->text_ko},
+        {"queue", &view->queue},   {"visitor", &view->visitor},       {"ticket", &view->ticket},
+        {"notice", &view->notice}, {"return_url", &view->return_url},
     };
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         if (strcmp(texts[i].name, name) == 0) {
@@ -72,10 +62,25 @@ static bool set_text(struct input *input, const char *name, const char *value)
             return true;
         }
     }
-    if (strcmp(name, "target_url") != 0)
-        return false;
-    snprintf(input->settings.target_url, sizeof(input->settings.target_url), "%s", value);
-    return true;
+    const struct {
+        const char *name;
+        char *text;
+        size_t size;
+    } copies[] = {
+        {"target_url", input->settings.target_url, sizeof(input->settings.target_url)},
+        {"brand-name", brand->name, sizeof(brand->name)},
+        {"brand-accent-light", brand->accent_light, sizeof(brand->accent_light)},
+        {"brand-accent-dark", brand->accent_dark, sizeof(brand->accent_dark)},
+        {"brand-style", brand->style, sizeof(brand->style)},
+        {"brand-logo", brand->logo, sizeof(brand->logo)},
+        {"brand-text-en", brand->text_en, sizeof(brand->text_en)},
+        {"brand-text-ko", brand->text_ko, sizeof(brand->text_ko)},
+    };
+    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
+        if (strcmp(copies[i].name, name) == 0)
+            return snprintf(copies[i].text, copies[i].size, "%s", value) < (int)copies[i].size;
+    }
+    return false;
 }
 
 static bool set_number(struct input *input, const char *name, const char *value)

@@ -31,10 +31,11 @@ static void render(const struct tl_view *view, uint8_t number)
 {
     static struct tl_languages *languages;
     static struct tl_brand *brand;
+    static const struct tl_page_settings settings = {.name = "Hall"};
     if (brand == NULL) {
         languages = tl_languages_new(NULL, NULL);
         require(languages != NULL);
-        brand = tl_brand_load(&(struct tl_brand_settings){.name = "Hall"}, languages, NULL);
+        brand = tl_brand_load(&settings, languages, NULL);
     }
     require(brand != NULL);
     const struct tl_catalogue *language = languages->all[number % languages->n];
@@ -116,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         .as_of_ms = (int64_t)(number >> 23),
         .poll_after_ms = (int64_t)(number >> 48),
         .notice = text[2],
-        .return_url = encoded && tl_address_valid(address) ? address : NULL,
+        .return_url = encoded ? tl_address_or_null(address) : NULL,
     };
     render(&view, data[1]);
     free(texts);

@@ -16,9 +16,8 @@ const char *tl_admin_backend_redis_url(const struct tl_config *config)
 
 struct tl_admin_backend *tl_admin_backend_new(const struct tl_config *config, struct tl_error *err)
 {
-    const struct tl_redis_settings settings = {.url = tl_admin_backend_redis_url(config),
-                                               .ca_file = config->redis.ca_file,
-                                               .timeout_ms = config->redis.timeout_ms};
+    const struct tl_redis_settings settings =
+        tl_redis_settings_of(config, tl_admin_backend_redis_url(config));
     struct tl_admin_backend *backend = calloc(1, sizeof(*backend));
     if (backend == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the admin API");

@@ -79,7 +79,7 @@ static void write_list(const char *queue, struct tl_text *html)
                    "<main>\n<h1>Pages of %s</h1>\n<p>What visitors see, with invented numbers. "
                    "Each page has a menu of languages.</p>\n<ul>\n",
                    queue, queue);
-    for (size_t i = 0; i < tl_page_previews(); i++)
+    for (size_t i = 0; tl_page_preview_name(i) != NULL; i++)
         tl_text_append(html, "<li><a href=\"/preview/%s?state=%s\">%s</a></li>\n", queue,
                        tl_page_preview_name(i), tl_page_preview_name(i));
     tl_text_append(html, "</ul>\n</main>\n</body>\n</html>\n");

@@ -70,7 +70,7 @@ void tl_return_to_read(const struct tl_visit *visit, const char *target_url,
     tl_request_each_query(visit->request, gather, &gathering);
     if (!gathering.begun)
         return;
-    if (!gathering.valid || !tl_address_valid(result->address))
+    if (!gathering.valid || tl_address_or_null(result->address) == NULL)
         result->refused = "not an absolute address of http or https, or too long";
     else if (!tl_return_address_allowed(result->address, target_url,
                                         visit->worker->config->page.return_urls))

@@ -78,10 +78,11 @@ static bool is_date(const char *text)
     return braces == 2 * sizeof(parts) / sizeof(parts[0]) && is_text(text);
 }
 
+/* A text, a list of texts, or a number. */
 struct head_entry {
     const char *key;
-    size_t offset, size; /* of the text, or of each item of the list */
-    size_t least, most;  /* items of a list; most 0: it is a text */
+    size_t offset, size; /* of the text, or of each item of the list; size 0: it is a number */
+    int64_t least, most; /* items of a list, 0: it is a text; values of a number */
     bool (*valid)(const char *text);
     const char *expected;
 };
@@ -91,6 +92,7 @@ struct head_entry {
 #define LIST(name, least)                                                                          \
     offsetof(struct tl_catalogue, name), sizeof(MEMBER(name)[0]), (least),                         \
         sizeof(MEMBER(name)) / sizeof(MEMBER(name)[0])
+#define NUMBER(name, least, most) offsetof(struct tl_catalogue, name), 0, (least), (most), NULL
 
 static const struct head_entry head_entries[] = {
     {"code", TEXT(code), is_code, "a language's code, such as ko or zh-Hant"},
@@ -102,20 +104,8 @@ static const struct head_entry head_entries[] = {
     {"date", TEXT(date), is_date, "a text with {day}, {month}, {year} and {time}"},
     {"also", LIST(also, 0), is_code, "a list of at most 8 codes"},
     {"months", LIST(months, TL_CATALOGUE_MONTHS), is_text, "a list of 12 names"},
-};
-
-struct head_number {
-    const char *key;
-    size_t offset;
-    int64_t least, most;
-    const char *expected;
-};
-
-static const struct head_number head_numbers[] = {
-    {"group_from", offsetof(struct tl_catalogue, group_from), 4, GROUP_FROM_MAX,
-     "a number from 4 to 9"},
-    {"year_add", offsetof(struct tl_catalogue, year_add), -YEAR_ADD_MAX, YEAR_ADD_MAX,
-     "a number of years"},
+    {"group_from", NUMBER(group_from, 4, GROUP_FROM_MAX), "a number from 4 to 9"},
+    {"year_add", NUMBER(year_add, -YEAR_ADD_MAX, YEAR_ADD_MAX), "a number of years"},
 };
 
 /* Copies the text of a node that is valid and fits. */
@@ -128,45 +118,44 @@ static bool copy(const struct tl_yaml *node, char *to, size_t size, bool (*valid
     return true;
 }
 
-static bool read_head_text(const struct reader *reader, const struct head_entry *known,
-                           const struct tl_yaml *entry)
+static bool read_head_texts(const struct head_entry *known, const struct tl_yaml *entry,
+                            char *member)
 {
-    char *member = (char *)reader->catalogue + known->offset;
-    size_t n = 0;
+    int64_t n = 0;
     if (known->most == 0)
-        return copy(entry, member, known->size, known->valid) ||
-               fail(reader, entry, known->expected);
+        return copy(entry, member, known->size, known->valid);
     if (entry->kind != TL_YAML_LIST)
-        return fail(reader, entry, known->expected);
-    memset(member, 0, known->size * known->most);
+        return false;
+    memset(member, 0, known->size * (size_t)known->most);
     for (const struct tl_yaml *item = entry->first; item != NULL; item = item->next, n++) {
-        if (n == known->most || !copy(item, member + n * known->size, known->size, known->valid))
-            return fail(reader, entry, known->expected);
+        if (n == known->most ||
+            !copy(item, member + (size_t)n * known->size, known->size, known->valid))
+            return false;
     }
-    return n >= known->least || fail(reader, entry, known->expected);
+    return n >= known->least;
 }
 
-static bool read_head_number(const struct reader *reader, const struct head_number *known,
-                             const struct tl_yaml *entry)
+static bool read_head_number(const struct head_entry *known, const struct tl_yaml *entry,
+                             char *member)
 {
     char *end = NULL;
     int64_t value = entry->kind == TL_YAML_SCALAR ? strtoll(entry->text, &end, 10) : 0;
     if (end == NULL || end == entry->text || *end != '\0' || value < known->least ||
         value > known->most)
-        return fail(reader, entry, known->expected);
-    memcpy((char *)reader->catalogue + known->offset, &value, sizeof(value));
+        return false;
+    memcpy(member, &value, sizeof(value));
     return true;
 }
 
 static bool read_head_entry(const struct reader *reader, const struct tl_yaml *entry)
 {
     for (size_t i = 0; i < sizeof(head_entries) / sizeof(head_entries[0]); i++) {
-        if (strcmp(entry->key, head_entries[i].key) == 0)
-            return read_head_text(reader, &head_entries[i], entry);
-    }
-    for (size_t i = 0; i < sizeof(head_numbers) / sizeof(head_numbers[0]); i++) {
-        if (strcmp(entry->key, head_numbers[i].key) == 0)
-            return read_head_number(reader, &head_numbers[i], entry);
+        const struct head_entry *known = &head_entries[i];
+        char *member = (char *)reader->catalogue + known->offset;
+        if (strcmp(entry->key, known->key) == 0)
+            return (known->size == 0 ? read_head_number(known, entry, member)
+                                     : read_head_texts(known, entry, member)) ||
+                   fail(reader, entry, known->expected);
     }
     return fail_at_key(reader, entry, "a language has no such entry");
 }
@@ -176,7 +165,7 @@ static void list_forms(struct tl_catalogue *catalogue)
 {
     size_t length = 0;
     for (int i = 0; i < TL_PLURALS; i++) {
-        if ((tl_plural_forms(catalogue->rule) & (1U << i)) != 0)
+        if ((catalogue->rule->forms & (1U << i)) != 0)
             length +=
                 (size_t)snprintf(catalogue->forms + length, sizeof(catalogue->forms) - length,
                                  "%s%s", length > 0 ? "|" : "", tl_plural_name((enum tl_plural)i));
@@ -270,7 +259,7 @@ static bool read_form(const struct reader *reader, const struct tl_catalogue_tex
 static bool read_forms(const struct reader *reader, const struct tl_catalogue_text *source,
                        struct tl_catalogue_text *text, const struct tl_yaml *entry)
 {
-    unsigned wanted = tl_plural_forms(reader->catalogue->rule);
+    unsigned wanted = reader->catalogue->rule->forms;
     unsigned got = 0;
     for (const struct tl_yaml *form = entry->first; form != NULL; form = form->next) {
         int i = 0;
@@ -295,7 +284,7 @@ static bool read_text(const struct reader *reader, const struct tl_catalogue_tex
     if (entry->kind == TL_YAML_MAPPING)
         return source->plural ? read_forms(reader, source, text, entry)
                               : fail(reader, entry, "this text has no plural forms");
-    if (source->plural && tl_plural_forms(reader->catalogue->rule) != 1U << TL_PLURAL_OTHER)
+    if (source->plural && reader->catalogue->rule->forms != 1U << TL_PLURAL_OTHER)
         return tl_yaml_fail(reader->err, reader->label, entry->place,
                             "\"%s\": expected a mapping of the plural forms %s", source->name,
                             reader->catalogue->forms);
@@ -306,12 +295,12 @@ static bool read_text(const struct reader *reader, const struct tl_catalogue_tex
 static struct tl_catalogue_text *add_text(const struct reader *reader, const struct tl_yaml *entry)
 {
     struct tl_catalogue *source = reader->catalogue;
-    if (strlen(entry->key) > NAME_MAX_BYTES || entry->key[0] == '\0') {
-        (void)fail_at_key(reader, entry, "a name has 1 to 40 bytes");
-        return NULL;
-    }
-    if (source->n_texts == TL_CATALOGUE_TEXTS_MAX) {
-        (void)fail_at_key(reader, entry, "more than 512 texts");
+    const char *problem = strlen(entry->key) > NAME_MAX_BYTES || entry->key[0] == '\0'
+                              ? "a name has 1 to 40 bytes"
+                          : source->n_texts == TL_CATALOGUE_TEXTS_MAX ? "more than 512 texts"
+                                                                      : NULL;
+    if (problem != NULL) {
+        (void)fail_at_key(reader, entry, problem);
         return NULL;
     }
     struct tl_catalogue_text *text = &source->texts[source->n_texts++];
@@ -379,7 +368,7 @@ static bool join_forms(struct tl_catalogue *catalogue, struct tl_error *err)
         size_t length = 0;
         joined[0] = '\0';
         for (int form = 0; form < TL_PLURALS && catalogue->source->texts[i].plural; form++) {
-            if ((tl_plural_forms(catalogue->rule) & (1U << form)) != 0)
+            if ((catalogue->rule->forms & (1U << form)) != 0)
                 length += (size_t)snprintf(joined + length, sizeof(joined) - length, "%s%s",
                                            length > 0 ? "|" : "",
                                            form_of(catalogue, i, (enum tl_plural)form));
@@ -443,47 +432,29 @@ bool tl_catalogue_read(struct tl_catalogue *catalogue, const char *label, const 
             ok = fail_at_key(&reader, entry, "a catalogue has only `language:` and `texts:`");
     }
     tl_yaml_free(&root);
+    catalogue->complete = catalogue->complete || ok;
     return ok && join_forms(catalogue, err);
 }
 
-/* With room for n texts. source NULL: it is its own. */
-static struct tl_catalogue *make(const struct tl_catalogue *source, size_t n, struct tl_error *err)
+struct tl_catalogue *tl_catalogue_new(const struct tl_catalogue *source, struct tl_error *err)
 {
+    size_t n = source != NULL ? source->n_texts : TL_CATALOGUE_TEXTS_MAX;
     struct tl_catalogue *catalogue = calloc(1, sizeof(*catalogue));
-    struct tl_catalogue_text *texts = calloc(n > 0 ? n : 1, sizeof(*texts));
+    struct tl_catalogue_text *texts = calloc(n + 1, sizeof(*texts));
     if (catalogue == NULL || texts == NULL) {
         free(catalogue);
         free(texts);
         (void)fail_memory(err);
         return NULL;
     }
-    catalogue->texts = texts;
-    catalogue->source = source != NULL ? source : catalogue;
-    catalogue->group_from = 4;
-    snprintf(catalogue->group, sizeof(catalogue->group), ",");
-    snprintf(catalogue->direction, sizeof(catalogue->direction), "ltr");
-    snprintf(catalogue->date, sizeof(catalogue->date), "{year}-{month}-{day} {time} UTC");
-    return catalogue;
-}
-
-struct tl_catalogue *tl_catalogue_source(const char *label, const void *bytes, size_t length,
-                                         struct tl_error *err)
-{
-    struct tl_catalogue *source = make(NULL, TL_CATALOGUE_TEXTS_MAX, err);
-    if (source != NULL && !tl_catalogue_read(source, label, bytes, length, err))
-        tl_catalogue_free(&source);
-    if (source != NULL)
-        source->complete = true;
-    return source;
-}
-
-struct tl_catalogue *tl_catalogue_new(const struct tl_catalogue *source, struct tl_error *err)
-{
-    struct tl_catalogue *catalogue = make(source, source->n_texts, err);
-    if (catalogue == NULL)
-        return NULL;
-    catalogue->n_texts = source->n_texts;
-    catalogue->complete = true;
+    *catalogue = (struct tl_catalogue){.direction = "ltr",
+                                       .group = ",",
+                                       .group_from = 4,
+                                       .date = "{year}-{month}-{day} {time} UTC",
+                                       .source = source != NULL ? source : catalogue,
+                                       .texts = texts,
+                                       .n_texts = source != NULL ? n : 0,
+                                       .complete = source != NULL};
     return catalogue;
 }
 

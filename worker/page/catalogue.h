@@ -29,13 +29,15 @@ enum tl_plural {
     TL_PLURALS
 };
 
-struct tl_plural_rule;
+struct tl_plural_rule {
+    const char *codes; /* separated by spaces */
+    unsigned forms;    /* a bit for each form that whole numbers have */
+    int family;        /* of plural.c */
+};
 
 /* The rule of a language ("pl", "zh-Hant": what follows the first part does not count). NULL: the
  * table does not have it. Static storage. */
 const struct tl_plural_rule *tl_plural_rule_find(const char *code);
-/* A bit for each form that whole numbers have. */
-unsigned tl_plural_forms(const struct tl_plural_rule *rule);
 enum tl_plural tl_plural_of(const struct tl_plural_rule *rule, uint64_t number);
 /* "zero", "one", "two", "few", "many", "other". */
 const char *tl_plural_name(enum tl_plural plural);
@@ -75,20 +77,18 @@ struct tl_catalogue {
     bool complete; /* no file can add a text: all but the source while its own is read */
 };
 
-/* The source, from its file. `label` stands for the file in errors: `label:line:column: what`. NULL
- * on failure; freed with tl_catalogue_free, after all that were made from it. */
-struct tl_catalogue *tl_catalogue_source(const char *label, const void *bytes, size_t length,
-                                         struct tl_error *err);
-/* A language without texts of its own: each is the source's until it is read. NULL: no memory. */
+/* A language without texts of its own: each is the source's until it is read. source NULL: the
+ * source itself, whose first file adds the texts; it is freed after all that were made from it.
+ * NULL: no memory; freed with tl_catalogue_free. */
 struct tl_catalogue *tl_catalogue_new(const struct tl_catalogue *source, struct tl_error *err);
 void tl_catalogue_free(struct tl_catalogue **catalogue);
 
 /* Reads the code of a catalogue's file, to find the language that it is for. */
 bool tl_catalogue_read_code(const char *label, const void *bytes, size_t length,
                             char code[TL_LANGUAGE_CODE_MAX + 1], struct tl_error *err);
-/* Reads a file into a catalogue. What was read before stays where this file has nothing. Unknown
- * names, wrong values and missing plural forms are errors; after one the catalogue is half changed
- * and fit only for freeing. */
+/* Reads a file into a catalogue; errors begin with `label:line:column: `. What was read before
+ * stays where this file has nothing. Unknown names, wrong values and missing plural forms are
+ * errors; after one the catalogue is half changed and fit only for freeing. */
 bool tl_catalogue_read(struct tl_catalogue *catalogue, const char *label, const void *bytes,
                        size_t length, struct tl_error *err);
 /* The first text that is still the source's, or NULL: there is none. */

@@ -13,6 +13,7 @@
 #include "worker/page/languages.h"
 #include "worker/page/page_assets.h"
 
+#include "common/base/file.h"
 #include "common/base/log.h"
 
 #define WEIGHT_ONE 1000 /* weights in thousandths, the precision of RFC 9110 */
@@ -35,7 +36,7 @@ static struct tl_catalogue *find(const struct tl_languages *languages, const cha
     return NULL;
 }
 
-/* Adds an empty catalogue. NULL on failure. */
+/* Adds an empty catalogue; the first is the source. NULL on failure. */
 static struct tl_catalogue *add(struct tl_languages *languages, struct tl_error *err)
 {
     struct tl_catalogue **all =
@@ -45,48 +46,33 @@ static struct tl_catalogue *add(struct tl_languages *languages, struct tl_error 
         return NULL;
     }
     languages->all = all;
-    all[languages->n] = tl_catalogue_new(all[0], err);
+    all[languages->n] = tl_catalogue_new(languages->n > 0 ? all[0] : NULL, err);
     return all[languages->n] != NULL ? all[languages->n++] : NULL;
 }
 
-/* The catalogue of an operator's file, which is made where there is none of this language. NULL on
- * failure. */
-static struct tl_catalogue *catalogue_for(struct tl_languages *languages,
-                                          const struct tl_page_file *file, struct tl_error *err)
+/* Reads a file into the catalogue of its language, which is made where there is none. */
+static bool take_file(struct tl_languages *languages, const struct tl_page_file *file,
+                      struct tl_error *err)
 {
     char code[TL_LANGUAGE_CODE_MAX + 1];
     if (!tl_catalogue_read_code(file->name, file->bytes, file->length, code, err))
-        return NULL;
-    struct tl_catalogue *known = find(languages, code);
-    return known != NULL ? known : add(languages, err);
-}
-
-static bool read_into(struct tl_catalogue *catalogue, const struct tl_page_file *file,
-                      struct tl_error *err)
-{
+        return false;
+    struct tl_catalogue *catalogue = find(languages, code);
+    if (catalogue == NULL)
+        catalogue = add(languages, err);
     return catalogue != NULL &&
            tl_catalogue_read(catalogue, file->name, file->bytes, file->length, err);
 }
 
 static bool load(struct tl_languages *languages, struct tl_error *err)
 {
-    const struct tl_page_file *source = NULL;
-    for (size_t i = 0; i < N_FILES; i++) {
-        if (strcmp(files[i].name, "en.yaml") == 0)
-            source = &files[i];
-    }
-    languages->all = calloc(1, sizeof(struct tl_catalogue *));
-    if (languages->all == NULL || source == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the languages of the pages");
-    languages->all[0] = tl_catalogue_source(source->name, source->bytes, source->length, err);
-    if (languages->all[0] == NULL)
-        return false;
-    languages->n = 1;
-    for (size_t i = 0; i < N_FILES; i++) {
-        if (&files[i] != source && !read_into(add(languages, err), &files[i], err))
-            return false;
-    }
-    return true;
+    size_t source = 0;
+    while (source + 1 < N_FILES && strcmp(files[source].name, "en.yaml") != 0)
+        source++;
+    bool ok = take_file(languages, &files[source], err);
+    for (size_t i = 0; ok && i < N_FILES; i++)
+        ok = i == source || take_file(languages, &files[i], err);
+    return ok;
 }
 
 /* ---- the operator's files ---- */
@@ -99,10 +85,11 @@ static bool read_own_file(struct tl_languages *languages, const char *folder, co
     if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
         return tl_error_set(err, TL_ERR_INVALID, "page.languages: the path of %s is too long",
                             name);
-    unsigned char *bytes =
-        tl_file_read("page.languages", path, TL_CATALOGUE_BYTES_MAX, &length, err);
+    char *bytes = tl_file_read("", path, TL_CATALOGUE_BYTES_MAX, &length, err);
+    if (bytes == NULL)
+        return tl_error_prefix(err, "page.languages");
     const struct tl_page_file file = {.name = path, .bytes = bytes, .length = length};
-    bool ok = bytes != NULL && read_into(catalogue_for(languages, &file, err), &file, err);
+    bool ok = take_file(languages, &file, err);
     free(bytes);
     return ok;
 }

@@ -172,7 +172,7 @@ static bool load_built_in(struct tl_brand *brand, struct tl_error *err)
     return good;
 }
 
-static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings *settings,
+static bool make_colours(struct tl_brand *brand, const struct tl_page_settings *settings,
                          struct tl_error *err)
 {
     const char *const accents[ACCENTS] = {settings->accent_light, settings->accent_dark};
@@ -196,19 +196,7 @@ static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings 
     return good;
 }
 
-static bool copy_text(const char *setting, const char *value, char *text, size_t size,
-                      struct tl_error *err)
-{
-    if (!is_set(value))
-        return true;
-    if (strlen(value) >= size)
-        return tl_error_set(err, TL_ERR_INVALID, "%s: %zu bytes, at most %zu", setting,
-                            strlen(value), size - 1);
-    memcpy(text, value, strlen(value) + 1);
-    return true;
-}
-
-struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
+struct tl_brand *tl_brand_load(const struct tl_page_settings *settings,
                                const struct tl_languages *languages, struct tl_error *err)
 {
     struct tl_brand *brand = calloc(1, sizeof(*brand));
@@ -217,30 +205,15 @@ struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
         return NULL;
     }
     brand->languages = languages;
-    if (copy_text("name", settings->name, brand->name, sizeof(brand->name), err) &&
-        copy_text("text_en", settings->text_en, brand->text_en, sizeof(brand->text_en), err) &&
-        copy_text("text_ko", settings->text_ko, brand->text_ko, sizeof(brand->text_ko), err))
-        brand->template = tl_page_template_new(languages->all[0], err);
-    brand->in_zone = is_set(settings->timezone);
+    brand->settings = settings;
+    brand->template = tl_page_template_new(languages->all[0], err);
     if (brand->template == NULL || !load_built_in(brand, err) ||
-        !make_colours(brand, settings, err) || !load_style(brand, settings->style_file, err) ||
-        (is_set(settings->logo_file) &&
-         !tl_asset_file_init(&brand->logo, TL_FILE_LOGO, "logo", settings->logo_file, err)) ||
-        (brand->in_zone && !tl_zone_check(settings->timezone, err)))
+        !make_colours(brand, settings, err) || !load_style(brand, settings->style, err) ||
+        (is_set(settings->logo) &&
+         !tl_asset_file_init(&brand->logo, TL_FILE_LOGO, "logo", settings->logo, err)) ||
+        (is_set(settings->timezone) && !tl_zone_check(settings->timezone, err)))
         tl_brand_free(&brand);
     return brand;
-}
-
-static struct tl_brand_settings settings_of(const struct tl_config *config)
-{
-    return (struct tl_brand_settings){.name = config->page.name,
-                                      .accent_light = config->page.accent_light,
-                                      .accent_dark = config->page.accent_dark,
-                                      .style_file = config->page.style,
-                                      .logo_file = config->page.logo,
-                                      .text_en = config->page.text_en,
-                                      .text_ko = config->page.text_ko,
-                                      .timezone = config->page.timezone};
 }
 
 void tl_brand_free(struct tl_brand **brand)
@@ -285,11 +258,11 @@ static bool check_languages(const struct maker *maker)
                 tl_languages_find(maker->languages, wording->language) != NULL)
                 continue;
             tl_quote(wording->language, quoted, sizeof(quoted));
-            tl_error_set(maker->err, TL_ERR_INVALID,
-                         "%s: the page has no language %s; write its code as the page's menu of "
-                         "languages does, such as ko or zh-Hant",
-                         tl_event_text_name((enum tl_event_text)text), quoted);
-            return locate(maker, wording->place);
+            return tl_error_set(maker->err, TL_ERR_INVALID,
+                                "%s: the page has no language %s; write its code as the page's "
+                                "menu of languages does, such as ko or zh-Hant",
+                                tl_event_text_name((enum tl_event_text)text), quoted) ||
+                   locate(maker, wording->place);
         }
     }
     return true;
@@ -313,13 +286,11 @@ static bool make_date(const struct maker *maker)
     const struct tl_event_wording *date = &page->texts[TL_EVENT_DATE].wordings[0];
     if (date->language[0] != '\0' || !looks_like_time(date->text))
         return true;
-    if (tl_time_parse(date->text, &maker->look->date_ms, maker->err) && maker->look->date_ms > 0)
-        return true;
-    tl_error_set(
-        maker->err, TL_ERR_INVALID,
-        "date: a time has a zone, such as 2026-12-12T19:00:00+09:00; or write a text, such "
-        "as \"12 December\"");
-    return locate(maker, date->place);
+    return (tl_time_parse(date->text, &maker->look->date_ms, NULL) && maker->look->date_ms > 0) ||
+           tl_error_set(maker->err, TL_ERR_INVALID,
+                        "date: a time has a zone, such as 2026-12-12T19:00:00+09:00; or write a "
+                        "text, such as \"12 December\"") ||
+           locate(maker, date->place);
 }
 
 /* Colours and the text on them, for the event's style sheet. */
@@ -331,21 +302,21 @@ static bool write_gradient(const struct maker *maker, struct tl_text *out)
     if (page->n_colours == 0)
         return true;
     for (size_t i = 0; i < page->n_colours; i++) {
-        if (!tl_colour_parse(page->colours[i].text, &colours[i])) {
-            tl_error_set(maker->err, TL_ERR_INVALID, "gradient: not a colour such as #1a5fb4");
-            return locate(maker, page->colours[i].place);
-        }
+        if (!tl_colour_parse(page->colours[i].text, &colours[i]))
+            return tl_error_set(maker->err, TL_ERR_INVALID,
+                                "gradient: not a colour such as #1a5fb4") ||
+                   locate(maker, page->colours[i].place);
     }
     for (size_t i = 0; i < 2; i++)
         contrasts[i] = tl_colour_gradient_contrast(on_gradient[i], colours, page->n_colours);
-    if (contrasts[0] < TL_COLOUR_AA && contrasts[1] < TL_COLOUR_AA) {
-        tl_error_set(maker->err, TL_ERR_INVALID,
-                     "gradient: white text has a contrast of %.2f to 1 somewhere on it, dark text "
-                     "of %.2f to 1; readable text needs %.1f to 1 (WCAG AA): choose colours that "
-                     "are all darker, or all lighter",
-                     contrasts[0], contrasts[1], TL_COLOUR_AA);
-        return locate(maker, page->colours[0].place);
-    }
+    if (contrasts[0] < TL_COLOUR_AA && contrasts[1] < TL_COLOUR_AA)
+        return tl_error_set(
+                   maker->err, TL_ERR_INVALID,
+                   "gradient: white text has a contrast of %.2f to 1 somewhere on it, dark text "
+                   "of %.2f to 1; readable text needs %.1f to 1 (WCAG AA): choose colours that "
+                   "are all darker, or all lighter",
+                   contrasts[0], contrasts[1], TL_COLOUR_AA) ||
+               locate(maker, page->colours[0].place);
     tl_text_append(out, ":root { --event: linear-gradient(120deg");
     for (size_t i = 0; i < page->n_colours; i++)
         tl_text_append(out, ", #%06x", colours[i]);
@@ -385,12 +356,11 @@ static bool check_help(const struct maker *maker)
     bool https = strncmp(help->text, "https://", 8) == 0 && tl_check_url(help->text, NULL);
     for (const char *at = help->text; path && *at != '\0'; at++)
         path = *at > ' ' && *at <= '~' && *at != '\\';
-    if (!is_set(help->text) || path || https)
-        return true;
-    tl_error_set(maker->err, TL_ERR_INVALID,
-                 "help: expected an address that starts with https://, or a path of this host such "
-                 "as /help, in ASCII without spaces");
-    return locate(maker, help->place);
+    return !is_set(help->text) || path || https ||
+           tl_error_set(maker->err, TL_ERR_INVALID,
+                        "help: expected an address that starts with https://, or a path of this "
+                        "host such as /help, in ASCII without spaces") ||
+           locate(maker, help->place);
 }
 
 static bool read_file(const struct maker *maker, const struct tl_event_value *value,
@@ -442,8 +412,7 @@ static bool read_events(const struct tl_config *config, const struct tl_language
 bool tl_page_read(const struct tl_config *config, const struct tl_languages *languages,
                   struct tl_brand **brand, struct tl_event_looks *looks, struct tl_error *err)
 {
-    const struct tl_brand_settings settings = settings_of(config);
-    struct tl_brand *read = tl_brand_load(&settings, languages, err);
+    struct tl_brand *read = tl_brand_load(&config->page, languages, err);
     *looks = (struct tl_event_looks){0};
     bool good = read != NULL && read_events(config, languages, looks, err);
     if (!good)

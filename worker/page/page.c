@@ -74,13 +74,19 @@ static void set_duration(struct page *page, int field, const char *message, int6
     set_written(page, field, message, &written);
 }
 
+/* Are the times that the page names in the zone of the process? Else they are in UTC. */
+static bool in_zone(const struct page *page)
+{
+    return page->brand->settings->timezone[0] != '\0';
+}
+
 /* A time, as the page's script reads it, and as it is written. */
 static void set_time(struct page *page, int iso_field, int field, int64_t unix_ms)
 {
     char text[64];
     tl_time_format(unix_ms, text, sizeof(text));
     set_text(page, iso_field, text);
-    tl_write_time(unix_ms, page->language, page->brand->in_zone, &page->texts[field]);
+    tl_write_time(unix_ms, page->language, in_zone(page), &page->texts[field]);
 }
 
 static const struct tl_page_source *source_of(const struct tl_view *view,
@@ -132,7 +138,7 @@ static void set_event(struct page *page)
     if (title == NULL)
         return;
     page->values[FIELD_name] = title;
-    if (page->brand->name[0] == '\0')
+    if (page->brand->settings->name[0] == '\0')
         page->values[FIELD_brand] = title; /* of the logo */
 }
 
@@ -147,16 +153,17 @@ static const char *operators_language(const struct page *page)
 static void set_look(struct page *page)
 {
     const struct tl_brand *brand = page->brand;
-    page->values[FIELD_brand] = brand->name[0] == '\0' ? page->view->queue : brand->name;
+    page->values[FIELD_brand] =
+        brand->settings->name[0] == '\0' ? page->view->queue : brand->settings->name;
     bool korean = strcmp(page->language->code, "ko") == 0;
-    page->values[FIELD_brand_text] = korean ? brand->text_ko : brand->text_en;
+    page->values[FIELD_brand_text] = korean ? brand->settings->text_ko : brand->settings->text_en;
     page->values[FIELD_brand_lang] = operators_language(page);
     page->values[FIELD_logo_url] = brand->logo.asset.path;
     set_event(page);
     /* Without a name of its own, the header would repeat the event's. */
     set_if(page, FIELD_says_brand,
            page->values[FIELD_logo_url] == NULL &&
-               (brand->name[0] != '\0' || page->values[FIELD_event_title] == NULL));
+               (brand->settings->name[0] != '\0' || page->values[FIELD_event_title] == NULL));
     page->values[FIELD_favicon_url] = tl_page_icon.path;
     set_if(page, FIELD_has_colours, brand->sources[TL_SOURCE_COLOURS].text != NULL);
     set_if(page, FIELD_has_own_style, brand->sources[TL_SOURCE_OWN].text != NULL);
@@ -417,7 +424,7 @@ static void set_times(struct page *page)
     bool stale = view->as_of_ms != 0;
     int64_t kept_ms = page->queue->waiting_ttl_ms;
     int64_t ends_ms = view->page == TL_PAGE_ACTIVE ? view->state.deadline_ms : 0;
-    tl_write_clock(stale ? view->as_of_ms : view->store_ms, page->brand->in_zone, &written);
+    tl_write_clock(stale ? view->as_of_ms : view->store_ms, in_zone(page), &written);
     set_written(page, FIELD_updated, stale ? "stale_at" : "updated_at", &written);
     set_number(page, FIELD_now_ms, view->store_ms);
     set_number(page, FIELD_poll_ms, view->poll_after_ms);
@@ -427,7 +434,7 @@ static void set_times(struct page *page)
     set_if(page, FIELD_claimed, view->claimed);
     if (ends_ms > 0) {
         set_number(page, FIELD_ends_ms, ends_ms);
-        tl_write_time(ends_ms, page->language, page->brand->in_zone, &written);
+        tl_write_time(ends_ms, page->language, in_zone(page), &written);
         set_written(page, FIELD_until, view->claimed ? "session_until" : "claim_until", &written);
     }
 }

@@ -7,15 +7,10 @@
 
 #include "worker/page/page_address.h"
 
-bool tl_address_valid(const char *address)
-{
-    struct tl_origin origin;
-    return tl_origin_parse(address, &origin);
-}
-
 const char *tl_address_or_null(const char *address)
 {
-    return address != NULL && tl_address_valid(address) ? address : NULL;
+    struct tl_origin origin;
+    return address != NULL && tl_origin_parse(address, &origin) ? address : NULL;
 }
 
 bool tl_return_address_allowed(const char *address, const char *target_url, const char *allowed)

@@ -11,10 +11,8 @@
 #include "common/base/text.h"
 #include "worker/page/view.h"
 
-/* Is this an absolute http or https address, in printable ASCII without characters that RFC 3986
- * forbids? Only such an address is put into a link. */
-bool tl_address_valid(const char *address);
-/* The address if it is one; it may be NULL. */
+/* The address, if it is an absolute http or https one, in printable ASCII without characters that
+ * RFC 3986 forbids; it may be NULL. Only such an address is put into a link. */
 const char *tl_address_or_null(const char *address);
 
 /* May the page send a visitor to `address`, which came with the request? Only to the origin

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "generated/worker_web.h"
 
+#include "common/base/file.h"
 #include "worker/page/page_assets.h"
 
 #define ASSET(address, content_type, symbol, hash)                                                 \
@@ -104,32 +104,6 @@ static bool matches(const struct file_type *type, const char *bytes, size_t leng
     return length > n;
 }
 
-unsigned char *tl_file_read(const char *setting, const char *path, size_t limit, size_t *length,
-                            struct tl_error *err)
-{
-    FILE *file = fopen(path, "rbe");
-    if (file == NULL) {
-        tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot open %s: %s", setting, path, strerror(errno));
-        return NULL;
-    }
-    unsigned char *bytes = malloc(limit + 1);
-    if (bytes == NULL) {
-        (void)fclose(file);
-        tl_error_set(err, TL_ERR_NOMEM, "%s: out of memory", setting);
-        return NULL;
-    }
-    *length = fread(bytes, 1, limit + 1, file);
-    bool failed = ferror(file) != 0;
-    int saved_errno = errno;
-    (void)fclose(file);
-    if (!failed)
-        return bytes;
-    free(bytes);
-    tl_error_set(err, TL_ERR_SYSTEM, "%s: cannot read %s: %s", setting, path,
-                 strerror(saved_errno));
-    return NULL;
-}
-
 bool tl_asset_file_init(struct tl_asset_file *file, enum tl_asset_file_kind of_kind,
                         const char *setting, const char *path, struct tl_error *err)
 {
@@ -147,9 +121,9 @@ bool tl_asset_file_init(struct tl_asset_file *file, enum tl_asset_file_kind of_k
     if (type == NULL)
         return tl_error_set(err, TL_ERR_INVALID, "%s: %s: the name must end in %s", setting, path,
                             kind->extensions);
-    file->bytes = tl_file_read(setting, path, kind->limit, &length, err);
+    file->bytes = tl_file_read("", path, kind->limit, &length, err);
     if (file->bytes == NULL)
-        return false;
+        return tl_error_prefix(err, "%s", setting);
     bool fits = length <= kind->limit;
     if (!fits || !matches(type, file->bytes, length)) {
         tl_asset_file_deinit(file);

@@ -73,9 +73,4 @@ bool tl_asset_file_init(struct tl_asset_file *file, enum tl_asset_file_kind kind
                         const char *setting, const char *path, struct tl_error *err);
 void tl_asset_file_deinit(struct tl_asset_file *file);
 
-/* A whole file, which the caller frees: at most `limit` bytes of it, and one more shows that it is
- * larger. NULL on failure. */
-unsigned char *tl_file_read(const char *setting, const char *path, size_t limit, size_t *length,
-                            struct tl_error *err);
-
 #endif

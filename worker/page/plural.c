@@ -14,8 +14,6 @@ enum family {
     NONE,
     ONE,
     ONE_AND_ZERO,
-    ONE_MILLIONS,
-    ONE_AND_ZERO_MILLIONS,
     HEBREW,
     ARABIC,
     POLISH,
@@ -27,19 +25,13 @@ enum family {
     LITHUANIAN,
 };
 
-struct tl_plural_rule {
-    const char *codes; /* separated by spaces */
-    unsigned forms;
-    enum family family;
-};
-
 static const struct tl_plural_rule rules[] = {
     {"id ja ko lo ms my th vi zh", FORM(OTHER), NONE},
     {"bg da de el en et eu fi gl hu ka kk mn nb nl nn no sv sw tr ur uz", FORM(ONE) | FORM(OTHER),
      ONE},
     {"am bn fa gu hi zu", FORM(ONE) | FORM(OTHER), ONE_AND_ZERO},
-    {"ca es it", FORM(ONE) | FORM(MANY) | FORM(OTHER), ONE_MILLIONS},
-    {"fr pt", FORM(ONE) | FORM(MANY) | FORM(OTHER), ONE_AND_ZERO_MILLIONS},
+    {"ca es it", FORM(ONE) | FORM(MANY) | FORM(OTHER), ONE},
+    {"fr pt", FORM(ONE) | FORM(MANY) | FORM(OTHER), ONE_AND_ZERO},
     {"he", FORM(ONE) | FORM(TWO) | FORM(OTHER), HEBREW},
     {"ar", FORM(ZERO) | FORM(ONE) | FORM(TWO) | FORM(FEW) | FORM(MANY) | FORM(OTHER), ARABIC},
     {"pl", FORM(ONE) | FORM(FEW) | FORM(MANY), POLISH},
@@ -56,29 +48,21 @@ static bool is_in(uint64_t number, uint64_t low, uint64_t high)
     return number >= low && number <= high;
 }
 
-unsigned tl_plural_forms(const struct tl_plural_rule *rule)
-{
-    return rule->forms;
-}
-
 enum tl_plural tl_plural_of(const struct tl_plural_rule *rule, uint64_t number)
 {
     const uint64_t ten = number % 10;
     const uint64_t hundred = number % 100;
-    const bool millions = number != 0 && number % 1000000 == 0;
+    const bool millions = number != 0 && number % 1000000 == 0 && (rule->forms & FORM(MANY)) != 0;
     const bool slavic_one = ten == 1 && hundred != 11;
     const bool slavic_few = is_in(ten, 2, 4) && !is_in(hundred, 12, 14);
-    switch (rule->family) {
+    switch ((enum family)rule->family) {
     case NONE:
         return TL_PLURAL_OTHER;
     case ONE:
-        return number == 1 ? TL_PLURAL_ONE : TL_PLURAL_OTHER;
     case ONE_AND_ZERO:
-        return number <= 1 ? TL_PLURAL_ONE : TL_PLURAL_OTHER;
-    case ONE_MILLIONS:
-        return number == 1 ? TL_PLURAL_ONE : millions ? TL_PLURAL_MANY : TL_PLURAL_OTHER;
-    case ONE_AND_ZERO_MILLIONS:
-        return number <= 1 ? TL_PLURAL_ONE : millions ? TL_PLURAL_MANY : TL_PLURAL_OTHER;
+        if (number == 1 || (number == 0 && rule->family == ONE_AND_ZERO))
+            return TL_PLURAL_ONE;
+        return millions ? TL_PLURAL_MANY : TL_PLURAL_OTHER;
     case HEBREW:
         return number == 1 ? TL_PLURAL_ONE : number == 2 ? TL_PLURAL_TWO : TL_PLURAL_OTHER;
     case ARABIC:

@@ -71,14 +71,9 @@ static const struct preview {
     {"unknown", {.page = TL_PAGE_CLOSED}},
 };
 
-size_t tl_page_previews(void)
-{
-    return sizeof(previews) / sizeof(previews[0]);
-}
-
 const char *tl_page_preview_name(size_t i)
 {
-    return previews[i].name;
+    return i < sizeof(previews) / sizeof(previews[0]) ? previews[i].name : NULL;
 }
 
 static void from_now(int64_t *time_ms, int64_t now_ms)
@@ -91,9 +86,9 @@ bool tl_page_preview(const char *name, int64_t now_ms, struct tl_queue_settings 
                      struct tl_view *view)
 {
     size_t i = 0;
-    while (i < tl_page_previews() && strcmp(previews[i].name, name) != 0)
+    while (tl_page_preview_name(i) != NULL && strcmp(previews[i].name, name) != 0)
         i++;
-    if (i == tl_page_previews())
+    if (tl_page_preview_name(i) == NULL)
         return false;
     *view = previews[i].view;
     if (view->preview == NULL)

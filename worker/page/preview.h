@@ -8,8 +8,7 @@
 
 #include "worker/page/view.h"
 
-size_t tl_page_previews(void);
-/* The name of the i-th one, for `?state=`: "waiting". Static storage. */
+/* The name of the i-th one, for `?state=`: "waiting"; NULL: there are fewer. Static storage. */
 const char *tl_page_preview_name(size_t i);
 
 /* Fills the view of the state with this name. False: there is none. The settings are those of the

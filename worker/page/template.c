@@ -8,21 +8,14 @@
 
 #define NAME_MAX_BYTES 40
 
-enum node_kind {
-    NODE_TEXT,
-    NODE_VALUE,
-    NODE_SOURCE,
-    NODE_IF,
-    NODE_UNLESS,
-    NODE_REPEAT,
-    NODE_CLOSE
-};
+/* What a node is, beside a sign of its braces: '#', '^', '*', '/' or '>'. */
+enum { NODE_TEXT = 't', NODE_VALUE = 'v' };
 
 struct node {
-    enum node_kind kind;
+    char kind;
     size_t name;          /* its place in the list of names; TEXT: none */
     size_t start, length; /* TEXT: the bytes */
-    size_t close;         /* IF, UNLESS, REPEAT: the index of the node that closes it */
+    size_t close;         /* '#', '^', '*': the index of the node that closes it */
 };
 
 struct tl_template {
@@ -42,8 +35,7 @@ enum html_part {
 };
 
 struct open_section {
-    size_t node, name;
-    bool is_list;
+    size_t node;
     enum html_part part;
 };
 
@@ -61,13 +53,11 @@ struct parser {
     struct tl_error *err;
 };
 
-/* {{name}}, {{#name}}, {{^name}}, {{*name}}, {{/name}} or {{>name}}. */
 struct braces {
     size_t at;
-    char sign; /* '#', '^', '*', '/', '>' or none */
     const char *name;
     size_t length;
-    size_t known; /* its place in the list of names */
+    struct node node; /* that they make */
 };
 
 /* ---- errors ---- */
@@ -179,22 +169,16 @@ static bool add_node(struct parser *parser, const struct node *node)
 
 static bool open_section(struct parser *parser, const struct braces *braces)
 {
+    const struct tl_template *template = parser->template;
     if (parser->n_open == TL_TEMPLATE_DEPTH)
         return fail_at(parser, braces->at, "too many nested sections, at most 16");
-    for (size_t i = 0; i < parser->n_open && braces->sign == '*'; i++) {
-        if (parser->open[i].is_list)
+    for (size_t i = 0; i < parser->n_open && braces->node.kind == '*'; i++) {
+        if (template->nodes[parser->open[i].node].kind == '*')
             return fail_braces(parser, braces, "a list cannot stand in a list:");
     }
-    bool is_list = braces->sign == '*';
-    enum node_kind kind = is_list ? NODE_REPEAT : braces->sign == '^' ? NODE_UNLESS : NODE_IF;
-    const struct open_section section = {.node = parser->template->n_nodes,
-                                         .name = braces->known,
-                                         .is_list = is_list,
-                                         .part = parser->part};
-    if (!add_node(parser, &(struct node){.kind = kind, .name = braces->known}))
-        return false;
-    parser->open[parser->n_open++] = section;
-    return true;
+    parser->open[parser->n_open++] =
+        (struct open_section){.node = template->n_nodes, .part = parser->part};
+    return add_node(parser, &braces->node);
 }
 
 static bool close_section(struct parser *parser, const struct braces *braces)
@@ -203,26 +187,26 @@ static bool close_section(struct parser *parser, const struct braces *braces)
     if (parser->n_open == 0 || nodes == NULL)
         return fail_braces(parser, braces, "no section is open, but this closes");
     const struct open_section *open = &parser->open[parser->n_open - 1];
-    if (open->name != braces->known)
+    if (nodes[open->node].name != braces->node.name)
         return fail_braces(parser, braces, "another section must be closed before");
     if (parser->part != open->part)
         return fail_braces(parser, braces,
                            "the section ends in another part of a tag than it began in:");
     nodes[open->node].close = parser->template->n_nodes;
     parser->n_open--;
-    return add_node(parser, &(struct node){.kind = NODE_CLOSE, .name = braces->known});
+    return add_node(parser, &braces->node);
 }
 
 static bool find_name(const struct parser *parser, struct braces *braces)
 {
-    bool is_source = braces->sign == '>'; /* whose name has the sign */
-    const char *name = braces->name - (is_source ? 1 : 0);
-    size_t length = braces->length + (is_source ? 1 : 0);
-    while (braces->known < parser->n_names &&
-           (strlen(parser->names[braces->known]) != length ||
-            memcmp(parser->names[braces->known], name, length) != 0))
-        braces->known++;
-    return braces->known < parser->n_names;
+    const bool is_source = braces->node.kind == '>'; /* whose name has the sign */
+    const char *name = braces->name - is_source;
+    const size_t length = braces->length + is_source;
+    size_t *known = &braces->node.name;
+    while (*known < parser->n_names && (strlen(parser->names[*known]) != length ||
+                                        memcmp(parser->names[*known], name, length) != 0))
+        ++*known;
+    return *known < parser->n_names;
 }
 
 /* Parses the braces at `at` and moves past them. */
@@ -232,27 +216,25 @@ static bool parse_braces(struct parser *parser)
     const char *end = memmem(inside, parser->length - parser->at - 2, "}}", 2);
     if (end == NULL)
         return fail_at(parser, parser->at, "{{ without }}");
-    struct braces braces = {.at = parser->at};
-    braces.sign = strchr("#^*/>", *inside) != NULL ? *inside : '\0';
-    braces.name = inside + (braces.sign != '\0');
+    const bool has_sign = *inside != '\0' && strchr("#^*/>", *inside) != NULL;
+    struct braces braces = {.at = parser->at, .name = inside + has_sign};
     braces.length = (size_t)(end - braces.name);
-    bool is_known = find_name(parser, &braces);
+    braces.node.kind = has_sign ? *inside : (char)NODE_VALUE;
+    const bool is_known = find_name(parser, &braces);
     parser->at = (size_t)(end + 2 - parser->bytes);
     if (!is_known)
         return fail_braces(parser, &braces, "there is no such name:");
-    if (braces.sign == '#' || braces.sign == '^' || braces.sign == '*')
-        return open_section(parser, &braces);
-    if (braces.sign == '/')
+    if (braces.node.kind == '/')
         return close_section(parser, &braces);
-    if (braces.sign == '>')
-        return parser->part == HTML_RAW
-                   ? add_node(parser, &(struct node){.kind = NODE_SOURCE, .name = braces.known})
-                   : fail_braces(parser, &braces, "only a script or style can hold a source:");
-    if (parser->part != HTML_TEXT && parser->part != HTML_DOUBLE_QUOTES &&
+    if (has_sign && braces.node.kind != '>')
+        return open_section(parser, &braces);
+    if (has_sign && parser->part != HTML_RAW)
+        return fail_braces(parser, &braces, "only a script or style can hold a source:");
+    if (!has_sign && parser->part != HTML_TEXT && parser->part != HTML_DOUBLE_QUOTES &&
         parser->part != HTML_SINGLE_QUOTES)
         return fail_braces(parser, &braces,
                            "only text and quoted attributes can hold a value, not this:");
-    return add_node(parser, &(struct node){.kind = NODE_VALUE, .name = braces.known});
+    return add_node(parser, &braces.node);
 }
 
 static bool parse(struct parser *parser)
@@ -356,7 +338,7 @@ static void render(const struct renderer *renderer, size_t start, size_t end)
             tl_text_append(out, "%.*s", (int)node->length, template->bytes + node->start);
             continue;
         }
-        if (node->kind == NODE_REPEAT) {
+        if (node->kind == '*') {
             for (size_t n = 0; renderer->item(renderer->context, node->name, n); n++)
                 render(renderer, i + 1, node->close);
             i = node->close;
@@ -366,9 +348,9 @@ static void render(const struct renderer *renderer, size_t start, size_t end)
         bool empty = text == NULL || text[0] == '\0';
         if (node->kind == NODE_VALUE && !empty)
             append_escaped(out, text);
-        else if (node->kind == NODE_SOURCE && !empty)
+        else if (node->kind == '>' && !empty)
             tl_text_append(out, "%s", text);
-        else if (node->kind == NODE_IF ? empty : node->kind == NODE_UNLESS && !empty)
+        else if (node->kind == '#' ? empty : node->kind == '^' && !empty)
             i = node->close;
     }
 }

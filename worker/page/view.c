@@ -31,23 +31,13 @@ const struct tl_page_state_names tl_page_states[TL_PAGE_STATES] = {
 
 static enum tl_page_state end_of(enum tl_reason reason)
 {
-    switch (reason) {
-    case TL_REASON_COMPLETED:
-        return TL_PAGE_COMPLETED;
-    case TL_REASON_LEFT:
-        return TL_PAGE_LEFT;
-    case TL_REASON_EXPIRED:
-        return TL_PAGE_EXPIRED;
-    case TL_REASON_UNCLAIMED:
-        return TL_PAGE_UNCLAIMED;
-    case TL_REASON_ABSENT:
-        return TL_PAGE_ABSENT;
-    case TL_REASON_REMOVED:
-        return TL_PAGE_REMOVED;
-    case TL_REASON_MOVED: /* no end */
-        break;
-    }
-    return TL_PAGE_ENDED;
+    static const enum tl_page_state ends[] = {
+        [TL_REASON_COMPLETED] = TL_PAGE_COMPLETED, [TL_REASON_LEFT] = TL_PAGE_LEFT,
+        [TL_REASON_EXPIRED] = TL_PAGE_EXPIRED,     [TL_REASON_UNCLAIMED] = TL_PAGE_UNCLAIMED,
+        [TL_REASON_ABSENT] = TL_PAGE_ABSENT,       [TL_REASON_REMOVED] = TL_PAGE_REMOVED,
+        [TL_REASON_MOVED] = TL_PAGE_ENDED}; /* no end */
+    bool known = reason < sizeof(ends) / sizeof(ends[0]) && ends[reason] != TL_PAGE_WAITING;
+    return known ? ends[reason] : TL_PAGE_ENDED;
 }
 
 enum tl_page_state tl_view_state(const struct tl_view *view)

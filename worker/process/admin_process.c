@@ -65,9 +65,8 @@ static void serve(struct tl_shared *shared, const char *role, struct tl_admin_se
 int tl_admin_process_run(struct tl_shared *shared, const char *role)
 {
     const struct tl_config *config = shared->config;
-    const struct tl_redis_settings redis = {.url = tl_admin_backend_redis_url(config),
-                                            .ca_file = config->redis.ca_file,
-                                            .timeout_ms = config->redis.timeout_ms};
+    const struct tl_redis_settings redis =
+        tl_redis_settings_of(config, tl_admin_backend_redis_url(config));
     const struct tl_admin_server_settings settings = {.config = config,
                                                       .brand = shared->brand,
                                                       .events = &shared->events,

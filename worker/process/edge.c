@@ -372,9 +372,7 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
 static bool start_threads(struct edge *edge, struct tl_error *err)
 {
     const struct tl_config *config = edge->config;
-    const struct tl_redis_settings redis = {.url = config->redis.url,
-                                            .ca_file = config->redis.ca_file,
-                                            .timeout_ms = config->redis.timeout_ms};
+    const struct tl_redis_settings redis = tl_redis_settings_of(config, NULL);
     const struct tl_ingest_settings ingest = {.redis = redis,
                                               .key_prefix = config->redis.key_prefix,
                                               .metrics = edge->env.metrics,

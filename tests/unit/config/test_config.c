@@ -223,6 +223,9 @@ static void texts_and_names_are_checked(void **state)
          "t.yaml:1:20: http.public_url: must not be empty (1 to 255 bytes)"},
         {"redis: {key_prefix: '12345678901234567890123456789012'}\n",
          "t.yaml:1:21: redis.key_prefix: is 32 bytes long; at most 31 fit"},
+        {"page: {name: "
+         "'123456789012345678901234567890123456789012345678901234567890123456789012345678901'}\n",
+         "t.yaml:1:14: page.name: is 81 bytes long; at most 80 fit"},
         {"redis: {key_prefix: 'a{b'}\n",
          "t.yaml:1:21: redis.key_prefix: must be ASCII without spaces and braces"},
         {"redis: {url: \"redis://h\\n\"}\n",

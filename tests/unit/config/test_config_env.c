@@ -329,7 +329,7 @@ static void bad_files_are_refused(void **state)
          "environment: TELLERLINE_WORKER_PROCESSES_FILE: \"2?\" is not a whole number (0 to "
          "256)"},
         {"TELLERLINE_REDIS_URL", "redis://h\0x", 11,
-         "environment: TELLERLINE_REDIS_URL_FILE: \"%s\" holds a zero byte"},
+         "environment: TELLERLINE_REDIS_URL_FILE: %s holds a zero byte"},
         {"TELLERLINE_QUEUES", "{a: {capasity: 1}}", 18,
          "TELLERLINE_QUEUES_FILE:1:6: unknown setting \"capasity\" in queues.a; did you mean "
          "\"capacity\"?"},
@@ -366,14 +366,14 @@ static void files_that_cannot_be_read_are_refused(void **state)
     set("TELLERLINE_REDIS_URL_FILE", "/nowhere/redis.url");
     assert_null(load(NULL, &err));
     assert_string_equal(err.text, "environment: TELLERLINE_REDIS_URL_FILE: cannot open "
-                                  "\"/nowhere/redis.url\": No such file or directory");
+                                  "/nowhere/redis.url: No such file or directory");
     set("TELLERLINE_REDIS_URL_FILE", "/tmp");
     assert_null(load(NULL, &err));
-    assert_string_equal(err.text, "environment: TELLERLINE_REDIS_URL_FILE: cannot read \"/tmp\": "
+    assert_string_equal(err.text, "environment: TELLERLINE_REDIS_URL_FILE: cannot read /tmp: "
                                   "Is a directory");
     set("TELLERLINE_REDIS_URL_FILE", "/dev/zero");
     assert_null(load(NULL, &err));
-    assert_string_equal(err.text, "environment: TELLERLINE_REDIS_URL_FILE: \"/dev/zero\" is larger "
+    assert_string_equal(err.text, "environment: TELLERLINE_REDIS_URL_FILE: /dev/zero is larger "
                                   "than 1048576 bytes");
 }
 

@@ -45,7 +45,24 @@ static const char *write_file(const char *name, const void *bytes, size_t length
 
 static const struct tl_event_looks no_events;
 
-static struct tl_brand *load(const struct tl_brand_settings *settings)
+/* These stay valid until the next call, as those that a brand borrows. */
+static struct tl_page_settings with_file;
+
+static const struct tl_page_settings *with_logo(const char *path)
+{
+    with_file = (struct tl_page_settings){0};
+    snprintf(with_file.logo, sizeof(with_file.logo), "%s", path);
+    return &with_file;
+}
+
+static const struct tl_page_settings *with_style(const char *path)
+{
+    with_file = (struct tl_page_settings){.accent_light = "#8b1a4a"};
+    snprintf(with_file.style, sizeof(with_file.style), "%s", path);
+    return &with_file;
+}
+
+static struct tl_brand *load(const struct tl_page_settings *settings)
 {
     struct tl_error err;
     struct tl_brand *brand = tl_brand_load(settings, languages, &err);
@@ -54,7 +71,7 @@ static struct tl_brand *load(const struct tl_brand_settings *settings)
     return brand;
 }
 
-static void is_refused(const struct tl_brand_settings *settings, const char *message)
+static void is_refused(const struct tl_page_settings *settings, const char *message)
 {
     struct tl_error err = {.kind = TL_OK};
     struct tl_brand *brand = tl_brand_load(settings, languages, &err);
@@ -88,9 +105,7 @@ static const char *source_of(const struct tl_brand *brand, enum tl_page_sources 
 static void test_default(void **state)
 {
     (void)state;
-    struct tl_brand *brand = load(&(struct tl_brand_settings){.name = NULL});
-    assert_string_equal(brand->name, "");
-    assert_string_equal(brand->text_ko, "");
+    struct tl_brand *brand = load(&(struct tl_page_settings){.name = ""});
     assert_null(source_of(brand, TL_SOURCE_COLOURS));
     assert_null(source_of(brand, TL_SOURCE_OWN));
     assert_non_null(source_of(brand, TL_SOURCE_PAGE));
@@ -105,7 +120,7 @@ static void test_default(void **state)
 static void test_accents(void **state)
 {
     (void)state;
-    struct tl_brand *brand = load(&(struct tl_brand_settings){
+    struct tl_brand *brand = load(&(struct tl_page_settings){
         .name = "Hall", .accent_light = "#8b1a4a", .accent_dark = "#f0a0c0"});
     const char *style = source_of(brand, TL_SOURCE_COLOURS);
     assert_non_null(style);
@@ -113,14 +128,14 @@ static void test_accents(void **state)
     assert_non_null(strstr(style, "--accent: #f0a0c0"));
     tl_brand_free(&brand);
 
-    is_refused(&(struct tl_brand_settings){.accent_light = "#ffcc00"},
+    is_refused(&(struct tl_page_settings){.accent_light = "#ffcc00"},
                "accent_light: #ffcc00 on #ffffff has a contrast of 1.5");
-    is_refused(&(struct tl_brand_settings){.accent_light = "#ffcc00"}, "choose a darker colour");
-    is_refused(&(struct tl_brand_settings){.accent_dark = "#203040"}, "choose a lighter colour");
-    is_refused(&(struct tl_brand_settings){.accent_light = "red; }"},
+    is_refused(&(struct tl_page_settings){.accent_light = "#ffcc00"}, "choose a darker colour");
+    is_refused(&(struct tl_page_settings){.accent_dark = "#203040"}, "choose a lighter colour");
+    is_refused(&(struct tl_page_settings){.accent_light = "red; }"},
                "accent_light: not a colour such as #1a5fb4");
     /* Enough on white, not enough on the page behind it. */
-    is_refused(&(struct tl_brand_settings){.accent_light = "#767676"}, "on #f5f4fa");
+    is_refused(&(struct tl_page_settings){.accent_light = "#767676"}, "on #f5f4fa");
 }
 
 static void test_logo(void **state)
@@ -128,7 +143,7 @@ static void test_logo(void **state)
     (void)state;
     static const char svg[] = "<svg xmlns=\"http://www.w3.org/2000/svg\"/>";
     const char *path = write_file("logo.svg", svg, sizeof(svg) - 1);
-    struct tl_brand *brand = load(&(struct tl_brand_settings){.logo_file = path});
+    struct tl_brand *brand = load(with_logo(path));
     const struct tl_asset *logo = &brand->logo.asset;
     assert_non_null(brand->logo.bytes);
     assert_string_equal(logo->type, "image/svg+xml");
@@ -138,11 +153,11 @@ static void test_logo(void **state)
     tl_brand_free(&brand);
     unlink(path);
 
-    is_refused(&(struct tl_brand_settings){.logo_file = "/nowhere/logo.svg"},
+    is_refused(&(struct tl_page_settings){.logo = "/nowhere/logo.svg"},
                "logo: cannot open /nowhere/logo.svg: No such file");
-    is_refused(&(struct tl_brand_settings){.logo_file = "logo.gif"}, "must end in .svg, .png or");
+    is_refused(&(struct tl_page_settings){.logo = "logo.gif"}, "must end in .svg, .png or");
     path = write_file("logo.png", svg, sizeof(svg) - 1);
-    is_refused(&(struct tl_brand_settings){.logo_file = path}, "its content is not image/png");
+    is_refused(with_logo(path), "its content is not image/png");
     unlink(path);
 
     static const char webp[] = "RIFF....WEBP";
@@ -150,30 +165,13 @@ static void test_logo(void **state)
     assert_non_null(large);
     memcpy(large, webp, sizeof(webp));
     path = write_file("logo.webp", large, TL_BRAND_LOGO_MAX + 1);
-    is_refused(&(struct tl_brand_settings){.logo_file = path},
-               "is too large, at most 102400 bytes");
+    is_refused(with_logo(path), "is too large, at most 102400 bytes");
     path = write_file("logo.webp", large, TL_BRAND_LOGO_MAX);
-    brand = load(&(struct tl_brand_settings){.logo_file = path});
+    brand = load(with_logo(path));
     assert_string_equal(brand->logo.asset.type, "image/webp");
     tl_brand_free(&brand);
     unlink(path);
     free(large);
-}
-
-static void test_texts(void **state)
-{
-    (void)state;
-    char longest[TL_BRAND_NAME_MAX + 2];
-    memset(longest, 'a', sizeof(longest));
-    longest[sizeof(longest) - 1] = '\0';
-    is_refused(&(struct tl_brand_settings){.name = longest}, "name: 81 bytes, at most 80");
-    longest[TL_BRAND_NAME_MAX] = '\0';
-    struct tl_brand *brand = load(
-        &(struct tl_brand_settings){.name = longest, .text_en = "English", .text_ko = "한국어"});
-    assert_string_equal(brand->name, longest);
-    assert_string_equal(brand->text_en, "English");
-    assert_string_equal(brand->text_ko, "한국어");
-    tl_brand_free(&brand);
 }
 
 static void test_style(void **state)
@@ -181,35 +179,31 @@ static void test_style(void **state)
     (void)state;
     static const char css[] = ".card { border-radius: 0 }\n";
     const char *path = write_file("own.css", css, sizeof(css) - 1);
-    struct tl_brand *brand =
-        load(&(struct tl_brand_settings){.style_file = path, .accent_light = "#8b1a4a"});
+    struct tl_brand *brand = load(with_style(path));
     assert_string_equal(source_of(brand, TL_SOURCE_OWN), css);
     tl_brand_free(&brand);
 
     write_file("own.css", css, 0);
-    is_refused(&(struct tl_brand_settings){.style_file = path},
-               "own.css: its content is not text/css");
+    is_refused(with_style(path), "own.css: its content is not text/css");
     write_file("own.css", css, sizeof(css)); /* with its zero byte */
-    is_refused(&(struct tl_brand_settings){.style_file = path},
-               "own.css: its content is not text/css");
+    is_refused(with_style(path), "own.css: its content is not text/css");
     static const char ends[] = "p::after { content: '</STYLE>' }";
     write_file("own.css", ends, sizeof(ends) - 1);
-    is_refused(&(struct tl_brand_settings){.style_file = path}, "own.css: holds </style");
+    is_refused(with_style(path), "own.css: holds </style");
     write_file("own.css", "p { content: '\xff' }", 18);
-    is_refused(&(struct tl_brand_settings){.style_file = path}, "own.css: is not UTF-8");
+    is_refused(with_style(path), "own.css: is not UTF-8");
     unlink(path);
-    is_refused(&(struct tl_brand_settings){.style_file = path}, "style: cannot open /tmp/");
-    is_refused(&(struct tl_brand_settings){.style_file = "own.html"},
+    is_refused(with_style(path), "style: cannot open /tmp/");
+    is_refused(&(struct tl_page_settings){.style = "own.html"},
                "style: own.html: the name must end in .css");
 
     char *large = malloc(TL_BRAND_STYLE_MAX + 1);
     assert_non_null(large);
     memset(large, ' ', TL_BRAND_STYLE_MAX + 1);
     path = write_file("large.css", large, TL_BRAND_STYLE_MAX + 1);
-    is_refused(&(struct tl_brand_settings){.style_file = path},
-               "is too large, at most 65536 bytes");
+    is_refused(with_style(path), "is too large, at most 65536 bytes");
     write_file("large.css", large, TL_BRAND_STYLE_MAX);
-    brand = load(&(struct tl_brand_settings){.style_file = path});
+    brand = load(with_style(path));
     assert_int_equal(strlen(source_of(brand, TL_SOURCE_OWN)), TL_BRAND_STYLE_MAX);
     tl_brand_free(&brand);
     unlink(path);
@@ -260,10 +254,10 @@ static void test_built_in_assets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_colours), cmocka_unit_test(test_default),
-        cmocka_unit_test(test_accents), cmocka_unit_test(test_logo),
-        cmocka_unit_test(test_texts),   cmocka_unit_test(test_style),
-        cmocka_unit_test(test_source),  cmocka_unit_test(test_built_in_assets),
+        cmocka_unit_test(test_colours),         cmocka_unit_test(test_default),
+        cmocka_unit_test(test_accents),         cmocka_unit_test(test_logo),
+        cmocka_unit_test(test_style),           cmocka_unit_test(test_source),
+        cmocka_unit_test(test_built_in_assets),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -26,8 +26,10 @@ static int make_source(void **state)
 {
     struct tl_error err;
     (void)state;
-    source = tl_catalogue_source("en.yaml", english, strlen(english), &err);
-    return source == NULL ? -1 : 0;
+    source = tl_catalogue_new(NULL, &err);
+    return source != NULL && tl_catalogue_read(source, "en.yaml", english, strlen(english), &err)
+               ? 0
+               : -1;
 }
 
 static int free_source(void **state)
@@ -214,7 +216,7 @@ static void test_plural_rules(void **state)
         const struct tl_plural_rule *rule = tl_plural_rule_find(cases[i].code);
         assert_non_null(rule);
         enum tl_plural form = tl_plural_of(rule, cases[i].number);
-        assert_true((tl_plural_forms(rule) & (1U << form)) != 0);
+        assert_true((rule->forms & (1U << form)) != 0);
         if (strcmp(tl_plural_name(form), cases[i].form) != 0)
             fail_msg("case %zu gives %s", i, tl_plural_name(form));
     }

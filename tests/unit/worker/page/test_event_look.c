@@ -17,12 +17,14 @@
 static struct tl_languages *languages;
 static struct tl_brand *brand;
 
+static const struct tl_page_settings no_settings;
+
 static int load(void **state)
 {
     (void)state;
     languages = tl_languages_new(NULL, NULL);
     if (languages != NULL)
-        brand = tl_brand_load(&(struct tl_brand_settings){.name = NULL}, languages, NULL);
+        brand = tl_brand_load(&no_settings, languages, NULL);
     return brand == NULL ? -1 : 0;
 }
 

@@ -81,27 +81,26 @@ static const struct tl_jwt_key *choose_key(const struct check *check, const json
 static bool check_signature(const struct check *check, const struct tl_jwt_key *key,
                             struct part signature)
 {
-    struct tl_genuine *known = check->keys->genuine;
     unsigned char raw[TL_JWT_SIGNATURE_MAX];
     size_t raw_length = 0;
     size_t length = (size_t)(signature.text - check->text) - 1; /* without the dot */
-    if (tl_genuine_has(known, check->text, check->length))
-        return true;
     if (!tl_base64_decode(signature.text, signature.length, raw, sizeof(raw), &raw_length) ||
         !tl_jwt_key_verify(key, check->text, length, raw, raw_length))
         return refuse(check, "is not genuine: its signature is not that of its key");
-    tl_genuine_add(known, check->text, check->length);
+    tl_genuine_add(check->keys->genuine, check->text, check->length);
     return true;
 }
 
-/* Splits the token and finds its key; NULL: it is refused. */
-static const struct tl_jwt_key *find_key(const struct check *check, struct part parts[3])
+static bool take_parts(const struct check *check, struct part parts[3])
 {
-    if (!split(check->text, check->length, parts)) {
-        refuse(check, "is not a JSON Web Token: expected three parts with dots between");
-        return NULL;
-    }
-    json_t *header = decode_object(parts[0]);
+    return split(check->text, check->length, parts) ||
+           refuse(check, "is not a JSON Web Token: expected three parts with dots between");
+}
+
+/* The key that the header names; NULL: it is refused. */
+static const struct tl_jwt_key *find_key(const struct check *check, struct part text)
+{
+    json_t *header = decode_object(text);
     if (header == NULL)
         refuse(check, "has a header that is not a JSON object in base64url");
     const struct tl_jwt_key *key = header != NULL ? choose_key(check, header) : NULL;
@@ -109,17 +108,19 @@ static const struct tl_jwt_key *find_key(const struct check *check, struct part 
     return key;
 }
 
-/* The claims of a token whose signature is right. */
+/* The claims of a token whose signature is right. One that was found genuine before has the header
+ * it had then, so only its claims are read. */
 static json_t *verify(const struct check *check)
 {
     struct part parts[3];
-    const struct tl_jwt_key *key = find_key(check, parts);
-    if (key == NULL)
+    const struct tl_jwt_key *key = NULL;
+    const bool known = tl_genuine_has(check->keys->genuine, check->text, check->length);
+    if (!take_parts(check, parts) || (!known && (key = find_key(check, parts[0])) == NULL))
         return NULL;
     json_t *claims = decode_object(parts[1]);
     if (claims == NULL)
         refuse(check, "holds no claims: expected one JSON object in base64url, no name twice");
-    else if (!check_signature(check, key, parts[2])) {
+    else if (!known && !check_signature(check, key, parts[2])) {
         json_decref(claims);
         claims = NULL;
     }
@@ -209,7 +210,7 @@ bool tl_jwt_is_costly(const struct tl_jwt_keys *keys, const char *text, size_t l
     struct part parts[3];
     if (length > TL_JWT_TEXT_MAX || tl_genuine_has(keys->genuine, text, length))
         return false;
-    const struct tl_jwt_key *key = find_key(&check, parts);
+    const struct tl_jwt_key *key = take_parts(&check, parts) ? find_key(&check, parts[0]) : NULL;
     return key != NULL && key->algorithm == TL_JWT_ES256;
 }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/http/forwarded.h"
+#include "worker/http/clients.h"
 
 enum { LINES_MAX = 16 };
 

@@ -4,7 +4,7 @@
 
 #include "common/base/net.h"
 #include "worker/admin/head.h"
-#include "worker/http/forwarded.h"
+#include "worker/http/clients.h"
 
 enum { FORWARDED_LINES_MAX = 16 };
 

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/net.h"
 #include "common/store/signs.h"
@@ -81,7 +80,7 @@ static void note(const struct tl_visit *visit, struct tl_tally *tally, enum kind
     struct tl_misuse *misuse = worker->misuse;
     if (!tl_visit_address(visit, &address))
         return;
-    int64_t now_ms = tl_clock_ms();
+    const int64_t now_ms = visit->now_ms;
     const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
     uint32_t stream = tl_queue_counts_stream(visit->name);
     uint32_t count = tl_hitters_add(&misuse->hitters[kind], &prefix, stream, now_ms);
@@ -161,7 +160,7 @@ bool tl_misuse_session(struct tl_visit *visit)
     const struct tl_ticket *ticket = &visit->ticket;
     enum tl_sharing_mode mode = visit->queue->settings.shared_sessions;
     struct tl_address address;
-    int64_t now_ms = tl_clock_ms();
+    const int64_t now_ms = visit->now_ms;
     if (!tl_visit_address(visit, &address))
         return true;
     const struct tl_sharing_sight sight =

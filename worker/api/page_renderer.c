@@ -290,10 +290,9 @@ bool tl_page_redirect(const struct tl_visit *visit, enum tl_page_redirection to)
 
 /* ---- the renderer ---- */
 
-static void render_view(void *context, struct tl_request *request, const struct tl_view *view,
-                        const char *cookie)
+static void render_view(struct tl_request *request, const struct tl_view *view, const char *cookie)
 {
-    const struct tl_worker *worker = context;
+    const struct tl_worker *worker = tl_request_context(request);
     const struct tl_visit *visit = tl_request_visit(request);
     struct page page = {.view = *view};
     struct tl_view *shown = &page.view;
@@ -375,10 +374,9 @@ static bool is_move(const struct tl_request *request, struct tl_move_body *body)
     return body->code[0] != '\0' && body->device[0] != '\0';
 }
 
-static void render_refusal(void *context, struct tl_request *request,
-                           const struct tl_refusal *refusal)
+static void render_refusal(struct tl_request *request, const struct tl_refusal *refusal)
 {
-    struct tl_worker *worker = context;
+    struct tl_worker *worker = tl_request_context(request);
     struct tl_visit *visit = tl_request_visit(request);
     struct tl_move_body body;
     struct tl_ticket ticket;

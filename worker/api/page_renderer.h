@@ -7,7 +7,7 @@
 #include "worker/page/page_address.h"
 #include "worker/visit/visit.h"
 
-extern const struct tl_renderer tl_page_renderer; /* context is the worker */
+extern const struct tl_renderer tl_page_renderer;
 
 /* `?return=`: where the waiting page sends its visitor. */
 struct tl_return_to {

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/auth/jwt_keys.h"
-#include "common/base/clock.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
@@ -29,10 +28,9 @@ enum {
 enum { JUDGED_MIN = 20 };
 
 /* Mode and phase, and what the operator says of them. */
-static void write_state(struct tl_json *json, struct tl_queue *queue)
+static void write_state(struct tl_json *json, const struct tl_queue_settings *settings,
+                        const struct tl_weather *weather)
 {
-    const struct tl_queue_settings *settings = &queue->settings;
-    const struct tl_weather *weather = tl_queue_weather(queue, tl_clock_ms());
     const enum tl_queue_mode mode = weather->mode;
     const enum tl_phase phase = weather->phase;
     tl_json_string(json, "mode", tl_mode_name(mode));
@@ -72,17 +70,18 @@ bool tl_handle_queue(struct tl_visit *visit)
         return false;
     struct tl_queue *queue = visit->queue;
     const struct tl_queue_settings *settings = &queue->settings;
+    const struct tl_weather *weather = tl_queue_weather(queue, visit->now_ms);
     char text[QUEUE_TEXT_MAX];
     struct tl_json json;
     tl_json_begin(&json, text, sizeof(text));
     tl_json_string(&json, "queue", queue->name);
-    tl_json_bool(&json, "open", tl_queue_weather(queue, tl_clock_ms())->open);
+    tl_json_bool(&json, "open", weather->open);
     if (settings->opens_at_ms != 0) {
         char opens_at[TL_UNITS_TEXT_MAX];
         tl_time_format(settings->opens_at_ms, opens_at, sizeof(opens_at));
         tl_json_string(&json, "opens_at", opens_at);
     }
-    write_state(&json, queue);
+    write_state(&json, settings, weather);
     if (settings->opening == TL_OPENING_DRAW)
         write_draw(&json, settings, &queue->lost.known.draw);
     tl_json_uint(&json, "waiting", tl_line_waiting(queue->line));
@@ -158,11 +157,11 @@ bool tl_handle_readyz(struct tl_visit *visit)
 /* ---- reports of the site ---- */
 
 /* Each API key is counted for each queue. */
-static bool within_limit(const struct tl_worker *worker, const char *caller, const char *queue)
+static bool within_limit(const struct tl_visit *visit, const char *caller)
 {
-    const struct tl_address address = tl_visitor_stand_in(queue, caller);
-    return tl_limiter_allow(worker->limiter, TL_LIMITER_FEEDBACK, &address, REPORTS_PER_SECOND,
-                            tl_clock_ms());
+    const struct tl_address address = tl_visitor_stand_in(visit->name, caller);
+    return tl_limiter_allow(visit->worker->limiter, TL_LIMITER_FEEDBACK, &address,
+                            REPORTS_PER_SECOND, visit->now_ms);
 }
 
 bool tl_handle_feedback(struct tl_visit *visit)
@@ -180,7 +179,7 @@ bool tl_handle_feedback(struct tl_visit *visit)
     const char *caller = tl_visit_caller(visit);
     if (caller == NULL)
         return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED, "feedback is taken only with an API key");
-    if (!within_limit(worker, caller, visit->name))
+    if (!within_limit(visit, caller))
         return tl_refuse(refusal, TL_REFUSAL_TOO_OFTEN, "At most %d reports a second",
                          REPORTS_PER_SECOND);
     const char *body = tl_request_body(visit->request, &length);

@@ -5,7 +5,6 @@
 #include <arpa/inet.h>
 
 #include "common/auth/puzzle.h"
-#include "common/base/clock.h"
 #include "worker/api/challenge.h"
 #include "worker/api/verifications.h"
 #include "worker/http/router.h"
@@ -74,7 +73,7 @@ bool tl_verification_begin(struct tl_visit *visit, const char *token, tl_step *s
 /* ---- ending ---- */
 
 /* Counts the verdict, and tells the operator when the service cannot be asked. */
-static void note(struct tl_worker *worker, const struct tl_verdict *verdict)
+static void note(const struct tl_visit *visit, const struct tl_verdict *verdict)
 {
     static const enum tl_worker_metric metrics[] = {
         [TL_VERDICT_PASSED] = TL_WORKER_TOKENS_PASSED,
@@ -83,6 +82,7 @@ static void note(struct tl_worker *worker, const struct tl_verdict *verdict)
         [TL_VERDICT_TIMED_OUT] = TL_WORKER_TOKENS_TIMED_OUT,
         [TL_VERDICT_NO_SECRET] = TL_WORKER_TOKENS_UNREACHABLE,
     };
+    struct tl_worker *worker = visit->worker;
     const char *name = tl_provider_of(worker->config->challenge_service.provider)->name;
     bool refuses = worker->config->challenge_service.on_unreachable == TL_UNREACHABLE_REFUSE;
     bool down = verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED;
@@ -91,7 +91,7 @@ static void note(struct tl_worker *worker, const struct tl_verdict *verdict)
     if (worker->service.down && !down)
         tl_info("the challenge service (%s) answers again", name);
     worker->service.down = down;
-    if (!down || !tl_log_allow(&worker->service.down_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
+    if (!down || !tl_log_allow(&worker->service.down_log, visit->now_ms, LOG_EVERY_MS, &suppressed))
         return;
     const char *now = refuses ? "are refused" : "get a puzzle instead";
     if (verdict->kind == TL_VERDICT_NO_SECRET)
@@ -116,7 +116,7 @@ bool tl_verification_passed(struct tl_visit *visit, int64_t *kept_until)
     if (verdict == NULL && served && !worker->env->draining)
         verdict = &late;
     if (verdict != NULL)
-        note(worker, verdict);
+        note(visit, verdict);
     if (verdict == NULL ||
         (verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED))
         tl_recent_forget(worker->service.tokens, visit->wait.about); /* not judged */

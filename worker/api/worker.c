@@ -90,23 +90,19 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     return true;
 }
 
-void tl_worker_handle(void *context, struct tl_request *request)
+void tl_worker_handle(void *context, struct tl_request *request, const struct tl_refusal *refusal)
 {
-    const struct tl_worker *worker = context;
-    struct tl_refusal refusal;
+    struct tl_worker *worker = context;
+    struct tl_refusal foreign;
     tl_cross_site_share(worker, request);
-    if (tl_cross_site_preflight(worker, request))
+    if (refusal != NULL)
+        tl_routes_refuse(request, refusal);
+    else if (tl_cross_site_preflight(worker, request))
         return;
-    if (tl_cross_site_allows(worker, request, &refusal))
-        tl_routes_handle(context, request);
+    else if (tl_cross_site_allows(worker, request, &foreign))
+        tl_routes_handle(worker, request);
     else
-        tl_routes_refuse(request, &refusal);
-}
-
-void tl_worker_refuse(void *context, struct tl_request *request, const struct tl_refusal *refusal)
-{
-    tl_cross_site_share(context, request);
-    tl_routes_refuse(request, refusal);
+        tl_routes_refuse(request, &foreign);
 }
 
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms)

@@ -25,9 +25,8 @@ void tl_worker_free(struct tl_worker *worker);
 bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
                       struct tl_error *err);
 
-/* The server's callbacks; context is the worker. */
-void tl_worker_handle(void *context, struct tl_request *request);
-void tl_worker_refuse(void *context, struct tl_request *request, const struct tl_refusal *refusal);
+/* The server's callback; context is the worker. */
+void tl_worker_handle(void *context, struct tl_request *request, const struct tl_refusal *refusal);
 
 /* Call every tick. */
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms);

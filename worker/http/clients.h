@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Counts what each client holds of something scarce: connections, or event streams and long polls.
- * A client is the prefix of an address: an IPv4 address, or an IPv6 /56. A whole IPv6 /48 may hold
- * four times as much. Only clients that hold something take memory. Not thread-safe.
+ * Who the client behind proxies is, and what each client holds of something scarce: connections, or
+ * event streams and long polls.
+ *
+ * Those are counted here. A client is the prefix of an address: an IPv4 address, or an IPv6 /56. A
+ * whole IPv6 /48 may hold four times as much. Only clients that hold something take memory. Not
+ * thread-safe.
  */
 #ifndef TL_CLIENTS_H
 #define TL_CLIENTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/net.h"
@@ -29,5 +33,17 @@ bool tl_clients_may(const struct tl_clients *clients, const struct tl_address *a
 struct tl_client tl_clients_enter(struct tl_clients *clients, const struct tl_address *address);
 /* Gives back what was counted. */
 void tl_clients_leave(struct tl_clients *clients, struct tl_client client);
+
+/* ---- X-Forwarded-For ---- */
+
+/*
+ * Walks X-Forwarded-For from its end, which the nearest proxy wrote, to the first address that is
+ * not a trusted proxy: further to the left stands what that client wrote itself.
+ * lines: the values of the header's lines in their order, which are one list. *address: at first
+ * the other end of the connection, in the end the client; or the last trusted proxy, where the list
+ * ends or has no address.
+ */
+void tl_forwarded_walk(const struct tl_networks *proxies, const char *const *lines, size_t n,
+                       struct tl_address *address);
 
 #endif

@@ -80,7 +80,8 @@ static void put_name(struct tl_json *json, const char *name)
         *at++ = ',';
     *at++ = '"';
     memcpy(at, name, length);
-    memcpy(at + length, "\":", 2);
+    at[length] = '"';
+    at[length + 1] = ':';
 }
 
 void tl_json_begin(struct tl_json *json, char *buffer, size_t size)

@@ -13,6 +13,7 @@
 
 #include "common/base/grow.h"
 #include "worker/http/request.h"
+#include "worker/report/worker_metrics.h"
 
 #define REQUEST_ID_MAX 64
 /* This much of a body that is too large is read and dropped, so that the client can read why. */
@@ -194,7 +195,7 @@ bool tl_request_peer(const struct tl_request *request, struct tl_address *addres
 
 void *tl_request_context(const struct tl_request *request)
 {
-    return request->host->handler_context;
+    return request->host->context;
 }
 
 void *tl_request_visit(struct tl_request *request)
@@ -290,25 +291,41 @@ void tl_answer_header(struct tl_answer *answer, const char *name, const char *va
         answer->headers[answer->n_headers++] = (struct tl_header){name, value};
 }
 
-/* Wakes the connection of a request that was held. */
-static void resume(struct tl_request *request)
+static void on_busy(uv_idle_t *handle)
 {
-    if (!request->held)
-        return; /* the server delivers as soon as the handler returns */
-    request->held = false;
-    MHD_resume_connection(request->connection);
-    request->host->resumed(request->host);
+    (void)handle; /* an active idle handle keeps the loop from sleeping */
 }
 
-void tl_request_answer(struct tl_request *request, const struct tl_answer *answer)
+void tl_request_host_wake(struct tl_request_host *host)
+{
+    host->due = true;
+    uv_idle_start(&host->busy, on_busy); /* does nothing when it is active */
+}
+
+/* The request has its answer: counts it, and wakes its connection if it was held. */
+static void finish(struct tl_request *request, unsigned status)
 {
     struct tl_request_host *host = request->host;
     assert(!request->answered);
     request->answered = true;
-    request->status = answer->status;
+    request->status = status;
+    host->unavailable += status == 503;
+    tl_metrics_add(host->metrics,
+                   status < 400   ? TL_WORKER_ANSWERS_OK
+                   : status < 500 ? TL_WORKER_ANSWERS_REFUSED
+                                  : TL_WORKER_ANSWERS_FAILED,
+                   1);
+    if (!request->held)
+        return; /* the server delivers as soon as the handler returns */
+    request->held = false;
+    MHD_resume_connection(request->connection);
+    tl_request_host_wake(host);
+}
+
+void tl_request_answer(struct tl_request *request, const struct tl_answer *answer)
+{
     request->response = make_response(request, answer);
-    host->answered(host->context, answer->status);
-    resume(request);
+    finish(request, answer->status);
 }
 
 /* The library closes its descriptor, and with MHD_USE_TURBO does not shut the socket down first:
@@ -316,14 +333,10 @@ void tl_request_answer(struct tl_request *request, const struct tl_answer *answe
  * of the event streams fails if that changes.) */
 int tl_request_take_over(struct tl_request *request)
 {
-    struct tl_request_host *host = request->host;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(request->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    assert(!request->answered);
-    request->answered = true;
-    host->answered(host->context, 200);
     int fd = info != NULL ? fcntl(info->connect_fd, F_DUPFD_CLOEXEC, 0) : -1;
-    resume(request);
+    finish(request, 200);
     return fd;
 }
 

@@ -11,6 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <uv.h>
+
+#include "common/base/metrics.h"
 #include "common/base/net.h"
 
 struct MHD_Connection;
@@ -94,19 +97,22 @@ void tl_request_answer(struct tl_request *request, const struct tl_answer *answe
 
 /* What all requests of a server share. Filled in by the server. */
 struct tl_request_host {
-    void *handler_context;    /* what tl_request_context returns */
-    void *context;            /* for `answered` */
-    uint64_t max_body;        /* bytes */
-    size_t visit_size;        /* of each request */
-    bool closing;             /* answers say `Connection: close` */
-    uint64_t requests;        /* that exist */
-    struct tl_request *spare; /* for the next ones, so many: */
+    void *context;              /* what tl_request_context returns */
+    struct tl_metrics *metrics; /* answers are counted in it, and: */
+    uint64_t unavailable;       /* those with 503 */
+    uint64_t max_body;          /* bytes */
+    size_t visit_size;          /* of each request */
+    bool closing;               /* answers say `Connection: close` */
+    uint64_t requests;          /* that exist */
+    struct tl_request *spare;   /* for the next ones, so many: */
     unsigned spares;
-    uint64_t id_random;                               /* state of the generator of request ids */
-    void (*answered)(void *context, unsigned status); /* told of each answer's status */
-    /* A held request was answered: the library must run in this turn. */
-    void (*resumed)(struct tl_request_host *host);
+    uint64_t id_random; /* state of the generator of request ids */
+    bool due;           /* the library has something to do, and: */
+    uv_idle_t busy;     /* active while it has, so that the loop does not sleep */
 };
+
+/* Makes sure that the library runs in this turn. */
+void tl_request_host_wake(struct tl_request_host *host);
 
 /* What is wrong with where the request begins and ends, as a sentence; NULL: nothing. A proxy in
  * front of us that reads two Content-Length headers, or a line that ends with a bare LF, in another

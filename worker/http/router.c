@@ -82,12 +82,12 @@ void tl_router_refuse(const struct tl_route *routes, struct tl_request *request,
 
 void tl_render_view(struct tl_request *request, const struct tl_view *view, const char *cookie)
 {
-    tl_request_renderer(request)->view(tl_request_context(request), request, view, cookie);
+    tl_request_renderer(request)->view(request, view, cookie);
 }
 
 void tl_render_refusal(struct tl_request *request, const struct tl_refusal *refusal)
 {
-    tl_request_renderer(request)->refusal(tl_request_context(request), request, refusal);
+    tl_request_renderer(request)->refusal(request, refusal);
 }
 
 void tl_render_refused(struct tl_request *request, enum tl_refusal_kind kind, const char *detail)

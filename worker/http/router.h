@@ -16,12 +16,10 @@
 
 struct tl_view; /* what is said of a place; its definition belongs to the code that makes views */
 
-/* context is the server's. */
 struct tl_renderer {
     /* Answers with the view. cookie: a Set-Cookie value, or NULL. */
-    void (*view)(void *context, struct tl_request *request, const struct tl_view *view,
-                 const char *cookie);
-    void (*refusal)(void *context, struct tl_request *request, const struct tl_refusal *refusal);
+    void (*view)(struct tl_request *request, const struct tl_view *view, const char *cookie);
+    void (*refusal)(struct tl_request *request, const struct tl_refusal *refusal);
 };
 
 struct tl_visit; /* what handlers work on; its definition belongs to them */

@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "worker/http/clients.h"
 #include "worker/http/server.h"
+#include "worker/report/worker_metrics.h"
 
 /* What no client sends that means well is refused by the library. */
 #if MHD_VERSION >= 0x01000000
@@ -25,6 +26,7 @@ enum {
     CONNECTION_MEMORY = 16 * 1024, /* request line, headers and answer headers of one connection */
     SPARE = TL_SERVER_FILES_SPARE / 2,
     NEW_MS = 1000, /* time for a new connection to send its request while others make room */
+    LOG_EVERY_MS = 10000,
 };
 
 struct connection {
@@ -33,45 +35,29 @@ struct connection {
 };
 
 struct tl_server {
-    struct tl_request_host host; /* first: a host is its server */
+    struct tl_request_host host;
     struct tl_server_settings settings;
     struct MHD_Daemon *daemon;
     uv_check_t turn;
-    uv_idle_t busy;   /* active while there is more to do at once */
     uv_timer_t timer; /* the library's own time-outs */
     uv_poll_t poll;
     struct tl_idle_sockets idle; /* connections without a complete request, or with an answer that
                                     is not sent yet: all but those whose request we work on */
     struct tl_clients *clients;
     uint64_t open; /* connections, without those that were taken over */
+    uint64_t accepted;
     unsigned open_handles;
     int64_t now_ms; /* of this turn */
-    bool due;       /* the library has something to do */
+    struct tl_log_limit address_log;
 };
-
-static void on_busy(uv_idle_t *handle)
-{
-    (void)handle; /* an active idle handle keeps the loop from sleeping */
-}
-
-/* Makes sure that the library runs in this turn. */
-static void kick(struct tl_server *server)
-{
-    server->due = true;
-    uv_idle_start(&server->busy, on_busy); /* does nothing when it is active */
-}
-
-static void on_resumed(struct tl_request_host *host)
-{
-    kick((struct tl_server *)(void *)host);
-}
 
 /* ---- connections ---- */
 
 /* Connections and event streams. */
 static uint64_t taken(const struct tl_server *server)
 {
-    return server->open + server->settings.streams(server->settings.context);
+    return server->open +
+           (uint64_t)tl_metrics_get(server->settings.metrics, TL_WORKER_EVENT_STREAMS);
 }
 
 /* Does the address hold as many connections as one client may? A trusted proxy is no client. */
@@ -82,6 +68,20 @@ static bool holds_enough(const struct tl_server *server, const struct tl_address
            (proxies == NULL || !tl_networks_contain(proxies, address));
 }
 
+/* Says once per period that connections of an address are refused. */
+static void log_refused(struct tl_server *server, const struct tl_address *address)
+{
+    unsigned suppressed;
+    char text[TL_PREFIX_TEXT_MAX];
+    if (!tl_log_allow(&server->address_log, server->now_ms, LOG_EVERY_MS, &suppressed))
+        return;
+    const struct tl_prefix prefix = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+    tl_prefix_format(&prefix, text);
+    tl_warn("connections from %s are refused: it has %llu (http.connections_per_address) already; "
+            "if it is a proxy, name it in http.trusted_proxies",
+            text, (unsigned long long)server->settings.connections_per_address);
+}
+
 /* Asked before a connection is set up; when refused it is closed. The library's own limit would
  * stop it from accepting at all. */
 static enum MHD_Result on_accept(void *closure, const struct sockaddr *socket, socklen_t length)
@@ -90,14 +90,17 @@ static enum MHD_Result on_accept(void *closure, const struct sockaddr *socket, s
     const struct tl_server_settings *settings = &server->settings;
     struct tl_address address;
     (void)length;
-    enum tl_server_event event = TL_SERVER_ACCEPTED;
-    bool known = tl_address_from(socket, &address);
-    if (taken(server) >= settings->max_connections + TL_SERVER_FILES_SPARE)
-        event = TL_SERVER_FULL;
-    else if (known && holds_enough(server, &address))
-        event = TL_SERVER_HOLDS_ENOUGH;
-    settings->happened(settings->context, event, known ? &address : NULL);
-    return event == TL_SERVER_ACCEPTED ? MHD_YES : MHD_NO;
+    server->accepted++;
+    if (taken(server) >= settings->max_connections + TL_SERVER_FILES_SPARE) {
+        tl_metrics_add(settings->metrics, TL_WORKER_REFUSED_FULL, 1);
+        return MHD_NO;
+    }
+    if (tl_address_from(socket, &address) && holds_enough(server, &address)) {
+        tl_metrics_add(settings->metrics, TL_WORKER_REFUSED_ADDRESS, 1);
+        log_refused(server, &address);
+        return MHD_NO;
+    }
+    return MHD_YES;
 }
 
 /* Closes connections that have waited for their clients for longest, while there are too many. New
@@ -111,7 +114,7 @@ static void make_room(struct tl_server *server, int64_t now_ms)
         if (n <= settings->max_connections + SPARE && now_ms - oldest->since_ms < NEW_MS)
             return;
         (void)tl_idle_sockets_shut_oldest(&server->idle);
-        settings->happened(settings->context, TL_SERVER_CROWDED_OUT, NULL);
+        tl_metrics_add(settings->metrics, TL_WORKER_CROWDED_OUT, 1);
     }
 }
 
@@ -167,7 +170,7 @@ void tl_server_tick(struct tl_server *server, int64_t now_ms)
         return;
     /* The library stops listening when there are no descriptors. It listens again only when it
      * runs, which it does not ask for once it has no connection. */
-    kick(server);
+    tl_request_host_wake(&server->host);
     size_t n = tl_idle_sockets_expire(&server->idle, now_ms, server->settings.idle_timeout_ms);
     if (n > 0)
         tl_debug("http: closed %zu connections whose client took too long", n);
@@ -204,10 +207,8 @@ static enum MHD_Result dispatch(struct tl_server *server, struct connection *con
     struct tl_refusal refusal;
     if (connection != NULL)
         tl_idle_sockets_remove(&server->idle, &connection->idle);
-    if (may_be_handled(server, request, &refusal))
-        settings->handle(settings->handler_context, request);
-    else
-        settings->refuse(settings->handler_context, request, &refusal);
+    const bool ok = may_be_handled(server, request, &refusal);
+    settings->handle(settings->context, request, ok ? NULL : &refusal);
     return tl_request_answered(request) ? deliver(server, connection, request) : MHD_YES;
 }
 
@@ -265,14 +266,16 @@ static void on_log(void *closure, const char *format, va_list args)
 
 static void on_timer(uv_timer_t *timer)
 {
-    kick(timer->data);
+    struct tl_server *server = timer->data;
+    tl_request_host_wake(&server->host);
 }
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
     (void)status;
     (void)events;
-    kick(poll->data);
+    struct tl_server *server = poll->data;
+    tl_request_host_wake(&server->host);
 }
 
 /* Runs the library if it has something to do, and arranges that the loop wakes up when it must run
@@ -280,19 +283,18 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 static void on_turn(uv_check_t *turn)
 {
     struct tl_server *server = turn->data;
-    if (server->due) {
-        server->due = false;
+    if (server->host.due) {
+        server->host.due = false;
         server->now_ms = tl_clock_ms();
         MHD_run(server->daemon);
     }
-    server->settings.turn_end(server->settings.context);
     MHD_UNSIGNED_LONG_LONG timeout_ms = 0;
     bool wanted = MHD_get_timeout(server->daemon, &timeout_ms) == MHD_YES;
-    if (server->due || (wanted && timeout_ms == 0)) {
-        kick(server);
+    if (server->host.due || (wanted && timeout_ms == 0)) {
+        tl_request_host_wake(&server->host);
         return;
     }
-    uv_idle_stop(&server->busy);
+    uv_idle_stop(&server->host.busy);
     if (!wanted)
         uv_timer_stop(&server->timer);
     else if (!uv_is_active((uv_handle_t *)&server->timer) ||
@@ -309,7 +311,7 @@ static bool start_handles(struct tl_server *server, uv_loop_t *loop)
     if (info == NULL || uv_poll_init(loop, &server->poll, info->epoll_fd) != 0)
         return false;
     uv_check_init(loop, &server->turn); /* these three cannot fail */
-    uv_idle_init(loop, &server->busy);
+    uv_idle_init(loop, &server->host.busy);
     uv_timer_init(loop, &server->timer);
     server->open_handles = 4;
     server->poll.data = server->turn.data = server->timer.data = server;
@@ -358,12 +360,10 @@ struct tl_server *tl_server_new(uv_loop_t *loop, const struct tl_server_settings
     }
     server->settings = *settings;
     server->clients = clients;
-    server->host = (struct tl_request_host){.handler_context = settings->handler_context,
-                                            .context = settings->context,
+    server->host = (struct tl_request_host){.context = settings->context,
+                                            .metrics = settings->metrics,
                                             .max_body = settings->max_body,
-                                            .visit_size = settings->visit_size,
-                                            .answered = settings->answered,
-                                            .resumed = on_resumed};
+                                            .visit_size = settings->visit_size};
     randombytes_buf(&server->host.id_random, sizeof(server->host.id_random));
     server->daemon = start_daemon(server);
     if (server->daemon == NULL) {
@@ -403,6 +403,16 @@ uint64_t tl_server_requests(const struct tl_server *server)
     return server != NULL ? server->host.requests : 0;
 }
 
+uint64_t tl_server_accepted(const struct tl_server *server)
+{
+    return server != NULL ? server->accepted : 0;
+}
+
+uint64_t tl_server_unavailable(const struct tl_server *server)
+{
+    return server != NULL ? server->host.unavailable : 0;
+}
+
 void tl_server_free(struct tl_server **server_in)
 {
     struct tl_server *server = *server_in;
@@ -412,7 +422,7 @@ void tl_server_free(struct tl_server **server_in)
     tl_server_quiesce(server); /* otherwise stopping would close the caller's listening socket */
     uv_poll_stop(&server->poll);
     MHD_stop_daemon(server->daemon);
-    uv_handle_t *handles[] = {(uv_handle_t *)&server->turn, (uv_handle_t *)&server->busy,
+    uv_handle_t *handles[] = {(uv_handle_t *)&server->turn, (uv_handle_t *)&server->host.busy,
                               (uv_handle_t *)&server->timer, (uv_handle_t *)&server->poll};
     if (server->open_handles == 0) {
         free_server(server);

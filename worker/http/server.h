@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #include "common/base/error.h"
+#include "common/base/metrics.h"
 #include "common/base/net.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
@@ -24,14 +25,6 @@
 
 struct tl_server;
 
-/* What happened to a connection. */
-enum tl_server_event {
-    TL_SERVER_ACCEPTED,
-    TL_SERVER_CROWDED_OUT,  /* closed while it waited for its client, to make room for a new one */
-    TL_SERVER_FULL,         /* refused: nothing could be closed */
-    TL_SERVER_HOLDS_ENOUGH, /* refused: its address has connections_per_address already */
-};
-
 struct tl_server_settings {
     int listen_fd; /* stays the caller's */
     /* Together with event streams. Above it, connections that wait for their client are closed:
@@ -40,23 +33,16 @@ struct tl_server_settings {
     uint64_t connections_per_address;  /* 0: no limit */
     const struct tl_networks *proxies; /* whose connections are not limited; NULL: none. Borrowed */
     int64_t idle_timeout_ms;
-    uint64_t max_body;     /* bytes */
-    size_t visit_size;     /* bytes of tl_request_visit */
-    void *handler_context; /* also what tl_request_context returns */
-    void (*handle)(void *handler_context, struct tl_request *request);
-    /* Answers with this refusal: the body is larger than max_body (TOO_LARGE), or the request may
-     * end elsewhere than it seems (MALFORMED). */
-    void (*refuse)(void *handler_context, struct tl_request *request,
-                   const struct tl_refusal *refusal);
-    void *context;
-    /* How many event streams are open: connections that were taken over. */
-    uint64_t (*streams)(void *context);
-    /* address: of the other end; NULL when it is unknown, or for TL_SERVER_CROWDED_OUT. */
-    void (*happened)(void *context, enum tl_server_event event, const struct tl_address *address);
-    /* Told of each answer's status. */
-    void (*answered)(void *context, unsigned status);
-    /* Once at the end of every turn of the loop. */
-    void (*turn_end)(void *context);
+    uint64_t max_body; /* bytes */
+    size_t visit_size; /* bytes of tl_request_visit */
+    /* Counts answers, and connections that are closed to make room or refused. Who takes over a
+     * connection counts it in TL_WORKER_EVENT_STREAMS for as long as it is open. */
+    struct tl_metrics *metrics;
+    void *context; /* what tl_request_context returns */
+    /* A request is to be answered or held. refusal: NULL, or what it must be answered with: the
+     * body is larger than max_body (TOO_LARGE), or the request may end elsewhere than it seems
+     * (MALFORMED). */
+    void (*handle)(void *context, struct tl_request *request, const struct tl_refusal *refusal);
 };
 
 /* Starts serving on the loop. NULL on failure. */
@@ -73,6 +59,10 @@ uint64_t tl_server_connections(const struct tl_server *server);
 uint64_t tl_server_busy(const struct tl_server *server);
 /* Requests that are not fully answered yet. */
 uint64_t tl_server_requests(const struct tl_server *server);
+/* Connections taken from the listening socket so far, also those refused then. */
+uint64_t tl_server_accepted(const struct tl_server *server);
+/* Requests answered 503 so far. */
+uint64_t tl_server_unavailable(const struct tl_server *server);
 /* Call every tick: runs the library in this turn, and closes connections whose client has taken
  * longer than idle_timeout_ms for one complete request, even if it keeps sending bytes (the
  * library's own time-out restarts with every byte), or takes its answer too slowly. */

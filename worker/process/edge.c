@@ -47,31 +47,26 @@ struct edge {
     uv_loop_t loop;
     uv_timer_t tick;
     uv_timer_t sweep; /* for subscribers */
+    uv_prepare_t turn_end;
     uv_poll_t signals_poll;
     struct tl_signals signals;
     struct tl_queue_env env;
     char id[33]; /* this process among all workers, as the function apply knows it */
     struct tl_worker worker;
-    uint64_t unavailable; /* requests answered 503 that are not logged yet */
-    struct tl_log_limit unavailable_log, full_log, address_log;
-    int64_t accepted; /* connections taken from the listening socket, also those refused then */
+    uint64_t unavailable; /* requests answered 503 that are logged */
+    struct tl_log_limit unavailable_log, full_log;
     int64_t since_ms; /* start of this process */
     int64_t drain_until_ms;
     bool failed;
 };
 
-static uint64_t streams(void *context)
+static uint64_t connections(const struct edge *edge)
 {
-    const struct edge *edge = context;
-    return (uint64_t)tl_metrics_get(edge->env.metrics, TL_WORKER_EVENT_STREAMS);
+    return (uint64_t)tl_metrics_get(edge->env.metrics, TL_WORKER_EVENT_STREAMS) +
+           tl_server_connections(edge->worker.server);
 }
 
-static uint64_t connections(struct edge *edge)
-{
-    return streams(edge) + tl_server_connections(edge->worker.server);
-}
-
-/* ---- callbacks of the ingest thread and the server ---- */
+/* ---- answers of the ingest thread ---- */
 
 static void note_store(struct edge *edge, bool up, enum tl_error_kind refuses)
 {
@@ -111,43 +106,10 @@ static void on_answer(void *context, const struct tl_job *job)
     }
 }
 
-static void on_answered(void *context, unsigned status)
+/* Before the loop sleeps: the commands of this turn go to the store as one batch. */
+static void on_turn_end(uv_prepare_t *turn_end)
 {
-    struct edge *edge = context;
-    edge->unavailable += status == 503;
-    enum tl_worker_metric metric = status < 400   ? TL_WORKER_ANSWERS_OK
-                                   : status < 500 ? TL_WORKER_ANSWERS_REFUSED
-                                                  : TL_WORKER_ANSWERS_FAILED;
-    tl_metrics_add(edge->env.metrics, metric, 1);
-}
-
-static void on_connection(void *context, enum tl_server_event event,
-                          const struct tl_address *address)
-{
-    struct edge *edge = context;
-    static const enum tl_worker_metric metrics[] = {[TL_SERVER_CROWDED_OUT] = TL_WORKER_CROWDED_OUT,
-                                                    [TL_SERVER_FULL] = TL_WORKER_REFUSED_FULL,
-                                                    [TL_SERVER_HOLDS_ENOUGH] =
-                                                        TL_WORKER_REFUSED_ADDRESS};
-    unsigned suppressed;
-    if (event != TL_SERVER_CROWDED_OUT)
-        edge->accepted++;
-    if (event != TL_SERVER_ACCEPTED)
-        tl_metrics_add(edge->env.metrics, metrics[event], 1);
-    if (event != TL_SERVER_HOLDS_ENOUGH ||
-        !tl_log_allow(&edge->address_log, tl_clock_ms(), LOG_EVERY_MS, &suppressed))
-        return;
-    const struct tl_prefix prefix = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    char text[TL_PREFIX_TEXT_MAX];
-    tl_prefix_format(&prefix, text);
-    tl_warn("connections from %s are refused: it has %llu (http.connections_per_address) already; "
-            "if it is a proxy, name it in http.trusted_proxies",
-            text, (unsigned long long)edge->config->http.connections_per_address);
-}
-
-static void on_turn_end(void *context)
-{
-    const struct edge *edge = context;
+    const struct edge *edge = turn_end->data;
     tl_queues_flush(edge->worker.queues);
 }
 
@@ -222,15 +184,10 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
                                               .proxies = edge->worker.proxies,
                                               .idle_timeout_ms = config->http.idle_timeout_ms,
                                               .max_body = config->http.max_body,
-                                              .handler_context = &edge->worker,
-                                              .handle = tl_worker_handle,
                                               .visit_size = sizeof(struct tl_visit),
-                                              .refuse = tl_worker_refuse,
-                                              .context = edge,
-                                              .streams = streams,
-                                              .happened = on_connection,
-                                              .answered = on_answered,
-                                              .turn_end = on_turn_end};
+                                              .metrics = edge->env.metrics,
+                                              .context = &edge->worker,
+                                              .handle = tl_worker_handle};
     edge->worker.server = tl_server_new(&edge->loop, &server, &err);
     if (edge->worker.server != NULL)
         return;
@@ -249,13 +206,14 @@ static void on_sweep(uv_timer_t *timer)
 static void log_limits(struct edge *edge, int64_t now_ms)
 {
     unsigned suppressed;
-    if (edge->unavailable > 0 &&
+    const uint64_t unavailable = tl_server_unavailable(edge->worker.server);
+    if (unavailable > edge->unavailable &&
         tl_log_allow(&edge->unavailable_log, now_ms, LOG_EVERY_MS, &suppressed)) {
         tl_warn("requests answered 503 since the last such line: %llu (%s)",
-                (unsigned long long)edge->unavailable,
+                (unsigned long long)(unavailable - edge->unavailable),
                 edge->env.full ? "too many commands are in progress"
                                : tl_readiness_text(tl_queues_readiness(edge->worker.queues)));
-        edge->unavailable = 0;
+        edge->unavailable = unavailable;
     }
     if (edge->worker.server != NULL && connections(edge) >= edge->worker.connections_max &&
         tl_log_allow(&edge->full_log, now_ms, LOG_EVERY_MS, &suppressed))
@@ -285,7 +243,7 @@ static void on_tick(uv_timer_t *timer)
     uint64_t held = tl_waits_count(&edge->worker.waits);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)held);
     atomic_store(&slot->readiness, (int)tl_queues_readiness(edge->worker.queues));
-    atomic_store(&slot->accepted, edge->accepted);
+    atomic_store(&slot->accepted, (int64_t)tl_server_accepted(edge->worker.server));
     atomic_store(&slot->accepts, edge->worker.server != NULL && !edge->env.draining);
     atomic_fetch_add(&slot->beats, 1);
     if (!edge->env.draining)
@@ -404,6 +362,7 @@ static void stop(struct edge *edge)
     tl_server_free(&edge->worker.server);
     uv_close((uv_handle_t *)&edge->tick, NULL);
     uv_close((uv_handle_t *)&edge->sweep, NULL);
+    uv_close((uv_handle_t *)&edge->turn_end, NULL);
     uv_close((uv_handle_t *)&edge->signals_poll, NULL);
     uv_run(&edge->loop, UV_RUN_DEFAULT);
     tl_worker_free(&edge->worker);
@@ -423,10 +382,12 @@ int tl_edge_run(struct tl_shared *shared, const char *role, unsigned i, int list
     if (ok && uv_loop_init(&edge.loop) == 0) {
         uv_timer_init(&edge.loop, &edge.tick);
         uv_timer_init(&edge.loop, &edge.sweep);
+        uv_prepare_init(&edge.loop, &edge.turn_end);
         uv_poll_init(&edge.loop, &edge.signals_poll, edge.signals.fd);
-        edge.tick.data = edge.sweep.data = edge.signals_poll.data = &edge;
+        edge.tick.data = edge.sweep.data = edge.turn_end.data = edge.signals_poll.data = &edge;
         uv_timer_start(&edge.tick, on_tick, TICK_MS, TICK_MS);
         uv_timer_start(&edge.sweep, on_sweep, SWEEP_MS, SWEEP_MS);
+        uv_prepare_start(&edge.turn_end, on_turn_end);
         uv_poll_start(&edge.signals_poll, UV_READABLE, on_signal);
         ok = start_threads(&edge, &err);
         if (ok)

@@ -339,10 +339,8 @@ bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_jso
     return true;
 }
 
-static void render_json(void *context, struct tl_request *request, const struct tl_view *view,
-                        const char *cookie)
+static void render_json(struct tl_request *request, const struct tl_view *view, const char *cookie)
 {
-    (void)context;
     char text[TL_VIEW_MAX];
     struct tl_answer answer = {.status = tl_view_state(view) == TL_PAGE_PENDING ? 202 : 200,
                                .type = "application/json",
@@ -352,10 +350,4 @@ static void render_json(void *context, struct tl_request *request, const struct 
     tl_request_answer(request, &answer);
 }
 
-static void refuse_json(void *context, struct tl_request *request, const struct tl_refusal *refusal)
-{
-    (void)context;
-    tl_problem_answer(request, refusal);
-}
-
-const struct tl_renderer tl_json_renderer = {.view = render_json, .refusal = refuse_json};
+const struct tl_renderer tl_json_renderer = {.view = render_json, .refusal = tl_problem_answer};

@@ -10,7 +10,6 @@
 #include "common/base/text.h"
 #include "common/config/queue_settings.h"
 #include "common/store/blocks.h"
-#include "worker/http/forwarded.h"
 #include "worker/http/router.h"
 #include "worker/http/server.h"
 #include "worker/report/worker_metrics.h"

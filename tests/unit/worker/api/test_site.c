@@ -267,12 +267,12 @@ static void a_body_too_large_is_refused_as_the_route_answers(void **state)
     (void)tl_refuse(&refusal, TL_REFUSAL_TOO_LARGE, "A body may have at most %d bytes", 16384);
     struct tl_request json = {
         .method = "POST", .path = "/v1/queues/concert/join", .context = world->worker};
-    tl_worker_refuse(world->worker, &json, &refusal);
+    tl_worker_handle(world->worker, &json, &refusal);
     assert_problem(&json, 413, "too-large");
     assert_non_null(strstr(json.text, "at most 16384 bytes"));
     struct tl_request page = {
         .method = "POST", .path = "/q/concert/join", .context = world->worker};
-    tl_worker_refuse(world->worker, &page, &refusal);
+    tl_worker_handle(world->worker, &page, &refusal);
     assert_answer(&page, 413, "<html");
 }
 

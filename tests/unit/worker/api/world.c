@@ -324,7 +324,7 @@ struct world_ticket world_signed(struct world *world, const struct tl_ticket *ti
 void world_handle(struct world *world, struct tl_request *request)
 {
     request->context = world->worker;
-    tl_worker_handle(world->worker, request);
+    tl_worker_handle(world->worker, request, NULL);
     assert_true(request->held ? request->answers == 0 : request->answers == 1);
 }
 
@@ -333,7 +333,7 @@ struct tl_request world_send(struct world *world, const char *method, const char
 {
     struct tl_request request = {.method = method, .path = path, .context = world->worker};
     request.headers[0] = (struct fake_value){bearer != NULL ? "Authorization" : NULL, bearer};
-    tl_worker_handle(world->worker, &request);
+    tl_worker_handle(world->worker, &request, NULL);
     assert_false(request.held); /* its address changes now */
     assert_int_equal(request.answers, 1);
     return request;

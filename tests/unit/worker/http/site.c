@@ -32,11 +32,27 @@ static void copy(char *to, size_t size, const char *text)
     (void)tl_text_copy(to, size, text != NULL ? text : "(none)");
 }
 
-static void handle(void *context, struct tl_request *request)
+static void refuse(struct site *site, struct tl_request *request, const struct tl_refusal *refusal)
+{
+    copy(site->problem, sizeof(site->problem), refusal->detail);
+    if (refusal->kind == TL_REFUSAL_TOO_LARGE) {
+        site->too_large++;
+        site_answer(request, 413, "too large\n");
+        return;
+    }
+    assert_int_equal(refusal->kind, TL_REFUSAL_MALFORMED);
+    site_answer(request, 400, "malformed\n");
+}
+
+static void handle(void *context, struct tl_request *request, const struct tl_refusal *refusal)
 {
     struct site *site = context;
     struct tl_address address;
     size_t length;
+    if (refusal != NULL) {
+        refuse(site, request, refusal);
+        return;
+    }
     site->handled++;
     assert_ptr_equal(tl_request_context(request), site);
     assert_memory_equal(tl_request_visit(request), (unsigned char[VISIT_SIZE]){0}, VISIT_SIZE);
@@ -64,43 +80,6 @@ static void handle(void *context, struct tl_request *request)
     }
 }
 
-static void refuse(void *context, struct tl_request *request, const struct tl_refusal *refusal)
-{
-    struct site *site = context;
-    copy(site->problem, sizeof(site->problem), refusal->detail);
-    if (refusal->kind == TL_REFUSAL_TOO_LARGE) {
-        site->too_large++;
-        site_answer(request, 413, "too large\n");
-        return;
-    }
-    assert_int_equal(refusal->kind, TL_REFUSAL_MALFORMED);
-    site_answer(request, 400, "malformed\n");
-}
-
-static void on_answered(void *context, unsigned status)
-{
-    struct site *site = context;
-    site->answered++;
-    site->last_status = status;
-}
-
-static uint64_t streams(void *context)
-{
-    return ((struct site *)context)->streams;
-}
-
-static void on_happened(void *context, enum tl_server_event event, const struct tl_address *address)
-{
-    struct site *site = context;
-    assert_int_equal(address == NULL, event == TL_SERVER_CROWDED_OUT);
-    site->events[event]++;
-}
-
-static void on_turn_end(void *context)
-{
-    (void)context;
-}
-
 int site_setup(void **state)
 {
     struct site *site = calloc(1, sizeof(*site));
@@ -116,6 +95,8 @@ int site_setup(void **state)
     assert_int_equal(getsockname(site->listener, (struct sockaddr *)&address, &length), 0);
     site->port = ntohs(address.sin_port);
     site->proxies = tl_networks_parse("127.0.0.9", &err);
+    site->metrics = tl_metrics_new(tl_worker_metrics, TL_WORKER_METRICS);
+    assert_non_null(site->metrics);
     site->server = tl_server_new(&site->loop,
                                  &(struct tl_server_settings){.listen_fd = site->listener,
                                                               .max_connections = LIMIT,
@@ -124,14 +105,9 @@ int site_setup(void **state)
                                                               .idle_timeout_ms = IDLE_MS,
                                                               .max_body = MAX_BODY,
                                                               .visit_size = VISIT_SIZE,
-                                                              .handler_context = site,
-                                                              .handle = handle,
-                                                              .refuse = refuse,
+                                                              .metrics = site->metrics,
                                                               .context = site,
-                                                              .streams = streams,
-                                                              .happened = on_happened,
-                                                              .answered = on_answered,
-                                                              .turn_end = on_turn_end},
+                                                              .handle = handle},
                                  &err);
     assert_non_null(site->server);
     *state = site;
@@ -149,6 +125,7 @@ int site_teardown(void **state)
     if (site->taken >= 0)
         close(site->taken);
     tl_networks_free(&site->proxies);
+    free(site->metrics);
     free(site);
     return 0;
 }
@@ -184,6 +161,11 @@ void site_say(int fd, const char *text)
 void site_turn(struct site *site)
 {
     uv_run(&site->loop, UV_RUN_NOWAIT);
+    site->accepted = (unsigned)tl_server_accepted(site->server);
+    site->crowded_out = (unsigned)tl_metrics_get(site->metrics, TL_WORKER_CROWDED_OUT);
+    site->refused_full = (unsigned)tl_metrics_get(site->metrics, TL_WORKER_REFUSED_FULL);
+    site->refused_address = (unsigned)tl_metrics_get(site->metrics, TL_WORKER_REFUSED_ADDRESS);
+    site->answered = (unsigned)tl_metrics_get(site->metrics, TL_WORKER_ANSWERS_OK);
     usleep(200);
 }
 

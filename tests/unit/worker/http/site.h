@@ -13,6 +13,7 @@
 #include <uv.h>
 
 #include "worker/http/server.h"
+#include "worker/report/worker_metrics.h"
 
 enum {
     LIMIT = 16,
@@ -34,12 +35,13 @@ struct site {
     bool hold, take_over, large; /* what the handler does */
     struct tl_request *held;
     int taken; /* a socket taken over; -1 */
-    unsigned handled, too_large, answered;
-    unsigned last_status;
+    unsigned handled, too_large;
     char problem[80];
-    uint64_t streams;
     struct tl_networks *proxies;
-    unsigned events[TL_SERVER_HOLDS_ENOUGH + 1]; /* how often each happened */
+    struct tl_metrics *metrics;
+    /* Of the server, as they were after the last turn: connections, and answers that are no
+     * refusals. */
+    unsigned accepted, crowded_out, refused_full, refused_address, answered;
     char method[16], path[64], body[256], header[64], query[64], cookie[64], id[80], peer[64];
 };
 

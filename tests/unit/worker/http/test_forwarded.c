@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "worker/http/forwarded.h"
+#include "worker/http/clients.h"
 
 #define MOST 3
 

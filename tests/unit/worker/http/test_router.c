@@ -78,15 +78,13 @@ static void refuse(const char *renderer, struct tl_request *request,
     tl_problem_answer(request, refusal);
 }
 
-static void refuse_json(void *context, struct tl_request *request, const struct tl_refusal *refusal)
+static void refuse_json(struct tl_request *request, const struct tl_refusal *refusal)
 {
-    (void)context;
     refuse("json", request, refusal);
 }
 
-static void refuse_page(void *context, struct tl_request *request, const struct tl_refusal *refusal)
+static void refuse_page(struct tl_request *request, const struct tl_refusal *refusal)
 {
-    (void)context;
     refuse("page", request, refusal);
 }
 

@@ -43,15 +43,15 @@ static void connections_without_a_whole_request_expire(void **state)
 }
 
 /* Connects this many, which send nothing, from one address or each from its own. */
-static int crowd(struct site *site, int *fds, int n, bool same, enum tl_server_event event,
-                 unsigned happens)
+static int crowd(struct site *site, int *fds, int n, bool same, const unsigned *counter,
+                 unsigned more)
 {
-    unsigned before = site->events[event];
+    const unsigned before = *counter;
     for (int i = 0; i < n; i++) {
         fds[i] = site_client_from(site, INADDR_LOOPBACK + (in_addr_t)(same ? 0 : 16 + i));
         site_turn(site);
     }
-    site_until(site, &site->events[event], before + happens);
+    site_until(site, counter, before + more);
     site_settle(site);
     return n;
 }
@@ -61,19 +61,19 @@ static void connections_without_a_request_make_room(void **state)
     struct site *site = *state;
     char text[1024];
     int fds[LIMIT + TL_SERVER_FILES_SPARE];
-    int n = crowd(site, fds, LIMIT, false, TL_SERVER_ACCEPTED, LIMIT);
+    int n = crowd(site, fds, LIMIT, false, &site->accepted, LIMIT);
     site->hold = true;
     site_say(fds[0], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     site_until(site, &site->handled, 1);
     /* All are new: they are spared until half of what is spare is used, then the oldest goes. */
-    n += crowd(site, fds + n, TL_SERVER_FILES_SPARE / 2, false, TL_SERVER_ACCEPTED,
+    n += crowd(site, fds + n, TL_SERVER_FILES_SPARE / 2, false, &site->accepted,
                TL_SERVER_FILES_SPARE / 2);
-    assert_int_equal(site->events[TL_SERVER_CROWDED_OUT], 0);
-    n += crowd(site, fds + n, 1, false, TL_SERVER_CROWDED_OUT, 1);
+    assert_int_equal(site->crowded_out, 0);
+    n += crowd(site, fds + n, 1, false, &site->crowded_out, 1);
     assert_false(site_hears(site, fds[1], NULL, text, sizeof(text)));
     site_answer(site->held, 200, "held\n"); /* it had a request */
     assert_true(site_hears(site, fds[0], "held\n", text, sizeof(text)));
-    assert_int_equal(site->events[TL_SERVER_FULL], 0);
+    assert_int_equal(site->refused_full, 0);
     while (n > 0)
         close(fds[--n]);
 }
@@ -85,11 +85,11 @@ static void all_that_are_too_many_make_room_for_one(void **state)
     enum { BEYOND = TL_SERVER_FILES_SPARE / 2, NEW_MS = 1000 };
     struct site *site = *state;
     int fds[LIMIT + BEYOND + 1];
-    int n = crowd(site, fds, LIMIT + BEYOND, false, TL_SERVER_ACCEPTED, LIMIT + BEYOND);
+    int n = crowd(site, fds, LIMIT + BEYOND, false, &site->accepted, LIMIT + BEYOND);
     int64_t until_ms = tl_clock_ms() + NEW_MS;
     while (tl_clock_ms() <= until_ms)
         site_turn(site);
-    n += crowd(site, fds + n, 1, false, TL_SERVER_CROWDED_OUT, BEYOND + 1);
+    n += crowd(site, fds + n, 1, false, &site->crowded_out, BEYOND + 1);
     assert_int_equal(tl_server_connections(site->server), LIMIT);
     while (n > 0)
         close(fds[--n]);
@@ -126,14 +126,14 @@ static void answers_that_are_not_taken_make_room(void **state)
     site_settle(site);
     assert_int_equal(tl_server_busy(site->server), 0);
     /* Two more than are spared while all are new. */
-    int n = crowd(site, fds, TL_SERVER_FILES_SPARE / 2 + 2, false, TL_SERVER_ACCEPTED,
+    int n = crowd(site, fds, TL_SERVER_FILES_SPARE / 2 + 2, false, &site->accepted,
                   TL_SERVER_FILES_SPARE / 2 + 2);
-    assert_true(site->events[TL_SERVER_CROWDED_OUT] >= 2);
+    assert_true(site->crowded_out >= 2);
     assert_false(takes(site, greedy[0], LARGE) || takes(site, greedy[1], LARGE));
     site->large = false;
     site_say(fds[n - 1], "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_true(site_hears(site, fds[n - 1], "hello\n", text, sizeof(text)));
-    assert_int_equal(site->events[TL_SERVER_FULL], 0);
+    assert_int_equal(site->refused_full, 0);
     while (n > 0)
         close(fds[--n]);
     for (int i = 0; i < LIMIT; i++)
@@ -166,12 +166,12 @@ static void streams_count_and_what_cannot_be_closed_is_refused(void **state)
 {
     struct site *site = *state;
     char text[1024];
-    site->streams = LIMIT + TL_SERVER_FILES_SPARE;
+    tl_metrics_set(site->metrics, TL_WORKER_EVENT_STREAMS, LIMIT + TL_SERVER_FILES_SPARE);
     int fd = site_client(site);
     assert_false(site_hears(site, fd, NULL, text, sizeof(text)));
-    assert_int_equal(site->events[TL_SERVER_FULL], 1);
+    assert_int_equal(site->refused_full, 1);
     close(fd);
-    site->streams = 0;
+    tl_metrics_set(site->metrics, TL_WORKER_EVENT_STREAMS, 0);
     fd = site_client(site);
     site_say(fd, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_true(site_hears(site, fd, "hello\n", text, sizeof(text)));
@@ -183,18 +183,18 @@ static void an_address_has_its_limit(void **state)
     struct site *site = *state;
     char text[1024];
     int fds[EACH];
-    (void)crowd(site, fds, EACH, true, TL_SERVER_ACCEPTED, EACH);
+    (void)crowd(site, fds, EACH, true, &site->accepted, EACH);
     int more = site_client(site);
     assert_false(site_hears(site, more, NULL, text, sizeof(text)));
-    assert_int_equal(site->events[TL_SERVER_HOLDS_ENOUGH], 1);
+    assert_int_equal(site->refused_address, 1);
     close(more);
     int proxied[EACH + 1]; /* those of a trusted proxy have none */
     for (int i = 0; i < EACH + 1; i++) {
         proxied[i] = site_client_from(site, PROXY);
         site_turn(site);
     }
-    site_until(site, &site->events[TL_SERVER_ACCEPTED], EACH + EACH + 1);
-    assert_int_equal(site->events[TL_SERVER_HOLDS_ENOUGH], 1);
+    site_until(site, &site->accepted, EACH + 1 + EACH + 1);
+    assert_int_equal(site->refused_address, 1);
     for (int i = 0; i < EACH + 1; i++)
         close(proxied[i]);
     for (int i = 0; i < EACH; i++)

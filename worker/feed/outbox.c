@@ -43,12 +43,12 @@ struct tl_outbox {
     char worker_id[TL_WORKER_ID_MAX + 1];
     tl_outbox_settle *settle;
     void *context;
-    const int64_t *store_offset_ms; /* or NULL */
-    struct tl_batch_writer *writer;
-    struct tl_pending_command **pending; /* of the batch being gathered */
+    const int64_t *store_offset_ms;      /* or NULL */
+    struct tl_batch_writer writer;       /* of the batch being gathered, with the generation of its
+                                            places,       and when the first JOIN in it was made */
+    struct tl_pending_command **pending; /* of its commands */
     size_t pending_capacity;
-    uint64_t generation, gathered; /* of the places to come; of those being gathered */
-    uint64_t made_ms;              /* of the first JOIN being gathered; 0: there is none */
+    uint64_t generation;      /* of the places to come */
     struct tl_placemap joins; /* key of a visitor -> its pending JOIN, unless it has an invite */
     unsigned char key[crypto_shorthash_KEYBYTES]; /* so that clients cannot choose keys */
     struct batch *first, *last;                   /* oldest first, without the one being gathered */
@@ -71,10 +71,7 @@ struct tl_outbox *tl_outbox_new(const char *worker_id, const int64_t *store_offs
     outbox->settle = settle;
     outbox->context = context;
     outbox->next_number = 1;
-    outbox->writer = tl_batch_writer_new();
     crypto_shorthash_keygen(outbox->key);
-    if (outbox->writer == NULL)
-        tl_outbox_free(&outbox);
     return outbox;
 }
 
@@ -150,9 +147,9 @@ void tl_outbox_free(struct tl_outbox **outbox)
         bool unsent = old->first->state == GATHERED;
         end_batch(old, pop(old), unsent ? TL_PENDING_REFUSED : TL_PENDING_LOST);
     }
-    for (size_t i = 0; old->writer != NULL && i < tl_batch_count(old->writer); i++)
+    for (size_t i = 0; i < old->writer.n; i++)
         end_pending(old, old->pending[i], (struct tl_pending_result){.end = TL_PENDING_REFUSED});
-    tl_batch_writer_free(&old->writer);
+    free(old->writer.bytes);
     tl_placemap_clear(&old->joins);
     free(old->pending);
     free(old);
@@ -164,10 +161,10 @@ void tl_outbox_free(struct tl_outbox **outbox)
 /* Closes the batch being gathered and appends it to the list. */
 static bool close_batch(struct tl_outbox *outbox)
 {
-    size_t n = tl_batch_count(outbox->writer);
+    size_t n = outbox->writer.n;
     size_t length = 0;
     const void *bytes =
-        tl_batch_finish(outbox->writer, outbox->worker_id, outbox->next_number, &length);
+        tl_batch_finish(&outbox->writer, outbox->worker_id, outbox->next_number, &length);
     struct batch *batch = calloc(1, sizeof(*batch));
     void *payload = bytes != NULL ? malloc(length) : NULL;
     if (batch == NULL || payload == NULL) {
@@ -177,7 +174,7 @@ static bool close_batch(struct tl_outbox *outbox)
     }
     memcpy(payload, bytes, length);
     *batch = (struct batch){.number = outbox->next_number++,
-                            .generation = outbox->gathered,
+                            .generation = outbox->writer.generation,
                             .n = n,
                             .pending = outbox->pending,
                             .payload = payload,
@@ -191,16 +188,15 @@ static bool close_batch(struct tl_outbox *outbox)
     else
         outbox->first = batch;
     outbox->last = batch;
-    tl_batch_writer_reset(outbox->writer);
-    tl_batch_made(outbox->writer, 0);
-    outbox->made_ms = 0;
+    tl_batch_writer_reset(&outbox->writer);
+    outbox->writer.made_ms = 0;
     return true;
 }
 
 static bool reserve(struct tl_outbox *outbox)
 {
     struct tl_pending_command **pending =
-        tl_grow(outbox->pending, &outbox->pending_capacity, tl_batch_count(outbox->writer) + 1,
+        tl_grow(outbox->pending, &outbox->pending_capacity, outbox->writer.n + 1,
                 sizeof(struct tl_pending_command *));
     if (pending == NULL)
         return false;
@@ -211,8 +207,9 @@ static bool reserve(struct tl_outbox *outbox)
 /* Was the join made at another time than those being gathered? It was gathered before, perhaps. */
 static bool is_of_another_time(const struct tl_outbox *outbox, uint64_t made_ms)
 {
-    return made_ms != 0 && outbox->made_ms != 0 &&
-           (made_ms > outbox->made_ms + SPREAD_MS || made_ms + SPREAD_MS < outbox->made_ms);
+    const uint64_t first_ms = outbox->writer.made_ms;
+    return made_ms != 0 && first_ms != 0 &&
+           (made_ms > first_ms + SPREAD_MS || made_ms + SPREAD_MS < first_ms);
 }
 
 /* Adds a command and its pending command (or NULL). Closes a full batch, or one of another
@@ -221,25 +218,22 @@ static bool add(struct tl_outbox *outbox, const struct tl_command *command,
                 struct tl_pending_command *pending)
 {
     const uint64_t made_ms = pending != NULL ? pending->made_ms : 0;
-    if ((outbox->gathered != outbox->generation || is_of_another_time(outbox, made_ms)) &&
-        tl_batch_count(outbox->writer) > 0 && !close_batch(outbox))
+    if ((outbox->writer.generation != outbox->generation || is_of_another_time(outbox, made_ms)) &&
+        outbox->writer.n > 0 && !close_batch(outbox))
         return false;
-    outbox->gathered = outbox->generation;
-    tl_batch_generation(outbox->writer, outbox->generation);
+    outbox->writer.generation = outbox->generation;
     if (!reserve(outbox))
         return false;
-    int index = tl_batch_add(outbox->writer, command);
-    if (index < 0 && tl_batch_count(outbox->writer) > 0) {
+    int index = tl_batch_add(&outbox->writer, command);
+    if (index < 0 && outbox->writer.n > 0) {
         if (!close_batch(outbox) || !reserve(outbox))
             return false;
-        index = tl_batch_add(outbox->writer, command);
+        index = tl_batch_add(&outbox->writer, command);
     }
     if (index < 0)
         return false;
-    if (made_ms != 0 && (outbox->made_ms == 0 || made_ms < outbox->made_ms)) {
-        outbox->made_ms = made_ms;
-        tl_batch_made(outbox->writer, made_ms);
-    }
+    if (made_ms != 0 && (outbox->writer.made_ms == 0 || made_ms < outbox->writer.made_ms))
+        outbox->writer.made_ms = made_ms;
     outbox->pending[index] = pending;
     outbox->count++;
     return true;
@@ -349,7 +343,7 @@ bool tl_outbox_next(struct tl_outbox *outbox, struct tl_outbox_payload *payload)
         return false;
     struct batch *batch = find(outbox, GATHERED);
     if (batch == NULL) {
-        if (tl_batch_count(outbox->writer) == 0 || !close_batch(outbox))
+        if (outbox->writer.n == 0 || !close_batch(outbox))
             return false; /* out of memory: the next call tries again */
         batch = outbox->last;
     }
@@ -500,7 +494,7 @@ static void forget_place(struct tl_outbox *outbox, struct tl_pending_command **c
 void tl_outbox_forget_places(struct tl_outbox *outbox)
 {
     /* Without memory for another batch the store says what becomes of those that are gathered. */
-    if (outbox->gathered != outbox->generation && tl_batch_count(outbox->writer) > 0)
+    if (outbox->writer.generation != outbox->generation && outbox->writer.n > 0)
         (void)close_batch(outbox);
     /* Who hears of an end may send another command at once: it is of the present generation. */
     for (struct batch *batch = outbox->first; batch != NULL; batch = batch->next) {
@@ -522,7 +516,7 @@ int64_t tl_outbox_lag_ms(const struct tl_outbox *outbox, int64_t now_ms)
 
 bool tl_outbox_flushed(const struct tl_outbox *outbox)
 {
-    return outbox->sending == 0 && tl_batch_count(outbox->writer) == 0 &&
+    return outbox->sending == 0 && outbox->writer.n == 0 &&
            (outbox->last == NULL || outbox->last->state != GATHERED);
 }
 
@@ -534,6 +528,6 @@ uint64_t tl_outbox_gathering(const struct tl_outbox *outbox)
 bool tl_outbox_settled(const struct tl_outbox *outbox, uint64_t number)
 {
     if (number >= outbox->next_number)
-        return tl_batch_count(outbox->writer) == 0 && outbox->first == NULL;
+        return outbox->writer.n == 0 && outbox->first == NULL;
     return outbox->first == NULL || outbox->first->number > number;
 }

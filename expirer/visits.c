@@ -95,7 +95,7 @@ void tl_visits_start(struct tl_visits *visits, const struct tl_line *line, int64
 {
     tl_placemap_keep(visits->admitted, is_active, (void *)(uintptr_t)line);
     /* Visitors who join from now on have a later seq. */
-    tl_arrivals_note(&visits->arrivals, tl_line_last_seq(line) + 1, now_ms);
+    tl_arrivals_note(&visits->arrivals, line->last_seq + 1, now_ms);
 }
 
 /* ---- events ---- */
@@ -206,7 +206,7 @@ static void look_at_waits(struct tl_visits *visits, const struct tl_line *line, 
 void tl_visits_look(struct tl_visits *visits, const struct tl_line *line, int64_t now_ms)
 {
     int64_t longest_s = 0;
-    uint64_t first_seq = tl_line_last_seq(line) + 1;
+    uint64_t first_seq = line->last_seq + 1;
     for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
         const struct tl_order *order = tl_line_order(line, lane);
         struct tl_metrics *values =

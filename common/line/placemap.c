@@ -116,13 +116,14 @@ void tl_placemap_keep(struct tl_placemap *map, bool (*keep)(void *context, tl_pl
     }
 }
 
-void tl_placemap_each(const struct tl_placemap *map, void (*each)(void *context, tl_place place),
-                      void *context)
+const struct tl_placemap_entry *tl_placemap_next(const struct tl_placemap *map, size_t *at)
 {
-    for (size_t i = 0; i < map->capacity; i++) {
-        if (map->entries[i].place != 0)
-            each(context, map->entries[i].place);
+    while (*at < map->capacity) {
+        const struct tl_placemap_entry *entry = &map->entries[(*at)++];
+        if (entry->place != 0)
+            return entry;
     }
+    return NULL;
 }
 
 bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value)

@@ -35,8 +35,9 @@ bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value
 /* Removes every place for which keep returns false. */
 void tl_placemap_keep(struct tl_placemap *map, bool (*keep)(void *context, tl_place place),
                       void *context);
-void tl_placemap_each(const struct tl_placemap *map, void (*each)(void *context, tl_place place),
-                      void *context);
+/* The next entry from *at on, which moves behind it; NULL: there is none. Begin at 0; the map must
+ * not change meanwhile. */
+const struct tl_placemap_entry *tl_placemap_next(const struct tl_placemap *map, size_t *at);
 size_t tl_placemap_count(const struct tl_placemap *map);
 size_t tl_placemap_bytes(const struct tl_placemap *map);
 

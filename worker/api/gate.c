@@ -279,7 +279,7 @@ static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
     if (tl_lost_recovering(&queue->lost))
         return bring_back(visit, pass);
     (void)tl_queue_adopt(queue, &visit->ticket);
-    if (pass->generation == tl_line_generation(queue->line))
+    if (pass->generation == queue->line->generation)
         tl_lost_keep_pass(&queue->lost, queue->line, visit->ticket.place, pass->expires * 1000,
                           pass->event);
     judge_place(visit);
@@ -289,7 +289,7 @@ static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
         const bool waits = tl_visit_restore(visit, (uint64_t)pass->expires * 1000, pass->event);
         return waits ? HELD : COUNTS; /* nobody can say that it is over */
     }
-    if (visit->worth == TL_WORTH_VOID || pass->event <= tl_line_event(queue->line))
+    if (visit->worth == TL_WORTH_VOID || pass->event <= queue->line->event)
         return VOID;
     return wait_for_event(visit, pass->event);
 }

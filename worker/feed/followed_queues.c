@@ -336,7 +336,7 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
         tl_line_free(&line);
         return followed_failed(self, followed, err);
     }
-    followed->generation = tl_line_generation(line);
+    followed->generation = line->generation;
     followed->base_seq = head.base_seq;
     const struct tl_change change = {.kind = TL_CHANGE_LINE, .line = line, .settings = &settings};
     if (!post(self, followed, &change, err) || !post_notice(self, followed, err) ||

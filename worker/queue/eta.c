@@ -131,18 +131,15 @@ void tl_eta_set_open(struct tl_eta *eta, bool open, int64_t now_ms)
     eta->outdated = true;
 }
 
-static void find(void *context, tl_place place)
-{
-    tl_sessions_found(context, place);
-}
-
 void tl_eta_set_line(struct tl_eta *eta, const struct tl_line *line, int64_t now_ms)
 {
     pass(eta, now_ms);
     eta->seen_since_ms = now_ms;
     memset(eta->admitted, 0, sizeof(eta->admitted));
     tl_placemap_clear(&eta->sessions.running);
-    tl_line_each_active(line, find, &eta->sessions);
+    const struct tl_placemap_entry *entry;
+    for (size_t i = 0; (entry = tl_placemap_next(&line->active, &i)) != NULL;)
+        tl_sessions_found(&eta->sessions, entry->place);
     eta->waiting = tl_line_waiting(line);
     eta->active = tl_line_active(line);
     eta->possible_ms = now_ms;

@@ -95,7 +95,7 @@ static struct tl_weather work_out(const struct tl_queue *queue, int64_t now_ms)
     const struct tl_queue_settings *settings = &queue->settings;
     const struct tl_queue_env *env = queue->env;
     const int64_t store_ms = tl_queue_env_store_ms(env, now_ms);
-    const uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
+    const uint64_t event = queue->line != NULL ? queue->line->event : 0;
     struct tl_phase_facts facts = {.now_ms = store_ms,
                                    .full_since_ms = queue->lost.known.full_since_ms,
                                    .drawing = tl_lost_undrawn(&queue->lost, settings, event),
@@ -218,23 +218,19 @@ static void forget_places(struct tl_queue *queue)
     tl_promises_drop(&queue->promises);
 }
 
-struct succession {
-    struct tl_queue *queue; /* with the new line */
-    const struct tl_line *former;
-};
-
-/* The store has lost the end of this place together with the place: it stays ended. */
-static void keep_lost_end(void *context, tl_place place)
+/* The store has lost some ends together with their places: these stay ended. */
+static void keep_lost_ends(struct tl_queue *queue, const struct tl_line *former)
 {
-    const struct succession *of = context;
-    if (tl_line_lost(of->queue->line, place))
-        tl_queue_remember_end(of->queue, place, tl_line_look(of->former, place).reason);
+    const struct tl_placemap_entry *end;
+    for (size_t i = 0; (end = tl_placemap_next(&former->ended, &i)) != NULL;)
+        if (tl_line_lost(queue->line, end->place))
+            tl_queue_remember_end(queue, end->place, tl_line_look(former, end->place).reason);
 }
 
 bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now_ms)
 {
     bool again = queue->line != NULL;
-    bool recreated = again && tl_line_generation(queue->line) != tl_line_generation(line);
+    bool recreated = again && queue->line->generation != line->generation;
     if (recreated) {
         tl_lost_keep(&queue->lost, queue->line, queue->settings.recovery_window_ms > 0);
         queue->line = NULL;
@@ -245,15 +241,14 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
         forget_places(queue);
     }
     struct tl_line *former = queue->line;
-    struct succession succession = {.queue = queue, .former = former};
     queue->line = line;
     queue->weather.known = false;
     tl_line_weigh(line, &queue->settings.lane_weights);
     if (former != NULL)
-        tl_line_each_ended(former, keep_lost_end, &succession);
+        keep_lost_ends(queue, former);
     tl_lost_keep_sessions(&queue->lost, former, line);
     tl_line_free(&former);
-    tl_outbox_generation(queue->outbox, tl_line_generation(line));
+    tl_outbox_generation(queue->outbox, line->generation);
     queue->rebuilding = false;
     tl_claims_keep(&queue->claims, line); /* the event of an end may be missed */
     tl_metrics_add(queue->env->metrics, TL_WORKER_SNAPSHOTS, 1);

@@ -304,7 +304,7 @@ void tl_queues_check(struct tl_queues *queues, int64_t now_ms)
         uint64_t number;
         const char *entry;
         if (queue->line != NULL &&
-            tl_outbox_overdue(outbox, tl_line_event(queue->line), now_ms, &number, &entry) &&
+            tl_outbox_overdue(outbox, queue->line->event, now_ms, &number, &entry) &&
             !tl_ingest_check(env->ingest, queue->name, env->worker_id, number, entry))
             tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = true},
                               now_ms); /* no memory: asks again later */

@@ -215,7 +215,7 @@ static void sizes_are_compared_with_those_of_the_entry(void **state)
     struct tl_line *line = new_line();
     struct one one;
     /* A snapshot that may contain what happened up to event 2 cannot be compared before that. */
-    tl_line_compare_from(line, 2);
+    line->compare_from = 2;
     assert_int_equal(apply(line, 1, TL_EVENT_JOINED, 1, 5), TL_LINE_APPLIED);
     make(&one, 2, TL_EVENT_ADMITTED, 1, 2);
     one.entry.waiting = 3;

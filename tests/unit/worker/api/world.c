@@ -281,7 +281,7 @@ void world_event(struct world *world, const char *events)
 {
     char text[128];
     struct packed buffer;
-    uint64_t event = tl_line_event(world_queue(world)->line) + 1;
+    uint64_t event = world_queue(world)->line->event + 1;
     snprintf(text, sizeof(text), "[1,%llu,%d,10,2,[%s]]", (unsigned long long)event,
              WORLD_GENERATION, events);
     pack_text(&buffer, text);

@@ -330,8 +330,8 @@ static void break_a_promise(struct tl_promises *promises, int64_t now_ms)
     tl_promises_tick(promises, eta, line, now_ms);
     event = (struct tl_event){
         .kind = TL_EVENT_ADMITTED, .places = {.n = 1, .runs = &run}, .deadline_ms = 1};
-    entry = (struct tl_event_entry){.number = tl_line_event(line) + 1,
-                                    .generation = tl_line_generation(line),
+    entry = (struct tl_event_entry){.number = line->event + 1,
+                                    .generation = line->generation,
                                     .n_events = 1,
                                     .events = &event,
                                     .active = 8};

@@ -82,7 +82,7 @@ static void a_line_of_another_generation_forgets_places(void **state)
     tl_line_start(line, 8, 0);
     assert_true(tl_line_add_waiting(line, 4, 5));
     assert_true(tl_queue_set_line(world->queue, line, 1000));
-    assert_int_equal(tl_line_generation(world->queue->line), 8);
+    assert_int_equal(world->queue->line->generation, 8);
     assert_false(tl_claims_made(&world->queue->claims, 1));
     assert_false(known(world, 900, &status));
     tl_queue_tick(world->queue, 1000);
@@ -168,7 +168,7 @@ static void a_gap_asks_for_one_rebuild(void **state)
 static struct tl_line *compared_line(void)
 {
     struct tl_line *line = world_line(5);
-    tl_line_compare_from(line, 10);
+    line->compare_from = 10;
     return line;
 }
 

@@ -52,7 +52,7 @@ size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, cons
     (void)language;
     (void)now_ms;
     if (tl_place_seq(visit->ticket.place) != 0)
-        assert_int_equal(visit->ticket.generation, tl_line_generation(visit->queue->line));
+        assert_int_equal(visit->ticket.generation, visit->queue->line->generation);
     return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[visit->state.status],
                             (unsigned long long)visit -> state.ahead, give_ticket ? "+ticket" : "");
 }

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "common/line/order.h"
 #include "worker/queue/presence.h"
 
 enum {
@@ -9,44 +6,9 @@ enum {
     RUNS_MAX = 500 /* most runs added to the outbox in one tick */
 };
 
-struct tl_presence {
-    struct tl_outbox *outbox;
-    struct tl_order *seen;     /* since the current flush began */
-    struct tl_order *flushing; /* what the current flush hands over */
-    uint64_t cursor;           /* seqs below it have been handed over */
-    bool in_progress;
-    bool empty; /* the current flush has no visitors */
-    int64_t next_ms;
-    uint64_t batch; /* the last one with presence in it; 0: none was sent */
-    bool farewell;  /* no presence is sent any more */
-};
-
-struct tl_presence *tl_presence_new(struct tl_outbox *outbox)
-{
-    struct tl_presence *presence = calloc(1, sizeof(*presence));
-    if (presence == NULL)
-        return NULL;
-    presence->outbox = outbox;
-    presence->seen = tl_order_new();
-    presence->flushing = tl_order_new();
-    if (presence->seen == NULL || presence->flushing == NULL)
-        tl_presence_free(&presence);
-    return presence;
-}
-
-void tl_presence_free(struct tl_presence **presence)
-{
-    if (*presence == NULL)
-        return;
-    tl_order_free(&(*presence)->seen);
-    tl_order_free(&(*presence)->flushing);
-    free(*presence);
-    *presence = NULL;
-}
-
 void tl_presence_mark(struct tl_presence *presence, uint64_t seq)
 {
-    (void)tl_order_insert(presence->seen, seq, 1);
+    (void)tl_order_insert(&presence->seen, seq, 1);
 }
 
 /* Milliseconds between flushes. */
@@ -62,10 +24,10 @@ static bool is_due(struct tl_presence *presence, int64_t now_ms, int64_t interva
 {
     if (presence->in_progress)
         return true;
-    bool any = tl_order_count(presence->seen) > 0;
+    bool any = tl_order_count(&presence->seen) > 0;
     if (now_ms < presence->next_ms || (!any && !waiting))
         return false;
-    struct tl_order *flushed = presence->flushing;
+    struct tl_order flushed = presence->flushing;
     presence->flushing = presence->seen;
     presence->seen = flushed;
     presence->cursor = 0;
@@ -81,15 +43,15 @@ static bool take(struct tl_presence *presence, struct tl_run *run)
     if (!presence->in_progress)
         return false;
     uint64_t first;
-    if (tl_order_next(presence->flushing, presence->cursor, &first)) {
+    if (tl_order_next(&presence->flushing, presence->cursor, &first)) {
         uint64_t past = first + 1;
-        while (tl_order_contains(presence->flushing, past))
+        while (tl_order_contains(&presence->flushing, past))
             past++;
         *run = (struct tl_run){.first = first, .count = past - first};
         presence->cursor = past;
         return true;
     }
-    tl_order_clear(presence->flushing);
+    tl_order_clear(&presence->flushing);
     presence->in_progress = false;
     *run = (struct tl_run){.first = 0, .count = 0};
     bool was_empty = presence->empty;
@@ -101,8 +63,8 @@ static bool take(struct tl_presence *presence, struct tl_run *run)
 
 void tl_presence_forget(struct tl_presence *presence)
 {
-    tl_order_clear(presence->seen);
-    tl_order_clear(presence->flushing);
+    tl_order_clear(&presence->seen);
+    tl_order_clear(&presence->flushing);
     presence->in_progress = presence->empty = false;
     presence->next_ms = 0;
 }

@@ -7,9 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/queue_settings.h"
-#include "common/line/placemap.h"
 #include "worker/feed/follower.h"
-#include "worker/queue/presence.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 
@@ -51,12 +49,9 @@ struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
     queue->env = env;
     snprintf(queue->name, sizeof(queue->name), "%s", name);
     queue->outbox = tl_outbox_new(env->worker_id, &env->store_offset_ms, env->settle, queue);
-    queue->presence = tl_presence_new(queue->outbox);
-    queue->ended = tl_placemap_new();
-    queue->eta = tl_eta_new();
+    queue->presence.outbox = queue->outbox;
     queue->promises.random = (uint64_t)(uintptr_t)queue;
-    if (queue->eta == NULL || queue->outbox == NULL || queue->presence == NULL ||
-        queue->ended == NULL)
+    if (queue->outbox == NULL)
         tl_queue_free(&queue);
     return queue;
 }
@@ -66,11 +61,11 @@ void tl_queue_free(struct tl_queue **queue)
     if (*queue == NULL)
         return;
     tl_outbox_free(&(*queue)->outbox);
-    tl_presence_free(&(*queue)->presence);
+    tl_presence_forget(&(*queue)->presence);
     tl_claims_clear(&(*queue)->claims);
-    tl_placemap_free(&(*queue)->ended);
+    tl_placemap_clear(&(*queue)->ended);
     tl_lost_clear(&(*queue)->lost);
-    tl_eta_free(&(*queue)->eta);
+    tl_placemap_clear(&(*queue)->eta.sessions.running);
     tl_line_free(&(*queue)->line);
     tl_notice_clear(&(*queue)->notice);
     free((*queue)->shared);
@@ -153,7 +148,7 @@ struct tl_line_view tl_queue_look(const struct tl_queue *queue, tl_place place, 
         tl_claims_view(&queue->claims, place, tl_line_look(queue->line, place));
     uint64_t reason = 0;
     *known = view.status != TL_LINE_UNKNOWN;
-    if (!*known && tl_placemap_get(queue->ended, place, &reason)) {
+    if (!*known && tl_placemap_get(&queue->ended, place, &reason)) {
         *known = true;
         view.status = reason != 0 ? TL_LINE_ENDED : TL_LINE_UNKNOWN;
         view.reason = (enum tl_reason)reason;
@@ -178,8 +173,8 @@ bool tl_queue_must_claim(const struct tl_queue *queue, tl_place place)
 bool tl_queue_estimate(struct tl_queue *queue, uint64_t position, int64_t now_ms,
                        struct tl_eta_range *range, enum tl_eta_reason *reason)
 {
-    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
-    return tl_eta_estimate(queue->eta, position, now_ms, range, reason);
+    tl_eta_set_open(&queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
+    return tl_eta_estimate(&queue->eta, position, now_ms, range, reason);
 }
 
 void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_settings *settings,
@@ -197,24 +192,24 @@ void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_setting
     queue->weather.known = false;
     if (queue->line != NULL)
         tl_line_weigh(queue->line, &settings->lane_weights);
-    tl_eta_set_rule(queue->eta, &rule, now_ms);
-    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
+    tl_eta_set_rule(&queue->eta, &rule, now_ms);
+    tl_eta_set_open(&queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
 }
 
 /* Feeds an entry to the estimate. */
 static void observe(struct tl_queue *queue, const struct tl_event_entry *entry, int64_t now_ms)
 {
-    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
-    tl_eta_apply(queue->eta, entry, now_ms);
+    tl_eta_set_open(&queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
+    tl_eta_apply(&queue->eta, entry, now_ms);
     tl_promises_apply(&queue->promises, queue->line, entry, now_ms);
 }
 
 /* What is known about places of the former generation no longer holds. */
 static void forget_places(struct tl_queue *queue)
 {
-    tl_presence_forget(queue->presence);
+    tl_presence_forget(&queue->presence);
     tl_claims_clear(&queue->claims);
-    tl_placemap_clear(queue->ended);
+    tl_placemap_clear(&queue->ended);
     tl_promises_drop(&queue->promises);
 }
 
@@ -252,7 +247,7 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
     queue->rebuilding = false;
     tl_claims_keep(&queue->claims, line); /* the event of an end may be missed */
     tl_metrics_add(queue->env->metrics, TL_WORKER_SNAPSHOTS, 1);
-    tl_eta_set_line(queue->eta, line, now_ms);
+    tl_eta_set_line(&queue->eta, line, now_ms);
     tl_promises_drop(&queue->promises); /* some may have been admitted at a time not known */
     if (again)
         tl_outbox_missed(queue->outbox);
@@ -375,7 +370,7 @@ void tl_queue_touch(struct tl_queue *queue, const char *visitor, tl_place place,
                     const struct tl_line_view *view, int64_t now_ms)
 {
     if (view->status == TL_LINE_WAITING && !view->called)
-        tl_presence_mark(queue->presence, tl_place_seq(place));
+        tl_presence_mark(&queue->presence, tl_place_seq(place));
     else if ((view->status == TL_LINE_ACTIVE || view->called) &&
              tl_claims_due(&queue->claims, &queue->settings, place, now_ms) &&
              send_claim(queue, TL_COMMAND_CLAIM, visitor, place))
@@ -394,9 +389,10 @@ void tl_queue_use(struct tl_queue *queue, const char *visitor, tl_place place,
 
 void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reason)
 {
-    if (tl_placemap_count(queue->ended) >= ENDED_MAX)
-        tl_placemap_clear(queue->ended);
-    (void)tl_placemap_put(queue->ended, place, reason); /* without memory, we ask the store again */
+    if (tl_placemap_count(&queue->ended) >= ENDED_MAX)
+        tl_placemap_clear(&queue->ended);
+    (void)tl_placemap_put(&queue->ended, place,
+                          reason); /* without memory, we ask the store again */
 }
 
 void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
@@ -404,18 +400,18 @@ void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
     if (queue->line == NULL)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
-    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
-    tl_promises_tick(&queue->promises, queue->eta, queue->line, now_ms);
+    tl_eta_set_open(&queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
+    tl_promises_tick(&queue->promises, &queue->eta, queue->line, now_ms);
     if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
         tl_lost_tell_again(&queue->lost, queue->outbox);
     if (tl_queue_env_store_up(queue->env))
-        tl_presence_tick(queue->presence, queue->settings.waiting_ttl_ms,
+        tl_presence_tick(&queue->presence, queue->settings.waiting_ttl_ms,
                          tl_line_waiting(queue->line) > 0, now_ms);
 }
 
 void tl_queue_farewell(struct tl_queue *queue)
 {
-    if (queue->line != NULL && !tl_presence_farewell(queue->presence))
+    if (queue->line != NULL && !tl_presence_farewell(&queue->presence))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
                "no memory for the farewell; absent visitors keep their places a little longer");
 }

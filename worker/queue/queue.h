@@ -24,6 +24,7 @@
 #include "worker/queue/eta.h"
 #include "worker/queue/lost.h"
 #include "worker/queue/notice.h"
+#include "worker/queue/presence.h"
 
 /* What is the same for all who are told of a queue: see tl_queue_weather. */
 struct tl_weather {
@@ -54,12 +55,12 @@ struct tl_queue {
     bool rebuilding;      /* after a gap: a fresh line was asked for */
     int64_t differed_ms;  /* when its sizes last made us ask for one; 0: never */
     bool deleted;         /* from the store: pending commands are answered so */
-    struct tl_eta *eta;
+    struct tl_eta eta;
     struct tl_promises promises; /* what was told about waits, against what came true */
     struct tl_outbox *outbox;    /* commands: see worker/feed/outbox.h */
-    struct tl_presence *presence;
+    struct tl_presence presence;
     struct tl_claims claims;
-    struct tl_placemap *ended; /* place the line does not know -> its reason; 0: unknown */
+    struct tl_placemap ended; /* place the line does not know -> its reason; 0: unknown */
     struct tl_lost lost;
     struct tl_notice notice; /* what the operator says */
     struct tl_weather weather;

@@ -368,7 +368,8 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
         tl_queue_tick(queue, now_ms);
         report_promises(queues->env, queue);
         if (queue->line != NULL)
-            bytes += tl_line_bytes(queue->line) + tl_eta_bytes(queue->eta);
+            bytes += tl_line_bytes(queue->line) + sizeof(queue->eta) +
+                     tl_placemap_bytes(&queue->eta.sessions.running);
     }
     tl_metrics_set(queues->env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "worker/queue/outlook.h"
+#include "worker/queue/eta.h"
 
 enum {
     RUNNING_MAX = 1024, /* sessions followed at once */

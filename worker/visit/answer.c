@@ -106,7 +106,7 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
     view->claimed =
         state->status == TL_LINE_ACTIVE && tl_claims_made(&queue->claims, ticket->place);
     if (state->status == TL_LINE_WAITING) {
-        view->has_admitted = tl_eta_admitted(queue->eta, now_ms, &view->admitted);
+        view->has_admitted = tl_eta_admitted(&queue->eta, now_ms, &view->admitted);
         enum tl_eta_reason reason;
         struct tl_eta_range eta = {0};
         view->has_eta = tl_queue_estimate(queue, state->ahead + 1, now_ms, &eta, &reason);

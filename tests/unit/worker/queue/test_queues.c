@@ -303,7 +303,8 @@ static void ticks_measure_the_lines(void **state)
     const struct tl_queue *queues[] = {add(stage, "a"), add(stage, "b")};
     size_t bytes = 0;
     for (size_t i = 0; i < 2; i++)
-        bytes += tl_line_bytes(queues[i]->line) + tl_eta_bytes(queues[i]->eta);
+        bytes += tl_line_bytes(queues[i]->line) + sizeof(queues[i]->eta) +
+                 tl_placemap_bytes(&queues[i]->eta.sessions.running);
     tl_queues_tick(stage->queues, 1000);
     assert_true(bytes > 0);
     assert_int_equal(world_metric(&stage->world, TL_WORKER_LINE_BYTES), bytes);
@@ -319,15 +320,15 @@ static void ticks_measure_the_lines(void **state)
 static void break_a_promise(struct tl_promises *promises, int64_t now_ms)
 {
     struct tl_line *line = world_line(5);
-    struct tl_eta *eta = tl_eta_new();
+    struct tl_eta eta = {0};
     struct tl_run run = {.first = tl_place_make(0, 4), .count = 5};
     struct tl_event event = {.kind = TL_EVENT_JOINED, .places = {.n = 1, .runs = &run}};
     struct tl_event_entry entry = {.n_events = 1, .events = &event, .waiting = 5};
-    assert_true(line != NULL && eta != NULL);
-    tl_eta_set_rule(eta, &(struct tl_eta_rule){.admit = 10, .every_ms = 10000}, now_ms);
-    tl_eta_set_open(eta, true, now_ms);
-    tl_eta_apply(eta, &entry, now_ms);
-    tl_promises_tick(promises, eta, line, now_ms);
+    assert_non_null(line);
+    tl_eta_set_rule(&eta, &(struct tl_eta_rule){.admit = 10, .every_ms = 10000}, now_ms);
+    tl_eta_set_open(&eta, true, now_ms);
+    tl_eta_apply(&eta, &entry, now_ms);
+    tl_promises_tick(promises, &eta, line, now_ms);
     event = (struct tl_event){
         .kind = TL_EVENT_ADMITTED, .places = {.n = 1, .runs = &run}, .deadline_ms = 1};
     entry = (struct tl_event_entry){.number = line->event + 1,
@@ -337,7 +338,7 @@ static void break_a_promise(struct tl_promises *promises, int64_t now_ms)
                                     .active = 8};
     assert_int_equal(tl_line_apply(line, &entry, now_ms + 3600000), TL_LINE_APPLIED);
     tl_promises_apply(promises, line, &entry, now_ms + 3600000);
-    tl_eta_free(&eta);
+    tl_placemap_clear(&eta.sessions.running);
     tl_line_free(&line);
 }
 

@@ -54,7 +54,7 @@ struct tl_line_view {
     int64_t deadline_ms;   /* ACTIVE: Redis server time, Unix ms */
     enum tl_reason reason; /* ENDED */
     bool
-        called; /* WAITING, and has the next turn (worker/queue/claims.h); the line never says so */
+        called; /* WAITING, and has the next turn (worker/queue/queue.h); the line never says so */
 };
 
 struct tl_line *tl_line_new(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/queue/presence.h"
+#include "worker/queue/queue.h"
 
 enum {
     INTERVAL_MIN_MS = 100,

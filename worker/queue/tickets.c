@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/queue/tickets.h"
+#include "worker/queue/queue.h"
 
 /* ---- places that come back after a loss ---- */
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/wire/batch.h"
-#include "worker/queue/presence.h"
+#include "worker/queue/queue.h"
 
 enum { TTL_MS = 800, INTERVAL_MS = 100, PER_TICK = 500 };
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/worker/queue/world.h"
-#include "worker/queue/tickets.h"
+#include "worker/queue/queue.h"
 
 #define OLDER   UINT64_C(1794999400000000)
 #define LOST    UINT64_C(1795000000000000)

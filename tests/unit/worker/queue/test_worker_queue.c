@@ -10,7 +10,7 @@
 #include "common/store/queue.h"
 #include "common/wire/notice_text.h"
 #include "tests/unit/worker/queue/world.h"
-#include "worker/queue/tickets.h"
+#include "worker/queue/queue.h"
 
 static const struct tl_line_view active = {.status = TL_LINE_ACTIVE};
 static const struct tl_line_view waiting = {.status = TL_LINE_WAITING};

@@ -341,8 +341,8 @@ static bool hold_claim(struct tl_visit *visit)
     if (visit->queue == NULL || !tl_queue_must_claim(visit->queue, ticket->place) ||
         !tl_visit_may_send(visit))
         return false;
-    struct tl_pending_command *pending =
-        tl_outbox_command(visit->queue->outbox, TL_COMMAND_RENEW, ticket->visitor, ticket->place);
+    struct tl_pending_command *pending = tl_outbox_command(visit->queue->outbox, TL_COMMAND_RENEW,
+                                                           ticket->visitor, ticket->place, NULL);
     return pending != NULL && tl_wait_command(visit, pending, claimed);
 }
 

@@ -224,7 +224,7 @@ bool tl_join_confirm(struct tl_visit *visit)
         pending = free ? tl_outbox_join(queue->outbox, ticket->visitor,
                                         tl_rejoin_lane(queue, ticket->place))
                        : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
-                                           ticket->place);
+                                           ticket->place, NULL);
     return (pending != NULL && tl_wait_command(visit, pending, joined_again)) ||
            tl_answer_view(visit, true);
 }

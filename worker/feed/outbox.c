@@ -305,19 +305,12 @@ struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, cons
 }
 
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
-                                             const char *visitor, tl_place place)
-{
-    return add_new(outbox, visitor, NULL,
-                   (struct tl_pending_command){.kind = kind, .place = place});
-}
-
-struct tl_pending_command *tl_outbox_command_with(struct tl_outbox *outbox,
-                                                  enum tl_command_kind kind, const char *visitor,
-                                                  tl_place place,
-                                                  const uint64_t numbers[TL_PENDING_NUMBERS])
+                                             const char *visitor, tl_place place,
+                                             const uint64_t numbers[TL_PENDING_NUMBERS])
 {
     struct tl_pending_command command = {.kind = kind, .place = place};
-    memcpy(command.numbers, numbers, sizeof(command.numbers));
+    if (numbers != NULL)
+        memcpy(command.numbers, numbers, sizeof(command.numbers));
     return add_new(outbox, visitor, NULL, command);
 }
 

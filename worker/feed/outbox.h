@@ -106,15 +106,11 @@ struct tl_pending_command *tl_outbox_joining(const struct tl_outbox *outbox, con
 struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
                                                   unsigned lane, const char *invite,
                                                   uint64_t invite_until_ms);
-/* LEAVE, COMPLETE, RENEW, CLAIM or EXTEND. NULL when out of memory. */
+/* LEAVE, COMPLETE, RENEW, CLAIM or EXTEND, with numbers NULL; HAND_OVER or RESTORE, with the
+ * numbers behind its place; LOST or CALLED of visitor "" and place 0. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
-                                             const char *visitor, tl_place place);
-/* HAND_OVER or RESTORE, with the numbers behind its place; LOST or CALLED of visitor "" and place
- * 0. NULL when out of memory. */
-struct tl_pending_command *tl_outbox_command_with(struct tl_outbox *outbox,
-                                                  enum tl_command_kind kind, const char *visitor,
-                                                  tl_place place,
-                                                  const uint64_t numbers[TL_PENDING_NUMBERS]);
+                                             const char *visitor, tl_place place,
+                                             const uint64_t numbers[TL_PENDING_NUMBERS]);
 /* SEEN. False when out of memory. */
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count);
 

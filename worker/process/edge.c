@@ -14,7 +14,7 @@
 #include "common/role/signals.h"
 #include "worker/api/worker.h"
 #include "worker/feed/follower.h"
-#include "worker/feed/questions.h"
+#include "worker/feed/ingest.h"
 #include "worker/http/server.h"
 #include "worker/process/process.h"
 #include "worker/report/worker_metrics.h"

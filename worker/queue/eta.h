@@ -22,7 +22,7 @@
 #include "common/line/placemap.h"
 #include "common/wire/events.h"
 #include "common/wire/place.h"
-#include "worker/feed/questions.h"
+#include "worker/feed/ingest.h"
 
 /* ---- how long sessions last ---- */
 

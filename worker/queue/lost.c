@@ -92,7 +92,7 @@ void tl_lost_keep_pass(struct tl_lost *lost, struct tl_line *line, tl_place plac
 static void tell(struct tl_outbox *outbox, enum tl_command_kind kind,
                  const uint64_t numbers[TL_PENDING_NUMBERS])
 {
-    (void)tl_outbox_command_with(outbox, kind, "", 0, numbers);
+    (void)tl_outbox_command(outbox, kind, "", 0, numbers);
 }
 
 /* Of an active place until when its session lasts; of the front of a lane 0. */
@@ -173,12 +173,12 @@ struct tl_pending_command *tl_lost_ask(const struct tl_lost *lost, struct tl_out
     const tl_place place = place_of(lost, ticket);
     const uint32_t serial = tl_lost_serial(lost, place);
     struct tl_pending_command *pending =
-        tl_outbox_command_with(outbox, TL_COMMAND_RESTORE, ticket->visitor, place,
-                               (const uint64_t[TL_PENDING_NUMBERS]){ticket->generation, deadline_ms,
-                                                                    ticket->front, event});
+        tl_outbox_command(outbox, TL_COMMAND_RESTORE, ticket->visitor, place,
+                          (const uint64_t[TL_PENDING_NUMBERS]){ticket->generation, deadline_ms,
+                                                               ticket->front, event});
     if (serial > 0) /* an old ticket, or a pass, brings it back to the device that had it last */
-        (void)tl_outbox_command_with(outbox, TL_COMMAND_HAND_OVER, ticket->visitor, place,
-                                     (const uint64_t[TL_PENDING_NUMBERS]){serial});
+        (void)tl_outbox_command(outbox, TL_COMMAND_HAND_OVER, ticket->visitor, place,
+                                (const uint64_t[TL_PENDING_NUMBERS]){serial});
     return pending;
 }
 

@@ -362,7 +362,7 @@ static bool send_claim(struct tl_queue *queue, enum tl_command_kind kind, const 
                        tl_place place)
 {
     return tl_queue_env_store_up(queue->env) && !queue->env->full &&
-           tl_outbox_command(queue->outbox, kind, visitor, place) != NULL &&
+           tl_outbox_command(queue->outbox, kind, visitor, place, NULL) != NULL &&
            queue->settings.overbook == 0;
 }
 

@@ -85,8 +85,8 @@ static bool is_moved(struct tl_queue *queue, const struct tl_ticket *ticket,
     /* Without memory the next ticket that comes is told. */
     if (proven > tl_line_serial(queue->line, ticket->place) && is_held(state) &&
         tl_line_add_serial(queue->line, ticket->place, proven))
-        (void)tl_outbox_command_with(queue->outbox, TL_COMMAND_HAND_OVER, ticket->visitor,
-                                     ticket->place, (const uint64_t[TL_PENDING_NUMBERS]){proven});
+        (void)tl_outbox_command(queue->outbox, TL_COMMAND_HAND_OVER, ticket->visitor, ticket->place,
+                                (const uint64_t[TL_PENDING_NUMBERS]){proven});
     return ticket->serial < known;
 }
 

@@ -38,8 +38,8 @@ void tl_changes_settled(void *context, struct tl_pending_command *pending,
     tl_queue_settled(queue, pending, result);
     if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_rejoin_gave_place(result) &&
         tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
-        worker->leaving =
-            tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
+        worker->leaving = tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor,
+                                            result->place, NULL);
     tl_waits_settle(pending, result);
     worker->leaving = NULL;
     if (result->end != TL_PENDING_APPLIED)

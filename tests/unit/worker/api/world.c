@@ -16,7 +16,7 @@
 #include "tests/unit/wire/pack.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/feed/follower.h"
-#include "worker/feed/questions.h"
+#include "worker/feed/ingest.h"
 #include "worker/http/server.h"
 #include "worker/http/sharing.h"
 #include "worker/report/worker_metrics.h"

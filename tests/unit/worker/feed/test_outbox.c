@@ -40,8 +40,8 @@ static void note(void *context, struct tl_pending_command *pending,
     end->kind = pending->kind;
     end->result = *result;
     if (ends->asks_back != NULL && result->end == TL_PENDING_LOST)
-        assert_non_null(tl_outbox_command_with(ends->asks_back, TL_COMMAND_RESTORE,
-                                               pending->visitor, pending->place, pending->numbers));
+        assert_non_null(tl_outbox_command(ends->asks_back, TL_COMMAND_RESTORE, pending->visitor,
+                                          pending->place, pending->numbers));
 }
 
 static int start(void **state)
@@ -69,34 +69,33 @@ static void join(struct tl_outbox *outbox, const char *visitor, unsigned lane)
     assert_non_null(tl_outbox_join(outbox, visitor, lane));
 }
 
-/* Takes the next batch, checks its number and how many commands it holds. */
-static void expect_batch(struct tl_outbox *outbox, uint64_t number, size_t n)
+/* Takes the next batch, of so many commands, and returns what is of all of them. */
+static struct tl_batch take(struct tl_outbox *outbox, size_t n)
 {
     struct tl_outbox_payload payload;
     struct tl_batch batch;
     assert_true(tl_outbox_next(outbox, &payload));
-    assert_int_equal(payload.number, number);
     assert_int_equal(payload.n_commands, n);
     assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
-    assert_int_equal(batch.number, number);
+    assert_int_equal(batch.number, payload.number);
     assert_int_equal(batch.n_commands, n);
     assert_string_equal(batch.worker, "worker-test");
     tl_batch_free(&batch);
     free(payload.bytes);
+    return batch;
+}
+
+static void expect_batch(struct tl_outbox *outbox, uint64_t number, size_t n)
+{
+    assert_int_equal(take(outbox, n).number, number);
 }
 
 /* The next batch has this generation. */
 static void expect_generation(struct tl_outbox *outbox, uint64_t generation)
 {
-    struct tl_outbox_payload payload;
-    struct tl_batch batch;
-    assert_true(tl_outbox_next(outbox, &payload));
-    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
+    const struct tl_batch batch = take(outbox, 1);
     assert_int_equal(batch.generation, generation);
-    assert_int_equal(batch.n_commands, 1);
-    tl_batch_free(&batch);
-    free(payload.bytes);
-    sent(outbox, payload.number, true);
+    sent(outbox, batch.number, true);
 }
 
 static void expect_nothing(struct tl_outbox *outbox)
@@ -135,7 +134,7 @@ static void test_places_of_joins(void **state)
     join(outbox, "a", 1);
     assert_true(tl_outbox_seen(outbox, 5, 3));
     join(outbox, "b", 0);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7)));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7), NULL));
     join(outbox, "c", 1);
     join(outbox, "d", 1);
     assert_int_equal(tl_outbox_count(outbox), 6);
@@ -274,7 +273,7 @@ static void test_missed_events(void **state)
     struct tl_outbox *outbox = *state;
     struct tl_pending_command *a = tl_outbox_join(outbox, "a", 2);
     assert_true(tl_outbox_seen(outbox, 5, 3));
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7)));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7), NULL));
     expect_batch(outbox, 1, 3);
     sent(outbox, 1, true);
     join(outbox, "b", 0);
@@ -431,7 +430,7 @@ static void test_a_memory_is_sent_again(void **state)
 {
     struct tl_outbox *outbox = *state;
     const uint64_t numbers[TL_PENDING_NUMBERS] = {5, 6, 7, 8};
-    assert_non_null(tl_outbox_command_with(outbox, TL_COMMAND_LOST, "", 0, numbers));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LOST, "", 0, numbers));
     expect_batch(outbox, 1, 1);
     tl_outbox_sent(outbox, 1, TL_BATCH_UNKNOWN, "", T);
     struct tl_outbox_payload payload;
@@ -452,13 +451,13 @@ static void test_places_of_a_lost_generation(void **state)
 {
     struct tl_outbox *outbox = *state;
     join(outbox, "sent", 0);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "leaves", 7));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "leaves", 7, NULL));
     expect_batch(outbox, 1, 2);
     sent(outbox, 1, true);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_RENEW, "renews", 8));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_RENEW, "renews", 8, NULL));
     join(outbox, "gathered", 0);
     tl_outbox_generation(outbox, 2);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LOST, "", 0));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LOST, "", 0, NULL));
     seen.asks_back = outbox; /* at once: of the present generation */
     tl_outbox_forget_places(outbox);
     seen.asks_back = NULL;
@@ -515,9 +514,9 @@ static void a_batch_has_places_of_one_generation(void **state)
     struct tl_outbox *outbox = *state;
     join(outbox, "before", 0); /* no line yet */
     tl_outbox_generation(outbox, 7);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "old", 4));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "old", 4, NULL));
     tl_outbox_generation(outbox, 8);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "new", 5));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "new", 5, NULL));
     expect_generation(outbox, 0);
     expect_generation(outbox, 7);
     expect_generation(outbox, 8);
@@ -535,16 +534,9 @@ static void join_at(struct tl_outbox *outbox, int64_t *store_offset_ms, int64_t 
 /* Takes the next batch, of so many commands; returns when the first join in it was made. */
 static uint64_t made_ms(struct tl_outbox *outbox, size_t n, uint64_t *number)
 {
-    struct tl_outbox_payload payload;
-    struct tl_batch batch;
-    assert_true(tl_outbox_next(outbox, &payload));
-    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
-    assert_int_equal(batch.n_commands, n);
-    uint64_t made = batch.made_ms / 200 * 200; /* the test may take some time */
-    *number = payload.number;
-    tl_batch_free(&batch);
-    free(payload.bytes);
-    return made;
+    const struct tl_batch batch = take(outbox, n);
+    *number = batch.number;
+    return batch.made_ms / 200 * 200; /* the test may take some time */
 }
 
 /* Also when they are gathered again: a join that comes late must not give a place to a visitor who

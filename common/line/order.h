@@ -20,11 +20,7 @@ struct tl_order {
     uint64_t count;
 };
 
-/* A new empty index, or NULL when out of memory. */
-struct tl_order *tl_order_new(void);
-/* Frees *order (NULL allowed) and clears the caller's pointer. */
-void tl_order_free(struct tl_order **order);
-/* Forgets all places. Keeps nothing allocated but the object itself. */
+/* Forgets all places, and frees its memory. */
 void tl_order_clear(struct tl_order *order);
 
 /* Adds seqs [first, first + count). Those present already stay. Returns how many were new, or -1

@@ -53,24 +53,10 @@ static void erase(struct tl_placemap *map, size_t i)
     map->count--;
 }
 
-struct tl_placemap *tl_placemap_new(void)
-{
-    return calloc(1, sizeof(struct tl_placemap));
-}
-
 void tl_placemap_clear(struct tl_placemap *map)
 {
     free(map->entries);
     memset(map, 0, sizeof(*map));
-}
-
-void tl_placemap_free(struct tl_placemap **map)
-{
-    if (*map == NULL)
-        return;
-    tl_placemap_clear(*map);
-    free(*map);
-    *map = NULL;
 }
 
 bool tl_placemap_put(struct tl_placemap *map, tl_place place, uint64_t value)

@@ -24,9 +24,7 @@ struct tl_placemap {
     size_t count;
 };
 
-struct tl_placemap *tl_placemap_new(void); /* NULL when out of memory */
-void tl_placemap_free(struct tl_placemap **map);
-void tl_placemap_clear(struct tl_placemap *map);
+void tl_placemap_clear(struct tl_placemap *map); /* frees its memory */
 /* Inserts or overwrites. False when out of memory (map unchanged). */
 bool tl_placemap_put(struct tl_placemap *map, tl_place place, uint64_t value);
 bool tl_placemap_get(const struct tl_placemap *map, tl_place place, uint64_t *value);

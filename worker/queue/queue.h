@@ -173,7 +173,6 @@ struct tl_presence {
     struct tl_order flushing; /* what the current flush hands over */
     uint64_t cursor;          /* seqs below it have been handed over */
     bool in_progress;
-    bool empty; /* the current flush has no visitors */
     int64_t next_ms;
     uint64_t batch; /* the last one with presence in it; 0: none was sent */
     bool farewell;  /* no presence is sent any more */

@@ -30,7 +30,7 @@ enum {
 static bool lets_everyone_in(const struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    const struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
+    const struct tl_queue *queue = tl_queues_find(&worker->queues, visit->name);
     if (!tl_queue_env_lets_in(worker->env, visit->name) &&
         (queue == NULL || queue->settings.mode != TL_MODE_PASSTHROUGH))
         return false;
@@ -52,7 +52,7 @@ static bool answer_through(const struct tl_visit *visit, const char *cookie)
 {
     char text[ANSWER_MAX];
     struct tl_json json;
-    const struct tl_queue *queue = tl_queues_find(visit->worker->queues, visit->name);
+    const struct tl_queue *queue = tl_queues_find(&visit->worker->queues, visit->name);
     const struct tl_queue_settings *settings =
         queue != NULL && queue->line != NULL ? &queue->settings : configured(visit);
     const char *target = settings != NULL ? settings->target_url : "";
@@ -432,7 +432,7 @@ static bool judge_rest(struct tl_visit *visit, bool has_ticket)
 bool tl_handle_check(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
+    struct tl_queue *queue = tl_queues_find(&worker->queues, visit->name);
     visit->queue = queue != NULL && queue->line != NULL ? queue : NULL;
     const bool has_ticket = visit->queue != NULL && tl_visit_brought(visit, &visit->ticket);
     if (has_ticket)

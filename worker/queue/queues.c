@@ -11,14 +11,6 @@
 
 enum { REPORT_EVERY_MS = 10000 };
 
-struct tl_queues *tl_queues_new(struct tl_queue_env *env, uint64_t commands_max)
-{
-    struct tl_queues *queues = calloc(1, sizeof(*queues));
-    if (queues != NULL)
-        *queues = (struct tl_queues){.env = env, .commands_max = commands_max};
-    return queues;
-}
-
 static struct tl_queue *at(const struct tl_queues *queues, size_t i)
 {
     return queues->list.all[i].thing;
@@ -30,18 +22,12 @@ void tl_queues_clear(struct tl_queues *queues)
         struct tl_queue *queue = at(queues, --queues->list.n);
         tl_queue_free(&queue);
     }
-}
-
-void tl_queues_free(struct tl_queues **queues)
-{
-    if (*queues == NULL)
-        return;
-    tl_queues_clear(*queues);
-    tl_named_free(&(*queues)->list);
-    free((*queues)->troubled);
-    free((*queues)->blocks);
-    free(*queues);
-    *queues = NULL;
+    tl_named_free(&queues->list);
+    free(queues->troubled);
+    free(queues->blocks);
+    queues->troubled = NULL;
+    queues->blocks = NULL;
+    queues->n_troubled = 0;
 }
 
 struct tl_queue *tl_queues_find(const struct tl_queues *queues, const char *name)

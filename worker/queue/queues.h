@@ -17,10 +17,10 @@
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 
-/* Read everywhere, written here. */
+/* Read everywhere, written here. Zeroed, with the first two: there is no queue yet. */
 struct tl_queues {
     struct tl_queue_env
-        *env;              /* `listed`, `follower_up`, `full` and the clock are kept up to date */
+        *env; /* borrowed; `listed`, `follower_up`, `full` and the clock are kept up to date */
     uint64_t commands_max; /* in progress; above it the environment is `full` */
     struct tl_named list;  /* of struct tl_queue */
     /* The names of queues whose data is damaged. They may have no line. */
@@ -30,10 +30,7 @@ struct tl_queues {
     uint64_t blocks_version;  /* counts their changes */
 };
 
-/* The environment is borrowed. NULL when out of memory. */
-struct tl_queues *tl_queues_new(struct tl_queue_env *env, uint64_t commands_max);
-/* Frees all queues: their pending commands are settled. */
-void tl_queues_free(struct tl_queues **queues);
+/* Frees all queues, whose pending commands are settled, and what else it holds. */
 void tl_queues_clear(struct tl_queues *queues);
 
 /* NULL: no such queue. */

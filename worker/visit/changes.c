@@ -9,7 +9,7 @@ void tl_changes_take(void *context, struct tl_change *change)
 {
     struct tl_worker *worker = context;
     int64_t now_ms = tl_clock_ms();
-    struct tl_taken taken = tl_queues_take(worker->queues, change, now_ms);
+    struct tl_taken taken = tl_queues_take(&worker->queues, change, now_ms);
     switch (taken.kind) {
     case TL_TAKEN:
         break;

@@ -60,7 +60,7 @@ static struct tl_subscriber *add(const struct tl_visit *visit, const struct tl_a
     if (subscriber == NULL)
         return NULL;
     subscriber->worker = worker;
-    subscriber->blocks = worker->queues->blocks_version;
+    subscriber->blocks = worker->queues.blocks_version;
     subscriber->has_address = client != NULL;
     if (client != NULL) {
         subscriber->address = *client;
@@ -429,7 +429,7 @@ static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
 /* Was the client's address blocked since its last turn? */
 static bool is_blocked(struct tl_subscriber *subscriber, int64_t now_ms)
 {
-    const struct tl_queues *queues = subscriber->worker->queues;
+    const struct tl_queues *queues = &subscriber->worker->queues;
     if (subscriber->blocks == queues->blocks_version)
         return false;
     subscriber->blocks = queues->blocks_version;

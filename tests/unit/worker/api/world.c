@@ -300,7 +300,7 @@ void world_admit(struct world *world, uint64_t seq)
 
 struct tl_queue *world_queue(struct world *world)
 {
-    struct tl_queue *queue = tl_queues_find(world->worker->queues, "concert");
+    struct tl_queue *queue = tl_queues_find(&world->worker->queues, "concert");
     assert_non_null(queue);
     return queue;
 }

@@ -120,7 +120,7 @@ static void admit(struct tl_visits *visits, const struct tl_run *run, int64_t no
         if (tl_arrivals_find(&visits->arrivals, tl_place_seq(place), now_ms, &joined_ms))
             tl_metrics_observe(visits->series->values, TL_VISITS_WAIT_TIME,
                                (now_ms - joined_ms) * 1000);
-        if (tl_placemap_count(&visits->admitted) < SESSIONS_MAX)
+        if (visits->admitted.count < SESSIONS_MAX)
             (void)tl_placemap_put(&visits->admitted, place, (uint64_t)now_ms);
     }
 }
@@ -217,7 +217,7 @@ void tl_visits_look(struct tl_visits *visits, const struct tl_line *line, int64_
         }
         int64_t wait_s = (now_ms - joined_ms) / 1000;
         longest_s = wait_s > longest_s ? wait_s : longest_s;
-        tl_metrics_set(values, TL_VISITS_LANE_WAITING, (int64_t)tl_order_count(order));
+        tl_metrics_set(values, TL_VISITS_LANE_WAITING, (int64_t)order->count);
         tl_metrics_set(values, TL_VISITS_LANE_OLDEST_WAIT, wait_s);
     }
     tl_metrics_set(visits->series->values, TL_VISITS_OLDEST_WAIT, longest_s);

@@ -34,13 +34,13 @@ uint64_t tl_line_waiting(const struct tl_line *line)
 {
     uint64_t waiting = 0;
     for (size_t i = 0; i < TL_LANES_MAX; i++)
-        waiting += tl_order_count(&line->lanes[i]);
+        waiting += line->lanes[i].count;
     return waiting;
 }
 
 uint64_t tl_line_active(const struct tl_line *line)
 {
-    return tl_placemap_count(&line->active);
+    return line->active.count;
 }
 
 const struct tl_order *tl_line_order(const struct tl_line *line, unsigned lane)
@@ -74,7 +74,7 @@ size_t tl_line_bytes(const struct tl_line *line)
 static void sizes_of(const struct tl_line *line, uint64_t sizes[TL_LANES_MAX])
 {
     for (size_t i = 0; i < TL_LANES_MAX; i++)
-        sizes[i] = tl_order_count(&line->lanes[i]);
+        sizes[i] = line->lanes[i].count;
 }
 
 size_t tl_line_first(const struct tl_line *line, tl_place *places, size_t most)

@@ -153,11 +153,6 @@ uint64_t tl_order_rank(const struct tl_order *order, uint64_t seq)
     return rank;
 }
 
-uint64_t tl_order_count(const struct tl_order *order)
-{
-    return order->count;
-}
-
 bool tl_order_select(const struct tl_order *order, uint64_t rank, uint64_t *found)
 {
     for (size_t i = 0; i < order->n; i++) {

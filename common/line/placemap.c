@@ -129,11 +129,6 @@ bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value
     return true;
 }
 
-size_t tl_placemap_count(const struct tl_placemap *map)
-{
-    return map->count;
-}
-
 size_t tl_placemap_bytes(const struct tl_placemap *map)
 {
     return sizeof(*map) + map->capacity * sizeof(*map->entries);

@@ -21,7 +21,7 @@ struct tl_placemap {
     } * entries;     /* NULL until first use */
     size_t capacity; /* a power of two, or 0 */
     unsigned shift;  /* 64 - log2(capacity) */
-    size_t count;
+    size_t count;    /* places held */
 };
 
 void tl_placemap_clear(struct tl_placemap *map); /* frees its memory */
@@ -36,7 +36,6 @@ void tl_placemap_keep(struct tl_placemap *map, bool (*keep)(void *context, tl_pl
 /* The next entry from *at on, which moves behind it; NULL: there is none. Begin at 0; the map must
  * not change meanwhile. */
 const struct tl_placemap_entry *tl_placemap_next(const struct tl_placemap *map, size_t *at);
-size_t tl_placemap_count(const struct tl_placemap *map);
 size_t tl_placemap_bytes(const struct tl_placemap *map);
 
 #endif

@@ -281,27 +281,21 @@ void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation)
 }
 
 struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
-                                          unsigned lane)
+                                          unsigned lane, const char *invite,
+                                          uint64_t invite_until_ms)
 {
-    struct tl_pending_command *pending = tl_outbox_joining(outbox, visitor);
+    struct tl_pending_command *pending = invite == NULL ? tl_outbox_joining(outbox, visitor) : NULL;
     if (pending != NULL)
         return pending;
-    pending = add_new(outbox, visitor, NULL,
-                      (struct tl_pending_command){.kind = TL_COMMAND_JOIN, .lane = lane});
+    pending =
+        add_new(outbox, visitor, invite,
+                (struct tl_pending_command){
+                    .kind = TL_COMMAND_JOIN, .lane = lane, .invite_until_ms = invite_until_ms});
     /* Without memory, or if two visitors have the same key, requests share no command: the store
      * gives each the same place. */
-    if (pending != NULL)
+    if (pending != NULL && invite == NULL)
         (void)tl_placemap_put(&outbox->joins, key_of(outbox, visitor), (uintptr_t)pending);
     return pending;
-}
-
-struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
-                                                  unsigned lane, const char *invite,
-                                                  uint64_t invite_until_ms)
-{
-    return add_new(outbox, visitor, invite,
-                   (struct tl_pending_command){
-                       .kind = TL_COMMAND_JOIN, .lane = lane, .invite_until_ms = invite_until_ms});
 }
 
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,

@@ -97,15 +97,14 @@ void tl_outbox_free(struct tl_outbox **outbox);
 /* The places of the commands to come are of this generation; 0, as at first: not known. */
 void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation);
 
-/* Adds a JOIN of this visitor, or returns the one that is pending. NULL when out of memory. */
+/* Adds a JOIN of this visitor, or returns the one that is pending. One that spends an invite, whose
+ * id is remembered until then, is always a command of its own, since the invite decides. invite
+ * NULL: none, and the time says nothing. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
-                                          unsigned lane);
+                                          unsigned lane, const char *invite,
+                                          uint64_t invite_until_ms);
 /* The JOIN of this visitor that is pending, not counting those with an invite; NULL: none. */
 struct tl_pending_command *tl_outbox_joining(const struct tl_outbox *outbox, const char *visitor);
-/* A join that spends an invite: always a command of its own, since the invite decides. */
-struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
-                                                  unsigned lane, const char *invite,
-                                                  uint64_t invite_until_ms);
 /* LEAVE, COMPLETE, RENEW, CLAIM or EXTEND, with numbers NULL; HAND_OVER or RESTORE, with the
  * numbers behind its place; LOST or CALLED of visitor "" and place 0. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,

@@ -258,7 +258,7 @@ bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *tick
 /* Remembers something of a place; the map is emptied when it is full. */
 static void remember(struct tl_placemap *map, tl_place place, uint64_t value)
 {
-    if (tl_placemap_count(map) >= REFUSED_MAX)
+    if (map->count >= REFUSED_MAX)
         tl_placemap_clear(map);
     (void)tl_placemap_put(map, place, value); /* else the store is asked again */
 }

@@ -69,7 +69,7 @@ void tl_presence_tick(struct tl_presence *presence, int64_t waiting_ttl_ms, bool
     if (presence->farewell || !tl_outbox_settled(presence->outbox, presence->batch))
         return;
     if (!presence->in_progress) {
-        const bool any = tl_order_count(&presence->seen) > 0;
+        const bool any = presence->seen.count > 0;
         if (now_ms < presence->next_ms || (!any && !waiting))
             return;
         presence->next_ms = now_ms + interval_of(waiting_ttl_ms);
@@ -87,7 +87,7 @@ bool tl_presence_farewell(struct tl_presence *presence)
         return true;
     presence->farewell = true;
     send_runs(presence, SIZE_MAX); /* the rest of a flush in progress */
-    if (!presence->in_progress && tl_order_count(&presence->seen) > 0)
+    if (!presence->in_progress && presence->seen.count > 0)
         begin(presence);
     send_runs(presence, SIZE_MAX);
     return presence->batch == 0 ||

@@ -389,7 +389,7 @@ void tl_queue_use(struct tl_queue *queue, const char *visitor, tl_place place,
 
 void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reason)
 {
-    if (tl_placemap_count(&queue->ended) >= ENDED_MAX)
+    if (queue->ended.count >= ENDED_MAX)
         tl_placemap_clear(&queue->ended);
     (void)tl_placemap_put(&queue->ended, place,
                           reason); /* without memory, we ask the store again */
@@ -407,11 +407,4 @@ void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
     if (tl_queue_env_store_up(queue->env))
         tl_presence_tick(&queue->presence, queue->settings.waiting_ttl_ms,
                          tl_line_waiting(queue->line) > 0, now_ms);
-}
-
-void tl_queue_farewell(struct tl_queue *queue)
-{
-    if (queue->line != NULL && !tl_presence_farewell(&queue->presence))
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
-               "no memory for the farewell; absent visitors keep their places a little longer");
 }

@@ -309,9 +309,6 @@ void tl_queue_use(struct tl_queue *queue, const char *visitor, tl_place place,
 /* The store's answer about a place the line does not know; reason 0: the store does not know it
  * either. */
 void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reason);
-/* The process ends: sends the presence not yet sent, and a farewell if it ever sent any. From then
- * on it sends none. */
-void tl_queue_farewell(struct tl_queue *queue);
 /* Call every tick: sends presence when it is due, and forgets old ends. */
 void tl_queue_tick(struct tl_queue *queue, int64_t now_ms);
 

@@ -377,8 +377,12 @@ void tl_queues_report(struct tl_queues *queues, int64_t now_ms)
 
 void tl_queues_farewell(struct tl_queues *queues)
 {
-    for (size_t i = 0; i < queues->list.n; i++)
-        tl_queue_farewell(at(queues, i));
+    for (size_t i = 0; i < queues->list.n; i++) {
+        struct tl_queue *queue = at(queues, i);
+        if (queue->line != NULL && !tl_presence_farewell(&queue->presence))
+            tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
+                   "no memory for the farewell; absent visitors keep their places a little longer");
+    }
 }
 
 /* ---- what they share: passthrough ---- */

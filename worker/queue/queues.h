@@ -79,7 +79,8 @@ void tl_queues_flush(struct tl_queues *queues);
 void tl_queues_report(struct tl_queues *queues, int64_t now_ms);
 /* Call every tick. */
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms);
-/* The process ends: tl_queue_farewell. */
+/* The process ends: sends the presence not yet sent, and a farewell if it ever sent any. From then
+ * on it sends none. */
 void tl_queues_farewell(struct tl_queues *queues);
 
 #endif

@@ -34,8 +34,8 @@ struct tl_pending_command *tl_rejoin(struct tl_queue *queue, const struct tl_tic
     else
         snprintf(id, sizeof(id), " %lu %016llx", (unsigned long)ticket->issued,
                  (unsigned long long)ticket->invite);
-    return tl_outbox_join_invited(queue->outbox, ticket->visitor,
-                                  tl_rejoin_lane(queue, ticket->place), id, until_ms);
+    return tl_outbox_join(queue->outbox, ticket->visitor, tl_rejoin_lane(queue, ticket->place), id,
+                          until_ms);
 }
 
 bool tl_rejoin_gave_place(const struct tl_pending_result *result)

@@ -273,7 +273,7 @@ static void lanes_before_count_as_ahead(void **state)
     assert_int_equal(tl_line_look(line, 0).status, TL_LINE_UNKNOWN);
     assert_null(tl_line_order(line, 9));
     assert_null(tl_line_order(line, TL_LANES_MAX));
-    assert_int_equal(tl_order_count(tl_line_order(line, 0)), 3);
+    assert_int_equal(tl_line_order(line, 0)->count, 3);
     assert_true(tl_line_bytes(line) > 0);
     tl_line_free(&line);
 }

@@ -64,7 +64,7 @@ static void compare_at(const struct tl_order *order, const struct model *model, 
 {
     uint64_t found = 0;
     size_t rank = model_rank(model, seq);
-    assert_int_equal(tl_order_count(order), model->count);
+    assert_int_equal(order->count, model->count);
     assert_int_equal(tl_order_contains(order, seq), model_contains(model, seq));
     assert_int_equal(tl_order_rank(order, seq), rank);
     assert_int_equal(tl_order_next(order, seq, &found), rank < model->count);
@@ -206,14 +206,14 @@ static void test_empty(void **state)
     (void)state;
     uint64_t found = 7;
     struct tl_order order = {0};
-    assert_int_equal(tl_order_count(&order), 0);
+    assert_int_equal(order.count, 0);
     assert_false(tl_order_contains(&order, 0));
     assert_int_equal(tl_order_rank(&order, UINT64_MAX), 0);
     assert_false(tl_order_next(&order, 0, &found));
     assert_false(tl_order_select(&order, 0, &found));
     assert_int_equal(tl_order_remove(&order, 0, UINT64_MAX), 0);
     assert_int_equal(tl_order_insert(&order, 5, 0), 0);
-    assert_int_equal(tl_order_count(&order), 0);
+    assert_int_equal(order.count, 0);
     assert_int_equal(found, 7);
     tl_order_clear(&order);
     tl_order_clear(&order);
@@ -229,7 +229,7 @@ static void test_jumps(void **state)
     uint64_t found = 0;
     for (uint64_t i = 1; i <= JUMPS; i++)
         assert_int_equal(tl_order_insert(&order, i * jump - 1, LINE), LINE);
-    assert_int_equal(tl_order_count(&order), JUMPS * LINE);
+    assert_int_equal(order.count, JUMPS * LINE);
     assert_true(tl_order_bytes(&order) < 4096 * JUMPS); /* two blocks for each piece of the line */
     for (uint64_t i = 1; i <= JUMPS; i++) {
         assert_int_equal(tl_order_rank(&order, i * jump - 1), (i - 1) * LINE);
@@ -255,7 +255,7 @@ static void test_ranges_across_regions(void **state)
     uint64_t found = 0;
     assert_int_equal(tl_order_insert(&order, 6 * REGION - 5, 10), 10);
     assert_int_equal(tl_order_insert(&order, first, REGION + 20), REGION + 10);
-    assert_int_equal(tl_order_count(&order), REGION + 20);
+    assert_int_equal(order.count, REGION + 20);
     assert_int_equal(tl_order_rank(&order, 5 * REGION), 10);
     assert_int_equal(tl_order_rank(&order, 6 * REGION + 5), REGION + 15);
     assert_true(tl_order_select(&order, REGION + 19, &found));
@@ -264,7 +264,7 @@ static void test_ranges_across_regions(void **state)
     assert_true(tl_order_next(&order, 5 * REGION - 5, &found));
     assert_int_equal(found, 6 * REGION + 5);
     assert_int_equal(tl_order_insert(&order, 0, (UINT64_C(1) << 32) + 1), -1);
-    assert_int_equal(tl_order_count(&order), 10);
+    assert_int_equal(order.count, 10);
     tl_order_clear(&order);
 }
 
@@ -307,7 +307,7 @@ static void test_memory_returns(void **state)
     assert_int_equal(tl_order_bytes(&order), empty);
     assert_int_equal(tl_order_insert(&order, 77, 3), 3);
     tl_order_clear(&order);
-    assert_int_equal(tl_order_count(&order), 0);
+    assert_int_equal(order.count, 0);
     assert_int_equal(tl_order_bytes(&order), empty);
     assert_false(tl_order_contains(&order, 77));
     assert_int_equal(tl_order_insert(&order, 77, 3), 3);
@@ -336,7 +336,7 @@ static void compare_many(const struct tl_order *order, const unsigned char *held
         count++;
     }
     assert_false(more);
-    assert_int_equal(tl_order_count(order), count);
+    assert_int_equal(order->count, count);
     for (int i = 0; i < 500000; i++) {
         uint64_t seq = random_below(random, MANY + 1);
         assert_int_equal(tl_order_rank(order, seq), prefix[seq]);

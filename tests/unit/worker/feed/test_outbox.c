@@ -66,7 +66,7 @@ static void sent(struct tl_outbox *outbox, uint64_t number, bool taken)
 
 static void join(struct tl_outbox *outbox, const char *visitor, unsigned lane)
 {
-    assert_non_null(tl_outbox_join(outbox, visitor, lane));
+    assert_non_null(tl_outbox_join(outbox, visitor, lane, NULL, 0));
 }
 
 /* Takes the next batch, of so many commands, and returns what is of all of them. */
@@ -165,10 +165,10 @@ static void test_places_of_joins(void **state)
 static void test_second_join_shares_the_first(void **state)
 {
     struct tl_outbox *outbox = *state;
-    struct tl_pending_command *first = tl_outbox_join(outbox, "a", 0);
-    assert_ptr_equal(tl_outbox_join(outbox, "a", 0), first);
+    struct tl_pending_command *first = tl_outbox_join(outbox, "a", 0, NULL, 0);
+    assert_ptr_equal(tl_outbox_join(outbox, "a", 0, NULL, 0), first);
     expect_batch(outbox, 1, 1);
-    assert_ptr_equal(tl_outbox_join(outbox, "a", 0), first);
+    assert_ptr_equal(tl_outbox_join(outbox, "a", 0, NULL, 0), first);
     apply(outbox, 1, 1, NULL, 0);
     assert_int_equal(seen.n, 1);
     join(outbox, "a", 0); /* the first is over: this is a new one */
@@ -183,12 +183,12 @@ static void test_many_joins_are_found_again(void **state)
     for (unsigned i = 0; i < 3000; i++) {
         snprintf(visitor, sizeof(visitor), "visitor-%u", i);
         assert_null(tl_outbox_joining(outbox, visitor));
-        pending[i] = tl_outbox_join(outbox, visitor, 0);
+        pending[i] = tl_outbox_join(outbox, visitor, 0, NULL, 0);
         assert_non_null(pending[i]);
     }
     for (unsigned i = 0; i < 3000; i++) {
         snprintf(visitor, sizeof(visitor), "visitor-%u", i);
-        assert_ptr_equal(tl_outbox_join(outbox, visitor, 0), pending[i]);
+        assert_ptr_equal(tl_outbox_join(outbox, visitor, 0, NULL, 0), pending[i]);
     }
     /* Full batches, one in the air at a time. */
     expect_batch(outbox, 1, TL_BATCH_COMMANDS_MAX);
@@ -271,7 +271,7 @@ static void check(struct tl_outbox *outbox, int64_t now_ms, uint64_t expected, b
 static void test_missed_events(void **state)
 {
     struct tl_outbox *outbox = *state;
-    struct tl_pending_command *a = tl_outbox_join(outbox, "a", 2);
+    struct tl_pending_command *a = tl_outbox_join(outbox, "a", 2, NULL, 0);
     assert_true(tl_outbox_seen(outbox, 5, 3));
     assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7), NULL));
     expect_batch(outbox, 1, 3);
@@ -283,7 +283,7 @@ static void test_missed_events(void **state)
     tl_outbox_missed(outbox);
     check(outbox, T, 1, false);
     assert_int_equal(seen.n, 0); /* who waits for it stays attached */
-    assert_ptr_equal(tl_outbox_join(outbox, "a", 2), a);
+    assert_ptr_equal(tl_outbox_join(outbox, "a", 2, NULL, 0), a);
     check(outbox, T, 2, true);
     assert_int_equal(tl_outbox_count(outbox), 3);
     expect_batch(outbox, 3, 2); /* presence comes again by itself */
@@ -407,7 +407,7 @@ static void test_an_earlier_batch_is_lost(void **state)
 static void test_unknown_fate(void **state)
 {
     struct tl_outbox *outbox = *state;
-    assert_non_null(tl_outbox_join_invited(outbox, "a", 1, "invite-1", 99000));
+    assert_non_null(tl_outbox_join(outbox, "a", 1, "invite-1", 99000));
     expect_batch(outbox, 1, 1);
     tl_outbox_sent(outbox, 1, TL_BATCH_UNKNOWN, "", T);
     assert_int_equal(seen.n, 0);

@@ -208,7 +208,7 @@ static void batches_go_to_the_ingest_thread(void **state)
     struct stage *stage = *state;
     (void)add(stage, "a");
     struct tl_queue *queue = add(stage, "b");
-    assert_non_null(tl_outbox_join(queue->outbox, "x", 0));
+    assert_non_null(tl_outbox_join(queue->outbox, "x", 0, NULL, 0));
     assert_int_equal(tl_queues_in_flight(&stage->queues), 1);
     tl_queues_flush(&stage->queues);
     tl_queues_flush(&stage->queues);
@@ -222,7 +222,7 @@ static void batches_go_to_the_ingest_thread(void **state)
     assert_int_equal(tl_queues_in_flight(&stage->queues), 0);
     /* What the thread cannot take is refused. */
     sent.no_memory = true;
-    assert_non_null(tl_outbox_join(queue->outbox, "x", 0));
+    assert_non_null(tl_outbox_join(queue->outbox, "x", 0, NULL, 0));
     tl_queues_flush(&stage->queues);
     assert_int_equal(stage->world.refused, 2);
 }
@@ -231,7 +231,7 @@ static void the_store_is_asked_about_a_batch_that_is_overdue(void **state)
 {
     struct stage *stage = *state;
     struct tl_outbox *outbox = add(stage, "a")->outbox;
-    assert_non_null(tl_outbox_join(outbox, "x", 0));
+    assert_non_null(tl_outbox_join(outbox, "x", 0, NULL, 0));
     tl_queues_flush(&stage->queues);
     receipt(stage, "a", true);
     stage->world.env.follower_up = true;
@@ -261,10 +261,10 @@ static void too_many_commands_in_progress_are_noted_each_turn(void **state)
     struct stage *stage = *state;
     struct tl_queue *a = add(stage, "a");
     struct tl_queue *b = add(stage, "b");
-    assert_non_null(tl_outbox_join(a->outbox, "x", 0));
+    assert_non_null(tl_outbox_join(a->outbox, "x", 0, NULL, 0));
     tl_queues_flush(&stage->queues);
     assert_false(stage->world.env.full);
-    assert_non_null(tl_outbox_join(b->outbox, "x", 0));
+    assert_non_null(tl_outbox_join(b->outbox, "x", 0, NULL, 0));
     tl_queues_flush(&stage->queues);
     assert_true(stage->world.env.full);
     receipt(stage, "b", false);
@@ -277,7 +277,7 @@ static void flushed_means_all_sent(void **state)
     struct stage *stage = *state;
     struct tl_queue *queue = add(stage, "a");
     assert_true(tl_queues_flushed(&stage->queues));
-    assert_non_null(tl_outbox_join(queue->outbox, "y", 0));
+    assert_non_null(tl_outbox_join(queue->outbox, "y", 0, NULL, 0));
     assert_false(tl_queues_flushed(&stage->queues));
     tl_queues_flush(&stage->queues);
     assert_false(tl_queues_flushed(&stage->queues)); /* the store has not answered */
@@ -289,7 +289,7 @@ static void a_deleted_queue_settles_its_commands(void **state)
 {
     struct stage *stage = *state;
     struct tl_queue *queue = add(stage, "a");
-    assert_non_null(tl_outbox_join(queue->outbox, "y", 0));
+    assert_non_null(tl_outbox_join(queue->outbox, "y", 0, NULL, 0));
     take(stage, "a", (struct tl_change){.kind = TL_CHANGE_GONE});
     assert_null(tl_queues_find(&stage->queues, "a"));
     assert_int_equal(stage->world.refused, 1);

@@ -216,7 +216,7 @@ static void what_an_entry_says_is_passed_on(void **state)
 static void applied_settles_the_commands_of_this_worker(void **state)
 {
     struct world *world = *state;
-    assert_non_null(tl_outbox_join(world->queue->outbox, "new", 0));
+    assert_non_null(tl_outbox_join(world->queue->outbox, "new", 0, NULL, 0));
     assert_int_equal(world_send(world), 1);
     world_apply(world, 5, 3, "[1,\"another\",1,9,[]]", 0);
     assert_int_equal(world->applied, 0);
@@ -229,7 +229,7 @@ static void applied_settles_the_commands_of_this_worker(void **state)
 static void applied_counts_also_in_an_entry_that_the_snapshot_contains(void **state)
 {
     struct world *world = *state;
-    assert_non_null(tl_outbox_join(world->queue->outbox, "new", 0));
+    assert_non_null(tl_outbox_join(world->queue->outbox, "new", 0, NULL, 0));
     assert_int_equal(world_send(world), 1);
     world_apply_text(world, "[1,10,7,5,3,[[1,\"w\",1,8,[]],[2,[8,1]]]]", 0);
     assert_int_equal(world->applied, 1);

@@ -12,7 +12,7 @@
 
 #include "common/base/named.h"
 #include "common/store/blocks.h"
-#include "worker/feed/followed_queues.h"
+#include "worker/feed/change.h"
 #include "worker/feed/ingest.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"

@@ -3,12 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "common/base/clock.h"
 #include "common/base/grow.h"
 #include "common/base/text.h"
-#include "common/line/placemap.h"
 #include "worker/feed/outbox.h"
 
 enum {
@@ -20,8 +17,8 @@ enum {
 
 enum batch_state { GATHERED, SENDING, SENT };
 
-struct batch {
-    struct batch *next;
+struct tl_outbox_batch {
+    struct tl_outbox_batch *next;
     uint64_t number;
     uint64_t generation; /* of its places */
     enum batch_state state;
@@ -37,25 +34,6 @@ struct batch {
     int64_t pause_ms;            /* SENT: from one question to the next */
     bool over;                   /* SENT: the store says that it does not wait any more */
     uint64_t event;              /* over: its outcome is in an event up to this; 0: it is gone */
-};
-
-struct tl_outbox {
-    char worker_id[TL_WORKER_ID_MAX + 1];
-    tl_outbox_settle *settle;
-    void *context;
-    const int64_t *store_offset_ms;      /* or NULL */
-    struct tl_batch_writer writer;       /* of the batch being gathered, with the generation of its
-                                            places,       and when the first JOIN in it was made */
-    struct tl_pending_command **pending; /* of its commands */
-    size_t pending_capacity;
-    uint64_t generation;      /* of the places to come */
-    struct tl_placemap joins; /* key of a visitor -> its pending JOIN, unless it has an invite */
-    unsigned char key[crypto_shorthash_KEYBYTES]; /* so that clients cannot choose keys */
-    struct batch *first, *last;                   /* oldest first, without the one being gathered */
-    uint64_t next_number;
-    uint64_t sending;  /* the number of the batch being sent, or 0 */
-    uint64_t checking; /* the number of the batch that the store is asked about, or 0 */
-    size_t count;
 };
 
 /* ---- life ---- */
@@ -113,7 +91,7 @@ static void end_pending(struct tl_outbox *outbox, struct tl_pending_command *pen
     free_pending(pending);
 }
 
-static void free_batch(struct batch *batch)
+static void free_batch(struct tl_outbox_batch *batch)
 {
     free(batch->pending);
     free(batch->payload);
@@ -121,7 +99,8 @@ static void free_batch(struct batch *batch)
 }
 
 /* Ends a batch that is no longer in the list; its remaining commands all end in the same way. */
-static void end_batch(struct tl_outbox *outbox, struct batch *batch, enum tl_pending_end end)
+static void end_batch(struct tl_outbox *outbox, struct tl_outbox_batch *batch,
+                      enum tl_pending_end end)
 {
     outbox->count -= batch->n;
     for (size_t i = 0; i < batch->n; i++)
@@ -129,9 +108,9 @@ static void end_batch(struct tl_outbox *outbox, struct batch *batch, enum tl_pen
     free_batch(batch);
 }
 
-static struct batch *pop(struct tl_outbox *outbox)
+static struct tl_outbox_batch *pop(struct tl_outbox *outbox)
 {
-    struct batch *batch = outbox->first;
+    struct tl_outbox_batch *batch = outbox->first;
     outbox->first = batch->next;
     if (outbox->first == NULL)
         outbox->last = NULL;
@@ -165,7 +144,7 @@ static bool close_batch(struct tl_outbox *outbox)
     size_t length = 0;
     const void *bytes =
         tl_batch_finish(&outbox->writer, outbox->worker_id, outbox->next_number, &length);
-    struct batch *batch = calloc(1, sizeof(*batch));
+    struct tl_outbox_batch *batch = calloc(1, sizeof(*batch));
     void *payload = bytes != NULL ? malloc(length) : NULL;
     if (batch == NULL || payload == NULL) {
         free(batch);
@@ -173,12 +152,12 @@ static bool close_batch(struct tl_outbox *outbox)
         return false;
     }
     memcpy(payload, bytes, length);
-    *batch = (struct batch){.number = outbox->next_number++,
-                            .generation = outbox->writer.generation,
-                            .n = n,
-                            .pending = outbox->pending,
-                            .payload = payload,
-                            .length = length};
+    *batch = (struct tl_outbox_batch){.number = outbox->next_number++,
+                                      .generation = outbox->writer.generation,
+                                      .n = n,
+                                      .pending = outbox->pending,
+                                      .payload = payload,
+                                      .length = length};
     for (size_t i = 0; i < n; i++)
         batch->joins |= batch->pending[i] != NULL && batch->pending[i]->kind == TL_COMMAND_JOIN;
     outbox->pending = NULL;
@@ -275,11 +254,6 @@ static struct tl_pending_command *add_new(struct tl_outbox *outbox, const char *
     return pending;
 }
 
-void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation)
-{
-    outbox->generation = generation;
-}
-
 struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
                                           unsigned lane, const char *invite,
                                           uint64_t invite_until_ms)
@@ -316,9 +290,9 @@ bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count
 
 /* ---- sending ---- */
 
-static struct batch *find(struct tl_outbox *outbox, enum batch_state state)
+static struct tl_outbox_batch *find(struct tl_outbox *outbox, enum batch_state state)
 {
-    struct batch *batch = outbox->first;
+    struct tl_outbox_batch *batch = outbox->first;
     while (batch != NULL && batch->state != state)
         batch = batch->next;
     return batch;
@@ -328,7 +302,7 @@ bool tl_outbox_next(struct tl_outbox *outbox, struct tl_outbox_payload *payload)
 {
     if (outbox->sending != 0)
         return false;
-    struct batch *batch = find(outbox, GATHERED);
+    struct tl_outbox_batch *batch = find(outbox, GATHERED);
     if (batch == NULL) {
         if (outbox->writer.n == 0 || !close_batch(outbox))
             return false; /* out of memory: the next call tries again */
@@ -345,9 +319,9 @@ bool tl_outbox_next(struct tl_outbox *outbox, struct tl_outbox_payload *payload)
     return true;
 }
 
-static void unlink_batch(struct tl_outbox *outbox, struct batch *batch)
+static void unlink_batch(struct tl_outbox *outbox, struct tl_outbox_batch *batch)
 {
-    struct batch **link = &outbox->first, *before = NULL;
+    struct tl_outbox_batch **link = &outbox->first, *before = NULL;
     for (; *link != batch; link = &(*link)->next)
         before = *link;
     *link = batch->next;
@@ -356,7 +330,7 @@ static void unlink_batch(struct tl_outbox *outbox, struct batch *batch)
 }
 
 /* Gathers the commands of a batch that is no longer in the list once more, under a new number. */
-static void gather_again(struct tl_outbox *outbox, struct batch *batch)
+static void gather_again(struct tl_outbox *outbox, struct tl_outbox_batch *batch)
 {
     outbox->count -= batch->n;
     for (size_t i = 0; i < batch->n; i++) {
@@ -373,7 +347,7 @@ void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, enum tl_batch_fat
     if (outbox->sending != number)
         return;
     outbox->sending = 0;
-    struct batch *batch = find(outbox, SENDING);
+    struct tl_outbox_batch *batch = find(outbox, SENDING);
     if (batch == NULL)
         return; /* the APPLIED event came before the reply to XADD */
     if (fate == TL_BATCH_TAKEN) {
@@ -398,7 +372,7 @@ void tl_outbox_applied(struct tl_outbox *outbox, const struct tl_event *event)
     while (outbox->first != NULL && outbox->first->number < event->batch &&
            outbox->first->state == SENT)
         gather_again(outbox, pop(outbox));
-    struct batch *batch = outbox->first;
+    struct tl_outbox_batch *batch = outbox->first;
     if (batch == NULL || batch->number != event->batch || batch->state == GATHERED)
         return; /* a repeat */
     (void)pop(outbox);
@@ -436,7 +410,8 @@ bool tl_outbox_overdue(struct tl_outbox *outbox, uint64_t event, int64_t now_ms,
 {
     while (outbox->first != NULL && outbox->first->over && outbox->first->event <= event)
         gather_again(outbox, pop(outbox));
-    const struct batch *batch = outbox->first; /* those behind it wait in the store behind it */
+    const struct tl_outbox_batch *batch =
+        outbox->first; /* those behind it wait in the store behind it */
     if (batch == NULL || batch->state != SENT || batch->over || batch->overdue_ms > now_ms ||
         outbox->checking != 0)
         return false;
@@ -449,7 +424,7 @@ bool tl_outbox_overdue(struct tl_outbox *outbox, uint64_t event, int64_t now_ms,
 void tl_outbox_checked(struct tl_outbox *outbox, uint64_t number,
                        const struct tl_batch_check *check, int64_t now_ms)
 {
-    struct batch *batch = outbox->first;
+    struct tl_outbox_batch *batch = outbox->first;
     outbox->checking = 0;
     if (batch == NULL || batch->number != number)
         return; /* its outcome has come meanwhile */
@@ -462,7 +437,7 @@ void tl_outbox_checked(struct tl_outbox *outbox, uint64_t number,
 
 void tl_outbox_missed(struct tl_outbox *outbox)
 {
-    for (struct batch *batch = outbox->first; batch != NULL; batch = batch->next) {
+    for (struct tl_outbox_batch *batch = outbox->first; batch != NULL; batch = batch->next) {
         batch->missed = batch->state == SENDING;
         batch->overdue_ms = 0;
     }
@@ -484,20 +459,15 @@ void tl_outbox_forget_places(struct tl_outbox *outbox)
     if (outbox->writer.generation != outbox->generation && outbox->writer.n > 0)
         (void)close_batch(outbox);
     /* Who hears of an end may send another command at once: it is of the present generation. */
-    for (struct batch *batch = outbox->first; batch != NULL; batch = batch->next) {
+    for (struct tl_outbox_batch *batch = outbox->first; batch != NULL; batch = batch->next) {
         for (size_t i = 0; i < batch->n && batch->generation != outbox->generation; i++)
             forget_place(outbox, &batch->pending[i]);
     }
 }
 
-size_t tl_outbox_count(const struct tl_outbox *outbox)
-{
-    return outbox->count;
-}
-
 int64_t tl_outbox_lag_ms(const struct tl_outbox *outbox, int64_t now_ms)
 {
-    const struct batch *batch = outbox->first;
+    const struct tl_outbox_batch *batch = outbox->first;
     return batch != NULL && batch->state == SENT ? now_ms - batch->sent_ms : 0;
 }
 
@@ -505,11 +475,6 @@ bool tl_outbox_flushed(const struct tl_outbox *outbox)
 {
     return outbox->sending == 0 && outbox->writer.n == 0 &&
            (outbox->last == NULL || outbox->last->state != GATHERED);
-}
-
-uint64_t tl_outbox_gathering(const struct tl_outbox *outbox)
-{
-    return outbox->next_number;
 }
 
 bool tl_outbox_settled(const struct tl_outbox *outbox, uint64_t number)

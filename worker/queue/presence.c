@@ -31,7 +31,7 @@ static bool send_run(struct tl_presence *presence, uint64_t first, uint64_t coun
 {
     if (!tl_outbox_seen(presence->outbox, first, count))
         return false;
-    presence->batch = tl_outbox_gathering(presence->outbox);
+    presence->batch = presence->outbox->next_number;
     return true;
 }
 

@@ -243,7 +243,7 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
         keep_lost_ends(queue, former);
     tl_lost_keep_sessions(&queue->lost, former, line);
     tl_line_free(&former);
-    tl_outbox_generation(queue->outbox, line->generation);
+    queue->outbox->generation = line->generation;
     queue->rebuilding = false;
     tl_claims_keep(&queue->claims, line); /* the event of an end may be missed */
     tl_metrics_add(queue->env->metrics, TL_WORKER_SNAPSHOTS, 1);

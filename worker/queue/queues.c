@@ -107,7 +107,7 @@ size_t tl_queues_in_flight(const struct tl_queues *queues)
 {
     size_t count = 0;
     for (size_t i = 0; i < queues->list.n; i++)
-        count += tl_outbox_count(at(queues, i)->outbox);
+        count += at(queues, i)->outbox->count;
     return count;
 }
 

@@ -137,7 +137,7 @@ static void test_places_of_joins(void **state)
     assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7), NULL));
     join(outbox, "c", 1);
     join(outbox, "d", 1);
-    assert_int_equal(tl_outbox_count(outbox), 6);
+    assert_int_equal(outbox->count, 6);
     expect_batch(outbox, 1, 6);
     sent(outbox, 1, true);
     assert_int_equal(seen.n, 0);
@@ -159,7 +159,7 @@ static void test_places_of_joins(void **state)
     assert_int_equal(end_of("c")->result.outcome, TL_OUTCOME_DONE);
     assert_int_equal(end_of("d")->result.place, tl_place_make(0, 3));
     assert_int_equal(end_of("x")->result.outcome, TL_OUTCOME_GONE);
-    assert_int_equal(tl_outbox_count(outbox), 0);
+    assert_int_equal(outbox->count, 0);
 }
 
 static void test_second_join_shares_the_first(void **state)
@@ -172,7 +172,7 @@ static void test_second_join_shares_the_first(void **state)
     apply(outbox, 1, 1, NULL, 0);
     assert_int_equal(seen.n, 1);
     join(outbox, "a", 0); /* the first is over: this is a new one */
-    assert_int_equal(tl_outbox_count(outbox), 1);
+    assert_int_equal(outbox->count, 1);
 }
 
 static void test_many_joins_are_found_again(void **state)
@@ -200,7 +200,7 @@ static void test_many_joins_are_found_again(void **state)
     expect_batch(outbox, 3, 1000);
     sent(outbox, 3, true);
     assert_true(tl_outbox_flushed(outbox));
-    assert_int_equal(tl_outbox_count(outbox), 3000);
+    assert_int_equal(outbox->count, 3000);
     apply(outbox, 1, 1, NULL, 0);
     assert_null(tl_outbox_joining(outbox, "visitor-0"));
     for (unsigned i = TL_BATCH_COMMANDS_MAX; i < 3000; i++)
@@ -213,7 +213,7 @@ static void test_many_joins_are_found_again(void **state)
     for (unsigned i = 0; i < 1000; i++) {
         snprintf(visitor, sizeof(visitor), "visitor-%u", i);
         join(outbox, visitor, 0);
-        assert_int_equal(tl_outbox_count(outbox), i + 1);
+        assert_int_equal(outbox->count, i + 1);
     }
 }
 
@@ -225,7 +225,7 @@ static void test_refused_number_is_not_used_again(void **state)
     join(outbox, "b", 0);
     sent(outbox, 1, false);
     assert_int_equal(end_of("a")->result.end, TL_PENDING_REFUSED);
-    assert_int_equal(tl_outbox_count(outbox), 1);
+    assert_int_equal(outbox->count, 1);
     join(outbox, "a", 0);
     expect_batch(outbox, 2, 2);
     sent(outbox, 2, true);
@@ -285,7 +285,7 @@ static void test_missed_events(void **state)
     assert_int_equal(seen.n, 0); /* who waits for it stays attached */
     assert_ptr_equal(tl_outbox_join(outbox, "a", 2, NULL, 0), a);
     check(outbox, T, 2, true);
-    assert_int_equal(tl_outbox_count(outbox), 3);
+    assert_int_equal(outbox->count, 3);
     expect_batch(outbox, 3, 2); /* presence comes again by itself */
     sent(outbox, 3, true);
     apply(outbox, 2, 8, NULL, 0);
@@ -296,7 +296,7 @@ static void test_missed_events(void **state)
     assert_int_equal(end_of("a")->result.place, tl_place_make(2, 3));
     assert_int_equal(end_of("b")->result.place, tl_place_make(0, 8));
     assert_int_equal(end_of("x")->result.outcome, TL_OUTCOME_GONE);
-    assert_int_equal(tl_outbox_count(outbox), 0);
+    assert_int_equal(outbox->count, 0);
 }
 
 /* Events are missed between XADD and its receipt. */
@@ -381,7 +381,7 @@ static void test_a_command_is_not_sent_for_ever(void **state)
     }
     expect_nothing(outbox);
     assert_int_equal(end_of("a")->result.end, TL_PENDING_LOST);
-    assert_int_equal(tl_outbox_count(outbox), 0);
+    assert_int_equal(outbox->count, 0);
 }
 
 /* A later batch is applied: the one before it never will be. */
@@ -444,7 +444,7 @@ static void test_a_memory_is_sent_again(void **state)
     free(payload.bytes);
     sent(outbox, 2, true);
     apply(outbox, 2, 1, NULL, 0);
-    assert_int_equal(tl_outbox_count(outbox), 0);
+    assert_int_equal(outbox->count, 0);
 }
 
 static void test_places_of_a_lost_generation(void **state)
@@ -456,7 +456,7 @@ static void test_places_of_a_lost_generation(void **state)
     sent(outbox, 1, true);
     assert_non_null(tl_outbox_command(outbox, TL_COMMAND_RENEW, "renews", 8, NULL));
     join(outbox, "gathered", 0);
-    tl_outbox_generation(outbox, 2);
+    outbox->generation = 2;
     assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LOST, "", 0, NULL));
     seen.asks_back = outbox; /* at once: of the present generation */
     tl_outbox_forget_places(outbox);
@@ -483,7 +483,7 @@ static void test_settled(void **state)
     struct tl_outbox *outbox = *state;
     assert_true(tl_outbox_settled(outbox, 0));
     assert_true(tl_outbox_seen(outbox, 1, 1));
-    uint64_t number = tl_outbox_gathering(outbox);
+    uint64_t number = outbox->next_number;
     assert_false(tl_outbox_settled(outbox, number));
     expect_batch(outbox, number, 1);
     assert_false(tl_outbox_settled(outbox, number));
@@ -513,9 +513,9 @@ static void a_batch_has_places_of_one_generation(void **state)
 {
     struct tl_outbox *outbox = *state;
     join(outbox, "before", 0); /* no line yet */
-    tl_outbox_generation(outbox, 7);
+    outbox->generation = 7;
     assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "old", 4, NULL));
-    tl_outbox_generation(outbox, 8);
+    outbox->generation = 8;
     assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "new", 5, NULL));
     expect_generation(outbox, 0);
     expect_generation(outbox, 7);

@@ -31,7 +31,7 @@ static int finish(void **state)
 
 static size_t pending(const struct world *world)
 {
-    return tl_outbox_count(world->queue->outbox);
+    return world->queue->outbox->count;
 }
 
 static bool known(const struct world *world, tl_place place, enum tl_line_status *status)

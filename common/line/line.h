@@ -53,8 +53,7 @@ struct tl_line_view {
     uint64_t ahead; /* WAITING: visitors who will be admitted before; the position is ahead + 1 */
     int64_t deadline_ms;   /* ACTIVE: Redis server time, Unix ms */
     enum tl_reason reason; /* ENDED */
-    bool
-        called; /* WAITING, and has the next turn (worker/queue/queue.h); the line never says so */
+    bool called; /* WAITING, and has the next turn (worker/queue/queue.h); the line never says so */
 };
 
 struct tl_line *tl_line_new(void);

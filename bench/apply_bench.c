@@ -340,8 +340,7 @@ static struct cost plain(unsigned long batch)
 static void fill(uint64_t from, uint64_t n, unsigned long batch)
 {
     static const char *const workers[WORKERS] = {"bench-0", "bench-1", "bench-2", "bench-3"};
-    struct tl_batch_writer *writer = tl_batch_writer_new();
-    require(writer != NULL, "out of memory");
+    struct tl_batch_writer writer = {0};
     struct bytes bytes;
     bytes_open(&bytes);
     size_t entries = 0;
@@ -350,12 +349,12 @@ static void fill(uint64_t from, uint64_t n, unsigned long batch)
         visitor(from + i, name);
         const struct tl_command join = {
             .kind = TL_COMMAND_JOIN, .visitor = name, .visitor_length = 22};
-        require(tl_batch_add(writer, &join) >= 0, "a batch is full");
-        if (tl_batch_count(writer) < batch && i + 1 < n)
+        require(tl_batch_add(&writer, &join) >= 0, "a batch is full");
+        if (writer.n < batch && i + 1 < n)
             continue;
         size_t length;
         const void *payload =
-            tl_batch_finish(writer, workers[entries % WORKERS], ++bench.number, &length);
+            tl_batch_finish(&writer, workers[entries % WORKERS], ++bench.number, &length);
         require(payload != NULL, "out of memory");
         fputs("*5\r\n", bytes.file);
         put_text(&bytes, "XADD");
@@ -363,10 +362,10 @@ static void fill(uint64_t from, uint64_t n, unsigned long batch)
         put_text(&bytes, "*");
         put_text(&bytes, "d");
         put_word(&bytes, payload, length);
-        tl_batch_writer_reset(writer);
+        tl_batch_writer_reset(&writer);
         entries++;
     }
-    tl_batch_writer_free(&writer);
+    free(writer.bytes);
     pipe_through(&bytes, 2 * entries);
 }
 

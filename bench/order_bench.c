@@ -67,7 +67,7 @@ static void *checked(void *memory)
 static void *index_make(uint64_t n)
 {
     (void)n;
-    return checked(tl_order_new());
+    return checked(calloc(1, sizeof(struct tl_order)));
 }
 
 static void index_insert(void *state, uint64_t seq)
@@ -93,8 +93,8 @@ static size_t index_bytes(void *state)
 
 static void index_drop(void *state)
 {
-    struct tl_order *order = state;
-    tl_order_free(&order);
+    tl_order_clear(state);
+    free(state);
 }
 
 /* ---- a sorted array ---- */

@@ -62,18 +62,14 @@ const struct tl_queue_metrics_tables tl_visits_tables = {.queue = queue_rows,
 struct tl_visits {
     struct tl_queue_series *series;
     struct tl_arrivals arrivals;
-    struct tl_placemap *admitted; /* active place -> when it was admitted */
+    struct tl_placemap admitted; /* active place -> when it was admitted */
 };
 
 struct tl_visits *tl_visits_new(struct tl_queue_series *series)
 {
     struct tl_visits *visits = calloc(1, sizeof(*visits));
-    if (visits == NULL)
-        return NULL;
-    visits->series = series;
-    visits->admitted = tl_placemap_new();
-    if (visits->admitted == NULL)
-        tl_visits_free(&visits);
+    if (visits != NULL)
+        visits->series = series;
     return visits;
 }
 
@@ -81,7 +77,7 @@ void tl_visits_free(struct tl_visits **visits)
 {
     if (*visits == NULL)
         return;
-    tl_placemap_free(&(*visits)->admitted);
+    tl_placemap_clear(&(*visits)->admitted);
     free(*visits);
     *visits = NULL;
 }
@@ -93,9 +89,9 @@ static bool is_active(void *context, tl_place place)
 
 void tl_visits_start(struct tl_visits *visits, const struct tl_line *line, int64_t now_ms)
 {
-    tl_placemap_keep(visits->admitted, is_active, (void *)(uintptr_t)line);
+    tl_placemap_keep(&visits->admitted, is_active, (void *)(uintptr_t)line);
     /* Visitors who join from now on have a later seq. */
-    tl_arrivals_note(&visits->arrivals, tl_line_last_seq(line) + 1, now_ms);
+    tl_arrivals_note(&visits->arrivals, line->last_seq + 1, now_ms);
 }
 
 /* ---- events ---- */
@@ -124,8 +120,8 @@ static void admit(struct tl_visits *visits, const struct tl_run *run, int64_t no
         if (tl_arrivals_find(&visits->arrivals, tl_place_seq(place), now_ms, &joined_ms))
             tl_metrics_observe(visits->series->values, TL_VISITS_WAIT_TIME,
                                (now_ms - joined_ms) * 1000);
-        if (tl_placemap_count(visits->admitted) < SESSIONS_MAX)
-            (void)tl_placemap_put(visits->admitted, place, (uint64_t)now_ms);
+        if (visits->admitted.count < SESSIONS_MAX)
+            (void)tl_placemap_put(&visits->admitted, place, (uint64_t)now_ms);
     }
 }
 
@@ -142,7 +138,7 @@ static void end_sessions(struct tl_visits *visits, const struct tl_run *run, enu
     tl_metrics_add(values, counters[reason], (int64_t)run->count);
     for (uint64_t k = 0; k < run->count; k++) {
         uint64_t admitted_ms;
-        if (tl_placemap_remove(visits->admitted, run->first + k, &admitted_ms) &&
+        if (tl_placemap_remove(&visits->admitted, run->first + k, &admitted_ms) &&
             reason != TL_REASON_UNCLAIMED)
             tl_metrics_observe(values, TL_VISITS_SESSION_TIME,
                                (now_ms - (int64_t)admitted_ms) * 1000);
@@ -206,7 +202,7 @@ static void look_at_waits(struct tl_visits *visits, const struct tl_line *line, 
 void tl_visits_look(struct tl_visits *visits, const struct tl_line *line, int64_t now_ms)
 {
     int64_t longest_s = 0;
-    uint64_t first_seq = tl_line_last_seq(line) + 1;
+    uint64_t first_seq = line->last_seq + 1;
     for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
         const struct tl_order *order = tl_line_order(line, lane);
         struct tl_metrics *values =
@@ -221,7 +217,7 @@ void tl_visits_look(struct tl_visits *visits, const struct tl_line *line, int64_
         }
         int64_t wait_s = (now_ms - joined_ms) / 1000;
         longest_s = wait_s > longest_s ? wait_s : longest_s;
-        tl_metrics_set(values, TL_VISITS_LANE_WAITING, (int64_t)tl_order_count(order));
+        tl_metrics_set(values, TL_VISITS_LANE_WAITING, (int64_t)order->count);
         tl_metrics_set(values, TL_VISITS_LANE_OLDEST_WAIT, wait_s);
     }
     tl_metrics_set(visits->series->values, TL_VISITS_OLDEST_WAIT, longest_s);

@@ -44,36 +44,35 @@ static struct tl_line *line_new(unsigned capacity)
 void cost_print(unsigned capacity)
 {
     double entry_ns[2];
-    struct tl_eta *eta = tl_eta_new();
+    struct tl_eta eta = {0};
     const struct tl_eta_rule rule = {.counted = true, .capacity = capacity};
     struct tl_eta_range range;
     enum tl_eta_reason reason;
     double sum = 0;
-    if (eta == NULL)
-        abort();
-    tl_eta_set_rule(eta, &rule, 0);
-    tl_eta_set_open(eta, true, 0);
+    tl_eta_set_rule(&eta, &rule, 0);
+    tl_eta_set_open(&eta, true, 0);
     for (int with = 0; with < 2; with++) {
         struct tl_line *line = line_new(capacity);
         if (with)
-            tl_eta_set_line(eta, line, 0);
+            tl_eta_set_line(&eta, line, 0);
         int64_t from_us = tl_clock_us();
         for (uint64_t i = 1; i <= ENTRIES; i++)
-            turn(line, with ? eta : NULL, i, capacity + i, i, (int64_t)i);
+            turn(line, with ? &eta : NULL, i, capacity + i, i, (int64_t)i);
         entry_ns[with] = (double)(tl_clock_us() - from_us) * 1000 / ENTRIES;
         tl_line_free(&line);
     }
     int64_t from_us = tl_clock_us();
     for (int i = 0; i < OUTLOOKS; i++) /* out of date each time */
-        sum += tl_eta_estimate(eta, 1, ENTRIES + (int64_t)i * 1000, &range, &reason);
+        sum += tl_eta_estimate(&eta, 1, ENTRIES + (int64_t)i * 1000, &range, &reason);
     double outlook_us = (double)(tl_clock_us() - from_us) / OUTLOOKS;
     from_us = tl_clock_us();
     for (uint64_t i = 0; i < ESTIMATES; i++)
-        sum += tl_eta_estimate(eta, 1 + i % (WAITING - ENTRIES), ENTRIES + (int64_t)OUTLOOKS * 1000,
-                               &range, &reason);
+        sum += tl_eta_estimate(&eta, 1 + i % (WAITING - ENTRIES),
+                               ENTRIES + (int64_t)OUTLOOKS * 1000, &range, &reason);
     printf("capacity %u: an entry %.0f ns, %.0f ns with the estimate; an estimate %.2f us; a new "
            "outlook %.1f us; %zu bytes%s\n",
            capacity, entry_ns[0], entry_ns[1], (double)(tl_clock_us() - from_us) / ESTIMATES,
-           outlook_us, tl_eta_bytes(eta), sum > 0 ? "" : " (nothing known)");
-    tl_eta_free(&eta);
+           outlook_us, sizeof(&eta) + tl_placemap_bytes(&eta.sessions.running),
+           sum > 0 ? "" : " (nothing known)");
+    tl_placemap_clear(&eta.sessions.running);
 }

@@ -27,7 +27,7 @@ struct world {
     struct turn *heap;
     size_t n, room;
     struct tl_line *line;
-    struct tl_eta *eta;
+    struct tl_eta eta;
     struct tl_promises promises;
     struct baselines baselines;
     uint64_t event, capacity;
@@ -120,7 +120,7 @@ static void report(struct world *world, enum tl_event_kind kind, size_t visitor,
         abort();
     entry.waiting = tl_line_waiting(world->line);
     entry.active = tl_line_active(world->line);
-    tl_eta_apply(world->eta, &entry, now_ms);
+    tl_eta_apply(&world->eta, &entry, now_ms);
     tl_promises_apply(&world->promises, world->line, &entry, now_ms);
 }
 
@@ -144,8 +144,8 @@ static void set_rule(struct world *world, int64_t now_ms)
 {
     const struct tl_eta_rule rule = {.counted = true, .capacity = world->capacity};
     world->baselines.capacity = world->capacity;
-    tl_eta_set_rule(world->eta, &rule, now_ms);
-    tl_eta_set_open(world->eta, !world->paused, now_ms);
+    tl_eta_set_rule(&world->eta, &rule, now_ms);
+    tl_eta_set_open(&world->eta, !world->paused, now_ms);
 }
 
 /* ---- what is told ---- */
@@ -175,7 +175,7 @@ static void tell(struct world *world, uint64_t position, int64_t now_ms)
         return;
     promise.visitor = seq - 1;
     outcome->views++;
-    bool known = tl_eta_estimate(world->eta, position, now_ms, &range, &reason);
+    bool known = tl_eta_estimate(&world->eta, position, now_ms, &range, &reason);
     if (!known) {
         outcome->unknown++;
         return;
@@ -195,7 +195,7 @@ static void look(struct world *world, int64_t now_ms)
 {
     static const uint64_t from[] = {1, 5, 20, 50, UINT64_MAX};
     uint64_t waiting = tl_line_waiting(world->line);
-    tl_promises_tick(&world->promises, world->eta, world->line, now_ms);
+    tl_promises_tick(&world->promises, &world->eta, world->line, now_ms);
     for (int i = 0; i < 4 && from[i] <= waiting; i++) {
         uint64_t last = from[i + 1] - 1 < waiting ? from[i + 1] - 1 : waiting;
         tell(world, from[i] + crowd_random(&world->random) % (last - from[i] + 1), now_ms);
@@ -288,13 +288,12 @@ void crowd_run(const struct crowd *crowd, struct outcome *outcome)
                           .outcome = outcome,
                           .random = crowd->seed,
                           .line = tl_line_new(),
-                          .eta = tl_eta_new(),
                           .promises = {.random = crowd->seed},
                           .capacity = crowd->capacity,
                           .changed_ms = INT64_MIN / 2,
                           .first = outcome->n};
     world.told_s = calloc(crowd->n, sizeof(*world.told_s));
-    if (world.line == NULL || world.eta == NULL || world.told_s == NULL)
+    if (world.line == NULL || world.told_s == NULL)
         abort();
     world.baselines.constant_ms = crowd->session_ms;
     for (size_t i = 0; i < crowd->n; i++) {
@@ -314,7 +313,7 @@ void crowd_run(const struct crowd *crowd, struct outcome *outcome)
     settle(&world);
     free(world.heap);
     free(world.told_s);
-    tl_eta_free(&world.eta);
+    tl_placemap_clear(&world.eta.sessions.running);
     tl_line_free(&world.line);
 }
 

@@ -30,7 +30,7 @@
 struct ours {
     struct pipe pipe;
     struct tl_keys keys;
-    struct tl_batch_writer *writer;
+    struct tl_batch_writer writer;
     uint64_t batches;
     struct tl_line *line;
     uint64_t base_seq; /* the first visitor has the seq after it */
@@ -40,7 +40,7 @@ struct ours {
 static void *ours_open(void)
 {
     struct ours *self = calloc(1, sizeof(*self));
-    if (self == NULL || (self->writer = tl_batch_writer_new()) == NULL)
+    if (self == NULL)
         way_die("out of memory");
     pipe_open(&self->pipe);
     tl_keys_init(&self->keys, PREFIX, QUEUE);
@@ -61,7 +61,7 @@ static void ours_close(void *actor)
     struct ours *self = actor;
     stop_dispatcher(self);
     pipe_close(&self->pipe);
-    tl_batch_writer_free(&self->writer);
+    free(self->writer.bytes);
     tl_line_free(&self->line);
     free(self);
 }
@@ -133,12 +133,12 @@ static void setup(void *actor)
 static void send_batch(struct ours *self)
 {
     size_t length;
-    const void *payload = tl_batch_finish(self->writer, "bench", ++self->batches, &length);
+    const void *payload = tl_batch_finish(&self->writer, "bench", ++self->batches, &length);
     pipe_begin(&self->pipe, "XADD", self->keys.names[TL_KEY_INGEST]);
     tl_args_strs(&self->pipe.args, "*", "d", NULL);
     tl_args_bin(&self->pipe.args, payload, length);
     pipe_send(&self->pipe, PIPE_VARIADIC);
-    tl_batch_writer_reset(self->writer);
+    tl_batch_writer_reset(&self->writer);
 }
 
 static void join(void *actor, uint64_t first, uint64_t n)
@@ -149,8 +149,8 @@ static void join(void *actor, uint64_t first, uint64_t n)
         way_visitor(first + i, id);
         const struct tl_command join = {
             .kind = TL_COMMAND_JOIN, .visitor = id, .visitor_length = WAY_ID_LENGTH};
-        tl_batch_add(self->writer, &join);
-        if (tl_batch_count(self->writer) == WAY_BATCH || i + 1 == n)
+        tl_batch_add(&self->writer, &join);
+        if (self->writer.n == WAY_BATCH || i + 1 == n)
             send_batch(self);
     }
     pipe_drain(&self->pipe);

@@ -108,24 +108,22 @@ static bool send(struct tl_control_call *call, struct bulk *bulk)
 {
     struct tl_control *control = call->control;
     size_t length = 0;
-    struct tl_batch_writer *writer = tl_batch_writer_new();
-    const void *bytes = NULL;
-    if (writer != NULL) {
-        bool all = true;
-        for (size_t i = 0; all && i < bulk->n; i++) {
-            const char *visitor = bulk->list[i].visitor;
-            const struct tl_command join = {.kind = TL_COMMAND_JOIN,
-                                            .visitor = visitor,
-                                            .visitor_length = visitor != NULL ? strlen(visitor) : 0,
-                                            .numbers = {bulk->list[i].lane}};
-            all = tl_batch_add(writer, &join) >= 0;
-        }
-        bytes = all ? tl_batch_finish(writer, control->writer, ++control->batches, &length) : NULL;
+    struct tl_batch_writer writer = {0};
+    bool all = true;
+    for (size_t i = 0; all && i < bulk->n; i++) {
+        const char *visitor = bulk->list[i].visitor;
+        const struct tl_command join = {.kind = TL_COMMAND_JOIN,
+                                        .visitor = visitor,
+                                        .visitor_length = visitor != NULL ? strlen(visitor) : 0,
+                                        .numbers = {bulk->list[i].lane}};
+        all = tl_batch_add(&writer, &join) >= 0;
     }
+    const void *bytes =
+        all ? tl_batch_finish(&writer, control->writer, ++control->batches, &length) : NULL;
     if (bytes == NULL)
         tl_call_refuse(call, 500, "no memory for %zu visitors", bulk->n);
     bool ok = bytes != NULL && run(call, bulk, bytes, length);
-    tl_batch_writer_free(&writer);
+    free(writer.bytes);
     return ok;
 }
 

@@ -2,30 +2,11 @@
 #include <stdlib.h>
 
 #include "common/line/line.h"
-#include "common/line/placemap.h"
 
 /* Ends are remembered for as long as the store keeps them at least. */
 #define END_KEPT_MS 3600000
 /* An end in the map: local monotonic ms * 8 + reason, as in the store. */
 #define END_REASON_BITS 3
-
-struct tl_line {
-    uint64_t generation;
-    uint64_t event;
-    uint64_t compare_from;        /* sizes are compared from this event on */
-    uint64_t last_seq;            /* of all joins seen */
-    uint64_t found_seq, base_seq; /* lost: the seqs after the first up to the second */
-    struct tl_order lanes[TL_LANES_MAX];
-    uint32_t lanes_used;        /* a bit for each lane that had a visitor */
-    struct tl_placemap active;  /* place -> deadline */
-    struct tl_placemap ended;   /* place -> end */
-    struct tl_placemap serials; /* seq -> serial; as long as the place, or its end, is known */
-    /* Ends in the order they happened, so that tl_line_forget need not search. A ring of places. */
-    tl_place *end_order;
-    size_t end_first, end_count, end_capacity;
-    struct tl_turns turns;  /* of the lanes */
-    uint64_t turns_counted; /* up to this event */
-};
 
 struct tl_line *tl_line_new(void)
 {
@@ -49,27 +30,17 @@ void tl_line_free(struct tl_line **line)
     *line = NULL;
 }
 
-uint64_t tl_line_generation(const struct tl_line *line)
-{
-    return line->generation;
-}
-
-uint64_t tl_line_event(const struct tl_line *line)
-{
-    return line->event;
-}
-
 uint64_t tl_line_waiting(const struct tl_line *line)
 {
     uint64_t waiting = 0;
     for (size_t i = 0; i < TL_LANES_MAX; i++)
-        waiting += tl_order_count(&line->lanes[i]);
+        waiting += line->lanes[i].count;
     return waiting;
 }
 
 uint64_t tl_line_active(const struct tl_line *line)
 {
-    return tl_placemap_count(&line->active);
+    return line->active.count;
 }
 
 const struct tl_order *tl_line_order(const struct tl_line *line, unsigned lane)
@@ -84,27 +55,10 @@ uint64_t tl_line_front(const struct tl_line *line, unsigned lane)
     return order != NULL && tl_order_next(order, 1, &first) ? first - 1 : line->last_seq;
 }
 
-uint64_t tl_line_last_seq(const struct tl_line *line)
-{
-    return line->last_seq;
-}
-
 bool tl_line_lost(const struct tl_line *line, tl_place place)
 {
     uint64_t seq = tl_place_seq(place);
     return seq > line->found_seq && seq <= line->base_seq;
-}
-
-void tl_line_each_ended(const struct tl_line *line, void (*each)(void *context, tl_place place),
-                        void *context)
-{
-    tl_placemap_each(&line->ended, each, context);
-}
-
-void tl_line_each_active(const struct tl_line *line, void (*each)(void *context, tl_place place),
-                         void *context)
-{
-    tl_placemap_each(&line->active, each, context);
 }
 
 size_t tl_line_bytes(const struct tl_line *line)
@@ -120,7 +74,7 @@ size_t tl_line_bytes(const struct tl_line *line)
 static void sizes_of(const struct tl_line *line, uint64_t sizes[TL_LANES_MAX])
 {
     for (size_t i = 0; i < TL_LANES_MAX; i++)
-        sizes[i] = tl_order_count(&line->lanes[i]);
+        sizes[i] = line->lanes[i].count;
 }
 
 size_t tl_line_first(const struct tl_line *line, tl_place *places, size_t most)
@@ -371,16 +325,6 @@ void tl_line_start(struct tl_line *line, uint64_t generation, uint64_t event)
     line->event = event;
 }
 
-void tl_line_compare_from(struct tl_line *line, uint64_t event)
-{
-    line->compare_from = event;
-}
-
-void tl_line_set_last_seq(struct tl_line *line, uint64_t seq)
-{
-    line->last_seq = seq;
-}
-
 void tl_line_set_lost(struct tl_line *line, uint64_t found_seq, uint64_t base_seq)
 {
     line->found_seq = found_seq;
@@ -392,11 +336,6 @@ bool tl_line_add_serial(struct tl_line *line, tl_place place, uint32_t serial)
     uint64_t seq = tl_place_seq(place);
     return seq == 0 || serial <= tl_line_serial(line, place) ||
            tl_placemap_put(&line->serials, seq, serial);
-}
-
-uint64_t tl_line_base(const struct tl_line *line)
-{
-    return line->base_seq;
 }
 
 bool tl_line_add_active(struct tl_line *line, tl_place place, int64_t deadline_ms)

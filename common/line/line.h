@@ -13,11 +13,32 @@
 #include <stdint.h>
 
 #include "common/line/order.h"
+#include "common/line/placemap.h"
 #include "common/line/turns.h"
 #include "common/wire/events.h"
 #include "common/wire/place.h"
 
-struct tl_line;
+/* Read everywhere, written here and by the snapshot that builds it. */
+struct tl_line {
+    uint64_t generation;
+    uint64_t event;        /* number of the last one applied */
+    uint64_t compare_from; /* The snapshot contains nothing later than this event: from there on
+                              sizes are compared. UINT64_MAX, as at first: they are not */
+    uint64_t last_seq;     /* the last one used in any lane, as far as known; 0: not known */
+    /* The store has lost which places with a seq after the first and up to the second were given.
+     * base_seq is the base of the incarnation: its seqs lie above it. 0: not known. */
+    uint64_t found_seq, base_seq;
+    struct tl_order lanes[TL_LANES_MAX];
+    uint32_t lanes_used;        /* a bit for each lane that had a visitor */
+    struct tl_placemap active;  /* place -> deadline */
+    struct tl_placemap ended;   /* place -> end, for line.c to read */
+    struct tl_placemap serials; /* seq -> serial; as long as the place, or its end, is known */
+    /* Ends in the order they happened, so that tl_line_forget need not search. A ring of places. */
+    tl_place *end_order;
+    size_t end_first, end_count, end_capacity;
+    struct tl_turns turns;  /* of the lanes */
+    uint64_t turns_counted; /* up to this event */
+};
 
 enum tl_line_status {
     TL_LINE_UNKNOWN, /* neither waiting nor active; ended too long ago to be remembered here, or
@@ -32,15 +53,12 @@ struct tl_line_view {
     uint64_t ahead; /* WAITING: visitors who will be admitted before; the position is ahead + 1 */
     int64_t deadline_ms;   /* ACTIVE: Redis server time, Unix ms */
     enum tl_reason reason; /* ENDED */
-    bool
-        called; /* WAITING, and has the next turn (worker/queue/claims.h); the line never says so */
+    bool called; /* WAITING, and has the next turn (worker/queue/queue.h); the line never says so */
 };
 
 struct tl_line *tl_line_new(void);
 void tl_line_free(struct tl_line **line);
 
-uint64_t tl_line_generation(const struct tl_line *line);
-uint64_t tl_line_event(const struct tl_line *line); /* number of the last one applied */
 uint64_t tl_line_waiting(const struct tl_line *line);
 uint64_t tl_line_active(const struct tl_line *line);
 
@@ -85,18 +103,8 @@ size_t tl_line_forget(struct tl_line *line, int64_t now_ms, size_t limit);
 const struct tl_order *tl_line_order(const struct tl_line *line, unsigned lane);
 size_t tl_line_bytes(const struct tl_line *line);
 
-/* The last seq used in any lane, as far as known; 0: not known. */
-uint64_t tl_line_last_seq(const struct tl_line *line);
 /* Is the place of the part of this generation that the store has lost? */
 bool tl_line_lost(const struct tl_line *line, tl_place place);
-/* The base of the incarnation: its seqs lie above it. 0: not known. */
-uint64_t tl_line_base(const struct tl_line *line);
-/* Calls `each` for every place whose end is remembered. */
-void tl_line_each_ended(const struct tl_line *line, void (*each)(void *context, tl_place place),
-                        void *context);
-/* Calls `each` for every active place. */
-void tl_line_each_active(const struct tl_line *line, void (*each)(void *context, tl_place place),
-                         void *context);
 
 /* The weights of the lanes by the settings; none: a lane is served while those before it are empty.
  */
@@ -108,10 +116,6 @@ void tl_line_set_turns(struct tl_line *line, const char *field, uint64_t event);
 /* For the snapshot: sets what a head knows, then adds what the pages hold. False when out of
  * memory. */
 void tl_line_start(struct tl_line *line, uint64_t generation, uint64_t event);
-/* The snapshot contains nothing later than this event: from there on sizes are compared. Never
- * called, they are not. */
-void tl_line_compare_from(struct tl_line *line, uint64_t event);
-void tl_line_set_last_seq(struct tl_line *line, uint64_t seq);
 /* The store has lost which places with a seq after found_seq and up to base_seq were given. */
 void tl_line_set_lost(struct tl_line *line, uint64_t found_seq, uint64_t base_seq);
 bool tl_line_add_waiting(struct tl_line *line, tl_place first, uint64_t count);

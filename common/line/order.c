@@ -66,26 +66,12 @@ static struct tl_region *make_region(struct tl_order *order, uint64_t number)
 
 /* ---- the interface ---- */
 
-struct tl_order *tl_order_new(void)
-{
-    return calloc(1, sizeof(struct tl_order));
-}
-
 void tl_order_clear(struct tl_order *order)
 {
     for (size_t i = 0; i < order->n; i++)
         tl_region_free(&order->regions[i]);
     free(order->regions);
     memset(order, 0, sizeof(*order));
-}
-
-void tl_order_free(struct tl_order **order)
-{
-    if (*order == NULL)
-        return;
-    tl_order_clear(*order);
-    free(*order);
-    *order = NULL;
 }
 
 /* The last seq up to `last` that is in the region of `first`. */
@@ -165,11 +151,6 @@ uint64_t tl_order_rank(const struct tl_order *order, uint64_t seq)
             return rank + tl_region_rank(region, seq);
     }
     return rank;
-}
-
-uint64_t tl_order_count(const struct tl_order *order)
-{
-    return order->count;
 }
 
 bool tl_order_select(const struct tl_order *order, uint64_t rank, uint64_t *found)

@@ -17,14 +17,10 @@
 struct tl_order {
     struct tl_region **regions; /* ascending; few, so that they are looked through from the end */
     size_t n;
-    uint64_t count;
+    uint64_t count; /* places held */
 };
 
-/* A new empty index, or NULL when out of memory. */
-struct tl_order *tl_order_new(void);
-/* Frees *order (NULL allowed) and clears the caller's pointer. */
-void tl_order_free(struct tl_order **order);
-/* Forgets all places. Keeps nothing allocated but the object itself. */
+/* Forgets all places, and frees its memory. */
 void tl_order_clear(struct tl_order *order);
 
 /* Adds seqs [first, first + count). Those present already stay. Returns how many were new, or -1
@@ -37,7 +33,6 @@ uint64_t tl_order_remove(struct tl_order *order, uint64_t first, uint64_t count)
 bool tl_order_contains(const struct tl_order *order, uint64_t seq);
 /* How many seqs held are smaller than seq (whether or not seq itself is held). */
 uint64_t tl_order_rank(const struct tl_order *order, uint64_t seq);
-uint64_t tl_order_count(const struct tl_order *order);
 
 /* The smallest seq held that is >= from. False if there is none. Iterate with from = *found + 1. */
 bool tl_order_next(const struct tl_order *order, uint64_t from, uint64_t *found);

@@ -53,24 +53,10 @@ static void erase(struct tl_placemap *map, size_t i)
     map->count--;
 }
 
-struct tl_placemap *tl_placemap_new(void)
-{
-    return calloc(1, sizeof(struct tl_placemap));
-}
-
 void tl_placemap_clear(struct tl_placemap *map)
 {
     free(map->entries);
     memset(map, 0, sizeof(*map));
-}
-
-void tl_placemap_free(struct tl_placemap **map)
-{
-    if (*map == NULL)
-        return;
-    tl_placemap_clear(*map);
-    free(*map);
-    *map = NULL;
 }
 
 bool tl_placemap_put(struct tl_placemap *map, tl_place place, uint64_t value)
@@ -116,13 +102,14 @@ void tl_placemap_keep(struct tl_placemap *map, bool (*keep)(void *context, tl_pl
     }
 }
 
-void tl_placemap_each(const struct tl_placemap *map, void (*each)(void *context, tl_place place),
-                      void *context)
+const struct tl_placemap_entry *tl_placemap_next(const struct tl_placemap *map, size_t *at)
 {
-    for (size_t i = 0; i < map->capacity; i++) {
-        if (map->entries[i].place != 0)
-            each(context, map->entries[i].place);
+    while (*at < map->capacity) {
+        const struct tl_placemap_entry *entry = &map->entries[(*at)++];
+        if (entry->place != 0)
+            return entry;
     }
+    return NULL;
 }
 
 bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value)
@@ -140,11 +127,6 @@ bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value
         (void)resize(map, map->capacity / 2);
     }
     return true;
-}
-
-size_t tl_placemap_count(const struct tl_placemap *map)
-{
-    return map->count;
 }
 
 size_t tl_placemap_bytes(const struct tl_placemap *map)

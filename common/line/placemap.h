@@ -21,12 +21,10 @@ struct tl_placemap {
     } * entries;     /* NULL until first use */
     size_t capacity; /* a power of two, or 0 */
     unsigned shift;  /* 64 - log2(capacity) */
-    size_t count;
+    size_t count;    /* places held */
 };
 
-struct tl_placemap *tl_placemap_new(void); /* NULL when out of memory */
-void tl_placemap_free(struct tl_placemap **map);
-void tl_placemap_clear(struct tl_placemap *map);
+void tl_placemap_clear(struct tl_placemap *map); /* frees its memory */
 /* Inserts or overwrites. False when out of memory (map unchanged). */
 bool tl_placemap_put(struct tl_placemap *map, tl_place place, uint64_t value);
 bool tl_placemap_get(const struct tl_placemap *map, tl_place place, uint64_t *value);
@@ -35,9 +33,9 @@ bool tl_placemap_remove(struct tl_placemap *map, tl_place place, uint64_t *value
 /* Removes every place for which keep returns false. */
 void tl_placemap_keep(struct tl_placemap *map, bool (*keep)(void *context, tl_place place),
                       void *context);
-void tl_placemap_each(const struct tl_placemap *map, void (*each)(void *context, tl_place place),
-                      void *context);
-size_t tl_placemap_count(const struct tl_placemap *map);
+/* The next entry from *at on, which moves behind it; NULL: there is none. Begin at 0; the map must
+ * not change meanwhile. */
+const struct tl_placemap_entry *tl_placemap_next(const struct tl_placemap *map, size_t *at);
 size_t tl_placemap_bytes(const struct tl_placemap *map);
 
 #endif

@@ -45,7 +45,7 @@ struct tl_snapshot *tl_snapshot_begin(struct tl_redis *redis, const struct tl_ke
         snapshot->next = 1;
         strcpy(snapshot->cursor, "0");
         tl_line_start(snapshot->line, head->generation, head->event);
-        tl_line_set_last_seq(snapshot->line, head->seq);
+        snapshot->line->last_seq = head->seq;
         tl_line_set_turns(snapshot->line, head->turns.field, head->turns.event);
         if (head->found_seq > 0) /* else it is the first incarnation */
             tl_line_set_lost(snapshot->line, head->found_seq, head->base_seq);
@@ -263,7 +263,7 @@ static bool read_end(struct tl_snapshot *snapshot, struct tl_redis *redis, struc
         tl_ask(redis, err, "HGET", snapshot->keys->names[TL_KEY_STATE], "event", NULL);
     if (event == NULL)
         return false;
-    tl_line_compare_from(snapshot->line, (uint64_t)tl_reply_integer(event));
+    snapshot->line->compare_from = (uint64_t)tl_reply_integer(event);
     tl_reply_free(event);
     return true;
 }

@@ -52,33 +52,9 @@ _Static_assert(COMMAND_MAX >=
                    2 + 2 + TL_VISITOR_MAX + 9 * (TL_COMMAND_NUMBERS + 1) + 2 + TL_BATCH_INVITE_MAX,
                "the longest command fits");
 
-struct tl_batch_writer {
-    unsigned char *bytes; /* room for the envelope, then the commands */
-    size_t length, capacity;
-    size_t n; /* commands */
-    uint64_t generation, made_ms;
-};
-
-struct tl_batch_writer *tl_batch_writer_new(void)
-{
-    struct tl_batch_writer *writer = calloc(1, sizeof(*writer));
-    if (writer != NULL)
-        tl_batch_writer_reset(writer);
-    return writer;
-}
-
-void tl_batch_writer_free(struct tl_batch_writer **writer)
-{
-    if (*writer == NULL)
-        return;
-    free((*writer)->bytes);
-    free(*writer);
-    *writer = NULL;
-}
-
 void tl_batch_writer_reset(struct tl_batch_writer *writer)
 {
-    writer->length = ENVELOPE_MAX;
+    writer->length = 0;
     writer->n = 0;
 }
 
@@ -86,7 +62,7 @@ void tl_batch_writer_reset(struct tl_batch_writer *writer)
 static bool reserve(struct tl_batch_writer *writer)
 {
     unsigned char *bytes =
-        tl_grow(writer->bytes, &writer->capacity, writer->length + COMMAND_MAX, 1);
+        tl_grow(writer->bytes, &writer->capacity, ENVELOPE_MAX + writer->length + COMMAND_MAX, 1);
     if (bytes == NULL)
         return false;
     writer->bytes = bytes;
@@ -138,7 +114,8 @@ int tl_batch_add(struct tl_batch_writer *writer, const struct tl_command *comman
         return -1;
     if (writer->n == TL_BATCH_COMMANDS_MAX || !reserve(writer))
         return -1;
-    unsigned char *at = put_array(writer->bytes + writer->length, fields_of(layout, invited));
+    unsigned char *commands = writer->bytes + ENVELOPE_MAX;
+    unsigned char *at = put_array(commands + writer->length, fields_of(layout, invited));
     at = put_number(at, command->kind);
     if (layout->visitor)
         at = put_string(at, command->visitor, command->visitor_length);
@@ -148,23 +125,8 @@ int tl_batch_add(struct tl_batch_writer *writer, const struct tl_command *comman
         at = put_string(at, command->invite, command->invite_length);
         at = put_number(at, command->invite_until_ms);
     }
-    writer->length = (size_t)(at - writer->bytes);
+    writer->length = (size_t)(at - commands);
     return (int)writer->n++;
-}
-
-size_t tl_batch_count(const struct tl_batch_writer *writer)
-{
-    return writer->n;
-}
-
-void tl_batch_generation(struct tl_batch_writer *writer, uint64_t generation)
-{
-    writer->generation = generation;
-}
-
-void tl_batch_made(struct tl_batch_writer *writer, uint64_t made_ms)
-{
-    writer->made_ms = made_ms;
 }
 
 const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, uint64_t number,
@@ -182,7 +144,7 @@ const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, 
     at = put_array(at, writer->n);
     size_t used = (size_t)(at - envelope);
     memcpy(writer->bytes + ENVELOPE_MAX - used, envelope, used);
-    *length = writer->length - ENVELOPE_MAX + used;
+    *length = used + writer->length;
     return writer->bytes + ENVELOPE_MAX - used;
 }
 

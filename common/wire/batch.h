@@ -57,20 +57,22 @@ bool tl_batch_decode(const void *bytes, size_t length, struct tl_batch *batch,
                      struct tl_error *err);
 void tl_batch_free(struct tl_batch *batch);
 
-/* Builds a batch. */
-struct tl_batch_writer;
-struct tl_batch_writer *tl_batch_writer_new(void);
-void tl_batch_writer_free(struct tl_batch_writer **writer);
+/* Builds a batch. Zeroed: an empty one. Who uses it sets what is of all commands, reads the rest,
+ * and frees its bytes at last. */
+struct tl_batch_writer {
+    uint64_t generation; /* of the places in this batch and the next ones; 0: not known */
+    uint64_t made_ms;    /* no JOIN in this batch and the next ones was made before this time of the
+                            store, Unix ms; 0: not known */
+    size_t n;            /* commands */
+    unsigned char *bytes; /* room for the envelope, then the commands */
+    size_t length;        /* of the commands */
+    size_t capacity;
+};
+/* Begins the next batch. */
 void tl_batch_writer_reset(struct tl_batch_writer *writer);
 /* Adds a command, or a copy of it. Returns its index in the batch; -1 when the batch is full (send
  * it, reset, add again), its visitor or invite are out of bounds, or memory ran out. */
 int tl_batch_add(struct tl_batch_writer *writer, const struct tl_command *command);
-size_t tl_batch_count(const struct tl_batch_writer *writer);
-/* Places in this batch and the next ones are of this generation; 0, as at first: not known. */
-void tl_batch_generation(struct tl_batch_writer *writer, uint64_t generation);
-/* No JOIN in this batch was made before this time of the store, Unix ms; 0, as at first: not known.
- */
-void tl_batch_made(struct tl_batch_writer *writer, uint64_t made_ms);
 /* The whole payload, borrowed until the next call on the writer; NULL when out of memory. */
 const void *tl_batch_finish(struct tl_batch_writer *writer, const char *worker, uint64_t number,
                             size_t *length);

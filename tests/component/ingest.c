@@ -21,9 +21,7 @@ static int open_with(void **state, struct test_redis *server)
     assert_non_null(store);
     store->server = server;
     store->redis = test_redis_connect(store->server);
-    store->writer = tl_batch_writer_new();
     store->apply = tl_apply_new(10000);
-    assert_non_null(store->writer);
     assert_non_null(store->apply);
     *state = store;
     return 0;
@@ -43,7 +41,7 @@ int test_store_close(void **state)
 {
     struct test_store *store = *state;
     tl_apply_free(&store->apply);
-    tl_batch_writer_free(&store->writer);
+    free(store->writer.bytes);
     tl_redis_free(&store->redis);
     test_redis_stop(&store->server);
     free(store);
@@ -53,7 +51,7 @@ int test_store_close(void **state)
 int test_store_clean(void **state)
 {
     struct test_store *store = *state;
-    tl_batch_writer_reset(store->writer);
+    tl_batch_writer_reset(&store->writer);
     tl_reply_free(test_redis_call(store->redis, "FLUSHALL"));
     return 0;
 }
@@ -69,7 +67,7 @@ void test_store_queue(struct test_store *store, const char *settings)
 void test_send(struct test_store *store, const char *worker, uint64_t number, char *id)
 {
     size_t length;
-    const void *payload = tl_batch_finish(store->writer, worker, number, &length);
+    const void *payload = tl_batch_finish(&store->writer, worker, number, &length);
     assert_non_null(payload);
     struct tl_args args = {0};
     tl_args_strs(&args, "XADD", store->keys.names[TL_KEY_INGEST], "*", "d", NULL);
@@ -82,7 +80,7 @@ void test_send(struct test_store *store, const char *worker, uint64_t number, ch
     if (id != NULL)
         snprintf(id, TL_STREAM_ID_MAX, "%s", tl_reply_string(reply, NULL));
     tl_reply_free(reply);
-    tl_batch_writer_reset(store->writer);
+    tl_batch_writer_reset(&store->writer);
 }
 
 static struct tl_reply *read_ingest(struct test_store *store, const char *from)
@@ -131,7 +129,7 @@ void test_batch(struct test_store *store)
 
 void test_add(struct test_store *store, const struct tl_command *command)
 {
-    assert_true(tl_batch_add(store->writer, command) >= 0);
+    assert_true(tl_batch_add(&store->writer, command) >= 0);
 }
 
 void test_join(struct test_store *store, const char *visitor, unsigned lane)
@@ -171,7 +169,7 @@ void test_join_many(struct test_store *store, const char *name, size_t n, unsign
         char visitor[TL_VISITOR_MAX + 1];
         snprintf(visitor, sizeof(visitor), "%s%zu", name, i);
         test_join(store, visitor, lane);
-        if (tl_batch_count(store->writer) == TL_BATCH_COMMANDS_MAX || i == n)
+        if (store->writer.n == TL_BATCH_COMMANDS_MAX || i == n)
             test_batch(store);
     }
 }

@@ -18,8 +18,8 @@
 struct test_store {
     struct test_redis *server;
     struct tl_redis *redis;
-    struct tl_keys keys;            /* of queue "q", after test_store_queue */
-    struct tl_batch_writer *writer; /* what test_batch sends */
+    struct tl_keys keys;           /* of queue "q", after test_store_queue */
+    struct tl_batch_writer writer; /* what test_batch sends */
     struct tl_apply *apply;
     uint64_t number;           /* of the last batch sent by test_batch */
     struct tl_held_queue held; /* of test_held */

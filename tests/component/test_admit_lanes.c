@@ -170,7 +170,7 @@ static uint64_t run(struct test_store *store, unsigned lanes, uint64_t seed, uns
             follow(store, &reader);
         }
         catch_up(store, &reader);
-        for (uint64_t seq = 1; seq <= tl_line_last_seq(reader.line); seq++)
+        for (uint64_t seq = 1; seq <= reader.line->last_seq; seq++)
             for (unsigned of = 0; of < lanes; of++)
                 if (waits(&reader, tl_place_make(of, seq)))
                     outcome = outcome * 31 + seq;

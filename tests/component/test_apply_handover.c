@@ -124,10 +124,10 @@ static void places_of_another_generation_are_nobodys(void **state)
 {
     struct test_store *store = *state;
     anna_and_bob_wait(store, "lanes=only");
-    tl_batch_generation(store->writer, 7);
+    store->writer.generation = 7;
     hand_over(store, "anna", 1, 1, 77);
     test_batch(store);
-    tl_batch_generation(store->writer, 0);
+    store->writer.generation = 0;
     test_exceptions_are(store, "0:3:0");
     assert_int_equal(test_redis_ask(store->redis, "EXISTS " SERIALS), 0);
 }

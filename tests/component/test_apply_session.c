@@ -391,7 +391,7 @@ static void a_place_of_another_generation_is_held_by_nobody(void **state)
     assert_int_equal(test_admit(store, 1), 1);
     uint64_t generation = (uint64_t)test_state(store, "generation");
     long long deadline = test_deadline(store, "v1");
-    tl_batch_generation(store->writer, generation - 1);
+    store->writer.generation = generation - 1;
     test_command(store, TL_COMMAND_RENEW, "v1", 1);
     test_command(store, TL_COMMAND_COMPLETE, "v1", 1);
     test_command(store, TL_COMMAND_LEAVE, "v2", 2);
@@ -406,10 +406,10 @@ static void a_place_of_another_generation_is_held_by_nobody(void **state)
     assert_int_equal(tl_reply_count(keys), 0);
     tl_reply_free(keys);
 
-    tl_batch_generation(store->writer, generation);
+    store->writer.generation = generation;
     test_command(store, TL_COMMAND_COMPLETE, "v1", 1);
     test_batch(store);
-    tl_batch_generation(store->writer, 0); /* not known */
+    store->writer.generation = 0; /* not known */
     test_command(store, TL_COMMAND_LEAVE, "v2", 2);
     test_batch(store);
     assert_int_equal(test_end_reason(store, "v1"), TL_REASON_COMPLETED);

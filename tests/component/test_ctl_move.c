@@ -87,7 +87,7 @@ static void a_reader_follows(void **state)
     assert_int_equal(tl_line_look(line, 6).ahead, 3);
     assert_int_equal(tl_line_find(line, 3), 3);
     assert_int_equal(tl_line_find(line, LANE1 + 999), LANE1 + 999);
-    assert_int_equal(tl_line_last_seq(line), 8);
+    assert_int_equal(line->last_seq, 8);
     tl_line_free(&line);
     line = tl_snapshot(store->redis, &store->keys, &head, &err); /* one that missed the move */
     assert_int_equal(tl_line_find(line, LANE1 + 6), 6);

@@ -254,7 +254,7 @@ static void comes_back(struct test_store *store, const char *visitor, uint64_t g
                                        .visitor = visitor,
                                        .visitor_length = strlen(visitor),
                                        .numbers = {9, generation}};
-    assert_int_equal(tl_batch_add(store->writer, &restore), 0);
+    assert_int_equal(tl_batch_add(&store->writer, &restore), 0);
     test_send(store, "w", ++store->number, NULL);
     assert_int_equal(test_deliver(store), 1);
     assert_true(test_apply_pending(store, (uint64_t)test_state(store, "fence"), &counts, &err));

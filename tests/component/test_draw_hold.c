@@ -429,10 +429,10 @@ static void a_place_of_before_finds_its_visitor(void **state)
         .visitor_length = 2,
         .numbers = {(uint64_t)before, (uint64_t)test_state(store, "generation")}};
     char expected[64];
-    assert_int_equal(tl_batch_add(store->writer, &restore), 0);
+    assert_int_equal(tl_batch_add(&store->writer, &restore), 0);
     restore.visitor = "v5";
     restore.numbers[0] = (uint64_t)gone;
-    assert_int_equal(tl_batch_add(store->writer, &restore), 1);
+    assert_int_equal(tl_batch_add(&store->writer, &restore), 1);
     test_batch(store);
     snprintf(expected, sizeof(expected), "0:1:%lld 1:3:%lld", after, gone);
     test_exceptions_are(store, expected);

@@ -13,7 +13,7 @@
 #include "common/store/reply.h"
 #include "redis_server.h"
 #include "side_by_side.h"
-#include "worker/feed/questions.h"
+#include "worker/feed/ingest.h"
 #include "worker/report/worker_metrics.h"
 
 /* HASTY_MS is for a store that falls silent; in any other test nothing may time out. */

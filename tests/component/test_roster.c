@@ -94,13 +94,11 @@ static void close_side(struct side *side)
 static int start(void **state)
 {
     struct fixture *fixture = calloc(1, sizeof(*fixture));
-    struct tl_error err = {0};
     assert_non_null(fixture);
     fixture->server = test_redis_start_kept();
     fixture->redis = test_redis_connect(fixture->server);
-    fixture->config = tl_config_parse("test.yaml", yaml, strlen(yaml), &err);
-    if (fixture->config == NULL)
-        fail_msg("%s", err.text);
+    fixture->config = tl_config_parse("test.yaml", yaml, strlen(yaml), NULL);
+    assert_non_null(fixture->config);
     open_side(fixture, &fixture->a, "a", true);
     open_side(fixture, &fixture->b, "b", true);
     *state = fixture;

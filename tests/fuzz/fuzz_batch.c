@@ -47,21 +47,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     require(batch.n_commands <= TL_BATCH_COMMANDS_MAX);
-    struct tl_batch_writer *writer = tl_batch_writer_new();
+    struct tl_batch_writer writer = {0};
     for (size_t i = 0; i < batch.n_commands; i++) {
         const struct tl_command *command = &batch.commands[i];
         require(command->visitor == NULL ||
                 tl_visitor_valid(command->visitor, command->visitor_length));
-        require(tl_batch_add(writer, command) >= 0);
+        require(tl_batch_add(&writer, command) >= 0);
     }
-    tl_batch_generation(writer, batch.generation);
-    tl_batch_made(writer, batch.made_ms);
+    writer.generation = batch.generation;
+    writer.made_ms = batch.made_ms;
     size_t length;
-    const void *bytes = tl_batch_finish(writer, batch.worker, batch.number, &length);
+    const void *bytes = tl_batch_finish(&writer, batch.worker, batch.number, &length);
     require(tl_batch_decode(bytes, length, &again, &err));
     compare(&batch, &again);
     tl_batch_free(&again);
     tl_batch_free(&batch);
-    tl_batch_writer_free(&writer);
+    free(writer.bytes);
     return 0;
 }

@@ -77,8 +77,8 @@ static void write_tag(const struct tl_queue *queue, const struct page *page, cha
     tag[0] = '\0';
     if (is_done(draw))
         snprintf(tag, TAG_MAX, "\"%.*s-%llx-%llu-%llu\"", TAG_DIGITS, draw->hash,
-                 (unsigned long long)tl_line_generation(queue->line),
-                 (unsigned long long)page->from, (unsigned long long)page->limit);
+                 (unsigned long long)queue->line->generation, (unsigned long long)page->from,
+                 (unsigned long long)page->limit);
 }
 
 /* Answers with n ids. Before the draw is done there are none, and the answer is not kept. */

@@ -30,7 +30,7 @@ enum {
 static bool lets_everyone_in(const struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    const struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
+    const struct tl_queue *queue = tl_queues_find(&worker->queues, visit->name);
     if (!tl_queue_env_lets_in(worker->env, visit->name) &&
         (queue == NULL || queue->settings.mode != TL_MODE_PASSTHROUGH))
         return false;
@@ -52,7 +52,7 @@ static bool answer_through(const struct tl_visit *visit, const char *cookie)
 {
     char text[ANSWER_MAX];
     struct tl_json json;
-    const struct tl_queue *queue = tl_queues_find(visit->worker->queues, visit->name);
+    const struct tl_queue *queue = tl_queues_find(&visit->worker->queues, visit->name);
     const struct tl_queue_settings *settings =
         queue != NULL && queue->line != NULL ? &queue->settings : configured(visit);
     const char *target = settings != NULL ? settings->target_url : "";
@@ -279,7 +279,7 @@ static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
     if (tl_lost_recovering(&queue->lost))
         return bring_back(visit, pass);
     (void)tl_queue_adopt(queue, &visit->ticket);
-    if (pass->generation == tl_line_generation(queue->line))
+    if (pass->generation == queue->line->generation)
         tl_lost_keep_pass(&queue->lost, queue->line, visit->ticket.place, pass->expires * 1000,
                           pass->event);
     judge_place(visit);
@@ -289,7 +289,7 @@ static enum verdict ask_line(struct tl_visit *visit, const struct tl_pass *pass)
         const bool waits = tl_visit_restore(visit, (uint64_t)pass->expires * 1000, pass->event);
         return waits ? HELD : COUNTS; /* nobody can say that it is over */
     }
-    if (visit->worth == TL_WORTH_VOID || pass->event <= tl_line_event(queue->line))
+    if (visit->worth == TL_WORTH_VOID || pass->event <= queue->line->event)
         return VOID;
     return wait_for_event(visit, pass->event);
 }
@@ -341,8 +341,8 @@ static bool hold_claim(struct tl_visit *visit)
     if (visit->queue == NULL || !tl_queue_must_claim(visit->queue, ticket->place) ||
         !tl_visit_may_send(visit))
         return false;
-    struct tl_pending_command *pending =
-        tl_outbox_command(visit->queue->outbox, TL_COMMAND_RENEW, ticket->visitor, ticket->place);
+    struct tl_pending_command *pending = tl_outbox_command(visit->queue->outbox, TL_COMMAND_RENEW,
+                                                           ticket->visitor, ticket->place, NULL);
     return pending != NULL && tl_wait_command(visit, pending, claimed);
 }
 
@@ -432,7 +432,7 @@ static bool judge_rest(struct tl_visit *visit, bool has_ticket)
 bool tl_handle_check(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
+    struct tl_queue *queue = tl_queues_find(&worker->queues, visit->name);
     visit->queue = queue != NULL && queue->line != NULL ? queue : NULL;
     const bool has_ticket = visit->queue != NULL && tl_visit_brought(visit, &visit->ticket);
     if (has_ticket)

@@ -243,8 +243,8 @@ bool tl_handle_move(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_CODE_OVER, "The queue was recreated");
     return tl_wait_command(
         visit,
-        tl_outbox_command_with(visit->queue->outbox, TL_COMMAND_HAND_OVER, ticket->visitor,
-                               ticket->place,
-                               (const uint64_t[TL_PENDING_NUMBERS]){ticket->serial, device}),
+        tl_outbox_command(visit->queue->outbox, TL_COMMAND_HAND_OVER, ticket->visitor,
+                          ticket->place,
+                          (const uint64_t[TL_PENDING_NUMBERS]){ticket->serial, device}),
         moved);
 }

@@ -84,9 +84,7 @@ static bool join(struct tl_visit *visit, const char *visitor, unsigned lane, str
     const uint64_t until_ms = (uint64_t)(by.kept_until + TL_TICKET_PENDING_S) * 1000;
     if (!may_join(visit))
         return false;
-    struct tl_pending_command *pending =
-        by.id != NULL ? tl_outbox_join_invited(outbox, visitor, lane, by.id, until_ms)
-                      : tl_outbox_join(outbox, visitor, lane);
+    struct tl_pending_command *pending = tl_outbox_join(outbox, visitor, lane, by.id, until_ms);
     visit->ticket = (struct tl_ticket){.invite = by.id != NULL ? tl_invite_digest(by.id)
                                                  : by.trusted  ? TL_TICKET_TRUSTED
                                                                : 0};
@@ -222,9 +220,9 @@ bool tl_join_confirm(struct tl_visit *visit)
     struct tl_pending_command *pending = NULL;
     if (tl_visit_may_repeat(visit) && tl_visit_may_send(visit))
         pending = free ? tl_outbox_join(queue->outbox, ticket->visitor,
-                                        tl_rejoin_lane(queue, ticket->place))
+                                        tl_rejoin_lane(queue, ticket->place), NULL, 0)
                        : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
-                                           ticket->place);
+                                           ticket->place, NULL);
     return (pending != NULL && tl_wait_command(visit, pending, joined_again)) ||
            tl_answer_view(visit, true);
 }

@@ -209,7 +209,7 @@ void tl_misuse_tick(const struct tl_worker *worker, int64_t now_ms)
             continue;
         tl_signs_format(&signs, text);
         if (tl_queue_env_takes_notes(worker->env) &&
-            tl_queues_find(worker->queues, tally->queue) != NULL)
+            tl_queues_find(&worker->queues, tally->queue) != NULL)
             (void)tl_ingest_note(worker->env->ingest, TL_NOTE_SIGNS, tally->queue, text);
     }
     misuse->tallies.n = 0;

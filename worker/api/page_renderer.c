@@ -106,7 +106,7 @@ static uint64_t first_position(const struct tl_visit *visit)
 static void begin(const struct tl_visit *visit, enum tl_page_state state, struct page *page)
 {
     const struct tl_worker *worker = visit->worker;
-    const struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
+    const struct tl_queue *queue = tl_queues_find(&worker->queues, visit->name);
     page->view =
         (struct tl_view){.page = state,
                          .queue = visit->name,

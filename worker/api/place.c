@@ -172,10 +172,10 @@ static bool command(struct tl_visit *visit, enum tl_command_kind kind)
         return tl_answer_view(visit, kind == TL_COMMAND_EXTEND);
     if (!tl_visit_may_send(visit))
         return false;
-    return tl_wait_command(
-        visit,
-        tl_outbox_command(visit->queue->outbox, kind, visit->ticket.visitor, visit->ticket.place),
-        tl_answer_command);
+    return tl_wait_command(visit,
+                           tl_outbox_command(visit->queue->outbox, kind, visit->ticket.visitor,
+                                             visit->ticket.place, NULL),
+                           tl_answer_command);
 }
 
 bool tl_handle_leave(struct tl_visit *visit)

@@ -139,11 +139,11 @@ bool tl_handle_readyz(struct tl_visit *visit)
     const char *exclude = tl_request_query(visit->request, "exclude");
     if (exclude != NULL && strcmp(exclude, "store") != 0)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_QUERY, "exclude: only \"store\" can be");
-    enum tl_readiness readiness = exclude != NULL ? tl_queues_readiness_here(worker->queues)
-                                                  : tl_queues_readiness(worker->queues);
+    enum tl_readiness readiness = exclude != NULL ? tl_queues_readiness_here(&worker->queues)
+                                                  : tl_queues_readiness(&worker->queues);
     if (readiness == TL_READY) {
         char troubles[READY_TEXT_MAX], line[READY_TEXT_MAX + 8];
-        tl_queues_troubles(worker->queues, troubles, sizeof(troubles));
+        tl_queues_troubles(&worker->queues, troubles, sizeof(troubles));
         snprintf(line, sizeof(line), "ok%s%s\n", troubles[0] != '\0' ? "; " : "", troubles);
         return answer_line(visit->request, 200, line);
     }

@@ -35,10 +35,11 @@ bool tl_worker_start(struct tl_worker *worker, const struct tl_config *files, uv
     worker->misuse = tl_misuse_new();
     worker->service.tokens = tl_recent_new(TL_RECENT_TOKENS);
     worker->clients = tl_clients_new(config->http.streams_per_address);
-    worker->queues = tl_queues_new(worker->env, config->worker.max_pending);
+    worker->queues =
+        (struct tl_queues){.env = worker->env, .commands_max = config->worker.max_pending};
     worker->subscribers = tl_subscribers_new(worker, loop);
-    if (worker->clients == NULL || worker->queues == NULL || worker->subscribers == NULL ||
-        worker->passes == NULL || worker->misuse == NULL || worker->service.tokens == NULL)
+    if (worker->clients == NULL || worker->subscribers == NULL || worker->passes == NULL ||
+        worker->misuse == NULL || worker->service.tokens == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return tl_queue_env_read(worker->env, files, err);
 }
@@ -47,7 +48,7 @@ void tl_worker_stop(struct tl_worker *worker)
 {
     tl_waits_drop(worker, NULL);
     tl_subscribers_end(worker->subscribers, NULL);
-    tl_queues_clear(worker->queues);
+    tl_queues_clear(&worker->queues);
 }
 
 void tl_worker_free(struct tl_worker *worker)
@@ -55,7 +56,7 @@ void tl_worker_free(struct tl_worker *worker)
     if (worker->env == NULL)
         return;
     tl_subscribers_free(&worker->subscribers);
-    tl_queues_free(&worker->queues);
+    tl_queues_clear(&worker->queues);
     tl_clients_free(&worker->clients);
     tl_misuse_free(&worker->misuse);
     tl_recent_free(&worker->service.tokens);

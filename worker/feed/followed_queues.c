@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,38 +52,6 @@ struct tl_followed_queues {
     size_t next_check;      /* the first queue to check in the next update */
     bool check_all;         /* the update checks all queues */
 };
-
-/* ---- changes ---- */
-
-bool tl_change_post(struct tl_mailbox *changes, const char *queue, const struct tl_change *change,
-                    struct tl_error *err)
-{
-    const bool settings = change->settings != NULL;
-    const void *bytes = settings ? change->settings : change->bytes;
-    const size_t length = settings ? sizeof(*change->settings) : change->length;
-    struct tl_change *copy = malloc(sizeof(*copy) + length);
-    if (copy == NULL) {
-        struct tl_line *line = change->line;
-        tl_line_free(&line);
-        free(change->blocks);
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a change in the store");
-    }
-    *copy = *change;
-    snprintf(copy->queue, sizeof(copy->queue), "%s", queue);
-    if (bytes != NULL)
-        copy->bytes = memcpy(copy + 1, bytes, length);
-    if (settings)
-        copy->settings = copy->bytes;
-    tl_mailbox_put(changes, &copy->message, sizeof(*copy) + length);
-    return true;
-}
-
-void tl_change_free(struct tl_change *change)
-{
-    tl_line_free(&change->line);
-    free(change->blocks);
-    free(change);
-}
 
 /* A change of this queue. */
 static bool post(const struct tl_followed_queues *self, const struct followed *followed,
@@ -336,7 +303,7 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
         tl_line_free(&line);
         return followed_failed(self, followed, err);
     }
-    followed->generation = tl_line_generation(line);
+    followed->generation = line->generation;
     followed->base_seq = head.base_seq;
     const struct tl_change change = {.kind = TL_CHANGE_LINE, .line = line, .settings = &settings};
     if (!post(self, followed, &change, err) || !post_notice(self, followed, err) ||

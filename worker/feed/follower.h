@@ -17,7 +17,7 @@
 #include "common/base/error.h"
 #include "common/config/config.h"
 #include "common/store/redis.h"
-#include "worker/feed/followed_queues.h"
+#include "worker/feed/change.h"
 
 struct tl_follower;
 

@@ -3,12 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "common/base/clock.h"
 #include "common/base/grow.h"
 #include "common/base/text.h"
-#include "common/line/placemap.h"
 #include "worker/feed/outbox.h"
 
 enum {
@@ -20,8 +17,8 @@ enum {
 
 enum batch_state { GATHERED, SENDING, SENT };
 
-struct batch {
-    struct batch *next;
+struct tl_outbox_batch {
+    struct tl_outbox_batch *next;
     uint64_t number;
     uint64_t generation; /* of its places */
     enum batch_state state;
@@ -39,25 +36,6 @@ struct batch {
     uint64_t event;              /* over: its outcome is in an event up to this; 0: it is gone */
 };
 
-struct tl_outbox {
-    char worker_id[TL_WORKER_ID_MAX + 1];
-    tl_outbox_settle *settle;
-    void *context;
-    const int64_t *store_offset_ms; /* or NULL */
-    struct tl_batch_writer *writer;
-    struct tl_pending_command **pending; /* of the batch being gathered */
-    size_t pending_capacity;
-    uint64_t generation, gathered; /* of the places to come; of those being gathered */
-    uint64_t made_ms;              /* of the first JOIN being gathered; 0: there is none */
-    struct tl_placemap joins; /* key of a visitor -> its pending JOIN, unless it has an invite */
-    unsigned char key[crypto_shorthash_KEYBYTES]; /* so that clients cannot choose keys */
-    struct batch *first, *last;                   /* oldest first, without the one being gathered */
-    uint64_t next_number;
-    uint64_t sending;  /* the number of the batch being sent, or 0 */
-    uint64_t checking; /* the number of the batch that the store is asked about, or 0 */
-    size_t count;
-};
-
 /* ---- life ---- */
 
 struct tl_outbox *tl_outbox_new(const char *worker_id, const int64_t *store_offset_ms,
@@ -71,10 +49,7 @@ struct tl_outbox *tl_outbox_new(const char *worker_id, const int64_t *store_offs
     outbox->settle = settle;
     outbox->context = context;
     outbox->next_number = 1;
-    outbox->writer = tl_batch_writer_new();
     crypto_shorthash_keygen(outbox->key);
-    if (outbox->writer == NULL)
-        tl_outbox_free(&outbox);
     return outbox;
 }
 
@@ -116,7 +91,7 @@ static void end_pending(struct tl_outbox *outbox, struct tl_pending_command *pen
     free_pending(pending);
 }
 
-static void free_batch(struct batch *batch)
+static void free_batch(struct tl_outbox_batch *batch)
 {
     free(batch->pending);
     free(batch->payload);
@@ -124,7 +99,8 @@ static void free_batch(struct batch *batch)
 }
 
 /* Ends a batch that is no longer in the list; its remaining commands all end in the same way. */
-static void end_batch(struct tl_outbox *outbox, struct batch *batch, enum tl_pending_end end)
+static void end_batch(struct tl_outbox *outbox, struct tl_outbox_batch *batch,
+                      enum tl_pending_end end)
 {
     outbox->count -= batch->n;
     for (size_t i = 0; i < batch->n; i++)
@@ -132,9 +108,9 @@ static void end_batch(struct tl_outbox *outbox, struct batch *batch, enum tl_pen
     free_batch(batch);
 }
 
-static struct batch *pop(struct tl_outbox *outbox)
+static struct tl_outbox_batch *pop(struct tl_outbox *outbox)
 {
-    struct batch *batch = outbox->first;
+    struct tl_outbox_batch *batch = outbox->first;
     outbox->first = batch->next;
     if (outbox->first == NULL)
         outbox->last = NULL;
@@ -150,9 +126,9 @@ void tl_outbox_free(struct tl_outbox **outbox)
         bool unsent = old->first->state == GATHERED;
         end_batch(old, pop(old), unsent ? TL_PENDING_REFUSED : TL_PENDING_LOST);
     }
-    for (size_t i = 0; old->writer != NULL && i < tl_batch_count(old->writer); i++)
+    for (size_t i = 0; i < old->writer.n; i++)
         end_pending(old, old->pending[i], (struct tl_pending_result){.end = TL_PENDING_REFUSED});
-    tl_batch_writer_free(&old->writer);
+    free(old->writer.bytes);
     tl_placemap_clear(&old->joins);
     free(old->pending);
     free(old);
@@ -164,11 +140,11 @@ void tl_outbox_free(struct tl_outbox **outbox)
 /* Closes the batch being gathered and appends it to the list. */
 static bool close_batch(struct tl_outbox *outbox)
 {
-    size_t n = tl_batch_count(outbox->writer);
+    size_t n = outbox->writer.n;
     size_t length = 0;
     const void *bytes =
-        tl_batch_finish(outbox->writer, outbox->worker_id, outbox->next_number, &length);
-    struct batch *batch = calloc(1, sizeof(*batch));
+        tl_batch_finish(&outbox->writer, outbox->worker_id, outbox->next_number, &length);
+    struct tl_outbox_batch *batch = calloc(1, sizeof(*batch));
     void *payload = bytes != NULL ? malloc(length) : NULL;
     if (batch == NULL || payload == NULL) {
         free(batch);
@@ -176,12 +152,12 @@ static bool close_batch(struct tl_outbox *outbox)
         return false;
     }
     memcpy(payload, bytes, length);
-    *batch = (struct batch){.number = outbox->next_number++,
-                            .generation = outbox->gathered,
-                            .n = n,
-                            .pending = outbox->pending,
-                            .payload = payload,
-                            .length = length};
+    *batch = (struct tl_outbox_batch){.number = outbox->next_number++,
+                                      .generation = outbox->writer.generation,
+                                      .n = n,
+                                      .pending = outbox->pending,
+                                      .payload = payload,
+                                      .length = length};
     for (size_t i = 0; i < n; i++)
         batch->joins |= batch->pending[i] != NULL && batch->pending[i]->kind == TL_COMMAND_JOIN;
     outbox->pending = NULL;
@@ -191,16 +167,15 @@ static bool close_batch(struct tl_outbox *outbox)
     else
         outbox->first = batch;
     outbox->last = batch;
-    tl_batch_writer_reset(outbox->writer);
-    tl_batch_made(outbox->writer, 0);
-    outbox->made_ms = 0;
+    tl_batch_writer_reset(&outbox->writer);
+    outbox->writer.made_ms = 0;
     return true;
 }
 
 static bool reserve(struct tl_outbox *outbox)
 {
     struct tl_pending_command **pending =
-        tl_grow(outbox->pending, &outbox->pending_capacity, tl_batch_count(outbox->writer) + 1,
+        tl_grow(outbox->pending, &outbox->pending_capacity, outbox->writer.n + 1,
                 sizeof(struct tl_pending_command *));
     if (pending == NULL)
         return false;
@@ -211,8 +186,9 @@ static bool reserve(struct tl_outbox *outbox)
 /* Was the join made at another time than those being gathered? It was gathered before, perhaps. */
 static bool is_of_another_time(const struct tl_outbox *outbox, uint64_t made_ms)
 {
-    return made_ms != 0 && outbox->made_ms != 0 &&
-           (made_ms > outbox->made_ms + SPREAD_MS || made_ms + SPREAD_MS < outbox->made_ms);
+    const uint64_t first_ms = outbox->writer.made_ms;
+    return made_ms != 0 && first_ms != 0 &&
+           (made_ms > first_ms + SPREAD_MS || made_ms + SPREAD_MS < first_ms);
 }
 
 /* Adds a command and its pending command (or NULL). Closes a full batch, or one of another
@@ -221,25 +197,22 @@ static bool add(struct tl_outbox *outbox, const struct tl_command *command,
                 struct tl_pending_command *pending)
 {
     const uint64_t made_ms = pending != NULL ? pending->made_ms : 0;
-    if ((outbox->gathered != outbox->generation || is_of_another_time(outbox, made_ms)) &&
-        tl_batch_count(outbox->writer) > 0 && !close_batch(outbox))
+    if ((outbox->writer.generation != outbox->generation || is_of_another_time(outbox, made_ms)) &&
+        outbox->writer.n > 0 && !close_batch(outbox))
         return false;
-    outbox->gathered = outbox->generation;
-    tl_batch_generation(outbox->writer, outbox->generation);
+    outbox->writer.generation = outbox->generation;
     if (!reserve(outbox))
         return false;
-    int index = tl_batch_add(outbox->writer, command);
-    if (index < 0 && tl_batch_count(outbox->writer) > 0) {
+    int index = tl_batch_add(&outbox->writer, command);
+    if (index < 0 && outbox->writer.n > 0) {
         if (!close_batch(outbox) || !reserve(outbox))
             return false;
-        index = tl_batch_add(outbox->writer, command);
+        index = tl_batch_add(&outbox->writer, command);
     }
     if (index < 0)
         return false;
-    if (made_ms != 0 && (outbox->made_ms == 0 || made_ms < outbox->made_ms)) {
-        outbox->made_ms = made_ms;
-        tl_batch_made(outbox->writer, made_ms);
-    }
+    if (made_ms != 0 && (outbox->writer.made_ms == 0 || made_ms < outbox->writer.made_ms))
+        outbox->writer.made_ms = made_ms;
     outbox->pending[index] = pending;
     outbox->count++;
     return true;
@@ -281,49 +254,31 @@ static struct tl_pending_command *add_new(struct tl_outbox *outbox, const char *
     return pending;
 }
 
-void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation)
-{
-    outbox->generation = generation;
-}
-
 struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
-                                          unsigned lane)
+                                          unsigned lane, const char *invite,
+                                          uint64_t invite_until_ms)
 {
-    struct tl_pending_command *pending = tl_outbox_joining(outbox, visitor);
+    struct tl_pending_command *pending = invite == NULL ? tl_outbox_joining(outbox, visitor) : NULL;
     if (pending != NULL)
         return pending;
-    pending = add_new(outbox, visitor, NULL,
-                      (struct tl_pending_command){.kind = TL_COMMAND_JOIN, .lane = lane});
+    pending =
+        add_new(outbox, visitor, invite,
+                (struct tl_pending_command){
+                    .kind = TL_COMMAND_JOIN, .lane = lane, .invite_until_ms = invite_until_ms});
     /* Without memory, or if two visitors have the same key, requests share no command: the store
      * gives each the same place. */
-    if (pending != NULL)
+    if (pending != NULL && invite == NULL)
         (void)tl_placemap_put(&outbox->joins, key_of(outbox, visitor), (uintptr_t)pending);
     return pending;
 }
 
-struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
-                                                  unsigned lane, const char *invite,
-                                                  uint64_t invite_until_ms)
-{
-    return add_new(outbox, visitor, invite,
-                   (struct tl_pending_command){
-                       .kind = TL_COMMAND_JOIN, .lane = lane, .invite_until_ms = invite_until_ms});
-}
-
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
-                                             const char *visitor, tl_place place)
-{
-    return add_new(outbox, visitor, NULL,
-                   (struct tl_pending_command){.kind = kind, .place = place});
-}
-
-struct tl_pending_command *tl_outbox_command_with(struct tl_outbox *outbox,
-                                                  enum tl_command_kind kind, const char *visitor,
-                                                  tl_place place,
-                                                  const uint64_t numbers[TL_PENDING_NUMBERS])
+                                             const char *visitor, tl_place place,
+                                             const uint64_t numbers[TL_PENDING_NUMBERS])
 {
     struct tl_pending_command command = {.kind = kind, .place = place};
-    memcpy(command.numbers, numbers, sizeof(command.numbers));
+    if (numbers != NULL)
+        memcpy(command.numbers, numbers, sizeof(command.numbers));
     return add_new(outbox, visitor, NULL, command);
 }
 
@@ -335,9 +290,9 @@ bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count
 
 /* ---- sending ---- */
 
-static struct batch *find(struct tl_outbox *outbox, enum batch_state state)
+static struct tl_outbox_batch *find(struct tl_outbox *outbox, enum batch_state state)
 {
-    struct batch *batch = outbox->first;
+    struct tl_outbox_batch *batch = outbox->first;
     while (batch != NULL && batch->state != state)
         batch = batch->next;
     return batch;
@@ -347,9 +302,9 @@ bool tl_outbox_next(struct tl_outbox *outbox, struct tl_outbox_payload *payload)
 {
     if (outbox->sending != 0)
         return false;
-    struct batch *batch = find(outbox, GATHERED);
+    struct tl_outbox_batch *batch = find(outbox, GATHERED);
     if (batch == NULL) {
-        if (tl_batch_count(outbox->writer) == 0 || !close_batch(outbox))
+        if (outbox->writer.n == 0 || !close_batch(outbox))
             return false; /* out of memory: the next call tries again */
         batch = outbox->last;
     }
@@ -364,9 +319,9 @@ bool tl_outbox_next(struct tl_outbox *outbox, struct tl_outbox_payload *payload)
     return true;
 }
 
-static void unlink_batch(struct tl_outbox *outbox, struct batch *batch)
+static void unlink_batch(struct tl_outbox *outbox, struct tl_outbox_batch *batch)
 {
-    struct batch **link = &outbox->first, *before = NULL;
+    struct tl_outbox_batch **link = &outbox->first, *before = NULL;
     for (; *link != batch; link = &(*link)->next)
         before = *link;
     *link = batch->next;
@@ -375,7 +330,7 @@ static void unlink_batch(struct tl_outbox *outbox, struct batch *batch)
 }
 
 /* Gathers the commands of a batch that is no longer in the list once more, under a new number. */
-static void gather_again(struct tl_outbox *outbox, struct batch *batch)
+static void gather_again(struct tl_outbox *outbox, struct tl_outbox_batch *batch)
 {
     outbox->count -= batch->n;
     for (size_t i = 0; i < batch->n; i++) {
@@ -392,7 +347,7 @@ void tl_outbox_sent(struct tl_outbox *outbox, uint64_t number, enum tl_batch_fat
     if (outbox->sending != number)
         return;
     outbox->sending = 0;
-    struct batch *batch = find(outbox, SENDING);
+    struct tl_outbox_batch *batch = find(outbox, SENDING);
     if (batch == NULL)
         return; /* the APPLIED event came before the reply to XADD */
     if (fate == TL_BATCH_TAKEN) {
@@ -417,7 +372,7 @@ void tl_outbox_applied(struct tl_outbox *outbox, const struct tl_event *event)
     while (outbox->first != NULL && outbox->first->number < event->batch &&
            outbox->first->state == SENT)
         gather_again(outbox, pop(outbox));
-    struct batch *batch = outbox->first;
+    struct tl_outbox_batch *batch = outbox->first;
     if (batch == NULL || batch->number != event->batch || batch->state == GATHERED)
         return; /* a repeat */
     (void)pop(outbox);
@@ -455,7 +410,8 @@ bool tl_outbox_overdue(struct tl_outbox *outbox, uint64_t event, int64_t now_ms,
 {
     while (outbox->first != NULL && outbox->first->over && outbox->first->event <= event)
         gather_again(outbox, pop(outbox));
-    const struct batch *batch = outbox->first; /* those behind it wait in the store behind it */
+    const struct tl_outbox_batch *batch =
+        outbox->first; /* those behind it wait in the store behind it */
     if (batch == NULL || batch->state != SENT || batch->over || batch->overdue_ms > now_ms ||
         outbox->checking != 0)
         return false;
@@ -468,7 +424,7 @@ bool tl_outbox_overdue(struct tl_outbox *outbox, uint64_t event, int64_t now_ms,
 void tl_outbox_checked(struct tl_outbox *outbox, uint64_t number,
                        const struct tl_batch_check *check, int64_t now_ms)
 {
-    struct batch *batch = outbox->first;
+    struct tl_outbox_batch *batch = outbox->first;
     outbox->checking = 0;
     if (batch == NULL || batch->number != number)
         return; /* its outcome has come meanwhile */
@@ -481,7 +437,7 @@ void tl_outbox_checked(struct tl_outbox *outbox, uint64_t number,
 
 void tl_outbox_missed(struct tl_outbox *outbox)
 {
-    for (struct batch *batch = outbox->first; batch != NULL; batch = batch->next) {
+    for (struct tl_outbox_batch *batch = outbox->first; batch != NULL; batch = batch->next) {
         batch->missed = batch->state == SENDING;
         batch->overdue_ms = 0;
     }
@@ -500,40 +456,30 @@ static void forget_place(struct tl_outbox *outbox, struct tl_pending_command **c
 void tl_outbox_forget_places(struct tl_outbox *outbox)
 {
     /* Without memory for another batch the store says what becomes of those that are gathered. */
-    if (outbox->gathered != outbox->generation && tl_batch_count(outbox->writer) > 0)
+    if (outbox->writer.generation != outbox->generation && outbox->writer.n > 0)
         (void)close_batch(outbox);
     /* Who hears of an end may send another command at once: it is of the present generation. */
-    for (struct batch *batch = outbox->first; batch != NULL; batch = batch->next) {
+    for (struct tl_outbox_batch *batch = outbox->first; batch != NULL; batch = batch->next) {
         for (size_t i = 0; i < batch->n && batch->generation != outbox->generation; i++)
             forget_place(outbox, &batch->pending[i]);
     }
 }
 
-size_t tl_outbox_count(const struct tl_outbox *outbox)
-{
-    return outbox->count;
-}
-
 int64_t tl_outbox_lag_ms(const struct tl_outbox *outbox, int64_t now_ms)
 {
-    const struct batch *batch = outbox->first;
+    const struct tl_outbox_batch *batch = outbox->first;
     return batch != NULL && batch->state == SENT ? now_ms - batch->sent_ms : 0;
 }
 
 bool tl_outbox_flushed(const struct tl_outbox *outbox)
 {
-    return outbox->sending == 0 && tl_batch_count(outbox->writer) == 0 &&
+    return outbox->sending == 0 && outbox->writer.n == 0 &&
            (outbox->last == NULL || outbox->last->state != GATHERED);
-}
-
-uint64_t tl_outbox_gathering(const struct tl_outbox *outbox)
-{
-    return outbox->next_number;
 }
 
 bool tl_outbox_settled(const struct tl_outbox *outbox, uint64_t number)
 {
     if (number >= outbox->next_number)
-        return tl_batch_count(outbox->writer) == 0 && outbox->first == NULL;
+        return outbox->writer.n == 0 && outbox->first == NULL;
     return outbox->first == NULL || outbox->first->number > number;
 }

@@ -27,6 +27,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sodium.h>
+
+#include "common/line/placemap.h"
 #include "common/wire/batch.h"
 #include "common/wire/events.h"
 #include "common/wire/names.h"
@@ -79,12 +82,31 @@ struct tl_pending_result {
     tl_place place; /* JOIN: the visitor's place */
 };
 
-struct tl_outbox;
-
 /* Called once for every pending command, which is freed afterwards. May add to the outbox, except
  * while the outbox is being freed. */
 typedef void tl_outbox_settle(void *context, struct tl_pending_command *pending,
                               const struct tl_pending_result *result);
+
+/* Read where it is useful, written in outbox.c, but for `generation`. */
+struct tl_outbox {
+    char worker_id[TL_WORKER_ID_MAX + 1];
+    tl_outbox_settle *settle;
+    void *context;
+    const int64_t *store_offset_ms; /* or NULL */
+    uint64_t generation;            /* of the places to come, as its owner says; 0: not known */
+    /* The batch being gathered: with the generation of its places, and when its first JOIN was
+     * made; and the pending command of each of its commands. */
+    struct tl_batch_writer writer;
+    struct tl_pending_command **pending;
+    size_t pending_capacity;
+    struct tl_placemap joins; /* key of a visitor -> its pending JOIN, unless it has an invite */
+    unsigned char key[crypto_shorthash_KEYBYTES]; /* so that clients cannot choose keys */
+    struct tl_outbox_batch *first, *last;         /* oldest first, without the one being gathered */
+    uint64_t next_number; /* of the batch being gathered, the last with a command so far */
+    uint64_t sending;     /* the number of the batch being sent, or 0 */
+    uint64_t checking;    /* the number of the batch that the store is asked about, or 0 */
+    size_t count;         /* pending commands */
+};
 
 /* store_offset_ms: the store's Unix time minus local monotonic time, which may change: joins tell
  * when they were made. One that comes late then gives no place to a visitor whose place has ended
@@ -94,27 +116,19 @@ struct tl_outbox *tl_outbox_new(const char *worker_id, const int64_t *store_offs
 /* Settles the remaining commands as lost or refused. */
 void tl_outbox_free(struct tl_outbox **outbox);
 
-/* The places of the commands to come are of this generation; 0, as at first: not known. */
-void tl_outbox_generation(struct tl_outbox *outbox, uint64_t generation);
-
-/* Adds a JOIN of this visitor, or returns the one that is pending. NULL when out of memory. */
+/* Adds a JOIN of this visitor, or returns the one that is pending. One that spends an invite, whose
+ * id is remembered until then, is always a command of its own, since the invite decides. invite
+ * NULL: none, and the time says nothing. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_join(struct tl_outbox *outbox, const char *visitor,
-                                          unsigned lane);
+                                          unsigned lane, const char *invite,
+                                          uint64_t invite_until_ms);
 /* The JOIN of this visitor that is pending, not counting those with an invite; NULL: none. */
 struct tl_pending_command *tl_outbox_joining(const struct tl_outbox *outbox, const char *visitor);
-/* A join that spends an invite: always a command of its own, since the invite decides. */
-struct tl_pending_command *tl_outbox_join_invited(struct tl_outbox *outbox, const char *visitor,
-                                                  unsigned lane, const char *invite,
-                                                  uint64_t invite_until_ms);
-/* LEAVE, COMPLETE, RENEW, CLAIM or EXTEND. NULL when out of memory. */
+/* LEAVE, COMPLETE, RENEW, CLAIM or EXTEND, with numbers NULL; HAND_OVER or RESTORE, with the
+ * numbers behind its place; LOST or CALLED of visitor "" and place 0. NULL when out of memory. */
 struct tl_pending_command *tl_outbox_command(struct tl_outbox *outbox, enum tl_command_kind kind,
-                                             const char *visitor, tl_place place);
-/* HAND_OVER or RESTORE, with the numbers behind its place; LOST or CALLED of visitor "" and place
- * 0. NULL when out of memory. */
-struct tl_pending_command *tl_outbox_command_with(struct tl_outbox *outbox,
-                                                  enum tl_command_kind kind, const char *visitor,
-                                                  tl_place place,
-                                                  const uint64_t numbers[TL_PENDING_NUMBERS]);
+                                             const char *visitor, tl_place place,
+                                             const uint64_t numbers[TL_PENDING_NUMBERS]);
 /* SEEN. False when out of memory. */
 bool tl_outbox_seen(struct tl_outbox *outbox, uint64_t first_seq, uint64_t count);
 
@@ -148,14 +162,10 @@ void tl_outbox_missed(struct tl_outbox *outbox);
  * lost. */
 void tl_outbox_forget_places(struct tl_outbox *outbox);
 
-/* Pending commands. */
-size_t tl_outbox_count(const struct tl_outbox *outbox);
 /* For how long the oldest batch in the store has waited to be applied; 0: none waits. */
 int64_t tl_outbox_lag_ms(const struct tl_outbox *outbox, int64_t now_ms);
 /* Is each command in the store or refused? */
 bool tl_outbox_flushed(const struct tl_outbox *outbox);
-/* The number of the batch that gathers now: every command added so far is in a batch up to it. */
-uint64_t tl_outbox_gathering(const struct tl_outbox *outbox);
 /* Is every batch up to this number settled? */
 bool tl_outbox_settled(const struct tl_outbox *outbox, uint64_t number);
 

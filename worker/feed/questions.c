@@ -9,7 +9,7 @@
 #include "common/store/records.h"
 #include "common/store/reply.h"
 #include "common/store/signs.h"
-#include "worker/feed/questions.h"
+#include "worker/feed/ingest.h"
 
 /* ---- questions ---- */
 

@@ -12,7 +12,7 @@ enum { SITE_SHARE = 4 };
 
 struct tl_clients {
     uint64_t most;
-    struct tl_placemap *counts;                   /* the hash of a prefix -> how many */
+    struct tl_placemap counts;                    /* the hash of a prefix -> how many */
     unsigned char key[crypto_shorthash_KEYBYTES]; /* random, so that no client can choose a prefix
                                                      that has another one's hash */
 };
@@ -24,9 +24,6 @@ struct tl_clients *tl_clients_new(uint64_t most)
         return NULL;
     clients->most = most;
     crypto_shorthash_keygen(clients->key);
-    clients->counts = tl_placemap_new();
-    if (clients->counts == NULL)
-        tl_clients_free(&clients);
     return clients;
 }
 
@@ -34,7 +31,7 @@ void tl_clients_free(struct tl_clients **clients)
 {
     if (*clients == NULL)
         return;
-    tl_placemap_free(&(*clients)->counts);
+    tl_placemap_clear(&(*clients)->counts);
     free(*clients);
     *clients = NULL;
 }
@@ -63,7 +60,7 @@ static struct tl_client client_of(const struct tl_clients *clients,
 static uint64_t count_of(const struct tl_clients *clients, uint64_t hash)
 {
     uint64_t count = 0;
-    (void)tl_placemap_get(clients->counts, hash, &count);
+    (void)tl_placemap_get(&clients->counts, hash, &count);
     return count;
 }
 
@@ -79,7 +76,7 @@ bool tl_clients_may(const struct tl_clients *clients, const struct tl_address *a
 /* Sets hash to 0 when out of memory. */
 static void count_up(struct tl_clients *clients, uint64_t *hash)
 {
-    if (*hash != 0 && !tl_placemap_put(clients->counts, *hash, count_of(clients, *hash) + 1))
+    if (*hash != 0 && !tl_placemap_put(&clients->counts, *hash, count_of(clients, *hash) + 1))
         *hash = 0;
 }
 
@@ -87,9 +84,9 @@ static void count_down(struct tl_clients *clients, uint64_t hash)
 {
     uint64_t count = count_of(clients, hash);
     if (count > 1)
-        (void)tl_placemap_put(clients->counts, hash, count - 1); /* overwriting needs no memory */
+        (void)tl_placemap_put(&clients->counts, hash, count - 1); /* overwriting needs no memory */
     else if (count == 1)
-        (void)tl_placemap_remove(clients->counts, hash, NULL);
+        (void)tl_placemap_remove(&clients->counts, hash, NULL);
 }
 
 struct tl_client tl_clients_enter(struct tl_clients *clients, const struct tl_address *address)

@@ -14,7 +14,7 @@
 #include "common/role/signals.h"
 #include "worker/api/worker.h"
 #include "worker/feed/follower.h"
-#include "worker/feed/questions.h"
+#include "worker/feed/ingest.h"
 #include "worker/http/server.h"
 #include "worker/process/process.h"
 #include "worker/report/worker_metrics.h"
@@ -89,10 +89,10 @@ static void on_answer(void *context, const struct tl_job *job)
     const int64_t now_ms = tl_clock_ms();
     if (job->kind == TL_INGEST_BATCH) {
         const struct tl_batch_receipt receipt = tl_ingest_receipt(job);
-        tl_queues_batch_sent(edge->worker.queues, job->queue, &receipt, now_ms);
+        tl_queues_batch_sent(&edge->worker.queues, job->queue, &receipt, now_ms);
     } else if (job->kind == TL_INGEST_CHECK) {
         const struct tl_batch_check check = tl_ingest_checked(job);
-        tl_queues_batch_checked(edge->worker.queues, job->queue, job->number, &check, now_ms);
+        tl_queues_batch_checked(&edge->worker.queues, job->queue, job->number, &check, now_ms);
     } else if (job->kind == TL_INGEST_LOOKUP) {
         enum tl_reason reason;
         const enum tl_lookup_found found = tl_ingest_found(job, &reason);
@@ -109,8 +109,8 @@ static void on_answer(void *context, const struct tl_job *job)
 /* Before the loop sleeps: the commands of this turn go to the store as one batch. */
 static void on_turn_end(uv_prepare_t *turn_end)
 {
-    const struct edge *edge = turn_end->data;
-    tl_queues_flush(edge->worker.queues);
+    struct edge *edge = turn_end->data;
+    tl_queues_flush(&edge->worker.queues);
 }
 
 /* ---- drain ---- */
@@ -129,7 +129,7 @@ static void drain(struct edge *edge)
     if (!edge->shared->keeps_listening && shutdown(edge->listen_fd, SHUT_RDWR) != 0)
         tl_debug("shutdown of the listening socket failed");
     tl_subscribers_drain(edge->worker.subscribers, now_ms, now_ms + SEND_AWAY_MS);
-    tl_queues_farewell(edge->worker.queues);
+    tl_queues_farewell(&edge->worker.queues);
 }
 
 /* ---- time and signals ---- */
@@ -173,7 +173,7 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
     struct tl_error err = {0};
     const struct tl_config *config = edge->config;
     if (edge->worker.server != NULL || edge->env.draining ||
-        (tl_queues_readiness(edge->worker.queues) != TL_READY &&
+        (tl_queues_readiness(&edge->worker.queues) != TL_READY &&
          now_ms - edge->since_ms < START_WAIT_MS))
         return;
     edge->worker.connections_max = connections_allowed(config->http.max_connections);
@@ -212,7 +212,7 @@ static void log_limits(struct edge *edge, int64_t now_ms)
         tl_warn("requests answered 503 since the last such line: %llu (%s)",
                 (unsigned long long)(unavailable - edge->unavailable),
                 edge->env.full ? "too many commands are in progress"
-                               : tl_readiness_text(tl_queues_readiness(edge->worker.queues)));
+                               : tl_readiness_text(tl_queues_readiness(&edge->worker.queues)));
         edge->unavailable = unavailable;
     }
     if (edge->worker.server != NULL && connections(edge) >= edge->worker.connections_max &&
@@ -232,24 +232,25 @@ static void on_tick(uv_timer_t *timer)
     serve_when_ready(edge, now_ms);
     tl_server_tick(edge->worker.server, now_ms);
     tl_worker_tick(&edge->worker, now_ms);
-    tl_queues_tick(edge->worker.queues, now_ms);
-    tl_queues_check(edge->worker.queues, now_ms);
-    tl_queues_report(edge->worker.queues, now_ms);
-    tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT, (int64_t)tl_queues_in_flight(edge->worker.queues));
+    tl_queues_tick(&edge->worker.queues, now_ms);
+    tl_queues_check(&edge->worker.queues, now_ms);
+    tl_queues_report(&edge->worker.queues, now_ms);
+    tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT,
+                   (int64_t)tl_queues_in_flight(&edge->worker.queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->worker.connections_max);
     tl_metrics_set(metrics, TL_WORKER_HOOKS, (int64_t)edge->config->n_hooks);
     log_limits(edge, now_ms);
     uint64_t held = tl_waits_count(&edge->worker.waits);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)held);
-    atomic_store(&slot->readiness, (int)tl_queues_readiness(edge->worker.queues));
+    atomic_store(&slot->readiness, (int)tl_queues_readiness(&edge->worker.queues));
     atomic_store(&slot->accepted, (int64_t)tl_server_accepted(edge->worker.server));
     atomic_store(&slot->accepts, edge->worker.server != NULL && !edge->env.draining);
     atomic_fetch_add(&slot->beats, 1);
     if (!edge->env.draining)
         return;
     bool drained = held == 0 && tl_server_requests(edge->worker.server) == 0 &&
-                   tl_queues_flushed(edge->worker.queues) &&
+                   tl_queues_flushed(&edge->worker.queues) &&
                    tl_subscribers_count(edge->worker.subscribers) == 0;
     if (drained || now_ms >= edge->drain_until_ms)
         uv_stop(&edge->loop);

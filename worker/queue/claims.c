@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/queue/claims.h"
+#include "worker/queue/queue.h"
 
 enum {
     SLIDE_MIN_MS = 1000, /* minimum time between two extensions of a sliding session */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "worker/queue/eta.h"
@@ -10,48 +9,10 @@ enum {
     REFRESH_MIN_MS = 100, /* between two computations of the outlook: no place is told more often */
     REFRESH_MAX_MS = 1000,
     LEFT_MAX = 256, /* then half of them are forgotten, with their time */
-    STEP_MS = 5000, /* admissions are counted in steps: a minute, and the one that is not over */
-    STEPS = 13,
+    STEP_MS = 5000, /* admissions are counted in steps of it */
 };
 
 static const double stalled_ms = 10e3;
-
-struct tl_eta {
-    int64_t seen_since_ms; /* every event since then was seen; 0: none yet */
-    int64_t step;          /* the newest: admitted[step % STEPS] */
-    uint64_t admitted[STEPS];
-    struct tl_sessions sessions;
-    struct tl_eta_rule rule;
-    bool open;
-    uint64_t waiting, active;
-    int64_t now_ms;       /* of the last step */
-    int64_t possible_ms;  /* since then visitors could be admitted, but none was */
-    double left, left_ms; /* visitors who left the line, and the time that all together waited */
-    enum tl_eta_reason grew;
-    int64_t grew_ms;
-    struct tl_outlook outlook;
-    int64_t computed_ms;
-    bool changed;  /* the line, since then */
-    bool outdated; /* a rule changed since then */
-};
-
-struct tl_eta *tl_eta_new(void)
-{
-    return calloc(1, sizeof(struct tl_eta));
-}
-
-void tl_eta_free(struct tl_eta **eta)
-{
-    if (*eta != NULL)
-        tl_placemap_clear(&(*eta)->sessions.running);
-    free(*eta);
-    *eta = NULL;
-}
-
-size_t tl_eta_bytes(const struct tl_eta *eta)
-{
-    return sizeof(*eta) + tl_placemap_bytes(&eta->sessions.running);
-}
 
 const char *tl_eta_reason_name(enum tl_eta_reason reason)
 {
@@ -82,10 +43,10 @@ static bool is_possible(const struct tl_eta *eta)
 static void pass(struct tl_eta *eta, int64_t now_ms)
 {
     int64_t step = now_ms / STEP_MS;
-    if (eta->step < step - STEPS)
-        eta->step = step - STEPS;
+    if (eta->step < step - TL_ETA_STEPS)
+        eta->step = step - TL_ETA_STEPS;
     while (eta->step < step)
-        eta->admitted[++eta->step % STEPS] = 0;
+        eta->admitted[++eta->step % TL_ETA_STEPS] = 0;
     if (now_ms > eta->now_ms)
         eta->left_ms += (double)eta->waiting * (double)(now_ms - eta->now_ms);
     if (!is_possible(eta))
@@ -131,18 +92,15 @@ void tl_eta_set_open(struct tl_eta *eta, bool open, int64_t now_ms)
     eta->outdated = true;
 }
 
-static void find(void *context, tl_place place)
-{
-    tl_sessions_found(context, place);
-}
-
 void tl_eta_set_line(struct tl_eta *eta, const struct tl_line *line, int64_t now_ms)
 {
     pass(eta, now_ms);
     eta->seen_since_ms = now_ms;
     memset(eta->admitted, 0, sizeof(eta->admitted));
     tl_placemap_clear(&eta->sessions.running);
-    tl_line_each_active(line, find, &eta->sessions);
+    const struct tl_placemap_entry *entry;
+    for (size_t i = 0; (entry = tl_placemap_next(&line->active, &i)) != NULL;)
+        tl_sessions_found(&eta->sessions, entry->place);
     eta->waiting = tl_line_waiting(line);
     eta->active = tl_line_active(line);
     eta->possible_ms = now_ms;
@@ -175,7 +133,7 @@ void tl_eta_apply(struct tl_eta *eta, const struct tl_event_entry *entry, int64_
     eta->active = entry->active;
     if (admitted > 0)
         eta->possible_ms = now_ms;
-    eta->admitted[eta->step % STEPS] += admitted;
+    eta->admitted[eta->step % TL_ETA_STEPS] += admitted;
     eta->changed = true;
 }
 
@@ -183,9 +141,9 @@ bool tl_eta_admitted(const struct tl_eta *eta, int64_t now_ms, uint64_t *count)
 {
     int64_t step = now_ms / STEP_MS;
     *count = 0;
-    for (int64_t i = step < STEPS ? 0 : step - STEPS + 1; i <= eta->step; i++)
-        *count += eta->admitted[i % STEPS];
-    return eta->seen_since_ms > 0 && now_ms - eta->seen_since_ms >= (STEPS - 1) * STEP_MS;
+    for (int64_t i = step < TL_ETA_STEPS ? 0 : step - TL_ETA_STEPS + 1; i <= eta->step; i++)
+        *count += eta->admitted[i % TL_ETA_STEPS];
+    return eta->seen_since_ms > 0 && now_ms - eta->seen_since_ms >= (TL_ETA_STEPS - 1) * STEP_MS;
 }
 
 /* ---- the estimate ---- */

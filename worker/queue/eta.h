@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wait estimate of one queue: for a position, the median of the wait and a range that holds
- * eight waits in ten. It learns from the events how long sessions last and how many leave
- * the line, looks ahead from the sessions that run now and from the rules in force (outlook.h), and
- * names why an estimate is missing or has grown.
+ * eight waits in ten. It learns from the events how long sessions last and how many leave the line,
+ * looks ahead from the sessions that run now and from the rules in force, and names why an estimate
+ * is missing or has grown.
  *
  * Where only a rate limits admission, the rate says the wait, from the first visitor on: no longer
  * than as many periods as the position fills. Where capacity limits as well, the sessions count,
@@ -19,11 +19,127 @@
 #include <stdint.h>
 
 #include "common/line/line.h"
+#include "common/line/placemap.h"
 #include "common/wire/events.h"
-#include "worker/feed/questions.h"
-#include "worker/queue/outlook.h"
+#include "common/wire/place.h"
+#include "worker/feed/ingest.h"
 
-struct tl_eta;
+/* ---- how long sessions last ---- */
+
+/*
+ * Learned from the admissions and ends that were seen: a life table.
+ *
+ * The hazard of a session at each age is the number of ends seen at that age over the time that
+ * sessions were seen at that age (E. Kaplan, P. Meier, "Nonparametric estimation from incomplete
+ * observations", 1958; with delayed entry). So sessions that still run count for the time they have
+ * run, and ends older than the window count neither as ends nor as time. Ages with few ends are
+ * taken together. When sessions become clearly shorter or longer, those before are forgotten.
+ *
+ * Memory and time are bounded: of a large queue, one in 2^n sessions is followed.
+ */
+
+enum {
+    TL_LIFETIME_BINS = 64,      /* ages, and as many steps ahead */
+    TL_LIFETIME_PER_MEAN = 8,   /* so many steps make one mean session */
+    TL_SESSIONS_ENDED_MIN = 5,  /* fewer ends are too few to say anything */
+    TL_SESSIONS_ENDED_MAX = 512 /* ends remembered */
+};
+
+/* Written in sessions.c only, but that clearing `running` forgets which sessions run (not how long
+ * they last) and frees its memory. A zeroed one has seen nothing. */
+struct tl_sessions {
+    struct tl_placemap running; /* place -> local ms + 1 of its start; 0: not known */
+    unsigned sparse;            /* one in 2^sparse seqs is followed */
+    struct tl_session_ended {
+        int64_t start_ms, end_ms;
+    } ended[TL_SESSIONS_ENDED_MAX]; /* a ring */
+    size_t first, n;
+    uint64_t seen;    /* ends so far */
+    bool begun;       /* the first session has */
+    int64_t since_ms; /* every end of a session followed since then is in the ring */
+};
+
+/* A session that began at an unknown time, before we looked. */
+void tl_sessions_found(struct tl_sessions *sessions, tl_place place);
+void tl_sessions_started(struct tl_sessions *sessions, tl_place place, int64_t now_ms);
+void tl_sessions_ended(struct tl_sessions *sessions, tl_place place, int64_t now_ms);
+
+struct tl_lifetimes {
+    double step_ms;                            /* width of a bin */
+    double mean_ms, spread;                    /* of a session; variance over squared mean */
+    double ended;                              /* ends that this rests on */
+    double survival[2 * TL_LIFETIME_BINS + 1]; /* is a session older than i steps? survival[0]: 1 */
+    double ages[TL_LIFETIME_BINS + 1]; /* share of the running sessions that is i steps old */
+    double unknown;                    /* share whose age is not known */
+};
+
+/* Computes the life table. False while fewer than TL_SESSIONS_ENDED_MIN ends were seen, or fewer
+ * than a fifth of those that run. */
+bool tl_sessions_look(const struct tl_sessions *sessions, int64_t now_ms,
+                      struct tl_lifetimes *lifetimes);
+
+/* ---- how admission goes on from here ---- */
+
+/*
+ * For each time ahead, the expected number of ends and of
+ * admissions, and how much the number of ends varies.
+ *
+ * Each running session ends according to its age (above); each end lets one more
+ * visitor in, whose session ends in turn: a renewal process. Its mean and variance follow from the
+ * renewal equations (D. Cox, "Renewal Theory", 1962), computed in steps of an eighth of a mean
+ * session up to eight mean sessions ahead, and by their limits beyond. What is known to bend it
+ * counts at once: sessions beyond a lowered capacity end before anybody is admitted, free capacity
+ * is filled at once, and a rate is the fastest it can go.
+ *
+ * Visitors who leave shorten the wait of those behind: with admissions a(t), and each one ahead
+ * leaving at rate r, the k-th is admitted when the integral of exp(r t) a(t) reaches k.
+ */
+
+/* Seconds; eight in ten waits end between low and high, half of them by median. */
+struct tl_eta_range {
+    double low_s, median_s, high_s;
+};
+
+/* Of the normal distribution: one in ten lies beyond it on either side. */
+#define TL_OUTLOOK_Z 1.2815515655
+
+enum { TL_OUTLOOK_NODES = 64 };
+
+struct tl_outlook_input {
+    double waiting, active, capacity;
+    double left_per_ms;  /* how likely one who waits leaves within a ms */
+    double left_seen;    /* that rests on so many who left */
+    double admit_per_ms; /* a rate limits admission as well; 0: none */
+};
+
+struct tl_outlook {
+    bool known;
+    double step_ms;
+    double excess;                         /* active beyond capacity; below 0: free */
+    double variance[TL_LIFETIME_BINS + 1]; /* of the ends up to the end of step i */
+    double admitted[TL_LIFETIME_BINS + 1]; /* until then */
+    double served[TL_LIFETIME_BINS + 1];   /* positions that are admitted or left by then */
+    double per_ms, variance_per_ms;        /* ends, beyond the last step */
+    double left_per_ms, left_seen;
+    double spread, observations;
+    double log_ratio; /* of the positions of two nodes */
+    struct tl_outlook_node {
+        bool known; /* computed when it is asked for */
+        double position;
+        struct tl_eta_range range;
+    } nodes[TL_OUTLOOK_NODES];
+};
+
+void tl_outlook_compute(struct tl_outlook *outlook, const struct tl_lifetimes *lifetimes,
+                        const struct tl_outlook_input *input);
+
+/* The wait until the position-th admission (position >= 1), from a table: computed for the first 16
+ * positions, and behind them for 48 nodes up to the end of the line; what is between these by
+ * interpolation, within 1 % or a second of what would be computed, except where that jumps. high_s
+ * may be INFINITY: never, as things are. */
+struct tl_eta_range tl_outlook_range(struct tl_outlook *outlook, double position);
+
+/* ---- the estimate ---- */
 
 /* Who may go in, as the settings say it. */
 struct tl_eta_rule {
@@ -53,8 +169,28 @@ enum tl_eta_reason {
 /* The reason in a view; NULL: nothing to explain. */
 const char *tl_eta_reason_name(enum tl_eta_reason reason);
 
-struct tl_eta *tl_eta_new(void); /* NULL when out of memory */
-void tl_eta_free(struct tl_eta **eta);
+enum { TL_ETA_STEPS = 13 }; /* of 5 s: a minute, and the one that is not over */
+
+/* What the estimate of a queue rests on; written in eta.c and sessions.c. Zeroed: nothing is known.
+ * Clear sessions.running to free its memory. */
+struct tl_eta {
+    int64_t seen_since_ms; /* every event since then was seen; 0: none yet */
+    int64_t step;          /* the newest: admitted[step % TL_ETA_STEPS] */
+    uint64_t admitted[TL_ETA_STEPS];
+    struct tl_sessions sessions;
+    struct tl_eta_rule rule;
+    bool open;
+    uint64_t waiting, active;
+    int64_t now_ms;       /* of the last step */
+    int64_t possible_ms;  /* since then visitors could be admitted, but none was */
+    double left, left_ms; /* visitors who left the line, and the time that all together waited */
+    enum tl_eta_reason grew;
+    int64_t grew_ms;
+    struct tl_outlook outlook;
+    int64_t computed_ms;
+    bool changed;  /* the line, since then */
+    bool outdated; /* a rule changed since then */
+};
 
 /* From now on this rule is in force. */
 void tl_eta_set_rule(struct tl_eta *eta, const struct tl_eta_rule *rule, int64_t now_ms);
@@ -76,7 +212,6 @@ bool tl_eta_estimate(struct tl_eta *eta, uint64_t position, int64_t now_ms,
 /* How many visitors were admitted during the last minute (of 60 to 65 s), as a page shows of the
  * pace; false: not all of it was seen. */
 bool tl_eta_admitted(const struct tl_eta *eta, int64_t now_ms, uint64_t *count);
-size_t tl_eta_bytes(const struct tl_eta *eta);
 
 /* ---- promises ---- */
 
@@ -85,8 +220,6 @@ size_t tl_eta_bytes(const struct tl_eta *eta);
  * who wait, eight in each class of position (1 to 4, 5 to 19, 20 to 49, 50 and more). The result is
  * the published error of the running queue. The same sample notices when an estimate grows, and
  * why.
- *
- * now_ms is local monotonic time everywhere.
  */
 
 enum { TL_PROMISES_CLASSES = 4, TL_PROMISES_PER_CLASS = 8 };

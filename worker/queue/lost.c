@@ -36,7 +36,7 @@ void tl_lost_set(struct tl_lost *lost, const struct tl_recovery *recovery)
 
 void tl_lost_keep(struct tl_lost *lost, struct tl_line *line, bool may_name)
 {
-    const uint64_t generation = tl_line_generation(line);
+    const uint64_t generation = line->generation;
     tl_line_free(&lost->line);
     if (may_name && generation < lost->known.present && generation > lost->known.lost_generation) {
         lost->known.lost_generation = generation;
@@ -64,71 +64,49 @@ static bool lengthen(struct tl_lost *lost, struct tl_line *line, tl_place place,
     return true;
 }
 
-struct succession {
-    struct tl_lost *lost;
-    const struct tl_line *former;
-    struct tl_line *line;
-};
-
-static void keep_session(void *context, tl_place place)
-{
-    const struct succession *of = context;
-    (void)lengthen(of->lost, of->line, place, tl_line_look(of->former, place).deadline_ms);
-}
-
 void tl_lost_keep_sessions(struct tl_lost *lost, const struct tl_line *former, struct tl_line *line)
 {
-    struct succession succession = {.lost = lost, .former = former, .line = line};
-    if (former == NULL || tl_line_base(former) == tl_line_base(line))
+    const struct tl_placemap_entry *active;
+    if (former == NULL || former->base_seq == line->base_seq)
         return;
     tl_placemap_clear(&lost->longer);
-    lost->longer_generation = tl_line_generation(former);
-    lost->longer_event = tl_line_event(former);
-    tl_line_each_active(former, keep_session, &succession);
+    lost->longer_generation = former->generation;
+    lost->longer_event = former->event;
+    for (size_t i = 0; (active = tl_placemap_next(&former->active, &i)) != NULL;)
+        (void)lengthen(lost, line, active->place, (int64_t)active->value);
 }
 
 void tl_lost_keep_pass(struct tl_lost *lost, struct tl_line *line, tl_place place,
                        int64_t deadline_ms, uint64_t event)
 {
     /* The line knows of all after the event, unless there is another incarnation. */
-    if (tl_line_base(line) == 0 || event > tl_line_event(line) ||
-        !lengthen(lost, line, place, deadline_ms))
+    if (line->base_seq == 0 || event > line->event || !lengthen(lost, line, place, deadline_ms))
         return;
-    if (event > lost->longer_event || lost->longer_generation != tl_line_generation(line))
+    if (event > lost->longer_event || lost->longer_generation != line->generation)
         lost->longer_event = event;
-    lost->longer_generation = tl_line_generation(line);
+    lost->longer_generation = line->generation;
 }
 
 /* ---- telling the store ---- */
 
-struct telling {
-    const struct tl_line *line;
-    struct tl_outbox *outbox;
-};
-
 static void tell(struct tl_outbox *outbox, enum tl_command_kind kind,
                  const uint64_t numbers[TL_PENDING_NUMBERS])
 {
-    (void)tl_outbox_command_with(outbox, kind, "", 0, numbers);
+    (void)tl_outbox_command(outbox, kind, "", 0, numbers);
 }
 
-static void tell_called(const struct telling *telling, tl_place place, uint64_t deadline_ms)
+/* Of an active place until when its session lasts; of the front of a lane 0. */
+static void tell_called(struct tl_outbox *outbox, const struct tl_line *line, tl_place place,
+                        uint64_t deadline_ms)
 {
-    tell(telling->outbox, TL_COMMAND_CALLED,
-         (const uint64_t[TL_PENDING_NUMBERS]){tl_line_generation(telling->line),
-                                              tl_line_event(telling->line), place, deadline_ms});
-}
-
-static void tell_session(void *context, tl_place place)
-{
-    const struct telling *telling = context;
-    tell_called(telling, place, (uint64_t)tl_line_look(telling->line, place).deadline_ms);
+    tell(outbox, TL_COMMAND_CALLED,
+         (const uint64_t[TL_PENDING_NUMBERS]){line->generation, line->event, place, deadline_ms});
 }
 
 void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox)
 {
     const struct tl_line *line = lost->line;
-    struct telling telling = {.line = line, .outbox = outbox};
+    const struct tl_placemap_entry *active;
     if (!tl_lost_recovering(lost))
         return;
     if (line == NULL) { /* nothing before the present generation: only that there is a worker */
@@ -136,15 +114,15 @@ void tl_lost_tell(const struct tl_lost *lost, struct tl_outbox *outbox)
         return;
     }
     tell(outbox, TL_COMMAND_LOST,
-         (const uint64_t[TL_PENDING_NUMBERS]){tl_line_generation(line), tl_line_event(line),
-                                              tl_line_last_seq(line),
+         (const uint64_t[TL_PENDING_NUMBERS]){line->generation, line->event, line->last_seq,
                                               tl_line_waiting(line) + tl_line_active(line)});
     for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
         uint64_t front = tl_line_front(line, lane);
         if (front > 0)
-            tell_called(&telling, tl_place_make(lane, front), 0);
+            tell_called(outbox, line, tl_place_make(lane, front), 0);
     }
-    tl_line_each_active(line, tell_session, &telling);
+    for (size_t i = 0; (active = tl_placemap_next(&line->active, &i)) != NULL;)
+        tell_called(outbox, line, active->place, active->value);
 }
 
 void tl_lost_settled(struct tl_lost *lost, const struct tl_pending_command *pending,
@@ -160,7 +138,7 @@ void tl_lost_settled(struct tl_lost *lost, const struct tl_pending_command *pend
             deadline_ms == pending->numbers[3])
             (void)tl_placemap_remove(&lost->longer, pending->numbers[2], NULL);
     } else if (pending->kind == TL_COMMAND_LOST && result->outcome == TL_OUTCOME_GONE &&
-               lost->line != NULL && tl_line_generation(lost->line) == pending->numbers[0]) {
+               lost->line != NULL && lost->line->generation == pending->numbers[0]) {
         lost->named = lost->named && !tl_lost_is(lost, pending->numbers[0]);
         tl_line_free(&lost->line);
     }
@@ -172,20 +150,18 @@ void tl_lost_tell_again(struct tl_lost *lost, struct tl_outbox *outbox)
         return;
     lost->untold = false;
     tl_lost_tell(lost, outbox);
-    for (size_t i = 0; i < lost->longer.capacity; i++) {
-        const struct tl_placemap_entry *entry = &lost->longer.entries[i];
-        if (entry->place != 0)
-            tell(outbox, TL_COMMAND_CALLED,
-                 (const uint64_t[TL_PENDING_NUMBERS]){lost->longer_generation, lost->longer_event,
-                                                      entry->place, entry->value});
-    }
+    const struct tl_placemap_entry *longer;
+    for (size_t i = 0; (longer = tl_placemap_next(&lost->longer, &i)) != NULL;)
+        tell(outbox, TL_COMMAND_CALLED,
+             (const uint64_t[TL_PENDING_NUMBERS]){lost->longer_generation, lost->longer_event,
+                                                  longer->place, longer->value});
 }
 
 /* The place to which the visitor of this ticket returns: another one than it names, where this
  * process remembers that the visitor was moved to another lane. */
 static tl_place place_of(const struct tl_lost *lost, const struct tl_ticket *ticket)
 {
-    if (lost->line == NULL || tl_line_generation(lost->line) != ticket->generation)
+    if (lost->line == NULL || lost->line->generation != ticket->generation)
         return ticket->place;
     return tl_line_find(lost->line, ticket->place);
 }
@@ -197,12 +173,12 @@ struct tl_pending_command *tl_lost_ask(const struct tl_lost *lost, struct tl_out
     const tl_place place = place_of(lost, ticket);
     const uint32_t serial = tl_lost_serial(lost, place);
     struct tl_pending_command *pending =
-        tl_outbox_command_with(outbox, TL_COMMAND_RESTORE, ticket->visitor, place,
-                               (const uint64_t[TL_PENDING_NUMBERS]){ticket->generation, deadline_ms,
-                                                                    ticket->front, event});
+        tl_outbox_command(outbox, TL_COMMAND_RESTORE, ticket->visitor, place,
+                          (const uint64_t[TL_PENDING_NUMBERS]){ticket->generation, deadline_ms,
+                                                               ticket->front, event});
     if (serial > 0) /* an old ticket, or a pass, brings it back to the device that had it last */
-        (void)tl_outbox_command_with(outbox, TL_COMMAND_HAND_OVER, ticket->visitor, place,
-                                     (const uint64_t[TL_PENDING_NUMBERS]){serial});
+        (void)tl_outbox_command(outbox, TL_COMMAND_HAND_OVER, ticket->visitor, place,
+                                (const uint64_t[TL_PENDING_NUMBERS]){serial});
     return pending;
 }
 
@@ -243,14 +219,14 @@ static bool is_before(const struct tl_draw_record *draw, uint64_t seq, uint64_t 
 
 bool tl_lost_ended(const struct tl_lost *lost, uint64_t generation, tl_place place)
 {
-    if (lost->line == NULL || tl_line_generation(lost->line) != generation)
+    if (lost->line == NULL || lost->line->generation != generation)
         return false;
     enum tl_line_status status = tl_line_look(lost->line, tl_line_find(lost->line, place)).status;
     if (status == TL_LINE_UNKNOWN && generation == lost->former_generation &&
         is_before(&lost->former, tl_place_seq(place), lost->former.cut))
         return false; /* drawn to another place, which may wait */
     return status == TL_LINE_ENDED ||
-           (status == TL_LINE_UNKNOWN && tl_place_seq(place) <= tl_line_last_seq(lost->line));
+           (status == TL_LINE_UNKNOWN && tl_place_seq(place) <= lost->line->last_seq);
 }
 
 /* Nobody has named the lost generation yet, or an earlier one: a ticket does if it was issued
@@ -282,7 +258,7 @@ bool tl_lost_may_return(const struct tl_lost *lost, const struct tl_ticket *tick
 /* Remembers something of a place; the map is emptied when it is full. */
 static void remember(struct tl_placemap *map, tl_place place, uint64_t value)
 {
-    if (tl_placemap_count(map) >= REFUSED_MAX)
+    if (map->count >= REFUSED_MAX)
         tl_placemap_clear(map);
     (void)tl_placemap_put(map, place, value); /* else the store is asked again */
 }

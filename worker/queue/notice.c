@@ -4,7 +4,7 @@
 
 #include "common/wire/notice_text.h"
 #include "worker/http/json_text.h"
-#include "worker/queue/notice.h"
+#include "worker/queue/queue.h"
 
 struct tl_notice_told {
     char text[TL_NOTICE_TEXT_MAX + 1];

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "worker/queue/outlook.h"
+#include "worker/queue/eta.h"
 
 enum { STEPS = TL_LIFETIME_BINS, GROUPS = 8, TURNS = 3, EXACT = 16 };
 

@@ -1,52 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
-#include "common/line/order.h"
-#include "worker/queue/presence.h"
+#include "worker/queue/queue.h"
 
 enum {
     INTERVAL_MIN_MS = 100,
     RUNS_MAX = 500 /* most runs added to the outbox in one tick */
 };
 
-struct tl_presence {
-    struct tl_outbox *outbox;
-    struct tl_order *seen;     /* since the current flush began */
-    struct tl_order *flushing; /* what the current flush hands over */
-    uint64_t cursor;           /* seqs below it have been handed over */
-    bool in_progress;
-    bool empty; /* the current flush has no visitors */
-    int64_t next_ms;
-    uint64_t batch; /* the last one with presence in it; 0: none was sent */
-    bool farewell;  /* no presence is sent any more */
-};
-
-struct tl_presence *tl_presence_new(struct tl_outbox *outbox)
-{
-    struct tl_presence *presence = calloc(1, sizeof(*presence));
-    if (presence == NULL)
-        return NULL;
-    presence->outbox = outbox;
-    presence->seen = tl_order_new();
-    presence->flushing = tl_order_new();
-    if (presence->seen == NULL || presence->flushing == NULL)
-        tl_presence_free(&presence);
-    return presence;
-}
-
-void tl_presence_free(struct tl_presence **presence)
-{
-    if (*presence == NULL)
-        return;
-    tl_order_free(&(*presence)->seen);
-    tl_order_free(&(*presence)->flushing);
-    free(*presence);
-    *presence = NULL;
-}
-
 void tl_presence_mark(struct tl_presence *presence, uint64_t seq)
 {
-    (void)tl_order_insert(presence->seen, seq, 1);
+    (void)tl_order_insert(&presence->seen, seq, 1);
 }
 
 /* Milliseconds between flushes. */
@@ -56,64 +18,47 @@ static int64_t interval_of(int64_t waiting_ttl_ms)
     return interval > INTERVAL_MIN_MS ? interval : INTERVAL_MIN_MS;
 }
 
-/* Starts a flush when one is due: the interval is over, and visitors were seen or are waiting. True
- * while there are runs to take. */
-static bool is_due(struct tl_presence *presence, int64_t now_ms, int64_t interval_ms, bool waiting)
-{
-    if (presence->in_progress)
-        return true;
-    bool any = tl_order_count(presence->seen) > 0;
-    if (now_ms < presence->next_ms || (!any && !waiting))
-        return false;
-    struct tl_order *flushed = presence->flushing;
-    presence->flushing = presence->seen;
-    presence->seen = flushed;
-    presence->cursor = 0;
-    presence->in_progress = true;
-    presence->empty = !any;
-    presence->next_ms = now_ms + interval_ms;
-    return true;
-}
-
-/* Takes the next run of the current flush. False when the flush is done. */
-static bool take(struct tl_presence *presence, struct tl_run *run)
-{
-    if (!presence->in_progress)
-        return false;
-    uint64_t first;
-    if (tl_order_next(presence->flushing, presence->cursor, &first)) {
-        uint64_t past = first + 1;
-        while (tl_order_contains(presence->flushing, past))
-            past++;
-        *run = (struct tl_run){.first = first, .count = past - first};
-        presence->cursor = past;
-        return true;
-    }
-    tl_order_clear(presence->flushing);
-    presence->in_progress = false;
-    *run = (struct tl_run){.first = 0, .count = 0};
-    bool was_empty = presence->empty;
-    presence->empty = false;
-    return was_empty;
-}
-
-/* ---- sending ---- */
-
 void tl_presence_forget(struct tl_presence *presence)
 {
-    tl_order_clear(presence->seen);
-    tl_order_clear(presence->flushing);
-    presence->in_progress = presence->empty = false;
+    tl_order_clear(&presence->seen);
+    tl_order_clear(&presence->flushing);
+    presence->in_progress = false;
     presence->next_ms = 0;
 }
 
+/* Sends a run. False without memory: it is lost. */
+static bool send_run(struct tl_presence *presence, uint64_t first, uint64_t count)
+{
+    if (!tl_outbox_seen(presence->outbox, first, count))
+        return false;
+    presence->batch = presence->outbox->next_number;
+    return true;
+}
+
+/* Begins a flush of those seen; the last one is over. */
+static void begin(struct tl_presence *presence)
+{
+    presence->flushing = presence->seen;
+    presence->seen = (struct tl_order){0};
+    presence->cursor = 0;
+    presence->in_progress = true;
+}
+
+/* Sends the next runs of the flush in progress, so many at most. */
 static void send_runs(struct tl_presence *presence, size_t most)
 {
-    struct tl_run run;
-    for (size_t i = 0; i < most && take(presence, &run); i++) {
-        if (!tl_outbox_seen(presence->outbox, run.first, run.count))
-            break;
-        presence->batch = tl_outbox_gathering(presence->outbox);
+    uint64_t first;
+    bool sent = true;
+    for (size_t i = 0; sent && presence->in_progress && i < most; i++) {
+        if (!tl_order_next(&presence->flushing, presence->cursor, &first)) {
+            tl_order_clear(&presence->flushing);
+            presence->in_progress = false;
+            return;
+        }
+        presence->cursor = first + 1;
+        while (tl_order_contains(&presence->flushing, presence->cursor))
+            presence->cursor++;
+        sent = send_run(presence, first, presence->cursor - first);
     }
 }
 
@@ -121,9 +66,18 @@ void tl_presence_tick(struct tl_presence *presence, int64_t waiting_ttl_ms, bool
                       int64_t now_ms)
 {
     /* A flush waits until the last one was applied, so as not to flood a slow dispatcher. */
-    if (presence->farewell || !tl_outbox_settled(presence->outbox, presence->batch) ||
-        !is_due(presence, now_ms, interval_of(waiting_ttl_ms), waiting))
+    if (presence->farewell || !tl_outbox_settled(presence->outbox, presence->batch))
         return;
+    if (!presence->in_progress) {
+        const bool any = presence->seen.count > 0;
+        if (now_ms < presence->next_ms || (!any && !waiting))
+            return;
+        presence->next_ms = now_ms + interval_of(waiting_ttl_ms);
+        if (any)
+            begin(presence);
+        else
+            (void)send_run(presence, 0, 0);
+    }
     send_runs(presence, RUNS_MAX);
 }
 
@@ -133,8 +87,9 @@ bool tl_presence_farewell(struct tl_presence *presence)
         return true;
     presence->farewell = true;
     send_runs(presence, SIZE_MAX); /* the rest of a flush in progress */
-    if (is_due(presence, INT64_MAX / 2, 0, false))
-        send_runs(presence, SIZE_MAX);
+    if (!presence->in_progress && presence->seen.count > 0)
+        begin(presence);
+    send_runs(presence, SIZE_MAX);
     return presence->batch == 0 ||
            tl_outbox_seen(presence->outbox, TL_SEEN_FAREWELL_SEQ, TL_SEEN_FAREWELL_COUNT);
 }

@@ -111,7 +111,7 @@ static tl_place choose(struct tl_promises *promises, const struct tl_line *line,
     unsigned lane = (unsigned)(next_random(promises) % TL_LANES_MAX);
     for (unsigned i = 0; i < TL_LANES_MAX; i++, lane = (lane + 1) % TL_LANES_MAX) {
         const struct tl_order *order = tl_line_order(line, lane);
-        uint64_t count = order != NULL ? tl_order_count(order) : 0;
+        uint64_t count = order != NULL ? order->count : 0;
         uint64_t seq;
         if (count < class_from[band])
             continue;

@@ -7,9 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/config/queue_settings.h"
-#include "common/line/placemap.h"
 #include "worker/feed/follower.h"
-#include "worker/queue/presence.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 
@@ -51,12 +49,9 @@ struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name)
     queue->env = env;
     snprintf(queue->name, sizeof(queue->name), "%s", name);
     queue->outbox = tl_outbox_new(env->worker_id, &env->store_offset_ms, env->settle, queue);
-    queue->presence = tl_presence_new(queue->outbox);
-    queue->ended = tl_placemap_new();
-    queue->eta = tl_eta_new();
+    queue->presence.outbox = queue->outbox;
     queue->promises.random = (uint64_t)(uintptr_t)queue;
-    if (queue->eta == NULL || queue->outbox == NULL || queue->presence == NULL ||
-        queue->ended == NULL)
+    if (queue->outbox == NULL)
         tl_queue_free(&queue);
     return queue;
 }
@@ -66,11 +61,11 @@ void tl_queue_free(struct tl_queue **queue)
     if (*queue == NULL)
         return;
     tl_outbox_free(&(*queue)->outbox);
-    tl_presence_free(&(*queue)->presence);
+    tl_presence_forget(&(*queue)->presence);
     tl_claims_clear(&(*queue)->claims);
-    tl_placemap_free(&(*queue)->ended);
+    tl_placemap_clear(&(*queue)->ended);
     tl_lost_clear(&(*queue)->lost);
-    tl_eta_free(&(*queue)->eta);
+    tl_placemap_clear(&(*queue)->eta.sessions.running);
     tl_line_free(&(*queue)->line);
     tl_notice_clear(&(*queue)->notice);
     free((*queue)->shared);
@@ -95,7 +90,7 @@ static struct tl_weather work_out(const struct tl_queue *queue, int64_t now_ms)
     const struct tl_queue_settings *settings = &queue->settings;
     const struct tl_queue_env *env = queue->env;
     const int64_t store_ms = tl_queue_env_store_ms(env, now_ms);
-    const uint64_t event = queue->line != NULL ? tl_line_event(queue->line) : 0;
+    const uint64_t event = queue->line != NULL ? queue->line->event : 0;
     struct tl_phase_facts facts = {.now_ms = store_ms,
                                    .full_since_ms = queue->lost.known.full_since_ms,
                                    .drawing = tl_lost_undrawn(&queue->lost, settings, event),
@@ -153,7 +148,7 @@ struct tl_line_view tl_queue_look(const struct tl_queue *queue, tl_place place, 
         tl_claims_view(&queue->claims, place, tl_line_look(queue->line, place));
     uint64_t reason = 0;
     *known = view.status != TL_LINE_UNKNOWN;
-    if (!*known && tl_placemap_get(queue->ended, place, &reason)) {
+    if (!*known && tl_placemap_get(&queue->ended, place, &reason)) {
         *known = true;
         view.status = reason != 0 ? TL_LINE_ENDED : TL_LINE_UNKNOWN;
         view.reason = (enum tl_reason)reason;
@@ -178,8 +173,8 @@ bool tl_queue_must_claim(const struct tl_queue *queue, tl_place place)
 bool tl_queue_estimate(struct tl_queue *queue, uint64_t position, int64_t now_ms,
                        struct tl_eta_range *range, enum tl_eta_reason *reason)
 {
-    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
-    return tl_eta_estimate(queue->eta, position, now_ms, range, reason);
+    tl_eta_set_open(&queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
+    return tl_eta_estimate(&queue->eta, position, now_ms, range, reason);
 }
 
 void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_settings *settings,
@@ -197,44 +192,40 @@ void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_setting
     queue->weather.known = false;
     if (queue->line != NULL)
         tl_line_weigh(queue->line, &settings->lane_weights);
-    tl_eta_set_rule(queue->eta, &rule, now_ms);
-    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
+    tl_eta_set_rule(&queue->eta, &rule, now_ms);
+    tl_eta_set_open(&queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
 }
 
 /* Feeds an entry to the estimate. */
 static void observe(struct tl_queue *queue, const struct tl_event_entry *entry, int64_t now_ms)
 {
-    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
-    tl_eta_apply(queue->eta, entry, now_ms);
+    tl_eta_set_open(&queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
+    tl_eta_apply(&queue->eta, entry, now_ms);
     tl_promises_apply(&queue->promises, queue->line, entry, now_ms);
 }
 
 /* What is known about places of the former generation no longer holds. */
 static void forget_places(struct tl_queue *queue)
 {
-    tl_presence_forget(queue->presence);
+    tl_presence_forget(&queue->presence);
     tl_claims_clear(&queue->claims);
-    tl_placemap_clear(queue->ended);
+    tl_placemap_clear(&queue->ended);
     tl_promises_drop(&queue->promises);
 }
 
-struct succession {
-    struct tl_queue *queue; /* with the new line */
-    const struct tl_line *former;
-};
-
-/* The store has lost the end of this place together with the place: it stays ended. */
-static void keep_lost_end(void *context, tl_place place)
+/* The store has lost some ends together with their places: these stay ended. */
+static void keep_lost_ends(struct tl_queue *queue, const struct tl_line *former)
 {
-    const struct succession *of = context;
-    if (tl_line_lost(of->queue->line, place))
-        tl_queue_remember_end(of->queue, place, tl_line_look(of->former, place).reason);
+    const struct tl_placemap_entry *end;
+    for (size_t i = 0; (end = tl_placemap_next(&former->ended, &i)) != NULL;)
+        if (tl_line_lost(queue->line, end->place))
+            tl_queue_remember_end(queue, end->place, tl_line_look(former, end->place).reason);
 }
 
 bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now_ms)
 {
     bool again = queue->line != NULL;
-    bool recreated = again && tl_line_generation(queue->line) != tl_line_generation(line);
+    bool recreated = again && queue->line->generation != line->generation;
     if (recreated) {
         tl_lost_keep(&queue->lost, queue->line, queue->settings.recovery_window_ms > 0);
         queue->line = NULL;
@@ -245,19 +236,18 @@ bool tl_queue_set_line(struct tl_queue *queue, struct tl_line *line, int64_t now
         forget_places(queue);
     }
     struct tl_line *former = queue->line;
-    struct succession succession = {.queue = queue, .former = former};
     queue->line = line;
     queue->weather.known = false;
     tl_line_weigh(line, &queue->settings.lane_weights);
     if (former != NULL)
-        tl_line_each_ended(former, keep_lost_end, &succession);
+        keep_lost_ends(queue, former);
     tl_lost_keep_sessions(&queue->lost, former, line);
     tl_line_free(&former);
-    tl_outbox_generation(queue->outbox, tl_line_generation(line));
+    queue->outbox->generation = line->generation;
     queue->rebuilding = false;
     tl_claims_keep(&queue->claims, line); /* the event of an end may be missed */
     tl_metrics_add(queue->env->metrics, TL_WORKER_SNAPSHOTS, 1);
-    tl_eta_set_line(queue->eta, line, now_ms);
+    tl_eta_set_line(&queue->eta, line, now_ms);
     tl_promises_drop(&queue->promises); /* some may have been admitted at a time not known */
     if (again)
         tl_outbox_missed(queue->outbox);
@@ -372,7 +362,7 @@ static bool send_claim(struct tl_queue *queue, enum tl_command_kind kind, const 
                        tl_place place)
 {
     return tl_queue_env_store_up(queue->env) && !queue->env->full &&
-           tl_outbox_command(queue->outbox, kind, visitor, place) != NULL &&
+           tl_outbox_command(queue->outbox, kind, visitor, place, NULL) != NULL &&
            queue->settings.overbook == 0;
 }
 
@@ -380,7 +370,7 @@ void tl_queue_touch(struct tl_queue *queue, const char *visitor, tl_place place,
                     const struct tl_line_view *view, int64_t now_ms)
 {
     if (view->status == TL_LINE_WAITING && !view->called)
-        tl_presence_mark(queue->presence, tl_place_seq(place));
+        tl_presence_mark(&queue->presence, tl_place_seq(place));
     else if ((view->status == TL_LINE_ACTIVE || view->called) &&
              tl_claims_due(&queue->claims, &queue->settings, place, now_ms) &&
              send_claim(queue, TL_COMMAND_CLAIM, visitor, place))
@@ -399,9 +389,10 @@ void tl_queue_use(struct tl_queue *queue, const char *visitor, tl_place place,
 
 void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reason)
 {
-    if (tl_placemap_count(queue->ended) >= ENDED_MAX)
-        tl_placemap_clear(queue->ended);
-    (void)tl_placemap_put(queue->ended, place, reason); /* without memory, we ask the store again */
+    if (queue->ended.count >= ENDED_MAX)
+        tl_placemap_clear(&queue->ended);
+    (void)tl_placemap_put(&queue->ended, place,
+                          reason); /* without memory, we ask the store again */
 }
 
 void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
@@ -409,18 +400,81 @@ void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
     if (queue->line == NULL)
         return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
-    tl_eta_set_open(queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
-    tl_promises_tick(&queue->promises, queue->eta, queue->line, now_ms);
+    tl_eta_set_open(&queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
+    tl_promises_tick(&queue->promises, &queue->eta, queue->line, now_ms);
     if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
         tl_lost_tell_again(&queue->lost, queue->outbox);
     if (tl_queue_env_store_up(queue->env))
-        tl_presence_tick(queue->presence, queue->settings.waiting_ttl_ms,
+        tl_presence_tick(&queue->presence, queue->settings.waiting_ttl_ms,
                          tl_line_waiting(queue->line) > 0, now_ms);
 }
 
-void tl_queue_farewell(struct tl_queue *queue)
+/* ---- what all queues share: passthrough ---- */
+
+bool tl_queue_env_read(struct tl_queue_env *env, const struct tl_config *config,
+                       struct tl_error *err)
 {
-    if (queue->line != NULL && !tl_presence_farewell(queue->presence))
+    char(*names)[sizeof(*env->passthrough)] = calloc(config->n_queues + 1, sizeof(*names));
+    size_t n = 0;
+    if (names == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the queues");
+    for (size_t i = 0; i < config->n_queues; i++) {
+        const struct tl_queue_config *queue = &config->queues[i];
+        if (!queue->passthrough)
+            continue;
+        memcpy(names[n++], queue->name, sizeof(*names));
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
-               "no memory for the farewell; absent visitors keep their places a little longer");
+               "mode: passthrough in the file: this worker lets everyone in, until it is taken out "
+               "and the worker gets SIGHUP");
+    }
+    free(env->passthrough);
+    env->passthrough = names;
+    env->n_passthrough = n;
+    env->changes++;
+    return true;
+}
+
+bool tl_queue_env_lets_in(const struct tl_queue_env *env, const char *queue)
+{
+    for (size_t i = 0; i < env->n_passthrough; i++) {
+        if (strcmp(env->passthrough[i], queue) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* ---- what all queues share: press ---- */
+
+enum {
+    SHARE_MOST = 50, /* as many as http.joins_per_minute allows by default */
+    SHARE_LEAST = 5,
+    MEMORY_SCARCE = 80, /* percent */
+    MEMORY_FULL = 95,
+};
+
+/* No room is left, for this purpose, at so much of a bound. Half of max_pending and a twentieth of
+ * max_lag are 1.5 s behind, with the defaults. */
+static const double of_pending = 0.5, of_lag = 0.05;
+
+/* What is left of 1. */
+static double room(double used, double most)
+{
+    return used < most ? 1 - used / most : 0;
+}
+
+static double least(double a, double b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t tl_press_share(const struct tl_press *press)
+{
+    double left = room((double)press->pending, (double)press->pending_max * of_pending);
+    left = least(left, room((double)press->lag_ms, (double)press->lag_max_ms * of_lag));
+    if (press->memory_percent > MEMORY_SCARCE)
+        left =
+            least(left, room(press->memory_percent - MEMORY_SCARCE, MEMORY_FULL - MEMORY_SCARCE));
+    if (left > 0.5)
+        return 0;
+    return SHARE_LEAST + (uint64_t)((SHARE_MOST - SHARE_LEAST) * 2 * left);
 }

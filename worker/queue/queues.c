@@ -11,14 +11,6 @@
 
 enum { REPORT_EVERY_MS = 10000 };
 
-struct tl_queues *tl_queues_new(struct tl_queue_env *env, uint64_t commands_max)
-{
-    struct tl_queues *queues = calloc(1, sizeof(*queues));
-    if (queues != NULL)
-        *queues = (struct tl_queues){.env = env, .commands_max = commands_max};
-    return queues;
-}
-
 static struct tl_queue *at(const struct tl_queues *queues, size_t i)
 {
     return queues->list.all[i].thing;
@@ -30,18 +22,12 @@ void tl_queues_clear(struct tl_queues *queues)
         struct tl_queue *queue = at(queues, --queues->list.n);
         tl_queue_free(&queue);
     }
-}
-
-void tl_queues_free(struct tl_queues **queues)
-{
-    if (*queues == NULL)
-        return;
-    tl_queues_clear(*queues);
-    tl_named_free(&(*queues)->list);
-    free((*queues)->troubled);
-    free((*queues)->blocks);
-    free(*queues);
-    *queues = NULL;
+    tl_named_free(&queues->list);
+    free(queues->troubled);
+    free(queues->blocks);
+    queues->troubled = NULL;
+    queues->blocks = NULL;
+    queues->n_troubled = 0;
 }
 
 struct tl_queue *tl_queues_find(const struct tl_queues *queues, const char *name)
@@ -121,7 +107,7 @@ size_t tl_queues_in_flight(const struct tl_queues *queues)
 {
     size_t count = 0;
     for (size_t i = 0; i < queues->list.n; i++)
-        count += tl_outbox_count(at(queues, i)->outbox);
+        count += at(queues, i)->outbox->count;
     return count;
 }
 
@@ -304,7 +290,7 @@ void tl_queues_check(struct tl_queues *queues, int64_t now_ms)
         uint64_t number;
         const char *entry;
         if (queue->line != NULL &&
-            tl_outbox_overdue(outbox, tl_line_event(queue->line), now_ms, &number, &entry) &&
+            tl_outbox_overdue(outbox, queue->line->event, now_ms, &number, &entry) &&
             !tl_ingest_check(env->ingest, queue->name, env->worker_id, number, entry))
             tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = true},
                               now_ms); /* no memory: asks again later */
@@ -368,7 +354,8 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
         tl_queue_tick(queue, now_ms);
         report_promises(queues->env, queue);
         if (queue->line != NULL)
-            bytes += tl_line_bytes(queue->line) + tl_eta_bytes(queue->eta);
+            bytes += tl_line_bytes(queue->line) + sizeof(queue->eta) +
+                     tl_placemap_bytes(&queue->eta.sessions.running);
     }
     tl_metrics_set(queues->env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
 }
@@ -390,6 +377,10 @@ void tl_queues_report(struct tl_queues *queues, int64_t now_ms)
 
 void tl_queues_farewell(struct tl_queues *queues)
 {
-    for (size_t i = 0; i < queues->list.n; i++)
-        tl_queue_farewell(at(queues, i));
+    for (size_t i = 0; i < queues->list.n; i++) {
+        struct tl_queue *queue = at(queues, i);
+        if (queue->line != NULL && !tl_presence_farewell(&queue->presence))
+            tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue->name},
+                   "no memory for the farewell; absent visitors keep their places a little longer");
+    }
 }

@@ -12,15 +12,15 @@
 
 #include "common/base/named.h"
 #include "common/store/blocks.h"
-#include "worker/feed/followed_queues.h"
-#include "worker/feed/questions.h"
+#include "worker/feed/change.h"
+#include "worker/feed/ingest.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 
-/* Read everywhere, written here. */
+/* Read everywhere, written here. Zeroed, with the first two: there is no queue yet. */
 struct tl_queues {
     struct tl_queue_env
-        *env;              /* `listed`, `follower_up`, `full` and the clock are kept up to date */
+        *env; /* borrowed; `listed`, `follower_up`, `full` and the clock are kept up to date */
     uint64_t commands_max; /* in progress; above it the environment is `full` */
     struct tl_named list;  /* of struct tl_queue */
     /* The names of queues whose data is damaged. They may have no line. */
@@ -30,10 +30,7 @@ struct tl_queues {
     uint64_t blocks_version;  /* counts their changes */
 };
 
-/* The environment is borrowed. NULL when out of memory. */
-struct tl_queues *tl_queues_new(struct tl_queue_env *env, uint64_t commands_max);
-/* Frees all queues: their pending commands are settled. */
-void tl_queues_free(struct tl_queues **queues);
+/* Frees all queues, whose pending commands are settled, and what else it holds. */
 void tl_queues_clear(struct tl_queues *queues);
 
 /* NULL: no such queue. */
@@ -82,7 +79,8 @@ void tl_queues_flush(struct tl_queues *queues);
 void tl_queues_report(struct tl_queues *queues, int64_t now_ms);
 /* Call every tick. */
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms);
-/* The process ends: tl_queue_farewell. */
+/* The process ends: sends the presence not yet sent, and a farewell if it ever sent any. From then
+ * on it sends none. */
 void tl_queues_farewell(struct tl_queues *queues);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <math.h>
 
-#include "worker/queue/outlook.h"
+#include "worker/queue/eta.h"
 
 enum {
     RUNNING_MAX = 1024, /* sessions followed at once */
@@ -210,14 +210,14 @@ bool tl_sessions_look(const struct tl_sessions *sessions, int64_t now_ms,
     *lifetimes = (struct tl_lifetimes){.ended = (double)sessions->n};
     struct look look = {.sessions = sessions, .now_ms = now_ms, .lifetimes = lifetimes};
     const struct tl_placemap *running = &sessions->running;
+    const struct tl_placemap_entry *session;
     if (sessions->n < TL_SESSIONS_ENDED_MIN)
         return false;
-    for (size_t i = 0; i < running->capacity; i++) {
-        const struct tl_placemap_entry *entry = &running->entries[i];
-        const int64_t start_ms = (int64_t)entry->value - 1;
-        if (entry->place != 0 && entry->value == 0)
+    for (size_t i = 0; (session = tl_placemap_next(running, &i)) != NULL;) {
+        const int64_t start_ms = (int64_t)session->value - 1;
+        if (session->value == 0)
             look.unknown++;
-        else if (entry->place != 0)
+        else
             look.seen_ms += fmax(0, (double)(now_ms - start_ms) - entry_ms(&look, start_ms));
     }
     double aged = (double)running->count - look.unknown;
@@ -236,9 +236,9 @@ bool tl_sessions_look(const struct tl_sessions *sessions, int64_t now_ms,
         add_seen(&look, entry_ms(&look, ended->start_ms), age_ms);
         look.ends[(int)fmin(age_ms / lifetimes->step_ms, BINS)]++;
     }
-    for (size_t i = 0; i < running->capacity; i++)
-        if (running->entries[i].place != 0 && running->entries[i].value != 0)
-            add_running(&look, (int64_t)running->entries[i].value - 1);
+    for (size_t i = 0; (session = tl_placemap_next(running, &i)) != NULL;)
+        if (session->value != 0)
+            add_running(&look, (int64_t)session->value - 1);
     finish(&look);
     if (running->count > 0) {
         lifetimes->unknown = look.unknown / (double)running->count;

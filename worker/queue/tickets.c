@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/queue/tickets.h"
+#include "worker/queue/queue.h"
 
 /* ---- places that come back after a loss ---- */
 
 bool tl_queue_outdated(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
-    return tl_place_seq(ticket->place) != 0 &&
-           ticket->generation != tl_line_generation(queue->line);
+    return tl_place_seq(ticket->place) != 0 && ticket->generation != queue->line->generation;
 }
 
 bool tl_queue_adopt(const struct tl_queue *queue, struct tl_ticket *ticket)
 {
     const struct tl_line *line = queue->line;
-    const uint64_t present = tl_line_generation(line);
+    const uint64_t present = line->generation;
     if (tl_place_seq(ticket->place) == 0 ||
         (ticket->generation != present && !tl_lost_is(&queue->lost, ticket->generation)))
         return false;
@@ -29,7 +28,7 @@ bool tl_queue_adopt(const struct tl_queue *queue, struct tl_ticket *ticket)
 
 bool tl_queue_behind(struct tl_queue *queue, const struct tl_ticket *ticket, int64_t now_ms)
 {
-    return tl_lost_ahead(&queue->lost, tl_line_generation(queue->line), ticket, now_ms);
+    return tl_lost_ahead(&queue->lost, queue->line->generation, ticket, now_ms);
 }
 
 /* The same for a place of the present generation, in this state. */
@@ -43,7 +42,7 @@ static bool is_lost(const struct tl_queue *queue, tl_place place, const struct t
 bool tl_queue_may_return(const struct tl_queue *queue, const struct tl_ticket *ticket)
 {
     bool known;
-    if (ticket->generation != tl_line_generation(queue->line))
+    if (ticket->generation != queue->line->generation)
         return tl_lost_may_return(&queue->lost, ticket);
     const struct tl_line_view state = tl_queue_look(queue, ticket->place, &known);
     return is_lost(queue, ticket->place, &state);
@@ -86,8 +85,8 @@ static bool is_moved(struct tl_queue *queue, const struct tl_ticket *ticket,
     /* Without memory the next ticket that comes is told. */
     if (proven > tl_line_serial(queue->line, ticket->place) && is_held(state) &&
         tl_line_add_serial(queue->line, ticket->place, proven))
-        (void)tl_outbox_command_with(queue->outbox, TL_COMMAND_HAND_OVER, ticket->visitor,
-                                     ticket->place, (const uint64_t[TL_PENDING_NUMBERS]){proven});
+        (void)tl_outbox_command(queue->outbox, TL_COMMAND_HAND_OVER, ticket->visitor, ticket->place,
+                                (const uint64_t[TL_PENDING_NUMBERS]){proven});
     return ticket->serial < known;
 }
 

@@ -18,7 +18,7 @@ struct tl_ticket tl_answer_ticket(const struct tl_queue *queue, const char *visi
     struct tl_ticket ticket = {
         .place = place, .issued = (uint32_t)(tl_queue_env_store_ms(queue->env, now_ms) / 1000)};
     if (queue->line != NULL && tl_place_seq(place) != 0) {
-        ticket.generation = tl_line_generation(queue->line);
+        ticket.generation = queue->line->generation;
         /* While the queue recovers, visitors come back ahead of those who are there. */
         if (!tl_lost_recovering(&queue->lost))
             ticket.front = tl_line_front(queue->line, tl_place_lane(place));
@@ -47,12 +47,11 @@ static bool give_pass(const struct tl_worker *worker, const struct tl_queue *que
     struct tl_error err = {0};
     struct tl_pass pass = {.issued = view->store_ms / 1000,
                            .expires = view->state.deadline_ms / 1000,
-                           .generation = tl_line_generation(queue->line),
+                           .generation = queue->line->generation,
                            .place = view->place,
-                           .event = tl_line_event(queue->line)};
+                           .event = queue->line->event};
     (void)tl_text_copy(pass.visitor, sizeof(pass.visitor), view->visitor);
-    tl_pass_id(view->queue,
-               tl_lost_origin(&queue->lost, tl_line_generation(queue->line), view->place),
+    tl_pass_id(view->queue, tl_lost_origin(&queue->lost, queue->line->generation, view->place),
                view->place, pass.id);
     if (pass.expires <= pass.issued)
         return false; /* over within a second */
@@ -107,7 +106,7 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int
     view->claimed =
         state->status == TL_LINE_ACTIVE && tl_claims_made(&queue->claims, ticket->place);
     if (state->status == TL_LINE_WAITING) {
-        view->has_admitted = tl_eta_admitted(queue->eta, now_ms, &view->admitted);
+        view->has_admitted = tl_eta_admitted(&queue->eta, now_ms, &view->admitted);
         enum tl_eta_reason reason;
         struct tl_eta_range eta = {0};
         view->has_eta = tl_queue_estimate(queue, state->ahead + 1, now_ms, &eta, &reason);

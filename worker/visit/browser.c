@@ -131,7 +131,7 @@ struct cookie_name {
 
 static struct cookie_name name_of(const char *prefix, const char *queue)
 {
-    struct cookie_name name;
+    struct cookie_name name = {""};
     size_t length = tl_text_copy(name.text, sizeof(name.text), prefix);
     length += tl_text_copy(name.text + length, sizeof(name.text) - length, STEM);
     (void)tl_text_copy(name.text + length, sizeof(name.text) - length, queue);

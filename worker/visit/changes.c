@@ -9,7 +9,7 @@ void tl_changes_take(void *context, struct tl_change *change)
 {
     struct tl_worker *worker = context;
     int64_t now_ms = tl_clock_ms();
-    struct tl_taken taken = tl_queues_take(worker->queues, change, now_ms);
+    struct tl_taken taken = tl_queues_take(&worker->queues, change, now_ms);
     switch (taken.kind) {
     case TL_TAKEN:
         break;
@@ -38,8 +38,8 @@ void tl_changes_settled(void *context, struct tl_pending_command *pending,
     tl_queue_settled(queue, pending, result);
     if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_rejoin_gave_place(result) &&
         tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
-        worker->leaving =
-            tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor, result->place);
+        worker->leaving = tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor,
+                                            result->place, NULL);
     tl_waits_settle(pending, result);
     worker->leaving = NULL;
     if (result->end != TL_PENDING_APPLIED)

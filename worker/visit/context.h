@@ -18,9 +18,8 @@
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
 #include "worker/page/look.h"
-#include "worker/queue/env.h"
+#include "worker/queue/queue.h"
 #include "worker/queue/queues.h"
-#include "worker/queue/tickets.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
@@ -117,7 +116,7 @@ struct tl_worker {
     struct tl_clients *clients;        /* the event streams and long polls of each address */
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_waits waits;
-    struct tl_queues *queues;
+    struct tl_queues queues;
     struct tl_subscribers *subscribers; /* the event streams and long polls */
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct { /* the challenge service, as worker/api/verifications.c keeps it */

@@ -34,8 +34,8 @@ struct tl_pending_command *tl_rejoin(struct tl_queue *queue, const struct tl_tic
     else
         snprintf(id, sizeof(id), " %lu %016llx", (unsigned long)ticket->issued,
                  (unsigned long long)ticket->invite);
-    return tl_outbox_join_invited(queue->outbox, ticket->visitor,
-                                  tl_rejoin_lane(queue, ticket->place), id, until_ms);
+    return tl_outbox_join(queue->outbox, ticket->visitor, tl_rejoin_lane(queue, ticket->place), id,
+                          until_ms);
 }
 
 bool tl_rejoin_gave_place(const struct tl_pending_result *result)
@@ -57,7 +57,7 @@ bool tl_rejoin_may(struct tl_visit *visit)
 {
     const struct tl_queue *queue = visit->queue;
     const struct tl_ticket *ticket = &visit->ticket;
-    bool before = ticket->issued + TL_TICKET_CLOCK_S < tl_line_generation(queue->line) / 1000000;
+    bool before = ticket->issued + TL_TICKET_CLOCK_S < queue->line->generation / 1000000;
     if (before && !tl_lost_recovering(&queue->lost))
         return tl_refuse(&visit->refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
     if (ticket->invite == 0 && queue->settings.join == TL_JOIN_INVITED)

@@ -60,7 +60,7 @@ static struct tl_subscriber *add(const struct tl_visit *visit, const struct tl_a
     if (subscriber == NULL)
         return NULL;
     subscriber->worker = worker;
-    subscriber->blocks = worker->queues->blocks_version;
+    subscriber->blocks = worker->queues.blocks_version;
     subscriber->has_address = client != NULL;
     if (client != NULL) {
         subscriber->address = *client;
@@ -316,7 +316,7 @@ void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_qu
 static void number(struct tl_subscriber *subscriber, tl_place place, int64_t now_ms)
 {
     if (!tl_subscriber_table_set_place(&subscriber->worker->subscribers->table, subscriber,
-                                       tl_line_generation(subscriber->queue->line), place))
+                                       subscriber->queue->line->generation, place))
         return;
     subscriber->give_ticket = true;
     subscriber->told = false;
@@ -392,7 +392,7 @@ static bool found(struct tl_visit *visit)
 void tl_subscribers_recreated(struct tl_subscribers *subscribers, const struct tl_queue *queue,
                               int64_t now_ms)
 {
-    uint64_t generation = tl_line_generation(queue->line);
+    uint64_t generation = queue->line->generation;
     for (size_t n = subscribers->table.n; n > 0; n--) {
         struct tl_subscriber *subscriber = tl_subscriber_table_next(&subscribers->table);
         struct tl_line_view state;
@@ -429,7 +429,7 @@ static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
 /* Was the client's address blocked since its last turn? */
 static bool is_blocked(struct tl_subscriber *subscriber, int64_t now_ms)
 {
-    const struct tl_queues *queues = subscriber->worker->queues;
+    const struct tl_queues *queues = &subscriber->worker->queues;
     if (subscriber->blocks == queues->blocks_version)
         return false;
     subscriber->blocks = queues->blocks_version;

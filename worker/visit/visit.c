@@ -91,14 +91,14 @@ bool tl_visit_brought(const struct tl_visit *visit, struct tl_ticket *ticket)
 bool tl_visit_no_queue(const struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    return tl_queues_find(worker->queues, visit->name) == NULL && worker->env->listed &&
-           !tl_queues_troubled(worker->queues, visit->name);
+    return tl_queues_find(&worker->queues, visit->name) == NULL && worker->env->listed &&
+           !tl_queues_troubled(&worker->queues, visit->name);
 }
 
 bool tl_visit_queue(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    struct tl_queue *queue = tl_queues_find(worker->queues, visit->name);
+    struct tl_queue *queue = tl_queues_find(&worker->queues, visit->name);
     visit->queue = queue != NULL && queue->line != NULL ? queue : NULL;
     if (visit->queue != NULL)
         return true;
@@ -256,7 +256,7 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name)
 bool tl_visit_passes_blocks(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    const struct tl_blocks *blocks = worker->queues->blocks;
+    const struct tl_blocks *blocks = worker->queues.blocks;
     struct tl_address address;
     if (blocks == NULL || blocks->n == 0 || !tl_visit_address(visit, &address) ||
         tl_blocks_find(blocks, &address, visit->name,

@@ -181,7 +181,7 @@ static bool has_come(struct tl_visit *visit)
     if (wait->kind == TL_WAIT_LOOKUP && wait->behind)
         (void)tl_queue_look(visit->queue, visit->ticket.place, &wait->known);
     return wait->known ||
-           (wait->kind == TL_WAIT_EVENT && tl_line_event(visit->queue->line) >= wait->number);
+           (wait->kind == TL_WAIT_EVENT && visit->queue->line->event >= wait->number);
 }
 
 void tl_waits_tick(struct tl_worker *worker, int64_t now_ms)

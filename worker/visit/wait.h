@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "worker/feed/questions.h"
+#include "worker/feed/ingest.h"
 #include "worker/visit/context.h"
 
 /* Takes a step: the one place where a refusal is rendered. The visit may be gone afterwards. */

@@ -28,7 +28,7 @@ static void begin(struct world *world, int64_t now_ms)
     world->visits = tl_visits_new(world->series);
     assert_non_null(world->visits);
     tl_line_start(world->line, 1, 0);
-    tl_line_set_last_seq(world->line, 5);
+    world->line->last_seq = 5;
     assert_true(tl_line_add_waiting(world->line, tl_place_make(1, 5), 1));
     tl_visits_start(world->visits, world->line, now_ms);
 }

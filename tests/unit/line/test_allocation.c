@@ -51,7 +51,7 @@ static int setup(void **state)
  * before that must have left the index as it was. Returns how many failed. */
 static int insert_at_last(struct tl_order *order, uint64_t first, uint64_t count)
 {
-    uint64_t held = tl_order_count(order);
+    uint64_t held = order->count;
     uint64_t last_rank = tl_order_rank(order, UINT64_MAX);
     for (int granted = 0;; granted++) {
         allocations_left = granted;
@@ -59,10 +59,10 @@ static int insert_at_last(struct tl_order *order, uint64_t first, uint64_t count
         allocations_left = -1;
         if (added >= 0) {
             assert_int_equal(added, count);
-            assert_int_equal(tl_order_count(order), held + count);
+            assert_int_equal(order->count, held + count);
             return granted;
         }
-        assert_int_equal(tl_order_count(order), held);
+        assert_int_equal(order->count, held);
         assert_int_equal(tl_order_rank(order, UINT64_MAX), last_rank);
         assert_false(tl_order_contains(order, first));
         assert_false(tl_order_contains(order, first + count - 1));
@@ -72,32 +72,31 @@ static int insert_at_last(struct tl_order *order, uint64_t first, uint64_t count
 static void test_order_insert(void **state)
 {
     (void)state;
-    struct tl_order *order = tl_order_new();
-    assert_non_null(order);
+    struct tl_order order = {0};
     /* The list of regions, the region, the three arrays of its window, and the block. */
-    assert_int_equal(insert_at_last(order, 8000, 10), 6);
-    size_t bytes = tl_order_bytes(order);
+    assert_int_equal(insert_at_last(&order, 8000, 10), 6);
+    size_t bytes = tl_order_bytes(&order);
     /* A range that fails at its last block gives back the others, but not the one that holds 8,000.
      */
     allocations_left = 2;
-    assert_int_equal(tl_order_insert(order, 100, 16384), -1);
+    assert_int_equal(tl_order_insert(&order, 100, 16384), -1);
     allocations_left = -1;
-    assert_int_equal(tl_order_bytes(order), bytes);
-    assert_int_equal(tl_order_rank(order, 8005), 5);
+    assert_int_equal(tl_order_bytes(&order), bytes);
+    assert_int_equal(tl_order_rank(&order, 8005), 5);
     /* Three grants lay out the window again, which then stays; three blocks are the fourth try. */
-    assert_int_equal(insert_at_last(order, 100000, 10000), 4);
-    assert_int_equal(tl_order_rank(order, 100001), 11);
+    assert_int_equal(insert_at_last(&order, 100000, 10000), 4);
+    assert_int_equal(tl_order_rank(&order, 100001), 11);
     /* Across two regions: what the first one got is given back when the second one gets none. */
     const uint64_t border = UINT64_C(1) << 26;
-    assert_int_equal(insert_at_last(order, 2 * border - 10, 20), 12);
-    bytes = tl_order_bytes(order);
+    assert_int_equal(insert_at_last(&order, 2 * border - 10, 20), 12);
+    bytes = tl_order_bytes(&order);
     for (allocations_left = 0; allocations_left < 6; allocations_left++) {
         long granted = allocations_left;
-        assert_int_equal(tl_order_insert(order, 4 * border - 10, 20), -1);
-        assert_int_equal(tl_order_bytes(order), bytes);
+        assert_int_equal(tl_order_insert(&order, 4 * border - 10, 20), -1);
+        assert_int_equal(tl_order_bytes(&order), bytes);
         allocations_left = granted;
     }
-    tl_order_free(&order);
+    tl_order_clear(&order);
 }
 
 /* How often the window was reallocated (three arrays each time) while n_blocks blocks came into
@@ -115,32 +114,24 @@ static void test_order_window_moves_rarely(void **state)
     (void)state;
     enum { BLOCK = 4096, BLOCKS = 2000, LINE = 15 };
     const uint64_t middle = UINT64_C(1) << 40;
-    struct tl_order *order = tl_order_new();
-    assert_non_null(order);
+    struct tl_order order = {0};
     long before = allocations;
     for (uint64_t i = 0; i < BLOCKS; i++)
-        assert_int_equal(tl_order_insert(order, middle + i * BLOCK, 1), 1);
+        assert_int_equal(tl_order_insert(&order, middle + i * BLOCK, 1), 1);
     assert_in_range(window_moves(before, BLOCKS), 1, 25);
     before = allocations;
     for (uint64_t i = 1; i <= BLOCKS; i++)
-        assert_int_equal(tl_order_insert(order, middle - i * BLOCK, 1), 1);
+        assert_int_equal(tl_order_insert(&order, middle - i * BLOCK, 1), 1);
     assert_in_range(window_moves(before, BLOCKS), 1, 25);
-    tl_order_clear(order);
+    tl_order_clear(&order);
     before = allocations;
     for (uint64_t i = 0; i < BLOCKS; i++) {
-        assert_int_equal(tl_order_insert(order, middle + i * BLOCK, 1), 1);
-        tl_order_remove(order, middle + (i - LINE) * BLOCK, 1);
+        assert_int_equal(tl_order_insert(&order, middle + i * BLOCK, 1), 1);
+        tl_order_remove(&order, middle + (i - LINE) * BLOCK, 1);
     }
-    assert_int_equal(tl_order_count(order), LINE);
+    assert_int_equal(order.count, LINE);
     assert_in_range(window_moves(before, BLOCKS), 1, BLOCKS / 4);
-    tl_order_free(&order);
-}
-
-static void test_order_new(void **state)
-{
-    (void)state;
-    allocations_left = 0;
-    assert_null(tl_order_new());
+    tl_order_clear(&order);
 }
 
 static void test_placemap(void **state)
@@ -148,42 +139,38 @@ static void test_placemap(void **state)
     (void)state;
     uint64_t value = 0;
     allocations_left = 0;
-    assert_null(tl_placemap_new());
-    allocations_left = 1;
-    struct tl_placemap *map = tl_placemap_new();
-    assert_non_null(map);
-    assert_false(tl_placemap_put(map, 1, 10));
-    assert_false(tl_placemap_get(map, 1, &value));
+    struct tl_placemap map = {0};
+    assert_false(tl_placemap_put(&map, 1, 10));
+    assert_false(tl_placemap_get(&map, 1, &value));
     allocations_left = 1;
     for (tl_place place = 1; place <= 12; place++)
-        assert_true(tl_placemap_put(map, place, place * 10));
+        assert_true(tl_placemap_put(&map, place, place * 10));
     /* The thirteenth needs a larger table. */
-    assert_false(tl_placemap_put(map, 13, 130));
-    assert_int_equal(tl_placemap_count(map), 12);
-    assert_false(tl_placemap_get(map, 13, &value));
-    assert_true(tl_placemap_put(map, 12, 121)); /* overwriting needs no memory */
+    assert_false(tl_placemap_put(&map, 13, 130));
+    assert_int_equal(map.count, 12);
+    assert_false(tl_placemap_get(&map, 13, &value));
+    assert_true(tl_placemap_put(&map, 12, 121)); /* overwriting needs no memory */
     for (tl_place place = 1; place <= 12; place++) {
-        assert_true(tl_placemap_get(map, place, &value));
+        assert_true(tl_placemap_get(&map, place, &value));
         assert_int_equal(value, place == 12 ? 121 : place * 10);
     }
     allocations_left = -1;
     for (tl_place place = 13; place <= 1000; place++)
-        assert_true(tl_placemap_put(map, place, place * 10));
+        assert_true(tl_placemap_put(&map, place, place * 10));
     /* Removal works without memory to shrink into. */
-    size_t bytes = tl_placemap_bytes(map);
+    size_t bytes = tl_placemap_bytes(&map);
     allocations_left = 0;
     for (tl_place place = 1000; place > 1; place--)
-        assert_true(tl_placemap_remove(map, place, NULL));
-    assert_int_equal(tl_placemap_bytes(map), bytes);
-    assert_true(tl_placemap_get(map, 1, &value));
+        assert_true(tl_placemap_remove(&map, place, NULL));
+    assert_int_equal(tl_placemap_bytes(&map), bytes);
+    assert_true(tl_placemap_get(&map, 1, &value));
     assert_int_equal(value, 10);
-    tl_placemap_free(&map);
+    tl_placemap_clear(&map);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_order_new, setup),
         cmocka_unit_test_setup(test_order_insert, setup),
         cmocka_unit_test_setup(test_order_window_moves_rarely, setup),
         cmocka_unit_test_setup(test_placemap, setup),

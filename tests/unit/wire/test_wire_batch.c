@@ -48,27 +48,27 @@ static bool decodes(const char *text, struct tl_error *err)
 static void what_is_written_is_read(void **state)
 {
     (void)state;
-    struct tl_batch_writer *writer = tl_batch_writer_new();
+    struct tl_batch_writer writer = {0};
     struct tl_batch batch;
     struct tl_error err = {0};
     size_t length;
     tl_place place = tl_place_make(15, TL_PLACE_SEQ_MAX);
-    assert_int_equal(add(writer, TL_COMMAND_JOIN, "anna", 4, 15), 0);
-    assert_int_equal(add(writer, TL_COMMAND_LEAVE, VISITOR64, 64, place), 1);
-    assert_int_equal(add(writer, TL_COMMAND_COMPLETE, "!", 1, 0), 2);
-    assert_int_equal(add(writer, TL_COMMAND_RENEW, "~", 1, 7), 3);
-    assert_int_equal(add_seen(writer, TL_PLACE_SEQ_MAX, 0), 4);
-    assert_int_equal(add(writer, TL_COMMAND_CLAIM, "~", 1, 7), 5);
-    assert_int_equal(add(writer, TL_COMMAND_EXTEND, "~", 1, 7), 6);
+    assert_int_equal(add(&writer, TL_COMMAND_JOIN, "anna", 4, 15), 0);
+    assert_int_equal(add(&writer, TL_COMMAND_LEAVE, VISITOR64, 64, place), 1);
+    assert_int_equal(add(&writer, TL_COMMAND_COMPLETE, "!", 1, 0), 2);
+    assert_int_equal(add(&writer, TL_COMMAND_RENEW, "~", 1, 7), 3);
+    assert_int_equal(add_seen(&writer, TL_PLACE_SEQ_MAX, 0), 4);
+    assert_int_equal(add(&writer, TL_COMMAND_CLAIM, "~", 1, 7), 5);
+    assert_int_equal(add(&writer, TL_COMMAND_EXTEND, "~", 1, 7), 6);
     const struct tl_command moves = {.kind = TL_COMMAND_HAND_OVER,
                                      .visitor = VISITOR64,
                                      .visitor_length = 64,
                                      .numbers = {place, TL_BATCH_SERIAL_MAX, TL_BATCH_NUMBER_MAX}};
-    assert_int_equal(tl_batch_add(writer, &moves), 7);
-    assert_int_equal(tl_batch_count(writer), 8);
-    tl_batch_generation(writer, 1795322332699277);
-    tl_batch_made(writer, 1795322332699);
-    const void *bytes = tl_batch_finish(writer, "worker-1", TL_BATCH_NUMBER_MAX, &length);
+    assert_int_equal(tl_batch_add(&writer, &moves), 7);
+    assert_int_equal(writer.n, 8);
+    writer.generation = 1795322332699277;
+    writer.made_ms = 1795322332699;
+    const void *bytes = tl_batch_finish(&writer, "worker-1", TL_BATCH_NUMBER_MAX, &length);
     if (!tl_batch_decode(bytes, length, &batch, &err))
         fail_msg("%s", err.text);
     assert_string_equal(batch.worker, "worker-1");
@@ -93,14 +93,13 @@ static void what_is_written_is_read(void **state)
     assert_int_equal(batch.commands[4].numbers[0], TL_PLACE_SEQ_MAX);
     assert_int_equal(batch.commands[4].numbers[1], 0);
     tl_batch_free(&batch);
-    tl_batch_writer_free(&writer);
-    assert_null(writer);
+    free(writer.bytes);
 }
 
 static void what_a_recovery_needs_is_read(void **state)
 {
     (void)state;
-    struct tl_batch_writer *writer = tl_batch_writer_new();
+    struct tl_batch_writer writer = {0};
     struct tl_batch batch;
     struct tl_error err = {0};
     size_t length;
@@ -113,10 +112,10 @@ static void what_a_recovery_needs_is_read(void **state)
         {.kind = TL_COMMAND_CALLED, .numbers = {0, 0, 0, 0}},
     };
     for (int i = 0; i < 3; i++)
-        assert_int_equal(tl_batch_add(writer, &commands[i]), i);
+        assert_int_equal(tl_batch_add(&writer, &commands[i]), i);
     const struct tl_command nameless = {.kind = TL_COMMAND_RESTORE, .visitor = ""};
-    assert_int_equal(tl_batch_add(writer, &nameless), -1);
-    const void *bytes = tl_batch_finish(writer, "w", 1, &length);
+    assert_int_equal(tl_batch_add(&writer, &nameless), -1);
+    const void *bytes = tl_batch_finish(&writer, "w", 1, &length);
     if (!tl_batch_decode(bytes, length, &batch, &err))
         fail_msg("%s", err.text);
     assert_int_equal(batch.n_commands, 3);
@@ -127,59 +126,59 @@ static void what_a_recovery_needs_is_read(void **state)
                             sizeof(commands[i].numbers));
     }
     tl_batch_free(&batch);
-    tl_batch_writer_free(&writer);
+    free(writer.bytes);
 }
 
 static void a_batch_can_be_finished_again_and_reset(void **state)
 {
     (void)state;
-    struct tl_batch_writer *writer = tl_batch_writer_new();
+    struct tl_batch_writer writer = {0};
     struct tl_batch batch;
     size_t length, again;
-    add(writer, TL_COMMAND_JOIN, "anna", 4, 0);
-    tl_batch_finish(writer, "w", 1, &length);
-    const void *bytes = tl_batch_finish(writer, "w", 1, &again); /* a batch sent twice */
+    add(&writer, TL_COMMAND_JOIN, "anna", 4, 0);
+    tl_batch_finish(&writer, "w", 1, &length);
+    const void *bytes = tl_batch_finish(&writer, "w", 1, &again); /* a batch sent twice */
     assert_int_equal(length, again);
     assert_true(tl_batch_decode(bytes, again, &batch, NULL));
     assert_int_equal(batch.n_commands, 1);
     tl_batch_free(&batch);
-    tl_batch_writer_reset(writer);
-    bytes = tl_batch_finish(writer, "w", 2, &length);
+    tl_batch_writer_reset(&writer);
+    bytes = tl_batch_finish(&writer, "w", 2, &length);
     assert_true(tl_batch_decode(bytes, length, &batch, NULL));
     assert_int_equal(batch.n_commands, 0);
     assert_int_equal(batch.number, 2);
     tl_batch_free(&batch);
-    tl_batch_writer_free(&writer);
+    free(writer.bytes);
 }
 
 static void a_full_batch_takes_no_more(void **state)
 {
     (void)state;
-    struct tl_batch_writer *writer = tl_batch_writer_new();
+    struct tl_batch_writer writer = {0};
     struct tl_batch batch;
     size_t length;
     for (int i = 0; i < TL_BATCH_COMMANDS_MAX; i++)
-        assert_int_equal(add(writer, TL_COMMAND_JOIN, VISITOR64, 64, 1), i);
-    assert_int_equal(add(writer, TL_COMMAND_JOIN, "anna", 4, 1), -1);
-    assert_int_equal(add_seen(writer, 1, 1), -1);
-    assert_int_equal(tl_batch_count(writer), TL_BATCH_COMMANDS_MAX);
+        assert_int_equal(add(&writer, TL_COMMAND_JOIN, VISITOR64, 64, 1), i);
+    assert_int_equal(add(&writer, TL_COMMAND_JOIN, "anna", 4, 1), -1);
+    assert_int_equal(add_seen(&writer, 1, 1), -1);
+    assert_int_equal(writer.n, TL_BATCH_COMMANDS_MAX);
     const void *bytes =
-        tl_batch_finish(writer, "0123456789abcdef0123456789abcdef", TL_BATCH_NUMBER_MAX, &length);
+        tl_batch_finish(&writer, "0123456789abcdef0123456789abcdef", TL_BATCH_NUMBER_MAX, &length);
     assert_true(length <= TL_WIRE_BYTES_MAX);
     assert_true(tl_batch_decode(bytes, length, &batch, NULL));
     assert_int_equal(batch.n_commands, TL_BATCH_COMMANDS_MAX);
     tl_batch_free(&batch);
-    tl_batch_writer_free(&writer);
+    free(writer.bytes);
 }
 
 static void a_visitor_out_of_bounds_is_not_written(void **state)
 {
     (void)state;
-    struct tl_batch_writer *writer = tl_batch_writer_new();
-    assert_int_equal(add(writer, TL_COMMAND_JOIN, "", 0, 1), -1);
-    assert_int_equal(add(writer, TL_COMMAND_JOIN, VISITOR64 "x", 65, 1), -1);
-    assert_int_equal(tl_batch_count(writer), 0);
-    tl_batch_writer_free(&writer);
+    struct tl_batch_writer writer = {0};
+    assert_int_equal(add(&writer, TL_COMMAND_JOIN, "", 0, 1), -1);
+    assert_int_equal(add(&writer, TL_COMMAND_JOIN, VISITOR64 "x", 65, 1), -1);
+    assert_int_equal(writer.n, 0);
+    free(writer.bytes);
 }
 
 static void the_limits_themselves_are_taken(void **state)
@@ -323,23 +322,23 @@ static void bombs_are_refused(void **state)
 
 static size_t random_batch(uint64_t *random, char *copy)
 {
-    struct tl_batch_writer *writer = tl_batch_writer_new();
+    struct tl_batch_writer writer = {0};
     size_t length;
     for (uint64_t n = random_below(random, 12); n > 0; n--) {
         uint64_t kind = 1 + random_below(random, 5);
         uint64_t number = random_next(random) & TL_PLACE_SEQ_MAX;
         if (kind == TL_COMMAND_SEEN)
-            add_seen(writer, number, random_below(random, 300));
+            add_seen(&writer, number, random_below(random, 300));
         else if (kind == TL_COMMAND_JOIN)
-            add(writer, TL_COMMAND_JOIN, VISITOR64, 1 + random_below(random, 64),
+            add(&writer, TL_COMMAND_JOIN, VISITOR64, 1 + random_below(random, 64),
                 number % TL_LANES_MAX);
         else
-            add(writer, (enum tl_command_kind)kind, VISITOR64, 1 + random_below(random, 64),
+            add(&writer, (enum tl_command_kind)kind, VISITOR64, 1 + random_below(random, 64),
                 number);
     }
-    const void *bytes = tl_batch_finish(writer, "w", random_below(random, 100000), &length);
+    const void *bytes = tl_batch_finish(&writer, "w", random_below(random, 100000), &length);
     memcpy(copy, bytes, length);
-    tl_batch_writer_free(&writer);
+    free(writer.bytes);
     return length;
 }
 

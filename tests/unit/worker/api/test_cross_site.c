@@ -113,7 +113,7 @@ static void a_foreign_post_changes_nothing(void **state)
     form.path = "/q/concert/join";
     world_handle(world, &form);
     assert_answer(&form, 403, "data-state=\"outside\" data-visitor");
-    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 0);
 }
 
 static void allowed_pages_may_read_the_answers_of_the_api(void **state)
@@ -249,7 +249,7 @@ static void a_browser_shows_that_it_keeps_cookies_before_it_joins(void **state)
                         "/q/concert?invite=i.n.v&cookies=1");
     assert_string_equal(fake_answer_header(&first, "Set-Cookie"),
                         "tellerline_COOKIES=1; Path=/q/; HttpOnly; SameSite=Lax; Secure");
-    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 0);
 
     struct tl_request kept = first_visit();
     kept.queries[0] = (struct fake_value){"cookies", "1"};

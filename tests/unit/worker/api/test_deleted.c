@@ -36,7 +36,7 @@ static void a_deleted_queue_leaves_no_request_behind(void **state)
     world_handle(world, &stream);
     assert_true(poll.held && lookup.held && leave.held && stream.taken_over);
     world_take(world, (struct tl_change){.kind = TL_CHANGE_GONE});
-    assert_null(tl_queues_find(world->worker->queues, "concert"));
+    assert_null(tl_queues_find(&world->worker->queues, "concert"));
     assert_problem(&poll, 404, "no-such-queue");
     assert_int_equal(lookup.answers, 1);
     assert_problem(&leave, 404, "no-such-queue");

@@ -227,7 +227,7 @@ static void one_ticket_sends_so_many_commands(void **state)
         world_handle(world, &request);
         assert_answer(&request, i < 3 ? 200 : 202, "\"visitor\":\"alice\"");
     }
-    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 0);
     struct tl_request request = post(&active, "/v1/queues/concert/complete");
     world_handle(world, &request); /* it ends the place, so it is sent */
     assert_waits(&request);

@@ -48,7 +48,7 @@ static void assert_sent_to_the_page(struct world *world, struct tl_request reque
     assert_answer(&request, 303, "");
     assert_string_equal(fake_answer_header(&request, "Location"), "/q/concert");
     assert_null(fake_answer_header(&request, "Set-Cookie"));
-    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 0);
 }
 
 static void only_the_place_that_the_page_shows_is_left(void **state)
@@ -63,7 +63,7 @@ static void only_the_place_that_the_page_shows_is_left(void **state)
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
         const struct tl_request request = post(world, "/q/concert/leave", right[i], 4);
         assert_waits(&request);
-        assert_int_equal(tl_queues_in_flight(world->worker->queues), 1);
+        assert_int_equal(tl_queues_in_flight(&world->worker->queues), 1);
         world_lose(world);
     }
 }

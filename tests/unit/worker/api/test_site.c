@@ -305,7 +305,7 @@ static void a_prefetch_takes_no_place(void **state)
     }
     struct tl_request request = world_send(world, "HEAD", "/q/concert", NULL);
     assert_answer(&request, 204, "");
-    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 0);
 }
 
 static void what_no_person_opened_takes_no_place(void **state)
@@ -328,7 +328,7 @@ static void what_no_person_opened_takes_no_place(void **state)
         assert_non_null(strstr(request.text, "action=\"/q/concert/join?invite=i.n.v\""));
         assert_null(fake_answer_header(&request, "Set-Cookie"));
     }
-    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 0);
     struct tl_request person = {
         .method = "GET",
         .path = "/q/concert",

@@ -242,7 +242,7 @@ static void a_pending_place_is_left_when_its_number_is_known(void **state)
     assert_waits(&request); /* the LEAVE is on its way */
     world_applied(world, world_batch(world, true), 0);
     assert_answer(&request, 200, "\"visitor\":\"alice\"");
-    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 0);
 
     request.answers = 0; /* left before */
     world_handle(world, &request);
@@ -260,7 +260,7 @@ static void extending_claims_nothing(void **state)
     world_applied(world, world_batch(world, true), 0);
     assert_answer(&request, 200, "\"status\":\"active\"");
     assert_non_null(strstr(request.text, "\"pass\":\""));
-    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0); /* no CLAIM */
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 0); /* no CLAIM */
     assert_false(tl_claims_made(&world_queue(world)->claims, place(1)));
     request = command(&waits, "/v1/queues/concert/extend");
     world_handle(world, &request);
@@ -278,9 +278,9 @@ static void a_leave_is_remembered_until_the_number_is_known(void **state)
     tl_waits_tick(world->worker, tl_clock_ms() + 60000);
     assert_answer(&request, 202, "\"status\":\"pending\"");
     world_excepted(world, batch, TL_OUTCOME_WAITING, place(4));
-    assert_int_equal(tl_queues_in_flight(world->worker->queues), 1); /* the LEAVE */
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 1); /* the LEAVE */
     world_applied(world, world_batch(world, true), 0);
-    assert_int_equal(tl_queues_in_flight(world->worker->queues), 0);
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 0);
 }
 
 static void a_command_after_the_end_needs_no_store(void **state)

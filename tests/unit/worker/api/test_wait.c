@@ -343,7 +343,7 @@ static void nothing_waits_for_a_deleted_queue(void **state)
 {
     struct world *world = *state;
     struct tl_outbox *outbox = world_queue(world)->outbox;
-    const struct tl_visit *join = hold(world, tl_outbox_join(outbox, "v", 0));
+    const struct tl_visit *join = hold(world, tl_outbox_join(outbox, "v", 0, NULL, 0));
     (void)look_up(world, 900);
     (void)wait_for(world, 102);
     (void)ask(world, TL_WAIT_PAGE, 5000);

@@ -16,7 +16,7 @@
 #include "tests/unit/wire/pack.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/feed/follower.h"
-#include "worker/feed/questions.h"
+#include "worker/feed/ingest.h"
 #include "worker/http/server.h"
 #include "worker/http/sharing.h"
 #include "worker/report/worker_metrics.h"
@@ -281,7 +281,7 @@ void world_event(struct world *world, const char *events)
 {
     char text[128];
     struct packed buffer;
-    uint64_t event = tl_line_event(world_queue(world)->line) + 1;
+    uint64_t event = world_queue(world)->line->event + 1;
     snprintf(text, sizeof(text), "[1,%llu,%d,10,2,[%s]]", (unsigned long long)event,
              WORLD_GENERATION, events);
     pack_text(&buffer, text);
@@ -300,7 +300,7 @@ void world_admit(struct world *world, uint64_t seq)
 
 struct tl_queue *world_queue(struct world *world)
 {
-    struct tl_queue *queue = tl_queues_find(world->worker->queues, "concert");
+    struct tl_queue *queue = tl_queues_find(&world->worker->queues, "concert");
     assert_non_null(queue);
     return queue;
 }
@@ -355,7 +355,7 @@ void world_lose(struct world *world)
     struct tl_outbox *outbox = world_queue(world)->outbox;
     uint64_t number;
     const char *entry;
-    while (tl_outbox_count(outbox) > 0) {
+    while (outbox->count > 0) {
         const struct tl_batch_check gone = {.waits = false};
         tl_outbox_checked(outbox, world_batch(world, true), &gone, 0);
         assert_false(tl_outbox_overdue(outbox, 0, 0, &number, &entry));

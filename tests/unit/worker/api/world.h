@@ -17,7 +17,7 @@
 #include "common/config/config.h"
 #include "tests/unit/fake_request.h"
 #include "worker/api/worker.h"
-#include "worker/feed/followed_queues.h"
+#include "worker/feed/change.h"
 #include "worker/visit/wait.h"
 
 #define WORLD_STORE_MS   INT64_C(1795000000000) /* the store's clock when the test begins */

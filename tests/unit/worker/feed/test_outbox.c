@@ -40,8 +40,8 @@ static void note(void *context, struct tl_pending_command *pending,
     end->kind = pending->kind;
     end->result = *result;
     if (ends->asks_back != NULL && result->end == TL_PENDING_LOST)
-        assert_non_null(tl_outbox_command_with(ends->asks_back, TL_COMMAND_RESTORE,
-                                               pending->visitor, pending->place, pending->numbers));
+        assert_non_null(tl_outbox_command(ends->asks_back, TL_COMMAND_RESTORE, pending->visitor,
+                                          pending->place, pending->numbers));
 }
 
 static int start(void **state)
@@ -66,37 +66,36 @@ static void sent(struct tl_outbox *outbox, uint64_t number, bool taken)
 
 static void join(struct tl_outbox *outbox, const char *visitor, unsigned lane)
 {
-    assert_non_null(tl_outbox_join(outbox, visitor, lane));
+    assert_non_null(tl_outbox_join(outbox, visitor, lane, NULL, 0));
 }
 
-/* Takes the next batch, checks its number and how many commands it holds. */
-static void expect_batch(struct tl_outbox *outbox, uint64_t number, size_t n)
+/* Takes the next batch, of so many commands, and returns what is of all of them. */
+static struct tl_batch take(struct tl_outbox *outbox, size_t n)
 {
     struct tl_outbox_payload payload;
     struct tl_batch batch;
     assert_true(tl_outbox_next(outbox, &payload));
-    assert_int_equal(payload.number, number);
     assert_int_equal(payload.n_commands, n);
     assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
-    assert_int_equal(batch.number, number);
+    assert_int_equal(batch.number, payload.number);
     assert_int_equal(batch.n_commands, n);
     assert_string_equal(batch.worker, "worker-test");
     tl_batch_free(&batch);
     free(payload.bytes);
+    return batch;
+}
+
+static void expect_batch(struct tl_outbox *outbox, uint64_t number, size_t n)
+{
+    assert_int_equal(take(outbox, n).number, number);
 }
 
 /* The next batch has this generation. */
 static void expect_generation(struct tl_outbox *outbox, uint64_t generation)
 {
-    struct tl_outbox_payload payload;
-    struct tl_batch batch;
-    assert_true(tl_outbox_next(outbox, &payload));
-    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
+    const struct tl_batch batch = take(outbox, 1);
     assert_int_equal(batch.generation, generation);
-    assert_int_equal(batch.n_commands, 1);
-    tl_batch_free(&batch);
-    free(payload.bytes);
-    sent(outbox, payload.number, true);
+    sent(outbox, batch.number, true);
 }
 
 static void expect_nothing(struct tl_outbox *outbox)
@@ -135,10 +134,10 @@ static void test_places_of_joins(void **state)
     join(outbox, "a", 1);
     assert_true(tl_outbox_seen(outbox, 5, 3));
     join(outbox, "b", 0);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7)));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7), NULL));
     join(outbox, "c", 1);
     join(outbox, "d", 1);
-    assert_int_equal(tl_outbox_count(outbox), 6);
+    assert_int_equal(outbox->count, 6);
     expect_batch(outbox, 1, 6);
     sent(outbox, 1, true);
     assert_int_equal(seen.n, 0);
@@ -160,20 +159,20 @@ static void test_places_of_joins(void **state)
     assert_int_equal(end_of("c")->result.outcome, TL_OUTCOME_DONE);
     assert_int_equal(end_of("d")->result.place, tl_place_make(0, 3));
     assert_int_equal(end_of("x")->result.outcome, TL_OUTCOME_GONE);
-    assert_int_equal(tl_outbox_count(outbox), 0);
+    assert_int_equal(outbox->count, 0);
 }
 
 static void test_second_join_shares_the_first(void **state)
 {
     struct tl_outbox *outbox = *state;
-    struct tl_pending_command *first = tl_outbox_join(outbox, "a", 0);
-    assert_ptr_equal(tl_outbox_join(outbox, "a", 0), first);
+    struct tl_pending_command *first = tl_outbox_join(outbox, "a", 0, NULL, 0);
+    assert_ptr_equal(tl_outbox_join(outbox, "a", 0, NULL, 0), first);
     expect_batch(outbox, 1, 1);
-    assert_ptr_equal(tl_outbox_join(outbox, "a", 0), first);
+    assert_ptr_equal(tl_outbox_join(outbox, "a", 0, NULL, 0), first);
     apply(outbox, 1, 1, NULL, 0);
     assert_int_equal(seen.n, 1);
     join(outbox, "a", 0); /* the first is over: this is a new one */
-    assert_int_equal(tl_outbox_count(outbox), 1);
+    assert_int_equal(outbox->count, 1);
 }
 
 static void test_many_joins_are_found_again(void **state)
@@ -184,12 +183,12 @@ static void test_many_joins_are_found_again(void **state)
     for (unsigned i = 0; i < 3000; i++) {
         snprintf(visitor, sizeof(visitor), "visitor-%u", i);
         assert_null(tl_outbox_joining(outbox, visitor));
-        pending[i] = tl_outbox_join(outbox, visitor, 0);
+        pending[i] = tl_outbox_join(outbox, visitor, 0, NULL, 0);
         assert_non_null(pending[i]);
     }
     for (unsigned i = 0; i < 3000; i++) {
         snprintf(visitor, sizeof(visitor), "visitor-%u", i);
-        assert_ptr_equal(tl_outbox_join(outbox, visitor, 0), pending[i]);
+        assert_ptr_equal(tl_outbox_join(outbox, visitor, 0, NULL, 0), pending[i]);
     }
     /* Full batches, one in the air at a time. */
     expect_batch(outbox, 1, TL_BATCH_COMMANDS_MAX);
@@ -201,7 +200,7 @@ static void test_many_joins_are_found_again(void **state)
     expect_batch(outbox, 3, 1000);
     sent(outbox, 3, true);
     assert_true(tl_outbox_flushed(outbox));
-    assert_int_equal(tl_outbox_count(outbox), 3000);
+    assert_int_equal(outbox->count, 3000);
     apply(outbox, 1, 1, NULL, 0);
     assert_null(tl_outbox_joining(outbox, "visitor-0"));
     for (unsigned i = TL_BATCH_COMMANDS_MAX; i < 3000; i++)
@@ -214,7 +213,7 @@ static void test_many_joins_are_found_again(void **state)
     for (unsigned i = 0; i < 1000; i++) {
         snprintf(visitor, sizeof(visitor), "visitor-%u", i);
         join(outbox, visitor, 0);
-        assert_int_equal(tl_outbox_count(outbox), i + 1);
+        assert_int_equal(outbox->count, i + 1);
     }
 }
 
@@ -226,7 +225,7 @@ static void test_refused_number_is_not_used_again(void **state)
     join(outbox, "b", 0);
     sent(outbox, 1, false);
     assert_int_equal(end_of("a")->result.end, TL_PENDING_REFUSED);
-    assert_int_equal(tl_outbox_count(outbox), 1);
+    assert_int_equal(outbox->count, 1);
     join(outbox, "a", 0);
     expect_batch(outbox, 2, 2);
     sent(outbox, 2, true);
@@ -272,9 +271,9 @@ static void check(struct tl_outbox *outbox, int64_t now_ms, uint64_t expected, b
 static void test_missed_events(void **state)
 {
     struct tl_outbox *outbox = *state;
-    struct tl_pending_command *a = tl_outbox_join(outbox, "a", 2);
+    struct tl_pending_command *a = tl_outbox_join(outbox, "a", 2, NULL, 0);
     assert_true(tl_outbox_seen(outbox, 5, 3));
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7)));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "x", tl_place_make(1, 7), NULL));
     expect_batch(outbox, 1, 3);
     sent(outbox, 1, true);
     join(outbox, "b", 0);
@@ -284,9 +283,9 @@ static void test_missed_events(void **state)
     tl_outbox_missed(outbox);
     check(outbox, T, 1, false);
     assert_int_equal(seen.n, 0); /* who waits for it stays attached */
-    assert_ptr_equal(tl_outbox_join(outbox, "a", 2), a);
+    assert_ptr_equal(tl_outbox_join(outbox, "a", 2, NULL, 0), a);
     check(outbox, T, 2, true);
-    assert_int_equal(tl_outbox_count(outbox), 3);
+    assert_int_equal(outbox->count, 3);
     expect_batch(outbox, 3, 2); /* presence comes again by itself */
     sent(outbox, 3, true);
     apply(outbox, 2, 8, NULL, 0);
@@ -297,7 +296,7 @@ static void test_missed_events(void **state)
     assert_int_equal(end_of("a")->result.place, tl_place_make(2, 3));
     assert_int_equal(end_of("b")->result.place, tl_place_make(0, 8));
     assert_int_equal(end_of("x")->result.outcome, TL_OUTCOME_GONE);
-    assert_int_equal(tl_outbox_count(outbox), 0);
+    assert_int_equal(outbox->count, 0);
 }
 
 /* Events are missed between XADD and its receipt. */
@@ -382,7 +381,7 @@ static void test_a_command_is_not_sent_for_ever(void **state)
     }
     expect_nothing(outbox);
     assert_int_equal(end_of("a")->result.end, TL_PENDING_LOST);
-    assert_int_equal(tl_outbox_count(outbox), 0);
+    assert_int_equal(outbox->count, 0);
 }
 
 /* A later batch is applied: the one before it never will be. */
@@ -408,7 +407,7 @@ static void test_an_earlier_batch_is_lost(void **state)
 static void test_unknown_fate(void **state)
 {
     struct tl_outbox *outbox = *state;
-    assert_non_null(tl_outbox_join_invited(outbox, "a", 1, "invite-1", 99000));
+    assert_non_null(tl_outbox_join(outbox, "a", 1, "invite-1", 99000));
     expect_batch(outbox, 1, 1);
     tl_outbox_sent(outbox, 1, TL_BATCH_UNKNOWN, "", T);
     assert_int_equal(seen.n, 0);
@@ -431,7 +430,7 @@ static void test_a_memory_is_sent_again(void **state)
 {
     struct tl_outbox *outbox = *state;
     const uint64_t numbers[TL_PENDING_NUMBERS] = {5, 6, 7, 8};
-    assert_non_null(tl_outbox_command_with(outbox, TL_COMMAND_LOST, "", 0, numbers));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LOST, "", 0, numbers));
     expect_batch(outbox, 1, 1);
     tl_outbox_sent(outbox, 1, TL_BATCH_UNKNOWN, "", T);
     struct tl_outbox_payload payload;
@@ -445,20 +444,20 @@ static void test_a_memory_is_sent_again(void **state)
     free(payload.bytes);
     sent(outbox, 2, true);
     apply(outbox, 2, 1, NULL, 0);
-    assert_int_equal(tl_outbox_count(outbox), 0);
+    assert_int_equal(outbox->count, 0);
 }
 
 static void test_places_of_a_lost_generation(void **state)
 {
     struct tl_outbox *outbox = *state;
     join(outbox, "sent", 0);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "leaves", 7));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "leaves", 7, NULL));
     expect_batch(outbox, 1, 2);
     sent(outbox, 1, true);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_RENEW, "renews", 8));
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_RENEW, "renews", 8, NULL));
     join(outbox, "gathered", 0);
-    tl_outbox_generation(outbox, 2);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LOST, "", 0));
+    outbox->generation = 2;
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LOST, "", 0, NULL));
     seen.asks_back = outbox; /* at once: of the present generation */
     tl_outbox_forget_places(outbox);
     seen.asks_back = NULL;
@@ -484,7 +483,7 @@ static void test_settled(void **state)
     struct tl_outbox *outbox = *state;
     assert_true(tl_outbox_settled(outbox, 0));
     assert_true(tl_outbox_seen(outbox, 1, 1));
-    uint64_t number = tl_outbox_gathering(outbox);
+    uint64_t number = outbox->next_number;
     assert_false(tl_outbox_settled(outbox, number));
     expect_batch(outbox, number, 1);
     assert_false(tl_outbox_settled(outbox, number));
@@ -514,10 +513,10 @@ static void a_batch_has_places_of_one_generation(void **state)
 {
     struct tl_outbox *outbox = *state;
     join(outbox, "before", 0); /* no line yet */
-    tl_outbox_generation(outbox, 7);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "old", 4));
-    tl_outbox_generation(outbox, 8);
-    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "new", 5));
+    outbox->generation = 7;
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "old", 4, NULL));
+    outbox->generation = 8;
+    assert_non_null(tl_outbox_command(outbox, TL_COMMAND_LEAVE, "new", 5, NULL));
     expect_generation(outbox, 0);
     expect_generation(outbox, 7);
     expect_generation(outbox, 8);
@@ -535,16 +534,9 @@ static void join_at(struct tl_outbox *outbox, int64_t *store_offset_ms, int64_t 
 /* Takes the next batch, of so many commands; returns when the first join in it was made. */
 static uint64_t made_ms(struct tl_outbox *outbox, size_t n, uint64_t *number)
 {
-    struct tl_outbox_payload payload;
-    struct tl_batch batch;
-    assert_true(tl_outbox_next(outbox, &payload));
-    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, NULL));
-    assert_int_equal(batch.n_commands, n);
-    uint64_t made = batch.made_ms / 200 * 200; /* the test may take some time */
-    *number = payload.number;
-    tl_batch_free(&batch);
-    free(payload.bytes);
-    return made;
+    const struct tl_batch batch = take(outbox, n);
+    *number = batch.number;
+    return batch.made_ms / 200 * 200; /* the test may take some time */
 }
 
 /* Also when they are gathered again: a join that comes late must not give a place to a visitor who

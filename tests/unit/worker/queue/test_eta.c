@@ -12,16 +12,15 @@
 
 /* A line whose sessions last exactly as long as the test says. */
 struct world {
-    struct tl_eta *eta;
+    struct tl_eta eta;
     uint64_t joined, admitted, ended; /* seqs up to these have done so, in order */
 };
 
 static void start(struct world *world, const struct tl_eta_rule *rule)
 {
-    *world = (struct world){.eta = tl_eta_new()};
-    assert_non_null(world->eta);
-    tl_eta_set_rule(world->eta, rule, 0);
-    tl_eta_set_open(world->eta, true, 0);
+    *world = (struct world){0};
+    tl_eta_set_rule(&world->eta, rule, 0);
+    tl_eta_set_open(&world->eta, true, 0);
 }
 
 static void step(struct world *world, enum tl_event_kind kind, uint64_t *last, uint64_t count,
@@ -33,7 +32,7 @@ static void step(struct world *world, enum tl_event_kind kind, uint64_t *last, u
     *last += count;
     entry.waiting = world->joined - world->admitted;
     entry.active = world->admitted - world->ended;
-    tl_eta_apply(world->eta, &entry, now_ms);
+    tl_eta_apply(&world->eta, &entry, now_ms);
 }
 
 /* `capacity` sessions of a minute each that ended and were replaced one by one for five minutes,
@@ -62,7 +61,7 @@ static struct tl_eta_range ask(struct world *world, uint64_t position, int64_t n
 {
     struct tl_eta_range range = {0};
     enum tl_eta_reason reason;
-    assert_true(tl_eta_estimate(world->eta, position, now_ms, &range, &reason));
+    assert_true(tl_eta_estimate(&world->eta, position, now_ms, &range, &reason));
     assert_int_equal(reason, expected);
     assert_true(range.low_s <= range.median_s && range.median_s <= range.high_s);
     return range;
@@ -72,7 +71,7 @@ static void expect_none(struct world *world, int64_t now_ms, enum tl_eta_reason 
 {
     struct tl_eta_range range;
     enum tl_eta_reason reason;
-    assert_false(tl_eta_estimate(world->eta, 10, now_ms, &range, &reason));
+    assert_false(tl_eta_estimate(&world->eta, 10, now_ms, &range, &reason));
     assert_int_equal(reason, expected);
 }
 
@@ -86,7 +85,7 @@ static void test_sessions_say_the_wait(void **state)
     near(ask(&world, 10, now_ms, TL_ETA_PLAIN).median_s, 30, 0.15);
     near(ask(&world, 100, now_ms, TL_ETA_PLAIN).median_s, 300, 0.1);
     near(ask(&world, 4000, now_ms, TL_ETA_PLAIN).median_s, 12000, 0.1); /* far beyond the steps */
-    tl_eta_free(&world.eta);
+    tl_placemap_clear(&world.eta.sessions.running);
 }
 
 /* A lowered capacity counts at once: those beyond it end first, then it is so much slower. */
@@ -96,7 +95,7 @@ static void test_a_lowered_capacity_counts_at_once(void **state)
     struct world world;
     start(&world, &(struct tl_eta_rule){.counted = true, .capacity = 20});
     int64_t now_ms = run_steadily(&world, 20);
-    tl_eta_set_rule(world.eta, &(struct tl_eta_rule){.counted = true, .capacity = 5}, now_ms);
+    tl_eta_set_rule(&world.eta, &(struct tl_eta_rule){.counted = true, .capacity = 5}, now_ms);
     /* 15 of 20 have to end first, which takes 45 s of a minute. */
     struct tl_eta_range first = ask(&world, 1, now_ms, TL_ETA_CAPACITY_LOWERED);
     near(first.median_s, 48, 0.15);
@@ -105,10 +104,10 @@ static void test_a_lowered_capacity_counts_at_once(void **state)
     /* Raised again: free capacity is filled at once. */
     for (int i = 0; i < 15; i++)
         step(&world, TL_EVENT_FREED, &world.ended, 1, now_ms += 3000);
-    tl_eta_set_rule(world.eta, &(struct tl_eta_rule){.counted = true, .capacity = 20}, now_ms);
+    tl_eta_set_rule(&world.eta, &(struct tl_eta_rule){.counted = true, .capacity = 20}, now_ms);
     assert_true(ask(&world, 15, now_ms, TL_ETA_CAPACITY_LOWERED).high_s < 1);
     assert_true(ask(&world, 105, now_ms, TL_ETA_CAPACITY_LOWERED).median_s < 105 * 4);
-    tl_eta_free(&world.eta);
+    tl_placemap_clear(&world.eta.sessions.running);
 }
 
 static void test_no_guesses(void **state)
@@ -117,13 +116,13 @@ static void test_no_guesses(void **state)
     struct world world;
     start(&world, &(struct tl_eta_rule){.counted = true, .capacity = 20});
     int64_t now_ms = run_steadily(&world, 20);
-    tl_eta_set_open(world.eta, false, now_ms);
+    tl_eta_set_open(&world.eta, false, now_ms);
     expect_none(&world, now_ms, TL_ETA_PAUSED);
-    tl_eta_set_open(world.eta, true, now_ms + 1000);
+    tl_eta_set_open(&world.eta, true, now_ms + 1000);
     near(ask(&world, 100, now_ms + 1000, TL_ETA_PLAIN).median_s, 300, 0.1);
-    tl_eta_set_rule(world.eta, &(struct tl_eta_rule){.counted = true}, now_ms);
+    tl_eta_set_rule(&world.eta, &(struct tl_eta_rule){.counted = true}, now_ms);
     expect_none(&world, now_ms, TL_ETA_NO_CAPACITY);
-    tl_eta_free(&world.eta);
+    tl_placemap_clear(&world.eta.sessions.running);
 }
 
 /* Capacity is free and nobody is admitted: the admitter is away. */
@@ -138,7 +137,7 @@ static void test_a_stall(void **state)
     expect_none(&world, now_ms + 11000, TL_ETA_STALLED);
     step(&world, TL_EVENT_ADMITTED, &world.admitted, 1, now_ms + 12000);
     (void)ask(&world, 10, now_ms + 23000, TL_ETA_PLAIN);
-    tl_eta_free(&world.eta);
+    tl_placemap_clear(&world.eta.sessions.running);
 }
 
 /* Those who leave shorten the wait of those behind. */
@@ -153,11 +152,11 @@ static void test_visitors_leave(void **state)
     struct tl_run run = {.first = 1, .count = 4900 / 1000 * (uint64_t)now_ms / 1000};
     struct tl_event event = {.kind = TL_EVENT_REMOVED, .places = {.n = 1, .runs = &run}};
     struct tl_event_entry entry = {.waiting = 4000, .active = 20, .n_events = 1, .events = &event};
-    tl_eta_apply(world.eta, &entry, now_ms);
+    tl_eta_apply(&world.eta, &entry, now_ms);
     double after_s = ask(&world, 1000, now_ms + 1000, TL_ETA_PLAIN).median_s;
     near(before_s, 3000, 0.1);
     near(after_s, 1386, 0.2);
-    tl_eta_free(&world.eta);
+    tl_placemap_clear(&world.eta.sessions.running);
 }
 
 /* By rate alone the rule says the wait, before any admission was seen; never longer than as many
@@ -178,7 +177,7 @@ static void test_a_rate_says_the_wait(void **state)
             if (!lumps)
                 near(range.median_s, (double)positions[i] / 10, 1e-9);
         }
-        tl_eta_free(&world.eta);
+        tl_placemap_clear(&world.eta.sessions.running);
     }
 }
 
@@ -193,13 +192,13 @@ static void test_a_rate_that_is_not_kept_says_nothing(void **state)
     expect_none(&world, 13000, TL_ETA_STALLED);
     step(&world, TL_EVENT_ADMITTED, &world.admitted, 1, 14000);
     near(ask(&world, 10, 14000, TL_ETA_PLAIN).median_s, 10, 1e-9);
-    tl_eta_set_open(world.eta, false, 20000); /* a pause is not a stall */
-    tl_eta_set_open(world.eta, true, 60000);
+    tl_eta_set_open(&world.eta, false, 20000); /* a pause is not a stall */
+    tl_eta_set_open(&world.eta, true, 60000);
     (void)ask(&world, 10, 70000, TL_ETA_PLAIN);
-    tl_eta_set_rule(world.eta, &(struct tl_eta_rule){.admit = 5, .every_ms = 10000}, 70000);
+    tl_eta_set_rule(&world.eta, &(struct tl_eta_rule){.admit = 5, .every_ms = 10000}, 70000);
     near(ask(&world, 10, 70000, TL_ETA_RATE_LOWERED).median_s, 20, 1e-9);
     (void)ask(&world, 10, 71999, TL_ETA_RATE_LOWERED);
-    tl_eta_free(&world.eta);
+    tl_placemap_clear(&world.eta.sessions.running);
 }
 
 /* With a capacity as well, the sessions count, but it cannot be faster than the rate. */
@@ -213,9 +212,9 @@ static void test_a_rate_beside_a_capacity_is_a_bound(void **state)
     int64_t now_ms = run_steadily(&world, 20);
     near(ask(&world, 50, now_ms, TL_ETA_PLAIN).median_s, 300, 0.02);
     rule.every_ms = 1000;
-    tl_eta_set_rule(world.eta, &rule, now_ms);
+    tl_eta_set_rule(&world.eta, &rule, now_ms);
     near(ask(&world, 50, now_ms, TL_ETA_PLAIN).median_s, 150, 0.1);
-    tl_eta_free(&world.eta);
+    tl_placemap_clear(&world.eta.sessions.running);
 }
 
 /* Sessions become twice as long: the estimate follows, and says that it has grown. */
@@ -231,14 +230,14 @@ static void test_a_slower_site_is_named(void **state)
     start(&world, &(struct tl_eta_rule){.counted = true, .capacity = 20});
     assert_true(tl_line_add_waiting(line, tl_place_make(0, 3000), 200));
     int64_t now_ms = run_steadily(&world, 20);
-    tl_promises_tick(&promises, world.eta, line, now_ms);
+    tl_promises_tick(&promises, &world.eta, line, now_ms);
     (void)ask(&world, 100, now_ms, TL_ETA_PLAIN);
     int named = 0;
     for (uint64_t i = 0; i < 100; i++) {
         step(&world, TL_EVENT_FREED, &world.ended, 1, now_ms += 9000);
         step(&world, TL_EVENT_ADMITTED, &world.admitted, 1, now_ms);
-        tl_promises_tick(&promises, world.eta, line, now_ms);
-        assert_true(tl_eta_estimate(world.eta, 100, now_ms, &range, &reason));
+        tl_promises_tick(&promises, &world.eta, line, now_ms);
+        assert_true(tl_eta_estimate(&world.eta, 100, now_ms, &range, &reason));
         assert_true(reason == TL_ETA_SLOWER || reason == TL_ETA_PLAIN);
         named += reason == TL_ETA_SLOWER;
     }
@@ -246,7 +245,7 @@ static void test_a_slower_site_is_named(void **state)
     assert_true(range.median_s > 600);
     (void)ask(&world, 100, now_ms + 600000, TL_ETA_PLAIN); /* named for a minute */
     tl_line_free(&line);
-    tl_eta_free(&world.eta);
+    tl_placemap_clear(&world.eta.sessions.running);
 }
 
 /* ---- how many were admitted during the last minute ---- */
@@ -274,39 +273,39 @@ static uint64_t minute(const struct tl_eta *eta, int64_t now_ms)
 static void test_a_minute_is_seen_before_it_is_told(void **state)
 {
     (void)state;
-    struct tl_eta *eta = tl_eta_new();
+    struct tl_eta eta = {0};
     struct tl_line *line = tl_line_new();
     uint64_t count;
-    assert_true(eta != NULL && line != NULL);
-    assert_false(tl_eta_admitted(eta, START, &count));
-    tl_eta_set_line(eta, line, START);
-    admit(eta, 3, START + 1000);
-    assert_false(tl_eta_admitted(eta, START + 59999, &count));
-    assert_int_equal(minute(eta, START + 60000), 3);
-    tl_eta_set_line(eta, line, START + 60000);
-    assert_false(tl_eta_admitted(eta, START + 60000, &count));
-    assert_int_equal(minute(eta, START + 120000), 0);
+    assert_true(line != NULL);
+    assert_false(tl_eta_admitted(&eta, START, &count));
+    tl_eta_set_line(&eta, line, START);
+    admit(&eta, 3, START + 1000);
+    assert_false(tl_eta_admitted(&eta, START + 59999, &count));
+    assert_int_equal(minute(&eta, START + 60000), 3);
+    tl_eta_set_line(&eta, line, START + 60000);
+    assert_false(tl_eta_admitted(&eta, START + 60000, &count));
+    assert_int_equal(minute(&eta, START + 120000), 0);
     tl_line_free(&line);
-    tl_eta_free(&eta);
+    tl_placemap_clear(&eta.sessions.running);
 }
 
 static void test_what_is_older_is_forgotten(void **state)
 {
     (void)state;
-    struct tl_eta *eta = tl_eta_new();
+    struct tl_eta eta = {0};
     struct tl_line *line = tl_line_new();
-    assert_true(eta != NULL && line != NULL);
-    tl_eta_set_line(eta, line, START);
+    assert_true(line != NULL);
+    tl_eta_set_line(&eta, line, START);
     for (int64_t i = 0; i < 20; i++)
-        admit(eta, 2, START + i * 10000);
+        admit(&eta, 2, START + i * 10000);
     int64_t now_ms = START + 190000;
-    assert_int_equal(minute(eta, now_ms), 14);
-    assert_int_equal(minute(eta, now_ms + 30000), 8);
-    assert_int_equal(minute(eta, now_ms + 70000), 0);
-    admit(eta, 5, now_ms + INT64_C(1000000000));
-    assert_int_equal(minute(eta, now_ms + INT64_C(1000000000)), 5);
+    assert_int_equal(minute(&eta, now_ms), 14);
+    assert_int_equal(minute(&eta, now_ms + 30000), 8);
+    assert_int_equal(minute(&eta, now_ms + 70000), 0);
+    admit(&eta, 5, now_ms + INT64_C(1000000000));
+    assert_int_equal(minute(&eta, now_ms + INT64_C(1000000000)), 5);
     tl_line_free(&line);
-    tl_eta_free(&eta);
+    tl_placemap_clear(&eta.sessions.running);
 }
 
 /* ---- what came true ---- */
@@ -338,7 +337,7 @@ static void test_each_reader_gets_what_came_true_once(void **state)
     start(&world, &(struct tl_eta_rule){.counted = true, .capacity = 20});
     assert_true(tl_line_add_waiting(line, run.first, run.count));
     int64_t now_ms = run_steadily(&world, 20);
-    tl_promises_tick(&promises, world.eta, line, now_ms); /* one of each class */
+    tl_promises_tick(&promises, &world.eta, line, now_ms); /* one of each class */
     expect_news(&promises, TL_PROMISES_STORE, 0, 0, 0);
     now_ms += 36000000;
     assert_int_equal(tl_line_apply(line, &entry, now_ms), TL_LINE_APPLIED);
@@ -348,7 +347,7 @@ static void test_each_reader_gets_what_came_true_once(void **state)
     expect_news(&promises, TL_PROMISES_STORE, now_ms, 4, 4);
     expect_news(&promises, TL_PROMISES_STORE, 0, 0, 0);
     tl_line_free(&line);
-    tl_eta_free(&world.eta);
+    tl_placemap_clear(&world.eta.sessions.running);
 }
 
 int main(void)

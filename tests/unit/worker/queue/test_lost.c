@@ -36,7 +36,7 @@ static struct tl_line *lost_line(void)
                                          .n_events = 1,
                                          .events = &freed};
     tl_line_start(line, LOST, 77);
-    tl_line_set_last_seq(line, 9);
+    line->last_seq = 9;
     for (tl_place place = 1; place <= 3; place++)
         assert_true(tl_line_add_active(line, place, 5000 + (int64_t)place));
     assert_true(tl_line_add_waiting(line, 4, 5));

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "worker/queue/outlook.h"
+#include "worker/queue/eta.h"
 
 /* How likely a session ends within a step, at an age in mean sessions. */
 typedef double hazard(double age);

@@ -9,13 +9,13 @@
 #include <cmocka.h>
 
 #include "common/wire/batch.h"
-#include "worker/queue/presence.h"
+#include "worker/queue/queue.h"
 
 enum { TTL_MS = 800, INTERVAL_MS = 100, PER_TICK = 500 };
 
 struct reports {
     struct tl_outbox *outbox;
-    struct tl_presence *presence;
+    struct tl_presence presence;
     size_t n; /* of the last tick */
     struct tl_run runs[PER_TICK];
 };
@@ -32,16 +32,15 @@ static int start(void **state)
 {
     static struct reports reports;
     reports.outbox = tl_outbox_new("w", NULL, ignore, NULL);
-    reports.presence = tl_presence_new(reports.outbox);
+    reports.presence = (struct tl_presence){.outbox = reports.outbox};
     *state = &reports;
-    return reports.outbox == NULL || reports.presence == NULL;
+    return reports.outbox == NULL;
 }
 
 static int finish(void **state)
 {
     struct reports *reports = *state;
-    tl_presence_free(&reports->presence);
-    assert_null(reports->presence);
+    tl_presence_forget(&reports->presence);
     tl_outbox_free(&reports->outbox);
     return 0;
 }
@@ -71,7 +70,7 @@ static void apply(struct reports *reports)
 
 static void tick(struct reports *reports, int64_t now_ms, bool waiting)
 {
-    tl_presence_tick(reports->presence, TTL_MS, waiting, now_ms);
+    tl_presence_tick(&reports->presence, TTL_MS, waiting, now_ms);
     apply(reports);
 }
 
@@ -87,14 +86,14 @@ static void who_was_seen_is_reported_once_as_runs(void **state)
     struct reports *reports = *state;
     static const uint64_t seqs[] = {9, 3, 4, 5, 5, 9, 4, 1000000, 12};
     for (size_t i = 0; i < sizeof(seqs) / sizeof(seqs[0]); i++)
-        tl_presence_mark(reports->presence, seqs[i]);
+        tl_presence_mark(&reports->presence, seqs[i]);
     tick(reports, 1000, true);
     assert_int_equal(reports->n, 4);
     expect_run(reports, 0, 3, 3);
     expect_run(reports, 1, 9, 1);
     expect_run(reports, 2, 12, 1);
     expect_run(reports, 3, 1000000, 1);
-    tl_presence_mark(reports->presence, 4);
+    tl_presence_mark(&reports->presence, 4);
     tick(reports, 1000 + INTERVAL_MS - 1, true);
     assert_int_equal(reports->n, 0);
     tick(reports, 1000 + INTERVAL_MS, true);
@@ -106,11 +105,11 @@ static void a_long_report_takes_several_ticks(void **state)
 {
     struct reports *reports = *state;
     for (uint64_t i = 0; i < PER_TICK + 2; i++)
-        tl_presence_mark(reports->presence, 1 + 2 * i);
+        tl_presence_mark(&reports->presence, 1 + 2 * i);
     tick(reports, 1000, true);
     assert_int_equal(reports->n, PER_TICK);
     expect_run(reports, 0, 1, 1);
-    tl_presence_mark(reports->presence, 1); /* seen again meanwhile: that is for the next one */
+    tl_presence_mark(&reports->presence, 1); /* seen again meanwhile: that is for the next one */
     tick(reports, 1001, true);
     assert_int_equal(reports->n, 2);
     expect_run(reports, 1, 1 + 2 * (PER_TICK + 1), 1);
@@ -145,10 +144,10 @@ static void reports_come_eight_times_in_the_time_of_a_place(void **state)
     } cases[] = {{600000, 75000}, {100, 100}};
     int64_t now_ms = 1000000;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        tl_presence_tick(reports->presence, cases[i].ttl_ms, true, now_ms);
+        tl_presence_tick(&reports->presence, cases[i].ttl_ms, true, now_ms);
         apply(reports);
         assert_int_equal(reports->n, 1);
-        tl_presence_tick(reports->presence, cases[i].ttl_ms, true,
+        tl_presence_tick(&reports->presence, cases[i].ttl_ms, true,
                          now_ms + cases[i].interval_ms - 1);
         apply(reports);
         assert_int_equal(reports->n, 0);

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "worker/queue/env.h"
+#include "worker/queue/queue.h"
 
 static const struct tl_press idle = {.pending_max = 100000, .lag_max_ms = 30000};
 

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/worker/queue/world.h"
-#include "worker/queue/tickets.h"
+#include "worker/queue/queue.h"
 
 #define OLDER   UINT64_C(1794999400000000)
 #define LOST    UINT64_C(1795000000000000)
@@ -100,7 +100,7 @@ static void every_ticket_has_one_worth(void **state)
 {
     struct world *world = *state;
     const tl_place elsewhere = tl_place_make(1, WAITS); /* was moved to lane 0 */
-    const size_t told = tl_outbox_count(world->queue->outbox);
+    const size_t told = world->queue->outbox->count;
     const struct {
         uint64_t generation;
         tl_place place;
@@ -151,7 +151,7 @@ static void every_ticket_has_one_worth(void **state)
     struct tl_ticket later = ticket_of(LATER, WAITS, 0);
     struct tl_line_view place_state;
     assert_int_equal(tl_queue_worth(world->queue, &later, 11000, &place_state), TL_WORTH_VOID);
-    assert_int_equal(tl_outbox_count(world->queue->outbox), told);
+    assert_int_equal(world->queue->outbox->count, told);
 }
 
 static void the_state_is_that_of_the_place(void **state)
@@ -176,17 +176,17 @@ static void the_state_is_that_of_the_place(void **state)
 static void a_ticket_proves_the_hand_over_of_its_place(void **state)
 {
     struct world *world = *state;
-    const size_t told = tl_outbox_count(world->queue->outbox);
+    const size_t told = world->queue->outbox->count;
     struct tl_line_view place_state;
     struct tl_ticket ticket = ticket_of(PRESENT, HANDED_OVER, 3);
     assert_int_equal(tl_queue_worth(world->queue, &ticket, 0, &place_state), TL_WORTH_WAITS);
     assert_int_equal(tl_queue_worth(world->queue, &ticket, 0, &place_state), TL_WORTH_WAITS);
-    assert_int_equal(tl_outbox_count(world->queue->outbox), told + 1);
+    assert_int_equal(world->queue->outbox->count, told + 1);
     ticket.serial = 2;
     assert_int_equal(tl_queue_worth(world->queue, &ticket, 0, &place_state), TL_WORTH_MOVED);
     ticket = ticket_of(PRESENT, ENDED, 3); /* of what has ended nobody needs to know */
     assert_int_equal(tl_queue_worth(world->queue, &ticket, 0, &place_state), TL_WORTH_OVER);
-    assert_int_equal(tl_outbox_count(world->queue->outbox), told + 1);
+    assert_int_equal(world->queue->outbox->count, told + 1);
 }
 
 /* The questions one by one, as those ask them that need only some. */

@@ -10,7 +10,7 @@
 #include "common/store/queue.h"
 #include "common/wire/notice_text.h"
 #include "tests/unit/worker/queue/world.h"
-#include "worker/queue/tickets.h"
+#include "worker/queue/queue.h"
 
 static const struct tl_line_view active = {.status = TL_LINE_ACTIVE};
 static const struct tl_line_view waiting = {.status = TL_LINE_WAITING};
@@ -31,7 +31,7 @@ static int finish(void **state)
 
 static size_t pending(const struct world *world)
 {
-    return tl_outbox_count(world->queue->outbox);
+    return world->queue->outbox->count;
 }
 
 static bool known(const struct world *world, tl_place place, enum tl_line_status *status)
@@ -82,7 +82,7 @@ static void a_line_of_another_generation_forgets_places(void **state)
     tl_line_start(line, 8, 0);
     assert_true(tl_line_add_waiting(line, 4, 5));
     assert_true(tl_queue_set_line(world->queue, line, 1000));
-    assert_int_equal(tl_line_generation(world->queue->line), 8);
+    assert_int_equal(world->queue->line->generation, 8);
     assert_false(tl_claims_made(&world->queue->claims, 1));
     assert_false(known(world, 900, &status));
     tl_queue_tick(world->queue, 1000);
@@ -168,7 +168,7 @@ static void a_gap_asks_for_one_rebuild(void **state)
 static struct tl_line *compared_line(void)
 {
     struct tl_line *line = world_line(5);
-    tl_line_compare_from(line, 10);
+    line->compare_from = 10;
     return line;
 }
 
@@ -216,7 +216,7 @@ static void what_an_entry_says_is_passed_on(void **state)
 static void applied_settles_the_commands_of_this_worker(void **state)
 {
     struct world *world = *state;
-    assert_non_null(tl_outbox_join(world->queue->outbox, "new", 0));
+    assert_non_null(tl_outbox_join(world->queue->outbox, "new", 0, NULL, 0));
     assert_int_equal(world_send(world), 1);
     world_apply(world, 5, 3, "[1,\"another\",1,9,[]]", 0);
     assert_int_equal(world->applied, 0);
@@ -229,7 +229,7 @@ static void applied_settles_the_commands_of_this_worker(void **state)
 static void applied_counts_also_in_an_entry_that_the_snapshot_contains(void **state)
 {
     struct world *world = *state;
-    assert_non_null(tl_outbox_join(world->queue->outbox, "new", 0));
+    assert_non_null(tl_outbox_join(world->queue->outbox, "new", 0, NULL, 0));
     assert_int_equal(world_send(world), 1);
     world_apply_text(world, "[1,10,7,5,3,[[1,\"w\",1,8,[]],[2,[8,1]]]]", 0);
     assert_int_equal(world->applied, 1);

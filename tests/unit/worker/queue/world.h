@@ -14,7 +14,6 @@
 
 #include "tests/unit/wire/pack.h"
 #include "worker/feed/follower.h"
-#include "worker/queue/env.h"
 #include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 

@@ -29,7 +29,6 @@ enum {
 struct stage {
     struct world world;
     struct tl_config config;
-    struct tl_queues queues; /* of which the blocks count */
     struct tl_worker worker;
     struct tl_visit visits[VISITS]; /* of the requests so far */
     size_t n_visits;
@@ -52,7 +51,7 @@ size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, cons
     (void)language;
     (void)now_ms;
     if (tl_place_seq(visit->ticket.place) != 0)
-        assert_int_equal(visit->ticket.generation, tl_line_generation(visit->queue->line));
+        assert_int_equal(visit->ticket.generation, visit->queue->line->generation);
     return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[visit->state.status],
                             (unsigned long long)visit -> state.ahead, give_ticket ? "+ticket" : "");
 }
@@ -155,13 +154,13 @@ static inline void taken(struct world *world, const struct tl_event_entry *entry
 /* 1 to 3 are active, 4 to 20003 wait. */
 static inline int start(void **state)
 {
-    stage = (struct stage){.queues = {.env = &stage.world.env, .blocks_version = 1}};
+    stage = (struct stage){0};
     fakes_reset();
     world_start(&stage.world, 20000);
     stage.world.taken = taken;
     stage.worker = (struct tl_worker){.config = &stage.config,
                                       .env = &stage.world.env,
-                                      .queues = &stage.queues,
+                                      .queues = {.env = &stage.world.env, .blocks_version = 1},
                                       .clients = tl_clients_new(PER_ADDRESS)};
     stage.worker.subscribers = tl_subscribers_new(&stage.worker, NULL);
     *state = &stage;

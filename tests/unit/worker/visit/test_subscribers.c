@@ -523,8 +523,8 @@ static void blocked_clients_are_sent_off(void **state)
     assert_non_null(blocks);
     blocks->n = 1;
     assert_true(tl_block_parse("192.0.2.7", "q", &blocks->list[0], NULL));
-    stage.queues.blocks = blocks;
-    stage.queues.blocks_version++;
+    stage.worker.queues.blocks = blocks;
+    stage.worker.queues.blocks_version++;
     sweep(T + 1000);
     assert_false(fake_streams[0].open);
     expect(&fake_streams[0], "event: blocked\ndata: {}\n\n");

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/feed/change.h"
+
+bool tl_change_post(struct tl_mailbox *changes, const char *queue, const struct tl_change *change,
+                    struct tl_error *err)
+{
+    const bool settings = change->settings != NULL;
+    const void *bytes = settings ? change->settings : change->bytes;
+    const size_t length = settings ? sizeof(*change->settings) : change->length;
+    struct tl_change *copy = malloc(sizeof(*copy) + length);
+    if (copy == NULL) {
+        struct tl_line *line = change->line;
+        tl_line_free(&line);
+        free(change->blocks);
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a change in the store");
+    }
+    *copy = *change;
+    snprintf(copy->queue, sizeof(copy->queue), "%s", queue);
+    if (bytes != NULL)
+        copy->bytes = memcpy(copy + 1, bytes, length);
+    if (settings)
+        copy->settings = copy->bytes;
+    tl_mailbox_put(changes, &copy->message, sizeof(*copy) + length);
+    return true;
+}
+
+void tl_change_free(struct tl_change *change)
+{
+    tl_line_free(&change->line);
+    free(change->blocks);
+    free(change);
+}

@@ -98,14 +98,13 @@ end
 -- An admission stores the capacity it obeyed as admit_capacity, and nothing else raises active. So active must not
 -- exceed that; the capacity of today may have been lowered since. Returns a note.
 local function check_capacity(c)
-    local v = call('HMGET', c.key.config, 'policy', 'overbook', 'capacity', 'capacity_mode', 'capacity_min')
-    local most, least, active, obeyed = tonumber(v[3]), tonumber(v[5]), c.size.active, c.v.admit_capacity
-    if v[4] == 'auto' and most and least and least > most then
-        found(c, 2, 'capacity bounds', 'set one of them: `tellerline set QUEUE capacity_min=...`',
-            'capacity_min is %.0f, above the capacity of %.0f', least, most)
+    local v = call('HMGET', c.key.config, 'policy', 'overbook', 'capacity', 'capacity.min')
+    local most, least, active, obeyed = tonumber(v[3]), tonumber(v[4]) or 0, c.size.active, c.v.admit_capacity
+    if most and least > most then
+        found(c, 2, 'capacity bounds', 'set one of them: `tellerline set QUEUE capacity.min=...`',
+            'capacity.min is %.0f, above the capacity of %.0f', least, most)
     end
-    local s = { capacity = most, capacity_mode = v[4], capacity_min = v[5] }
-    local capacity = most and settings.capacity(s, c.v.capacity_now)
+    local capacity = most and settings.capacity({ capacity = most, ['capacity.min'] = least }, c.v.capacity_now)
     if v[1] == 'rate' or not capacity or active <= capacity + (tonumber(v[2]) or 0) then return '' end
     if obeyed and active > obeyed then
         found(c, 2, 'capacity', 'none is admitted until enough have gone; report how it came to this',
@@ -227,7 +226,7 @@ local function check_batches(c)
 end
 
 local WANTED = { 'policy', 'capacity', 'session_ttl', 'session_sliding', 'session_max', 'claim_ttl', 'waiting_ttl',
-    'lanes', 'default_lane', 'opens_at', 'join', 'on_store_error', 'paused', 'target_url' }
+    'lanes', 'default_lane', 'opens_at', 'join', 'on_store_error', 'mode', 'target_url' }
 
 entry('audit_state', { 'no-writes' }, function(keys, args)
     local c, note = audit.begin(keys), ''

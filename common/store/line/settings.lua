@@ -6,8 +6,8 @@ local number, counter = text.number, text.counter
 
 local REQUIRED = { capacity = true, session_ttl = true, session_max = true, claim_ttl = true, waiting_ttl = true }
 local NUMBERS = { opens_at = 0, closes_at = 0, max_waiting = 0, full_margin = 5, full_cooldown = 10000, overbook = 0,
-    ['capacity.min'] = 0,    recovery_window = 60000, ['adaptive.load_max'] = 80, ['adaptive.latency_max'] = 0, ['adaptive.errors_max'] = 5,
-    ['adaptive.every'] = 5000, ['adaptive.raise'] = 2, ['adaptive.cut'] = 30,
+    recovery_window = 60000, ['capacity.min'] = 0, ['adaptive.load_max'] = 80, ['adaptive.latency_max'] = 0,
+    ['adaptive.errors_max'] = 5, ['adaptive.every'] = 5000, ['adaptive.raise'] = 2, ['adaptive.cut'] = 30,
     ['adaptive.hold'] = 15000, ['adaptive.fresh'] = 15000 }
 local FLAGS = { session_sliding = true }
 local TEXTS = { opening = 'fifo', mode = 'open', at_close = 'drain', lane_weights = '' }

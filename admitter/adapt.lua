@@ -82,10 +82,6 @@ local function keep_or_raise(c, s, a, newest, has_room)
     end
 end
 
-local function set_changed(c, field, value)
-    if int(value) ~= c[field] then state.set(c, field, value) end
-end
-
 entry('adapt', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[1]), FIELDS)
     local s, own = settings.read(c, SETTINGS), args[2] or ''
@@ -112,9 +108,9 @@ entry('adapt', { 'allow-oom' }, function(keys, args)
         keep_or_raise(c, s, a, r.newest, passed <= ROOM)
     end
 
-    set_changed(c, 'capacity_now', a.after)
-    set_changed(c, 'capacity_safe', a.safe)
-    set_changed(c, 'capacity_why', a.because)
+    for field, value in pairs({ capacity_now = a.after, capacity_safe = a.safe, capacity_why = a.because }) do
+        if int(value) ~= c[field] then state.set(c, field, value) end
+    end
     if next(c.changes) then
         state.check(c, WRITES)
         -- Workers read what the state says when the number that counts has changed, or whether anything is reported.

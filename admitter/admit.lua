@@ -78,7 +78,7 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     end
     local known, till = tonumber(args[3]) or 0, c.recover_until
     if till and till ~= '0' then
-        r[R.state], r[R.again] = 'recovering', recovery.step(c, tonumber(till) or 0, most)
+        r[R.state], r[R.again] = 'recovering', recovery.step(c, most)
         return r
     elseif known > 0 and known < c.generation and recovery.begins(c, known) then
         r[R.again] = 1000

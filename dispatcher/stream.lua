@@ -3,28 +3,18 @@
 
 -- claim: takes over what another consumer of the group has read. Only a dispatcher may read the ingest stream, and all
 -- dispatchers are one consumer. An entry read by any other program stays pending with it, and stops the queue.
--- args     1 most entries to claim   2 the dispatchers' consumer
+-- args     1 most entries to claim, the oldest first: also the dispatchers' own   2 the dispatchers' consumer
 -- returns  { name of another consumer that has read entries or '', claimed, id of an entry whose payload is gone... }
 entry('claim', { 'allow-oom' }, function(keys, args)
     local stream, own, group = state.begin(keys).key.ingest, args[2], defs.INGEST_GROUP
-    local other = nil
     for _, consumer in ipairs(call('XPENDING', stream, group)[4] or {}) do
-        if consumer[1] ~= own then other = consumer[1] end
+        if consumer[1] ~= own then
+            -- Entries that were trimmed away are dropped from the pending ones, and named.
+            local found = call('XAUTOCLAIM', stream, group, own, 0, '-', 'COUNT', args[1], 'JUSTID')
+            return { consumer[1], #found[2], unpack(found[3]) }
+        end
     end
-    if not other then return { '', 0 } end
-    local ids, missing = {}, {}
-    for i, pending in ipairs(call('XPENDING', stream, group, '-', '+', args[1], other)) do
-        ids[i], missing[pending[1]] = pending[1], true
-    end
-    ids[#ids + 1] = 'JUSTID'
-    -- An entry that was trimmed away is dropped from the pending ones by XCLAIM.
-    local claimed = call('XCLAIM', stream, group, own, 0, unpack(ids))
-    for _, id in ipairs(claimed) do missing[id] = nil end
-    local result = { other, #claimed }
-    for _, id in ipairs(ids) do
-        if missing[id] then result[#result + 1] = id end
-    end
-    return result
+    return { '', 0 }
 end)
 
 -- group: makes the consumer group again, and the stream where that is missing, too; but not of a queue that was

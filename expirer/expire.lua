@@ -102,7 +102,7 @@ entry('expire', { 'allow-oom' }, function(keys, args)
         if counts_ahead and c.overbook then c.overbook.n = -1 end -- counting begins again
         correct_sessions(c, ahead, claim_ttl)
         if remembers then due = recovery.keep_remembered(c, due, s) end
-        visitor.expire(c, due)
+        visitor.revoke(c, due)
         overbook.save(c)
         state.commit(c)
         deadline = first_deadline(c)

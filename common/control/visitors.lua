@@ -51,7 +51,7 @@ entry('remove', { 'allow-oom' }, function(keys, args)
     if place then
         visitor.drop(c, { id }, { place, 1 }, defs.REASON.removed)
     else
-        visitor.revoke(c, id)
+        visitor.revoke(c, { id }, defs.REASON.removed)
     end
     overbook.save(c)
     state.commit(c)

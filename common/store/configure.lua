@@ -8,28 +8,19 @@
 
 local EVENT = defs.EVENT
 local FIELDS = state.fields({}, { 'notice' })
-local OPENING = settings.list({ 'opens_at' })
-
-local function mode_of(c)
-    return call('HGET', c.key.config, 'mode') or 'open'
-end
+local SETTINGS = settings.list({ 'mode', 'opens_at' })
 
 local function set(c, actor, texts)
-    local before, after = settings.differences(c, texts)
+    local from, before, after = settings.read(c, SETTINGS).mode, settings.differences(c, texts)
     local is_mode = after.mode and next(after, next(after)) == nil -- and nothing else
-    local made, from = changes.record(c, actor, is_mode and 'mode' or 'set', before, after), mode_of(c)
+    local made = changes.record(c, actor, is_mode and 'mode' or 'set', before, after)
     local changed = tonumber(call('HGET', c.key.config, 'changed')) or 0
     call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))
     state.commit_config(c)
-    local wanted, to = journal.wanted(c, 'mode'), mode_of(c)
-    if not wanted or from == to then return made end
-    if to ~= 'open' then
-        journal.add(c, wanted, to, '')
-    elseif from == 'paused' then
-        journal.add(c, wanted, 'resumed', '')
-    elseif c.now >= settings.read(c, OPENING).opens_at then -- before its opening a queue stays shut until then
-        journal.add(c, wanted, 'opened', '')
-    end
+    local s, wanted = settings.read(c, SETTINGS), journal.wanted(c, 'mode')
+    local what = s.mode ~= 'open' and s.mode or from == 'paused' and 'resumed'
+        or c.now >= s.opens_at and 'opened' -- before its opening a queue stays shut until then
+    if wanted and what and s.mode ~= from then journal.add(c, wanted, what, '') end
     return made
 end
 

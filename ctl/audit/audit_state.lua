@@ -32,26 +32,26 @@ local function check_types(c)
     return anything
 end
 
----- the counters of the state
+---- the numbers of the state
 
 local COUNTERS = { 'admit_capacity' } -- these, too
 for i = 1, #defs.COUNTER do COUNTERS[i + 1] = defs.COUNTER[i] end
+local OTHERS = { 'base_seq', 'found_event', 'capacity_now', 'capacity_safe', 'capacity_raised', 'capacity_cut',
+    'capacity_seen_ms', 'capacity_why' } -- which may be missing
 
-local function read_counters(c)
-    local texts, v = call('HMGET', c.key.state, unpack(COUNTERS)), c.v
-    for i, name in ipairs(COUNTERS) do
+local function read_numbers(c, names)
+    local texts, v = call('HMGET', c.key.state, unpack(names)), c.v
+    for i, name in ipairs(names) do
         local t = texts[i]
         v[name] = match(t or '', '^%-?%d+$') and tonumber(t)
-        if not t then
+        if not t and names == COUNTERS then
             found(c, 10, 'missing:' .. name, RESTORE_DATA, 'the state has no field %s', name)
-        elseif not v[name] then
+        elseif t and not v[name] then
             found(c, 10, 'unreadable:' .. name, CORRECT, 'the field %s of the state is no number: %s', name, t)
-        elseif v[name] < 0 then
+        elseif t and v[name] < 0 then
             found(c, 1, 'negative:' .. name, CORRECT, 'the counter %s is negative: %s', name, t)
         end
     end
-    if v.generation == 0 then found(c, 10, 'generation', RESTORE_DATA, 'the state has the generation 0') end
-    c.generation = v.generation
 end
 
 local function check_sizes(c)
@@ -98,9 +98,14 @@ end
 -- An admission stores the capacity it obeyed as admit_capacity, and nothing else raises active. So active must not
 -- exceed that; the capacity of today may have been lowered since. Returns a note.
 local function check_capacity(c)
-    local policy, most = unpack(call('HMGET', c.key.config, 'policy', 'overbook'))
-    local capacity, active, obeyed = settings.check_capacity(c, c.exists.state), c.size.active, c.v.admit_capacity
-    if policy == 'rate' or not capacity or active <= capacity + (tonumber(most) or 0) then return '' end
+    local v = call('HMGET', c.key.config, 'policy', 'overbook', 'capacity', 'capacity.min')
+    local most, least, active, obeyed = tonumber(v[3]), tonumber(v[4]) or 0, c.size.active, c.v.admit_capacity
+    if most and least > most then
+        found(c, 2, 'capacity bounds', 'set one of them: `tellerline set QUEUE capacity.min=...`',
+            'capacity.min is %.0f, above the capacity of %.0f', least, most)
+    end
+    local capacity = most and settings.capacity({ capacity = most, ['capacity.min'] = least }, c.v.capacity_now)
+    if v[1] == 'rate' or not capacity or active <= capacity + (tonumber(v[2]) or 0) then return '' end
     if obeyed and active > obeyed then
         found(c, 2, 'capacity', 'none is admitted until enough have gone; report how it came to this',
             '%d are active, but the capacity is %.0f and was %.0f at the last admission', active, capacity, obeyed)
@@ -132,11 +137,9 @@ local function check_last_entry(c, written)
 end
 
 local function check_numbers(c)
-    local v, since = c.v, call('HMGET', c.key.state, 'base_seq', 'found_event')
-    local seq_base, event_base = tonumber(since[1]), tonumber(since[2])
-    if since[1] and not seq_base then
-        found(c, 10, 'unreadable:base_seq', CORRECT, 'the field base_seq of the state is no number: %s', since[1])
-    end
+    local v = c.v
+    if v.generation == 0 then found(c, 10, 'generation', RESTORE_DATA, 'the state has the generation 0') end
+    c.generation = v.generation
     local last = c.exists.events and state.last_entry(c)
     if last then
         check_last_entry(c, state.entry(last[2]))
@@ -144,15 +147,15 @@ local function check_numbers(c)
         found(c, 8, 'events', 'raise `event` of the state by one: every program then reads the line again',
             'the events stream is gone, though visitors have joined')
     end
-    local highest = max(seq_base or 0, last and state.highest_seq(c, 20, v.generation or 0) or 0)
+    local highest = max(v.base_seq or 0, last and state.highest_seq(c, 20, v.generation or 0) or 0)
     if v.seq and v.seq < highest then
         found(c, 7, 'seq',
             'numbers will be given out twice: pause the queue and set `seq` of its state to more than that',
             'the state counts numbers up to %.0f, but %.0f was given out: it was set back', v.seq, highest)
     end
-    if v.event and event_base and v.event < event_base then
+    if v.event and v.found_event and v.event < v.found_event then
         found(c, 7, 'event base', 'set `event` of the state above that',
-            'the state counts events up to %.0f, but %.0f was reached', v.event, event_base)
+            'the state counts events up to %.0f, but %.0f was reached', v.event, v.found_event)
     end
 end
 
@@ -234,7 +237,8 @@ entry('audit_state', { 'no-writes' }, function(keys, args)
         active = exists.active and call('ZCARD', c.key.active) or 0,
         sessions = exists.sessions and call('HLEN', c.key.sessions) or 0 }
     if exists.state then
-        read_counters(c)
+        read_numbers(c, COUNTERS)
+        read_numbers(c, OTHERS)
         check_sizes(c)
         check_totals(c)
         check_numbers(c)

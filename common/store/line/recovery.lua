@@ -18,27 +18,21 @@ recovery.NAMED_BY = { memory = '1', ticket = '2', operator = '3' }
 -- How long a recovery takes, ms; 0: none begins.
 function recovery.window(c) return settings.read(c, WINDOW).recovery_window end
 
--- When the recovery ends, ms; 0: the queue does not recover. till, started: as the state has them. Before the first
--- batch there was no worker to whom visitors could come back, so the window has not begun to pass.
-local function end_of(c, till, started, window)
-    till = tonumber(till) or 0
-    return till > 0 and not started and max(till, c.now + window) or till
-end
-
 ---- what workers remember, and who comes back
 
 local READ = { 'lost_generation', 'lost_event', 'lost_size', 'restored', 'admit_capacity', 'found_seq', 'base_ms',
-    'found_event', 'recover_until', 'started', 'lost_by' }
+    'found_event', 'recover_since', 'recover_until', 'started', 'lost_by' }
 
 -- Reads what the state says, once in a call, into the fields of c of these names: numbers, 0 for none, but lost_by.
--- recover_until: when the recovery ends.
+-- Before the first batch (started) there was no worker to whom visitors could come back, so the window until
+-- recover_until has not begun to pass.
 local function open(c)
     if c.window then return end
     local v = call('HMGET', c.key.state, unpack(READ))
     c.window, c.fronts = recovery.window(c), {}
     for i = 1, #READ do c[READ[i]] = tonumber(v[i]) or 0 end
-    c.recover_until, c.started = end_of(c, v[9], v[10], c.window), tonumber(v[10]) or c.now
-    c.lost_by = v[11] or ''
+    c.lost_by = v[#READ] or ''
+    if c.recover_until > 0 and c.started == 0 then c.recover_until = max(c.recover_until, c.now + c.window) end
 end
 
 local function front_of(c, lane)
@@ -58,7 +52,8 @@ end
 -- operator has decided. The latest that anybody names is the one that was there before: an old ticket, or a worker that
 -- was away for long, may name an earlier one first.
 local function may_name(c, generation)
-    local is_open = c.recover_until > c.now or c.recover_until == 0 and c.window > 0 and c.now - c.started <= c.window
+    local is_open = c.recover_until > c.now or c.recover_until == 0 and c.window > 0
+        and (c.started == 0 or c.now - c.started <= c.window)
     return is_open and generation > c.lost_generation and generation < c.generation
         and c.lost_by ~= recovery.NAMED_BY.operator
 end
@@ -193,23 +188,24 @@ end
 
 -- The first batch of the queue: there is a worker from now on, to whom visitors can come back, and the window passes.
 function recovery.note_start(c)
-    local found = call('HMGET', c.key.state, 'started', 'recover_until')
-    if found[1] then return end
+    open(c)
+    if c.started > 0 then return end
     state.set(c, 'started', c.now)
-    local till = end_of(c, c.changes.recover_until or found[2], nil, recovery.window(c))
-    if till > 0 then state.set(c, 'recover_until', till) end
+    if c.recover_until > 0 then state.set(c, 'recover_until', c.recover_until) end
 end
 
 ---- the admitter: nobody is admitted while the queue recovers
 
--- A step while the queue recovers until then. At its end, who came back to a place that had been called before loses
+-- A step while the queue recovers. At its end, who came back to a place that had been called before loses
 -- it: at most so many in a step. Without a worker, to whom visitors can come back, it goes on. Returns after how many
 -- ms to call again.
-function recovery.step(c, till, most)
-    local v = call('HMGET', c.key.state, 'lost_size', 'restored', 'recover_since', 'started')
-    local size, restored, since = tonumber(v[1]) or 0, tonumber(v[2]) or 0, tonumber(v[3]) or c.now
-    if size > 0 and restored >= size then till = min(till, since + MIN_MS) end -- everyone a worker remembers is back
-    if not v[4] then return UNREACHED_MS end
+function recovery.step(c, most)
+    open(c)
+    if c.started == 0 then return UNREACHED_MS end
+    local till = c.recover_until
+    if c.lost_size > 0 and c.restored >= c.lost_size then -- everyone a worker remembers is back
+        till = min(till, (c.recover_since > 0 and c.recover_since or c.now) + MIN_MS)
+    end
     if till > c.now then return till - c.now end
     state.check(c, { 'waiting', 'active', 'ended', 'events' })
     -- Places of before a draw are not among them: the fronts are those of the drawn.

@@ -103,27 +103,6 @@ end
 
 ---- of an audit
 
-local STEERED = { 'capacity_now', 'capacity_safe', 'capacity_raised', 'capacity_cut', 'capacity_seen_ms',
-    'capacity_why' }
-
--- Returns the capacity that counts now; nil when unknown. has_state: the state can be read.
-function settings.check_capacity(c, has_state)
-    local v = call('HMGET', c.key.config, 'capacity', 'capacity.min')
-    local values = has_state and call('HMGET', c.key.state, unpack(STEERED)) or {}
-    local most, least = tonumber(v[1]), tonumber(v[2]) or 0
-    for i, name in ipairs(STEERED) do
-        if values[i] and not match(values[i], '^%d+$') then
-            audit.found(c, 10, 'unreadable:' .. name, 'HDEL ' .. c.key.state .. ' ' .. name,
-                'the field %s of the state is no number: %s', name, values[i])
-        end
-    end
-    if most and least > most then
-        audit.found(c, 2, 'capacity bounds', 'set one of them: `tellerline set QUEUE capacity.min=...`',
-            'capacity.min is %.0f, above the capacity of %.0f', least, most)
-    end
-    return most and settings.capacity({ capacity = most, ['capacity.min'] = least }, values[1])
-end
-
 local ADMITS = { open = true, draining = true }
 local TAKES_JOINS = { open = true, paused = true }
 local EVENTS_BACK = 200 -- entries of the events stream

@@ -51,8 +51,8 @@ end
 function state.no_queue() state.fail('NOQUEUE', 'the queue does not exist') end
 
 -- As begin, for a step that reads none of the counters. Raises NOQUEUE.
-function state.find(keys, keep)
-    local c = state.begin(keys, keep)
+function state.find(keys)
+    local c = state.begin(keys)
     if call('EXISTS', c.key.state) == 0 then state.no_queue() end
     return c
 end

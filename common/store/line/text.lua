@@ -87,28 +87,12 @@ end
 
 ---- runs: places in an event, as [first, count, gap, count, gap, count, ...]
 
--- Puts the spans in the order of their places. Visitors who were admitted together end together, in the order of their
--- ids: their places lie close together, and ticking them off takes half as long as a sort.
+-- The spans in the order of their places. Lua sorts numbers in half the time that it takes for pairs.
 local function ascending(spans)
-    local n, low, high = #spans, spans[1], spans[1]
-    for i = 3, n, 2 do
-        local first = spans[i]
-        if first < low then low = first elseif first > high then high = first end
-    end
-    local sorted, at = {}, 0
-    if high - low > 2 * n then
-        local rows = {}
-        for i = 1, n, 2 do rows[#rows + 1] = { spans[i], spans[i + 1] } end
-        sort(rows, function(a, b) return a[1] < b[1] end)
-        for i = 1, #rows do sorted[2 * i - 1], sorted[2 * i] = rows[i][1], rows[i][2] end
-        return sorted
-    end
-    local ticked, before = {}, low - 1
-    for i = 1, high - before do ticked[i] = false end -- filled in order it stays a list; else Lua makes it a hash
-    for i = 1, n, 2 do ticked[spans[i] - before] = spans[i + 1] end
-    for i = 1, high - before do
-        if ticked[i] then sorted[at + 1], sorted[at + 2], at = before + i, ticked[i], at + 2 end
-    end
+    local firsts, counts, sorted = {}, {}, {}
+    for i = 1, #spans, 2 do firsts[(i + 1) / 2], counts[spans[i]] = spans[i], spans[i + 1] end
+    sort(firsts)
+    for i = 1, #firsts do sorted[2 * i - 1], sorted[2 * i] = firsts[i], counts[firsts[i]] end
     return sorted
 end
 

@@ -62,9 +62,13 @@ end
 -- index: that of the first.
 function visitor.enter(c, lane, ids, from, n, list, index)
     if c.leaving or c.joining and c.joining.n + n > PORTION then visitor.settle(c) end
-    local joining, first = c.joining or { n = 0, texts = {}, spans = {}, ids = false }, lane * LANE + c.seq + 1
-    local texts, at, row = joining.texts, 2 * joining.n, text.row(first, n, '')
-    for i = 1, n do texts[at + 1], texts[at + 2], at = row[i], ids[from + i - 1], at + 2 end
+    local joining, first = c.joining or { n = 0, ids = {}, texts = {}, spans = {} }, lane * LANE + c.seq + 1
+    local all, texts, at, row = joining.ids, joining.texts, joining.n, text.row(first, n, '')
+    for i = 1, n do
+        local id = ids[from + i - 1]
+        at = at + 1
+        all[at], texts[2 * at - 1], texts[2 * at] = id, row[i], id
+    end
     joining.spans[#joining.spans + 1] = { first = first, n = n, at = joining.n, list = list, index = index }
     joining.n, c.joining = joining.n + n, joining
     state.set(c, 'seq', c.seq + n)
@@ -76,13 +80,10 @@ function visitor.skip(c, list, index, outcome)
     visitor.except(list, index, outcome, 0)
 end
 
--- Of the gathered visitors, those in a sorted set: visitor -> score. joining.ids: all of them, from now on.
-local function scores_of(key, joining)
-    local ids, found = joining.ids or {}, {}
-    for i = #ids + 1, joining.n do ids[i] = joining.texts[2 * i] end
-    local scores = call('ZMSCORE', key, unpack(ids))
+-- Of these visitors, those in a sorted set: visitor -> score.
+local function scores_of(key, ids)
+    local scores, found = call('ZMSCORE', key, unpack(ids)), {}
     for i = 1, #ids do found[ids[i]] = scores[i] or nil end
-    joining.ids = ids
     return found
 end
 
@@ -108,22 +109,22 @@ end
 local function settle_joining(c)
     local joining = c.joining
     c.joining = nil
-    local key, texts, room = c.key, joining.texts, c.limit - c.waiting
-    local active, n = c.active > 0 and scores_of(key.active, joining) or {}, joining.n
+    local key, ids, texts, room = c.key, joining.ids, joining.texts, c.limit - c.waiting
+    local active, n = c.active > 0 and scores_of(key.active, ids) or {}, joining.n
     if next(active) or n > room then -- those who are new and for whom there is room
-        local known = scores_of(key.waiting, joining)
+        local known = scores_of(key.waiting, ids)
         n = 0
-        for i, id in ipairs(joining.ids) do
+        for i, id in ipairs(ids) do
             if n < room and not (known[id] or active[id]) then
                 texts[2 * n + 1], texts[2 * n + 2], known[id], n = texts[2 * i - 1], id, true, n + 1
             end
         end
     end
     local added = n > 0 and call('ZADD', key.waiting, 'NX', unpack(texts, 1, 2 * n)) or 0
-    local held = added < joining.n and scores_of(key.waiting, joining)
+    local held = added < joining.n and scores_of(key.waiting, ids)
     for _, span in ipairs(joining.spans) do
         if held then
-            resolve(c, span, joining.ids, held, active)
+            resolve(c, span, ids, held, active)
         else
             state.tell(c, EVENT.joined, 0, { span.first, span.n })
         end
@@ -402,15 +403,9 @@ function visitor.give_up(c, id, held)
     forget_serials(c, { held, 1 })
 end
 
--- Ends the session of a visitor whom the operator removes.
-function visitor.revoke(c, id)
-    local session = visitor.session(c, id)
-    overbook.note_end(c, id, session, REASON.removed)
-    finish(c, EVENT.freed, REASON.removed, { id }, session and { session.place, 1 } or {})
-end
-
--- Ends the sessions of these visitors, which are overdue: of those who came, expired, else unclaimed.
-function visitor.expire(c, ids)
+-- Ends the sessions of these visitors: for this reason; or, nil, because they are overdue: of those who came, expired,
+-- else unclaimed.
+function visitor.revoke(c, ids, reason)
     for from = 1, #ids, PORTION do
         local portion = { unpack(ids, from, min(from + PORTION - 1, #ids)) }
         local sessions = call('HMGET', c.key.sessions, unpack(portion))
@@ -418,12 +413,12 @@ function visitor.expire(c, ids)
         for i = 1, #portion do
             local id, place, claimed = portion[i], match(sessions[i] or '', text.SESSION)
             local ids_of, spans = came, came_at
-            if claimed == '0' then ids_of, spans = not_come, not_come_at end
+            if claimed == '0' and not reason then ids_of, spans = not_come, not_come_at end
             ids_of[#ids_of + 1] = id
             if place then spans[#spans + 1], spans[#spans + 2] = place + 0, 1 end
-            if c.overbook then overbook.note_end(c, id, text.parse_session(sessions[i]), REASON.unclaimed) end
+            if c.overbook then overbook.note_end(c, id, text.parse_session(sessions[i]), reason or REASON.unclaimed) end
         end
-        finish(c, EVENT.freed, REASON.expired, came, came_at)
+        finish(c, EVENT.freed, reason or REASON.expired, came, came_at)
         finish(c, EVENT.freed, REASON.unclaimed, not_come, not_come_at)
     end
 end

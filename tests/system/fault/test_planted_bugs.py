@@ -216,8 +216,8 @@ BUGS = [
         r"0 entries were set aside as poison", during="poison"),
     # claim
     Bug("entries left to a stranger",
-        "call('XCLAIM', stream, group, own, 0, unpack(ids))",
-        "{}", r"which is no dispatcher", during="stranger"),
+        "call('XAUTOCLAIM', stream, group, own, 0, '-', 'COUNT', args[1], 'JUSTID')",
+        "{ '', {}, {} }", r"which is no dispatcher", during="stranger"),
     # append
     Bug("end lost at the memory limit",
         "return call('XADD', state.begin(keys).key.ingest, 'NOMKSTREAM', '*', 'd', args[1])", "return '1-1'",

@@ -93,8 +93,10 @@ static bool check_signature(const struct check *check, const struct tl_jwt_key *
 
 static bool take_parts(const struct check *check, struct part parts[3])
 {
-    return split(check->text, check->length, parts) ||
-           refuse(check, "is not a JSON Web Token: expected three parts with dots between");
+    if (split(check->text, check->length, parts))
+        return true;
+    refuse(check, "is not a JSON Web Token: expected three parts with dots between");
+    return false;
 }
 
 /* The key that the header names; NULL: it is refused. */

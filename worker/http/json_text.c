@@ -79,9 +79,9 @@ static void put_name(struct tl_json *json, const char *name)
     if (!first)
         *at++ = ',';
     *at++ = '"';
-    memcpy(at, name, length);
-    at[length] = '"';
-    at[length + 1] = ':';
+    at = stpcpy(at, name); /* and a zero, in the place of the next character */
+    at[0] = '"';
+    at[1] = ':';
 }
 
 void tl_json_begin(struct tl_json *json, char *buffer, size_t size)

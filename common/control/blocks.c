@@ -14,7 +14,7 @@ enum { LEAST_BITS_IPV4 = 96 + 8, LEAST_BITS_IPV6 = 16 };
 static bool change(struct tl_control_call *call, const char *what, const struct tl_block *block,
                    int64_t for_ms, bool *done)
 {
-    const char *prefix = call->control->config->redis.key_prefix;
+    const char *prefix = call->config->redis.key_prefix;
     char blocks[TL_KEY_MAX];
     char changes[TL_KEY_MAX];
     char entry[TL_BLOCK_TEXT_MAX];
@@ -63,7 +63,7 @@ json_t *tl_handle_block_list(struct tl_control_call *call)
     struct tl_blocks *blocks = NULL;
     int64_t now_us;
     if (tl_redis_time(call->redis, &now_us, &call->err))
-        blocks = tl_blocks_read(call->redis, call->control->config->redis.key_prefix, &call->err);
+        blocks = tl_blocks_read(call->redis, call->config->redis.key_prefix, &call->err);
     if (blocks == NULL)
         return NULL;
     json_t *list = json_array();
@@ -89,8 +89,7 @@ static bool queue_exists(struct tl_control_call *call, const char *queue)
  * the proxy itself, and of visitors whose address it does not pass on: all of them. */
 static bool is_of_visitors(struct tl_control_call *call, const struct tl_prefix *prefix)
 {
-    struct tl_networks *proxies =
-        tl_networks_parse(call->control->config->http.trusted_proxies, &call->err);
+    struct tl_networks *proxies = tl_networks_parse(call->config->http.trusted_proxies, &call->err);
     if (proxies == NULL)
         return false;
     bool is_proxy = tl_networks_overlap(proxies, prefix);

@@ -96,6 +96,19 @@ bool tl_call_body(struct tl_control_call *call, ...)
     return ok;
 }
 
+bool tl_call_has_word(const char *list, const char *separators, const char *word)
+{
+    size_t length = strlen(word);
+    for (const char *at = list; *at != '\0';) {
+        at += strspn(at, separators);
+        size_t n = strcspn(at, separators);
+        if (n == length && n > 0 && memcmp(at, word, n) == 0)
+            return true;
+        at += n;
+    }
+    return false;
+}
+
 bool tl_call_number(struct tl_control_call *call, const char *name, uint64_t least, uint64_t most,
                     uint64_t *number)
 {

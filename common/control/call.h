@@ -35,6 +35,7 @@ struct tl_control {
 
 struct tl_control_call {
     struct tl_control *control;
+    const struct tl_config *config; /* that of control */
     const struct tl_control_request *request;
     struct tl_control_answer *answer; /* a handler only refuses, and sets the ETag */
     const struct tl_control_route *route;
@@ -72,6 +73,8 @@ bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl
  * False: one is missing or no text, or the body has another; the call is refused.
  */
 bool tl_call_body(struct tl_control_call *call, ...) __attribute__((sentinel));
+/* Is the word in the list, in which it may be separated by any of these characters? */
+bool tl_call_has_word(const char *list, const char *separators, const char *word);
 /* A whole number of the query. *number stays as it is where there is no such parameter. */
 bool tl_call_number(struct tl_control_call *call, const char *name, uint64_t least, uint64_t most,
                     uint64_t *number);

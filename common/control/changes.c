@@ -229,7 +229,7 @@ static bool show(json_t *change)
 json_t *tl_handle_changes(struct tl_control_call *call)
 {
     struct tl_keys keys;
-    const struct tl_config *config = call->control->config;
+    const struct tl_config *config = call->config;
     uint64_t limit = LIMIT;
     const char *queue = tl_target_parameter(&call->target, "queue");
     if (!tl_call_number(call, "limit", 1, TL_CHANGES_LIMIT_MAX, &limit))

@@ -44,24 +44,11 @@ void tl_control_free(struct tl_control **control)
     *control = NULL;
 }
 
-/* Is this one of the parameters that the route takes? */
-static bool is_taken(const char *query, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *at = query; at != NULL && *at != '\0'; at += strspn(at, " ")) {
-        size_t word = strcspn(at, " ");
-        if (word == length && memcmp(at, name, word) == 0)
-            return true;
-        at += word;
-    }
-    return false;
-}
-
 static bool check_query(struct tl_control_call *call)
 {
     const char *query = call->route->query;
     for (size_t i = 0; i < call->target.n_parameters; i++)
-        if (!is_taken(query, call->target.parameters[i].name))
+        if (query == NULL || !tl_call_has_word(query, " ", call->target.parameters[i].name))
             return tl_call_refuse(call, 400, "this call takes %s%s in its query",
                                   query != NULL ? "only " : "no parameters",
                                   query != NULL ? query : "");
@@ -124,8 +111,11 @@ static void perform(struct tl_control_call *call)
 void tl_control_call(struct tl_control *control, const struct tl_control_request *request,
                      struct tl_control_answer *answer)
 {
-    struct tl_control_call call = {
-        .control = control, .request = request, .answer = answer, .status = 200};
+    struct tl_control_call call = {.control = control,
+                                   .config = control->config,
+                                   .request = request,
+                                   .answer = answer,
+                                   .status = 200};
     *answer = (struct tl_control_answer){0};
     if (!find_route(&call) || !check_query(&call) || !prepare(&call))
         return;

@@ -141,8 +141,7 @@ json_t *tl_handle_hook_list(struct tl_control_call *call)
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
     json_t *all = json_array();
-    bool ok =
-        tl_queue_list(call->redis, call->control->config->redis.key_prefix, &names, &n, &call->err);
+    bool ok = tl_queue_list(call->redis, call->config->redis.key_prefix, &names, &n, &call->err);
     for (size_t i = 0; ok && i < n; i++)
         ok = append_hooks(call, names[i], &all);
     free(names);

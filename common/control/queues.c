@@ -40,17 +40,8 @@ static void etag_of(uint64_t generation, const struct tl_queue_settings *setting
 /* Does If-Match (a list, or "*") name this ETag? NULL: there is no condition. */
 static bool matches(const char *if_match, const char *etag)
 {
-    size_t length = strlen(etag);
-    if (if_match == NULL || strcmp(if_match, "*") == 0)
-        return true;
-    for (const char *at = if_match; *at != '\0';) {
-        at += strspn(at, ", \t");
-        size_t word = strcspn(at, ", \t");
-        if (word == length && memcmp(at, etag, length) == 0)
-            return true;
-        at += word;
-    }
-    return false;
+    return if_match == NULL || strcmp(if_match, "*") == 0 ||
+           tl_call_has_word(if_match, ", \t", etag);
 }
 
 /* What If-Match is compared with. */
@@ -149,7 +140,7 @@ json_t *tl_handle_queue_list(struct tl_control_call *call)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    const char *prefix = call->control->config->redis.key_prefix;
+    const char *prefix = call->config->redis.key_prefix;
     json_t *list = json_array();
     bool ok = tl_queue_list(call->redis, prefix, &names, &n, &call->err);
     for (size_t i = 0; ok && i < n; i++) {
@@ -198,7 +189,7 @@ static bool try_wish(struct tl_control_call *call, struct tl_settings_wish *wish
 static bool has_room(struct tl_control_call *call)
 {
     char key[TL_KEY_MAX];
-    const struct tl_config *config = call->control->config;
+    const struct tl_config *config = call->config;
     struct tl_reply *reply =
         tl_ask(call->redis, &call->err, "SCARD",
                tl_key_common(config->redis.key_prefix, TL_COMMON_QUEUES, key), NULL);
@@ -215,7 +206,7 @@ static bool has_room(struct tl_control_call *call)
 /* Creates the call's queue with the defaults and what is wished. */
 static json_t *create(struct tl_control_call *call, struct tl_settings_wish *wish)
 {
-    const char *prefix = call->control->config->redis.key_prefix;
+    const char *prefix = call->config->redis.key_prefix;
     struct tl_queue_settings settings;
     bool created = false;
     tl_queue_settings_defaults(&settings);
@@ -313,7 +304,7 @@ bool tl_queue_listed(struct tl_control *control, const char *queue, bool *listed
 /* Takes the queue off the list. *listed: it was on it. */
 static bool unlist(struct tl_control_call *call, const char *generation, bool *listed)
 {
-    const char *prefix = call->control->config->redis.key_prefix;
+    const char *prefix = call->config->redis.key_prefix;
     char queues[TL_KEY_MAX];
     char changes[TL_KEY_MAX];
     struct tl_args args = {0};
@@ -340,7 +331,7 @@ static bool delete_queue(struct tl_control_call *call, bool *existed)
     if (!tl_queue_listed(call->control, call->keys.queue, &listed, &call->err))
         return false;
     tl_call_begin(&args, TL_FN_DELETE, &call->keys);
-    tl_args_int(&args, call->control->config->retention.changes_ms);
+    tl_args_int(&args, call->config->retention.changes_ms);
     tl_args_str(&args, listed ? "1" : "0");
     tl_actor_append(call->request->actor, &args);
     struct tl_reply *reply = tl_call_once(call->redis, &args, &call->err);

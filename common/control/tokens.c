@@ -12,8 +12,7 @@ json_t *tl_handle_token_list(struct tl_control_call *call)
 {
     struct tl_token_record *tokens = NULL;
     size_t n = 0;
-    if (!tl_tokens_list(call->redis, call->control->config->redis.key_prefix, &tokens, &n,
-                        &call->err))
+    if (!tl_tokens_list(call->redis, call->config->redis.key_prefix, &tokens, &n, &call->err))
         return NULL;
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
@@ -29,7 +28,7 @@ json_t *tl_handle_token_list(struct tl_control_call *call)
 /* Makes the token's text and keeps its hash in the store. */
 static json_t *make(struct tl_control_call *call, const char *name, enum tl_token_role role)
 {
-    const struct tl_config *config = call->control->config;
+    const struct tl_config *config = call->config;
     struct tl_token_key key;
     struct tl_token_hash hash;
     char text[TL_TOKEN_TEXT_MAX + 1];
@@ -75,7 +74,7 @@ json_t *tl_handle_token_revoke(struct tl_control_call *call)
     bool found = false;
     char quoted[80];
     if (!tl_call_body(call, NULL) ||
-        !tl_tokens_revoke(call->redis, call->control->config->redis.key_prefix, call->name,
+        !tl_tokens_revoke(call->redis, call->config->redis.key_prefix, call->name,
                           call->request->actor, &found, &call->err))
         return NULL;
     tl_quote(call->name, quoted, sizeof(quoted));

@@ -18,8 +18,7 @@ static bool find(struct tl_control_call *call, char visitor[TL_VISITOR_MAX + 1])
     const char *text = call->name;
     struct tl_ticket ticket;
     struct tl_error err = {0};
-    struct tl_keyring *keyring =
-        tl_keyring_load(call->control->config->secrets.ticket_keys, false, &err);
+    struct tl_keyring *keyring = tl_keyring_load(call->config->secrets.ticket_keys, false, &err);
     bool have_keys = keyring != NULL;
     bool genuine =
         have_keys && tl_ticket_verify(keyring, call->keys.queue, text, strlen(text), &ticket);
@@ -87,8 +86,7 @@ static bool ask(struct tl_control_call *call, const char *visitor,
 static void add_reference(const struct tl_control_call *call, const char *visitor, json_t **body)
 {
     char reference[TL_REFERENCE_MAX];
-    struct tl_keyring *keyring =
-        tl_keyring_load(call->control->config->secrets.ticket_keys, false, NULL);
+    struct tl_keyring *keyring = tl_keyring_load(call->config->secrets.ticket_keys, false, NULL);
     if (keyring == NULL)
         return;
     tl_reference_write(keyring, call->keys.queue, visitor, reference);
@@ -184,8 +182,7 @@ json_t *tl_handle_visitor_find(struct tl_control_call *call)
     if (code == NULL)
         return tl_call_refuse(call, 400, "name the visitor by ?reference=");
     if (tl_queue_load(call->redis, &call->keys, &settings, &call->err) &&
-        tl_reference_find(call->redis, &call->keys, call->control->config, code, visitor,
-                          &call->err))
+        tl_reference_find(call->redis, &call->keys, call->config, code, visitor, &call->err))
         return show(call, &settings, visitor);
     if (call->err.kind == TL_OK)
         tl_call_refuse(call, 404,

@@ -70,11 +70,14 @@ static void what_is_wrong_is_listed(void **state)
     assert_int_equal(test_call(world, "PATCH", Q, NULL), 400);
     assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"UP\"}"), 400);
     assert_int_equal(test_call(world, "POST", QUEUES, "{\"settings\": {}}"), 400);
+    assert_string_equal(test_member(world, "detail"), "the body needs a text \"name\"");
     assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"x\", \"more\": 1}"), 400);
+    assert_string_equal(test_member(world, "detail"), "\"more\" is not a member of this request");
     assert_int_equal(test_call(world, "POST", QUEUES,
                                "{\"name\": \"x\", \"settings\": {\"capacity\": \"many\"}}"),
                      422);
     assert_int_equal(test_call(world, "POST", Q "/notice", "{\"text\": 5}"), 400);
+    assert_string_equal(test_member(world, "detail"), "\"text\" must be a text");
 }
 
 static void a_notice_is_for_all_or_for_each_language(void **state)

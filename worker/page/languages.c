@@ -27,7 +27,7 @@ static const struct tl_page_file files[] = {TL_WEB_FILES(FILE_ROW)};
 
 #define N_FILES (sizeof(files) / sizeof(files[0]))
 
-static struct tl_catalogue *find(const struct tl_languages *languages, const char *code)
+struct tl_catalogue *tl_languages_find(const struct tl_languages *languages, const char *code)
 {
     for (size_t i = 0; i < languages->n; i++) {
         if (strcmp(languages->all[i]->code, code) == 0)
@@ -57,7 +57,7 @@ static bool take_file(struct tl_languages *languages, const struct tl_page_file 
     char code[TL_LANGUAGE_CODE_MAX + 1];
     if (!tl_catalogue_read_code(file->name, file->bytes, file->length, code, err))
         return false;
-    struct tl_catalogue *catalogue = find(languages, code);
+    struct tl_catalogue *catalogue = tl_languages_find(languages, code);
     if (catalogue == NULL)
         catalogue = add(languages, err);
     return catalogue != NULL &&
@@ -158,11 +158,6 @@ void tl_languages_free(struct tl_languages **languages)
     *languages = NULL;
 }
 
-const struct tl_catalogue *tl_languages_find(const struct tl_languages *languages, const char *code)
-{
-    return find(languages, code);
-}
-
 /* ---- choosing ---- */
 
 /* The language that a range of length bytes asks for: the one that more of it names, so that
@@ -185,21 +180,15 @@ static const struct tl_catalogue *asked_for(const struct tl_languages *languages
 /* "q=0.8" to 800; -1 when it is not a valid weight. */
 static int parse_weight(const char *text, size_t length)
 {
-    if (length < 3 || (text[0] != 'q' && text[0] != 'Q') || text[1] != '=')
+    int weight = 0;
+    int worth = WEIGHT_ONE; /* of the next digit */
+    if (length < 3 || length > 7 || (text[0] != 'q' && text[0] != 'Q') || text[1] != '=' ||
+        (length > 3 && text[3] != '.'))
         return -1;
-    if (text[2] != '0' && text[2] != '1')
-        return -1;
-    int weight = (text[2] - '0') * WEIGHT_ONE;
-    if (length == 3)
-        return weight;
-    if (text[3] != '.' || length > 7)
-        return -1;
-    int digit_worth = WEIGHT_ONE / 10;
-    for (size_t i = 4; i < length; i++) {
+    for (size_t i = 2; i < length; i += i == 2 ? 2 : 1, worth /= 10) { /* not the point */
         if (text[i] < '0' || text[i] > '9')
             return -1;
-        weight += (text[i] - '0') * digit_worth;
-        digit_worth /= 10;
+        weight += (text[i] - '0') * worth;
     }
     return weight <= WEIGHT_ONE ? weight : -1;
 }

@@ -21,8 +21,7 @@ struct tl_languages *tl_languages_new(const char *folder, struct tl_error *err);
 void tl_languages_free(struct tl_languages **languages);
 
 /* The language with this code, or NULL. */
-const struct tl_catalogue *tl_languages_find(const struct tl_languages *languages,
-                                             const char *code);
+struct tl_catalogue *tl_languages_find(const struct tl_languages *languages, const char *code);
 
 /* The language a visitor gets: `?lang=`, else the cookie, else the best of Accept-Language (RFC
  * 9110 section 12.5.4: ranges with weights; "ko-KR" counts as "ko"), else English. Each argument

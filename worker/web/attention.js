@@ -31,34 +31,31 @@ function holdScreen() {
   navigator.wakeLock.request('screen').then(function (given) {
     asking = false;
     lock = given;
-    given.addEventListener('release', function () {
-      lock = null;
-      if (isOn('screen') && !document.hidden) refuseScreen();  // an empty battery
-    });
+    given.addEventListener('release', unheld);
     if (isOn('screen')) put('screen-says', attention.screenIsOn);
-    else freeScreen();
-  }, function () {
-    asking = false;
-    if (isOn('screen') && !document.hidden) refuseScreen();
-  });
+    else freeScreen('');
+  }, unheld);
 }
 
-function refuseScreen() {
-  choose('screen', false, attention.screenRefused);
+// Refused, or taken back: an empty battery, unless the page is hidden.
+function unheld() {
+  lock = null;
+  asking = false;
+  if (isOn('screen') && !document.hidden) freeScreen(attention.screenRefused);
 }
 
-function freeScreen() {
-  choose('screen', false, '');
+function freeScreen(text) {
+  choose('screen', false, text);
   if (lock) lock.release();
 }
 
 function toggleScreen() {
   if (isOn('screen')) {
-    freeScreen();
-  } else {
-    choose('screen', true, '');
-    holdScreen();
+    freeScreen('');
+    return;
   }
+  choose('screen', true, '');
+  holdScreen();
 }
 
 // ---- the sound ----
@@ -107,21 +104,27 @@ function silence(text) {
   audio = null;
 }
 
+// Once sounds can be heard, or not, if the visitor may still want them then.
+function sound(wanted, refusal, times) {
+  startSound().then(function (runs) {
+    if (!wanted()) return;
+    if (!runs) {
+      silence(refusal);
+      return;
+    }
+    choose('sound', true, '');
+    describeSound();
+    chime(times);
+  });
+}
+
 function toggleSound() {
   if (isOn('sound')) {
     silence('');
     return;
   }
   choose('sound', true, '');
-  startSound().then(function (runs) {
-    if (!isOn('sound')) return;
-    if (!runs) {
-      silence(attention.soundRefused);
-      return;
-    }
-    describeSound();
-    chime(1);
-  });
+  sound(function () { return isOn('sound'); }, attention.soundRefused, 1);
   if (canNotify && Notification.permission === 'default')
     Notification.requestPermission(describeSound);
 }
@@ -157,7 +160,7 @@ function turned() {
   if (isWaiting()) return;
   if (state === 'active' && isOn('sound')) ringInOneTab();
   choose('sound', false, '');
-  if (isOn('screen')) freeScreen();
+  if (isOn('screen')) freeScreen('');
 }
 
 // ---- start ----
@@ -166,19 +169,8 @@ function restore() {
   var asked = function (name) { return stored(':' + name, undefined, 'sessionStorage') === page.visitor; };
   if (asked('screen') && !find('screen').hidden) toggleScreen();
   if (!asked('sound') || find('sound').hidden) return;
-  if (state === 'active') {
-    ringInOneTab();
-  } else if (isWaiting()) {
-    startSound().then(function (runs) {
-      if (!isWaiting() || isOn('sound')) return;
-      if (!runs) {
-        silence(attention.soundAgain);
-      } else {
-        choose('sound', true, '');
-        describeSound();
-      }
-    });
-  }
+  if (state === 'active') ringInOneTab();
+  else if (isWaiting()) sound(function () { return isWaiting() && !isOn('sound'); }, attention.soundAgain, 0);
 }
 
 find('screen').hidden = !(navigator.wakeLock && navigator.wakeLock.request);

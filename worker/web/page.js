@@ -244,8 +244,8 @@
     turned();
   }
 
-  function setTitle(position) {
-    var kind = state[0].toUpperCase() + state.slice(1);
+  function setTitle(position, kind) {
+    kind = kind || state[0].toUpperCase() + state.slice(1);
     var title = fill(words['title' + kind] || words.titleOver, position) + ' – ' + page.brand;
     if (document.title !== title) document.title = title;
   }
@@ -254,14 +254,12 @@
   function firstPosition(view) {
     var visitor = view.visitor || page.visitor;
     var kept = stored(':from');
-    var from = kept && kept.visitor === visitor ? kept.from : Number(page.from) || 0;
-    if (from < view.position) from = view.position;
     var same = kept && kept.visitor === visitor;
-    if (!same || kept.from !== from || !kept.at) {
-      stored(':from', { visitor: visitor, from: from, at: same && kept.at || now() });
-      if (kept && !same) best = 0;
-    }
-    put('since', fill(words.since, shortClock.format(new Date(same && kept.at || now()))));
+    if (kept && !same) best = 0;
+    var from = Math.max(same ? kept.from : Number(page.from) || 0, view.position);
+    var since = same && kept.at || now();
+    if (!same || kept.from !== from || !kept.at) stored(':from', { visitor: visitor, from: from, at: since });
+    put('since', fill(words.since, shortClock.format(new Date(since))));
     return from;
   }
 
@@ -271,8 +269,7 @@
     reveal('in-order', !drawing);
     reveal('place', !drawing);
     reveal('move', !drawing);
-    var title = words.titleDrawing + ' – ' + page.brand;
-    if (drawing && document.title !== title) document.title = title;
+    if (drawing) setTitle('', 'Drawing');
   }
 
   // Why there is no estimate, or why it grew; not a reason of a later version. more_ahead: words.whyMoreAhead.
@@ -341,14 +338,19 @@
     reveal('paused', mode === 'paused');
     ['draining', 'closed', 'sold_out'].forEach(function (name) { reveal('mode-' + name, mode === name); });
     reveal('no-capacity', view.capacity === 0 && (mode === 'open' || mode === 'draining'));
-    var target = page.return || view.target_url || page.target;
-    var usable = /^https?:\/\//i.test(target);
-    reveal('passthrough', mode === 'passthrough' && usable);
+    var target = targetOf(view);
+    reveal('passthrough', mode === 'passthrough' && target);
     if (mode !== 'passthrough' || goTimer) return;
     goTimer = setTimeout(function () {
-      if (usable) goOn(target);
+      if (target) goOn(target);
       else location.reload();     // its page says that there is no waiting
     }, jitter(GO_ON_AFTER));
+  }
+
+  // Where an admitted visitor goes; '': nowhere.
+  function targetOf(view) {
+    var target = page.return || view.target_url || page.target;
+    return /^https?:\/\//i.test(target) ? target : '';
   }
 
   function showOpening() {
@@ -362,12 +364,11 @@
   }
 
   function showActive(view) {
-    var target = page.return || view.target_url || page.target;
+    var target = targetOf(view);
     var link = find('go');
-    var usable = /^https?:\/\//i.test(target);
-    if (usable && link) link.href = target;
-    reveal('going', usable);
-    reveal('nowhere', !usable);
+    if (target && link) link.href = target;
+    reveal('going', target);
+    reveal('nowhere', !target);
     var until = Date.parse(view.expires_at);
     if (until > 0) {
       endsAt = until;
@@ -383,7 +384,7 @@
     reveal('to-stay', claimed);
     showLeft();
     setTitle('');
-    if (!usable || goTimer) return;
+    if (!target || goTimer) return;
     goTimer = setTimeout(function () { goOn(target); }, document.hidden ? 2 * GO_ON_AFTER : GO_ON_AFTER);
   }
 
@@ -481,18 +482,19 @@
   }
 
   function showGone(problem) {
-    troubled = '';
-    setState({ 403: 'blocked', 404: 'closed' }[problem.status] || 'lost');
-    setTitle('');
-    showUpdated();
+    showRefused({ 403: 'blocked', 404: 'closed' }[problem.status] || 'lost');
   }
 
   // Accepted, but no room in the line yet. A place that is known already does not go back to that.
   function showFull() {
     if (state !== 'pending' && state !== 'full') return;
     heardAt = now();
+    showRefused('full');
+  }
+
+  function showRefused(name) {
     troubled = '';
-    setState('full');
+    setState(name);
     setTitle('');
     showUpdated();
   }

@@ -50,17 +50,12 @@ static bool add_cookie(struct MHD_Response *response, const struct tl_admin_call
     return add(response, "Set-Cookie", cookie);
 }
 
-static bool answer_stream(struct MHD_Connection *connection, struct tl_admin_call *call)
+static bool answer_stream(struct tl_admin_call *call)
 {
-    enum { STREAM_TIMEOUT_S = 30 };
     bool export = call->route->kind == TL_CONTROL_EXPORT;
     bool csv = strncmp(call->stream_type, "text/csv", strlen("text/csv")) == 0;
-    struct MHD_Response *response = tl_admin_stream_response(call->stream, connection);
-    call->stream = NULL; /* the response's now */
-    if (response == NULL)
-        return false;
-    (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
-                                    (unsigned)STREAM_TIMEOUT_S);
+    struct MHD_Response *response = call->stream;
+    call->stream = NULL; /* the connection's now */
     bool complete =
         add_protection(response, API_POLICY) && add(response, "Cache-Control", "no-store") &&
         add(response, "Content-Type", call->stream_type) && add(response, "Connection", "close") &&
@@ -69,11 +64,11 @@ static bool answer_stream(struct MHD_Connection *connection, struct tl_admin_cal
             !export ? NULL
             : csv   ? "attachment; filename=\"visitors.csv\""
                     : "attachment; filename=\"visitors.jsonl\"");
-    return queue(connection, MHD_HTTP_OK, response, complete);
+    return queue(call->connection, MHD_HTTP_OK, response, complete);
 }
 
 /* A waiting page, or another page of ours. */
-static bool answer_page(struct MHD_Connection *connection, struct tl_admin_call *call)
+static bool answer_page(struct tl_admin_call *call)
 {
     struct tl_text *html = &call->page.html;
     struct MHD_Response *response =
@@ -85,18 +80,17 @@ static bool answer_page(struct MHD_Connection *connection, struct tl_admin_call 
         add_protection(response, call->page.policy != NULL ? call->page.policy : PAGE_POLICY) &&
         add(response, "Cache-Control", "no-store") &&
         add(response, "Content-Type", "text/html; charset=utf-8");
-    return queue(connection, MHD_HTTP_OK, response, complete);
+    return queue(call->connection, MHD_HTTP_OK, response, complete);
 }
 
-bool tl_admin_answer_call(struct MHD_Connection *connection, struct tl_admin_call *call,
-                          bool secure)
+bool tl_admin_answer_call(struct tl_admin_call *call, bool secure)
 {
     const struct tl_control_answer *answer = &call->answer;
     char retry_after[SMALL];
     if (call->stream != NULL)
-        return answer_stream(connection, call);
+        return answer_stream(call);
     if (call->page.html.length > 0)
-        return answer_page(connection, call);
+        return answer_page(call);
     char *text = answer->body != NULL ? json_dumps(answer->body, JSON_COMPACT) : NULL;
     if (answer->body != NULL && text == NULL)
         return false;
@@ -118,7 +112,7 @@ bool tl_admin_answer_call(struct MHD_Connection *connection, struct tl_admin_cal
                     add(response, "Retry-After", answer->retry_after_s > 0 ? retry_after : NULL) &&
                     add(response, "WWW-Authenticate", answer->status == 401 ? "Bearer" : NULL) &&
                     add_cookie(response, call, secure);
-    return queue(connection, (unsigned)answer->status, response, complete);
+    return queue(call->connection, (unsigned)answer->status, response, complete);
 }
 
 /* ---- files ---- */

@@ -13,8 +13,7 @@
 
 /* Queues the answer of a call. secure: cookies are for https only. False: the connection should be
  * closed. */
-bool tl_admin_answer_call(struct MHD_Connection *connection, struct tl_admin_call *call,
-                          bool secure);
+bool tl_admin_answer_call(struct tl_admin_call *call, bool secure);
 /* Queues a file of the dashboard. */
 bool tl_admin_answer_file(struct MHD_Connection *connection, const struct tl_admin_file *file);
 

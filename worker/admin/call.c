@@ -28,7 +28,8 @@ void tl_admin_call_free(struct tl_admin_call **call)
 {
     if (*call == NULL)
         return;
-    tl_admin_stream_abandon(&(*call)->stream); /* its client hung up before it could begin */
+    if ((*call)->stream != NULL)
+        MHD_destroy_response((*call)->stream);
     tl_control_answer_clear(&(*call)->answer);
     tl_admin_page_clear(&(*call)->page);
     if ((*call)->body != NULL) /* it may hold a token */
@@ -267,14 +268,14 @@ void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_cal
     } else if (call->route == NULL) {
         perform_session(call, env, backend, body);
     } else if (call->route->kind == TL_CONTROL_CALL) {
-        tl_control_call(tl_admin_backend_control(backend), &request, &call->answer);
+        tl_control_call(backend->control, &request, &call->answer);
     } else if (call->route->kind == TL_CONTROL_EVENTS) {
         call->stream_type = "text/event-stream";
-        call->stream =
-            tl_admin_events_open(env->events, backend, call->target, &call->bearer, &call->answer);
+        call->stream = tl_admin_events_open(env->streams, backend, call->connection, call->target,
+                                            &call->bearer, &call->answer);
     } else {
-        call->stream =
-            tl_admin_exports_open(env->exports, &request, &call->stream_type, &call->answer);
+        call->stream = tl_admin_export_open(env->streams, call->connection, &request,
+                                            &call->stream_type, &call->answer);
     }
     json_decref(body);
 }

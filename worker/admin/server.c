@@ -167,14 +167,12 @@ static void end(void *context, void *memory)
 static bool open_parts(struct tl_admin_server *server,
                        const struct tl_admin_server_settings *settings, struct tl_error *err)
 {
-    const struct tl_admin_access_settings access = {.config = server->config,
-                                                    .limiter = settings->limiter};
     const struct tl_config *config = server->config;
     struct tl_admin_call_env *env = &server->env;
     env->config = config;
     return (server->proxies = tl_networks_parse(config->admin.trusted_proxies, err)) != NULL &&
            (server->backends = tl_admin_backends_new(config, err)) != NULL &&
-           (env->access = tl_admin_access_new(&access, err)) != NULL &&
+           (env->access = tl_admin_access_new(config, settings->limiter, err)) != NULL &&
            (env->previews =
                 tl_admin_previews_new(config, settings->brand, settings->events, err)) != NULL &&
            (env->streams = tl_admin_streams_new(config, env->access, server->backends, err)) !=

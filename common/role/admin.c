@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <microhttpd.h>
@@ -29,6 +31,7 @@ enum {
     OTHERS_LIMIT = 56,
     LOOPBACK_LIMIT = 64,
     REQUEST_MS = 5000, /* for one complete request; looked at when another connection comes */
+    STOP_MS = 1000,    /* so long a stop waits for clients to take their answers */
 };
 #define IDLE_TIMEOUT_S 10u
 /* Of a connection, for the head of a request. */
@@ -276,10 +279,34 @@ bool tl_admin_start(struct tl_admin **admin_out, const struct tl_listen *listen,
     return true;
 }
 
+/* Accepts no more connections, and lets those there are end: when what was asked is answered. The
+ * library would break the answers off; and where it has to refuse a request itself while it stops,
+ * libmicrohttpd 0.9.75 crashes. */
+static void close_connections(struct tl_admin *admin)
+{
+    static const struct timespec pause = {.tv_nsec = 5000000};
+    int64_t until_ms = tl_clock_ms() + STOP_MS;
+    int fd = MHD_quiesce_daemon(admin->daemon);
+    if (fd >= 0)
+        close(fd);
+    unsigned open = 1;
+    while (open > 0 && tl_clock_ms() < until_ms) {
+        pthread_mutex_lock(&admin->mutex);
+        for (const struct tl_idle_socket *at = admin->idle.first; at != NULL; at = at->next)
+            (void)shutdown(at->fd, SHUT_RD);
+        open = admin->open;
+        pthread_mutex_unlock(&admin->mutex);
+        if (open > 0)
+            (void)nanosleep(&pause, NULL);
+    }
+}
+
 void tl_admin_stop(struct tl_admin **admin)
 {
     if (*admin == NULL)
         return;
+    if ((*admin)->calls.handle != NULL)
+        close_connections(*admin);
     MHD_stop_daemon((*admin)->daemon);
     pthread_mutex_destroy(&(*admin)->mutex);
     free(*admin);

@@ -54,7 +54,7 @@ bool tl_admin_start(struct tl_admin **admin, const struct tl_listen *listen,
 /* From `handle`: a connection that is busy with a request does not give way to others and has no
  * time limit of ours. */
 void tl_admin_busy(struct tl_admin *admin, struct MHD_Connection *connection, bool busy);
-/* Closes all connections, and waits for what is in work. */
+/* Waits for what is in work, and closes all connections. */
 void tl_admin_stop(struct tl_admin **admin);
 /* The port it listens on; -1 for NULL. */
 int tl_admin_port(const struct tl_admin *admin);

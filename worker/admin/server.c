@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/net.h"
 #include "worker/admin/answer.h"
 #include "worker/admin/server.h"
 #include "worker/http/request.h"
 
-enum {
-    /* Connections that may be busy at once; see common/role/admin.c for the others. */
-    PLACES = TL_ADMIN_EVENTS_MAX + TL_ADMIN_EXPORTS_MAX + TL_ADMIN_CALLS_MAX,
-    TAKING_S = 1, /* so long a stop waits for clients to take their answers */
-};
+/* Connections that may be busy at once; see common/role/admin.c for the others. */
+enum { PLACES = TL_ADMIN_EVENTS_MAX + TL_ADMIN_EXPORTS_MAX + TL_ADMIN_CALLS_MAX };
 
 struct tl_admin_server {
     const struct tl_config *config;
@@ -22,31 +17,15 @@ struct tl_admin_server {
     struct tl_admin_backends *backends;
     struct tl_admin_call_env env;
     struct tl_admin *admin;
-    pthread_mutex_t mutex; /* for what follows */
-    pthread_cond_t fewer;
-    unsigned answering;
 };
 
-/* On the thread of its connection, but for the end of one whose client hung up. */
 struct request {
     struct tl_admin_call *call;
     struct tl_admin_server *server;
-    bool begun;     /* its head was looked at: what comes is the body */
-    bool answering; /* counted: it is worked on, or its answer is sent */
+    bool begun; /* its head was looked at: what comes is the body */
 };
 
 /* ---- requests ---- */
-
-static void set_answering(struct request *request, bool answering)
-{
-    struct tl_admin_server *server = request->server;
-    pthread_mutex_lock(&server->mutex);
-    server->answering += answering;
-    server->answering -= request->answering;
-    request->answering = answering;
-    pthread_cond_signal(&server->fewer);
-    pthread_mutex_unlock(&server->mutex);
-}
 
 static bool respond(const struct request *request, struct tl_admin *admin)
 {
@@ -57,12 +36,11 @@ static bool respond(const struct request *request, struct tl_admin *admin)
 }
 
 /* What needs the store: who asks, and then the call, which takes its body first if it has one. */
-static bool work(struct request *request, struct tl_admin *admin, bool authorised)
+static bool work(const struct request *request, struct tl_admin *admin, bool authorised)
 {
     struct tl_admin_server *server = request->server;
     struct tl_admin_call *call = request->call;
     tl_admin_busy(admin, call->connection, true);
-    set_answering(request, true);
     struct tl_admin_backend *backend = tl_admin_backend_borrow(server->backends, &call->answer);
     if (backend == NULL)
         return respond(request, admin);
@@ -74,7 +52,6 @@ static bool work(struct request *request, struct tl_admin *admin, bool authorise
     if (!later)
         return respond(request, admin);
     tl_admin_busy(admin, call->connection, false);
-    set_answering(request, false);
     return true;
 }
 
@@ -101,7 +78,7 @@ static bool serve_file(const struct request *request, struct tl_admin *admin, co
     return responds ? respond(request, admin) : sent;
 }
 
-static bool start(struct request *request, struct tl_admin *admin, const char *method,
+static bool start(const struct request *request, struct tl_admin *admin, const char *method,
                   const char *version)
 {
     const struct tl_admin_server *server = request->server;
@@ -157,7 +134,6 @@ static void end(void *context, void *memory)
 {
     struct request *request = memory;
     (void)context;
-    set_answering(request, false);
     tl_admin_call_free(&request->call);
     free(request);
 }
@@ -187,8 +163,6 @@ struct tl_admin_server *tl_admin_server_start(const struct tl_admin_server_setti
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the admin listener");
         return NULL;
     }
-    pthread_mutex_init(&server->mutex, NULL);
-    pthread_cond_init(&server->fewer, NULL);
     server->config = settings->config;
     server->secure = settings->config->admin.tls == TL_ADMIN_TLS_TERMINATED;
     /* Without a secret of operators there is nothing that anybody could prove to be one. */
@@ -211,19 +185,6 @@ bool tl_admin_server_reload(struct tl_admin_server *server, const struct tl_conf
            tl_admin_previews_reload(server->env.previews, config, err);
 }
 
-/* Lets clients take the answers that are made already. */
-static void wait_for_clients(struct tl_admin_server *server)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += TAKING_S;
-    pthread_mutex_lock(&server->mutex);
-    while (server->answering > 0 &&
-           pthread_cond_timedwait(&server->fewer, &server->mutex, &until) == 0)
-        ;
-    pthread_mutex_unlock(&server->mutex);
-}
-
 void tl_admin_server_stop(struct tl_admin_server **server_in)
 {
     struct tl_admin_server *server = *server_in;
@@ -232,7 +193,6 @@ void tl_admin_server_stop(struct tl_admin_server **server_in)
     if (server->env.streams != NULL) { /* the last part */
         tl_admin_streams_end(server->env.streams);
         tl_admin_backends_close(server->backends);
-        wait_for_clients(server);
     }
     tl_admin_stop(&server->admin);
     tl_admin_streams_free(&server->env.streams);
@@ -240,8 +200,6 @@ void tl_admin_server_stop(struct tl_admin_server **server_in)
     tl_admin_access_free(&server->env.access);
     tl_admin_backends_free(&server->backends);
     tl_networks_free(&server->proxies);
-    pthread_cond_destroy(&server->fewer);
-    pthread_mutex_destroy(&server->mutex);
     free(server);
     *server_in = NULL;
 }

@@ -25,7 +25,7 @@ def defined(name: str) -> int:
 def limits(setting: str) -> dict[str, str]:
     """Those of docs/operators/configuration.md, which is made from the tables of the programs."""
     page = (TOP / "docs/operators/configuration.md").read_text()
-    row = re.search(rf"^\| `{re.escape(setting)}` \| `[^|]*` \| \w+ \| [^|]* \| (?:(\d+) to (\d+)|at most (\d+) bytes) \|", page, re.M)
+    row = re.search(rf"^\| `{re.escape(setting)}` \| \w+ \| [^|]* \| (?:(\d+) to (\d+)|at most (\d+) bytes) \|", page, re.M)
     return {"maxlength": row[3]} if row[3] else {"min": row[1], "max": row[2]}
 
 

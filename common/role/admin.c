@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <microhttpd.h>
@@ -28,24 +31,27 @@ enum {
     OTHERS_LIMIT = 56,
     LOOPBACK_LIMIT = 64,
     REQUEST_MS = 5000, /* for one complete request; looked at when another connection comes */
+    STOP_MS = 1000,    /* so long a stop waits for clients to take their answers */
 };
 #define IDLE_TIMEOUT_S 10u
 /* Of a connection, for the head of a request. */
 #define MEMORY_LIMIT       ((size_t)8 * 1024)
 #define MEMORY_LIMIT_CALLS ((size_t)32 * 1024)
+/* Of the thread of a connection, where there are calls: a body of JSON may nest 2048 deep. */
+#define STACK ((size_t)1024 * 1024)
 
 struct connection {
     struct tl_idle_socket idle; /* first: listed while it gives way to others */
     void *request;              /* the calls' one that has not ended; NULL: none */
 };
 
-/* Everything but `source` belongs to the library's thread. */
 struct tl_admin {
     struct MHD_Daemon *daemon;
     struct tl_admin_source source;
     struct tl_admin_calls calls; /* all zero: none */
     int port;
-    unsigned open; /* connections */
+    pthread_mutex_t mutex; /* for what follows: the threads of all connections come here */
+    unsigned open;         /* connections */
     struct tl_idle_sockets idle;
 };
 
@@ -53,12 +59,15 @@ struct tl_admin {
 
 static MHD_RESULT on_accept(void *context, const struct sockaddr *socket, socklen_t length)
 {
-    const struct tl_admin *admin = context;
+    struct tl_admin *admin = context;
     struct tl_address address;
     (void)length;
     bool loopback = tl_address_from(socket, &address) && tl_address_is_loopback(&address);
     unsigned limit = admin->calls.places + (loopback ? LOOPBACK_LIMIT : OTHERS_LIMIT);
-    return admin->open < limit ? MHD_YES : MHD_NO;
+    pthread_mutex_lock(&admin->mutex);
+    bool room = admin->open < limit;
+    pthread_mutex_unlock(&admin->mutex);
+    return room ? MHD_YES : MHD_NO;
 }
 
 static struct connection *connection_of(struct MHD_Connection *connection)
@@ -82,15 +91,17 @@ static void start_watch(struct tl_admin *admin, struct MHD_Connection *connectio
     int64_t now_ms = tl_clock_ms();
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct connection *watched = info != NULL ? calloc(1, sizeof(*watched)) : NULL;
+    *context = watched;
+    pthread_mutex_lock(&admin->mutex);
     (void)tl_idle_sockets_expire(&admin->idle, now_ms, REQUEST_MS);
     if (++admin->open - admin->idle.shut > admin->calls.places + CONNECTIONS_MAX)
         (void)tl_idle_sockets_shut_oldest(&admin->idle);
-    struct connection *watched = info != NULL ? calloc(1, sizeof(*watched)) : NULL;
-    *context = watched;
-    if (watched == NULL)
-        return; /* served but not watched, and without calls */
-    watched->idle.fd = info->connect_fd;
-    tl_idle_sockets_add(&admin->idle, &watched->idle, false, now_ms);
+    if (watched != NULL) { /* else served but not watched, and without calls */
+        watched->idle.fd = info->connect_fd;
+        tl_idle_sockets_add(&admin->idle, &watched->idle, false, now_ms);
+    }
+    pthread_mutex_unlock(&admin->mutex);
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
@@ -102,12 +113,14 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         return;
     }
     struct connection *watched = *socket_context;
-    admin->open--;
     *socket_context = NULL;
-    if (watched == NULL)
-        return;
-    end_request(admin, watched);
-    tl_idle_sockets_close(&admin->idle, &watched->idle);
+    if (watched != NULL)
+        end_request(admin, watched);
+    pthread_mutex_lock(&admin->mutex);
+    admin->open--;
+    if (watched != NULL)
+        tl_idle_sockets_close(&admin->idle, &watched->idle);
+    pthread_mutex_unlock(&admin->mutex);
     free(watched);
 }
 
@@ -116,9 +129,15 @@ void tl_admin_busy(struct tl_admin *admin, struct MHD_Connection *connection, bo
     struct connection *watched = connection_of(connection);
     if (watched == NULL)
         return;
+    pthread_mutex_lock(&admin->mutex);
     tl_idle_sockets_remove(&admin->idle, &watched->idle);
     if (!busy)
         tl_idle_sockets_add(&admin->idle, &watched->idle, false, tl_clock_ms());
+    pthread_mutex_unlock(&admin->mutex);
+    /* The library would count the time of the work; from no limit to one it begins anew. */
+    if (admin->calls.handle != NULL)
+        (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                                        busy ? 0u : IDLE_TIMEOUT_S);
 }
 
 /* The request is answered: from now on the connection is idle. */
@@ -234,12 +253,13 @@ bool tl_admin_start(struct tl_admin **admin_out, const struct tl_listen *listen,
     admin->source = *source;
     admin->calls = calls != NULL ? *calls : (struct tl_admin_calls){0};
     unsigned flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD |
-                     (calls != NULL ? MHD_ALLOW_SUSPEND_RESUME : 0u);
+                     (calls != NULL ? MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ITC : 0u);
     int fd = tl_listen_open(listen, false, &admin->port, err);
     if (fd < 0) {
         free(admin);
         return tl_error_prefix(err, "admin listener");
     }
+    pthread_mutex_init(&admin->mutex, NULL);
     /* The library's own limit is never reached: it would stop listening for all. */
     admin->daemon = MHD_start_daemon(
         flags, 0, on_accept, admin, handle, admin, MHD_OPTION_URI_LOG_CALLBACK, on_target, admin,
@@ -247,8 +267,9 @@ bool tl_admin_start(struct tl_admin **admin_out, const struct tl_listen *listen,
         MHD_OPTION_NOTIFY_COMPLETED, on_completed, admin, MHD_OPTION_CONNECTION_LIMIT,
         admin->calls.places + 2u * LOOPBACK_LIMIT, MHD_OPTION_CONNECTION_TIMEOUT, IDLE_TIMEOUT_S,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, calls != NULL ? MEMORY_LIMIT_CALLS : MEMORY_LIMIT,
-        MHD_OPTION_END);
+        MHD_OPTION_THREAD_STACK_SIZE, calls != NULL ? STACK : (size_t)0, MHD_OPTION_END);
     if (admin->daemon == NULL) {
+        pthread_mutex_destroy(&admin->mutex);
         close(fd);
         free(admin);
         return tl_error_set(err, TL_ERR_SYSTEM, "the admin listener's thread could not be started");
@@ -258,11 +279,36 @@ bool tl_admin_start(struct tl_admin **admin_out, const struct tl_listen *listen,
     return true;
 }
 
+/* Accepts no more connections, and lets those there are end: when what was asked is answered. The
+ * library would break the answers off; and where it has to refuse a request itself while it stops,
+ * libmicrohttpd 0.9.75 crashes. */
+static void close_connections(struct tl_admin *admin)
+{
+    static const struct timespec pause = {.tv_nsec = 5000000};
+    int64_t until_ms = tl_clock_ms() + STOP_MS;
+    int fd = MHD_quiesce_daemon(admin->daemon);
+    if (fd >= 0)
+        close(fd);
+    unsigned open = 1;
+    while (open > 0 && tl_clock_ms() < until_ms) {
+        pthread_mutex_lock(&admin->mutex);
+        for (const struct tl_idle_socket *at = admin->idle.first; at != NULL; at = at->next)
+            (void)shutdown(at->fd, SHUT_RD);
+        open = admin->open;
+        pthread_mutex_unlock(&admin->mutex);
+        if (open > 0)
+            (void)nanosleep(&pause, NULL);
+    }
+}
+
 void tl_admin_stop(struct tl_admin **admin)
 {
     if (*admin == NULL)
         return;
+    if ((*admin)->calls.handle != NULL)
+        close_connections(*admin);
     MHD_stop_daemon((*admin)->daemon);
+    pthread_mutex_destroy(&(*admin)->mutex);
     free(*admin);
     *admin = NULL;
 }

@@ -2,7 +2,8 @@
 /*
  * The admin listener of a program: /livez, /readyz and /metrics, and more where the program has
  * struct tl_admin_calls. It has a thread of its own, so that it answers while the program's loop is
- * busy. Connections without a request give way to new ones.
+ * busy; with calls, each connection has one, so that it answers while a call waits. Connections
+ * without a request give way to new ones.
  */
 #ifndef TL_ADMIN_H
 #define TL_ADMIN_H
@@ -16,7 +17,7 @@
 struct MHD_Connection;
 struct tl_admin;
 
-/* Called on the listener's thread. */
+/* Called on the listener's thread; with calls, on several at once. */
 struct tl_admin_source {
     void *context;
     /* Does the loop turn? Else /livez answers 503, and a service manager restarts the program. */
@@ -28,8 +29,8 @@ struct tl_admin_source {
     void (*metrics)(void *context, struct tl_text *out);
 };
 
-/* All other requests. Called on the listener's thread, as libmicrohttpd calls its handlers: they
- * may suspend a connection. */
+/* All other requests. Called on the thread of the connection, as libmicrohttpd calls its handlers:
+ * they may wait. `end` may come from another one, after all others. */
 struct tl_admin_calls {
     void *context;
     unsigned places; /* connections that may be busy with these requests at once */
@@ -53,7 +54,7 @@ bool tl_admin_start(struct tl_admin **admin, const struct tl_listen *listen,
 /* From `handle`: a connection that is busy with a request does not give way to others and has no
  * time limit of ours. */
 void tl_admin_busy(struct tl_admin *admin, struct MHD_Connection *connection, bool busy);
-/* No connection may be suspended any more. */
+/* Waits for what is in work, and closes all connections. */
 void tl_admin_stop(struct tl_admin **admin);
 /* The port it listens on; -1 for NULL. */
 int tl_admin_port(const struct tl_admin *admin);

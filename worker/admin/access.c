@@ -11,7 +11,6 @@
 #include "common/base/log.h"
 #include "common/store/tokens.h"
 #include "worker/admin/access.h"
-#include "worker/admin/origin.h"
 #include "worker/admin/secrets.h"
 
 enum {
@@ -48,8 +47,8 @@ static bool is_private(const struct tl_config *config)
            (tl_address_parse(host, &address) && tl_address_is_loopback(&address));
 }
 
-struct tl_admin_access *tl_admin_access_new(const struct tl_admin_access_settings *settings,
-                                            struct tl_error *err)
+struct tl_admin_access *tl_admin_access_new(const struct tl_config *config,
+                                            struct tl_limiter *limiter, struct tl_error *err)
 {
     struct tl_admin_access *access = calloc(1, sizeof(*access));
     if (access == NULL || pthread_mutex_init(&access->mutex, NULL) != 0) {
@@ -57,10 +56,10 @@ struct tl_admin_access *tl_admin_access_new(const struct tl_admin_access_setting
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the admin API");
         return NULL;
     }
-    access->config = settings->config;
-    access->limiter = settings->limiter;
-    access->in_browsers = is_private(settings->config);
-    access->secrets = tl_admin_secrets_new(settings->config, err);
+    access->config = config;
+    access->limiter = limiter;
+    access->in_browsers = is_private(config);
+    access->secrets = tl_admin_secrets_new(config, err);
     access->sessions = access->secrets != NULL ? tl_admin_sessions_new(err) : NULL;
     access->known = tl_genuine_new();
     if (access->known == NULL)

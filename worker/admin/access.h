@@ -20,13 +20,9 @@
 
 struct tl_admin_access;
 
-struct tl_admin_access_settings {
-    const struct tl_config *config;
-    struct tl_limiter *limiter; /* borrowed */
-};
-
-struct tl_admin_access *tl_admin_access_new(const struct tl_admin_access_settings *settings,
-                                            struct tl_error *err);
+/* Both are borrowed. */
+struct tl_admin_access *tl_admin_access_new(const struct tl_config *config,
+                                            struct tl_limiter *limiter, struct tl_error *err);
 void tl_admin_access_free(struct tl_admin_access **access);
 
 /* Who asks. */

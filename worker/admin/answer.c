@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "generated/admin_web.h"
+
 #include "worker/admin/answer.h"
 
 #define API_POLICY "default-src 'none'; frame-ancestors 'none'"
@@ -50,17 +52,12 @@ static bool add_cookie(struct MHD_Response *response, const struct tl_admin_call
     return add(response, "Set-Cookie", cookie);
 }
 
-static bool answer_stream(struct MHD_Connection *connection, struct tl_admin_call *call)
+static bool answer_stream(struct tl_admin_call *call)
 {
-    enum { STREAM_TIMEOUT_S = 30 };
     bool export = call->route->kind == TL_CONTROL_EXPORT;
     bool csv = strncmp(call->stream_type, "text/csv", strlen("text/csv")) == 0;
-    struct MHD_Response *response = tl_admin_stream_response(call->stream, connection);
-    call->stream = NULL; /* the response's now */
-    if (response == NULL)
-        return false;
-    (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
-                                    (unsigned)STREAM_TIMEOUT_S);
+    struct MHD_Response *response = call->stream;
+    call->stream = NULL; /* the connection's now */
     bool complete =
         add_protection(response, API_POLICY) && add(response, "Cache-Control", "no-store") &&
         add(response, "Content-Type", call->stream_type) && add(response, "Connection", "close") &&
@@ -69,11 +66,11 @@ static bool answer_stream(struct MHD_Connection *connection, struct tl_admin_cal
             !export ? NULL
             : csv   ? "attachment; filename=\"visitors.csv\""
                     : "attachment; filename=\"visitors.jsonl\"");
-    return queue(connection, MHD_HTTP_OK, response, complete);
+    return queue(call->connection, MHD_HTTP_OK, response, complete);
 }
 
 /* A waiting page, or another page of ours. */
-static bool answer_page(struct MHD_Connection *connection, struct tl_admin_call *call)
+static bool answer_page(struct tl_admin_call *call)
 {
     struct tl_text *html = &call->page.html;
     struct MHD_Response *response =
@@ -85,18 +82,17 @@ static bool answer_page(struct MHD_Connection *connection, struct tl_admin_call 
         add_protection(response, call->page.policy != NULL ? call->page.policy : PAGE_POLICY) &&
         add(response, "Cache-Control", "no-store") &&
         add(response, "Content-Type", "text/html; charset=utf-8");
-    return queue(connection, MHD_HTTP_OK, response, complete);
+    return queue(call->connection, MHD_HTTP_OK, response, complete);
 }
 
-bool tl_admin_answer_call(struct MHD_Connection *connection, struct tl_admin_call *call,
-                          bool secure)
+bool tl_admin_answer_call(struct tl_admin_call *call, bool secure)
 {
     const struct tl_control_answer *answer = &call->answer;
     char retry_after[SMALL];
     if (call->stream != NULL)
-        return answer_stream(connection, call);
+        return answer_stream(call);
     if (call->page.html.length > 0)
-        return answer_page(connection, call);
+        return answer_page(call);
     char *text = answer->body != NULL ? json_dumps(answer->body, JSON_COMPACT) : NULL;
     if (answer->body != NULL && text == NULL)
         return false;
@@ -118,10 +114,47 @@ bool tl_admin_answer_call(struct MHD_Connection *connection, struct tl_admin_cal
                     add(response, "Retry-After", answer->retry_after_s > 0 ? retry_after : NULL) &&
                     add(response, "WWW-Authenticate", answer->status == 401 ? "Bearer" : NULL) &&
                     add_cookie(response, call, secure);
-    return queue(connection, (unsigned)answer->status, response, complete);
+    return queue(call->connection, (unsigned)answer->status, response, complete);
 }
 
 /* ---- files ---- */
+
+#define TYPE_HTML "text/html; charset=utf-8"
+#define TYPE_CSS  "text/css; charset=utf-8"
+#define TYPE_JS   "text/javascript; charset=utf-8"
+#define TYPE_SVG  "image/svg+xml"
+#define TYPE_YAML "application/yaml; charset=utf-8"
+
+#define FILE_ROW(file, symbol, extension, hash)                                                    \
+    {.name = (file),                                                                               \
+     .type = TYPE_##extension,                                                                     \
+     .etag = "\"" hash "\"",                                                                       \
+     .bytes = tl_web_##symbol,                                                                     \
+     .length = sizeof(tl_web_##symbol),                                                            \
+     .gzip = tl_web_##symbol##_gzip,                                                               \
+     .gzip_length = sizeof(tl_web_##symbol##_gzip)},
+
+static const struct tl_admin_file files[] = {TL_WEB_FILES(FILE_ROW)};
+
+const struct tl_admin_file *tl_admin_file_find(const char *path, size_t length)
+{
+    static const char folder[] = "/assets/", first[] = "index.html";
+    const char *name = path;
+    size_t n = length;
+    if (length == 1 && path[0] == '/') {
+        name = first;
+        n = sizeof(first) - 1;
+    } else if (length > sizeof(folder) - 1 && memcmp(path, folder, sizeof(folder) - 1) == 0) {
+        name = path + sizeof(folder) - 1;
+        n = length - (sizeof(folder) - 1);
+    } else {
+        return NULL;
+    }
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+        if (strlen(files[i].name) == n && memcmp(files[i].name, name, n) == 0)
+            return &files[i];
+    return NULL;
+}
 
 bool tl_admin_answer_file(struct MHD_Connection *connection, const struct tl_admin_file *file)
 {

@@ -28,7 +28,8 @@ void tl_admin_call_free(struct tl_admin_call **call)
 {
     if (*call == NULL)
         return;
-    tl_admin_stream_abandon(&(*call)->stream); /* its client hung up before it could begin */
+    if ((*call)->stream != NULL)
+        MHD_destroy_response((*call)->stream);
     tl_control_answer_clear(&(*call)->answer);
     tl_admin_page_clear(&(*call)->page);
     if ((*call)->body != NULL) /* it may hold a token */
@@ -52,21 +53,11 @@ static bool is_method(const struct tl_admin_call *call, const char *method)
     return strcmp(call->head.method, method) == 0;
 }
 
-static bool find_session_call(struct tl_admin_call *call)
+/* methods: those that the path takes, "GET, POST". False. */
+static bool wrong_method(struct tl_admin_call *call, const char *methods)
 {
-    if (is_method(call, "GET") || is_method(call, "POST") || is_method(call, "DELETE"))
-        return true;
-    tl_control_problem(&call->answer, 405, "This path takes GET, POST, DELETE");
-    memcpy(call->answer.allow, "GET, POST, DELETE", sizeof("GET, POST, DELETE"));
-    return false;
-}
-
-static bool find_only(struct tl_admin_call *call, const char *method)
-{
-    if (is_method(call, method))
-        return true;
-    tl_control_problem(&call->answer, 405, "This path takes %s", method);
-    snprintf(call->answer.allow, sizeof(call->answer.allow), "%s", method);
+    tl_control_problem(&call->answer, 405, "This path takes %s", methods);
+    snprintf(call->answer.allow, sizeof(call->answer.allow), "%s", methods);
     return false;
 }
 
@@ -76,22 +67,20 @@ bool tl_admin_call_find(struct tl_admin_call *call)
     if (is_method(call, "HEAD"))
         call->head.method = "GET";
     if (is_path(call, session_path))
-        return find_session_call(call);
+        return is_method(call, "GET") || is_method(call, "POST") || is_method(call, "DELETE") ||
+               wrong_method(call, "GET, POST, DELETE");
     call->link = is_path(call, link_path);
     if (call->link)
-        return find_only(call, "POST");
+        return is_method(call, "POST") || wrong_method(call, "POST");
     call->preview = strncmp(call->target, TL_ADMIN_PREVIEWS, sizeof(TL_ADMIN_PREVIEWS) - 1) == 0;
     if (call->preview)
-        return find_only(call, "GET");
+        return is_method(call, "GET") || wrong_method(call, "GET");
     call->route = tl_control_route_find(call->head.method, call->target, allow);
     if (call->route != NULL)
         return true;
-    if (allow[0] == '\0') {
-        tl_control_problem(&call->answer, 404, "There is no such call");
-    } else {
-        tl_control_problem(&call->answer, 405, "This path takes %s", allow);
-        memcpy(call->answer.allow, allow, sizeof(allow));
-    }
+    if (allow[0] != '\0')
+        return wrong_method(call, allow);
+    tl_control_problem(&call->answer, 404, "There is no such call");
     return false;
 }
 
@@ -267,14 +256,14 @@ void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_cal
     } else if (call->route == NULL) {
         perform_session(call, env, backend, body);
     } else if (call->route->kind == TL_CONTROL_CALL) {
-        tl_control_call(tl_admin_backend_control(backend), &request, &call->answer);
+        tl_control_call(backend->control, &request, &call->answer);
     } else if (call->route->kind == TL_CONTROL_EVENTS) {
         call->stream_type = "text/event-stream";
-        call->stream =
-            tl_admin_events_open(env->events, backend, call->target, &call->bearer, &call->answer);
+        call->stream = tl_admin_events_open(env->streams, backend, call->connection, call->target,
+                                            &call->bearer, &call->answer);
     } else {
-        call->stream =
-            tl_admin_exports_open(env->exports, &request, &call->stream_type, &call->answer);
+        call->stream = tl_admin_export_open(env->streams, call->connection, &request,
+                                            &call->stream_type, &call->answer);
     }
     json_decref(body);
 }

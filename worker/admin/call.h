@@ -1,27 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * One admin request, apart from its connection: finds out what is asked and who asks, and does it.
- * What needs the store runs on a thread of the pool, while the connection is suspended.
- */
+/* One admin request: finds out what is asked and who asks, and does it. */
 #ifndef TL_ADMIN_CALL_H
 #define TL_ADMIN_CALL_H
 
 #include "common/control/control.h"
 #include "worker/admin/access.h"
-#include "worker/admin/events.h"
-#include "worker/admin/exports.h"
 #include "worker/admin/previews.h"
+#include "worker/admin/streams.h"
 
 /* What all calls share; borrowed. */
 struct tl_admin_call_env {
     const struct tl_config *config;
     struct tl_admin_access *access;
-    struct tl_admin_events *events;
-    struct tl_admin_exports *exports;
+    struct tl_admin_streams *streams;
     struct tl_admin_previews *previews;
 };
 
 struct tl_admin_call {
+    struct MHD_Connection *connection; /* borrowed */
     struct tl_admin_head head;
     char *target; /* owned */
     char *body;   /* owned */
@@ -33,8 +29,8 @@ struct tl_admin_call {
     struct tl_control_answer answer; /* status 0: not answered yet */
     char cookie[TL_ADMIN_SESSION_TEXT_MAX + 1];
     enum { TL_COOKIE_KEEP, TL_COOKIE_SET, TL_COOKIE_REMOVE } cookie_change;
-    struct tl_admin_page page;      /* answers instead, with text in it */
-    struct tl_admin_stream *stream; /* answers instead; the response's share of it */
+    struct tl_admin_page page;   /* answers instead, with text in it */
+    struct MHD_Response *stream; /* answers instead; owned */
     const char *stream_type;
 };
 
@@ -49,10 +45,10 @@ bool tl_admin_call_takes_body(const struct tl_admin_call *call);
 /* Appends to the body. False: the connection should be closed, far too much was sent. */
 bool tl_admin_call_receive(struct tl_admin_call *call, const char *bytes, size_t length);
 
-/* On a thread of the pool: may the caller do this? Else answers. */
+/* May the caller do this? Else answers. */
 bool tl_admin_call_authorise(struct tl_admin_call *call, const struct tl_admin_call_env *env,
                              struct tl_admin_backend *backend);
-/* On a thread of the pool: does it, and answers or opens the stream. */
+/* Does it, and answers or opens the stream. */
 void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_call_env *env,
                            struct tl_admin_backend *backend);
 

@@ -4,6 +4,8 @@
 #ifndef TL_ADMIN_HEAD_H
 #define TL_ADMIN_HEAD_H
 
+#include <stdbool.h>
+
 #include <microhttpd.h>
 
 #include "common/base/net.h"
@@ -36,5 +38,19 @@ void tl_admin_head_read(struct tl_admin_head *head, struct MHD_Connection *conne
                         const struct tl_networks *proxies);
 /* The length of the target's path. */
 size_t tl_admin_head_path(const struct tl_admin_head *head);
+
+/*
+ * Requests that other web sites make a browser send. A page of a foreign site cannot read our
+ * answers, as nothing here allows it to; but it can send requests, with our cookie if the browser
+ * takes it for the same site, and under a host name of its own that it lets point to us.
+ */
+
+/* Is the host of the request one under which browsers may come: an IP address, localhost, or that
+ * of public_url ("": none)? Any other name may be one that a foreign site lets point to us. */
+bool tl_admin_host_allowed(const struct tl_admin_head *head, const char *public_url);
+/* Is it a loopback address, or localhost? */
+bool tl_admin_host_loopback(const struct tl_admin_head *head);
+/* Did a page of ours send it, or no page at all, as far as the browser says? */
+bool tl_admin_origin_own(const struct tl_admin_head *head, const char *public_url);
 
 #endif

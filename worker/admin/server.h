@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The admin listener of the worker: the admin API and the dashboard, beside the probes and metrics
- * that every program serves. The listener's own thread reads requests and sends answers, so a probe
- * is answered whatever the API does; what needs the store runs on a few threads of a pool.
+ * that every program serves. Each connection has a thread, so a probe is answered whatever the API
+ * does; what needs the store borrows one of a few connections to it.
  */
 #ifndef TL_ADMIN_SERVER_H
 #define TL_ADMIN_SERVER_H

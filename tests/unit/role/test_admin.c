@@ -276,7 +276,7 @@ static void a_request_that_began_ends(void **state)
             (void)usleep(1000);
         close(fd);
     }
-    /* The library has one thread: it is through with them. */
+    /* It is answered meanwhile, and a stop ends what is left. */
     assert_int_equal(tl_http_get("127.0.0.1", tl_admin_port(admin), "/livez", PATIENCE_MS, NULL, 0),
                      200);
     tl_admin_stop(&admin);

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "worker/admin/files.h"
+#include "worker/admin/answer.h"
 
 static const struct tl_admin_file *find(const char *path)
 {

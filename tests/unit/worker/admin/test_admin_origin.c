@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "worker/admin/origin.h"
+#include "worker/admin/head.h"
 
 static const char public_url[] = "https://queues.shop.example";
 

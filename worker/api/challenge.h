@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a queue with a challenge asks for before it gives a new place. `work`: the solution of a
  * puzzle, or for browsers without scripts a signed wait. `external`: a token of the challenge
- * service, which verifies it (worker/api/verifications.h). */
+ * service, which verifies it (worker/api/verifications.c). */
 #ifndef TL_CHALLENGE_H
 #define TL_CHALLENGE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "common/auth/puzzle.h"
 #include "worker/visit/visit.h"
@@ -38,5 +39,20 @@ bool tl_challenge_refuse_unverified(struct tl_visit *visit);
 bool tl_challenge_refuse_spent(struct tl_visit *visit, const char *id);
 /* Writes the signed wait that a page for this visit offers. */
 void tl_challenge_wait(const struct tl_visit *visit, char text[TL_PUZZLE_MAX]);
+
+/*
+ * Joins that wait for the verdict of the challenge service on their token, until its deadline, or
+ * until their client is gone. How many may wait is bounded.
+ */
+/* Waits for the verdict on the token. False: refused. The step begins with tl_verification_passed.
+ */
+bool tl_verification_begin(struct tl_visit *visit, const char *token, tl_step *step);
+/* Is the token good? Else refused. The join must spend the id visit->wait.about, which is
+ * remembered as spent until *kept_until (Unix seconds). */
+bool tl_verification_passed(struct tl_visit *visit, int64_t *kept_until);
+/* Questions to the service have ended, for the verifier. */
+void tl_verifications_ended(void *worker);
+/* Call every tick: ends what no client waits for. */
+void tl_verifications_tick(struct tl_worker *worker, int64_t now_ms);
 
 #endif

@@ -11,7 +11,6 @@
 #include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
-#include "worker/api/verifications.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"

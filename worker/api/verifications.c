@@ -7,10 +7,9 @@
 #include "common/auth/puzzle.h"
 #include "common/base/clock.h"
 #include "worker/api/challenge.h"
-#include "worker/api/verifications.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/verify/verdict.h"
+#include "worker/verify/verifier.h"
 #include "worker/visit/recent.h"
 
 enum {
@@ -20,22 +19,20 @@ enum {
     CLOCK_S = 120, /* how far the clocks of two workers may differ, and more */
 };
 
-/* Asks the service; with the visitor's address, if it may be sent. */
-static bool ask(const struct tl_visit *visit, const char *token, int64_t until_ms)
+/* Asks the service; with the visitor's address, if it may be sent. NULL: it could not be asked. */
+static struct tl_fetch *ask(const struct tl_visit *visit, const char *token, int64_t until_ms)
 {
     const struct tl_worker *worker = visit->worker;
     char text[INET6_ADDRSTRLEN];
     struct tl_address address;
-    struct tl_question question = {.number = visit->wait.number,
-                                   .secret = worker->secrets.challenge_secret,
-                                   .token = token,
-                                   .until_ms = until_ms};
+    struct tl_question question = {
+        .secret = worker->secrets.challenge_secret, .token = token, .until_ms = until_ms};
     if (worker->config->challenge_service.send_address && tl_visit_address(visit, &address)) {
         bool ipv4 = tl_address_is_ipv4(&address); /* mapped: the last four bytes */
         question.address = inet_ntop(ipv4 ? AF_INET : AF_INET6, address.bytes + (ipv4 ? 12 : 0),
                                      text, sizeof(text));
     }
-    return worker->env->verifier != NULL && tl_verifier_ask(worker->env->verifier, &question);
+    return worker->env->verifier != NULL ? tl_verifier_ask(worker->env->verifier, &question) : NULL;
 }
 
 bool tl_verification_begin(struct tl_visit *visit, const char *token, tl_step *step)
@@ -61,8 +58,8 @@ bool tl_verification_begin(struct tl_visit *visit, const char *token, tl_step *s
         tl_visit_failed(visit, TL_LIMITER_TOKENS);
         return tl_challenge_refuse_token(visit, "The token has been used already");
     }
-    (void)tl_wait_number(visit);
-    if (!ask(visit, token, now_ms + timeout_ms)) {
+    visit->wait.fetch = ask(visit, token, now_ms + timeout_ms);
+    if (visit->wait.fetch == NULL) {
         tl_recent_forget(worker->service.tokens, id);
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                          "There is no memory for this join; try again");
@@ -109,29 +106,30 @@ static void note(struct tl_worker *worker, const struct tl_verdict *verdict)
 bool tl_verification_passed(struct tl_visit *visit, int64_t *kept_until)
 {
     struct tl_worker *worker = visit->worker;
-    const struct tl_verdict *verdict = visit->wait.verdict;
     const bool served = tl_visit_queue(visit); /* else it was deleted meanwhile */
-    struct tl_verdict late;
-    tl_verdict_set(&late, TL_VERDICT_TIMED_OUT, "it does not answer in time");
-    if (verdict == NULL && served && !worker->env->draining)
-        verdict = &late;
-    if (verdict != NULL)
-        note(worker, verdict);
-    if (verdict == NULL ||
-        (verdict->kind != TL_VERDICT_PASSED && verdict->kind != TL_VERDICT_REFUSED))
-        tl_recent_forget(worker->service.tokens, visit->wait.about); /* not judged */
+    struct tl_verdict verdict;
+    bool judged = tl_verifier_judge(worker->env->verifier, visit->wait.fetch, &verdict);
+    tl_fetch_end(&visit->wait.fetch);
+    if (!judged && served && !worker->env->draining) {
+        tl_verdict_set(&verdict, TL_VERDICT_TIMED_OUT, "it does not answer in time");
+        judged = true;
+    }
+    if (judged)
+        note(worker, &verdict);
+    if (!judged || (verdict.kind != TL_VERDICT_PASSED && verdict.kind != TL_VERDICT_REFUSED))
+        tl_recent_forget(worker->service.tokens, visit->wait.about);
     *kept_until =
         tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000 + TL_TOKENS_LIFE_S + CLOCK_S;
     if (!served)
         return false;
-    if (verdict == NULL)
+    if (!judged)
         return tl_refuse(&visit->refusal, TL_REFUSAL_STOPPING, "%s", "");
-    if (verdict->kind == TL_VERDICT_PASSED)
+    if (verdict.kind == TL_VERDICT_PASSED)
         return true;
-    if (verdict->kind != TL_VERDICT_REFUSED)
+    if (verdict.kind != TL_VERDICT_REFUSED)
         return tl_challenge_refuse_unverified(visit);
     tl_visit_failed(visit, TL_LIMITER_TOKENS);
-    return tl_challenge_refuse_token(visit, verdict->why);
+    return tl_challenge_refuse_token(visit, verdict.why);
 }
 
 /* Instead of the step: the client is gone, and nobody needs the verdict. */
@@ -139,10 +137,26 @@ static bool abandon(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
     tl_recent_forget(worker->service.tokens, visit->wait.about);
-    if (worker->env->verifier != NULL)
-        tl_verifier_cancel(worker->env->verifier, visit->wait.number);
+    tl_fetch_end(&visit->wait.fetch);
     tl_request_answer(visit->request, &(struct tl_answer){.status = 408}); /* for no one */
     return true;
+}
+
+/* Each of them has at most max_concurrent before it that have not ended. */
+void tl_verifications_ended(void *context)
+{
+    struct tl_worker *worker = context;
+    const uint64_t most = worker->config->challenge_service.max_concurrent;
+    uint64_t asked = 0;
+    struct tl_visit *next;
+    for (struct tl_visit *at = worker->waits.lists[TL_WAIT_VERDICT].first;
+         at != NULL && asked <= most; at = next) {
+        next = at->wait.next;
+        if (tl_fetch_result(at->wait.fetch) != NULL)
+            tl_wait_end(at);
+        else
+            asked++;
+    }
 }
 
 void tl_verifications_tick(struct tl_worker *worker, int64_t now_ms)

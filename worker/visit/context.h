@@ -21,7 +21,6 @@
 #include "worker/queue/env.h"
 #include "worker/queue/queues.h"
 #include "worker/queue/tickets.h"
-#include "worker/verify/verifier.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
 
@@ -36,6 +35,8 @@ enum tl_wait_kind {
     TL_WAIT_KINDS
 };
 
+struct tl_fetch;
+
 /* Part of its visit. What has come of it is the next step's to read. */
 struct tl_wait {
     enum tl_wait_kind kind;
@@ -44,7 +45,7 @@ struct tl_wait {
     int64_t deadline_ms;
     struct tl_visit *prev, *next; /* in the list of its kind, the earliest deadline first */
     struct tl_visit *next_waiter; /* for the same command */
-    /* Of the question to the store or the service; or the event. */
+    /* Of the question to the store; or the event. */
     uint64_t number;
     /* A command, with result NULL: it has no outcome in time. */
     struct tl_pending_command *pending;
@@ -56,8 +57,7 @@ struct tl_wait {
     /* A page: the bytes of its draw ids; NULL: the store could not say. */
     const unsigned char *ids;
     size_t length;
-    /* NULL: not in time. */
-    const struct tl_verdict *verdict;
+    struct tl_fetch *fetch; /* a verdict: the question to the service */
     /* What the wait is about: the tag of a page, the id of a token. */
     char about[80];
 };

@@ -43,7 +43,6 @@ void tl_wait_begin(struct tl_visit *visit, enum tl_wait_kind kind, int64_t ms, t
     wait->ended = 0;
     wait->result = NULL;
     wait->ids = NULL;
-    wait->verdict = NULL;
     wait->next = NULL;
     wait->prev = list->last;
     *(list->last != NULL ? &list->last->wait.next : &list->first) = visit;
@@ -162,15 +161,6 @@ void tl_waits_drawn(struct tl_worker *worker, uint64_t number, const void *ids, 
         return;
     visit->wait.ids = ids;
     visit->wait.length = length;
-    tl_wait_end(visit);
-}
-
-void tl_waits_judged(void *worker, uint64_t number, const struct tl_verdict *verdict)
-{
-    struct tl_visit *visit = find(worker, TL_WAIT_VERDICT, number);
-    if (visit == NULL)
-        return;
-    visit->wait.verdict = verdict;
     tl_wait_end(visit);
 }
 

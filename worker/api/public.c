@@ -157,14 +157,6 @@ bool tl_handle_readyz(struct tl_visit *visit)
 
 /* ---- reports of the site ---- */
 
-/* Each API key is counted for each queue. */
-static bool within_limit(const struct tl_worker *worker, const char *caller, const char *queue)
-{
-    const struct tl_address address = tl_visitor_stand_in(queue, caller);
-    return tl_limiter_allow(worker->limiter, TL_LIMITER_FEEDBACK, &address, REPORTS_PER_SECOND,
-                            tl_clock_ms());
-}
-
 bool tl_handle_feedback(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
@@ -180,7 +172,10 @@ bool tl_handle_feedback(struct tl_visit *visit)
     const char *caller = tl_visit_caller(visit);
     if (caller == NULL)
         return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED, "feedback is taken only with an API key");
-    if (!within_limit(worker, caller, visit->name))
+    /* Each API key is counted for each queue. */
+    const struct tl_address counted = tl_visitor_stand_in(visit->name, caller);
+    if (!tl_limiter_allow(worker->limiter, TL_LIMITER_FEEDBACK, &counted, REPORTS_PER_SECOND,
+                          visit->now_ms))
         return tl_refuse(refusal, TL_REFUSAL_TOO_OFTEN, "At most %d reports a second",
                          REPORTS_PER_SECOND);
     const char *body = tl_request_body(visit->request, &length);

@@ -14,7 +14,6 @@
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/rejoin.h"
 #include "worker/visit/subscribers.h"
 
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
@@ -224,8 +223,10 @@ bool tl_join_confirm(struct tl_visit *visit)
                                         tl_rejoin_lane(queue, ticket->place))
                        : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
                                            ticket->place);
-    return (pending != NULL && tl_wait_command(visit, pending, joined_again)) ||
-           tl_answer_view(visit, true);
+    if (pending != NULL && tl_wait_command(visit, pending, joined_again))
+        return true;
+    visit->gives_ticket = true;
+    return tl_answer_view(visit);
 }
 
 /* A visitor who comes with a ticket: the place still held, or a new one in the default lane. */
@@ -303,7 +304,7 @@ static bool ended(struct tl_visit *visit)
 {
     const enum tl_reason reason = (enum tl_reason)visit->wait.ended;
     if (!visit->wait.known)
-        return tl_answer_unknown(visit, false);
+        return tl_answer_unknown(visit);
     if (visit->wait.ended == 0)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
                          "Its invite was spent before, or its place ended long ago");
@@ -324,7 +325,7 @@ static bool ask_for_end(struct tl_visit *visit)
         ticket->issued = (uint32_t)(sent->made_ms / 1000);
         memcpy(ticket->visitor, sent->visitor, sizeof(ticket->visitor));
     }
-    return tl_wait_lookup(visit, ended) || tl_answer_unknown(visit, false);
+    return tl_wait_lookup(visit, ended) || tl_answer_unknown(visit);
 }
 
 /* Did the join find a place that was handed over to another device? Only that device's ticket, or a
@@ -354,9 +355,10 @@ static bool answer_place(struct tl_visit *visit)
         tl_answer_ticket(visit->queue, wait->pending->visitor, wait->result->place, now_us / 1000);
     tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
     tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - wait->since_us);
+    visit->gives_ticket = true;
     return (tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) &&
             tl_subscribers_wait_for_admission(visit, wait->since_us / 1000)) ||
-           tl_answer_anew(visit, true);
+           tl_answer_anew(visit);
 }
 
 /* The place has no number yet: with a pending ticket of the join. */
@@ -439,5 +441,6 @@ static bool joined_again(struct tl_visit *visit)
         return tl_visit_again(visit);
     if (joins && (applied || lost))
         return joined(visit);
-    return gone ? refuse_new_place(visit) : tl_answer_anew(visit, true);
+    visit->gives_ticket = !gone;
+    return gone ? refuse_new_place(visit) : tl_answer_anew(visit);
 }

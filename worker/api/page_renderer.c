@@ -233,10 +233,15 @@ static bool redirect(const struct tl_visit *visit, const struct tl_view *view, c
 
 /* ---- pages of no place ---- */
 
-bool tl_page_send_outside(const struct tl_visit *visit)
+bool tl_page_send(const struct tl_visit *visit, const struct tl_view *what)
 {
     struct page page;
-    begin(visit, TL_PAGE_OUTSIDE, &page);
+    begin(visit, what->page, &page);
+    page.view.device = what->device;
+    page.view.code_address = what->code_address;
+    page.view.qr = what->qr;
+    if (what->page == TL_PAGE_MOVE) /* the place is another one than the address's */
+        page.view.ticket = page.view.invite = NULL;
     return send_page(visit, &page.view, 200, 0, NULL);
 }
 
@@ -254,24 +259,6 @@ bool tl_page_send_through(const struct tl_visit *visit, const char *target_url, 
     tl_answer_header(&answer, "Set-Cookie", cookie);
     tl_request_answer(visit->request, &answer);
     return true;
-}
-
-bool tl_page_send_move(const struct tl_visit *visit, const char *device)
-{
-    struct page page;
-    begin(visit, TL_PAGE_MOVE, &page);
-    page.view.ticket = page.view.invite = NULL;
-    page.view.device = device;
-    return send_page(visit, &page.view, 200, 0, NULL);
-}
-
-bool tl_page_send_code(const struct tl_visit *visit, const char *address, const struct tl_qr *qr)
-{
-    struct page page;
-    begin(visit, TL_PAGE_CODE, &page);
-    page.view.code_address = address;
-    page.view.qr = qr;
-    return send_page(visit, &page.view, 200, 0, NULL);
 }
 
 bool tl_page_redirect(const struct tl_visit *visit, enum tl_page_redirection to)

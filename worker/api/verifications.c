@@ -42,7 +42,7 @@ bool tl_verification_begin(struct tl_visit *visit, const char *token, tl_step *s
     const int64_t timeout_ms = worker->config->challenge_service.timeout_ms;
     char *id = visit->wait.about;
     static_assert(sizeof(visit->wait.about) > TL_PUZZLE_ID_LENGTH, "an id fits");
-    if (!tl_visit_may_fail(visit, TL_LIMITER_TOKENS))
+    if (!tl_visit_may_verify(visit, TL_LIMITER_TOKENS, NULL, token))
         return false;
     if (worker->waits.lists[TL_WAIT_VERDICT].count >=
         worker->config->challenge_service.max_concurrent +
@@ -55,7 +55,7 @@ bool tl_verification_begin(struct tl_visit *visit, const char *token, tl_step *s
     tl_token_id(token, id);
     if (!tl_recent_token(worker->service.tokens, id, now_ms)) {
         tl_metrics_add(worker->env->metrics, TL_WORKER_TOKENS_REFUSED, 1);
-        tl_visit_failed(visit, TL_LIMITER_TOKENS);
+        tl_visit_unverified(visit, TL_LIMITER_TOKENS, NULL, token);
         return tl_challenge_refuse_token(visit, "The token has been used already");
     }
     visit->wait.fetch = ask(visit, token, now_ms + timeout_ms);
@@ -128,7 +128,7 @@ bool tl_verification_passed(struct tl_visit *visit, int64_t *kept_until)
         return true;
     if (verdict.kind != TL_VERDICT_REFUSED)
         return tl_challenge_refuse_unverified(visit);
-    tl_visit_failed(visit, TL_LIMITER_TOKENS);
+    tl_visit_unverified(visit, TL_LIMITER_TOKENS, NULL, NULL);
     return tl_challenge_refuse_token(visit, verdict.why);
 }
 

@@ -12,7 +12,6 @@
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
-#include "worker/visit/rejoin.h"
 #include "worker/visit/subscribers.h"
 #include "worker/visit/wait.h"
 

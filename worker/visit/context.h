@@ -84,10 +84,10 @@ struct tl_visit {
     struct tl_line_view state;      /* ...the state of its place */
     struct tl_refusal refusal;      /* why it is refused */
     struct tl_wait wait;
-    int64_t now_ms; /* of this step: local monotonic time */
-    /* When it has waited: the answer carries the ticket, as one to a join; and it asks for a new
-     * place if that of its pending ticket has ended. */
-    bool gives_ticket, joins;
+    int64_t now_ms;               /* of this step: local monotonic time */
+    bool gives_ticket;            /* the answer carries the ticket, as one to a join */
+    bool joins;                   /* asks for a new place if that of its pending ticket has ended */
+    enum tl_command_kind command; /* that its route stands for */
 };
 
 /* ---- the worker ---- */

@@ -32,11 +32,7 @@ struct tl_subscriber {
     struct tl_queue *queue;
     struct tl_stream *stream;   /* or: */
     struct tl_visit *visit;     /* of a request, which is held */
-    tl_place place;             /* seq 0: not numbered yet */
-    uint64_t generation;        /* of the place; 0: not numbered yet */
-    uint64_t invite;            /* not numbered yet: as in its ticket */
-    uint32_t issued;            /* not numbered yet: as in its ticket */
-    uint32_t serial;            /* as in its ticket */
+    struct tl_ticket ticket;    /* of its place, which has a number or not yet */
     bool give_ticket;           /* the next view carries the ticket */
     bool spent;                 /* not numbered: a JOIN is refused, its place may have ended */
     bool over;                  /* not numbered: its place has ended, for this... */
@@ -59,7 +55,6 @@ struct tl_subscriber {
     struct tl_address address;  /* of the client */
     bool has_address;           /* else it is not known */
     uint64_t blocks;            /* version of the blocked prefixes that let it pass */
-    char visitor[TL_VISITOR_MAX + 1];
 };
 
 struct tl_subscriber_table {

@@ -11,17 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/auth/ticket.h"
 #include "worker/queue/queue.h"
 #include "worker/visit/subscriber_table.h"
 
 /* The first places in the line are told of each step at once. */
 #define TL_TELLING_FRONT 20
 
-/* The name of the event that tells a place in this state. */
-const char *tl_telling_event_name(tl_place place, enum tl_line_status status);
-/* The ticket of the subscriber's place. */
-struct tl_ticket tl_telling_ticket(const struct tl_subscriber *subscriber);
 /* Is the client to be told this state now? Not if it knows, or was told a similar one lately. */
 bool tl_telling_due(const struct tl_subscriber *subscriber, const struct tl_line_view *state,
                     int64_t now_ms);

@@ -178,3 +178,12 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     }
     return tl_json_end(&json);
 }
+
+const char *tl_view_event_name(tl_place place, enum tl_line_status status)
+{
+    if (tl_place_seq(place) == 0 && status != TL_LINE_ENDED)
+        return "pending";
+    if (status == TL_LINE_WAITING)
+        return "position";
+    return status == TL_LINE_ACTIVE ? "admitted" : "ended";
+}

@@ -16,5 +16,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX]);
 /* When to ask again: soon near the front, seldom far back, and spread
  * over time. */
 unsigned tl_view_poll_after_ms(const struct tl_view *view);
+/* The name of the event that tells a place in this state. */
+const char *tl_view_event_name(tl_place place, enum tl_line_status status);
 
 #endif

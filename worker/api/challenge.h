@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a queue with a challenge asks for before it gives a new place. `work`: the solution of a
  * puzzle, or for browsers without scripts a signed wait. `external`: a token of the challenge
- * service, which verifies it (worker/api/verifications.c). */
+ * service, which verifies it. */
 #ifndef TL_CHALLENGE_H
 #define TL_CHALLENGE_H
 
@@ -29,11 +29,6 @@ bool tl_challenge_takes_token(const struct tl_visit *visit, const struct tl_proo
  * whose token is asked for. */
 bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
                          struct tl_puzzle_solved *solved);
-/* Refuses a token: another one is asked for. Returns false. */
-bool tl_challenge_refuse_token(struct tl_visit *visit, const char *why);
-/* The service cannot say whether a token is good: refuses, by challenge_service.on_unreachable with
- * a puzzle instead. Returns false. */
-bool tl_challenge_refuse_unverified(struct tl_visit *visit);
 /* A join with this spent id ended with TL_OUTCOME_SPENT: refuses, with a fresh puzzle if the id was
  * a puzzle's, and not an invite's. Returns false. */
 bool tl_challenge_refuse_spent(struct tl_visit *visit, const char *id);

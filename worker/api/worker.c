@@ -140,23 +140,33 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     return true;
 }
 
+/* No route fits. */
+static bool refuse(struct tl_visit *visit)
+{
+    (void)visit;
+    return false;
+}
+
 void tl_worker_handle(void *context, struct tl_request *request)
 {
-    const struct tl_worker *worker = context;
     struct tl_refusal refusal;
-    tl_cross_site_share(worker, request);
-    if (tl_cross_site_preflight(worker, request))
+    tl_cross_site_share(context, request);
+    if (tl_cross_site_preflight(context, request))
         return;
-    if (tl_cross_site_allows(worker, request, &refusal))
-        tl_routes_handle(context, request);
-    else
-        tl_routes_refuse(request, &refusal);
+    if (!tl_cross_site_allows(context, request, &refusal)) {
+        tl_router_refuse(tl_routes, request, &refusal);
+        return;
+    }
+    struct tl_visit *visit = tl_visit_begin(context, request, "");
+    const struct tl_route *route = tl_router_find(tl_routes, request, visit->name, &visit->refusal);
+    visit->handler = route != NULL ? route->handler : refuse;
+    tl_visit_take(visit, visit->handler);
 }
 
 void tl_worker_refuse(void *context, struct tl_request *request, const struct tl_refusal *refusal)
 {
     tl_cross_site_share(context, request);
-    tl_routes_refuse(request, refusal);
+    tl_router_refuse(tl_routes, request, refusal);
 }
 
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms)

@@ -120,7 +120,7 @@ struct tl_worker {
     struct tl_queues *queues;
     struct tl_subscribers *subscribers; /* the event streams and long polls */
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
-    struct { /* the challenge service, as worker/api/verifications.c keeps it */
+    struct { /* the challenge service, as worker/api/challenge.c keeps it */
         struct tl_recent *tokens;
         int64_t look_ms; /* when to look for clients that are gone */
         bool down;       /* the last question had no verdict */

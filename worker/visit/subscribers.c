@@ -11,7 +11,6 @@
 #include "worker/visit/answer.h"
 #include "worker/visit/subscriber_table.h"
 #include "worker/visit/subscribers.h"
-#include "worker/visit/telling.h"
 #include "worker/visit/wait.h"
 
 enum {

@@ -3,9 +3,10 @@
 
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
+#include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/telling.h"
+#include "worker/visit/subscriber_table.h"
 #include "worker/visit/view.h"
 
 enum {

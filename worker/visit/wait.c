@@ -102,7 +102,6 @@ void tl_wait_end(struct tl_visit *visit)
     *(wait->prev != NULL ? &wait->prev->wait.next : &list->first) = wait->next;
     *(wait->next != NULL ? &wait->next->wait.prev : &list->last) = wait->prev;
     list->count--;
-    visit->now_ms = tl_clock_ms();
     tl_visit_take(visit,
                   wait->result != NULL && visit->queue->deleted ? refuse_deleted : wait->step);
 }

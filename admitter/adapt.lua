@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- adapt: steers the capacity of a queue with `capacity_mode: auto` by what the protected site reports: a little up
+-- adapt: steers the capacity of a queue with a `capacity.min` by what the protected site reports: a little up
 -- while all is well, a good deal down at once when it is not.
 -- args     1 keep   2 a report of the caller's own, as in tl:{q}:feedback; '' for none
 -- returns  ADAPT
@@ -13,7 +13,7 @@ local REPORTS_READ = 100
 local ROOM = 0.9 -- the capacity is raised below this part of all limits; between it and the limits it stays
 local FIELDS = state.fields({}, { 'capacity_now', 'capacity_safe', 'capacity_raised', 'capacity_cut', 'capacity_seen',
     'capacity_seen_ms', 'capacity_why' })
-local SETTINGS = settings.list({ 'capacity', 'capacity_mode', 'capacity_min', 'adaptive.load_max',
+local SETTINGS = settings.list({ 'capacity', 'capacity.min', 'adaptive.load_max',
     'adaptive.latency_max', 'adaptive.errors_max', 'adaptive.every', 'adaptive.raise', 'adaptive.cut', 'adaptive.hold',
     'adaptive.fresh' })
 local WRITES = { 'events' }
@@ -89,7 +89,7 @@ end
 entry('adapt', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[1]), FIELDS)
     local s, own = settings.read(c, SETTINGS), args[2] or ''
-    if s.capacity_mode ~= 'auto' then return { 0, s.capacity, s.capacity, WHY.steady, -1, -1, -1 } end
+    if s['capacity.min'] == 0 then return { 0, s.capacity, s.capacity, WHY.steady, -1, -1, -1 } end
     local why, before = number(c.capacity_why), settings.capacity(s, c.capacity_now)
     local a = { before = before, after = before, because = why or WHY.unreported,
         safe = settings.capacity(s, c.capacity_safe), raised = past(c, 'capacity_raised'),

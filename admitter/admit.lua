@@ -18,8 +18,8 @@ local R = defs.ADMIT
 local FIELDS = state.fields({ 'admitted' }, { 'recover_until', 'budget', 'called' })
 local MORE_FIELDS = state.fields({ 'admitted' },
     { 'recover_until', 'budget', 'called', 'turns', 'capacity_now', 'draw', 'draw_hash' })
-local SETTINGS = settings.list({ 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'paused', 'mode',
-    'closes_at', 'opening', 'lane_weights', 'capacity_mode', 'overbook' })
+local SETTINGS = settings.list({ 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'mode',
+    'closes_at', 'opening', 'lane_weights', 'capacity.min', 'overbook' })
 local LOOKS_AT, WRITES = { 'waiting', 'active' }, { 'events', 'sessions' }
 
 -- The budget of a policy by rate; nil for another policy.
@@ -55,17 +55,16 @@ end
 entry('admit', { 'allow-oom' }, function(keys, args)
     local most, c = args[1] + 0, state.begin(keys, args[2])
     local s = settings.read(c, SETTINGS)
-    local is_auto, has_draw = s.capacity_mode == 'auto', s.opening == 'draw' and s.opens_at > 0
+    local is_auto, has_draw = s['capacity.min'] > 0, s.opening == 'draw' and s.opens_at > 0
     if s.policy == 'rate' then s.overbook = 0 end
     state.open(c, (is_auto or has_draw or s.lane_weights ~= '') and MORE_FIELDS or FIELDS)
     local is_overbooked = s.overbook > 0 or (c.called or '') ~= ''
     state.check(c, LOOKS_AT)
-    if is_auto then s.capacity_min = call('HGET', c.key.config, 'capacity_min') end
     local capacity = settings.capacity(s, c.capacity_now)
     local draw_wanted, is_undrawn = defs.WANTED.nothing, false
     if has_draw then draw_wanted, is_undrawn = draw.wanted(c, s.opens_at) end
     -- What holds the queue, for reports; "open" else.
-    local name = s.mode ~= 'open' and s.mode or s.paused and 'paused' or c.now < s.opens_at and 'scheduled'
+    local name = s.mode ~= 'open' and s.mode or c.now < s.opens_at and 'scheduled'
         or is_undrawn and 'drawing' or s.closes_at > 0 and c.now >= s.closes_at and 'over' or 'open'
     -- In the order of ADMIT, which takes less time than by names.
     local r = { 0, 0, c.waiting, c.now, 0, c.generation, c.base_seq, draw_wanted, s.opens_at, is_auto and 1 or 0,
@@ -97,7 +96,7 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     end
     -- Where several policies apply to a queue, the smallest number counts.
     local left = min(room(c, s, capacity), budget and rate.left(budget, c.now) or 1 / 0)
-    local closed = s.paused or s.mode ~= 'open' and s.mode ~= 'draining' or c.now < s.opens_at or is_undrawn
+    local closed = s.mode ~= 'open' and s.mode ~= 'draining' or c.now < s.opens_at or is_undrawn
         or s.closes_at > 0 and c.now >= s.closes_at and call('HGET', c.key.config, 'at_close') == 'stop'
     local n = closed and 0 or min(left, most, c.waiting)
     left = left - n

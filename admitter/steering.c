@@ -204,7 +204,7 @@ static void tell(struct tl_steering *steering, const char *queue, const struct t
     if (why == TL_WHY_LOWEST && !(steered->known && steered->lowest))
         tl_log(TL_LOG_WARN, &fields,
                "the site is overloaded%s, and the capacity is as low as it may be: %lld "
-               "(capacity_min)",
+               "(capacity.min)",
                report, after);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Steers the capacity of queues with `capacity_mode: auto` (docs/operators/adaptive.md): asks sites
+ * Steers the capacity of queues with a `capacity.min` (docs/operators/adaptive.md): asks sites
  * how loaded they are, without waiting for any, so that one that hangs delays no one, and once a
  * second calls the function adapt.lua, which decides by what the site reports. The log and the
  * metrics are told of both.

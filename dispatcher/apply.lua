@@ -163,7 +163,7 @@ local function find_pending(c, entries)
     return ids
 end
 
-local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity_mode', 'capacity_min' })
+local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity.min' })
 
 -- s: the settings, without those that few steps need.
 local function check(c, s, has, needs, n, any_new)
@@ -182,7 +182,7 @@ local function check(c, s, has, needs, n, any_new)
     local more = settings.read(c, CAPACITY)
     s.capacity, s.claim_ttl = more.capacity, more.claim_ttl
     if counts then
-        local steered = more.capacity_mode == 'auto' and call('HGET', c.key.state, 'capacity_now')
+        local steered = more['capacity.min'] > 0 and call('HGET', c.key.state, 'capacity_now')
         overbook.open(c, settings.capacity(more, steered), more.claim_ttl)
     end
 end

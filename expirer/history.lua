@@ -13,13 +13,13 @@ local CLOCK_BACK_MAX_MS = 3600000
 local TEXTS = { 'capacity_now', 'seq' }
 for i = 1, #defs.TOTAL do TEXTS[i + 2] = defs.TOTAL[i] end
 local FIELDS = state.fields({}, TEXTS)
-local SETTINGS = settings.list({ 'capacity', 'capacity_mode', 'capacity_min', 'mode', 'paused' })
+local SETTINGS = settings.list({ 'capacity', 'capacity.min', 'mode' })
 
 -- The point as XADD takes it: name, value, name, value, ...
 local function point_of(c)
     local s, told = settings.read(c, SETTINGS), call('HMGET', c.key.promised, unpack(defs.PROMISED))
     local point = { 'capacity', int(settings.capacity(s, c.capacity_now)),
-        'mode', s.mode == 'open' and s.paused and 'paused' or s.mode,
+        'mode', s.mode,
         'waiting', int(c.waiting), 'active', int(c.active) }
     local function add(name, value) point[#point + 1], point[#point + 2] = name, value or '0' end
     for i = 2, #TEXTS do add(TEXTS[i], c[TEXTS[i]]) end

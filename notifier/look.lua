@@ -12,12 +12,12 @@
 
 local int = text.int
 local FIELDS = state.fields({}, { 'draw', 'recover_until' })
-local SETTINGS = settings.list({ 'opens_at', 'opening', 'closes_at', 'at_close', 'mode', 'paused' })
+local SETTINGS = settings.list({ 'opens_at', 'opening', 'closes_at', 'at_close', 'mode' })
 
 -- What is so now.
 local function look(c)
     local s = settings.read(c, SETTINGS)
-    local serves, d = s.mode == 'open' and not s.paused or s.mode == 'draining', nil
+    local serves, d = s.mode == 'open' or s.mode == 'draining', nil
     if s.opening == 'draw' then d = draw.of(c.draw, s.opens_at) end
     local is_over, is_drawn = s.closes_at > 0 and c.now >= s.closes_at, d and d.phase == draw.DONE
     return { opens_at = s.opens_at, closes_at = s.closes_at, drawn = is_drawn and d.drawn, is_over = is_over,

@@ -7,14 +7,11 @@
 #include "common/config/queue_table.h"
 #include "common/config/value.h"
 
-/* `paused` is another way to write a mode, and `mode: passthrough` of a file no setting: a switch
- * of the program that reads it. */
-static bool is_written(const struct tl_queue_config *file, const struct tl_setting *rows, size_t i,
-                       bool any_mode)
+/* `mode: passthrough` of a file is no setting, but a switch of the program that reads it. */
+static bool is_written(const struct tl_queue_config *file, const struct tl_setting *row,
+                       bool written)
 {
-    if (strcmp(rows[i].path, "paused") == 0)
-        return false;
-    return strcmp(rows[i].path, "mode") == 0 ? any_mode && !file->passthrough : file->written[i];
+    return written && !(file->passthrough && strcmp(row->path, "mode") == 0);
 }
 
 void tl_file_settings_compare(const struct tl_queue_config *file,
@@ -23,13 +20,9 @@ void tl_file_settings_compare(const struct tl_queue_config *file,
 {
     char of_file[TL_QUEUE_VALUE_MAX], of_store[TL_QUEUE_VALUE_MAX];
     size_t n;
-    bool any_mode = false;
     const struct tl_setting *rows = tl_queue_table(&n);
-    for (size_t i = 0; i < n; i++)
-        any_mode = any_mode || (file->written[i] && (strcmp(rows[i].path, "mode") == 0 ||
-                                                     strcmp(rows[i].path, "paused") == 0));
     for (size_t i = 0; i < n; i++) {
-        if (!is_written(file, rows, i, any_mode))
+        if (!is_written(file, &rows[i], file->written[i]))
             continue;
         tl_setting_show(&rows[i], &file->settings, of_file, sizeof(of_file));
         tl_setting_show(&rows[i], store, of_store, sizeof(of_store));

@@ -45,40 +45,14 @@ bool tl_mode_holds(enum tl_queue_mode mode)
     return mode != TL_MODE_OPEN && mode != TL_MODE_DRAINING;
 }
 
-/* The mode that a change of `paused` alone asks for. */
-static bool follow_paused(struct tl_queue_settings *after, struct tl_error *err)
-{
-    if (after->paused && !tl_mode_holds(after->mode))
-        after->mode = TL_MODE_PAUSED;
-    else if (!after->paused && after->mode == TL_MODE_PAUSED)
-        after->mode = TL_MODE_OPEN;
-    else if (!after->paused && tl_mode_holds(after->mode))
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "the queue is not paused but %s: `tellerline open QUEUE` opens it",
-                            mode_names[after->mode]);
-    return true;
-}
-
-bool tl_mode_change(const struct tl_queue_settings *before, struct tl_queue_settings *after,
+bool tl_mode_change(const struct tl_queue_settings *before, const struct tl_queue_settings *after,
                     struct tl_error *err)
 {
-    if (after->mode == before->mode && after->paused != before->paused &&
-        !follow_paused(after, err))
-        return false;
-    if (!may_follow(before->mode, after->mode))
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "%s cannot follow %s, which visitors were told: close the queue first "
-                            "(`tellerline close QUEUE`)",
-                            mode_names[after->mode], mode_names[before->mode]);
-    after->paused = tl_mode_holds(after->mode);
-    return true;
-}
-
-void tl_mode_read(struct tl_queue_settings *settings)
-{
-    if (settings->paused && !tl_mode_holds(settings->mode))
-        settings->mode = TL_MODE_PAUSED;
-    settings->paused = tl_mode_holds(settings->mode);
+    return may_follow(before->mode, after->mode) ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        "%s cannot follow %s, which visitors were told: close the queue first "
+                        "(`tellerline close QUEUE`)",
+                        mode_names[after->mode], mode_names[before->mode]);
 }
 
 static bool is_past_close(const struct tl_queue_settings *settings, int64_t now_ms)

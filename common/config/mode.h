@@ -2,9 +2,8 @@
 /*
  * The states of a queue: what the operator wants (a mode) and what is so (a phase).
  *
- * The mode is the setting `mode`; releases before it know only `paused`, which is written with it
- * so that their admitters admit no one either. The phase follows from the settings, the line and
- * the clock; nobody sets it. docs/operators/states.md shows both to operators.
+ * The mode is the setting `mode`. The phase follows from the settings, the line and the clock;
+ * nobody sets it. docs/operators/states.md shows both to operators.
  */
 #ifndef TL_MODE_H
 #define TL_MODE_H
@@ -30,14 +29,9 @@ const char *tl_mode_name(enum tl_queue_mode mode);
 /* "open", "scheduled", "drawing", "full", "over", "recovering". */
 const char *tl_phase_name(enum tl_phase phase);
 
-/* The only place where a mode changes. `after` is `before` with the new settings: where `mode` is
- * another one, checks that it may follow; where only `paused` is, makes a mode of it. Then writes
- * `paused` as older releases read it. TL_ERR_INVALID: the change is not possible; says what is. */
-bool tl_mode_change(const struct tl_queue_settings *before, struct tl_queue_settings *after,
+/* May the mode of `after` follow that of `before`? TL_ERR_INVALID: no; says what may. */
+bool tl_mode_change(const struct tl_queue_settings *before, const struct tl_queue_settings *after,
                     struct tl_error *err);
-/* Settings as they were read from a file or the store: `paused: true` of an older release is the
- * mode `paused`. */
-void tl_mode_read(struct tl_queue_settings *settings);
 
 /* Does no one get in from the line in this mode? (Passthrough lets everyone in past the line.) */
 bool tl_mode_holds(enum tl_queue_mode mode);

@@ -10,17 +10,6 @@
 #include "common/config/value.h"
 #include "common/config/words.h"
 
-bool tl_queue_settings_plain(const char **name, const char *value)
-{
-    bool is_auto = strcmp(*name, "capacity") == 0 && strcmp(value, "auto") == 0;
-    bool is_max = strcmp(*name, "capacity_max") == 0;
-    if (is_auto)
-        *name = "capacity_mode";
-    else if (is_max)
-        *name = "capacity";
-    return is_auto || is_max;
-}
-
 /* Names the setting that was probably meant. To look for it takes longer than to read all settings
  * of a queue, which every program does once a second. */
 static bool fail_unknown(const char *name, struct tl_error *err)
@@ -41,19 +30,12 @@ static bool fail_unknown(const char *name, struct tl_error *err)
 bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name, const char *value,
                            enum tl_setting_form form, struct tl_error *err)
 {
-    const char *stored = name;
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
-    bool is_max = form == TL_FORM_FILE && tl_queue_settings_plain(&stored, value) &&
-                  strcmp(name, "capacity_max") == 0;
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(rows[i].path, stored) != 0)
-            continue;
-        if (!tl_setting_set(&rows[i], settings, value, form, err))
-            return tl_error_prefix(err, "%s", name);
-        settings->capacity_max_named = settings->capacity_max_named || is_max;
-        return true;
-    }
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(rows[i].path, name) == 0)
+            return tl_setting_set(&rows[i], settings, value, form, err) ||
+                   tl_error_prefix(err, "%s", name);
     return fail_unknown(name, err);
 }
 
@@ -97,7 +79,7 @@ uint64_t tl_queue_capacity(const struct tl_queue_settings *settings)
     uint64_t most = settings->capacity;
     uint64_t least = settings->capacity_min < most ? settings->capacity_min : most;
     uint64_t now = settings->now.capacity;
-    if (settings->capacity_mode == TL_CAPACITY_FIXED)
+    if (settings->capacity_min == 0)
         return most;
     return now < least ? least : now > most ? most : now;
 }
@@ -137,13 +119,9 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
                             "rate.burst (%" PRIu64 ") is for the shape \"smooth\": a lump is never "
                             "larger than rate.admit",
                             settings->rate.burst);
-    if (settings->capacity_max_named && settings->capacity_mode != TL_CAPACITY_AUTO)
+    if (settings->capacity_min > settings->capacity)
         return tl_error_set(err, TL_ERR_INVALID,
-                            "capacity_max is for capacity \"auto\"; set both, or a number as "
-                            "capacity");
-    if (settings->capacity_mode == TL_CAPACITY_AUTO && settings->capacity_min > settings->capacity)
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "capacity_min (%" PRIu64 ") must not be above capacity_max (%" PRIu64
+                            "capacity.min (%" PRIu64 ") must not be above capacity.max (%" PRIu64
                             "), the most that the capacity may become",
                             settings->capacity_min, settings->capacity);
     if (settings->overbook > settings->capacity)

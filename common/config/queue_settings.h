@@ -20,11 +20,6 @@
  * same name, else the last lane becomes it; so set lanes before default_lane. */
 bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name, const char *value,
                            enum tl_setting_form form, struct tl_error *err);
-/* People write some settings in other words than the store keeps: "capacity" may be "auto" (stored
- * as capacity_mode), and "capacity_max" is the most it may then become (stored as capacity). Puts
- * the stored name into *name and returns true for these; the value stays. tl_queue_settings_set
- * takes both ways from people. */
-bool tl_queue_settings_plain(const char **name, const char *value);
 /* The i-th setting in the store's form: *name (static) and value, for which TL_QUEUE_VALUE_MAX
  * bytes are enough. False past the end. Every setting is listed. */
 bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, const char **name,
@@ -33,7 +28,7 @@ bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, c
  * setting, or makes no sense, stays as it is. Returns `value`, or `text`, which has room for
  * TL_UNITS_TEXT_MAX bytes. */
 const char *tl_queue_setting_show(const char *name, const char *value, char *text);
-/* The capacity that counts now: with TL_CAPACITY_AUTO, what the site's reports have made of it,
+/* The capacity that counts now: a steered one is what the site's reports have made of it,
  * within the bounds of the settings. As settings.capacity in common/store/line. */
 uint64_t tl_queue_capacity(const struct tl_queue_settings *settings);
 /* The longest that a session lasts from its claim, in ms: a sliding one session_max. */

@@ -6,7 +6,6 @@
 #define OWNER struct tl_queue_settings
 
 static const char *const policy_names[] = {"counter", "rate", "both", NULL};
-static const char *const capacity_names[] = {"fixed", "auto", NULL};
 static const char *const probe_names[] = {"json", "prometheus", NULL};
 static const char *const shape_names[] = {"smooth", "lumps", NULL};
 static const char *const challenge_names[] = {"none", "work", "external", NULL};
@@ -22,25 +21,22 @@ static const struct tl_setting queue_rows[] = {
     CHOICE(policy, "counter", policy_names,
            "What limits admission: `counter` (the number of active visitors, `capacity`), `rate` "
            "(so many visitors in so much time, `rate`), or `both`."),
-    NUMBER(capacity, "300", 0, 10000000,
-           "How many visitors may be active at the same time (policies `counter` and `both`). "
-           "Lowering it ends no session. `auto`: it is steered between `capacity_min` and "
-           "`capacity_max` by what the protected site reports ([adaptive.md](adaptive.md)). The "
-           "store then has the `capacity_max` here."),
-    CHOICE(capacity_mode, "fixed", capacity_names,
-           "`auto`: the capacity is steered between `capacity_min` and `capacity` by what the "
-           "protected site reports: the older way to say `capacity: auto`, and how the store keeps "
-           "it. `fixed` ends that."),
-    NUMBER(capacity_min, "1", 0, 10000000,
-           "With `capacity: auto`: the least it may become, and where it begins. So many the site "
-           "can always take."),
+    ROW(capacity, capacity, NUMBER, .fallback = "300", .max = 10000000,
+        .help = "How many visitors may be active at the same time (policies `counter` and `both`). "
+                "Lowering it ends no session. `{min: 20, max: 300}`: it is steered between the two "
+                "by what the protected site reports ([adaptive.md](adaptive.md)); `tellerline set` "
+                "changes one of them as `capacity.min` or `capacity.max`."),
+    ROW(capacity.min, capacity_min, NUMBER, .fallback = "0", .max = 10000000,
+        .help = "The least that a steered capacity may become, and where it begins: so many the "
+                "site can always take. 0: the capacity is fixed."),
     NUMBER(overbook, "0", 0, 10000000,
            "So many visitors more than `capacity` may be called, because some never come "
            "([no-shows.md](no-shows.md)); policies `counter` and `both`, and not more than "
            "`capacity`."),
-    NUMBER(adaptive.load_max, "80", 1, 100,
-           "With `capacity: auto`: a reported load above it, in per cent, cuts the capacity. Below "
-           "nine tenths of all limits it may be raised."),
+    NUMBER(
+        adaptive.load_max, "80", 1, 100,
+        "With a steered capacity: a reported load above it, in per cent, cuts the capacity. Below "
+        "nine tenths of all limits it may be raised."),
     DURATION(adaptive.latency_max, "0s", 0, MINUTES(10),
              "The same for a reported latency. `0s`: it is not judged."),
     NUMBER(adaptive.errors_max, "5", 1, 100,
@@ -127,10 +123,6 @@ static const struct tl_setting queue_rows[] = {
            "`passthrough` (everyone gets in past the line). `passthrough` in the file counts in "
            "any case, and is read again on SIGHUP; all other changes are made with `tellerline "
            "open QUEUE`, `pause`, `drain`, `close`, `sold-out` and `passthrough`."),
-    FLAG(paused, "false",
-         "The way of older versions to say `mode: paused`, which is still understood. In the store "
-         "it is `true` in every mode that admits no one, so that older programs admit no one "
-         "either."),
     TEXT(closed_text_en, "",
          "What the page says, in English, while the queue is closed, draining or over. Empty: a "
          "built-in sentence."),
@@ -158,7 +150,7 @@ const struct tl_setting *tl_queue_table(size_t *n)
 
 static const struct tl_setting probe_rows[] = {
     TEXT(probe.url, "",
-         "With `capacity: auto`: where the admitter asks how loaded the site is, `http://` or "
+         "With a steered capacity: where the admitter asks how loaded the site is, `http://` or "
          "`https://`. Empty: there is no probe; the site reports by itself.",
          .check = tl_check_url),
     CHOICE(probe.format, "json", probe_names,

@@ -169,17 +169,30 @@ static bool read_section(const struct section *section, const struct tl_yaml *ma
     return true;
 }
 
-/* A setting that has no row by this name; see tl_queue_settings_plain. */
-static bool read_plain(struct tl_queue_config *queue, const struct section *section,
-                       const struct tl_yaml *entry)
+/* A number, which is fixed, or the bounds between which it is steered. */
+static bool read_capacity(const struct section *section, const struct tl_yaml *entry)
 {
-    if (tl_queue_settings_set(&queue->settings, entry->key, entry->text, TL_FORM_FILE,
-                              section->err))
-        return true;
-    char owner[TL_QUEUE_NAME_MAX + 16]; /* without its dot */
-    snprintf(owner, sizeof(owner), "%.*s", (int)strlen(section->owner) - 1, section->owner);
-    tl_error_prefix(section->err, "%s", owner);
-    return tl_yaml_locate(section->err, section->name, entry->place);
+    const struct tl_setting *most = NULL, *least = NULL;
+    for (size_t i = 0; i < section->n; i++) {
+        const struct tl_setting *row = &section->rows[i];
+        bool is_most = strcmp(row->path, "capacity") == 0;
+        if (!is_most && strcmp(row->path, "capacity.min") != 0)
+            continue;
+        *(is_most ? &most : &least) = row;
+        section->written[i] = true;
+    }
+    if (entry->kind != TL_YAML_MAPPING)
+        return read_value(section, most, entry);
+    struct section below = *section;
+    below.prefix = "capacity.";
+    for (const struct tl_yaml *bound = entry->first; bound != NULL; bound = bound->next) {
+        bool is_max = strcmp(bound->key, "max") == 0;
+        if (!is_max && strcmp(bound->key, "min") != 0)
+            return fail_unknown(&below, bound);
+        if (!read_value(section, is_max ? most : least, bound))
+            return false;
+    }
+    return true;
 }
 
 /* The event of a queue. */
@@ -202,18 +215,11 @@ static bool read_settings(struct tl_queue_config *queue, const struct section *s
     probe.written = NULL;
     for (const struct tl_yaml *entry = mapping->first; entry != NULL; entry = entry->next) {
         bool is_probe = strcmp(entry->key, "probe") == 0;
-        const char *stored = entry->key;
-        if (strcmp(entry->key, "page") == 0) {
-            if (!read_page(queue, section, entry))
-                return false;
-            continue;
-        }
-        if (entry->kind == TL_YAML_SCALAR && tl_queue_settings_plain(&stored, entry->text)) {
-            if (!read_plain(queue, section, entry))
-                return false;
-            continue;
-        }
-        if (!read_entry(is_probe ? &probe : section, entry))
+        bool good = strcmp(entry->key, "page") == 0 ? read_page(queue, section, entry)
+                    : strcmp(entry->key, "capacity") == 0
+                        ? read_capacity(section, entry)
+                        : read_entry(is_probe ? &probe : section, entry);
+        if (!good)
             return false;
     }
     return true;
@@ -273,7 +279,6 @@ static bool read_queue(struct tl_queue_config *queue, const char *name, const st
     queue->passthrough = queue->settings.mode == TL_MODE_PASSTHROUGH;
     if (queue->passthrough)
         queue->settings.mode = TL_MODE_OPEN;
-    tl_mode_read(&queue->settings);
     if (tl_queue_settings_validate(&queue->settings, err) && check_probe(queue, err))
         return true;
     tl_error_prefix(err, "queues.%s", queue->name);

@@ -14,8 +14,6 @@
 #include "common/wire/place.h"
 #include "common/wire/weights.h"
 
-/* Is the capacity a fixed number, or steered by what the site reports? */
-enum tl_capacity_mode { TL_CAPACITY_FIXED, TL_CAPACITY_AUTO };
 /* How the answer of a probe is read. */
 enum tl_probe_format { TL_PROBE_JSON, TL_PROBE_PROMETHEUS };
 enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
@@ -53,10 +51,8 @@ enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
  * applies. */
 struct tl_queue_settings {
     enum tl_policy policy;
-    enum tl_capacity_mode capacity_mode;
-    uint64_t capacity;       /* active tokens at most (counter, both) */
-    bool capacity_max_named; /* `capacity` was given as capacity_max, which needs AUTO; not kept */
-    uint64_t capacity_min;   /* TL_CAPACITY_AUTO: steered between this and `capacity`... */
+    uint64_t capacity;     /* active tokens at most (counter, both) */
+    uint64_t capacity_min; /* above 0: steered between this and `capacity`... */
     struct {
         uint64_t load_max;      /* ...while the site reports at most this load, per cent, ... */
         int64_t latency_max_ms; /* ...this latency (0: not judged)... */
@@ -67,7 +63,7 @@ struct tl_queue_settings {
         int64_t hold_ms;        /* after a cut */
         int64_t fresh_ms;       /* a report counts so long */
     } adaptive;
-    /* No setting: what the state says with TL_CAPACITY_AUTO (tl_queue_capacity). */
+    /* No setting: what the state says of a steered capacity (tl_queue_capacity). */
     struct tl_capacity_now {
         uint64_t capacity;
         bool stale; /* the site reports nothing */
@@ -104,7 +100,6 @@ struct tl_queue_settings {
     enum tl_store_error_mode on_store_error;
     enum tl_sharing_mode shared_sessions;
     enum tl_queue_mode mode;
-    bool paused; /* the mode holds the line: for releases that know no mode */
     char closed_text_en[512], closed_text_ko[512];     /* what visitors read; "": the built-in */
     char sold_out_text_en[512], sold_out_text_ko[512]; /* likewise */
     char target_url[1024];                             /* "" when absent */

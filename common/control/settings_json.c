@@ -63,8 +63,8 @@ static bool put(json_t *object, const char *path, json_t *value)
     char group[TL_SETTING_PATH_MAX];
     snprintf(group, sizeof(group), "%.*s", (int)(dot - path), path);
     json_t *inner = json_object_get(object, group);
-    if (inner == NULL) {
-        inner = json_object();
+    if (!json_is_object(inner)) { /* a steered capacity is no number, but has a max, too */
+        inner = json_pack("{s:O*}", "max", inner);
         if (json_object_set_new(object, group, inner) != 0) {
             json_decref(value);
             return false;
@@ -81,7 +81,7 @@ json_t *tl_settings_to_json(const struct tl_queue_settings *settings)
     const struct tl_setting *rows = tl_queue_table(&n);
     json_t *object = json_object();
     for (size_t i = 0; object != NULL && i < n; i++) {
-        if (strcmp(rows[i].path, "paused") == 0)
+        if (strcmp(rows[i].path, "capacity.min") == 0 && settings->capacity_min == 0)
             continue;
         tl_queue_settings_get(settings, i, &key, value, sizeof(value));
         if (!put(object, rows[i].path, value_of(&rows[i], value))) {
@@ -186,12 +186,10 @@ static bool read_member(struct tl_settings_wish *wish, const char *group, const 
     char quoted[96];
     size_t row;
     int n = snprintf(path, sizeof(path), "%s%s%s", group, *group != '\0' ? "." : "", name);
-    const char *stored =
-        path; /* "capacity": "auto" and "capacity_max" are kept under other names */
-    if (tl_queue_settings_plain(&stored, json_is_string(value) ? json_string_value(value) : ""))
-        wish->max_named = wish->max_named || strcmp(path, "capacity_max") == 0;
+    bool is_max = strcmp(path, "capacity.max") == 0;
+    wish->fixed = wish->fixed || strcmp(path, "capacity") == 0;
     const struct tl_setting *setting =
-        n > 0 && (size_t)n < sizeof(path) ? find_row(stored, &row) : NULL;
+        n > 0 && (size_t)n < sizeof(path) ? find_row(is_max ? "capacity" : path, &row) : NULL;
     if (setting == NULL) {
         struct tl_queue_settings unused;
         struct tl_error problem = {0};
@@ -232,14 +230,14 @@ static bool read_members(struct tl_settings_wish *wish, const json_t *object, st
     return true;
 }
 
-/* Does this setting keep its value when the object that replaces all does not name it? `mode` (and
- * `paused`) do, and default_lane follows the lanes. */
+/* Does this setting keep its value when the object that replaces all does not name it? `mode` does,
+ * and default_lane follows the lanes. */
 static bool stays(const struct tl_settings_wish *wish, const struct tl_setting *row)
 {
     size_t lanes;
     if (strcmp(row->path, "default_lane") == 0)
         return find_row("lanes", &lanes) != NULL && wish->given[lanes];
-    return strcmp(row->path, "mode") == 0 || strcmp(row->path, "paused") == 0;
+    return strcmp(row->path, "mode") == 0;
 }
 
 bool tl_settings_wish_read(struct tl_settings_wish *wish, const json_t *object, bool whole,
@@ -256,7 +254,8 @@ bool tl_settings_wish_read(struct tl_settings_wish *wish, const json_t *object, 
     if (!read_members(wish, object, err))
         return false;
     for (size_t i = 0; i < n; i++) {
-        if (!wish->given[i] && (!whole || stays(wish, &rows[i])))
+        bool is_fixed = wish->fixed && strcmp(rows[i].path, "capacity.min") == 0;
+        if (!wish->given[i] && !is_fixed && (!whole || stays(wish, &rows[i])))
             continue;
         if (!wish->given[i])
             snprintf(wish->values[i], sizeof(wish->values[i]), "%s", rows[i].fallback);
@@ -278,7 +277,6 @@ bool tl_settings_wish_try(struct tl_settings_wish *wish, struct tl_queue_setting
             !refuse(wish, find_row(wish->list[i].name, &row)->path, problem.text, err))
             return false;
     }
-    settings->capacity_max_named = wish->max_named;
     if (json_array_size(wish->errors) > 0)
         return true;
     return (tl_mode_change(&before, settings, &problem) &&

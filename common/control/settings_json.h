@@ -11,7 +11,7 @@
 #include "common/config/queue_settings.h"
 #include "common/store/queue.h"
 
-/* All settings but `paused`, which `mode` says better: durations as "10m", times in RFC 3339 or
+/* All settings: durations as "10m", times in RFC 3339 or
  * null, lanes as a list, `rate.admit` as "rate": {"admit": ...}. NULL: out of memory. */
 json_t *tl_settings_to_json(const struct tl_queue_settings *settings);
 
@@ -28,7 +28,7 @@ struct tl_settings_wish {
     char (*values)[TL_QUEUE_VALUE_MAX]; /* a text for each row of the table... */
     bool *given;                        /* ...that is given */
     json_t *errors;                     /* [{"name", "detail"}]: every member that is refused */
-    bool max_named;                     /* capacity_max is: it needs capacity "auto" */
+    bool fixed;                         /* capacity is a number: there is no capacity.min */
 };
 
 /* Reads the object, of the shape of tl_settings_to_json; null asks for the default, and

@@ -288,7 +288,7 @@ static json_t *describe(const struct facts *facts, const char *queue)
     const struct tl_queue_settings *settings = &facts->settings;
     const struct tl_reply *sizes = tl_reply_at(facts->reply, TL_STATS_SIZES);
     bool ok = true;
-    bool is_auto = settings->capacity_mode == TL_CAPACITY_AUTO;
+    bool is_auto = settings->capacity_min > 0;
     json_t *stats = json_object();
     put(stats, "queue", json_string(queue), &ok);
     put(stats, "at", tl_call_time(facts->now_ms), &ok);

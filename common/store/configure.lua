@@ -11,14 +11,12 @@ local FIELDS = state.fields({}, { 'notice' })
 local OPENING = settings.list({ 'opens_at' })
 
 local function mode_of(c)
-    local found = call('HMGET', c.key.config, 'mode', 'paused')
-    return found[1] or found[2] == 'true' and 'paused' or 'open'
+    return call('HGET', c.key.config, 'mode') or 'open'
 end
 
 local function set(c, actor, texts)
     local before, after = settings.differences(c, texts)
-    local is_mode = after.mode -- and nothing else; `paused` goes with it
-    for name in pairs(after) do is_mode = is_mode and (name == 'mode' or name == 'paused') end
+    local is_mode = after.mode and next(after, next(after)) == nil -- and nothing else
     local made, from = changes.record(c, actor, is_mode and 'mode' or 'set', before, after), mode_of(c)
     local changed = tonumber(call('HGET', c.key.config, 'changed')) or 0
     call('HSET', c.key.config, 'changed', text.int(max(state.now_us(), changed + 1)), unpack(texts))

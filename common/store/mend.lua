@@ -121,12 +121,12 @@ end
 ---- the settings
 
 -- Writes the settings that are missing or no number although they must be one.
-local function restore_settings(c, paused)
+local function restore_settings(c, mode)
     local before, missing = settings.differences(c, c.given)
     for _, name in ipairs(NUMBERS) do before[name] = text.number(before[name]) and before[name] end
     for name in pairs(before) do missing[name] = nil end
     local changed = missing.changed
-    missing.changed, missing.paused = nil, paused and 'true' or missing.paused
+    missing.changed, missing.mode = nil, mode or missing.mode
     changes.record(c, c.actor, 'restore', {}, missing)
     missing.changed = changed
     for name, value in pairs(missing) do call('HSET', c.key.config, name, value) end
@@ -145,10 +145,10 @@ local function mend_settings(c)
         restore_settings(c, false)
         note_mended(c, 'the settings were missing and were written again as this program had them in memory')
     elseif c.how == 'file' and #c.given > 0 and lost_ms and c.now - lost_ms >= GRACE_MS then
-        restore_settings(c, true)
+        restore_settings(c, 'paused')
         note_mended(c, 'the settings were missing and no program had them in memory: they are those of the '
-            .. 'configuration file now, and the queue is paused; check them, then resume it with `tellerline set QUEUE '
-            .. 'paused=false`')
+            .. 'configuration file now, and the queue is paused; check them, then `tellerline queue '
+            .. 'resume QUEUE`')
     else
         if c.how ~= 'look' and not lost_ms then -- tell the programs that have them in memory
             state.set(c, 'config_lost_ms', c.now)

@@ -104,7 +104,6 @@ static size_t read_settings(const struct tl_reply *reply, struct tl_queue_settin
         else if (tl_queue_settings_set(settings, name, value, TL_FORM_STORE, NULL))
             found += is_needed(name) ? 1 : 0;
     }
-    tl_mode_read(settings);
     return found;
 }
 
@@ -115,9 +114,9 @@ bool tl_queue_settings_read(const struct tl_reply *reply, struct tl_queue_settin
 
 void tl_queue_settings_now(struct tl_queue_settings *settings, const struct tl_state *state)
 {
-    settings->now = (struct tl_capacity_now){.capacity = state->capacity_now,
-                                             .stale = settings->capacity_mode == TL_CAPACITY_AUTO &&
-                                                      !state->is_reported};
+    settings->now =
+        (struct tl_capacity_now){.capacity = state->capacity_now,
+                                 .stale = settings->capacity_min > 0 && !state->is_reported};
 }
 
 enum { INFO = TL_STATE_BASE_SEQ | TL_STATE_CAPACITY };
@@ -189,8 +188,7 @@ static bool is_named(const struct tl_queue_changes *changes, const char *name)
 }
 
 /* All settings as they were read; then those to change, and what changed with them, as `lanes`
- * changes default_lane. `paused` goes with `mode` in any case: an older program may have changed it
- * alone. */
+ * changes default_lane. */
 static void append_changes(const struct tl_reply *read, const struct tl_queue_settings *before,
                            const struct tl_queue_settings *after,
                            const struct tl_queue_changes *changes, struct tl_args *args)
@@ -206,8 +204,7 @@ static void append_changes(const struct tl_reply *read, const struct tl_queue_se
     }
     for (size_t i = 0; tl_queue_settings_get(after, i, &each, value, sizeof(value)); i++) {
         tl_queue_settings_get(before, i, &each, old_value, sizeof(old_value));
-        bool follows = strcmp(each, "paused") == 0 && is_named(changes, "mode");
-        if (is_named(changes, each) || follows || strcmp(old_value, value) != 0)
+        if (is_named(changes, each) || strcmp(old_value, value) != 0)
             tl_args_strs(args, each, value, NULL);
     }
 }

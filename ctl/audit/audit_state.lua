@@ -223,7 +223,7 @@ local function check_batches(c)
 end
 
 local WANTED = { 'policy', 'capacity', 'session_ttl', 'session_sliding', 'session_max', 'claim_ttl', 'waiting_ttl',
-    'lanes', 'default_lane', 'opens_at', 'join', 'on_store_error', 'paused', 'target_url' }
+    'lanes', 'default_lane', 'opens_at', 'join', 'on_store_error', 'mode', 'target_url' }
 
 entry('audit_state', { 'no-writes' }, function(keys, args)
     local c, note = audit.begin(keys), ''

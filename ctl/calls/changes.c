@@ -97,12 +97,6 @@ static void describe_member(struct tl_text *out, const char *name, const json_t 
     tl_text_free(&made_new);
 }
 
-/* `paused` goes with `mode`. */
-static bool is_known(const char *name, const json_t *after)
-{
-    return strcmp(name, "paused") == 0 && json_object_get(after, "mode") != NULL;
-}
-
 static void describe(struct tl_text *out, const char *what, const json_t *before,
                      const json_t *after)
 {
@@ -114,12 +108,11 @@ static void describe(struct tl_text *out, const char *what, const json_t *before
     }
     json_object_foreach((json_t *)(uintptr_t)before, name, value)
     {
-        if (!is_known(name, after))
-            describe_member(out, name, before, after);
+        describe_member(out, name, before, after);
     }
     json_object_foreach((json_t *)(uintptr_t)after, name, value)
     {
-        if (json_object_get(before, name) == NULL && !is_known(name, after))
+        if (json_object_get(before, name) == NULL)
             describe_member(out, name, before, after);
     }
 }

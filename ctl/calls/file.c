@@ -67,7 +67,7 @@ static json_t *written(const struct tl_queue_config *queue)
     char value[TL_QUEUE_VALUE_MAX];
     tl_queue_settings_defaults(&none);
     for (size_t i = 0; i < n; i++) {
-        if (!queue->written[i] || strcmp(rows[i].path, "paused") == 0)
+        if (!queue->written[i])
             continue;
         tl_setting_show(&rows[i], &queue->settings, value, sizeof(value));
         (void)json_object_set_new(settings, rows[i].path, tl_assignment_value(rows[i].path, value));

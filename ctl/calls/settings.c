@@ -94,10 +94,8 @@ static bool is_assigned(const char *assignment, const char *name)
 {
     char text[TL_SETTING_PATH_MAX] = "";
     size_t length = strcspn(assignment, "=");
-    const char *stored = text;
     snprintf(text, sizeof(text), "%.*s", (int)length, assignment);
-    tl_queue_settings_plain(&stored, assignment[length] == '=' ? assignment + length + 1 : "");
-    return strcmp(stored, name) == 0;
+    return strcmp(strcmp(text, "capacity.max") == 0 ? "capacity" : text, name) == 0;
 }
 
 /* Each setting as it is and was; then what was asked for and was so before. */

@@ -109,7 +109,6 @@ void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int
     settings->changed_us = 0;
     settings->opens_at_ms = opens_ms;
     settings->mode = TL_MODE_OPEN;
-    settings->paused = false;
 }
 
 /* ---- removal ---- */

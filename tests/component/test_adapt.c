@@ -29,7 +29,7 @@ struct world {
 };
 
 #define SETTINGS                                                                                   \
-    "lanes=only capacity_mode=auto capacity=200 capacity_min=20 adaptive.every=5s "                \
+    "lanes=only capacity=200 capacity.min=20 adaptive.every=5s "                                   \
     "adaptive.hold=15s "                                                                           \
     "adaptive.fresh=15s adaptive.raise=5 adaptive.cut=30 adaptive.latency_max=500ms"
 
@@ -110,7 +110,7 @@ static void a_fixed_capacity_is_not_steered(void **state)
 {
     struct world world;
     begin(&world, state);
-    set(&world, "capacity_mode", "fixed");
+    set(&world, "capacity.min", "0");
     long long event = test_state(world.store, "event");
     report(&world, 999, -1, -1);
     assert_false(steps(&world));
@@ -286,7 +286,7 @@ static void bounds_that_change_count_at_once(void **state)
     set(&world, "capacity", "120");
     assert_step(&world, 120, STEADY);
     set(&world, "capacity", "200");
-    set(&world, "capacity_min", "140");
+    set(&world, "capacity.min", "140");
     report(&world, 300, -1, -1);
     assert_step(&world, 140, STEADY);
 }
@@ -359,7 +359,7 @@ static void a_stream_of_another_type_fails_before_the_first_write(void **state)
 static void admission_obeys_it(void **state)
 {
     struct test_store *store = *state;
-    test_store_queue(store, "lanes=only capacity_mode=auto capacity=200 capacity_min=3");
+    test_store_queue(store, "lanes=only capacity=200 capacity.min=3");
     test_join_many(store, "v", 100, 0);
     assert_int_equal(test_admit(store, 100), 3);
     test_redis_ask(store->redis, "HSET tl:{q}:state capacity_now 10");
@@ -370,7 +370,7 @@ static void admission_obeys_it(void **state)
     test_redis_ask(store->redis, "HSET tl:{q}:state capacity_now 500");
     test_redis_ask(store->redis, "HSET tl:{q}:config capacity 15");
     assert_int_equal(test_admit(store, 100), 5);
-    test_redis_ask(store->redis, "HSET tl:{q}:config capacity_mode fixed");
+    test_redis_ask(store->redis, "HSET tl:{q}:config capacity.min 0");
     test_redis_ask(store->redis, "HSET tl:{q}:config capacity 20");
     assert_int_equal(test_admit(store, 100), 5);
 }

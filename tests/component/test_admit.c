@@ -296,12 +296,12 @@ static void lowering_capacity_evicts_no_visitor(void **state)
 static void a_paused_queue_admits_no_visitor(void **state)
 {
     struct test_store *store = *state;
-    test_store_queue(store, "lanes=only capacity=4 paused=true");
+    test_store_queue(store, "lanes=only capacity=4 mode=paused");
     test_join_many(store, "v", 2, 0);
     struct admitted result = admit(store, "10");
     assert_int_equal(result.n, 0);
     assert_int_equal(result.waiting, 2);
-    configure(store, "paused", "false");
+    configure(store, "mode", "open");
     assert_int_equal(admit(store, "10").n, 2);
 }
 

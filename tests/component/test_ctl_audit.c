@@ -199,10 +199,10 @@ static const struct damaged {
     {"redis.call('DEL', sessions) redis.call('SET', sessions, 'x')", 0, "is a string, not a hash"},
     {"redis.call('DEL', waiting) redis.call('SET', waiting, 'x')", 0, "is a string, not a zset"},
     /* 12: the mode, the time of closing, the full line */
-    {"redis.call('HSET', config, 'mode', 'closed', 'paused', 'true')", 12,
+    {"redis.call('HSET', config, 'mode', 'closed')", 12,
      "visitors joined although the mode is closed"},
-    {"redis.call('HSET', config, 'paused', 'true')", 12,
-     "visitors were admitted although the mode is open"},
+    {"redis.call('HSET', config, 'mode', 'paused')", 12,
+     "visitors were admitted although the mode is paused"},
     {"redis.call('HSET', config, 'closes_at', '1000')", 12,
      "visitors joined although the mode is open and closes_at has passed"},
     {"redis.call('HSET', config, 'closes_at', '1000', 'at_close', 'stop')", 12,

@@ -111,7 +111,7 @@ static void every_step_after_a_restart_begins_an_incarnation(void **state)
         test_store_clean(state);
         make_queue(store);
         test_join_many(store, "v", 1, 0);
-        test_redis_ask(store->redis, "HSET %s paused true", store->keys.names[TL_KEY_CONFIG]);
+        test_redis_ask(store->redis, "HSET %s mode paused", store->keys.names[TL_KEY_CONFIG]);
         long long history = test_redis_history(store->server);
         test_join_many(store, "lost", 3, 0);
         struct numbers lost = read_numbers(store);

@@ -54,11 +54,10 @@ static void each_mode_joins_and_admits_as_it_says(void **state)
     static const struct {
         const char *mode;
         bool joins, admits;
-        const char *paused;
-    } modes[] = {{"open", true, true, "false"},         {"paused", true, false, "true"},
-                 {"draining", false, true, "false"},    {"closed", false, false, "true"},
-                 {"sold_out", false, false, "true"},    {"closed", false, false, "true"},
-                 {"passthrough", false, false, "true"}, {"open", true, true, "false"}};
+    } modes[] = {{"open", true, true},          {"paused", true, false},
+                 {"draining", false, true},     {"closed", false, false},
+                 {"sold_out", false, false},    {"closed", false, false},
+                 {"passthrough", false, false}, {"open", true, true}};
     struct test_store *store = *state;
     test_store_queue(store, "lanes=only capacity=100");
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
@@ -67,7 +66,6 @@ static void each_mode_joins_and_admits_as_it_says(void **state)
         snprintf(visitor, sizeof(visitor), "w%zu", i);
         assert_true(joins(store, visitor));
         configure(store, "mode", modes[i].mode);
-        setting_is(store, "paused", modes[i].paused);
         snprintf(visitor, sizeof(visitor), "v%zu", i);
         assert_int_equal(joins(store, visitor), modes[i].joins);
         assert_int_equal(test_admit(store, 10), modes[i].admits ? 1 + modes[i].joins : 0);
@@ -89,41 +87,6 @@ static void an_unknown_mode_neither_joins_nor_admits(void **state)
     assert_int_equal(test_admit(store, 10), 0);
 }
 
-static void a_queue_of_an_older_release_has_only_paused(void **state)
-{
-    struct test_store *store = *state;
-    struct tl_queue_settings settings;
-    struct tl_error err = {0};
-    test_store_queue(store, "lanes=only capacity=100 paused=true");
-    tl_reply_free(test_redis_call(store->redis, "HDEL tl:{q}:config mode"));
-    assert_true(tl_queue_load(store->redis, &store->keys, &settings, &err));
-    assert_int_equal(settings.mode, TL_MODE_PAUSED);
-    assert_true(joins(store, "anna"));
-    assert_int_equal(test_admit(store, 10), 0);
-    configure(store, "paused", "false");
-    setting_is(store, "mode", "open");
-    assert_int_equal(test_admit(store, 10), 1);
-}
-
-/* An older command line writes `paused` alone. */
-static void an_older_program_pauses_and_cannot_reopen(void **state)
-{
-    struct test_store *store = *state;
-    struct tl_queue_settings settings;
-    struct tl_error err = {0};
-    test_store_queue(store, "lanes=only capacity=100");
-    assert_true(joins(store, "anna"));
-    raw(store, "paused", "true");
-    assert_int_equal(test_admit(store, 10), 0);
-    configure(store, "mode", "closed");
-    raw(store, "paused", "false");
-    assert_int_equal(test_admit(store, 10), 0);
-    assert_true(tl_queue_load(store->redis, &store->keys, &settings, &err));
-    assert_int_equal(settings.mode, TL_MODE_CLOSED);
-    configure(store, "mode", "closed"); /* puts it right */
-    setting_is(store, "paused", "true");
-}
-
 static void sold_out_is_undone_in_two_steps(void **state)
 {
     struct test_store *store = *state;
@@ -133,12 +96,10 @@ static void sold_out_is_undone_in_two_steps(void **state)
     uint64_t before = test_redis_fingerprint(store->redis);
     assert_false(tl_queue_configure(store->redis, &store->keys, "mode", "open", &test_actor, &err));
     assert_int_equal(err.kind, TL_ERR_INVALID);
-    assert_false(
-        tl_queue_configure(store->redis, &store->keys, "paused", "false", &test_actor, &err));
     assert_int_equal(test_redis_fingerprint(store->redis), before);
     configure(store, "mode", "closed");
     configure(store, "mode", "open");
-    setting_is(store, "paused", "false");
+    setting_is(store, "mode", "open");
 }
 
 static void after_closes_at_no_one_joins(void **state)
@@ -222,8 +183,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(each_mode_joins_and_admits_as_it_says, test_store_clean),
         cmocka_unit_test_setup(an_unknown_mode_neither_joins_nor_admits, test_store_clean),
-        cmocka_unit_test_setup(a_queue_of_an_older_release_has_only_paused, test_store_clean),
-        cmocka_unit_test_setup(an_older_program_pauses_and_cannot_reopen, test_store_clean),
         cmocka_unit_test_setup(sold_out_is_undone_in_two_steps, test_store_clean),
         cmocka_unit_test_setup(after_closes_at_no_one_joins, test_store_clean),
         cmocka_unit_test_setup(a_full_line_opens_again_beyond_its_margin, test_store_clean),

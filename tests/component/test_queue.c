@@ -107,12 +107,12 @@ static void settings_of_a_newer_version_are_ignored(void **state)
     struct tl_queue_settings settings;
     struct tl_error err = {0};
     test_store_queue(store, "capacity=5 session_ttl=3s");
-    tl_reply_free(
-        test_redis_call(store->redis, "HSET tl:{q}:config novelty 1 paused soon capacity 8"));
+    tl_reply_free(test_redis_call(store->redis,
+                                  "HSET tl:{q}:config novelty 1 session_sliding soon capacity 8"));
     tl_reply_free(test_redis_call(store->redis, "HDEL tl:{q}:config default_lane"));
     assert_true(tl_queue_load(store->redis, &store->keys, &settings, &err));
     assert_int_equal(settings.capacity, 8);
-    assert_false(settings.paused); /* the default */
+    assert_false(settings.session_sliding); /* the default */
     assert_int_equal(settings.session_ttl_ms, 3000);
     /* Without a setting that the functions need, the rest is of no use. */
     tl_reply_free(test_redis_call(store->redis, "HSET tl:{q}:config claim_ttl soon"));
@@ -295,7 +295,7 @@ static void a_lost_queue_is_made_with_the_settings_in_force(void **state)
     bool created = false;
     tl_queue_settings_defaults(&settings);
     settings.mode = TL_MODE_PAUSED;
-    settings.paused = true;
+    settings.mode = TL_MODE_PAUSED;
     tl_keys_init(&store->keys, "tl:", "q");
     assert_true(tl_queue_create(store->redis, "tl:", "q", &settings, &test_actor, &created, &err));
     assert_true(tl_queue_load(store->redis, &store->keys, &known, &err));

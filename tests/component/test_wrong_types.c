@@ -96,7 +96,7 @@ static void with_someone_gone(struct test_store *store)
 static void steered(struct test_store *store)
 {
     busy(store);
-    test_redis_ask(store->redis, "HSET tl:{q}:config capacity_mode auto capacity_min 1");
+    test_redis_ask(store->redis, "HSET tl:{q}:config capacity.min 1");
 }
 
 /* In the arguments of a step: the bucket of presence that is now. */

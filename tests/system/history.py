@@ -354,13 +354,13 @@ def _check_changes(history: History, steps: list[wire.Step]) -> None:
         if not any(loss.total and loss.until >= sent for loss in history.losses):
             assert any(step.config and sent - _CLOCK_GRAIN <= step.time_ms / 1000 <= received + _CLOCK_GRAIN
                        for step in steps), f"no event told that {name} is {value}"
-        if name != "paused":
+        if name != "mode":
             continue
         for step in steps:
             assert not step.admitted or paused_at is None or not (
                 paused_at + _CLOCK_GRAIN < step.time_ms / 1000 < sent - _CLOCK_GRAIN), (
                 f"place {step.admitted[0]} was admitted while the queue was paused")
-        paused_at = received if value == "true" else None
+        paused_at = received if value == "paused" else None
 
 
 def _lanes(history: History) -> list[list[Stay]]:

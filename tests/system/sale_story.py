@@ -8,17 +8,13 @@ from typing import Any
 from tellerline import System
 
 NOTICE = {"en": "Row A is sold out.", "ko": "A열은 매진되었습니다."}
-CREATED = {"capacity": "1", "lanes": "vip,normal", "default_lane": "normal", "mode": "paused", "paused": "true"}
+CREATED = {"capacity": "1", "lanes": "vip,normal", "default_lane": "normal", "mode": "paused"}
 
 Change = tuple[str, dict[str, Any], dict[str, Any]]
 
 
 def mode(before: str, after: str) -> Change:
-    """`paused` says for readers of an earlier release whether visitors are let in."""
-    was, now = ({"mode": name, "paused": str(name in ("paused", "sold_out")).lower()} for name in (before, after))
-    if was["paused"] == now["paused"]:
-        del was["paused"], now["paused"]
-    return "mode", was, now
+    return "mode", {"mode": before}, {"mode": after}
 
 
 def story(important: str, revoked: str) -> list[Change]:
@@ -39,7 +35,7 @@ def check_record(system: System, entries: list[dict[str, Any]], changes: list[Ch
         assert entry["who"] == who and entry["from"].startswith(where) and entry["queue"] == "sale", entry
     # The creation has every setting; those that nobody set or changed are what they are now. Times are for people there.
     config = system.store.hash(system.key("sale", "config"))
-    later = {"capacity", "mode", "paused", "about", "changed"}
+    later = {"capacity", "mode", "about", "changed"}
     assert created["what"] == "create" and created["before"] == {}, created
     assert {name: created["after"][name] for name in CREATED} == CREATED, created
     later |= {name for name, value in created["after"].items() if re.fullmatch(r"\d+(ms|s|m|h|d)|", value)}

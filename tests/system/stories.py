@@ -183,14 +183,14 @@ def service(_: System, history: Told) -> None:
 
 def pause(system: System, history: Told) -> None:
     """Longer than waiting_ttl, so that presence counts."""
-    change(system, history, "paused", "true")
+    change(system, history, "mode", "paused")
     history.spend(patient(5))
-    change(system, history, "paused", "false")
+    change(system, history, "mode", "open")
 
 
 def absence(system: System, history: Told) -> None:
     """Three visitors join, among others who stay, and are not seen again."""
-    change(system, history, "paused", "true")
+    change(system, history, "mode", "paused")
     gone = []
     for _ in range(3):
         gone.append(enter(system, history)[1])
@@ -198,7 +198,7 @@ def absence(system: System, history: Told) -> None:
     try:
         history.until(lambda: all(is_over(system, stay) for stay in gone), "who is absent is dropped", every=0.1)
     finally:
-        change(system, history, "paused", "false")
+        change(system, history, "mode", "open")
 
 
 def desertion(system: System, history: Told) -> None:
@@ -314,14 +314,14 @@ def removal(system: System, history: Told) -> None:
     active, stay = enter(system, history)
     history.until(active.is_active, "is called")
     stay.saw_active(time.time(), active.view)
-    change(system, history, "paused", "true")
+    change(system, history, "mode", "paused")
     waiting, other = enter(system, history)
     for visitor, one in ((active, stay), (waiting, other)):
         one.end = "removed"
         done = system.ctl("visitor", "remove", "door", visitor.ticket, "--yes")
         assert done.returncode == 0, done.stderr
         one.ended_at = time.time()
-    change(system, history, "paused", "false")
+    change(system, history, "mode", "open")
     history.come_and_go(4)
 
 
@@ -386,7 +386,7 @@ def ask_as_before(client: Client, path: str, place: int, ticket: str, history: H
 
 def handover(system: System, history: Told) -> None:
     """Places go to other devices while they wait, twice each. All devices go on asking, until the session is over."""
-    change(system, history, "paused", "true")
+    change(system, history, "mode", "paused")
     there = [enter(system, history) for _ in range(3)]
     before: list[tuple[Visitor, Stay, str]] = []
     for visitor, stay in [*there, *there]:
@@ -397,7 +397,7 @@ def handover(system: System, history: Told) -> None:
         for visitor, stay, ticket in before:
             ask_as_before(visitor.client, visitor.path, stay.place, ticket, history)
         history.spend(0.2)
-    change(system, history, "paused", "false")
+    change(system, history, "mode", "open")
 
     def serve() -> bool:
         for visitor, stay in there:
@@ -468,7 +468,7 @@ def damage(system: System, history: Told) -> None:
 def tail(system: System, history: Told) -> None:
     """The store comes back without its last joins, two of them of visitors who had been there before; and others join
     before the lost ones return."""
-    change(system, history, "paused", "true")
+    change(system, history, "mode", "paused")
     known = [enter(system, history) for _ in range(2)]
     for visitor, stay in known:
         leave(visitor, stay)
@@ -486,7 +486,7 @@ def tail(system: System, history: Told) -> None:
         status = history.until(lambda v=visitor: v.status()["status"], "an answer", again_on=AssertionError)
         assert status == "waiting", f"place {stay.place} did not come back: {status}"
         leave(visitor, stay)
-    change(system, history, "paused", "false")
+    change(system, history, "mode", "open")
     history.come_and_go(10)
 
 
@@ -508,7 +508,7 @@ WEIGHTS = (2, 1)
 def lanes(system: System, history: Told) -> None:
     """Visitors of two lanes wait while the queue is paused, some are moved from one to the other, and all are served."""
     history.shares = [Shares(time.time(), WEIGHTS)]
-    change(system, history, "paused", "true")
+    change(system, history, "mode", "paused")
     there = [enter(system, history) for _ in range(8)]
     change(system, history, "default_lane", "vip")
     for _ in range(3):  # until the worker knows
@@ -517,7 +517,7 @@ def lanes(system: System, history: Told) -> None:
     for visitor, _ in there[1:4:2]:
         done = system.ctl("visitor", "move", "door", visitor.ticket, "vip")
         assert done.returncode == 0, done.stderr
-    change(system, history, "paused", "false")
+    change(system, history, "mode", "open")
 
     def serve() -> bool:
         for visitor, stay in there:
@@ -538,7 +538,7 @@ def draw(system: System, history: Told) -> None:
     admitter.stop()
     opens = time.time() + patient(0.3)
     opens_at = datetime.fromtimestamp(opens, timezone.utc).isoformat(timespec="milliseconds")
-    system.set("door", "paused=true", f"opens_at={opens_at}")
+    system.set("door", "mode=paused", f"opens_at={opens_at}")
     history.spend(opens + 0.05 - time.time())
     late = [system.join("door") for _ in range(3)]
     admitter.start()
@@ -565,7 +565,7 @@ def overload(system: System, history: Told) -> None:
         return True
 
     history.until(lambda: capacity() == CAPACITY and system.active("door") == CAPACITY, "it is full")
-    change(system, history, "capacity_min", "1")
+    change(system, history, "capacity.min", "1")
     history.until(lambda: report() and capacity() < CAPACITY, "the capacity is cut", every=0.2)
     first = capacity()
     for _ in range(10):  # the admitter looks at them twice a second
@@ -622,7 +622,7 @@ PLOTS = {
     "rate": Plot(service, {"policy": "rate", "rate": {"admit": RATE.admit, "every": f"{RATE.every:g}s"},
                            "session_ttl": f"{RATE.ttl:g}s"}, rate=RATE),
     "lanes": Plot(lanes, {"lanes": ["vip", "normal"], "lane_weights": list(WEIGHTS)}),
-    "overload": Plot(overload, {"capacity_mode": "auto", "capacity_min": CAPACITY, "adaptive": {"hold": "60s"}},
+    "overload": Plot(overload, {"capacity": {"min": CAPACITY, "max": CAPACITY}, "adaptive": {"hold": "60s"}},
                      served=(2, 3)),
     "overbook": Plot(overbook, {"overbook": OVERBOOK, "claim_ttl": CLAIM_TTL}, served=(0.3, 0.9),
                      overbook=OVERBOOK, actors=14),

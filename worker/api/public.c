@@ -188,7 +188,7 @@ bool tl_handle_feedback(struct tl_visit *visit)
     tl_json_begin(&json, answer, sizeof(answer));
     tl_json_string(&json, "queue", visit->name);
     tl_json_uint(&json, "capacity", tl_queue_capacity(settings));
-    tl_json_bool(&json, "steered", settings->capacity_mode == TL_CAPACITY_AUTO);
+    tl_json_bool(&json, "steered", settings->capacity_min > 0);
     return tl_answer_json(visit, 202, &json, NULL);
 }
 

@@ -6,11 +6,11 @@ local number, counter = text.number, text.counter
 
 local REQUIRED = { capacity = true, session_ttl = true, session_max = true, claim_ttl = true, waiting_ttl = true }
 local NUMBERS = { opens_at = 0, closes_at = 0, max_waiting = 0, full_margin = 5, full_cooldown = 10000, overbook = 0,
-    recovery_window = 60000, ['adaptive.load_max'] = 80, ['adaptive.latency_max'] = 0, ['adaptive.errors_max'] = 5,
+    ['capacity.min'] = 0,    recovery_window = 60000, ['adaptive.load_max'] = 80, ['adaptive.latency_max'] = 0, ['adaptive.errors_max'] = 5,
     ['adaptive.every'] = 5000, ['adaptive.raise'] = 2, ['adaptive.cut'] = 30,
     ['adaptive.hold'] = 15000, ['adaptive.fresh'] = 15000 }
-local FLAGS = { session_sliding = true, paused = true }
-local TEXTS = { opening = 'fifo', mode = 'open', at_close = 'drain', lane_weights = '', capacity_mode = 'fixed' }
+local FLAGS = { session_sliding = true }
+local TEXTS = { opening = 'fifo', mode = 'open', at_close = 'drain', lane_weights = '' }
 
 -- The settings that a step reads, by kind: required ones, numbers, flags and texts. A step reads what it needs and no
 -- more: each costs a small one 1 %.
@@ -60,11 +60,11 @@ function settings.lanes(c)
 end
 
 -- The capacity that counts now, within the bounds of the settings: so a change of these takes effect at the next step.
--- s: settings capacity, capacity_mode and capacity_min; capacity_now: the field of the state, as adapt has made it. As
+-- s: the settings capacity and capacity.min, 0: fixed; capacity_now: the field of the state, as adapt has made it. As
 -- tl_queue_capacity in C.
 function settings.capacity(s, capacity_now)
-    if s.capacity_mode ~= 'auto' then return s.capacity end
-    local least = min(number(s.capacity_min) or s.capacity, s.capacity)
+    local least = min(s['capacity.min'], s.capacity)
+    if least == 0 then return s.capacity end
     return max(least, min(s.capacity, number(capacity_now) or least))
 end
 
@@ -108,21 +108,20 @@ local STEERED = { 'capacity_now', 'capacity_safe', 'capacity_raised', 'capacity_
 
 -- Returns the capacity that counts now; nil when unknown. has_state: the state can be read.
 function settings.check_capacity(c, has_state)
-    local v = call('HMGET', c.key.config, 'capacity', 'capacity_mode', 'capacity_min')
+    local v = call('HMGET', c.key.config, 'capacity', 'capacity.min')
     local values = has_state and call('HMGET', c.key.state, unpack(STEERED)) or {}
-    local s = { capacity = tonumber(v[1]), capacity_mode = v[2], capacity_min = v[3] }
-    local most, least = s.capacity, tonumber(v[3])
+    local most, least = tonumber(v[1]), tonumber(v[2]) or 0
     for i, name in ipairs(STEERED) do
         if values[i] and not match(values[i], '^%d+$') then
             audit.found(c, 10, 'unreadable:' .. name, 'HDEL ' .. c.key.state .. ' ' .. name,
                 'the field %s of the state is no number: %s', name, values[i])
         end
     end
-    if v[2] == 'auto' and most and least and least > most then
-        audit.found(c, 2, 'capacity bounds', 'set one of them: `tellerline set QUEUE capacity_min=...`',
-            'capacity_min is %.0f, above the capacity of %.0f', least, most)
+    if most and least > most then
+        audit.found(c, 2, 'capacity bounds', 'set one of them: `tellerline set QUEUE capacity.min=...`',
+            'capacity.min is %.0f, above the capacity of %.0f', least, most)
     end
-    return most and settings.capacity(s, values[1])
+    return most and settings.capacity({ capacity = most, ['capacity.min'] = least }, values[1])
 end
 
 local ADMITS = { open = true, draining = true }
@@ -132,9 +131,9 @@ local GRACE_MS = 1000 -- between the start of a step and the id of its entry
 
 -- What the mode and the times of a queue allow, against its last events.
 function settings.check_mode(c)
-    local v = call('HMGET', c.key.config, 'mode', 'paused', 'closes_at', 'at_close')
+    local v = call('HMGET', c.key.config, 'mode', 'closes_at', 'at_close')
     local found = call('HMGET', c.key.state, 'full_since', 'base_seq', 'lost_generation')
-    local mode, closes_at, full_since, base_seq = v[1] or 'open', tonumber(v[3]) or 0, found[1], tonumber(found[2]) or 0
+    local mode, closes_at, full_since, base_seq = v[1] or 'open', tonumber(v[2]) or 0, found[1], tonumber(found[2]) or 0
     if full_since and (tonumber(full_since) or 1 / 0) > c.now + 60000 then
         audit.found(c, 7, 'full_since', 'HDEL ' .. c.key.state .. ' full_since',
             'the time since when the line is full cannot be right: %s', full_since)
@@ -142,7 +141,7 @@ function settings.check_mode(c)
     if found[3] and found[3] ~= '0' then return end -- places and sessions come back in every mode
     for _, written in ipairs(audit.entries(c, EVENTS_BACK)) do
         local is_over = closes_at > 0 and written.ms > closes_at + GRACE_MS
-        local admits = ADMITS[mode] and v[2] ~= 'true' and not (is_over and v[4] == 'stop')
+        local admits = ADMITS[mode] and not (is_over and v[3] == 'stop')
         local takes_joins = TAKES_JOINS[mode] and not is_over
         for _, event in ipairs(written.events) do
             local what = event[1] == defs.EVENT.admitted and not admits

@@ -507,7 +507,7 @@ def test_answers_are_as_documented(contract, start, tmp_path):
     secret = key_file(tmp_path / "challenge.secret", SERVICE_SECRET)
     with ChallengeService().serving() as service:
         system = start({"bank": bank | {"target_url": "https://shop.example/in?a=\"b"},
-                        "later": bank | {"opens_at": "2999-01-01T00:00:00Z", "paused": True},
+                        "later": bank | {"opens_at": "2999-01-01T00:00:00Z", "mode": "paused"},
                         "club": bank | {"join": "invited"}, "gate": bank | {"challenge": "work"},
                         "door": bank | {"challenge": "external"}},
                        settings={"pass": {"algorithm": "ES256"},

@@ -182,12 +182,12 @@ def test_settings_no_program_knows_come_from_the_file_and_paused(start):
     system.store.command("DEL", system.key("bad", "config"))
     for program in system.programs:
         program.start()
-    wait_until(lambda: system.store.hash(system.key("bad", "config")).get("paused") == "true", PATIENCE, "paused")
+    wait_until(lambda: system.store.hash(system.key("bad", "config")).get("mode") == "paused", PATIENCE, "paused")
     assert system.store.hash(system.key("bad", "config"))["capacity"] == "1"
     for program in system.programs:
         program.wait_ready()
     goes_on(system)
-    system.set("bad", "paused=false")
+    system.set("bad", "mode=open")
     wait_until(lambda: join_works(system, "bad"), PATIENCE, "joins work again", every=0.2)
     for visitor in visitors[:2]:
         visitor.complete()
@@ -227,7 +227,7 @@ def test_counters_that_cannot_be_read_are_written_again(start):
 def test_an_unreadable_score(start, key, score):
     """A worker that starts then serves the other queues."""
     system, visitors = start_with_line(start)
-    system.set("bad", "paused=true")
+    system.set("bad", "mode=paused")
     name = system.key("bad", key)
     broken = system.store.command("ZRANGE", name, 0, 0)[0]
     sound = system.store.command("ZSCORE", name, broken)
@@ -243,7 +243,7 @@ def test_an_unreadable_score(start, key, score):
     goes_on(system)
     quiet(system)
     system.store.command("ZADD", name, sound, broken)
-    system.set("bad", "paused=false")
+    system.set("bad", "mode=open")
     wait_until(lambda: client.get("/v1/queues/bad").status == 200, PATIENCE, "the worker serves the queue")
     wait_until(lambda: join_works(system, "bad"), PATIENCE, "joins work again", every=0.2)
 
@@ -254,7 +254,7 @@ def test_sessions_end_while_the_line_cannot_be_read(start):
     system.set("bad", "capacity=3")
     for visitor in visitors:
         wait_until(visitor.is_active, PATIENCE, "called")
-    system.set("bad", "paused=true")
+    system.set("bad", "mode=paused")
     system.join("bad")
     waiting, active = system.key("bad", "waiting"), system.key("bad", "active")
     (broken,) = system.store.command("ZRANGE", waiting, 0, 0)
@@ -271,7 +271,7 @@ def test_sessions_end_while_the_line_cannot_be_read(start):
         assert is_named(system, "expirer"), "the queue is still set aside"
     quiet(system)
     system.store.command("ZADD", waiting, sound, broken)
-    system.set("bad", "paused=false")
+    system.set("bad", "mode=open")
     wait_until(lambda: join_works(system, "bad"), PATIENCE, "joins work again", every=0.2)
 
 

@@ -105,7 +105,7 @@ def test_a_steered_capacity_stays_within_its_bounds(start, figure):
 
         probe = {"url": f"http://127.0.0.1:{site.port}/load", "value": "pool.busy", "full": 200, "every": "200ms",
                  "timeout": "400ms"}
-        queue = QUEUE | {"capacity": 6, "capacity_mode": "auto", "capacity_min": 2, "probe": probe,
+        queue = QUEUE | {"capacity": {"min": 2, "max": 6}, "probe": probe,
                          "adaptive": {"every": "1s", "raise": 20, "hold": "1s", "fresh": "2s"}}
         system = start({"door": queue}, admitters=2, redis={"appendfsync": "always"},
                        settings={"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"},

@@ -267,7 +267,7 @@ def test_a_role_whose_allocations_fail(start, tmp_path, role):
 MANY, SAMPLE = 1_000_000, 20
 #: What an operator asks, and a part of the right answer.
 ASKED = [(["queues"], "door"), (["top", "--count", "1"], "door"), (["audit"], "door: ok (waiting 2, active 1)"),
-         (["recover", "door", "--wait", "1s"], "no one is admitted"), (["set", "door", "paused=true"], "paused=true"),
+         (["recover", "door", "--wait", "1s"], "no one is admitted"), (["set", "door", "mode=paused"], "mode=paused"),
          (["notice", "door", "en=Soon", "ko=곧"], "notice set"), (["queue", "show", "door"], "SETTING"), (["check"], "ok; 1 queue"),
          (["diff"], "nothing differs"), (["blocks"], "no prefix is blocked")]
 

@@ -345,7 +345,7 @@ def change_in_silence(history, steps):
 
 def admitted_in_a_pause(history, steps):
     """place 2 was admitted while the queue was paused"""
-    history.changes += [Change(1.0, 1.95, "paused", "true"), Change(5.05, 5.2, "paused", "false")]
+    history.changes += [Change(1.0, 1.95, "mode", "paused"), Change(5.05, 5.2, "mode", "open")]
     for step in steps:
         step.config = True
 

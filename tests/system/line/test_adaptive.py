@@ -21,7 +21,7 @@ from waiting import wait_until
 
 pytestmark = pytest.mark.together(seconds=60)
 
-STEERED = {"capacity": 20, "capacity_mode": "auto", "capacity_min": 2,
+STEERED = {"capacity": {"min": 2, "max": 20},
            "adaptive": {"every": "1s", "raise": 20, "hold": "2s", "fresh": "2s"}} | CALM
 OTHER_KEY = "o" * 40
 #: What admitters say of a probe that fails.
@@ -142,22 +142,21 @@ def test_reports_are_limited_by_key_and_queue(share, kind):
     wait_until(lambda: post(shop, API_KEY).status == 202, PATIENCE, "the second is over")
 
 
-def test_capacity_is_set_to_auto_and_back(start):
-    """As people say it; the store has the two settings that other programs know."""
-    system = start({"shop": CALM | {"capacity": "auto", "capacity_max": 40, "capacity_min": 3},
-                    "bank": CALM | {"capacity": 9}})
+def test_capacity_gets_bounds_and_is_fixed_again(start):
+    system = start({"shop": CALM | {"capacity": {"min": 3, "max": 40}}, "bank": CALM | {"capacity": 9}})
 
     def kept(queue: str) -> list:
-        return system.store.command("HMGET", system.key(queue, "config"), "capacity_mode", "capacity", "capacity_min",
-                                    "capacity_max")
+        return system.store.command("HMGET", system.key(queue, "config"), "capacity", "capacity.min")
 
-    assert kept("shop") == ["auto", "40", "3", None]
-    refused = system.ctl("set", "bank", "capacity_max=20")
-    assert refused.returncode != 0 and 'capacity "auto"' in refused.stderr and kept("bank")[:2] == ["fixed", "9"]
-    system.set("bank", "capacity=auto", "capacity_max=20", "capacity_min=2")
-    assert kept("bank") == ["auto", "20", "2", None]
-    system.set("bank", "capacity_mode=fixed", "capacity=5")
-    assert kept("bank") == ["fixed", "5", "2", None]
+    assert kept("shop") == ["40", "3"] and kept("bank") == ["9", "0"]
+    refused = system.ctl("set", "bank", "capacity.min=20")
+    assert refused.returncode != 0 and "capacity.max" in refused.stderr and kept("bank") == ["9", "0"]
+    system.set("bank", "capacity.max=20", "capacity.min=2")
+    assert kept("bank") == ["20", "2"]
+    system.set("bank", "capacity.max=30")
+    assert kept("bank") == ["30", "2"]
+    system.set("bank", "capacity=5")
+    assert kept("bank") == ["5", "0"]
 
 
 def test_a_probe_steers_whatever_the_site_does(start):
@@ -208,14 +207,14 @@ def test_a_probe_of_a_fixed_capacity_asks_nobody(start):
         visitor = system.join("shop")
         wait_until(visitor.is_active, PATIENCE, "is admitted")
         assert site.asked == 0
-        system.set("shop", "capacity_mode=auto")
+        system.set("shop", "capacity.min=1")
         wait_until(lambda: site.asked > 2, PATIENCE, "it is asked")
 
 
 def test_three_admitters_that_die_do_not_steer_faster(start, tmp_path):
     """One after the other is killed at a random moment: raises and cuts keep their distances by Redis's clock."""
     api = key_file(tmp_path / "api.keys", f"shop {API_KEY}\n")
-    queue = STEERED | {"capacity": 200, "capacity_min": 10,
+    queue = STEERED | {"capacity": {"min": 10, "max": 200},
                        "adaptive": {"every": "1s", "raise": 5, "hold": "2s", "fresh": "10s"}}
     system = start({"shop": queue}, admitters=3, settings={"secrets": {"api_keys": api}})
     crowd(system, 220)

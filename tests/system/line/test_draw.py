@@ -108,7 +108,7 @@ def test_the_draw_is_announced_held_and_verified(start, tmp_path):
 
 def test_anyone_can_fetch_and_verify_the_list(start, tmp_path):
     """Without access to the system: from the address, and from pages that were saved."""
-    system = begin(start, time_in(600), queue={"paused": True})
+    system = begin(start, time_in(600), queue={"mode": "paused"})
     client, path = system.client(), "/v1/queues/sale/draw"
     before = wait_until(lambda: client.get(path).json.get("hash"), PATIENCE, "the hash")
     assert client.get(path).json["phase"] == "none" and "no list before" in verify(address_of(system)).stderr
@@ -216,7 +216,7 @@ def test_arrival_and_kills_do_not_change_the_order(start):
     """The same visitors in another order, some of them more often, and programs killed in the middle of the draw."""
     chance = random.Random(11)
     names = [f"visitor-{i}" for i in range(60)]
-    systems = [begin(start, time_in(600), admitters=2, dispatchers=2, queue={"paused": True}) for _ in range(2)]
+    systems = [begin(start, time_in(600), admitters=2, dispatchers=2, queue={"mode": "paused"}) for _ in range(2)]
     for system in systems:
         chance.shuffle(names)
         join_named(system, names, chance)
@@ -239,7 +239,7 @@ def test_arrival_and_kills_do_not_change_the_order(start):
 def test_a_total_loss_after_the_draw_keeps_the_order(start):
     """Old tickets, too, of visitors who were seen after the draw; who was not seen comes behind them."""
     far = time_in(600)
-    system = begin(start, far, queue={"paused": True, "recovery_window": "4s"})
+    system = begin(start, far, queue={"mode": "paused", "recovery_window": "4s"})
     visitors = [system.join("sale") for _ in range(12)]
     old = [visitor.ticket for visitor in visitors]
     # The opening is now that all have joined, also of the queue that is made again: so the file says the same.
@@ -274,7 +274,7 @@ def test_a_total_loss_after_the_draw_keeps_the_order(start):
 def test_an_opening_in_the_lost_end_comes_again(start):
     """Redis comes back as it was before the opening. The order is the same, who had heard of a place or not; who came
     after the opening stands behind, in either history; and nobody is told that the place is over."""
-    system = begin(start, time_in(600), workers=2, queue={"paused": True}, redis={"appendfsync": "always"})
+    system = begin(start, time_in(600), workers=2, queue={"mode": "paused"}, redis={"appendfsync": "always"})
     system.expect(STORE_TROUBLE)
     visitors = [system.join("sale", i % 2) for i in range(20)]
     tickets = [visitor.ticket for visitor in visitors]
@@ -321,7 +321,7 @@ def test_an_opening_in_the_lost_end_comes_again(start):
 
 def test_who_leaves_while_the_draw_is_numbered_has_left(start):
     """With the ticket of before, which workers know until the draw is done."""
-    system = begin(start, time_in(600), queue={"paused": True})
+    system = begin(start, time_in(600), queue={"mode": "paused"})
     visitors = [system.join("sale") for _ in range(6)]
     opens_at = int((datetime.now(timezone.utc).timestamp() - 1) * 1000)
     for program in system.of("admitter"):
@@ -341,7 +341,7 @@ def test_who_leaves_while_the_draw_is_numbered_has_left(start):
 
 
 def test_a_place_on_another_device_stays_there_through_a_late_draw(start):
-    system = start({"sale": {"capacity": 1, "paused": True} | CALM}, settings=PROMPT, prepare=with_secrets)
+    system = start({"sale": {"capacity": 1, "mode": "paused"} | CALM}, settings=PROMPT, prepare=with_secrets)
     visitors = [system.join("sale") for _ in range(5)]
     old = visitors[2]
     code = old.client.post(f"{old.path}/transfer", ticket=old.ticket).json["code"]
@@ -357,7 +357,7 @@ def test_a_place_on_another_device_stays_there_through_a_late_draw(start):
 
 
 def test_the_page_counts_down_and_shows_the_place_after_the_draw(start):
-    system = begin(start, time_in(600), queue={"paused": True})
+    system = begin(start, time_in(600), queue={"mode": "paused"})
     others = [system.join("sale") for _ in range(4)]
     with chromium() as browser:
         visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/sale?lang=en")

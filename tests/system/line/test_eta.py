@@ -54,9 +54,9 @@ def test_the_estimate_follows_the_operator(start):
     system.set("door", "capacity=20")
     wait_until(lambda: last.status()["eta_seconds"] <= slower["eta_seconds"] / 2 + 1, PATIENCE, "faster again")
 
-    system.set("door", "paused=true")
+    system.set("door", "mode=paused")
     view_with(last, "paused", known=False)
-    system.set("door", "paused=false")
+    system.set("door", "mode=open")
     wait_until(lambda: "eta_high" in last.status(), PATIENCE, "known again")
     system.set("door", "capacity=0")
     view_with(last, "no_capacity", known=False)

@@ -241,17 +241,17 @@ def test_capacity_changed_while_running(share):
 
 def test_pause_and_resume(share):
     system = share(workers=2)
-    bank = system.queue(paused=True)
+    bank = system.queue(mode="paused")
     visitors = [system.join(bank) for _ in range(3)]
     assert [visitor.view["position"] for visitor in visitors] == [1, 2, 3]
     client = system.client()
     wait_until(lambda: client.get(f"/v1/queues/{bank}").json["paused"], PATIENCE, "the worker says so")
-    system.set(bank, "paused=false")
+    system.set(bank, "mode=open")
     wait_until(visitors[0].is_active, PATIENCE, "resumed")
-    system.set(bank, "paused=true")
+    system.set(bank, "mode=paused")
     visitors[0].complete()
     assert visitors[1].status()["position"] == 1 and system.active(bank) == 0
-    system.set(bank, "paused=false")
+    system.set(bank, "mode=open")
     wait_until(visitors[1].is_active, PATIENCE, "resumed again")
 
 

@@ -102,12 +102,10 @@ def test_sold_out_takes_two_steps_back(share):
     system = share(workers=2)
     bank = system.queue()
     change(system, "sold-out", "sold_out", bank)
-    for wrong in (["open", bank], ["pause", bank], ["drain", bank], ["set", bank, "paused=false"]):
+    for wrong in (["open", bank], ["pause", bank], ["drain", bank], ["set", bank, "mode=open"]):
         done = system.ctl(*wrong)
         assert done.returncode == 1 and "sold_out" in done.stderr, done.stderr
     change(system, "close", "closed", bank)
-    done = system.ctl("set", bank, "paused=false")
-    assert done.returncode == 1 and "tellerline open QUEUE" in done.stderr
     change(system, "open", "open", bank)
     assert system.ctl("open", "nowhere").returncode == 1
 
@@ -124,25 +122,15 @@ def test_no_one_is_admitted_at_capacity_0(share):
         assert " 0: no one " in shown(system, bank, *words)
 
 
-def test_an_older_command_line_pauses(share):
-    """It writes `paused` alone; and an older admitter obeys `paused` in every mode that admits no one."""
+def test_a_mode_written_by_hand_counts(share):
     system = share(workers=2)
     bank = system.queue(capacity=5)
-    config = system.key(bank, "config")
-    for command, mode in (("pause", "paused"), ("close", "closed"), ("sold-out", "sold_out"), ("close", "closed"),
-                          ("passthrough", "passthrough")):
-        change(system, command, mode, bank)
-        assert system.store.hash(config)["paused"] == "true", mode
-    for command, mode in (("drain", "draining"), ("open", "open")):
-        change(system, command, mode, bank)
-        assert system.store.hash(config)["paused"] == "false", mode
-    system.store.command("HSET", config, "paused", "true")
+    system.store.command("HSET", system.key(bank, "config"), "mode", "paused")
     wait_until(lambda: told(bank, system.client(), "mode") == "paused", PATIENCE, "the worker knows")
     visitor = system.join(bank)
     assert visitor.view["status"] == "waiting" and row(system, bank)["mode"] == "paused"
-    system.set(bank, "paused=false")
+    system.set(bank, "mode=open")
     wait_until(visitor.is_active, PATIENCE, "it goes on")
-    assert system.store.hash(config)["mode"] == "open"
 
 
 # ---- passthrough ----

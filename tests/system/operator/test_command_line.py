@@ -121,10 +121,10 @@ def test_shells_complete(tmp_path, start):
     for shell in ("bash", "zsh", "fish"):
         assert completed(shell, "tellerline queue pa", tmp_path) == {"pause", "passthrough"}, shell
         assert completed(shell, f"tellerline pause {config} sa", tmp_path) == {"sale", "sample"}, shell
-        names = completed(shell, "tellerline set sale capacity_m", tmp_path)
-        assert names == {"capacity_mode=", "capacity_min="}, shell
-        values = completed(shell, "tellerline set sale capacity_mode=", tmp_path)
-        assert {value.removeprefix("capacity_mode=") for value in values} == {"fixed", "auto"}, shell
+        names = completed(shell, "tellerline set sale capacity", tmp_path)
+        assert names == {"capacity=", "capacity.min="}, shell
+        values = completed(shell, "tellerline set sale opening=", tmp_path)
+        assert {value.removeprefix("opening=") for value in values} == {"fifo", "draw"}, shell
         offered = completed(shell, "tellerline check --config pl", tmp_path)
         assert offered == ({":files"} if shell == "zsh" else {"plan.yaml"}), shell
 

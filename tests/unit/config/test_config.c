@@ -59,8 +59,7 @@ static void keys_are_checked(void **state)
          "t.yaml:3:12: unknown setting \"amdit\" in queues.demo.rate; did you mean \"admit\"?"},
         {"queues:\n  demo:\n    admit: 3\n",
          "t.yaml:3:5: unknown setting \"admit\" in queues.demo"},
-        {"page:\n  template: own.html\n",
-         "t.yaml:2:3: unknown setting \"template\" in page"},
+        {"page:\n  template: own.html\n", "t.yaml:2:3: unknown setting \"template\" in page"},
         {"queues:\n  page.template:\n    template: x\n",
          "t.yaml:3:5: unknown setting \"template\" in queues.page.template"},
         {"redis.url: x\n", "t.yaml:1:1: unknown setting \"redis.url\""},
@@ -117,8 +116,8 @@ static void types_are_checked(void **state)
         {"http: {max_body: big}\n",
          "t.yaml:1:18: http.max_body: \"big\" is not a size such as 512, "
          "64KiB or 1MB (256B to 1MiB)"},
-        {"queues: {a: {paused: yes}}\n",
-         "t.yaml:1:22: queues.a.paused: \"yes\" is neither true nor false"},
+        {"queues: {a: {session_sliding: yes}}\n",
+         "t.yaml:1:31: queues.a.session_sliding: \"yes\" is neither true nor false"},
         {"queues: {a: {opens_at: 1796122800000}}\n",
          "t.yaml:1:24: queues.a.opens_at: \"1796122800000\" is not a time with an offset such as "
          "2026-12-01T20:00:00+09:00 (RFC 3339 with an offset, from 1970 on; or empty)"},

@@ -27,8 +27,7 @@ struct bad {
 static const struct pair defaults[] = {
     {"policy", "counter"},
     {"capacity", "300"},
-    {"capacity_mode", "fixed"},
-    {"capacity_min", "1"},
+    {"capacity.min", "0"},
     {"overbook", "0"},
     {"adaptive.load_max", "80"},
     {"adaptive.latency_max", "0"},
@@ -63,7 +62,6 @@ static const struct pair defaults[] = {
     {"on_store_error", "closed"},
     {"shared_sessions", "count"},
     {"mode", "open"},
-    {"paused", "false"},
     {"closed_text_en", ""},
     {"closed_text_ko", ""},
     {"sold_out_text_en", ""},
@@ -90,8 +88,7 @@ static void the_defaults_are_listed_as_canonical_text(void **state)
 static const struct pair changes[] = {
     {"policy", "both"},
     {"capacity", "0"},
-    {"capacity_mode", "auto"},
-    {"capacity_min", "0"},
+    {"capacity.min", "0"},
     {"overbook", "3"},
     {"adaptive.load_max", "70"},
     {"adaptive.latency_max", "800"},
@@ -126,7 +123,6 @@ static const struct pair changes[] = {
     {"on_store_error", "open"},
     {"shared_sessions", "refuse"},
     {"mode", "sold_out"},
-    {"paused", "true"},
     {"closed_text_en", "Come back tomorrow."},
     {"closed_text_ko", "내일 다시 오세요."},
     {"sold_out_text_en", "All tickets are sold."},
@@ -181,9 +177,8 @@ static void the_store_has_plain_milliseconds_only(void **state)
          "opens_at: \"2026-12-01T20:00:00+09:00\" is not a whole number"},
         {"opens_at", "", "opens_at: \"\" is not a whole number"},
         {"capacity", "auto", "capacity: \"auto\" is not a whole number (0 to 10000000)"},
-        {"capacity_max", "7",
-         "\"capacity_max\" is not a setting of a queue; did you mean "
-         "\"capacity_min\"?"},
+        {"capacity_min", "7",
+         "\"capacity_min\" is not a setting of a queue; did you mean \"capacity.min\"?"},
     };
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
@@ -218,7 +213,6 @@ static void a_bad_value_changes_nothing(void **state)
         {"opens_at", "1969-12-31T23:59:59Z",
          "opens_at: \"1969-12-31T23:59:59Z\" is out of bounds (RFC 3339 with an offset, from 1970 "
          "on; or empty)"},
-        {"paused", "1", "paused: \"1\" is neither true nor false"},
         {"lanes", "a,,b",
          "lanes: \"\" is not a lane's name (1 to 16 names of a-z, 0-9, '-' and '_', each at most "
          "31 "
@@ -365,42 +359,16 @@ static void the_capacity_that_counts_is_within_its_bounds(void **state)
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
     settings.capacity = 100;
-    settings.capacity_min = 20;
     settings.now.capacity = 50;
     assert_int_equal(tl_queue_capacity(&settings), 100);
-    settings.capacity_mode = TL_CAPACITY_AUTO;
+    settings.capacity_min = 20;
     assert_int_equal(tl_queue_capacity(&settings), 50);
     settings.now.capacity = 0;
     assert_int_equal(tl_queue_capacity(&settings), 20);
     settings.now.capacity = 101;
     assert_int_equal(tl_queue_capacity(&settings), 100);
-    settings.capacity = 10; /* lowered below capacity_min by a release that does not know it */
+    settings.capacity = 10; /* below capacity.min, by hand */
     assert_int_equal(tl_queue_capacity(&settings), 10);
-}
-
-static void a_steered_capacity_is_set_as_it_is_meant(void **state)
-{
-    (void)state;
-    struct tl_queue_settings settings;
-    struct tl_error err = {0};
-    const char *name = "capacity";
-    tl_queue_settings_defaults(&settings);
-    assert_true(tl_queue_settings_set(&settings, "capacity_max", "70", TL_FORM_FILE, NULL));
-    assert_false(tl_queue_settings_validate(&settings, &err));
-    assert_non_null(strstr(err.text, "capacity_max is for capacity \"auto\""));
-    assert_true(tl_queue_settings_set(&settings, "capacity", "auto", TL_FORM_FILE, NULL));
-    assert_true(tl_queue_settings_validate(&settings, NULL));
-    assert_int_equal(settings.capacity_mode, TL_CAPACITY_AUTO);
-    assert_int_equal(settings.capacity, 70);
-    assert_true(tl_queue_settings_set(&settings, "capacity", "80", TL_FORM_FILE,
-                                      NULL)); /* of a release before */
-    assert_int_equal(settings.capacity_mode, TL_CAPACITY_AUTO);
-    assert_false(tl_queue_settings_set(&settings, "capacity_max", "auto", TL_FORM_FILE, &err));
-    assert_non_null(strstr(err.text, "capacity_max"));
-    assert_int_equal(settings.capacity, 80);
-    assert_false(tl_queue_settings_plain(&name, "7"));
-    assert_true(tl_queue_settings_plain(&name, "auto"));
-    assert_string_equal(name, "capacity_mode");
 }
 
 int main(void)
@@ -409,7 +377,6 @@ int main(void)
         cmocka_unit_test(the_defaults_are_listed_as_canonical_text),
         cmocka_unit_test(what_is_got_can_be_set),
         cmocka_unit_test(the_capacity_that_counts_is_within_its_bounds),
-        cmocka_unit_test(a_steered_capacity_is_set_as_it_is_meant),
         cmocka_unit_test(people_write_units_and_offsets),
         cmocka_unit_test(the_store_has_plain_milliseconds_only),
         cmocka_unit_test(a_bad_value_changes_nothing),

@@ -17,7 +17,6 @@ static struct tl_queue_settings in_mode(enum tl_queue_mode mode)
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
     settings.mode = mode;
-    settings.paused = tl_mode_holds(mode);
     return settings;
 }
 
@@ -36,61 +35,15 @@ static void the_table_says_which_mode_may_follow_which(void **state)
             bool may = transitions[from][to] == 'y';
             after.mode = (enum tl_queue_mode)to;
             assert_int_equal(tl_mode_change(&before, &after, &err), may);
-            if (may)
-                assert_int_equal(after.paused, to != TL_MODE_OPEN && to != TL_MODE_DRAINING);
-            else
+            if (!may)
                 assert_non_null(strstr(err.text, "sold_out"));
         }
     }
 }
 
-/* What a release that knows only `paused` means, and what `set paused=` means today. */
-static void paused_alone_makes_a_mode(void **state)
-{
-    static const struct {
-        enum tl_queue_mode from;
-        bool paused;
-        int to; /* -1: refused */
-    } cases[] = {{TL_MODE_OPEN, true, TL_MODE_PAUSED},  {TL_MODE_DRAINING, true, TL_MODE_PAUSED},
-                 {TL_MODE_PAUSED, false, TL_MODE_OPEN}, {TL_MODE_PAUSED, true, TL_MODE_PAUSED},
-                 {TL_MODE_OPEN, false, TL_MODE_OPEN},   {TL_MODE_CLOSED, true, TL_MODE_CLOSED},
-                 {TL_MODE_CLOSED, false, -1},           {TL_MODE_SOLD_OUT, false, -1},
-                 {TL_MODE_PASSTHROUGH, false, -1}};
-    (void)state;
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct tl_error err = {0};
-        struct tl_queue_settings before = in_mode(cases[i].from);
-        struct tl_queue_settings after = before;
-        after.paused = cases[i].paused;
-        assert_int_equal(tl_mode_change(&before, &after, &err), cases[i].to >= 0);
-        if (cases[i].to >= 0) {
-            assert_int_equal(after.mode, cases[i].to);
-            assert_int_equal(after.paused, tl_mode_holds(after.mode));
-        }
-    }
-}
-
-static void what_an_older_release_wrote_is_understood(void **state)
-{
-    (void)state;
-    struct tl_queue_settings settings = in_mode(TL_MODE_OPEN);
-    settings.paused = true;
-    tl_mode_read(&settings);
-    assert_int_equal(settings.mode, TL_MODE_PAUSED);
-    settings = in_mode(TL_MODE_DRAINING);
-    settings.paused = true;
-    tl_mode_read(&settings);
-    assert_int_equal(settings.mode, TL_MODE_PAUSED);
-    settings = in_mode(TL_MODE_CLOSED);
-    settings.paused = false; /* the older release resumed it: its visitors were told it is closed */
-    tl_mode_read(&settings);
-    assert_int_equal(settings.mode, TL_MODE_CLOSED);
-    assert_true(settings.paused);
-}
-
 static void the_file_means_the_same(void **state)
 {
-    static const char text[] = "queues: {a: {paused: true}, b: {mode: closed}, c: {},\n"
+    static const char text[] = "queues: {a: {mode: paused}, b: {mode: closed}, c: {},\n"
                                "         d: {mode: passthrough}}\n";
     struct tl_error err = {0};
     (void)state;
@@ -98,13 +51,11 @@ static void the_file_means_the_same(void **state)
     assert_non_null(config);
     assert_int_equal(config->queues[0].settings.mode, TL_MODE_PAUSED);
     assert_int_equal(config->queues[1].settings.mode, TL_MODE_CLOSED);
-    assert_true(config->queues[1].settings.paused);
     assert_int_equal(config->queues[2].settings.mode, TL_MODE_OPEN);
     assert_false(config->queues[2].passthrough);
     /* of the file it is a switch: a queue that is made meanwhile is open */
     assert_true(config->queues[3].passthrough);
     assert_int_equal(config->queues[3].settings.mode, TL_MODE_OPEN);
-    assert_false(config->queues[3].settings.paused);
     tl_config_free(&config);
 }
 
@@ -186,8 +137,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_table_says_which_mode_may_follow_which),
-        cmocka_unit_test(paused_alone_makes_a_mode),
-        cmocka_unit_test(what_an_older_release_wrote_is_understood),
         cmocka_unit_test(the_file_means_the_same),
         cmocka_unit_test(only_open_and_draining_admit_and_in_their_time),
         cmocka_unit_test(the_phase_follows_from_the_facts),

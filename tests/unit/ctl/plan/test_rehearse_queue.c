@@ -70,7 +70,7 @@ static void test_settings(void **state)
     (void)state;
     struct tl_error err;
     struct tl_queue_settings settings = sale();
-    settings.paused = true;
+    settings.mode = TL_MODE_PAUSED;
     settings.opens_at_ms = 5000000;
     snprintf(settings.target_url, sizeof(settings.target_url), "https://shop.example/");
     tl_scratch_settings(&settings, 20, 1000000, 1003000);
@@ -82,7 +82,7 @@ static void test_settings(void **state)
     assert_int_equal(settings.capacity, 300);
     assert_int_equal(settings.rate.admit, 1400);
     assert_int_equal(settings.opens_at_ms, 1003000);
-    assert_false(settings.paused);
+    assert_int_equal(settings.mode, TL_MODE_OPEN);
     assert_string_equal(settings.target_url, "https://shop.example/");
     assert_true(tl_queue_settings_validate(&settings, &err));
     /* Open at once; a time that is too short already stays at its bound. */

@@ -9,13 +9,13 @@
 
 #include "common/auth/jwt_keys.h"
 #include "common/base/clock.h"
-#include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
 #include "worker/api/routes.h"
 #include "worker/http/json_text.h"
 #include "worker/page/page_assets.h"
 #include "worker/visit/answer.h"
+#include "worker/visit/view.h"
 
 #define SHORT_CACHE_CONTROL "public, max-age=300"
 
@@ -46,11 +46,8 @@ static void write_state(struct tl_json *json, struct tl_queue *queue)
         if (text[0] != '\0')
             tl_json_string(json, texts[i][0], text);
     }
-    if (settings->closes_at_ms != 0) {
-        char closes_at[TL_UNITS_TEXT_MAX];
-        tl_time_format(settings->closes_at_ms, closes_at, sizeof(closes_at));
-        tl_json_string(json, "closes_at", closes_at);
-    }
+    if (settings->closes_at_ms != 0)
+        tl_view_time(json, "closes_at", settings->closes_at_ms);
 }
 
 /* What anyone may know of the draw: the hash before it, the seed and how many were drawn after. */
@@ -77,11 +74,8 @@ bool tl_handle_queue(struct tl_visit *visit)
     tl_json_begin(&json, text, sizeof(text));
     tl_json_string(&json, "queue", queue->name);
     tl_json_bool(&json, "open", tl_queue_weather(queue, tl_clock_ms())->open);
-    if (settings->opens_at_ms != 0) {
-        char opens_at[TL_UNITS_TEXT_MAX];
-        tl_time_format(settings->opens_at_ms, opens_at, sizeof(opens_at));
-        tl_json_string(&json, "opens_at", opens_at);
-    }
+    if (settings->opens_at_ms != 0)
+        tl_view_time(&json, "opens_at", settings->opens_at_ms);
     write_state(&json, queue);
     if (settings->opening == TL_OPENING_DRAW)
         write_draw(&json, settings, &queue->lost.known.draw);

@@ -38,7 +38,7 @@ void tl_wait_begin(struct tl_visit *visit, enum tl_wait_kind kind, int64_t ms, t
     wait->kind = kind;
     wait->step = step;
     wait->since_us = tl_clock_us();
-    wait->deadline_ms = wait->since_us / 1000 + ms;
+    wait->deadline_ms = visit->now_ms + ms;
     wait->known = wait->behind = false;
     wait->ended = 0;
     wait->result = NULL;

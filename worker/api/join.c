@@ -387,7 +387,8 @@ static bool joined(struct tl_visit *visit)
     if (spent)
         return tl_challenge_refuse_spent(visit, sent->invite);
     if (applied && result->outcome == TL_OUTCOME_FULL) {
-        (void)tl_visit_no_place(visit);
+        if (tl_visit_newcomers(visit)) /* the news of it is on its way here */
+            tl_refuse(&visit->refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
         return count_refused(visit);
     }
     if (applied && found_moved(visit, result->place))

@@ -194,12 +194,6 @@ bool tl_visit_newcomers(struct tl_visit *visit)
     return tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
 }
 
-bool tl_visit_no_place(struct tl_visit *visit)
-{
-    return tl_visit_newcomers(visit) && /* the news of it is on its way here */
-           tl_refuse(&visit->refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
-}
-
 /* ---- commands ---- */
 
 bool tl_visit_may_send(struct tl_visit *visit)

@@ -52,9 +52,6 @@ bool tl_visit_may_return(const struct tl_visit *visit);
 bool tl_visit_is_held(const struct tl_visit *visit);
 /* May visitors join by the queue's mode and phase who have no place? Else refused. */
 bool tl_visit_newcomers(struct tl_visit *visit);
-/* The store had no place for a join: refuses, and says why, as far as this process knows. Returns
- * false. */
-bool tl_visit_no_place(struct tl_visit *visit);
 
 /* ---- commands ---- */
 

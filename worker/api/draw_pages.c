@@ -13,10 +13,10 @@
 #include "common/auth/draw.h"
 #include "common/auth/hex.h"
 #include "common/base/clock.h"
-#include "common/base/units.h"
 #include "worker/api/routes.h"
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
+#include "worker/visit/view.h"
 
 enum {
     IDS_MAX = 1000,   /* in a page */
@@ -57,11 +57,8 @@ static void write_head(struct tl_json *json, const struct tl_queue *queue)
     int64_t opens_at_ms = done ? draw->opens_at_ms : settings->opens_at_ms;
     tl_json_string(json, "queue", queue->name);
     tl_json_string(json, "opening", draws ? "draw" : "fifo");
-    if (opens_at_ms != 0) {
-        char opens_at[TL_UNITS_TEXT_MAX];
-        tl_time_format(opens_at_ms, opens_at, sizeof(opens_at));
-        tl_json_string(json, "opens_at", opens_at);
-    }
+    if (opens_at_ms != 0)
+        tl_view_time(json, "opens_at", opens_at_ms);
     tl_json_string(json, "phase", phases[draw->phase]);
     tl_json_uint(json, "drawn", done ? draw->drawn : 0);
     if (done || (draws && draw->announced_for_ms == settings->opens_at_ms))

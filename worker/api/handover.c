@@ -57,12 +57,12 @@ static void write_address(const struct tl_visit *visit, struct made *made)
         snprintf(made->address, sizeof(made->address), "%s/q/%s/move#%s", url, name, made->code);
 }
 
-/* May places move, and has the visitor a ticket of one? */
-static bool begin(struct tl_visit *visit)
+/* May places move, and has the visitor a ticket of one? Then takes the step. */
+static bool begin(struct tl_visit *visit, tl_step *step)
 {
     if (!visit->worker->config->page.transfer)
         return tl_refuse(&visit->refusal, TL_REFUSAL_NO_TRANSFER, "%s", "");
-    return tl_visit_passes_blocks(visit) && tl_visit_ticket(visit);
+    return tl_visit_passes_blocks(visit) && tl_visit_ticket(visit, step);
 }
 
 /* Makes the code; tl_qr_free frees made->qr if it returns true. */
@@ -93,13 +93,9 @@ static bool make(struct tl_visit *visit, struct made *made)
     return tl_refuse(refusal, TL_REFUSAL_BUSY, "There is no memory for the code; try again");
 }
 
-bool tl_handle_transfer(struct tl_visit *visit)
+static bool give_code(struct tl_visit *visit)
 {
     struct made made;
-    if (!begin(visit))
-        return false;
-    if (visit->worth == TL_WORTH_MAY_RETURN)
-        return tl_visit_restore(visit, 0, 0);
     if (!make(visit, &made))
         return false;
     struct tl_text svg = {0};
@@ -124,25 +120,33 @@ bool tl_handle_transfer(struct tl_visit *visit)
     return true;
 }
 
+bool tl_handle_transfer(struct tl_visit *visit)
+{
+    return begin(visit, give_code);
+}
+
+static bool show_code(struct tl_visit *visit)
+{
+    struct made made;
+    if (!make(visit, &made))
+        return false;
+    tl_page_send(visit, &(struct tl_view){
+                            .page = TL_PAGE_CODE, .code_address = made.address, .qr = &made.qr});
+    tl_qr_free(&made.qr);
+    return true;
+}
+
 bool tl_handle_page_transfer(struct tl_visit *visit)
 {
-    const enum tl_refusal_kind *kind = &visit->refusal.kind;
-    struct made made;
     if (tl_shown_place_differs(visit))
         return tl_page_redirect(visit, TL_PAGE_PRESENT);
-    const bool begun = begin(visit);
-    if (begun && visit->worth == TL_WORTH_MAY_RETURN)
-        return tl_visit_restore(visit, 0, 0);
-    if (begun && make(visit, &made)) {
-        tl_page_send_code(visit, made.address, &made.qr);
-        tl_qr_free(&made.qr);
+    if (begin(visit, show_code))
         return true;
-    }
     /* The page says what became of the place meanwhile. */
-    if (*kind != TL_REFUSAL_NOT_WAITING && *kind != TL_REFUSAL_NOT_NUMBERED &&
-        *kind != TL_REFUSAL_NO_TRANSFER)
-        return false;
-    return tl_page_redirect(visit, TL_PAGE_BACK);
+    const enum tl_refusal_kind kind = visit->refusal.kind;
+    return (kind == TL_REFUSAL_NOT_WAITING || kind == TL_REFUSAL_NOT_NUMBERED ||
+            kind == TL_REFUSAL_NO_TRANSFER) &&
+           tl_page_redirect(visit, TL_PAGE_BACK);
 }
 
 /* ---- redeeming it ---- */
@@ -197,7 +201,7 @@ bool tl_handle_page_move(struct tl_visit *visit)
     if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
         return false;
     snprintf(digits, sizeof(digits), "%" PRIx64, random_device());
-    return tl_page_send_move(visit, digits);
+    return tl_page_send(visit, &(struct tl_view){.page = TL_PAGE_MOVE, .device = digits});
 }
 
 static bool answer_moved_here(struct tl_visit *visit)
@@ -205,7 +209,8 @@ static bool answer_moved_here(struct tl_visit *visit)
     const struct tl_ticket redeemed = visit->ticket;
     visit->ticket = tl_answer_ticket(visit->queue, redeemed.visitor, redeemed.place, visit->now_ms);
     visit->ticket.serial = redeemed.serial;
-    return tl_answer_anew(visit, true); /* it may be in another lane meanwhile */
+    visit->gives_ticket = true;
+    return tl_answer_anew(visit); /* it may be in another lane meanwhile */
 }
 
 /* The HAND_OVER has an outcome, or not in time. */

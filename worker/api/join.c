@@ -11,11 +11,9 @@
 #include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
-#include "worker/api/verifications.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/rejoin.h"
 #include "worker/visit/subscribers.h"
 
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
@@ -223,8 +221,10 @@ bool tl_join_confirm(struct tl_visit *visit)
                                         tl_rejoin_lane(queue, ticket->place), NULL, 0)
                        : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
                                            ticket->place, NULL);
-    return (pending != NULL && tl_wait_command(visit, pending, joined_again)) ||
-           tl_answer_view(visit, true);
+    if (pending != NULL && tl_wait_command(visit, pending, joined_again))
+        return true;
+    visit->gives_ticket = true;
+    return tl_answer_view(visit);
 }
 
 /* A visitor who comes with a ticket: the place still held, or a new one in the default lane. */
@@ -302,7 +302,7 @@ static bool ended(struct tl_visit *visit)
 {
     const enum tl_reason reason = (enum tl_reason)visit->wait.ended;
     if (!visit->wait.known)
-        return tl_answer_unknown(visit, false);
+        return tl_answer_unknown(visit);
     if (visit->wait.ended == 0)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
                          "Its invite was spent before, or its place ended long ago");
@@ -323,7 +323,7 @@ static bool ask_for_end(struct tl_visit *visit)
         ticket->issued = (uint32_t)(sent->made_ms / 1000);
         memcpy(ticket->visitor, sent->visitor, sizeof(ticket->visitor));
     }
-    return tl_wait_lookup(visit, ended) || tl_answer_unknown(visit, false);
+    return tl_wait_lookup(visit, ended) || tl_answer_unknown(visit);
 }
 
 /* Did the join find a place that was handed over to another device? Only that device's ticket, or a
@@ -353,9 +353,10 @@ static bool answer_place(struct tl_visit *visit)
         tl_answer_ticket(visit->queue, wait->pending->visitor, wait->result->place, now_us / 1000);
     tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
     tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - wait->since_us);
+    visit->gives_ticket = true;
     return (tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) &&
             tl_subscribers_wait_for_admission(visit, wait->since_us / 1000)) ||
-           tl_answer_anew(visit, true);
+           tl_answer_anew(visit);
 }
 
 /* The place has no number yet: with a pending ticket of the join. */
@@ -384,7 +385,8 @@ static bool joined(struct tl_visit *visit)
     if (spent)
         return tl_challenge_refuse_spent(visit, sent->invite);
     if (applied && result->outcome == TL_OUTCOME_FULL) {
-        (void)tl_visit_no_place(visit);
+        if (tl_visit_newcomers(visit)) /* the news of it is on its way here */
+            tl_refuse(&visit->refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
         return count_refused(visit);
     }
     if (applied && found_moved(visit, result->place))
@@ -438,5 +440,6 @@ static bool joined_again(struct tl_visit *visit)
         return tl_visit_again(visit);
     if (joins && (applied || lost))
         return joined(visit);
-    return gone ? refuse_new_place(visit) : tl_answer_anew(visit, true);
+    visit->gives_ticket = !gone;
+    return gone ? refuse_new_place(visit) : tl_answer_anew(visit);
 }

@@ -20,10 +20,12 @@ enum {
 
 /* Requests that come too often. */
 enum kind { JOINS, FAILURES, KINDS };
+/* Of a session that is not used by one person. */
+enum sign { SHARED, FAST, SIGNS };
 
 struct tl_misuse {
     struct tl_hitters hitters[KINDS]; /* of all queues, in this minute */
-    struct tl_log_limit logs[KINDS], shared_log, fast_log;
+    struct tl_log_limit logs[KINDS], session_logs[SIGNS];
     struct tl_tallies tallies; /* since the last report */
     int64_t reported_ms;
 };
@@ -121,60 +123,52 @@ void tl_misuse_failed(const struct tl_visit *visit)
 
 /* ---- sessions ---- */
 
-static void log_session(const char *queue, const char *visitor, const struct tl_address *address,
-                        struct tl_log_limit *limit, int64_t now_ms, const char *what)
+static void note_session(const struct tl_visit *visit, const struct tl_address *address,
+                         enum sign sign)
 {
+    static const struct {
+        enum tl_worker_metric metric;
+        enum tl_queue_count count;
+        const char *what;
+    } signs[SIGNS] = {[SHARED] = {TL_WORKER_SESSIONS_SHARED, TL_QUEUE_SESSIONS_SHARED,
+                                  "is used by several clients in turn"},
+                      [FAST] = {TL_WORKER_SESSIONS_FAST, TL_QUEUE_SESSIONS_FAST,
+                                "is checked faster than a person browses"}};
+    const struct tl_worker *worker = visit->worker;
+    struct tl_tally *tally = tally_of(worker, visit->name);
     char text[TL_PREFIX_TEXT_MAX];
     unsigned suppressed;
-    if (!tl_log_allow(limit, now_ms, LOG_EVERY_MS, &suppressed))
+    tl_metrics_add(worker->env->metrics, signs[sign].metric, 1);
+    tl_misuse_count(worker, visit->name, signs[sign].count);
+    if (tally != NULL)
+        ++*(sign == SHARED ? &tally->shared : &tally->fast);
+    if ((sign == SHARED && visit->queue->settings.shared_sessions == TL_SHARING_COUNT) ||
+        !tl_log_allow(&worker->misuse->session_logs[sign], visit->now_ms, LOG_EVERY_MS,
+                      &suppressed))
         return;
     const struct tl_prefix prefix = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
     tl_prefix_format(&prefix, text);
-    tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = queue},
-           "the session of visitor %s %s, now %s; `tellerline visitor remove` ends it", visitor,
-           what, text);
-}
-
-static void count_session(const struct tl_worker *worker, const char *queue,
-                          const struct tl_sharing_sight *sight)
-{
-    struct tl_tally *tally = tally_of(worker, queue);
-    if (sight->noticed) {
-        tl_metrics_add(worker->env->metrics, TL_WORKER_SESSIONS_SHARED, 1);
-        tl_misuse_count(worker, queue, TL_QUEUE_SESSIONS_SHARED);
-    }
-    if (sight->fast) {
-        tl_metrics_add(worker->env->metrics, TL_WORKER_SESSIONS_FAST, 1);
-        tl_misuse_count(worker, queue, TL_QUEUE_SESSIONS_FAST);
-    }
-    if (tally != NULL) {
-        tally->shared += sight->noticed;
-        tally->fast += sight->fast;
-    }
+    tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = visit->name},
+           "the session of visitor %s %s, now %s; `tellerline visitor remove` ends it",
+           visit->ticket.visitor, signs[sign].what, text);
 }
 
 bool tl_misuse_session(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    const char *name = visit->name;
     const struct tl_ticket *ticket = &visit->ticket;
-    enum tl_sharing_mode mode = visit->queue->settings.shared_sessions;
     struct tl_address address;
-    const int64_t now_ms = visit->now_ms;
     if (!tl_visit_address(visit, &address))
         return true;
     const struct tl_sharing_sight sight =
-        tl_sharing_see(worker->sharing, name, ticket->generation, ticket->place, &address,
-                       tl_request_header(visit->request, "User-Agent"), now_ms);
-    if (sight.noticed || sight.fast)
-        count_session(worker, name, &sight);
-    if (sight.noticed && mode != TL_SHARING_COUNT)
-        log_session(name, ticket->visitor, &address, &worker->misuse->shared_log, now_ms,
-                    "is used by several clients in turn");
+        tl_sharing_see(worker->sharing, visit->name, ticket->generation, ticket->place, &address,
+                       tl_request_header(visit->request, "User-Agent"), visit->now_ms);
+    if (sight.noticed)
+        note_session(visit, &address, SHARED);
     if (sight.fast)
-        log_session(name, ticket->visitor, &address, &worker->misuse->fast_log, now_ms,
-                    "is checked faster than a person browses");
-    if (!sight.shared || !sight.newer || mode != TL_SHARING_REFUSE)
+        note_session(visit, &address, FAST);
+    if (!sight.shared || !sight.newer ||
+        visit->queue->settings.shared_sessions != TL_SHARING_REFUSE)
         return true;
     tl_metrics_add(worker->env->metrics, TL_WORKER_SHARED_REFUSED, 1);
     return tl_refuse(&visit->refusal, TL_REFUSAL_SHARED,

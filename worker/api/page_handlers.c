@@ -24,7 +24,7 @@ static bool join(struct tl_visit *visit, bool has_ticket)
     if (has_ticket && tl_visit_is_held(visit)) {
         if (settings->challenge == TL_CHALLENGE_NONE && tl_visit_newcomers(visit))
             return tl_join_confirm(visit);
-        return tl_answer_view(visit, false);
+        return tl_answer_view(visit);
     }
     const struct tl_proof proof = {.solution = tl_request_query(visit->request, "solution")};
     return tl_join_newcomer(visit, has_ticket ? visit->ticket.visitor : NULL,
@@ -55,7 +55,7 @@ static bool arrive(struct tl_visit *visit)
         return true;
     case TL_NAVIGATION_EMBEDDED:
     default:
-        return tl_page_send_outside(visit);
+        return tl_page_send(visit, &(struct tl_view){.page = TL_PAGE_OUTSIDE});
     }
 }
 
@@ -90,7 +90,7 @@ bool tl_handle_page(struct tl_visit *visit)
         if (invite == NULL || tl_place_seq(kept.place) == 0 || holds_place(visit->queue, &kept))
             return tl_page_redirect(visit, TL_PAGE_CLEAN);
     }
-    return visit->worth == TL_WORTH_PENDING ? join(visit, true) : tl_answer_view(visit, false);
+    return visit->worth == TL_WORTH_PENDING ? join(visit, true) : tl_answer_view(visit);
 }
 
 /* The button "join again": a new place if the old one is over. */

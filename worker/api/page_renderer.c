@@ -216,6 +216,15 @@ static bool send_page(const struct tl_visit *visit, const struct tl_view *view, 
     return true;
 }
 
+static bool see_other(const struct tl_visit *visit, const char *address, const char *cookie)
+{
+    struct tl_answer answer = {.status = 303};
+    tl_answer_header(&answer, "Location", address);
+    tl_answer_header(&answer, "Set-Cookie", cookie);
+    tl_request_answer(visit->request, &answer);
+    return true;
+}
+
 /* To the page by GET: after a form, so that a reload sends nothing twice. */
 static bool redirect(const struct tl_visit *visit, const struct tl_view *view, const char *cookie)
 {
@@ -223,20 +232,22 @@ static bool redirect(const struct tl_visit *visit, const struct tl_view *view, c
     bool chosen = tl_request_query(visit->request, "lang") != NULL;
     const char *language = chosen ? tl_language_of(visit)->code : NULL;
     tl_page_address(view, "", language, NULL, &address);
-    struct tl_answer answer = {.status = 303};
-    tl_answer_header(&answer, "Location", address.failed ? "/" : address.data);
-    tl_answer_header(&answer, "Set-Cookie", cookie);
-    tl_request_answer(visit->request, &answer);
+    see_other(visit, address.failed ? "/" : address.data, cookie);
     tl_text_free(&address);
     return true;
 }
 
 /* ---- pages of no place ---- */
 
-bool tl_page_send_outside(const struct tl_visit *visit)
+bool tl_page_send(const struct tl_visit *visit, const struct tl_view *what)
 {
     struct page page;
-    begin(visit, TL_PAGE_OUTSIDE, &page);
+    begin(visit, what->page, &page);
+    page.view.device = what->device;
+    page.view.code_address = what->code_address;
+    page.view.qr = what->qr;
+    if (what->page == TL_PAGE_MOVE) /* the place is another one than the address's */
+        page.view.ticket = page.view.invite = NULL;
     return send_page(visit, &page.view, 200, 0, NULL);
 }
 
@@ -247,31 +258,8 @@ bool tl_page_send_through(const struct tl_visit *visit, const char *target_url, 
     set_return(visit, target_url, &page);
     page.view.ticket = page.view.invite = NULL;
     const char *address = page.view.return_url != NULL ? page.view.return_url : target_url;
-    if (address[0] == '\0')
-        return send_page(visit, &page.view, 200, 0, cookie);
-    struct tl_answer answer = {.status = 303};
-    tl_answer_header(&answer, "Location", address);
-    tl_answer_header(&answer, "Set-Cookie", cookie);
-    tl_request_answer(visit->request, &answer);
-    return true;
-}
-
-bool tl_page_send_move(const struct tl_visit *visit, const char *device)
-{
-    struct page page;
-    begin(visit, TL_PAGE_MOVE, &page);
-    page.view.ticket = page.view.invite = NULL;
-    page.view.device = device;
-    return send_page(visit, &page.view, 200, 0, NULL);
-}
-
-bool tl_page_send_code(const struct tl_visit *visit, const char *address, const struct tl_qr *qr)
-{
-    struct page page;
-    begin(visit, TL_PAGE_CODE, &page);
-    page.view.code_address = address;
-    page.view.qr = qr;
-    return send_page(visit, &page.view, 200, 0, NULL);
+    return address[0] == '\0' ? send_page(visit, &page.view, 200, 0, cookie)
+                              : see_other(visit, address, cookie);
 }
 
 bool tl_page_redirect(const struct tl_visit *visit, enum tl_page_redirection to)

@@ -5,6 +5,7 @@
 
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"
+#include "worker/page/view.h"
 #include "worker/visit/visit.h"
 
 extern const struct tl_renderer tl_page_renderer;
@@ -23,16 +24,13 @@ void tl_return_to_read(const struct tl_visit *visit, const char *target_url,
 
 /* All of these answer the request and return true. */
 
-/* The page of a visitor without a place: it says how to join. */
-bool tl_page_send_outside(const struct tl_visit *visit);
+/* A page of no place: OUTSIDE says how to join; MOVE asks whether the place of the request's code
+ * is to come to this device, which has the number `device`; CODE shows a code, its address and the
+ * image of that (`code_address`, `qr`). Nothing else of the view is read. */
+bool tl_page_send(const struct tl_visit *visit, const struct tl_view *what);
 /* A visitor who gets in without a place: on to `?return=` or the target_url (""), else a page that
  * says so. cookie: for Set-Cookie, or NULL. */
 bool tl_page_send_through(const struct tl_visit *visit, const char *target_url, const char *cookie);
-/* The page that asks whether the place of the request's code is to come to this device, which has
- * this number. */
-bool tl_page_send_move(const struct tl_visit *visit, const char *device);
-/* The page that shows a code, its address and the image of that. */
-bool tl_page_send_code(const struct tl_visit *visit, const char *address, const struct tl_qr *qr);
 
 /* 303 to the page at another address. */
 enum tl_page_redirection {

@@ -10,7 +10,6 @@
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
 #include "worker/visit/subscribers.h"
-#include "worker/visit/telling.h"
 #include "worker/visit/view.h"
 
 enum {
@@ -38,38 +37,39 @@ static bool wanted_wait(struct tl_visit *visit, int64_t *wait_ms)
 /* Waits for a change of the place, if the request may. */
 static bool waits(struct tl_visit *visit, int64_t wait_ms)
 {
-    struct tl_address address;
-    const struct tl_address *client;
-    int64_t now_ms = visit->now_ms;
     /* A cookie is replaced at once: after the wait there may be one of another place. */
     bool replaces =
         visit->ticket.outdated && tl_visit_bearer(visit) == NULL && tl_cookie_sent(visit);
     return wait_ms > 0 && !replaces && !visit->worker->env->draining &&
            (visit->worth == TL_WORTH_WAITS || visit->worth == TL_WORTH_ACTIVE) &&
-           tl_visit_may_stay(visit, &address, &client) &&
-           tl_subscribers_wait(visit, client, now_ms, now_ms + wait_ms);
+           tl_visit_may_stay(visit) &&
+           tl_subscribers_wait(visit, visit->now_ms, visit->now_ms + wait_ms);
 }
 
-bool tl_handle_status(struct tl_visit *visit)
+static bool status(struct tl_visit *visit)
 {
     struct tl_ticket *ticket = &visit->ticket;
     int64_t wait_ms;
-    if (!tl_visit_passes_blocks(visit) || !tl_visit_ticket(visit))
-        return false;
-    if (visit->worth == TL_WORTH_MAY_RETURN)
-        return tl_visit_restore(visit, 0, 0);
     tl_metrics_add(visit->worker->env->metrics, TL_WORKER_STATUS, 1);
     if (visit->worth == TL_WORTH_PENDING) /* joining again returns the place of the first join */
         return tl_join_by_ticket(visit);
     if (!wanted_wait(visit, &wait_ms))
         return false;
     int64_t now_ms = visit->now_ms;
-    bool renewed = visit->worth == TL_WORTH_WAITS && !ticket->outdated &&
-                   tl_ticket_age_s(ticket, tl_queue_env_store_ms(visit->worker->env, now_ms) /
-                                               1000) >= TICKET_AGE_S;
+    const bool renewed = visit->worth == TL_WORTH_WAITS && !ticket->outdated &&
+                         tl_ticket_age_s(ticket, tl_queue_env_store_ms(visit->worker->env, now_ms) /
+                                                     1000) >= TICKET_AGE_S;
     if (renewed)
         *ticket = tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, now_ms);
-    return waits(visit, wait_ms) || tl_answer_view(visit, renewed);
+    if (waits(visit, wait_ms))
+        return true;
+    visit->gives_ticket = renewed;
+    return tl_answer_view(visit);
+}
+
+bool tl_handle_status(struct tl_visit *visit)
+{
+    return tl_visit_passes_blocks(visit) && tl_visit_ticket(visit, status);
 }
 
 /* ---- events ---- */
@@ -95,10 +95,10 @@ static void answer_short(struct tl_visit *visit)
     } else if (visit->queue != NULL && visit->worth != TL_WORTH_PENDING &&
                visit->worth != TL_WORTH_ASK_STORE) {
         tl_queue_touch(visit->queue, ticket->visitor, ticket->place, state, now_ms);
-        size_t n = tl_answer_write_view(visit, ticket->outdated, tl_language_of(visit)->code,
-                                        now_ms, view);
+        visit->gives_ticket = ticket->outdated;
+        size_t n = tl_answer_write_view(visit, tl_language_of(visit)->code, view);
         length += tl_sse_event(text + length, sizeof(text) - length,
-                               tl_telling_event_name(ticket->place, state->status), view, n);
+                               tl_view_event_name(ticket->place, state->status), view, n);
     }
     struct tl_answer answer = {
         .status = 200, .type = "text/event-stream", .body = text, .length = length};
@@ -112,27 +112,27 @@ static void answer_short(struct tl_visit *visit)
     tl_request_answer(visit->request, &answer);
 }
 
+static bool stream(struct tl_visit *visit)
+{
+    if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->worker->env->draining ||
+        !tl_visit_may_stay(visit) ||
+        !tl_subscribers_stream(visit, tl_language_of(visit)->code, visit->now_ms))
+        answer_short(visit);
+    return true;
+}
+
 bool tl_handle_events(struct tl_visit *visit)
 {
-    struct tl_address address;
-    const struct tl_address *client;
     if (!tl_visit_passes_blocks(visit))
         return false;
-    if (!tl_visit_ticket(visit)) {
-        const enum tl_refusal_kind kind = visit->refusal.kind;
-        if ((kind != TL_REFUSAL_LOADING && kind != TL_REFUSAL_STOPPING) ||
-            !tl_visit_brought(visit, &visit->ticket))
-            return false;
-        visit->queue = NULL; /* nothing is told of it now */
-        answer_short(visit);
+    if (tl_visit_ticket(visit, stream))
         return true;
-    }
-    if (visit->worth == TL_WORTH_MAY_RETURN)
-        return tl_visit_restore(visit, 0, 0);
-    if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->worker->env->draining ||
-        !tl_visit_may_stay(visit, &address, &client) ||
-        !tl_subscribers_stream(visit, client, tl_language_of(visit)->code, visit->now_ms))
-        answer_short(visit);
+    const enum tl_refusal_kind kind = visit->refusal.kind;
+    if ((kind != TL_REFUSAL_LOADING && kind != TL_REFUSAL_STOPPING) ||
+        !tl_visit_brought(visit, &visit->ticket))
+        return false;
+    visit->queue = NULL; /* nothing is told of it now */
+    answer_short(visit);
     return true;
 }
 
@@ -150,15 +150,12 @@ static bool refuse_pending(struct tl_visit *visit)
 /* The store has said whether it has ended. */
 static bool pending_asked(struct tl_visit *visit)
 {
-    return visit->wait.known ? refuse_pending(visit) : tl_answer_unknown(visit, false);
+    return visit->wait.known ? refuse_pending(visit) : tl_answer_unknown(visit);
 }
 
-static bool command(struct tl_visit *visit, enum tl_command_kind kind)
+static bool command(struct tl_visit *visit)
 {
-    if (!tl_visit_ticket(visit))
-        return false;
-    if (visit->worth == TL_WORTH_MAY_RETURN)
-        return tl_visit_restore(visit, 0, 0);
+    const enum tl_command_kind kind = visit->command;
     if (visit->worth == TL_WORTH_PENDING)
         return kind == TL_COMMAND_LEAVE
                    ? tl_join_then_leave(visit)
@@ -166,10 +163,11 @@ static bool command(struct tl_visit *visit, enum tl_command_kind kind)
     if (visit->worth == TL_WORTH_MOVED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_MOVED, "%s", "");
     if (visit->worth == TL_WORTH_OVER)
-        return tl_answer_view(visit, false); /* already done, or never possible */
-    bool repeats = kind == TL_COMMAND_RENEW || kind == TL_COMMAND_EXTEND;
-    if (repeats && !tl_visit_may_repeat(visit))
-        return tl_answer_view(visit, kind == TL_COMMAND_EXTEND);
+        return tl_answer_view(visit); /* already done, or never possible */
+    if ((kind == TL_COMMAND_RENEW || kind == TL_COMMAND_EXTEND) && !tl_visit_may_repeat(visit)) {
+        visit->gives_ticket = kind == TL_COMMAND_EXTEND;
+        return tl_answer_view(visit);
+    }
     if (!tl_visit_may_send(visit))
         return false;
     return tl_wait_command(visit,
@@ -180,20 +178,24 @@ static bool command(struct tl_visit *visit, enum tl_command_kind kind)
 
 bool tl_handle_leave(struct tl_visit *visit)
 {
-    return command(visit, TL_COMMAND_LEAVE);
+    visit->command = TL_COMMAND_LEAVE;
+    return tl_visit_ticket(visit, command);
 }
 
 bool tl_handle_complete(struct tl_visit *visit)
 {
-    return command(visit, TL_COMMAND_COMPLETE);
+    visit->command = TL_COMMAND_COMPLETE;
+    return tl_visit_ticket(visit, command);
 }
 
 bool tl_handle_renew(struct tl_visit *visit)
 {
-    return command(visit, TL_COMMAND_RENEW);
+    visit->command = TL_COMMAND_RENEW;
+    return tl_visit_ticket(visit, command);
 }
 
 bool tl_handle_extend(struct tl_visit *visit)
 {
-    return command(visit, TL_COMMAND_EXTEND);
+    visit->command = TL_COMMAND_EXTEND;
+    return tl_visit_ticket(visit, command);
 }

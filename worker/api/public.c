@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/auth/jwt_keys.h"
+#include "common/base/clock.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
@@ -15,6 +16,7 @@
 #include "worker/http/json_text.h"
 #include "worker/page/page_assets.h"
 #include "worker/visit/answer.h"
+#include "worker/visit/view.h"
 
 #define SHORT_CACHE_CONTROL "public, max-age=300"
 
@@ -44,11 +46,8 @@ static void write_state(struct tl_json *json, const struct tl_queue_settings *se
         if (text[0] != '\0')
             tl_json_string(json, texts[i][0], text);
     }
-    if (settings->closes_at_ms != 0) {
-        char closes_at[TL_UNITS_TEXT_MAX];
-        tl_time_format(settings->closes_at_ms, closes_at, sizeof(closes_at));
-        tl_json_string(json, "closes_at", closes_at);
-    }
+    if (settings->closes_at_ms != 0)
+        tl_view_time(json, "closes_at", settings->closes_at_ms);
 }
 
 /* What anyone may know of the draw: the hash before it, the seed and how many were drawn after. */
@@ -76,11 +75,8 @@ bool tl_handle_queue(struct tl_visit *visit)
     tl_json_begin(&json, text, sizeof(text));
     tl_json_string(&json, "queue", queue->name);
     tl_json_bool(&json, "open", weather->open);
-    if (settings->opens_at_ms != 0) {
-        char opens_at[TL_UNITS_TEXT_MAX];
-        tl_time_format(settings->opens_at_ms, opens_at, sizeof(opens_at));
-        tl_json_string(&json, "opens_at", opens_at);
-    }
+    if (settings->opens_at_ms != 0)
+        tl_view_time(&json, "opens_at", settings->opens_at_ms);
     write_state(&json, settings, weather);
     if (settings->opening == TL_OPENING_DRAW)
         write_draw(&json, settings, &queue->lost.known.draw);
@@ -156,14 +152,6 @@ bool tl_handle_readyz(struct tl_visit *visit)
 
 /* ---- reports of the site ---- */
 
-/* Each API key is counted for each queue. */
-static bool within_limit(const struct tl_visit *visit, const char *caller)
-{
-    const struct tl_address address = tl_visitor_stand_in(visit->name, caller);
-    return tl_limiter_allow(visit->worker->limiter, TL_LIMITER_FEEDBACK, &address,
-                            REPORTS_PER_SECOND, visit->now_ms);
-}
-
 bool tl_handle_feedback(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
@@ -179,7 +167,10 @@ bool tl_handle_feedback(struct tl_visit *visit)
     const char *caller = tl_visit_caller(visit);
     if (caller == NULL)
         return tl_refuse(refusal, TL_REFUSAL_NOT_TRUSTED, "feedback is taken only with an API key");
-    if (!within_limit(visit, caller))
+    /* Each API key is counted for each queue. */
+    const struct tl_address counted = tl_visitor_stand_in(visit->name, caller);
+    if (!tl_limiter_allow(worker->limiter, TL_LIMITER_FEEDBACK, &counted, REPORTS_PER_SECOND,
+                          visit->now_ms))
         return tl_refuse(refusal, TL_REFUSAL_TOO_OFTEN, "At most %d reports a second",
                          REPORTS_PER_SECOND);
     const char *body = tl_request_body(visit->request, &length);

@@ -3,7 +3,7 @@
 #include "worker/api/page_renderer.h"
 #include "worker/visit/answer.h"
 
-static const struct tl_route routes[] = {
+const struct tl_route tl_routes[] = {
     {"POST", "/v1/queues/*/join", tl_handle_join, &tl_json_renderer},
     {"GET", "/v1/queues/*/status", tl_handle_status, &tl_json_renderer},
     {"GET", "/v1/queues/*/events", tl_handle_events, &tl_json_renderer},
@@ -31,23 +31,3 @@ static const struct tl_route routes[] = {
     {NULL, "/q/", NULL, &tl_page_renderer},
     {NULL, "/", NULL, &tl_json_renderer},
 };
-
-/* No route fits. */
-static bool refuse(struct tl_visit *visit)
-{
-    (void)visit;
-    return false;
-}
-
-void tl_routes_handle(struct tl_worker *worker, struct tl_request *request)
-{
-    struct tl_visit *visit = tl_visit_begin(worker, request, "");
-    const struct tl_route *route = tl_router_find(routes, request, visit->name, &visit->refusal);
-    visit->handler = route != NULL ? route->handler : refuse;
-    tl_visit_take(visit, visit->handler);
-}
-
-void tl_routes_refuse(struct tl_request *request, const struct tl_refusal *refusal)
-{
-    tl_router_refuse(routes, request, refusal);
-}

@@ -6,10 +6,7 @@
 #include "worker/http/router.h"
 #include "worker/visit/visit.h"
 
-/* Handles a request. */
-void tl_routes_handle(struct tl_worker *worker, struct tl_request *request);
-/* Refuses the request in the way of its route. */
-void tl_routes_refuse(struct tl_request *request, const struct tl_refusal *refusal);
+extern const struct tl_route tl_routes[]; /* for tl_router_find */
 
 /* The handlers. */
 tl_step tl_handle_join;

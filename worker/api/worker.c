@@ -3,30 +3,80 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/api/join.h"
+#include "worker/api/challenge.h"
 #include "worker/api/misuse.h"
 #include "worker/api/routes.h"
-#include "worker/api/verifications.h"
 #include "worker/api/worker.h"
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
-#include "worker/visit/changes.h"
-#include "worker/visit/context.h"
 #include "worker/visit/subscribers.h"
+#include "worker/visit/wait.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+
+/* ---- what the threads tell the loop: requests are answered and event streams told ---- */
+
+/* A command has an outcome; context is its queue. */
+static void settled(void *context, struct tl_pending_command *pending,
+                    const struct tl_pending_result *result)
+{
+    struct tl_queue *queue = context;
+    struct tl_worker *worker = queue->env->worker;
+    struct tl_subscribers *subscribers = worker->subscribers;
+    tl_queue_settled(queue, pending, result);
+    if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_rejoin_gave_place(result) &&
+        tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
+        worker->leaving = tl_outbox_command(queue->outbox, TL_COMMAND_LEAVE, pending->visitor,
+                                            result->place, NULL);
+    tl_waits_settle(pending, result);
+    worker->leaving = NULL;
+    if (result->end != TL_PENDING_APPLIED)
+        return;
+    if (pending->kind == TL_COMMAND_JOIN)
+        tl_subscribers_joined(subscribers, queue, pending, result, tl_clock_ms());
+    else if (pending->kind == TL_COMMAND_RESTORE ||
+             ((pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM) &&
+              result->outcome == TL_OUTCOME_WAITING))
+        tl_subscribers_look(subscribers, queue, pending->place, tl_clock_ms());
+}
+
+void tl_worker_take(void *context, struct tl_change *change)
+{
+    struct tl_worker *worker = context;
+    int64_t now_ms = tl_clock_ms();
+    struct tl_taken taken = tl_queues_take(&worker->queues, change, now_ms);
+    switch (taken.kind) {
+    case TL_TAKEN:
+        break;
+    case TL_TAKEN_ENTRY:
+        tl_subscribers_entry(worker->subscribers, taken.queue, &taken.entry, now_ms);
+        tl_events_free(&taken.entry);
+        break;
+    case TL_TAKEN_RECREATED:
+        tl_waits_drop(worker, taken.queue);
+        tl_subscribers_recreated(worker->subscribers, taken.queue, now_ms);
+        break;
+    case TL_TAKEN_DELETED:
+        tl_waits_drop(worker, taken.queue);
+        tl_subscribers_end(worker->subscribers, taken.queue);
+        tl_queue_free(&taken.queue);
+        break;
+    }
+}
+
+/* ---- the worker ---- */
 
 bool tl_worker_start(struct tl_worker *worker, const struct tl_config *files, uv_loop_t *loop,
                      struct tl_error *err)
 {
     const struct tl_config *config = worker->config;
     worker->env->worker = worker;
-    worker->env->settle = tl_changes_settled;
+    worker->env->settle = settled;
     worker->languages = worker->brand->languages;
     if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (worker->bypass = tl_networks_parse(config->bypass.networks, err)) == NULL)
@@ -91,19 +141,32 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
     return true;
 }
 
+/* No route fits. */
+static bool refuse(struct tl_visit *visit)
+{
+    (void)visit;
+    return false;
+}
+
 void tl_worker_handle(void *context, struct tl_request *request, const struct tl_refusal *refusal)
 {
     struct tl_worker *worker = context;
     struct tl_refusal foreign;
     tl_cross_site_share(worker, request);
-    if (refusal != NULL)
-        tl_routes_refuse(request, refusal);
-    else if (tl_cross_site_preflight(worker, request))
+    if (refusal != NULL) {
+        tl_router_refuse(tl_routes, request, refusal);
         return;
-    else if (tl_cross_site_allows(worker, request, &foreign))
-        tl_routes_handle(worker, request);
-    else
-        tl_routes_refuse(request, &foreign);
+    }
+    if (tl_cross_site_preflight(worker, request))
+        return;
+    if (!tl_cross_site_allows(worker, request, &foreign)) {
+        tl_router_refuse(tl_routes, request, &foreign);
+        return;
+    }
+    struct tl_visit *visit = tl_visit_begin(worker, request, "");
+    const struct tl_route *route = tl_router_find(tl_routes, request, visit->name, &visit->refusal);
+    visit->handler = route != NULL ? route->handler : refuse;
+    tl_visit_take(visit, visit->handler);
 }
 
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms)
@@ -111,4 +174,10 @@ void tl_worker_tick(struct tl_worker *worker, int64_t now_ms)
     tl_verifications_tick(worker, now_ms);
     tl_waits_tick(worker, now_ms);
     tl_misuse_tick(worker, now_ms);
+}
+
+bool tl_worker_idle(const struct tl_worker *worker)
+{
+    return tl_waits_count(&worker->waits) == 0 && tl_queues_flushed(&worker->queues) &&
+           tl_subscribers_count(worker->subscribers) == 0;
 }

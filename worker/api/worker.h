@@ -28,6 +28,13 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
 /* The server's callback; context is the worker. */
 void tl_worker_handle(void *context, struct tl_request *request, const struct tl_refusal *refusal);
 
+/* Takes a change in the store, for the follower; context is the worker. */
+void tl_worker_take(void *context, struct tl_change *change);
+
 /* Call every tick. */
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms);
+/* Does nobody wait for anything any more, and no command for its outcome? While the worker drains,
+ * it ends then. */
+bool tl_worker_idle(const struct tl_worker *worker);
+
 #endif

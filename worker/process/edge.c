@@ -12,6 +12,7 @@
 #include "common/base/net.h"
 #include "common/role/program.h"
 #include "common/role/signals.h"
+#include "worker/api/challenge.h"
 #include "worker/api/worker.h"
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
@@ -20,7 +21,6 @@
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/verdict.h"
 #include "worker/verify/verifier.h"
-#include "worker/visit/changes.h"
 #include "worker/visit/subscribers.h"
 #include "worker/visit/wait.h"
 
@@ -241,17 +241,14 @@ static void on_tick(uv_timer_t *timer)
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->worker.connections_max);
     tl_metrics_set(metrics, TL_WORKER_HOOKS, (int64_t)edge->config->n_hooks);
     log_limits(edge, now_ms);
-    uint64_t held = tl_waits_count(&edge->worker.waits);
-    tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)held);
+    tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)tl_waits_count(&edge->worker.waits));
     atomic_store(&slot->readiness, (int)tl_queues_readiness(&edge->worker.queues));
     atomic_store(&slot->accepted, (int64_t)tl_server_accepted(edge->worker.server));
     atomic_store(&slot->accepts, edge->worker.server != NULL && !edge->env.draining);
     atomic_fetch_add(&slot->beats, 1);
     if (!edge->env.draining)
         return;
-    bool drained = held == 0 && tl_server_requests(edge->worker.server) == 0 &&
-                   tl_queues_flushed(&edge->worker.queues) &&
-                   tl_subscribers_count(edge->worker.subscribers) == 0;
+    bool drained = tl_worker_idle(&edge->worker) && tl_server_requests(edge->worker.server) == 0;
     if (drained || now_ms >= edge->drain_until_ms)
         uv_stop(&edge->loop);
 }
@@ -321,7 +318,7 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
         .max_concurrent = config->challenge_service.max_concurrent,
         .metrics = edge->env.metrics,
         .context = &edge->worker,
-        .verified = tl_waits_judged};
+        .ended = tl_verifications_ended};
     if (!tl_config_has_service(config, NULL))
         return true;
     edge->env.verifier = tl_verifier_new(&edge->loop, &settings, err);
@@ -341,7 +338,7 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
                                                   .key_prefix = config->redis.key_prefix,
                                                   .compares = edge->i == 0,
                                                   .context = &edge->worker,
-                                                  .changed = tl_changes_take};
+                                                  .changed = tl_worker_take};
     edge->env.ingest = tl_ingest_new(&edge->loop, &ingest, err);
     if (edge->env.ingest == NULL)
         return false;
@@ -356,8 +353,8 @@ static void stop(struct edge *edge)
     uv_timer_stop(&edge->sweep);
     tl_follower_free(&edge->env.follower);
     tl_ingest_free(&edge->env.ingest);
-    tl_verifier_free(&edge->env.verifier);
     tl_worker_stop(&edge->worker);
+    tl_verifier_free(&edge->env.verifier);
     for (int turn = 0; turn < LAST_TURNS && edge->worker.server != NULL; turn++)
         uv_run(&edge->loop, UV_RUN_NOWAIT); /* sends the last answers */
     tl_server_free(&edge->worker.server);

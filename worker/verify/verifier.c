@@ -4,36 +4,23 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
-#include "common/client/fetcher.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/verifier.h"
-
-struct question {
-    struct question *next;
-    uint64_t number;
-    struct tl_fetch *fetch;
-};
 
 struct tl_verifier {
     struct tl_verifier_settings settings;
     struct tl_fetcher *fetcher;
-    uv_poll_t poll;                 /* of the fetcher's descriptor */
-    struct question *first, **last; /* in their order */
+    uv_poll_t poll; /* of the fetcher's descriptor */
 };
 
-/* Takes the question off the list and frees it. */
-static void end(struct tl_verifier *verifier, struct question **at)
+bool tl_verifier_judge(const struct tl_verifier *verifier, const struct tl_fetch *fetch,
+                       struct tl_verdict *verdict)
 {
-    struct question *question = *at;
-    *at = question->next;
-    verifier->last = *at == NULL ? at : verifier->last;
-    tl_fetch_end(&question->fetch);
-    free(question);
-}
-
-static void judge(const struct tl_verifier *verifier, const struct tl_fetched *fetched,
-                  struct tl_verdict *verdict)
-{
+    const struct tl_fetched *fetched = tl_fetch_result(fetch);
+    if (fetched == NULL)
+        return false;
+    if (fetched->end != TL_FETCH_UNSENT)
+        tl_metrics_observe(verifier->settings.metrics, TL_WORKER_VERIFY_TIME, fetched->took_us);
     if (fetched->end == TL_FETCH_ANSWERED)
         tl_verdict_decode((unsigned)fetched->status, fetched->text, fetched->length,
                           &verifier->settings.rules, verdict);
@@ -46,35 +33,19 @@ static void judge(const struct tl_verifier *verifier, const struct tl_fetched *f
         tl_verdict_set(verdict, TL_VERDICT_TIMED_OUT, "too many tokens were before it");
     else
         tl_verdict_set(verdict, TL_VERDICT_UNREACHABLE, "%s", fetched->problem);
+    return true;
 }
 
-/* Questions have ended: each of them has at most max_concurrent before it that have not. */
 static void on_ended(uv_poll_t *poll, int status, int events)
 {
-    struct tl_verifier *verifier = poll->data;
-    struct question **at = &verifier->first;
-    uint64_t asked = 0;
+    const struct tl_verifier *verifier = poll->data;
     (void)status;
     (void)events;
     tl_fetcher_seen(verifier->fetcher);
-    while (*at != NULL && asked <= verifier->settings.max_concurrent) {
-        const struct tl_fetched *fetched = tl_fetch_result((*at)->fetch);
-        if (fetched == NULL) {
-            at = &(*at)->next;
-            asked++;
-            continue;
-        }
-        struct tl_verdict verdict;
-        uint64_t number = (*at)->number;
-        judge(verifier, fetched, &verdict);
-        if (fetched->end != TL_FETCH_UNSENT)
-            tl_metrics_observe(verifier->settings.metrics, TL_WORKER_VERIFY_TIME, fetched->took_us);
-        end(verifier, at);
-        verifier->settings.verified(verifier->settings.context, number, &verdict);
-    }
+    verifier->settings.ended(verifier->settings.context);
 }
 
-bool tl_verifier_ask(struct tl_verifier *verifier, const struct tl_question *asked)
+struct tl_fetch *tl_verifier_ask(struct tl_verifier *verifier, const struct tl_question *asked)
 {
     const char *address = asked->address != NULL ? asked->address : "";
     const struct {
@@ -82,40 +53,23 @@ bool tl_verifier_ask(struct tl_verifier *verifier, const struct tl_question *ask
     } fields[] = {
         {"secret=", asked->secret}, {"&response=", asked->token}, {"&remoteip=", address}};
     size_t size = 3 * (strlen(asked->secret) + strlen(asked->token) + strlen(address)) + 64;
-    struct question *question = calloc(1, sizeof(*question));
     char *form = malloc(size);
-    if (question != NULL && form != NULL) {
-        char *at = form;
-        for (size_t i = 0; i < (address[0] != '\0' ? 3 : 2); i++) {
-            at = stpcpy(at, fields[i].name);
-            at += tl_percent_encode(fields[i].value, at, size - (size_t)(at - form));
-        }
-        const struct tl_fetch_request request = {.url = verifier->settings.url,
-                                                 .timeout_ms = asked->until_ms - tl_clock_ms(),
-                                                 .body = form,
-                                                 .length = (size_t)(at - form),
-                                                 .answer_max = TL_VERDICT_ANSWER_MAX};
-        question->number = asked->number;
-        question->fetch = tl_fetch_begin(verifier->fetcher, &request);
-        explicit_bzero(form, size);
+    if (form == NULL)
+        return NULL;
+    char *at = form;
+    for (size_t i = 0; i < (address[0] != '\0' ? 3 : 2); i++) {
+        at = stpcpy(at, fields[i].name);
+        at += tl_percent_encode(fields[i].value, at, size - (size_t)(at - form));
     }
+    const struct tl_fetch_request request = {.url = verifier->settings.url,
+                                             .timeout_ms = asked->until_ms - tl_clock_ms(),
+                                             .body = form,
+                                             .length = (size_t)(at - form),
+                                             .answer_max = TL_VERDICT_ANSWER_MAX};
+    struct tl_fetch *fetch = tl_fetch_begin(verifier->fetcher, &request);
+    explicit_bzero(form, size);
     free(form);
-    if (question == NULL || question->fetch == NULL) {
-        free(question);
-        return false;
-    }
-    *verifier->last = question;
-    verifier->last = &question->next;
-    return true;
-}
-
-void tl_verifier_cancel(struct tl_verifier *verifier, uint64_t number)
-{
-    struct question **at = &verifier->first;
-    while (*at != NULL && (*at)->number != number)
-        at = &(*at)->next;
-    if (*at != NULL)
-        end(verifier, at);
+    return fetch;
 }
 
 static void on_closed(uv_handle_t *poll)
@@ -132,7 +86,6 @@ struct tl_verifier *tl_verifier_new(uv_loop_t *loop, const struct tl_verifier_se
         return NULL;
     }
     verifier->settings = *settings;
-    verifier->last = &verifier->first;
     verifier->fetcher = tl_fetcher_new(settings->max_concurrent, err);
     if (verifier->fetcher != NULL &&
         uv_poll_init(loop, &verifier->poll, tl_fetcher_fd(verifier->fetcher)) == 0) {
@@ -153,8 +106,6 @@ void tl_verifier_free(struct tl_verifier **verifier)
     *verifier = NULL;
     if (old == NULL)
         return;
-    while (old->first != NULL)
-        end(old, &old->first);
     uv_close((uv_handle_t *)&old->poll, on_closed); /* does not use the descriptor any more */
     tl_fetcher_free(&old->fetcher);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asks a challenge service whether tokens are good, in a thread of its own (common/client): the
- * loop gets a verdict for each question and never waits for the service. So many questions are
- * under way at a time, each over a connection that is used again; the others wait in their order.
+ * loop looks for the verdict of each question and never waits for the service. So many questions
+ * are under way at a time, each over a connection that is used again; the others wait in their
+ * order.
  */
 #ifndef TL_VERIFIER_H
 #define TL_VERIFIER_H
@@ -14,6 +15,7 @@
 
 #include "common/base/error.h"
 #include "common/base/metrics.h"
+#include "common/client/fetcher.h"
 #include "worker/verify/verdict.h"
 
 struct tl_verifier;
@@ -24,14 +26,11 @@ struct tl_verifier_settings {
     uint64_t max_concurrent;
     struct tl_metrics *metrics;
     void *context;
-    /* Called by the loop, once for each question that was not cancelled, unless the verifier is
-     * freed before. Must not cancel another one. */
-    void (*verified)(void *context, uint64_t number, const struct tl_verdict *verdict);
+    void (*ended)(void *context); /* called by the loop: fetches have ended, their askers look */
 };
 
 /* Everything is copied, and wiped after its use. */
 struct tl_question {
-    uint64_t number; /* the caller's */
     const char *secret, *token;
     const char *address; /* the visitor's, as text; NULL: is not sent */
     int64_t until_ms;    /* local monotonic time; after it the verdict is TL_VERDICT_TIMED_OUT */
@@ -39,11 +38,14 @@ struct tl_question {
 
 struct tl_verifier *tl_verifier_new(uv_loop_t *loop, const struct tl_verifier_settings *settings,
                                     struct tl_error *err);
-/* False when out of memory. */
-bool tl_verifier_ask(struct tl_verifier *verifier, const struct tl_question *asked);
-/* Ends the question, if it has no verdict yet. */
-void tl_verifier_cancel(struct tl_verifier *verifier, uint64_t number);
-/* The loop must run one more turn to close the handle. */
+/* The question under way, which the caller ends in any case (tl_fetch_end). NULL when out of
+ * memory.
+ */
+struct tl_fetch *tl_verifier_ask(struct tl_verifier *verifier, const struct tl_question *asked);
+/* What has come of it; call it once. False: it has not ended. */
+bool tl_verifier_judge(const struct tl_verifier *verifier, const struct tl_fetch *fetch,
+                       struct tl_verdict *verdict);
+/* No question may be left. The loop must run one more turn to close the handle. */
 void tl_verifier_free(struct tl_verifier **verifier);
 
 #endif

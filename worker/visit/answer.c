@@ -75,10 +75,10 @@ static bool give_pass(const struct tl_worker *worker, const struct tl_queue *que
 
 /* The view of the visit's place in its state. give: the ticket that it carries, or NULL. The view
  * borrows from the visit. */
-static void fill(const struct tl_visit *visit, const struct tl_ticket *give, int64_t now_ms,
-                 struct filled *filled)
+static void fill(const struct tl_visit *visit, const struct tl_ticket *give, struct filled *filled)
 {
     const struct tl_worker *worker = visit->worker;
+    const int64_t now_ms = visit->now_ms;
     struct tl_queue *queue = visit->queue;
     const struct tl_ticket *ticket = &visit->ticket;
     const struct tl_line_view *state = &visit->state;
@@ -160,7 +160,7 @@ static bool renews_cookie(const struct tl_visit *visit, const struct tl_view *vi
 }
 
 /* The view, with the cookie of the ticket that it carries, or with a renewed one. */
-static bool send_view(const struct tl_visit *visit, struct filled *filled, int64_t now_ms)
+static bool send_view(const struct tl_visit *visit, struct filled *filled)
 {
     const struct tl_worker *worker = visit->worker;
     const struct tl_view *view = &filled->view;
@@ -171,7 +171,7 @@ static bool send_view(const struct tl_visit *visit, struct filled *filled, int64
     const char *ticket = view->ticket;
     if (ticket == NULL && renews_cookie(visit, view)) {
         const struct tl_ticket fresh =
-            tl_answer_ticket(visit->queue, view->visitor, view->place, now_ms);
+            tl_answer_ticket(visit->queue, view->visitor, view->place, visit->now_ms);
         tl_ticket_sign(worker->secrets.keyring, view->queue, &fresh, renewed);
         ticket = renewed;
     }
@@ -186,11 +186,10 @@ static bool send_view(const struct tl_visit *visit, struct filled *filled, int64
 static bool answer_end(struct tl_visit *visit, enum tl_reason reason, bool moved)
 {
     struct filled filled;
-    int64_t now_ms = visit->now_ms;
     visit->state = (struct tl_line_view){.status = TL_LINE_ENDED, .reason = reason};
-    fill(visit, NULL, now_ms, &filled);
+    fill(visit, NULL, &filled);
     filled.view.moved = moved;
-    return send_view(visit, &filled, now_ms);
+    return send_view(visit, &filled);
 }
 
 bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason)
@@ -198,9 +197,9 @@ bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason)
     return answer_end(visit, reason, false);
 }
 
-bool tl_answer_unknown(struct tl_visit *visit, bool give_ticket)
+bool tl_answer_unknown(struct tl_visit *visit)
 {
-    if (!give_ticket)
+    if (!visit->gives_ticket)
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE,
                          "The store could not be asked about this place; try again");
     visit->ticket.invite = TL_TICKET_TRUSTED; /* a join that was accepted */
@@ -211,37 +210,31 @@ bool tl_answer_unknown(struct tl_visit *visit, bool give_ticket)
 static bool answer_asked(struct tl_visit *visit)
 {
     if (visit->wait.known || tl_queue_outdated(visit->queue, &visit->ticket))
-        return tl_answer_anew(visit, visit->gives_ticket);
-    return tl_answer_unknown(visit, visit->gives_ticket);
+        return tl_answer_anew(visit);
+    return tl_answer_unknown(visit);
 }
 
-static bool ask_store(struct tl_visit *visit, bool give_ticket)
-{
-    visit->gives_ticket = give_ticket;
-    return tl_wait_lookup(visit, answer_asked) || tl_answer_unknown(visit, give_ticket);
-}
-
-static bool answer_known(struct tl_visit *visit, bool give_ticket)
+static bool answer_known(struct tl_visit *visit)
 {
     const struct tl_ticket *ticket = &visit->ticket;
     const int64_t now_ms = visit->now_ms;
     struct filled filled;
     /* A visitor who is called in the very answer to the join has yet to show up: only the next
      * request claims the session. */
-    if (!give_ticket || visit->state.status == TL_LINE_WAITING)
+    if (!visit->gives_ticket || visit->state.status == TL_LINE_WAITING)
         tl_queue_touch(visit->queue, ticket->visitor, ticket->place, &visit->state, now_ms);
     struct tl_ticket fresh;
-    const struct tl_ticket *give = give_ticket ? ticket : NULL;
-    if (!give_ticket && ticket->outdated &&
+    const struct tl_ticket *give = visit->gives_ticket ? ticket : NULL;
+    if (give == NULL && ticket->outdated &&
         tl_visit_is_held(visit)) { /* what they have will not do */
         fresh = tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, now_ms);
         give = &fresh;
     }
-    fill(visit, give, now_ms, &filled);
-    return send_view(visit, &filled, now_ms);
+    fill(visit, give, &filled);
+    return send_view(visit, &filled);
 }
 
-bool tl_answer_view(struct tl_visit *visit, bool give_ticket)
+bool tl_answer_view(struct tl_visit *visit)
 {
     switch (visit->worth) {
     case TL_WORTH_AHEAD: /* recreated while the request waited */
@@ -251,16 +244,16 @@ bool tl_answer_view(struct tl_visit *visit, bool give_ticket)
     case TL_WORTH_MOVED:
         return answer_end(visit, TL_REASON_MOVED, true);
     case TL_WORTH_ASK_STORE:
-        return ask_store(visit, give_ticket);
+        return tl_wait_lookup(visit, answer_asked) || tl_answer_unknown(visit);
     default:
-        return answer_known(visit, give_ticket);
+        return answer_known(visit);
     }
 }
 
-bool tl_answer_anew(struct tl_visit *visit, bool give_ticket)
+bool tl_answer_anew(struct tl_visit *visit)
 {
     tl_visit_judge(visit);
-    return tl_answer_view(visit, give_ticket);
+    return tl_answer_view(visit);
 }
 
 /* The store lost its data while the command was on its way. If the place comes back, the request is
@@ -292,33 +285,32 @@ bool tl_answer_command(struct tl_visit *visit)
                          "The command was taken, but its outcome is not known; ask for the status");
     if (result->outcome == TL_OUTCOME_WAITING)
         return tl_refuse(refusal, TL_REFUSAL_NOT_ADMITTED, "This place is still waiting");
-    return tl_answer_anew(visit, visit->wait.pending->kind == TL_COMMAND_EXTEND);
+    visit->gives_ticket = visit->wait.pending->kind == TL_COMMAND_EXTEND;
+    return tl_answer_anew(visit);
 }
 
 bool tl_answer_pending(struct tl_visit *visit)
 {
-    int64_t now_ms = visit->now_ms;
     struct filled filled;
     const struct tl_ticket joined = visit->ticket;
     visit->ticket = tl_answer_ticket(visit->queue, joined.visitor,
-                                     tl_place_make(tl_place_lane(joined.place), 0), now_ms);
+                                     tl_place_make(tl_place_lane(joined.place), 0), visit->now_ms);
     visit->ticket.invite = joined.invite;
     if (tl_place_seq(joined.place) == 0 && joined.issued != 0)
         visit->ticket.issued = joined.issued;
     visit->state = (struct tl_line_view){.status = TL_LINE_UNKNOWN};
     tl_metrics_add(visit->worker->env->metrics, TL_WORKER_JOINS_PENDING, 1);
-    fill(visit, &visit->ticket, now_ms, &filled);
-    return send_view(visit, &filled, now_ms);
+    fill(visit, &visit->ticket, &filled);
+    return send_view(visit, &filled);
 }
 
-size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, const char *language,
-                            int64_t now_ms, char *text)
+size_t tl_answer_write_view(const struct tl_visit *visit, const char *language, char *text)
 {
     const struct tl_ticket *ticket = &visit->ticket;
     struct filled filled;
     const struct tl_ticket give =
-        tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, now_ms);
-    fill(visit, give_ticket ? &give : NULL, now_ms, &filled);
+        tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, visit->now_ms);
+    fill(visit, visit->gives_ticket ? &give : NULL, &filled);
     add_notice(visit->queue, language, &filled);
     add_reference(visit->worker, &filled);
     return tl_view_write(&filled.view, text);

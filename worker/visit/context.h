@@ -35,6 +35,8 @@ enum tl_wait_kind {
     TL_WAIT_KINDS
 };
 
+struct tl_fetch;
+
 /* Part of its visit. What has come of it is the next step's to read. */
 struct tl_wait {
     enum tl_wait_kind kind;
@@ -43,7 +45,7 @@ struct tl_wait {
     int64_t deadline_ms;
     struct tl_visit *prev, *next; /* in the list of its kind, the earliest deadline first */
     struct tl_visit *next_waiter; /* for the same command */
-    /* Of the question to the store or the service; or the event. */
+    /* Of the question to the store; or the event. */
     uint64_t number;
     /* A command, with result NULL: it has no outcome in time. */
     struct tl_pending_command *pending;
@@ -55,8 +57,7 @@ struct tl_wait {
     /* A page: the bytes of its draw ids; NULL: the store could not say. */
     const unsigned char *ids;
     size_t length;
-    /* NULL: not in time. */
-    const struct tl_verdict *verdict;
+    struct tl_fetch *fetch; /* a verdict: the question to the service */
     /* What the wait is about: the tag of a page, the id of a token. */
     char about[80];
 };
@@ -83,10 +84,10 @@ struct tl_visit {
     struct tl_line_view state;      /* ...the state of its place */
     struct tl_refusal refusal;      /* why it is refused */
     struct tl_wait wait;
-    int64_t now_ms; /* of this step: local monotonic time */
-    /* When it has waited: the answer carries the ticket, as one to a join; and it asks for a new
-     * place if that of its pending ticket has ended. */
-    bool gives_ticket, joins;
+    int64_t now_ms;               /* of this step: local monotonic time */
+    bool gives_ticket;            /* the answer carries the ticket, as one to a join */
+    bool joins;                   /* asks for a new place if that of its pending ticket has ended */
+    enum tl_command_kind command; /* that its route stands for */
 };
 
 /* ---- the worker ---- */
@@ -119,7 +120,7 @@ struct tl_worker {
     struct tl_queues queues;
     struct tl_subscribers *subscribers; /* the event streams and long polls */
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
-    struct { /* the challenge service, as worker/api/verifications.c keeps it */
+    struct { /* the challenge service, as worker/api/challenge.c keeps it */
         struct tl_recent *tokens;
         int64_t look_ms; /* when to look for clients that are gone */
         bool down;       /* the last question had no verdict */

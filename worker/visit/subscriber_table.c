@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,7 +60,8 @@ struct tl_subscriber *tl_subscriber_table_first(const struct tl_subscriber_table
 /* Puts the subscriber into the chain of its place, in front. False when out of memory. */
 static bool chain(struct tl_subscriber_table *table, struct tl_subscriber *subscriber)
 {
-    uint64_t key = chain_of(table, subscriber->queue, subscriber->visitor, subscriber->place);
+    uint64_t key =
+        chain_of(table, subscriber->queue, subscriber->ticket.visitor, subscriber->ticket.place);
     struct tl_subscriber *first = first_of(table, key);
     if (!tl_placemap_put(&table->first, key, (uint64_t)(uintptr_t)subscriber))
         return false;
@@ -82,7 +82,8 @@ static void unchain(struct tl_subscriber_table *table, struct tl_subscriber *sub
         subscriber->chain_back->chain = next;
         return;
     }
-    uint64_t key = chain_of(table, subscriber->queue, subscriber->visitor, subscriber->place);
+    uint64_t key =
+        chain_of(table, subscriber->queue, subscriber->ticket.visitor, subscriber->ticket.place);
     if (next != NULL) /* overwriting needs no memory */
         (void)tl_placemap_put(&table->first, key, (uint64_t)(uintptr_t)next);
     else
@@ -99,12 +100,9 @@ struct tl_subscriber *tl_subscriber_table_add(struct tl_subscriber_table *table,
     if (subscriber == NULL)
         return NULL;
     subscriber->queue = queue;
-    subscriber->place = ticket->place;
-    subscriber->generation = ticket->generation;
-    subscriber->invite = ticket->invite;
-    subscriber->issued = ticket->issued;
-    subscriber->serial = ticket->serial;
-    snprintf(subscriber->visitor, sizeof(subscriber->visitor), "%s", ticket->visitor);
+    subscriber->ticket = *ticket;
+    subscriber->ticket.front = 0;
+    subscriber->ticket.outdated = false;
     if (!chain(table, subscriber)) {
         free(subscriber);
         return NULL;
@@ -135,14 +133,14 @@ bool tl_subscriber_table_set_place(struct tl_subscriber_table *table,
                                    struct tl_subscriber *subscriber, uint64_t generation,
                                    tl_place place)
 {
-    tl_place old = subscriber->place;
+    tl_place old = subscriber->ticket.place;
     unchain(table, subscriber);
-    subscriber->place = place;
+    subscriber->ticket.place = place;
     if (chain(table, subscriber)) {
-        subscriber->generation = generation;
+        subscriber->ticket.generation = generation;
         return true;
     }
-    subscriber->place = old;
+    subscriber->ticket.place = old;
     (void)chain(table, subscriber); /* the map had room for it, so this needs no memory */
     return false;
 }

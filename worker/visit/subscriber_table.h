@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The subscribers of all queues as a data structure: a ring in which each gets its turn, and an
- * index by place, or by visitor of those whose place has no number yet. Decides nothing;
- * subscribers.c does.
+ * index by place, or by visitor of those whose place has no number yet; and what one of them is
+ * told: events over its stream, and what the client knows already. Who is told, subscribers.c
+ * decides.
  */
 #ifndef TL_SUBSCRIBER_TABLE_H
 #define TL_SUBSCRIBER_TABLE_H
@@ -32,11 +33,7 @@ struct tl_subscriber {
     struct tl_queue *queue;
     struct tl_stream *stream;   /* or: */
     struct tl_visit *visit;     /* of a request, which is held */
-    tl_place place;             /* seq 0: not numbered yet */
-    uint64_t generation;        /* of the place; 0: not numbered yet */
-    uint64_t invite;            /* not numbered yet: as in its ticket */
-    uint32_t issued;            /* not numbered yet: as in its ticket */
-    uint32_t serial;            /* as in its ticket */
+    struct tl_ticket ticket;    /* of its place, which has a number or not yet */
     bool give_ticket;           /* the next view carries the ticket */
     bool spent;                 /* not numbered: a JOIN is refused, its place may have ended */
     bool over;                  /* not numbered: its place has ended, for this... */
@@ -59,7 +56,6 @@ struct tl_subscriber {
     struct tl_address address;  /* of the client */
     bool has_address;           /* else it is not known */
     uint64_t blocks;            /* version of the blocked prefixes that let it pass */
-    char visitor[TL_VISITOR_MAX + 1];
 };
 
 struct tl_subscriber_table {
@@ -93,5 +89,34 @@ struct tl_subscriber *tl_subscriber_table_first(const struct tl_subscriber_table
                                                 tl_place place);
 /* The subscriber whose turn it is, or NULL; the next call gives the one behind it. */
 struct tl_subscriber *tl_subscriber_table_next(struct tl_subscriber_table *table);
+
+/* ---- what one subscriber is told, and when (telling.c); now_ms: local monotonic time ---- */
+
+/* The first places in the line are told of each step at once. */
+#define TL_TELLING_FRONT 20
+
+/* Is the client to be told this state now? Not if it knows, or was told a similar one lately. */
+bool tl_telling_due(const struct tl_subscriber *subscriber, const struct tl_line_view *state,
+                    int64_t now_ms);
+/* Does the next view carry the ticket? */
+bool tl_telling_gives_ticket(const struct tl_subscriber *subscriber,
+                             const struct tl_line_view *state, int64_t now_ms);
+/* The client knows this state. */
+void tl_telling_note(struct tl_subscriber *subscriber, const struct tl_line_view *state,
+                     int64_t now_ms);
+
+/* The rest is for streams, and does nothing while one is still sending the last event. False when
+ * the stream is to be dropped. */
+
+/* Sends an event. data is JSON. */
+bool tl_telling_event(struct tl_subscriber *subscriber, const char *event, const char *data,
+                      int64_t now_ms);
+/* Sends the view of the place. */
+bool tl_telling_view(struct tl_subscriber *subscriber, const struct tl_line_view *state,
+                     int64_t now_ms);
+/* Sends when the client is to reconnect: in min_ms, and up to spread_ms more at random. */
+bool tl_telling_retry(struct tl_subscriber *subscriber, unsigned min_ms, unsigned spread_ms);
+/* Sends the notice or a heartbeat when one is due. */
+bool tl_telling_maintain(struct tl_subscriber *subscriber, int64_t now_ms);
 
 #endif

@@ -9,10 +9,8 @@
 #include "worker/http/stream.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/rejoin.h"
 #include "worker/visit/subscriber_table.h"
 #include "worker/visit/subscribers.h"
-#include "worker/visit/telling.h"
 #include "worker/visit/wait.h"
 
 enum {
@@ -51,8 +49,8 @@ size_t tl_subscribers_count(const struct tl_subscribers *subscribers)
     return subscribers->table.n;
 }
 
-/* The subscriber of a visit. client: NULL: its address is not known, or it is not counted. */
-static struct tl_subscriber *add(const struct tl_visit *visit, const struct tl_address *client)
+/* The subscriber of a visit. Is it counted for its address? */
+static struct tl_subscriber *add(const struct tl_visit *visit, bool counted)
 {
     struct tl_worker *worker = visit->worker;
     struct tl_subscriber *subscriber =
@@ -61,32 +59,28 @@ static struct tl_subscriber *add(const struct tl_visit *visit, const struct tl_a
         return NULL;
     subscriber->worker = worker;
     subscriber->blocks = worker->queues.blocks_version;
-    subscriber->has_address = client != NULL;
-    if (client != NULL) {
-        subscriber->address = *client;
-        subscriber->client = tl_clients_enter(worker->clients, client);
-    }
+    subscriber->has_address = counted && tl_visit_address(visit, &subscriber->address);
+    if (subscriber->has_address)
+        subscriber->client = tl_clients_enter(worker->clients, &subscriber->address);
     tl_metrics_add(worker->env->metrics, TL_WORKER_SUBSCRIBERS, 1);
     return subscriber;
 }
 
 /* Removes the subscriber. Its request, if it is one, is the caller's to answer. */
-static struct tl_visit *drop(struct tl_subscriber *subscriber)
+static void drop(struct tl_subscriber *subscriber)
 {
     const struct tl_worker *worker = subscriber->worker;
-    struct tl_visit *visit = subscriber->visit;
     tl_metrics_add(worker->env->metrics, TL_WORKER_SUBSCRIBERS, -1);
     if (subscriber->stream != NULL)
         tl_metrics_add(worker->env->metrics, TL_WORKER_EVENT_STREAMS, -1);
     tl_stream_close(&subscriber->stream);
     tl_clients_leave(worker->clients, subscriber->client);
     tl_subscriber_table_remove(&worker->subscribers->table, subscriber);
-    return visit;
 }
 
 static void on_broken(void *context)
 {
-    (void)drop(context);
+    drop(context);
 }
 
 /* ---- the end of a subscription ---- */
@@ -111,25 +105,27 @@ static bool changed(struct tl_visit *visit)
         return tl_answer_pending(visit);
     }
     ticket->issued = (uint32_t)(tl_queue_env_store_ms(visit->queue->env, tl_clock_ms()) / 1000);
-    return tl_answer_anew(visit, visit->gives_ticket);
+    return tl_answer_anew(visit);
 }
 
 /* Removes the subscriber, and answers its request, if it is one. */
-static void answer(struct tl_subscriber *subscriber, const struct tl_ticket *ticket,
-                   bool give_ticket)
+static void answer(struct tl_subscriber *subscriber)
 {
-    struct tl_visit *visit = drop(subscriber);
-    if (visit == NULL)
-        return;
-    visit->ticket = *ticket;
-    visit->gives_ticket = give_ticket;
-    tl_visit_take(visit, changed);
+    struct tl_visit *visit = subscriber->visit;
+    if (visit != NULL) {
+        visit->ticket = subscriber->ticket;
+        visit->gives_ticket = subscriber->give_ticket;
+    }
+    drop(subscriber);
+    if (visit != NULL)
+        tl_visit_take(visit, changed);
 }
 
 /* The same with a refusal. */
 static void refuse(struct tl_subscriber *subscriber, enum tl_refusal_kind kind)
 {
-    const struct tl_visit *visit = drop(subscriber);
+    const struct tl_visit *visit = subscriber->visit;
+    drop(subscriber);
     if (visit != NULL)
         tl_render_refused(visit->request, kind, "");
 }
@@ -161,21 +157,21 @@ void tl_subscribers_free(struct tl_subscribers **subscribers)
 static void tell(struct tl_subscriber *subscriber, const struct tl_line_view *state, int64_t now_ms)
 {
     if (subscriber->visit != NULL) {
-        const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-        answer(subscriber, &ticket, tl_telling_gives_ticket(subscriber, state, now_ms));
+        subscriber->give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
+        answer(subscriber);
     } else if (!tl_telling_view(subscriber, state, now_ms)) {
-        (void)drop(subscriber);
+        drop(subscriber);
     }
 }
 
 /* Asks for the lost place of a stream. */
-static void ask_back(struct tl_subscriber *subscriber, const struct tl_ticket *ticket,
-                     int64_t now_ms)
+static void ask_back(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     if (subscriber->asked_ms != 0 && now_ms - subscriber->asked_ms < RESTORE_AGAIN_MS)
         return;
     subscriber->asked_ms = now_ms;
-    (void)tl_queue_restore(subscriber->queue, ticket, 0, 0); /* else it is asked again */
+    (void)tl_queue_restore(subscriber->queue, &subscriber->ticket, 0,
+                           0); /* else it is asked again */
 }
 
 /* Tells the reader of a stream that ends why, as far as it takes that. */
@@ -191,7 +187,7 @@ static void say(struct tl_subscriber *subscriber, const char *event, int64_t now
 static bool judge(struct tl_subscriber *subscriber, int64_t now_ms, struct tl_line_view *state,
                   bool *known)
 {
-    struct tl_ticket ticket = tl_telling_ticket(subscriber);
+    struct tl_ticket ticket = subscriber->ticket;
     const enum tl_worth worth = tl_queue_worth(subscriber->queue, &ticket, now_ms, state);
     *known = worth != TL_WORTH_ASK_STORE;
     if (worth == TL_WORTH_PENDING) {
@@ -211,15 +207,16 @@ static bool judge(struct tl_subscriber *subscriber, int64_t now_ms, struct tl_li
     switch (worth) {
     case TL_WORTH_MOVED:
         say(subscriber, "moved", now_ms);
-        answer(subscriber, &ticket, false);
+        subscriber->give_ticket = false;
+        answer(subscriber);
         return false;
     case TL_WORTH_AHEAD: /* the store's clock was set back */
     case TL_WORTH_MAY_RETURN:
     case TL_WORTH_VOID:
         if (subscriber->stream != NULL && tl_queue_may_return(subscriber->queue, &ticket))
-            ask_back(subscriber, &ticket, now_ms);
+            ask_back(subscriber, now_ms);
         else /* the client asks again and is told so */
-            answer(subscriber, &ticket, subscriber->give_ticket);
+            answer(subscriber);
         return false;
     default:
         return true;
@@ -234,15 +231,15 @@ static tl_step found;
 static void ask(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     struct tl_worker *worker = subscriber->worker;
-    const struct tl_ticket ticket = tl_telling_ticket(subscriber);
+    const struct tl_ticket *ticket = &subscriber->ticket;
     if (now_ms < subscriber->ask_after_ms ||
         (subscriber->asked_ms != 0 && now_ms - subscriber->asked_ms < ASK_AGAIN_MS))
         return;
     subscriber->asked_ms = now_ms;
-    struct tl_visit asks = tl_visit_of(worker, subscriber->queue, &ticket, now_ms);
-    if (tl_place_seq(ticket.place) == 0 && !subscriber->spent) {
+    struct tl_visit asks = tl_visit_of(worker, subscriber->queue, ticket, now_ms);
+    if (tl_place_seq(ticket->place) == 0 && !subscriber->spent) {
         if (tl_rejoin_may(&asks) && tl_visit_may_send(&asks))
-            (void)tl_rejoin(subscriber->queue, &ticket);
+            (void)tl_rejoin(subscriber->queue, ticket);
         return;
     }
     struct tl_visit *visit = malloc(sizeof(*visit));
@@ -259,7 +256,7 @@ static void update(struct tl_subscriber *subscriber, const struct tl_line_view *
 {
     if (!known && subscriber->stream != NULL) {
         ask(subscriber, now_ms);
-        if (tl_place_seq(subscriber->place) != 0 || subscriber->told)
+        if (tl_place_seq(subscriber->ticket.place) != 0 || subscriber->told)
             return; /* nothing to say yet */
     }
     if (tl_telling_due(subscriber, state, now_ms))
@@ -333,7 +330,7 @@ static void wait_for_room(struct tl_subscriber *subscriber, int64_t wait_ms, int
     subscriber->ask_after_ms = now_ms + wait_ms;
     snprintf(data, sizeof(data), "{\"poll_after_ms\":%lld}", (long long)wait_ms);
     if (!tl_telling_event(subscriber, "full", data, now_ms))
-        (void)drop(subscriber);
+        drop(subscriber);
 }
 
 void tl_subscribers_joined(struct tl_subscribers *subscribers, const struct tl_queue *queue,
@@ -352,7 +349,7 @@ void tl_subscribers_joined(struct tl_subscribers *subscribers, const struct tl_q
             number(subscriber, result->place, now_ms);
         } else if (result->outcome == TL_OUTCOME_FULL) {
             wait_for_room(subscriber, wait_ms, now_ms);
-        } else if (spent && subscriber->issued == issued && !subscriber->spent) {
+        } else if (spent && subscriber->ticket.issued == issued && !subscriber->spent) {
             subscriber->spent = true; /* asks whether the place has ended */
             subscriber->asked_ms = 0;
             ask(subscriber, now_ms);
@@ -368,7 +365,7 @@ static void end_pending(const struct tl_visit *visit, int64_t now_ms)
     while (next != NULL) {
         struct tl_subscriber *subscriber = next;
         next = next->chain;
-        if (subscriber->issued != visit->ticket.issued)
+        if (subscriber->ticket.issued != visit->ticket.issued)
             continue;
         subscriber->over = true;
         subscriber->reason = visit->wait.ended;
@@ -397,12 +394,11 @@ void tl_subscribers_recreated(struct tl_subscribers *subscribers, const struct t
         struct tl_subscriber *subscriber = tl_subscriber_table_next(&subscribers->table);
         struct tl_line_view state;
         bool known;
-        if (subscriber->queue != queue || tl_place_seq(subscriber->place) == 0 ||
-            subscriber->generation == generation)
+        if (subscriber->queue != queue || tl_place_seq(subscriber->ticket.place) == 0 ||
+            subscriber->ticket.generation == generation)
             continue;
         if (subscriber->visit != NULL) { /* the client asks again and is told so */
-            const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-            answer(subscriber, &ticket, subscriber->give_ticket);
+            answer(subscriber);
         } else { /* ends the stream, unless the place may come back */
             subscriber->asked_ms = 0;
             (void)judge(subscriber, now_ms, &state, &known);
@@ -418,12 +414,13 @@ static void dismiss(struct tl_subscriber *subscriber, int64_t now_ms)
 {
     bool known;
     if (subscriber->visit != NULL) {
-        struct tl_line_view state = tl_queue_look(subscriber->queue, subscriber->place, &known);
+        struct tl_line_view state =
+            tl_queue_look(subscriber->queue, subscriber->ticket.place, &known);
         tell(subscriber, &state, now_ms);
         return;
     }
     (void)tl_telling_retry(subscriber, DISMISSED_MIN_MS, RETRY_SPREAD_MS); /* it ends anyway */
-    (void)drop(subscriber);
+    drop(subscriber);
 }
 
 /* Was the client's address blocked since its last turn? */
@@ -453,7 +450,7 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         return;
     }
     if (subscriber->stream != NULL && !tl_telling_maintain(subscriber, now_ms)) {
-        (void)drop(subscriber);
+        drop(subscriber);
         return;
     }
     struct tl_line_view state;
@@ -463,7 +460,8 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
     /* An open subscription marks its visitor as present. It also claims the session, in case the
      * store refused the claim sent at admission, but it does not extend one. */
     if (known)
-        tl_queue_touch(subscriber->queue, subscriber->visitor, subscriber->place, &state, now_ms);
+        tl_queue_touch(subscriber->queue, subscriber->ticket.visitor, subscriber->ticket.place,
+                       &state, now_ms);
     if (subscriber->visit != NULL && now_ms >= subscriber->deadline_ms)
         tell(subscriber, &state, now_ms);
     else
@@ -509,7 +507,7 @@ static bool has_all(const struct tl_visit *visit, struct tl_subscriber **oldest)
     for (struct tl_subscriber *subscriber = tl_subscriber_table_first(
              &visit->worker->subscribers->table, visit->queue, ticket->visitor, ticket->place);
          subscriber != NULL && n < most; subscriber = subscriber->chain) {
-        if (strcmp(subscriber->visitor, ticket->visitor) != 0)
+        if (strcmp(subscriber->ticket.visitor, ticket->visitor) != 0)
             continue; /* of a former generation */
         n++;
         if (subscriber->stream != NULL)
@@ -525,11 +523,10 @@ static void replace(struct tl_subscriber *subscriber, int64_t now_ms)
     if (tl_telling_retry(subscriber, REPLACED_MS, REPLACED_MS))
         say(subscriber, "replaced", now_ms);
     tl_metrics_add(subscriber->worker->env->metrics, TL_WORKER_STREAMS_REPLACED, 1);
-    (void)drop(subscriber);
+    drop(subscriber);
 }
 
-bool tl_subscribers_stream(struct tl_visit *visit, const struct tl_address *client,
-                           const char *language, int64_t now_ms)
+bool tl_subscribers_stream(struct tl_visit *visit, const char *language, int64_t now_ms)
 {
     struct tl_metrics *metrics = visit->worker->env->metrics;
     char head[TL_STREAM_HEAD_MAX];
@@ -537,7 +534,7 @@ bool tl_subscribers_stream(struct tl_visit *visit, const struct tl_address *clie
     struct tl_subscriber *oldest;
     if (has_all(visit, &oldest) && oldest != NULL)
         replace(oldest, now_ms);
-    struct tl_subscriber *subscriber = add(visit, client);
+    struct tl_subscriber *subscriber = add(visit, true);
     if (subscriber == NULL)
         return false;
     subscriber->wrote_ms = subscriber->ticket_ms = now_ms;
@@ -552,7 +549,7 @@ bool tl_subscribers_stream(struct tl_visit *visit, const struct tl_address *clie
         tl_metrics_add(metrics, TL_WORKER_STREAMS_OPENED, 1);
     }
     if (subscriber->stream == NULL || !tl_stream_send(subscriber->stream, head, length))
-        (void)drop(subscriber); /* the connection is gone: nothing to answer */
+        drop(subscriber); /* the connection is gone: nothing to answer */
     else
         look(subscriber, now_ms);
     return true;
@@ -567,7 +564,8 @@ static bool wait_for_change(struct tl_subscriber *subscriber, struct tl_visit *v
     if (subscriber == NULL)
         return false;
     struct tl_line_view state = tl_queue_look(visit->queue, visit->ticket.place, &known);
-    tl_queue_touch(visit->queue, subscriber->visitor, subscriber->place, &state, now_ms);
+    tl_queue_touch(visit->queue, subscriber->ticket.visitor, subscriber->ticket.place, &state,
+                   now_ms);
     tl_telling_note(subscriber, &state, now_ms);
     subscriber->visit = visit;
     subscriber->ticket_ms = now_ms;
@@ -576,11 +574,10 @@ static bool wait_for_change(struct tl_subscriber *subscriber, struct tl_visit *v
     return true;
 }
 
-bool tl_subscribers_wait(struct tl_visit *visit, const struct tl_address *client, int64_t now_ms,
-                         int64_t deadline_ms)
+bool tl_subscribers_wait(struct tl_visit *visit, int64_t now_ms, int64_t deadline_ms)
 {
     struct tl_subscriber *oldest;
-    struct tl_subscriber *subscriber = has_all(visit, &oldest) ? NULL : add(visit, client);
+    struct tl_subscriber *subscriber = has_all(visit, &oldest) ? NULL : add(visit, true);
     if (subscriber != NULL)
         subscriber->give_ticket = visit->ticket.outdated;
     return wait_for_change(subscriber, visit, now_ms, deadline_ms);
@@ -588,7 +585,7 @@ bool tl_subscribers_wait(struct tl_visit *visit, const struct tl_address *client
 
 bool tl_subscribers_wait_for_admission(struct tl_visit *visit, int64_t now_ms)
 {
-    struct tl_subscriber *subscriber = add(visit, NULL);
+    struct tl_subscriber *subscriber = add(visit, false);
     if (subscriber != NULL)
         subscriber->until_admitted = subscriber->give_ticket = true;
     return wait_for_change(subscriber, visit, now_ms, now_ms + ADMISSION_WAIT_MS);

@@ -33,19 +33,18 @@ void tl_subscribers_end(struct tl_subscribers *subscribers, const struct tl_queu
 /* Likewise of all. */
 void tl_subscribers_free(struct tl_subscribers **subscribers);
 
-/* ---- new subscribers: of the queue and the ticket of a visit ---- */
+/* ---- new subscribers: of the queue and the ticket of a visit, whose address, if it is known,
+ * counts them and may be blocked ---- */
 
 /* Turns the request into an event stream, and sends the first event if the place is known or
  * pending. A ticket that has as many as it may (http.streams_per_ticket) loses its oldest stream.
- * client: whose streams are counted and may be blocked; NULL: nobody's. language: a BCP 47 code
+ * language: a BCP 47 code
  * that lasts as long as the process, or NULL. False when out of memory: then the request is still
  * to be answered. */
-bool tl_subscribers_stream(struct tl_visit *visit, const struct tl_address *client,
-                           const char *language, int64_t now_ms);
+bool tl_subscribers_stream(struct tl_visit *visit, const char *language, int64_t now_ms);
 /* Holds the request until the place changes, or until deadline_ms, and answers it with the view.
  * The place must be known. False when the ticket has as many as it may, or when out of memory. */
-bool tl_subscribers_wait(struct tl_visit *visit, const struct tl_address *client, int64_t now_ms,
-                         int64_t deadline_ms);
+bool tl_subscribers_wait(struct tl_visit *visit, int64_t now_ms, int64_t deadline_ms);
 /* Holds a join that is about to be admitted until it is, so that the answer says "active" at once;
  * for a quarter of a second at most. The answer carries the ticket. */
 bool tl_subscribers_wait_for_admission(struct tl_visit *visit, int64_t now_ms);

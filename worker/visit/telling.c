@@ -3,9 +3,10 @@
 
 #include "worker/http/sse.h"
 #include "worker/http/stream.h"
+#include "worker/queue/queue.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/telling.h"
+#include "worker/visit/subscriber_table.h"
 #include "worker/visit/view.h"
 
 enum {
@@ -16,26 +17,6 @@ enum {
     STUCK_MS = 30000,     /* a reader that takes nothing for this long is dropped */
     EVENT_MAX = TL_VIEW_MAX + 64,
 };
-
-const char *tl_telling_event_name(tl_place place, enum tl_line_status status)
-{
-    if (tl_place_seq(place) == 0 && status != TL_LINE_ENDED)
-        return "pending";
-    if (status == TL_LINE_WAITING)
-        return "position";
-    return status == TL_LINE_ACTIVE ? "admitted" : "ended";
-}
-
-struct tl_ticket tl_telling_ticket(const struct tl_subscriber *subscriber)
-{
-    struct tl_ticket ticket = {.generation = subscriber->generation,
-                               .place = subscriber->place,
-                               .invite = subscriber->invite,
-                               .issued = subscriber->issued,
-                               .serial = subscriber->serial};
-    memcpy(ticket.visitor, subscriber->visitor, sizeof(ticket.visitor));
-    return ticket;
-}
 
 /* The minimum time between two messages about a changed position. */
 static int64_t pause_ms(uint64_t ahead)
@@ -111,17 +92,17 @@ bool tl_telling_view(struct tl_subscriber *subscriber, const struct tl_line_view
     char text[TL_VIEW_MAX];
     if (!tl_stream_ready(subscriber->stream))
         return true;
-    const struct tl_ticket ticket = tl_telling_ticket(subscriber);
-    struct tl_visit visit = tl_visit_of(subscriber->worker, subscriber->queue, &ticket, now_ms);
+    const struct tl_ticket *ticket = &subscriber->ticket;
+    struct tl_visit visit = tl_visit_of(subscriber->worker, subscriber->queue, ticket, now_ms);
     visit.state = *state;
-    bool give_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
-    tl_queue_touch(subscriber->queue, ticket.visitor, ticket.place, state, now_ms);
-    size_t length = tl_answer_write_view(&visit, give_ticket, subscriber->language, now_ms, text);
+    visit.gives_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
+    tl_queue_touch(subscriber->queue, ticket->visitor, ticket->place, state, now_ms);
+    size_t length = tl_answer_write_view(&visit, subscriber->language, text);
     tl_telling_note(subscriber, state, now_ms);
     subscriber->give_ticket = false;
-    if (give_ticket)
+    if (visit.gives_ticket)
         subscriber->ticket_ms = now_ms;
-    const char *event = tl_telling_event_name(ticket.place, state->status);
+    const char *event = tl_view_event_name(ticket->place, state->status);
     return send_event(subscriber, event, text, length, now_ms);
 }
 

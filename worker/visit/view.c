@@ -46,7 +46,7 @@ static void write_waiting(struct tl_json *json, const struct tl_view *view)
     tl_json_uint(json, "eta_high", (uint64_t)ceil(view->eta_high_s));
 }
 
-static void write_time(struct tl_json *json, const char *name, int64_t ms)
+void tl_view_time(struct tl_json *json, const char *name, int64_t ms)
 {
     char text[TL_UNITS_TEXT_MAX];
     tl_time_format(ms, text, sizeof(text));
@@ -82,9 +82,9 @@ static void write_sizes(struct tl_json *json, const struct tl_view *view)
 static void write_queue(struct tl_json *json, const struct tl_view *view)
 {
     if (view->as_of_ms != 0)
-        write_time(json, "as_of", view->as_of_ms);
+        tl_view_time(json, "as_of", view->as_of_ms);
     if (view->settings->opens_at_ms > view->store_ms)
-        write_time(json, "opens_at", view->settings->opens_at_ms);
+        tl_view_time(json, "opens_at", view->settings->opens_at_ms);
     if (view->mode != TL_MODE_OPEN)
         tl_json_string(json, "mode", tl_mode_name(view->mode));
     if (view->phase != TL_PHASE_OPEN)
@@ -164,7 +164,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
             write_queue(&json, view);
     }
     if (state == TL_PAGE_ACTIVE) {
-        write_time(&json, "expires_at", view->state.deadline_ms);
+        tl_view_time(&json, "expires_at", view->state.deadline_ms);
         if (view->claimed)
             tl_json_bool(&json, "claimed", true);
         if (view->pass != NULL)
@@ -177,4 +177,13 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
         tl_json_uint(&json, "poll_after_ms", tl_view_poll_after_ms(view));
     }
     return tl_json_end(&json);
+}
+
+const char *tl_view_event_name(tl_place place, enum tl_line_status status)
+{
+    if (tl_place_seq(place) == 0 && status != TL_LINE_ENDED)
+        return "pending";
+    if (status == TL_LINE_WAITING)
+        return "position";
+    return status == TL_LINE_ACTIVE ? "admitted" : "ended";
 }

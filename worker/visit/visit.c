@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include <sodium.h>
 
+#include "common/auth/invite.h"
 #include "common/auth/jwt.h"
 #include "common/base/clock.h"
 #include "common/base/net.h"
@@ -114,7 +117,7 @@ void tl_visit_judge(struct tl_visit *visit)
     visit->worth = tl_queue_worth(visit->queue, &visit->ticket, visit->now_ms, &visit->state);
 }
 
-bool tl_visit_ticket(struct tl_visit *visit)
+bool tl_visit_ticket(struct tl_visit *visit, tl_step *step)
 {
     if (!tl_visit_queue(visit))
         return false;
@@ -122,13 +125,16 @@ bool tl_visit_ticket(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
                          "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
     tl_visit_judge(visit);
-    return (visit->worth != TL_WORTH_AHEAD && visit->worth != TL_WORTH_VOID) ||
-           tl_visit_restore(visit, 0, 0);
+    if (visit->worth == TL_WORTH_AHEAD || visit->worth == TL_WORTH_VOID ||
+        visit->worth == TL_WORTH_MAY_RETURN)
+        return tl_visit_restore(visit, 0, 0);
+    return step(visit);
 }
 
 bool tl_visit_again(struct tl_visit *visit)
 {
     visit->ticket = (struct tl_ticket){0};
+    visit->gives_ticket = false;
     return visit->handler(visit);
 }
 
@@ -187,12 +193,6 @@ bool tl_visit_newcomers(struct tl_visit *visit)
     return tl_refuse(refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
 }
 
-bool tl_visit_no_place(struct tl_visit *visit)
-{
-    return tl_visit_newcomers(visit) && /* the news of it is on its way here */
-           tl_refuse(&visit->refusal, TL_REFUSAL_FULL, "As many wait as may; try again later");
-}
-
 /* ---- commands ---- */
 
 bool tl_visit_may_send(struct tl_visit *visit)
@@ -215,6 +215,66 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
         tl_visitor_stand_in(visit->queue->name, visit->ticket.visitor);
     return tl_limiter_allow(visit->worker->limiter, TL_LIMITER_REPEATS, &address, REPEATS_MAX,
                             visit->now_ms);
+}
+
+/* ---- joining once more ---- */
+
+/* The lane in which a ticket joins. A pending one repeats its own join, so it keeps that lane if
+ * the queue still has it. With any other, a new place is in the default lane: the old one used up
+ * what had opened its lane. (Who still holds a place keeps it, whatever lane a JOIN names.) */
+unsigned tl_rejoin_lane(const struct tl_queue *queue, tl_place place)
+{
+    const struct tl_queue_settings *settings = &queue->settings;
+    unsigned lane = tl_place_lane(place);
+    bool pending = tl_place_seq(place) == 0;
+    return pending && lane < settings->n_lanes ? lane : settings->default_lane;
+}
+
+/* The join of a pending ticket once more: the one in progress, or a JOIN that the store takes only
+ * if the place has not ended, and what opened the join was not spent before
+ * (common/store/line/invites.lua). */
+struct tl_pending_command *tl_rejoin(struct tl_queue *queue, const struct tl_ticket *ticket)
+{
+    char id[TL_BATCH_INVITE_MAX];
+    /* An invite's own end is not known here: none is later than this. */
+    uint64_t until_ms = (ticket->issued + (uint64_t)TL_INVITE_LIFETIME_S + 2 * UINT64_C(60)) * 1000;
+    struct tl_pending_command *pending = tl_outbox_joining(queue->outbox, ticket->visitor);
+    if (pending != NULL)
+        return pending;
+    if (ticket->invite == 0 || ticket->invite == TL_TICKET_TRUSTED)
+        snprintf(id, sizeof(id), " %lu", (unsigned long)ticket->issued);
+    else
+        snprintf(id, sizeof(id), " %lu %016llx", (unsigned long)ticket->issued,
+                 (unsigned long long)ticket->invite);
+    return tl_outbox_join(queue->outbox, ticket->visitor, tl_rejoin_lane(queue, ticket->place), id,
+                          until_ms);
+}
+
+bool tl_rejoin_gave_place(const struct tl_pending_result *result)
+{
+    return result->outcome != TL_OUTCOME_SPENT && result->outcome != TL_OUTCOME_FULL;
+}
+
+bool tl_rejoin_issued(const struct tl_pending_command *join, uint32_t *issued)
+{
+    if (join->invite == NULL || join->invite[0] != ' ')
+        return false;
+    *issued = (uint32_t)strtoul(join->invite + 1, NULL, 10);
+    return true;
+}
+
+/* May a pending ticket still join? Not into another generation of the queue, except while that
+ * recovers; and not uninvited where only the invited may join. */
+bool tl_rejoin_may(struct tl_visit *visit)
+{
+    const struct tl_queue *queue = visit->queue;
+    const struct tl_ticket *ticket = &visit->ticket;
+    bool before = ticket->issued + TL_TICKET_CLOCK_S < queue->line->generation / 1000000;
+    if (before && !tl_lost_recovering(&queue->lost))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_OLD_GENERATION, "%s", "");
+    if (ticket->invite == 0 && queue->settings.join == TL_JOIN_INVITED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    return true;
 }
 
 /* ---- addresses and limits ---- */
@@ -283,35 +343,30 @@ static bool counted_as(const struct tl_visit *visit, struct tl_address *address)
     return true;
 }
 
-bool tl_visit_may_fail(struct tl_visit *visit, enum tl_limiter_kind kind)
+/* Is a token counted, by these keys? */
+static bool is_costly(const struct tl_jwt_keys *keys, const char *token)
+{
+    return keys == NULL || tl_jwt_is_costly(keys, token, strlen(token));
+}
+
+bool tl_visit_may_verify(struct tl_visit *visit, enum tl_limiter_kind kind,
+                         const struct tl_jwt_keys *keys, const char *token)
 {
     struct tl_address address;
-    return !counted_as(visit, &address) ||
+    return !is_costly(keys, token) || !counted_as(visit, &address) ||
            tl_limiter_within(visit->worker->limiter, kind, &address, FORGERIES_MAX,
                              visit->now_ms) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_FORGERIES,
                      "At most %d a minute; please wait a little", FORGERIES_MAX);
 }
 
-void tl_visit_failed(const struct tl_visit *visit, enum tl_limiter_kind kind)
-{
-    struct tl_address address;
-    if (counted_as(visit, &address))
-        (void)tl_limiter_allow(visit->worker->limiter, kind, &address, FORGERIES_MAX,
-                               visit->now_ms);
-}
-
-bool tl_visit_may_verify(struct tl_visit *visit, enum tl_limiter_kind kind,
-                         const struct tl_jwt_keys *keys, const char *token)
-{
-    return !tl_jwt_is_costly(keys, token, strlen(token)) || tl_visit_may_fail(visit, kind);
-}
-
 void tl_visit_unverified(const struct tl_visit *visit, enum tl_limiter_kind kind,
                          const struct tl_jwt_keys *keys, const char *token)
 {
-    if (tl_jwt_is_costly(keys, token, strlen(token)))
-        tl_visit_failed(visit, kind);
+    struct tl_address address;
+    if (is_costly(keys, token) && counted_as(visit, &address))
+        (void)tl_limiter_allow(visit->worker->limiter, kind, &address, FORGERIES_MAX,
+                               visit->now_ms);
 }
 
 /* Says now and then that visitors are counted as one because their proxy is not trusted. */
@@ -367,12 +422,12 @@ static bool stream_fits(const struct tl_worker *worker)
            worker->connections_max;
 }
 
-bool tl_visit_may_stay(const struct tl_visit *visit, struct tl_address *address,
-                       const struct tl_address **client)
+bool tl_visit_may_stay(const struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    *client = tl_visit_address(visit, address) ? address : NULL;
-    if (stream_fits(worker) && (*client == NULL || tl_clients_may(worker->clients, *client)))
+    struct tl_address address;
+    if (stream_fits(worker) &&
+        (!tl_visit_address(visit, &address) || tl_clients_may(worker->clients, &address)))
         return true;
     tl_metrics_add(worker->env->metrics, TL_WORKER_STREAMS_SHORT, 1);
     return false;

@@ -39,9 +39,9 @@ bool tl_visit_queue(struct tl_visit *visit);
 tl_step tl_visit_again;
 /* Judges the visit's ticket. */
 void tl_visit_judge(struct tl_visit *visit);
-/* Finds queue and ticket, and judges it: a place that may return is not restored yet. False:
- * refused; also what is of another generation and does not return. */
-bool tl_visit_ticket(struct tl_visit *visit);
+/* Finds queue and ticket, judges it, and takes this step. Of another generation it is asked for
+ * first, if it may return (tl_visit_restore), else refused. */
+bool tl_visit_ticket(struct tl_visit *visit, tl_step *step);
 /* The ticket MAY_RETURN: asks for the place, and holds the request, which is handled again when the
  * outcome is known. Else (AHEAD, VOID) refuses it. deadline_ms, event: of the session that a pass
  * tells of, or 0. */
@@ -52,9 +52,6 @@ bool tl_visit_may_return(const struct tl_visit *visit);
 bool tl_visit_is_held(const struct tl_visit *visit);
 /* May visitors join by the queue's mode and phase who have no place? Else refused. */
 bool tl_visit_newcomers(struct tl_visit *visit);
-/* The store had no place for a join: refuses, and says why, as far as this process knows. Returns
- * false. */
-bool tl_visit_no_place(struct tl_visit *visit);
 
 /* ---- commands ---- */
 
@@ -63,6 +60,20 @@ bool tl_visit_may_send(struct tl_visit *visit);
 /* May the ticket send one more command that changes little, however often it comes: a join of who
  * holds a place, a renewal? Else what is known is the answer. Counts one. */
 bool tl_visit_may_repeat(const struct tl_visit *visit);
+
+/* ---- the join of a pending ticket once more: it finds the place of the first one ---- */
+
+/* The lane in which a ticket joins. */
+unsigned tl_rejoin_lane(const struct tl_queue *queue, tl_place place);
+/* May the visit's pending ticket still join? Else refused. */
+bool tl_rejoin_may(struct tl_visit *visit);
+/* The join of this pending ticket: the one in progress, or another one like it. NULL when out of
+ * memory. */
+struct tl_pending_command *tl_rejoin(struct tl_queue *queue, const struct tl_ticket *ticket);
+/* Was this JOIN made by tl_rejoin? *issued: the ticket's time. */
+bool tl_rejoin_issued(const struct tl_pending_command *join, uint32_t *issued);
+/* Has the join that was applied, of any kind, a place? */
+bool tl_rejoin_gave_place(const struct tl_pending_result *result);
 
 /* ---- addresses and limits ---- */
 
@@ -79,11 +90,9 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
 bool tl_visit_passes_blocks(struct tl_visit *visit);
 /* Has the visitor's address one of these left in the limit's time, of so many? Counts one. */
 bool tl_visit_within(const struct tl_visit *visit, enum tl_limiter_kind kind, uint64_t most);
-/* May a token of this kind that costs much to verify be verified, or were too many of the address
- * not genuine? A request that has a ticket, too, is counted by that. / Counts one that was not. */
-bool tl_visit_may_fail(struct tl_visit *visit, enum tl_limiter_kind kind);
-void tl_visit_failed(const struct tl_visit *visit, enum tl_limiter_kind kind);
-/* The same for tokens that cost little, which always may, unless these keys say otherwise. */
+/* May a token of this kind be verified, or were too many of the address not genuine? A request that
+ * has a ticket, too, is counted by that. Tokens that cost little by these keys always may; keys
+ * NULL: it costs much. / Counts one that was not genuine. */
 bool tl_visit_may_verify(struct tl_visit *visit, enum tl_limiter_kind kind,
                          const struct tl_jwt_keys *keys, const char *token);
 void tl_visit_unverified(const struct tl_visit *visit, enum tl_limiter_kind kind,
@@ -94,7 +103,6 @@ bool tl_visit_may_join(struct tl_visit *visit, bool paid);
 /* May the request become an event stream or a long poll, or are all in use that there are, or that
  * its address may have? *client is the address that counts for it, or stays NULL; `address` is
  * where it is stored. */
-bool tl_visit_may_stay(const struct tl_visit *visit, struct tl_address *address,
-                       const struct tl_address **client);
+bool tl_visit_may_stay(const struct tl_visit *visit);
 
 #endif

@@ -38,12 +38,11 @@ void tl_wait_begin(struct tl_visit *visit, enum tl_wait_kind kind, int64_t ms, t
     wait->kind = kind;
     wait->step = step;
     wait->since_us = tl_clock_us();
-    wait->deadline_ms = wait->since_us / 1000 + ms;
+    wait->deadline_ms = visit->now_ms + ms;
     wait->known = wait->behind = false;
     wait->ended = 0;
     wait->result = NULL;
     wait->ids = NULL;
-    wait->verdict = NULL;
     wait->next = NULL;
     wait->prev = list->last;
     *(list->last != NULL ? &list->last->wait.next : &list->first) = visit;
@@ -103,7 +102,6 @@ void tl_wait_end(struct tl_visit *visit)
     *(wait->prev != NULL ? &wait->prev->wait.next : &list->first) = wait->next;
     *(wait->next != NULL ? &wait->next->wait.prev : &list->last) = wait->prev;
     list->count--;
-    visit->now_ms = tl_clock_ms();
     tl_visit_take(visit,
                   wait->result != NULL && visit->queue->deleted ? refuse_deleted : wait->step);
 }
@@ -162,15 +160,6 @@ void tl_waits_drawn(struct tl_worker *worker, uint64_t number, const void *ids, 
         return;
     visit->wait.ids = ids;
     visit->wait.length = length;
-    tl_wait_end(visit);
-}
-
-void tl_waits_judged(void *worker, uint64_t number, const struct tl_verdict *verdict)
-{
-    struct tl_visit *visit = find(worker, TL_WAIT_VERDICT, number);
-    if (visit == NULL)
-        return;
-    visit->wait.verdict = verdict;
     tl_wait_end(visit);
 }
 

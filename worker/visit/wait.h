@@ -29,9 +29,9 @@ bool tl_wait_command(struct tl_visit *visit, struct tl_pending_command *pending,
 bool tl_wait_lookup(struct tl_visit *visit, tl_step *step);
 /* Waits until the queue has read this event, 250 ms at most. */
 void tl_wait_event(struct tl_visit *visit, uint64_t event, tl_step *step);
-/* The number of the visit's next question to the store or the service. */
+/* The number of the visit's next question to the store. */
 uint64_t tl_wait_number(struct tl_visit *visit);
-/* Waits so long for the answer to a question with that number. */
+/* Waits so long for the answer. */
 void tl_wait_begin(struct tl_visit *visit, enum tl_wait_kind kind, int64_t ms, tl_step *step);
 
 /* ---- ending ---- */
@@ -42,13 +42,11 @@ void tl_wait_end(struct tl_visit *visit);
 bool tl_wait_applied(const struct tl_wait *wait);
 /* A command has an outcome: ends all that wait for it. */
 void tl_waits_settle(struct tl_pending_command *pending, const struct tl_pending_result *result);
-/* The store's answer to a lookup; of these three each does nothing if it comes too late. */
+/* The store's answer to a lookup; of these two each does nothing if it comes too late. */
 void tl_waits_found(struct tl_worker *worker, uint64_t number, enum tl_lookup_found found,
                     enum tl_reason reason);
 /* The bytes of the draw ids, or NULL if the store could not say. */
 void tl_waits_drawn(struct tl_worker *worker, uint64_t number, const void *ids, size_t length);
-/* The challenge service has spoken, for the verifier. */
-void tl_waits_judged(void *worker, uint64_t number, const struct tl_verdict *verdict);
 /* Call every tick: ends what has reached its deadline, lookups whose place the line has learned,
  * and waits for an event that it has read. */
 void tl_waits_tick(struct tl_worker *worker, int64_t now_ms);

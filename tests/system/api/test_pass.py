@@ -188,9 +188,11 @@ def test_pass_expires_with_the_session(share, shop):
     (secret,) = hs256_keys(system.directory / "pass.keys").values()
 
     def in_time() -> Visitor | None:
-        """A visitor with a pass. A slow machine needs several: sessions are short."""
+        """A visitor with a pass. A slow machine needs several: sessions are short. Each is waited for until it is
+        admitted: those left behind in the line would be admitted before the next, two seconds each."""
         visitor = system.join(bank)
-        return visitor if "pass" in visitor.status() else None
+        wait_until(lambda: visitor.status()["status"] != "waiting", PATIENCE, "admitted")
+        return visitor if "pass" in visitor.view else None
 
     visitor = wait_until(in_time, PATIENCE, "active")
     token = visitor.view["pass"]

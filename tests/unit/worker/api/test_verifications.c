@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
+#include "worker/api/challenge.h"
 #include "worker/report/worker_metrics.h"
 
 #define PATH "/v1/queues/concert/join"
@@ -46,12 +47,14 @@ static void join(struct world *world, struct token_join *join, const char *token
     world_handle(world, &join->request);
 }
 
-/* The service's verdict on the last question. */
+/* The service's verdict on the last question, if that has not ended. */
 static void say(struct world *world, enum tl_verdict_kind kind, const char *why)
 {
-    struct tl_verdict verdict;
-    tl_verdict_set(&verdict, kind, "%s", why);
-    tl_waits_judged(world->worker, world->service.number, &verdict);
+    if (world->service.fetch != NULL) {
+        tl_verdict_set(&world->service.fetch->verdict, kind, "%s", why);
+        world->service.fetch->judged = true;
+    }
+    tl_verifications_ended(world->worker);
 }
 
 static int64_t metric(const struct world *world, enum tl_worker_metric metric)

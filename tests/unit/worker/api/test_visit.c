@@ -153,6 +153,24 @@ static void the_status_does_not_wait_where_nothing_comes(void **state)
     assert_answer(&over, 200, "\"status\":\"left\"");
 }
 
+static void a_worker_that_drains_waits_for_its_subscribers(void **state)
+{
+    struct world *world = *state;
+    struct world_ticket ticket = numbered(world, 4);
+    struct tl_request poll = waiting_for(&ticket, "20s");
+    int64_t now_ms = tl_clock_ms();
+    assert_true(tl_worker_idle(world->worker));
+    world_handle(world, &poll);
+    assert_waits(&poll);
+    assert_false(tl_worker_idle(world->worker));
+    world->env.draining = true;
+    tl_subscribers_drain(world->worker->subscribers, now_ms, now_ms + 1000);
+    assert_false(tl_worker_idle(world->worker));
+    tl_subscribers_sweep(world->worker->subscribers, now_ms + 2000);
+    assert_answer(&poll, 200, "\"position\":3,");
+    assert_true(tl_worker_idle(world->worker));
+}
+
 static void a_place_unknown_here_is_asked_of_the_store(void **state)
 {
     struct world *world = *state;
@@ -519,6 +537,7 @@ int main(void)
         TEST(a_pending_ticket_asks_for_its_place_again),
         TEST(the_status_can_wait_for_a_change),
         TEST(the_status_does_not_wait_where_nothing_comes),
+        TEST(a_worker_that_drains_waits_for_its_subscribers),
         TEST(a_place_unknown_here_is_asked_of_the_store),
         TEST(a_command_is_answered_with_its_outcome),
         TEST(a_command_too_early_is_refused),

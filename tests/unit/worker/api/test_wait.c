@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
+#include "worker/api/challenge.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/visit.h"
@@ -47,11 +48,12 @@ static int finish(void **state)
 static bool step(struct tl_visit *visit)
 {
     const struct tl_wait *wait = &visit->wait;
-    ends[n++] = (struct end){.visit = visit,
-                             .in_time = wait->result != NULL,
-                             .applied = tl_wait_applied(wait),
-                             .known = wait->known,
-                             .told = wait->ids != NULL || wait->verdict != NULL};
+    ends[n++] =
+        (struct end){.visit = visit,
+                     .in_time = wait->result != NULL,
+                     .applied = tl_wait_applied(wait),
+                     .known = wait->known,
+                     .told = wait->ids != NULL || (wait->fetch != NULL && wait->fetch->judged)};
     return true;
 }
 
@@ -299,13 +301,15 @@ static void pages_and_verdicts_are_waited_for_as_long_as_is_said(void **state)
 {
     struct world *world = *state;
     const struct tl_visit *page = ask(world, TL_WAIT_PAGE, 5000);
-    const struct tl_visit *token = ask(world, TL_WAIT_VERDICT, 400);
-    const struct tl_visit *another = ask(world, TL_WAIT_VERDICT, 500);
-    struct tl_verdict verdict;
-    tl_verdict_set(&verdict, TL_VERDICT_PASSED, "%s", "");
-    tl_waits_judged(world->worker, page->wait.number, &verdict); /* a number has one kind */
+    struct tl_visit *token = ask(world, TL_WAIT_VERDICT, 400);
+    struct tl_visit *another = ask(world, TL_WAIT_VERDICT, 500);
+    struct tl_fetch fetches[2] = {{.world = world}, {.world = world}};
+    token->wait.fetch = &fetches[0];
+    another->wait.fetch = &fetches[1];
+    tl_verifications_ended(world->worker);
     assert_int_equal(n, 0);
-    tl_waits_judged(world->worker, another->wait.number, &verdict);
+    fetches[1].judged = true;
+    tl_verifications_ended(world->worker);
     assert_true(n == 1 && ends[0].visit == another && ends[0].told);
     tl_waits_tick(world->worker, token->wait.deadline_ms);
     assert_true(n == 2 && ends[1].visit == token && !ends[1].told);

@@ -20,7 +20,6 @@
 #include "worker/http/server.h"
 #include "worker/http/sharing.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/visit/changes.h"
 #include "worker/visit/context.h"
 
 static _Alignas(64) unsigned char metrics_memory[16384];
@@ -107,26 +106,46 @@ void tl_follower_reload(struct tl_follower *follower, const char *queue)
     (void)queue;
 }
 
-bool tl_verifier_ask(struct tl_verifier *verifier, const struct tl_question *question)
+struct tl_fetch *tl_verifier_ask(struct tl_verifier *verifier, const struct tl_question *question)
 {
     struct world *world = (void *)verifier;
     const char *address = question->address != NULL ? question->address : "";
     if (world->deaf)
-        return false;
+        return NULL;
+    struct tl_fetch *fetch = calloc(1, sizeof(*fetch));
+    assert_non_null(fetch);
+    fetch->world = world;
+    world->service.fetch = fetch;
     world->service.asked++;
-    world->service.number = question->number;
     world->service.until_ms = question->until_ms;
     snprintf(world->service.secret, sizeof(world->service.secret), "%s", question->secret);
     snprintf(world->service.token, sizeof(world->service.token), "%s", question->token);
     snprintf(world->service.address, sizeof(world->service.address), "%s", address);
-    return true;
+    return fetch;
 }
 
-void tl_verifier_cancel(struct tl_verifier *verifier, uint64_t number)
+bool tl_verifier_judge(const struct tl_verifier *verifier, const struct tl_fetch *fetch,
+                       struct tl_verdict *verdict)
 {
-    struct world *world = (void *)verifier;
-    world->service.cancelled++;
-    world->service.number = number;
+    assert_ptr_equal(verifier, fetch->world);
+    *verdict = fetch->verdict;
+    return fetch->judged;
+}
+
+const struct tl_fetched *tl_fetch_result(const struct tl_fetch *fetch)
+{
+    static const struct tl_fetched ended;
+    return fetch->judged ? &ended : NULL;
+}
+
+void tl_fetch_end(struct tl_fetch **fetch)
+{
+    struct world *world = (*fetch)->world;
+    world->service.cancelled += !(*fetch)->judged;
+    if (world->service.fetch == *fetch)
+        world->service.fetch = NULL;
+    free(*fetch);
+    *fetch = NULL;
 }
 
 uint64_t tl_server_busy(const struct tl_server *server)
@@ -151,7 +170,7 @@ static void write_secret(const struct world *world, const char *name, const char
 void world_take(struct world *world, struct tl_change change)
 {
     snprintf(change.queue, sizeof(change.queue), "concert");
-    tl_changes_take(world->worker, &change);
+    tl_worker_take(world->worker, &change);
 }
 
 static void load(struct world *world, uint64_t generation)

@@ -18,12 +18,20 @@
 #include "tests/unit/fake_request.h"
 #include "worker/api/worker.h"
 #include "worker/feed/change.h"
+#include "worker/feed/followed_queues.h"
+#include "worker/verify/verifier.h"
 #include "worker/visit/wait.h"
 
 #define WORLD_STORE_MS   INT64_C(1795000000000) /* the store's clock when the test begins */
 #define WORLD_GENERATION 7
 #define WORLD_SECRET     "of-the-service" /* whose site key is "site-1" */
 #define WORLD_API_KEY    "k0123456789012345678901234567890123456789"
+
+struct tl_fetch { /* a question to the challenge service */
+    struct world *world;
+    struct tl_verdict verdict;
+    bool judged;
+};
 
 struct world {
     char folder[32];
@@ -35,15 +43,15 @@ struct world {
     struct tl_brand *brand;
     struct tl_event_looks events;
     struct tl_sharing *sharing;
-    struct tl_worker the_worker, *worker; /* is at the_worker */
-    struct tl_queue_settings settings;    /* of the queue */
-    bool deaf;                            /* lookups cannot be asked */
-    unsigned asked;                       /* lookups and pages of draws so far */
-    uint64_t number;                      /* of the last one */
-    uint64_t from, n;                     /* the ranks of the last page */
-    struct {                              /* what the challenge service was asked last */
-        unsigned asked, cancelled;        /* how often so far */
-        uint64_t number;
+    struct tl_worker the_worker, *worker;        /* is at the_worker */
+    struct tl_queue_settings settings;           /* of the queue */
+    bool deaf;                                   /* lookups cannot be asked */
+    unsigned asked;                              /* lookups and pages of draws so far */
+    uint64_t number;                             /* of the last one */
+    uint64_t from, n;                            /* the ranks of the last page */
+    struct {                                     /* what the challenge service was asked last */
+        unsigned asked, cancelled;               /* how often so far */
+        struct tl_fetch *fetch;                  /* NULL: it has ended */
         char secret[32], token[64], address[64]; /* address "": none */
         int64_t until_ms;
     } service;

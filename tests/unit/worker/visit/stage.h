@@ -15,7 +15,6 @@
 #include "tests/unit/worker/queue/fakes.h"
 #include "tests/unit/worker/queue/world.h"
 #include "worker/visit/answer.h"
-#include "worker/visit/rejoin.h"
 #include "worker/visit/subscribers.h"
 #include "worker/visit/view.h"
 #include "worker/visit/wait.h"
@@ -32,6 +31,7 @@ struct stage {
     struct tl_worker worker;
     struct tl_visit visits[VISITS]; /* of the requests so far */
     size_t n_visits;
+    const struct tl_address *client; /* of the last of them; NULL: unknown */
     int number_questions, place_questions;
     tl_place asked_place;          /* by the last of them */
     struct tl_visit *lookup;       /* likewise; NULL: none is in progress */
@@ -45,30 +45,30 @@ struct stage {
 static struct stage stage;
 
 /* "w3", and "w3+ticket" where the view carries the ticket. */
-size_t tl_answer_write_view(const struct tl_visit *visit, bool give_ticket, const char *language,
-                            int64_t now_ms, char *text)
+size_t tl_answer_write_view(const struct tl_visit *visit, const char *language, char *text)
 {
     (void)language;
-    (void)now_ms;
     if (tl_place_seq(visit->ticket.place) != 0)
         assert_int_equal(visit->ticket.generation, visit->queue->line->generation);
     return (size_t)snprintf(text, TL_VIEW_MAX, "%c%llu%s", "uwae"[visit->state.status],
-                            (unsigned long long)visit -> state.ahead, give_ticket ? "+ticket" : "");
+                            (unsigned long long)visit -> state.ahead,
+                            visit->gives_ticket ? "+ticket" : "");
 }
 
-bool tl_answer_anew(struct tl_visit *visit, bool give_ticket)
+bool tl_answer_anew(struct tl_visit *visit)
 {
     assert_true(visit->request->held);
     stage.answered_ticket = visit->ticket;
     stage.answers++;
     stage.answered = visit->request;
-    stage.answered_with_ticket = give_ticket;
+    stage.answered_with_ticket = visit->gives_ticket;
     return true;
 }
 
 bool tl_answer_pending(struct tl_visit *visit)
 {
-    return tl_answer_anew(visit, true);
+    visit->gives_ticket = true;
+    return tl_answer_anew(visit);
 }
 
 void tl_render_refused(struct tl_request *request, enum tl_refusal_kind kind, const char *detail)
@@ -94,6 +94,14 @@ struct tl_visit tl_visit_of(struct tl_worker *worker, struct tl_queue *queue,
 void tl_visit_take(struct tl_visit *visit, tl_step *step)
 {
     assert_true(step(visit));
+}
+
+bool tl_visit_address(const struct tl_visit *visit, struct tl_address *address)
+{
+    (void)visit;
+    if (stage.client != NULL)
+        *address = *stage.client;
+    return stage.client != NULL;
 }
 
 bool tl_visit_may_send(struct tl_visit *visit)
@@ -198,13 +206,15 @@ static inline struct tl_visit *visit_of(struct tl_request *request, const struct
 static inline bool stream(struct tl_request *request, const struct tl_ticket *ticket,
                           const struct tl_address *client, const char *language, int64_t now_ms)
 {
-    return tl_subscribers_stream(visit_of(request, ticket), client, language, now_ms);
+    stage.client = client;
+    return tl_subscribers_stream(visit_of(request, ticket), language, now_ms);
 }
 
 static inline bool wait_for(struct tl_request *request, const struct tl_ticket *ticket,
                             const struct tl_address *client, int64_t now_ms, int64_t deadline_ms)
 {
-    return tl_subscribers_wait(visit_of(request, ticket), client, now_ms, deadline_ms);
+    stage.client = client;
+    return tl_subscribers_wait(visit_of(request, ticket), now_ms, deadline_ms);
 }
 
 /* The JOIN of a visitor was applied with this outcome; issued: of the ticket that it repeats. */

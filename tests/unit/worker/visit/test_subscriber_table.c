@@ -21,8 +21,8 @@ static struct tl_subscriber *add(struct tl_subscriber_table *table, const char *
     snprintf(ticket.visitor, sizeof(ticket.visitor), "%s", visitor);
     struct tl_subscriber *subscriber = tl_subscriber_table_add(table, &queue, &ticket);
     assert_non_null(subscriber);
-    assert_int_equal(subscriber->place, place);
-    assert_string_equal(subscriber->visitor, visitor);
+    assert_int_equal(subscriber->ticket.place, place);
+    assert_string_equal(subscriber->ticket.visitor, visitor);
     return subscriber;
 }
 
@@ -166,8 +166,8 @@ static void a_number_moves_a_subscriber_to_its_place(void **state)
     struct tl_subscriber *b = add(table, "b", 0);
     struct tl_subscriber *c = add(table, "b", 9);
     assert_true(tl_subscriber_table_set_place(table, b, 7, 9));
-    assert_int_equal(b->generation, 7);
-    assert_int_equal(b->place, 9);
+    assert_int_equal(b->ticket.generation, 7);
+    assert_int_equal(b->ticket.place, 9);
     expect_chain(tl_subscriber_table_first(table, &queue, "", 9), b, c, NULL);
     assert_null(tl_subscriber_table_first(table, &queue, "b", 0));
     expect_chain(tl_subscriber_table_first(table, &queue, "a", 0), a, NULL, NULL);

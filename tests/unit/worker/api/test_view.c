@@ -201,8 +201,7 @@ static struct tl_view any_view(uint64_t *chance)
 static void change_weather(uint64_t *chance, struct tl_view *weather)
 {
     static const char *const urls[] = {"", "https://shop.example/?a=\"b\""};
-    snprintf(settings.target_url, sizeof(settings.target_url), "%s",
-             urls[random_below(chance, 2)]);
+    snprintf(settings.target_url, sizeof(settings.target_url), "%s", urls[random_below(chance, 2)]);
     settings.policy = random_below(chance, 2) == 0 ? TL_POLICY_RATE : TL_POLICY_COUNTER;
     settings.capacity = random_below(chance, 9);
     settings.opens_at_ms = (int64_t)random_below(chance, 2) * 2000;

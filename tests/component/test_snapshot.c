@@ -135,8 +135,10 @@ static void compare_with_snapshot(struct test_store *store)
     struct tl_tail_head head;
     struct tl_error err = {0};
     struct tl_line *line = tl_snapshot(store->redis, &store->keys, &head, &err);
-    if (line == NULL)
+    if (line == NULL) {
         fail_msg("%s", err.text);
+        return;
+    }
     compare(store, line);
     tl_line_free(&line);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Origins of addresses, and lists of them. What tl_origin_parse refuses is shown with return
- * addresses, in worker/page/test_page_address.c. */
+ * addresses, in tests/unit/worker/page/test_page_address.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -120,13 +120,15 @@ end
 
 ---- the settings
 
--- Writes the settings that are missing or no number although they must be one.
-local function restore_settings(c, mode)
+-- Writes the settings that are missing or no number although they must be one. pauses: the queue admits nobody then; a
+-- mode that does so already stays.
+local function restore_settings(c, pauses)
     local before, missing = settings.differences(c, c.given)
     for _, name in ipairs(NUMBERS) do before[name] = text.number(before[name]) and before[name] end
     for name in pairs(before) do missing[name] = nil end
-    local changed = missing.changed
-    missing.changed, missing.mode = nil, mode or missing.mode
+    local changed, mode = missing.changed, call('HGET', c.key.config, 'mode')
+    missing.changed = nil
+    if pauses and (not mode or mode == 'open' or mode == 'draining') then missing.mode = 'paused' end
     changes.record(c, c.actor, 'restore', {}, missing)
     missing.changed = changed
     for name, value in pairs(missing) do call('HSET', c.key.config, name, value) end
@@ -145,10 +147,9 @@ local function mend_settings(c)
         restore_settings(c, false)
         note_mended(c, 'the settings were missing and were written again as this program had them in memory')
     elseif c.how == 'file' and #c.given > 0 and lost_ms and c.now - lost_ms >= GRACE_MS then
-        restore_settings(c, 'paused')
+        restore_settings(c, true)
         note_mended(c, 'the settings were missing and no program had them in memory: they are those of the '
-            .. 'configuration file now, and the queue is paused; check them, then `tellerline queue '
-            .. 'resume QUEUE`')
+            .. 'configuration file now, and nobody is admitted; check them, then `tellerline queue open QUEUE`')
     else
         if c.how ~= 'look' and not lost_ms then -- tell the programs that have them in memory
             state.set(c, 'config_lost_ms', c.now)

@@ -194,6 +194,22 @@ def test_settings_no_program_knows_come_from_the_file_and_paused(start):
     wait_until(visitors[2].is_active, PATIENCE, "the line goes on")
 
 
+def test_a_queue_that_admits_nobody_keeps_its_mode(start):
+    """Also when a setting is damaged that no program knows any more: sold out is not undone by mending."""
+    system, _ = start_with_line(start)
+    config = system.key("bad", "config")
+    system.set("bad", "mode=sold_out", "capacity=2")
+    for program in system.programs:
+        program.kill()
+    system.store.command("HSET", config, "capacity", "x")
+    for program in system.programs:
+        program.start()
+    wait_until(lambda: system.store.hash(config)["capacity"] == "1", PATIENCE, "the setting is that of the file")
+    assert system.store.hash(config)["mode"] == "sold_out"
+    for program in system.programs:
+        program.wait_ready()
+
+
 def test_state_deleted_is_written_again(start):
     """From the last event: nobody loses the place, and no number is used twice."""
     system, visitors = start_with_line(start)

@@ -35,6 +35,7 @@ struct tl_admin_streams {
     const struct tl_config *config;
     struct tl_admin_access *access;
     struct tl_admin_backends *backends;
+    pthread_mutex_t turn;   /* one follower at a time is checked: backends are for calls */
     pthread_mutex_t mutex;  /* for what follows, and all of the watches */
     pthread_cond_t changed; /* a reading is done, or the streams end */
     bool ending;
@@ -182,11 +183,15 @@ static bool next_event(struct follower *follower)
     follower->sent = 0;
     if (!take_numbers(follower))
         return false;
+    pthread_mutex_lock(&streams->turn);
     struct tl_admin_backend *backend = tl_admin_backend_borrow(streams->backends, NULL);
+    bool still =
+        backend != NULL && tl_admin_access_still(streams->access, backend, &follower->bearer);
+    if (backend != NULL)
+        tl_admin_backend_return(streams->backends, backend);
+    pthread_mutex_unlock(&streams->turn);
     if (backend == NULL)
         return false;
-    bool still = tl_admin_access_still(streams->access, backend, &follower->bearer);
-    tl_admin_backend_return(streams->backends, backend);
     if (!still) {
         tl_text_free(&follower->text);
         tl_text_append(&follower->text, "%s", signed_out);
@@ -428,6 +433,7 @@ struct tl_admin_streams *tl_admin_streams_new(const struct tl_config *config,
     streams->access = access;
     streams->backends = backends;
     pthread_mutex_init(&streams->mutex, NULL);
+    pthread_mutex_init(&streams->turn, NULL);
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&streams->changed, &monotonic);
@@ -449,6 +455,7 @@ void tl_admin_streams_free(struct tl_admin_streams **streams)
         return;
     pthread_cond_destroy(&(*streams)->changed);
     pthread_mutex_destroy(&(*streams)->mutex);
+    pthread_mutex_destroy(&(*streams)->turn);
     free(*streams);
     *streams = NULL;
 }

@@ -62,8 +62,8 @@ void tl_worker_take(void *context, struct tl_change *change)
         tl_subscribers_recreated(worker->subscribers, taken.queue, now_ms);
         break;
     case TL_TAKEN_DELETED:
-        tl_waits_drop(worker, taken.queue);
         tl_subscribers_end(worker->subscribers, taken.queue);
+        tl_waits_drop(worker, taken.queue); /* no stream is left that would ask again */
         tl_queue_free(&taken.queue);
         break;
     }
@@ -96,8 +96,8 @@ bool tl_worker_start(struct tl_worker *worker, const struct tl_config *files, uv
 
 void tl_worker_stop(struct tl_worker *worker)
 {
-    tl_waits_drop(worker, NULL);
     tl_subscribers_end(worker->subscribers, NULL);
+    tl_waits_drop(worker, NULL);
     tl_queues_clear(&worker->queues);
 }
 
@@ -152,6 +152,8 @@ void tl_worker_handle(void *context, struct tl_request *request, const struct tl
 {
     struct tl_worker *worker = context;
     struct tl_refusal foreign;
+    /* First, as pages of refusals need its time. */
+    struct tl_visit *visit = tl_visit_begin(worker, request, "");
     tl_cross_site_share(worker, request);
     if (refusal != NULL) {
         tl_router_refuse(tl_routes, request, refusal);
@@ -163,7 +165,6 @@ void tl_worker_handle(void *context, struct tl_request *request, const struct tl
         tl_router_refuse(tl_routes, request, &foreign);
         return;
     }
-    struct tl_visit *visit = tl_visit_begin(worker, request, "");
     const struct tl_route *route = tl_router_find(tl_routes, request, visit->name, &visit->refusal);
     visit->handler = route != NULL ? route->handler : refuse;
     tl_visit_take(visit, visit->handler);

@@ -334,6 +334,17 @@ def test_diff_shows_and_apply_settles(start):
     assert ctl("apply", "--yes").returncode == 0 and ctl("diff").returncode == 0
 
 
+def test_apply_keeps_a_capacity_steered(start):
+    """When the file and the store differ in one of its bounds alone."""
+    system = start({"sale": {"capacity": {"min": 2, "max": 6}}})
+    config = system.key("sale", "config")
+    for assignment in ("capacity.max=4", "capacity.min=3", "capacity=6"):
+        system.set("sale", assignment)
+        assert system.ctl("diff").returncode == 1
+        assert system.ctl("apply").returncode == 0 and system.ctl("diff").returncode == 0
+        assert system.store.command("HMGET", config, "capacity", "capacity.min") == ["6", "2"], assignment
+
+
 def test_a_file_that_is_wrong_changes_nothing(share):
     system = share(queue=SALE)
     file = edited(system, {"sale": {"capacity": -5}})

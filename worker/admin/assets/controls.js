@@ -128,7 +128,8 @@ export class Controls {
     event.preventDefault();
     const capacity = Number(this.capacity.value);
     if (this.capacity.value === '' || capacity === this.stats.capacity) return;
-    this.setSettings('Change the capacity of ' + this.stats.queue + '?', capacityChange(this.stats, capacity), { capacity });
+    this.setSettings('Change the capacity of ' + this.stats.queue + '?', capacityChange(this.stats, capacity),
+      { capacity: this.stats.feedback === null ? capacity : { max: capacity } });  // a bare number would end the steering
   }
 
   setRate(event) {

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -274,6 +275,11 @@ static void a_body_too_large_is_refused_as_the_route_answers(void **state)
         .method = "POST", .path = "/q/concert/join", .context = world->worker};
     tl_worker_handle(world->worker, &page, &refusal);
     assert_answer(&page, 413, "<html");
+    /* It is of now, as its limits are. */
+    const char *now = strstr(page.text, " data-now=\"");
+    assert_non_null(now);
+    assert_in_range(strtoll(now + strlen(" data-now=\""), NULL, 10), WORLD_STORE_MS,
+                    WORLD_STORE_MS + 600000);
 }
 
 /* ---- the page ---- */

@@ -140,7 +140,7 @@ BUGS = [
         r"have claimed, the capacity is|the gate had let in",
         during="overbook"),
     Bug("mode not obeyed",
-        "closed = s.paused or s.mode ~= 'open' and s.mode ~= 'draining' or c.now",
+        "closed = s.mode ~= 'open' and s.mode ~= 'draining' or c.now",
         "closed = c.now",
         r"was admitted while the queue was paused", during="pause"),
     # adapt
@@ -184,8 +184,8 @@ BUGS = [
         "do return end",
         r"before the time that its visitor was told", during="rewound"),
     Bug("ends not announced",
-        "finish(c, EVENT.freed, REASON.expired, came, came_at)",
-        "finish(c, EVENT.freed, REASON.expired, came, {})",
+        "finish(c, EVENT.freed, reason or REASON.expired, came, came_at)",
+        "finish(c, EVENT.freed, reason or REASON.expired, came, {})",
         r"tells of", during="desertion"),
     # absent
     Bug("absent one still counted",
@@ -202,7 +202,7 @@ BUGS = [
         r"was admitted while the queue was paused", during="pause"),
     Bug("setting told to nobody",
         "unpack(texts))\n    state.commit_config(c)",
-        "unpack(texts))\n    state.commit(c)", r"no event told that paused is true", during="pause"),
+        "unpack(texts))\n    state.commit(c)", r"no event told that mode is paused", during="pause"),
     # lease
     Bug("fence not counted",
         "c.fence or state.next_fence(c)", "c.fence or c.fence",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base64url without padding (RFC 4648, 5), of bytes that whoever sees them may know: tickets,
+/* base64url without padding (RFC 4648, 5), of bytes that a reader of the text may know: tickets,
  * passes, random ids. What is secret itself belongs to libsodium's, which takes the same time for
  * all bytes, and ten times as long. */
 #ifndef TL_BASE64_H

@@ -62,12 +62,10 @@ static bool read_settings(const json_t *answer, struct tl_queue_settings *settin
 /* All settings that the file has for the queue. */
 static json_t *written(const struct tl_queue_config *queue)
 {
-    struct tl_queue_settings none;
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
     json_t *settings = json_object();
     char value[TL_QUEUE_VALUE_MAX];
-    tl_queue_settings_defaults(&none);
     for (size_t i = 0; i < n; i++) {
         if (!queue->written[i])
             continue;

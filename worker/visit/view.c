@@ -107,7 +107,7 @@ struct tl_view_shared {
     char members[];
 };
 
-/* The shared members of this view, kept or written anew; NULL: they are not kept. */
+/* The shared members of this view, kept, or written now; NULL: they are not kept. */
 static const struct tl_view_shared *share(const struct tl_view *view)
 {
     char text[TL_VIEW_MAX];

@@ -5,29 +5,7 @@
 #include "common/base/text.h"
 #include "common/control/control.h"
 
-/* What the statuses are called here. Their types are documented in
- * docs/integrators/openapi-admin.yaml. */
-static const struct {
-    int status;
-    const char *type, *title;
-} kinds[] = {
-    {400, "/problems/malformed", "The request is malformed"},
-    {401, "/problems/unauthorized", "A token of an operator is required"},
-    {403, "/problems/forbidden", "This is not allowed"},
-    {404, "/problems/not-found", "Not found"},
-    {405, "/problems/method-not-allowed", "Method not allowed"},
-    {406, "/problems/not-acceptable", "This call answers in another form"},
-    {409, "/problems/conflict", "The present state does not allow this"},
-    {412, "/problems/changed", "It was changed meanwhile"},
-    {413, "/problems/too-large", "The request body is too large"},
-    {415, "/problems/not-json", "The body must be application/json"},
-    {422, "/problems/invalid", "A value is invalid"},
-    {429, "/problems/limit", "A limit is reached"},
-    {500, "/problems/internal", "The server could not do it"},
-    {503, "/problems/store", "The store cannot be used now"},
-};
-
-enum { DETAIL_MAX = 512, RETRY_AFTER_S = 2 };
+enum { DETAIL_MAX = 512 };
 
 void tl_control_answer_clear(struct tl_control_answer *answer)
 {
@@ -40,46 +18,46 @@ bool tl_control_succeeded(const struct tl_control_answer *answer)
     return answer->status >= 200 && answer->status < 300;
 }
 
-void tl_control_problem(struct tl_control_answer *answer, int status, const char *format, ...)
+void *tl_control_problem(struct tl_control_answer *answer, enum tl_refusal_kind kind,
+                         const char *format, ...)
 {
+    const struct tl_refusal_row *row = tl_refusal_row(kind);
     char detail[DETAIL_MAX];
-    size_t kind = 0;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(detail, sizeof(detail), format, arguments);
     va_end(arguments);
-    while (kind + 1 < sizeof(kinds) / sizeof(kinds[0]) && kinds[kind].status != status)
-        kind++;
     tl_control_answer_clear(answer);
-    answer->status = status;
-    answer->body = json_pack("{s:s, s:s, s:i, s:s}", "type", kinds[kind].type, "title",
-                             kinds[kind].title, "status", status, "detail", detail);
-    if (status == 503)
-        answer->retry_after_s = RETRY_AFTER_S;
+    answer->status = (int)row->status;
+    answer->body =
+        json_pack("{s:o, s:s, s:i, s:s}", "type", json_sprintf(TL_REFUSAL_PATH "%s", row->name),
+                  "title", row->title, "status", answer->status, "detail", detail);
+    answer->retry_after_s = (int)row->retry_after_s;
+    return NULL;
 }
 
-static int status_of(enum tl_error_kind kind)
+static enum tl_refusal_kind kind_of(enum tl_error_kind kind)
 {
     switch (kind) {
     case TL_ERR_INVALID:
-        return 400;
+        return TL_REFUSAL_INVALID;
     case TL_ERR_NOQUEUE:
-        return 404;
+        return TL_REFUSAL_NO_QUEUE;
     case TL_ERR_CONNECT:
     case TL_ERR_TIMEOUT:
     case TL_ERR_LOADING:
     case TL_ERR_READONLY:
     case TL_ERR_MISCONF:
     case TL_ERR_OOM:
-        return 503;
+        return TL_REFUSAL_STORE;
     default:
-        return 500;
+        return TL_REFUSAL_INTERNAL;
     }
 }
 
-void tl_control_problem_of(struct tl_control_answer *answer, const struct tl_error *err)
+void *tl_control_problem_of(struct tl_control_answer *answer, const struct tl_error *err)
 {
-    tl_control_problem(answer, status_of(err->kind), "%s", err->text);
+    return tl_control_problem(answer, kind_of(err->kind), "%s", err->text);
 }
 
 json_t *tl_control_read_body(const char *bytes, size_t length, struct tl_error *err)

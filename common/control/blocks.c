@@ -28,7 +28,7 @@ static bool change(struct tl_control_call *call, const char *what, const struct 
     struct tl_reply *reply = tl_call_once(call->redis, &args, &call->err);
     if (reply == NULL && call->err.kind == TL_ERR_STORE &&
         strstr(call->err.text, "blocks already") != NULL)
-        return tl_call_refuse(call, 429, "%s", call->err.text);
+        return tl_call_refuse(call, TL_REFUSAL_LIMIT, "%s", call->err.text);
     *done = tl_reply_integer(reply) == 1;
     tl_reply_free(reply);
     return reply != NULL;
@@ -82,7 +82,7 @@ static bool queue_exists(struct tl_control_call *call, const char *queue)
     bool exists = queue[0] == '\0';
     if (!exists && !tl_queue_listed(call->control, queue, &exists, &call->err))
         return false;
-    return exists || tl_call_refuse(call, 404, "queue %s does not exist", queue);
+    return exists || tl_call_refuse(call, TL_REFUSAL_NO_QUEUE, "queue %s does not exist", queue);
 }
 
 /* Visitors have the addresses that a trusted proxy says. What has its own address are requests of
@@ -94,7 +94,7 @@ static bool is_of_visitors(struct tl_control_call *call, const struct tl_prefix 
         return false;
     bool is_proxy = tl_networks_overlap(proxies, prefix);
     tl_networks_free(&proxies);
-    return !is_proxy || tl_call_refuse(call, 422,
+    return !is_proxy || tl_call_refuse(call, TL_REFUSAL_INVALID,
                                        "the prefix has addresses of http.trusted_proxies: no "
                                        "visitor has one of "
                                        "these, unless a proxy does not pass on "
@@ -116,11 +116,11 @@ json_t *tl_handle_block(struct tl_control_call *call)
         return NULL;
     bool v4 = tl_address_is_ipv4(&block.prefix.address);
     if (block.prefix.bits < (v4 ? LEAST_BITS_IPV4 : LEAST_BITS_IPV6))
-        return tl_call_refuse(call, 422,
+        return tl_call_refuse(call, TL_REFUSAL_INVALID,
                               "the prefix is too wide: at least /%d for IPv4, /%d for IPv6",
                               LEAST_BITS_IPV4 - 96, LEAST_BITS_IPV6);
     if (duration != NULL && (!tl_duration_parse(duration, &for_ms, &err) || for_ms <= 0))
-        return tl_call_refuse(call, 422, "for: %s",
+        return tl_call_refuse(call, TL_REFUSAL_INVALID, "for: %s",
                               err.text[0] != '\0' ? err.text : "a time above 0");
     if (!is_of_visitors(call, &block.prefix) || !queue_exists(call, block.queue) ||
         !change(call, "block", &block, for_ms, &done))
@@ -135,10 +135,10 @@ json_t *tl_handle_unblock(struct tl_control_call *call)
     const char *prefix = tl_target_parameter(&call->target, "prefix");
     const char *queue = tl_target_parameter(&call->target, "queue");
     if (prefix == NULL)
-        return tl_call_refuse(call, 400, "the query needs ?prefix=");
+        return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "the query needs ?prefix=");
     if (!tl_block_parse(prefix, queue != NULL ? queue : "", &block, &call->err) ||
         !change(call, "unblock", &block, 0, &done))
         return NULL;
     return done ? asked(&block, NULL)
-                : tl_call_refuse(call, 404, "this prefix was not blocked there");
+                : tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "this prefix was not blocked there");
 }

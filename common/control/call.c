@@ -26,17 +26,6 @@ bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl
     return tl_keys_of(keys, control->config->redis.key_prefix, queue, err);
 }
 
-void *tl_call_refuse(struct tl_control_call *call, int status, const char *format, ...)
-{
-    char detail[512];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(detail, sizeof(detail), format, arguments);
-    va_end(arguments);
-    tl_control_problem(call->answer, status, "%s", detail);
-    return NULL;
-}
-
 /* Is this one of the members that tl_call_body was given? */
 static bool is_one_of(const char *name, va_list members)
 {
@@ -66,8 +55,8 @@ static bool read_member(struct tl_control_call *call, const char *member, va_lis
         return true;
     if (!json_is_string(value))
         return tl_call_refuse(
-            call, 400, value == NULL ? "the body needs a text \"%s\"" : "\"%s\" must be a text",
-            name);
+            call, TL_REFUSAL_BAD_BODY,
+            value == NULL ? "the body needs a text \"%s\"" : "\"%s\" must be a text", name);
     *text = json_string_value(value);
     return true;
 }
@@ -87,7 +76,8 @@ bool tl_call_body(struct tl_control_call *call, ...)
         va_end(members);
         tl_quote(name, quoted, sizeof(quoted));
         if (!known)
-            return tl_call_refuse(call, 400, "%s is not a member of this request", quoted);
+            return tl_call_refuse(call, TL_REFUSAL_BAD_BODY, "%s is not a member of this request",
+                                  quoted);
     }
     va_start(members, call);
     while (ok && (name = va_arg(members, const char *)) != NULL)
@@ -117,8 +107,9 @@ bool tl_call_number(struct tl_control_call *call, const char *name, uint64_t lea
     if (text == NULL)
         return true;
     if (!tl_number_parse(text, &value, NULL) || value < least || value > most)
-        return tl_call_refuse(call, 400, "%s must be a whole number from %" PRIu64 " to %" PRIu64,
-                              name, least, most);
+        return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY,
+                              "%s must be a whole number from %" PRIu64 " to %" PRIu64, name, least,
+                              most);
     *number = value;
     return true;
 }

@@ -50,12 +50,11 @@ struct tl_control_call {
 /*
  * A handler (struct tl_control_route) returns the body of its answer, whose status is call->status.
  * NULL: it has refused the call; or call->err says what failed, which is answered as by
- * tl_control_problem_of, but TL_ERR_INVALID by 422; or neither: out of memory.
+ * tl_control_problem_of; or neither: out of memory.
  */
 
-/* Makes the answer a problem. Always returns NULL, which is false where a bool is wanted. */
-void *tl_call_refuse(struct tl_control_call *call, int status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Refuses the call: as tl_control_problem, with the kind and what printf takes. */
+#define tl_call_refuse(call, ...) tl_control_problem((call)->answer, __VA_ARGS__)
 
 /* Opens the connections that are not open. queue: NULL for the one of no queue. */
 struct tl_redis *tl_call_connect(struct tl_control *control, const char *queue,

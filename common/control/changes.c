@@ -241,7 +241,7 @@ json_t *tl_handle_changes(struct tl_control_call *call)
     if (queue == NULL || tl_call_keys(call->control, queue, &keys, &call->err))
         list = tl_changes_list(call->redis, config->redis.key_prefix, &query, &call->err);
     if (list == NULL && call->err.kind == TL_ERR_INVALID) /* of the query */
-        return tl_call_refuse(call, 400, "%s", call->err.text);
+        return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "%s", call->err.text);
     size_t n = json_array_size(list);
     for (size_t i = 0; i < n; i++)
         if (!show(json_array_get(list, i))) {

@@ -23,6 +23,7 @@
 #include "common/control/target.h"
 #include "common/store/actor.h"
 #include "common/wire/names.h"
+#include "common/wire/refusals.h"
 
 /* ---- a request and its answer ---- */
 
@@ -50,13 +51,13 @@ struct tl_control_answer {
 };
 
 void tl_control_answer_clear(struct tl_control_answer *answer);
-/* Makes the answer a problem of this status: type, title, status, and the detail from the
- * printf-style text. An answer without memory for it has no body. */
-void tl_control_problem(struct tl_control_answer *answer, int status, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* The same for an error: invalid input is 400, an unknown queue 404, a store that cannot be reached
- * or refuses writes 503. */
-void tl_control_problem_of(struct tl_control_answer *answer, const struct tl_error *err);
+/* Makes the answer a problem of this kind, with the detail from the printf-style text. An answer
+ * without memory for it has no body. Always returns NULL, which is false where a bool is wanted. */
+void *tl_control_problem(struct tl_control_answer *answer, enum tl_refusal_kind kind,
+                         const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* The same for an error: `invalid` for invalid input, `no-such-queue`, `store-unavailable`, and
+ * `internal` for what else may fail. */
+void *tl_control_problem_of(struct tl_control_answer *answer, const struct tl_error *err);
 /* Is the status one of success? */
 bool tl_control_succeeded(const struct tl_control_answer *answer);
 
@@ -78,7 +79,7 @@ struct tl_control *tl_control_new(const struct tl_config *config, const char *re
 void tl_control_free(struct tl_control **control);
 
 /* Does the call. There is always an answer; clear it with tl_control_answer_clear. The routes that
- * stream (enum tl_control_kind) answer 406 here. */
+ * stream (enum tl_control_kind) are not found here. */
 void tl_control_call(struct tl_control *control, const struct tl_control_request *request,
                      struct tl_control_answer *answer);
 

@@ -277,22 +277,25 @@ static bool write_page(struct tl_control_export *self, struct tl_error *err)
 
 /* The queue and the format that are asked for. */
 static bool read_request(struct tl_control_export *self, const struct tl_control_request *request,
-                         struct tl_error *err)
+                         struct tl_control_answer *answer)
 {
     char allow[64];
     struct tl_target target;
-    if (!tl_target_parse(request->target, &target, err))
-        return false;
+    struct tl_error err = {0};
+    if (!tl_target_parse(request->target, &target, &err))
+        return tl_control_problem(answer, TL_REFUSAL_BAD_REQUEST, "%s", err.text);
     const struct tl_control_route *route = tl_control_route_of(request->method, &target, allow);
     if (route == NULL || route->kind != TL_CONTROL_EXPORT)
-        return tl_error_set(err, TL_ERR_INVALID, "this is no export");
+        return tl_control_problem(answer, TL_REFUSAL_NOT_FOUND, "this is no export");
     const char *format = tl_target_parameter(&target, "format");
     self->csv = format == NULL || strcmp(format, "csv") == 0;
     if (target.n_parameters > (format != NULL ? 1U : 0U) ||
         (!self->csv && strcmp(format, "jsonl") != 0))
-        return tl_error_set(err, TL_ERR_INVALID, "the query is ?format=csv or ?format=jsonl");
+        return tl_control_problem(answer, TL_REFUSAL_BAD_QUERY,
+                                  "the query is ?format=csv or ?format=jsonl");
     return tl_call_keys(self->control, tl_target_part(&target, route->path, "queue"), &self->keys,
-                        err);
+                        &err) ||
+           tl_control_problem_of(answer, &err);
 }
 
 /* How many visitors there are, and the settings. */
@@ -324,16 +327,18 @@ struct tl_control_export *tl_control_export_begin(struct tl_control *control,
     struct tl_control_export *self = calloc(1, sizeof(*self));
     *answer = (struct tl_control_answer){.status = 200};
     if (self == NULL) {
-        tl_control_problem(answer, 500, "no memory for an export");
+        tl_control_problem(answer, TL_REFUSAL_INTERNAL, "no memory for an export");
         return NULL;
     }
     self->control = control;
     memcpy(self->cursor, "0", 2);
-    if (!read_request(self, request, &err) || !begin(self, &err)) {
+    bool asked = read_request(self, request, answer);
+    if (asked && begin(self, &err))
+        return self;
+    if (asked)
         tl_control_problem_of(answer, &err);
-        tl_control_export_end(&self);
-    }
-    return self;
+    tl_control_export_end(&self);
+    return NULL;
 }
 
 void tl_control_export_end(struct tl_control_export **export)

@@ -49,7 +49,7 @@ static bool check_query(struct tl_control_call *call)
     const char *query = call->route->query;
     for (size_t i = 0; i < call->target.n_parameters; i++)
         if (query == NULL || !tl_call_has_word(query, " ", call->target.parameters[i].name))
-            return tl_call_refuse(call, 400, "this call takes %s%s in its query",
+            return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "this call takes %s%s in its query",
                                   query != NULL ? "only " : "no parameters",
                                   query != NULL ? query : "");
     return true;
@@ -59,17 +59,17 @@ static bool find_route(struct tl_control_call *call)
 {
     char allow[64];
     if (!tl_target_parse(call->request->target, &call->target, &call->err))
-        return tl_call_refuse(call, 400, "%s", call->err.text);
+        return tl_call_refuse(call, TL_REFUSAL_BAD_REQUEST, "%s", call->err.text);
     call->route = tl_control_route_of(call->request->method, &call->target, allow);
     if (call->route == NULL && allow[0] == '\0')
-        return tl_call_refuse(call, 404, "there is no such call");
+        return tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "there is no such call");
     if (call->route == NULL) {
-        tl_call_refuse(call, 405, "this path takes %s", allow);
+        tl_call_refuse(call, TL_REFUSAL_METHOD, "this path takes %s", allow);
         memcpy(call->answer->allow, allow, sizeof(allow));
         return false;
     }
     return call->route->handler != NULL ||
-           tl_call_refuse(call, 406, "this call answers as a stream only");
+           tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "this call answers as a stream only");
 }
 
 /* Fills in what the path names, and opens the connection. */
@@ -78,15 +78,19 @@ static bool prepare(struct tl_control_call *call)
     const char *path = call->route->path;
     const char *queue = tl_target_part(&call->target, path, "queue");
     const char *visitor = tl_target_part(&call->target, path, "visitor");
+    bool creates = queue == NULL || strcmp(call->route->method, "PUT") == 0;
     call->name = visitor != NULL ? visitor : tl_target_part(&call->target, path, "name");
     /* The queue that is to be created: its name is where the answers to repeated calls are kept. */
     if (queue == NULL && call->route->repeat == TL_REPEAT_KEPT)
         queue = json_string_value(json_object_get(call->request->body, "name"));
     if (queue == NULL || tl_call_keys(call->control, queue, &call->keys, &call->err))
         call->redis = tl_call_connect(call->control, queue, &call->err);
-    if (call->redis == NULL)
-        tl_control_problem_of(call->answer, &call->err);
-    return call->redis != NULL;
+    if (call->redis != NULL)
+        return true;
+    /* A name that no queue can have. */
+    if (call->err.kind == TL_ERR_INVALID && !creates)
+        return tl_call_refuse(call, TL_REFUSAL_NO_QUEUE, "%s", call->err.text);
+    return tl_control_problem_of(call->answer, &call->err);
 }
 
 /* Does the call by its handler, and makes its answer. */
@@ -100,9 +104,7 @@ static void perform(struct tl_control_call *call)
     } else if (call->answer->status != 0) {
         return; /* it is refused */
     } else if (call->err.kind == TL_OK) {
-        tl_call_refuse(call, 500, "no memory for the answer");
-    } else if (call->err.kind == TL_ERR_INVALID) {
-        tl_call_refuse(call, 422, "%s", call->err.text);
+        tl_call_refuse(call, TL_REFUSAL_INTERNAL, "no memory for the answer");
     } else {
         tl_control_problem_of(call->answer, &call->err);
     }
@@ -120,7 +122,7 @@ void tl_control_call(struct tl_control *control, const struct tl_control_request
     if (!find_route(&call) || !check_query(&call) || !prepare(&call))
         return;
     if (request->body != NULL && !json_is_object(request->body))
-        tl_call_refuse(&call, 400, "the body must be a JSON object");
+        tl_call_refuse(&call, TL_REFUSAL_BAD_BODY, "the body must be a JSON object");
     else if (call.route->repeat == TL_REPEAT_KEPT && request->idempotency_key != NULL &&
              call.keys.queue[0] != '\0')
         tl_repeat_once(&call, perform);

@@ -67,7 +67,7 @@ json_t *tl_handle_history(struct tl_control_call *call)
         return NULL;
     bool minutes = step != NULL && strcmp(step, "1m") == 0;
     if (step != NULL && !minutes && strcmp(step, "10s") != 0)
-        return tl_call_refuse(call, 400, "step must be 10s or 1m");
+        return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "step must be 10s or 1m");
     const struct tl_history_span span = {.minutes = minutes,
                                          .from_ms = (int64_t)from_ms,
                                          .to_ms = (int64_t)to_ms,

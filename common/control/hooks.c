@@ -172,7 +172,7 @@ json_t *tl_handle_hook_test(struct tl_control_call *call)
     int64_t event = tl_reply_integer(reply); /* of "EVENT-NTH" */
     tl_reply_free(reply);
     if (event == 0)
-        return tl_call_refuse(call, 409,
+        return tl_call_refuse(call, TL_REFUSAL_CONFLICT,
                               "no notifier watches queue %s for a hook %s: is tellerline-notifier "
                               "running, with this hook in its configuration?",
                               call->keys.queue, quoted);

@@ -63,7 +63,8 @@ static bool read_list(struct tl_control_call *call, struct bulk *bulk)
         return false;
     bulk->n = json_array_size(visitors);
     if (bulk->n < 1 || bulk->n > VISITORS_MAX)
-        return tl_call_refuse(call, 422, "\"visitors\" must be a list of 1 to %d", VISITORS_MAX);
+        return tl_call_refuse(call, TL_REFUSAL_INVALID, "\"visitors\" must be a list of 1 to %d",
+                              VISITORS_MAX);
     bulk->list = calloc(bulk->n, sizeof(*bulk->list));
     json_t *errors = json_array();
     for (size_t i = 0; bulk->list != NULL && i < bulk->n && json_array_size(errors) < ERRORS_MAX;
@@ -76,12 +77,13 @@ static bool read_list(struct tl_control_call *call, struct bulk *bulk)
     }
     bool ok = bulk->list != NULL && errors != NULL;
     if (!ok) {
-        tl_call_refuse(call, 500, "no memory for %zu visitors", bulk->n);
+        tl_call_refuse(call, TL_REFUSAL_INTERNAL, "no memory for %zu visitors", bulk->n);
     } else if (json_array_size(errors) > 0) {
         ok = false;
-        tl_call_refuse(call, 422, "nobody was joined: some entries are not valid, see errors");
+        tl_call_refuse(call, TL_REFUSAL_INVALID,
+                       "nobody was joined: some entries are not valid, see errors");
         if (json_object_set(call->answer->body, "errors", errors) != 0)
-            tl_call_refuse(call, 500, "no memory for the answer");
+            tl_call_refuse(call, TL_REFUSAL_INTERNAL, "no memory for the answer");
     }
     json_decref(errors);
     return ok;
@@ -121,7 +123,7 @@ static bool send(struct tl_control_call *call, struct bulk *bulk)
     const void *bytes =
         all ? tl_batch_finish(&writer, control->writer, ++control->batches, &length) : NULL;
     if (bytes == NULL)
-        tl_call_refuse(call, 500, "no memory for %zu visitors", bulk->n);
+        tl_call_refuse(call, TL_REFUSAL_INTERNAL, "no memory for %zu visitors", bulk->n);
     bool ok = bytes != NULL && run(call, bulk, bytes, length);
     free(writer.bytes);
     return ok;

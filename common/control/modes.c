@@ -14,7 +14,7 @@ json_t *tl_handle_mode(struct tl_control_call *call)
     json_t *body = tl_call_body(call, NULL) ? tl_resource_change(call, &changes) : NULL;
     /* The values are sound, so what refuses is the mode it has now. */
     if (body == NULL && call->answer->status == 0 && call->err.kind == TL_ERR_INVALID)
-        tl_call_refuse(call, 409, "%s", call->err.text);
+        tl_call_refuse(call, TL_REFUSAL_CONFLICT, "%s", call->err.text);
     return body;
 }
 
@@ -37,11 +37,12 @@ json_t *tl_handle_notice(struct tl_control_call *call)
     if (!tl_call_body(call, "text?", &text, "texts*", &texts, NULL))
         return NULL;
     if (text == NULL && texts == NULL)
-        return tl_call_refuse(call, 400, "the body needs a text \"text\"");
+        return tl_call_refuse(call, TL_REFUSAL_BAD_BODY, "the body needs a text \"text\"");
     if (text != NULL && texts != NULL)
-        return tl_call_refuse(call, 400, "give text or texts, not both");
+        return tl_call_refuse(call, TL_REFUSAL_BAD_BODY, "give text or texts, not both");
     if (text != NULL && tl_notice_is_several(text))
-        return tl_call_refuse(call, 422, "text: a notice without the character U+001E");
+        return tl_call_refuse(call, TL_REFUSAL_INVALID,
+                              "text: a notice without the character U+001E");
     if (text != NULL)
         return set_notice(call, text);
     if (tl_notice_of_json(texts, &notice, &call->err) && !notice.failed)
@@ -59,12 +60,13 @@ static bool read_wait(struct tl_control_call *call, int64_t *wait_ms)
     if (!tl_call_body(call, "now*", &now, "wait?", &wait, NULL))
         return false;
     if (json_is_true(now) == (wait != NULL))
-        return tl_call_refuse(call, 400,
+        return tl_call_refuse(call, TL_REFUSAL_BAD_BODY,
                               "the body needs one of \"now\": true and \"wait\": \"90s\"");
     *wait_ms = 0;
     if (wait == NULL || (tl_duration_parse(wait, wait_ms, &err) && *wait_ms > 0))
         return true;
-    return tl_call_refuse(call, 422, "wait: %s", err.text[0] != '\0' ? err.text : "a time above 0");
+    return tl_call_refuse(call, TL_REFUSAL_INVALID, "wait: %s",
+                          err.text[0] != '\0' ? err.text : "a time above 0");
 }
 
 json_t *tl_handle_recover(struct tl_control_call *call)

@@ -99,7 +99,7 @@ json_t *tl_resource_change(struct tl_control_call *call, const struct tl_queue_c
                                &call->err))
         body = describe(call, &made);
     else if (condition.failed)
-        tl_call_refuse(call, 412, "%s", call->err.text);
+        tl_call_refuse(call, TL_REFUSAL_CHANGED, "%s", call->err.text);
     tl_changes_made_free(&made);
     return body;
 }
@@ -170,10 +170,11 @@ static bool refuse_wish(struct tl_control_call *call, const struct tl_settings_w
 {
     const json_t *first = json_array_get(wish->errors, 0);
     size_t n = json_array_size(wish->errors);
-    tl_call_refuse(call, 422, "%s%s", json_string_value(json_object_get(first, "detail")),
+    tl_call_refuse(call, TL_REFUSAL_INVALID, "%s%s",
+                   json_string_value(json_object_get(first, "detail")),
                    n > 1 ? "; see errors for the others" : "");
     if (json_object_set(call->answer->body, "errors", wish->errors) != 0)
-        tl_call_refuse(call, 500, "no memory for the answer");
+        tl_call_refuse(call, TL_REFUSAL_INTERNAL, "no memory for the answer");
     return false;
 }
 
@@ -198,7 +199,7 @@ static bool has_room(struct tl_control_call *call)
     uint64_t n = (uint64_t)tl_reply_integer(reply);
     tl_reply_free(reply);
     return n < config->admin.max_queues ||
-           tl_call_refuse(call, 429,
+           tl_call_refuse(call, TL_REFUSAL_LIMIT,
                           "there are %llu queues; the limit is admin.max_queues: delete one",
                           (unsigned long long)n);
 }
@@ -215,7 +216,8 @@ static json_t *create(struct tl_control_call *call, struct tl_settings_wish *wis
                          &created, &call->err))
         return NULL;
     if (!created)
-        return tl_call_refuse(call, 409, "there is a queue %s already", call->keys.queue);
+        return tl_call_refuse(call, TL_REFUSAL_CONFLICT, "there is a queue %s already",
+                              call->keys.queue);
     call->status = 201;
     return describe(call, NULL);
 }
@@ -229,7 +231,7 @@ json_t *tl_handle_queue_create(struct tl_control_call *call)
     if (!tl_call_body(call, "name", &name, "settings*", &settings, NULL))
         return NULL;
     if (settings != NULL && !json_is_object(settings))
-        return tl_call_refuse(call, 400, "\"settings\" must be an object");
+        return tl_call_refuse(call, TL_REFUSAL_BAD_BODY, "\"settings\" must be an object");
     if (tl_call_keys(call->control, name, &call->keys, &call->err) &&
         tl_settings_wish_read(&wish, settings, false, &call->err))
         body = create(call, &wish);
@@ -258,7 +260,7 @@ json_t *tl_handle_queue_put(struct tl_control_call *call)
     if (tl_settings_wish_read(&wish, call->request->body, true, &call->err))
         body = change(call, &wish, &missing);
     if (missing && call->request->if_match != NULL) {
-        tl_call_refuse(call, 412, "queue %s does not exist", call->keys.queue);
+        tl_call_refuse(call, TL_REFUSAL_CHANGED, "queue %s does not exist", call->keys.queue);
     } else if (missing) {
         call->err = (struct tl_error){0};
         body = create(call, &wish);
@@ -274,12 +276,12 @@ json_t *tl_handle_queue_patch(struct tl_control_call *call)
     json_t *body = NULL;
     if (tl_settings_wish_read(&wish, call->request->body, false, &call->err)) {
         if (wish.n == 0 && json_array_size(wish.errors) == 0)
-            tl_call_refuse(call, 400, "the body names no setting");
+            tl_call_refuse(call, TL_REFUSAL_BAD_BODY, "the body names no setting");
         else
             body = change(call, &wish, &missing);
     }
     if (missing)
-        tl_call_refuse(call, 404, "queue %s does not exist", call->keys.queue);
+        tl_call_refuse(call, TL_REFUSAL_NO_QUEUE, "queue %s does not exist", call->keys.queue);
     tl_settings_wish_free(&wish);
     return body;
 }
@@ -352,7 +354,8 @@ json_t *tl_handle_queue_delete(struct tl_control_call *call)
     if (!tl_call_body(call, "name", &name, NULL))
         return NULL;
     if (strcmp(name, call->keys.queue) != 0)
-        return tl_call_refuse(call, 422, "the body must name the queue that is to be deleted: %s",
+        return tl_call_refuse(call, TL_REFUSAL_INVALID,
+                              "the body must name the queue that is to be deleted: %s",
                               call->keys.queue);
     if (call->request->if_match != NULL) {
         if (!tl_queue_info_send(call->redis, &call->keys, &call->err) ||
@@ -360,11 +363,12 @@ json_t *tl_handle_queue_delete(struct tl_control_call *call)
             return NULL;
         etag_of(info.generation, &info.settings, etag);
         if (!matches(call->request->if_match, etag))
-            return tl_call_refuse(call, 412,
+            return tl_call_refuse(call, TL_REFUSAL_CHANGED,
                                   "the settings are no longer those that If-Match names");
     }
     if (!delete_queue(call, &existed))
         return NULL;
     return existed ? json_pack("{s:s, s:b}", "name", call->keys.queue, "deleted", 1)
-                   : tl_call_refuse(call, 404, "queue %s does not exist", call->keys.queue);
+                   : tl_call_refuse(call, TL_REFUSAL_NO_QUEUE, "queue %s does not exist",
+                                    call->keys.queue);
 }

@@ -67,7 +67,8 @@ static void answer_again(struct tl_control_call *call, const char *text)
     if (json_unpack(kept, "{s:i, s:o, s:s}", "status", &status, "body", &body, "etag", &etag) !=
             0 ||
         strlen(etag) >= sizeof(call->answer->etag)) {
-        tl_call_refuse(call, 500, "the kept answer cannot be read; use another Idempotency-Key");
+        tl_call_refuse(call, TL_REFUSAL_INTERNAL,
+                       "the kept answer cannot be read; use another Idempotency-Key");
     } else {
         call->answer->status = status;
         call->answer->body = json_is_null(body) ? NULL : json_incref(body);
@@ -83,7 +84,8 @@ void tl_repeat_once(struct tl_control_call *call, void (*perform)(struct tl_cont
     struct digest asked;
     size_t length = strlen(request->idempotency_key);
     if (length < 1 || length > TL_CONTROL_KEY_MAX) {
-        tl_call_refuse(call, 400, "Idempotency-Key: 1 to %d characters", TL_CONTROL_KEY_MAX);
+        tl_call_refuse(call, TL_REFUSAL_BAD_REQUEST, "Idempotency-Key: 1 to %d characters",
+                       TL_CONTROL_KEY_MAX);
         return;
     }
     char *body = json_dumps(request->body, JSON_COMPACT | JSON_SORT_KEYS);
@@ -103,10 +105,12 @@ void tl_repeat_once(struct tl_control_call *call, void (*perform)(struct tl_cont
         keep(call, &key, &asked);
         break;
     case TL_CLAIM_OTHER:
-        tl_call_refuse(call, 422, "this Idempotency-Key was used for another request");
+        tl_call_refuse(call, TL_REFUSAL_KEY_REUSED,
+                       "this Idempotency-Key was used for another request");
         break;
     case TL_CLAIM_BUSY:
-        tl_call_refuse(call, 409, "the first request with this Idempotency-Key is under way");
+        tl_call_refuse(call, TL_REFUSAL_KEY_IN_USE,
+                       "the first request with this Idempotency-Key is under way");
         break;
     default:
         answer_again(call, tl_reply_text(reply, 1));

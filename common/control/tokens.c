@@ -34,9 +34,10 @@ static json_t *make(struct tl_control_call *call, const char *name, enum tl_toke
     char text[TL_TOKEN_TEXT_MAX + 1];
     json_t *body = NULL;
     if (config->secrets.token_key[0] == '\0')
-        return tl_call_refuse(call, 409, "There is no key of tokens: secrets.token_key is empty");
+        return tl_call_refuse(call, TL_REFUSAL_CONFLICT,
+                              "There is no key of tokens: secrets.token_key is empty");
     if (!tl_token_key_load(config->secrets.token_key, true, &key, &call->err))
-        return tl_call_refuse(call, 500, "%s", call->err.text);
+        return tl_call_refuse(call, TL_REFUSAL_INTERNAL, "%s", call->err.text);
     tl_token_make(name, text);
     tl_token_hash(&key, text, strlen(text), &hash);
     call->status = 201;
@@ -45,7 +46,7 @@ static json_t *make(struct tl_control_call *call, const char *name, enum tl_toke
         body = json_pack("{s:s, s:s, s:s}", "name", name, "role", tl_token_role_name(role), "token",
                          text);
     else if (call->err.kind == TL_ERR_INVALID)
-        tl_call_refuse(call, 409, "%s", call->err.text);
+        tl_call_refuse(call, TL_REFUSAL_CONFLICT, "%s", call->err.text);
     sodium_memzero(&key, sizeof(key));
     sodium_memzero(text, sizeof(text));
     return body;
@@ -60,12 +61,12 @@ json_t *tl_handle_token_make(struct tl_control_call *call)
         return NULL;
     if (!tl_token_name_valid(name, strlen(name)))
         return tl_call_refuse(
-            call, 422,
+            call, TL_REFUSAL_INVALID,
             "name: a token's name begins with a-z or 0-9, holds only a-z 0-9 . _ -, has "
             "at most %d characters and is not \"%s\"",
             TL_TOKEN_NAME_MAX, TL_ADMIN_NAME);
     if (!tl_token_role_parse(role_name, &role))
-        return tl_call_refuse(call, 422, "role: one of viewer, operator, admin");
+        return tl_call_refuse(call, TL_REFUSAL_INVALID, "role: one of viewer, operator, admin");
     return make(call, name, role);
 }
 
@@ -79,5 +80,5 @@ json_t *tl_handle_token_revoke(struct tl_control_call *call)
         return NULL;
     tl_quote(call->name, quoted, sizeof(quoted));
     return found ? json_pack("{s:s, s:b}", "name", call->name, "revoked", 1)
-                 : tl_call_refuse(call, 404, "there is no token %s", quoted);
+                 : tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "there is no token %s", quoted);
 }

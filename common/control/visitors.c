@@ -34,14 +34,15 @@ static bool find(struct tl_control_call *call, char visitor[TL_VISITOR_MAX + 1])
         return true;
     }
     if (!unread && strlen(text) <= TL_VISITOR_MAX)
-        return tl_call_refuse(call, 422,
+        return tl_call_refuse(call, TL_REFUSAL_INVALID,
                               "a visitor id is 1 to %d printable characters without space",
                               TL_VISITOR_MAX);
     if (have_keys)
-        return tl_call_refuse(call, 422, "this is not a genuine ticket of queue %s",
+        return tl_call_refuse(call, TL_REFUSAL_INVALID, "this is not a genuine ticket of queue %s",
                               call->keys.queue);
-    return tl_call_refuse(
-        call, 422, "the ticket cannot be verified, give the visitor's id instead: %s", err.text);
+    return tl_call_refuse(call, TL_REFUSAL_INVALID,
+                          "the ticket cannot be verified, give the visitor's id instead: %s",
+                          err.text);
 }
 
 /* ---- look up ---- */
@@ -156,8 +157,8 @@ static json_t *show(struct tl_control_call *call, const struct tl_queue_settings
         tl_reply_free(answers[i]);
     if (body != NULL && json_object_size(body) == 0) {
         json_decref(body);
-        return tl_call_refuse(call, 404, "there is no visitor %s; ends are known for an hour",
-                              visitor);
+        return tl_call_refuse(call, TL_REFUSAL_NOT_FOUND,
+                              "there is no visitor %s; ends are known for an hour", visitor);
     }
     tl_object_set(&body, "queue", json_string(call->keys.queue));
     tl_object_set(&body, "visitor", json_string(visitor));
@@ -180,12 +181,12 @@ json_t *tl_handle_visitor_find(struct tl_control_call *call)
     struct tl_queue_settings settings;
     const char *code = tl_target_parameter(&call->target, "reference");
     if (code == NULL)
-        return tl_call_refuse(call, 400, "name the visitor by ?reference=");
+        return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "name the visitor by ?reference=");
     if (tl_queue_load(call->redis, &call->keys, &settings, &call->err) &&
         tl_reference_find(call->redis, &call->keys, call->config, code, visitor, &call->err))
         return show(call, &settings, visitor);
     if (call->err.kind == TL_OK)
-        tl_call_refuse(call, 404,
+        tl_call_refuse(call, TL_REFUSAL_NOT_FOUND,
                        "nothing is known of a visitor with this code; ends are known for an hour");
     return NULL;
 }
@@ -208,13 +209,13 @@ static void refuse_ended(struct tl_control_call *call, const char *visitor, cons
 {
     struct tl_end_record end;
     if (!tl_record_end(text, &end)) {
-        tl_call_refuse(call, 404, "there is no visitor %s", visitor);
+        tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "there is no visitor %s", visitor);
         return;
     }
     char time[TL_UNITS_TEXT_MAX];
     tl_time_format(end.ended_ms, time, sizeof(time));
-    tl_call_refuse(call, 409, "visitor %s is neither waiting nor active since %s%s", visitor, time,
-                   end.reason == TL_REASON_REMOVED ? " (removed)" : "");
+    tl_call_refuse(call, TL_REFUSAL_CONFLICT, "visitor %s is neither waiting nor active since %s%s",
+                   visitor, time, end.reason == TL_REASON_REMOVED ? " (removed)" : "");
 }
 
 json_t *tl_handle_visitor_remove(struct tl_control_call *call)
@@ -236,7 +237,7 @@ json_t *tl_handle_visitor_remove(struct tl_control_call *call)
         refuse_ended(call, visitor, tl_reply_text(reply, 1));
         break;
     default:
-        tl_call_refuse(call, 404, "there is no visitor %s", visitor);
+        tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "there is no visitor %s", visitor);
     }
     tl_reply_free(reply);
     return body;
@@ -262,16 +263,16 @@ json_t *tl_handle_visitor_move(struct tl_control_call *call)
         break;
     case TL_MOVE_NO_LANE:
         tl_quote(lane, quoted, sizeof(quoted));
-        tl_call_refuse(call, 422, "%s is not one of the lanes", quoted);
+        tl_call_refuse(call, TL_REFUSAL_INVALID, "%s is not one of the lanes", quoted);
         break;
     case TL_MOVE_ACTIVE:
-        tl_call_refuse(call, 409, "visitor %s is active already", visitor);
+        tl_call_refuse(call, TL_REFUSAL_CONFLICT, "visitor %s is active already", visitor);
         break;
     case TL_MOVE_ENDED:
         refuse_ended(call, visitor, text);
         break;
     default:
-        tl_call_refuse(call, 404, "there is no visitor %s", visitor);
+        tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "there is no visitor %s", visitor);
     }
     tl_reply_free(reply);
     return body;
@@ -360,6 +361,6 @@ json_t *tl_handle_visitor_forget(struct tl_control_call *call)
         (self.places > 0 && !record_forgetting(&self)))
         return NULL;
     if (self.places == 0)
-        return tl_call_refuse(call, 404, "nothing is kept of this visitor");
+        return tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "nothing is kept of this visitor");
     return json_pack("{s:s, s:I}", "queue", call->keys.queue, "places", (json_int_t)self.places);
 }

@@ -121,16 +121,16 @@ static bool refuse_wrong(struct tl_admin_access *access, const struct tl_admin_h
     (void)tl_limiter_allow(access->limiter, kind, &head->address, most_of(access, kind),
                            tl_clock_ms());
     log_refusal(access, head, who, what);
-    tl_control_problem(answer, 401, "%s", what);
-    return false;
+    return tl_control_problem(answer, TL_REFUSAL_BAD_TOKEN, "%s", what);
 }
 
+/* kind: FORBIDDEN, or FOREIGN_ORIGIN for what a page of another site may have sent. */
 static bool refuse_page(struct tl_admin_access *access, const struct tl_admin_head *head,
-                        const char *who, const char *why, struct tl_control_answer *answer)
+                        const char *who, enum tl_refusal_kind kind, const char *why,
+                        struct tl_control_answer *answer)
 {
     log_refusal(access, head, who, why);
-    tl_control_problem(answer, 403, "%s", why);
-    return false;
+    return tl_control_problem(answer, kind, "%s", why);
 }
 
 /* Is the address listened to? */
@@ -141,7 +141,7 @@ static bool is_heard(struct tl_admin_access *access, const struct tl_admin_head 
     if (tl_limiter_within(access->limiter, kind, &head->address, most, tl_clock_ms()))
         return true;
     log_refusal(access, head, "somebody", "too many wrong tokens from this address");
-    tl_control_problem(answer, 429,
+    tl_control_problem(answer, TL_REFUSAL_FORGERIES,
                        "Too many wrong tokens came from this address; try again in a minute");
     answer->retry_after_s = RETRY_S / (int)(most < RETRY_S ? most : RETRY_S);
     return false;
@@ -168,7 +168,7 @@ bool tl_admin_access_browser(struct tl_admin_access *access, const struct tl_adm
 {
     const char *public_url = access->config->admin.public_url;
     if (!tl_admin_host_allowed(head, public_url))
-        return refuse_page(access, head, "a browser",
+        return refuse_page(access, head, "a browser", TL_REFUSAL_FOREIGN_ORIGIN,
                            "The dashboard is not served under this host name; admin.public_url "
                            "names the one that is",
                            answer);
@@ -325,7 +325,7 @@ static bool allow_session(struct tl_admin_access *access, struct tl_admin_backen
     if (outcome == UNKNOWN)
         tl_control_problem_of(answer, &err);
     else if (outcome == OVER)
-        tl_control_problem(answer, 401, "%s", over);
+        tl_control_problem(answer, TL_REFUSAL_BAD_TOKEN, "%s", over);
     else if (outcome == WRONG)
         refuse_wrong(access, head, TL_LIMITER_SESSIONS, "a browser", over, answer);
     return outcome == GENUINE;
@@ -372,12 +372,13 @@ bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_admin_bac
     if (!tl_admin_access_browser(access, head, answer))
         return false;
     if (!tl_admin_origin_own(head, access->config->admin.public_url))
-        return refuse_page(access, head, "a browser", "A page of another web site sent this",
-                           answer);
+        return refuse_page(access, head, "a browser", TL_REFUSAL_FOREIGN_ORIGIN,
+                           "A page of another web site sent this", answer);
     if (!access->in_browsers)
-        return refuse_page(access, head, "a browser", not_in_browsers, answer);
+        return refuse_page(access, head, "a browser", TL_REFUSAL_FORBIDDEN, not_in_browsers,
+                           answer);
     if (!is_as_published(access->config, head))
-        return refuse_page(access, head, "a browser",
+        return refuse_page(access, head, "a browser", TL_REFUSAL_FORBIDDEN,
                            "Browsers sign in at localhost only: admin.tls says that the admin "
                            "listener is published at a loopback address",
                            answer);
@@ -410,10 +411,11 @@ bool tl_admin_access_make_link(struct tl_admin_access *access, const struct tl_a
                                struct tl_control_answer *answer)
 {
     if (bearer->by_session)
-        return refuse_page(access, head, bearer->name, "Only a token makes a link to sign in",
-                           answer);
+        return refuse_page(access, head, bearer->name, TL_REFUSAL_FORBIDDEN,
+                           "Only a token makes a link to sign in", answer);
     if (!access->in_browsers)
-        return refuse_page(access, head, bearer->name, not_in_browsers, answer);
+        return refuse_page(access, head, bearer->name, TL_REFUSAL_FORBIDDEN, not_in_browsers,
+                           answer);
     *ends_ms = tl_clock_wall_ms() + LINK_MS;
     tl_admin_sessions_make_link(access->sessions, bearer->name, &bearer->hash, *ends_ms, text);
     tl_info("admin API: a link to sign in as %s (%s) was made, from %s", bearer->name,
@@ -438,11 +440,11 @@ static bool page_is_ours(struct tl_admin_access *access, const struct tl_admin_h
     if (!bearer->by_session || !need->changes)
         return true;
     if (!tl_admin_origin_own(head, access->config->admin.public_url))
-        return refuse_page(access, head, bearer->name, "A page of another web site sent this",
-                           answer);
+        return refuse_page(access, head, bearer->name, TL_REFUSAL_FOREIGN_ORIGIN,
+                           "A page of another web site sent this", answer);
     if (head->csrf == NULL || strlen(head->csrf) != strlen(bearer->csrf) ||
         sodium_memcmp(head->csrf, bearer->csrf, strlen(bearer->csrf)) != 0)
-        return refuse_page(access, head, bearer->name,
+        return refuse_page(access, head, bearer->name, TL_REFUSAL_FOREIGN_ORIGIN,
                            "The header " TL_ADMIN_CSRF_HEADER " is not the one of this session",
                            answer);
     return true;
@@ -456,7 +458,8 @@ bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_admin_back
     if (head->authorization == NULL && head->n_cookies == 0) {
         if (!need->quiet)
             log_refusal(access, head, "somebody", "no token");
-        tl_control_problem(answer, 401, "Send a token (Authorization: Bearer), or sign in");
+        tl_control_problem(answer, TL_REFUSAL_BAD_TOKEN,
+                           "Send a token (Authorization: Bearer), or sign in");
         return false;
     }
     if (head->authorization != NULL ? !allow_token(access, backend, head, "somebody",
@@ -465,9 +468,9 @@ bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_admin_back
         return false;
     if (bearer->role < need->role) {
         log_refusal(access, head, bearer->name, "the role does not allow it");
-        tl_control_problem(answer, 403, "This takes the role %s; %s has the role %s",
-                           tl_token_role_name(need->role), bearer->name,
-                           tl_token_role_name(bearer->role));
+        tl_control_problem(
+            answer, TL_REFUSAL_FORBIDDEN, "This takes the role %s; %s has the role %s",
+            tl_token_role_name(need->role), bearer->name, tl_token_role_name(bearer->role));
         return false;
     }
     return page_is_ours(access, head, need, bearer, answer);

@@ -47,7 +47,7 @@ struct tl_admin_backend *tl_admin_backend_borrow(struct tl_admin_backends *backe
     }
     pthread_mutex_unlock(&backends->mutex);
     if (backend == NULL && answer != NULL)
-        tl_control_problem(answer, 503, "%s",
+        tl_control_problem(answer, room ? TL_REFUSAL_STOPPING : TL_REFUSAL_BUSY, "%s",
                            room ? "This process is shutting down"
                                 : "Too many requests are in work");
     return backend;

@@ -56,7 +56,7 @@ static bool is_method(const struct tl_admin_call *call, const char *method)
 /* methods: those that the path takes, "GET, POST". False. */
 static bool wrong_method(struct tl_admin_call *call, const char *methods)
 {
-    tl_control_problem(&call->answer, 405, "This path takes %s", methods);
+    tl_control_problem(&call->answer, TL_REFUSAL_METHOD, "This path takes %s", methods);
     snprintf(call->answer.allow, sizeof(call->answer.allow), "%s", methods);
     return false;
 }
@@ -80,7 +80,7 @@ bool tl_admin_call_find(struct tl_admin_call *call)
         return true;
     if (allow[0] != '\0')
         return wrong_method(call, allow);
-    tl_control_problem(&call->answer, 404, "There is no such call");
+    tl_control_problem(&call->answer, TL_REFUSAL_NOT_FOUND, "There is no such call");
     return false;
 }
 
@@ -123,18 +123,19 @@ static bool read_body(struct tl_admin_call *call, json_t **body)
     struct tl_error err = {0};
     *body = NULL;
     if (call->body_received > TL_CONTROL_BODY_MAX) {
-        tl_control_problem(&call->answer, 413, "A body has at most %d bytes", TL_CONTROL_BODY_MAX);
+        tl_control_problem(&call->answer, TL_REFUSAL_TOO_LARGE, "A body has at most %d bytes",
+                           TL_CONTROL_BODY_MAX);
         return false;
     }
     if (call->body_length == 0)
         return true;
     if (!is_json(call->head.content_type)) {
-        tl_control_problem(&call->answer, 415, "The body must be application/json");
+        tl_control_problem(&call->answer, TL_REFUSAL_NOT_JSON, "The body must be application/json");
         return false;
     }
     *body = tl_control_read_body(call->body, call->body_length, &err);
     if (*body == NULL)
-        tl_control_problem_of(&call->answer, &err);
+        tl_control_problem(&call->answer, TL_REFUSAL_BAD_BODY, "%s", err.text);
     return *body != NULL;
 }
 
@@ -153,7 +154,7 @@ static void answer_session(struct tl_admin_call *call)
              json_object_set_new(body, "ends_at", json_string(ends_at)) == 0;
     if (!ok) {
         json_decref(body);
-        tl_control_problem(&call->answer, 500, "out of memory");
+        tl_control_problem(&call->answer, TL_REFUSAL_INTERNAL, "out of memory");
         return;
     }
     call->answer.status = 200;
@@ -165,7 +166,8 @@ static void sign_in(struct tl_admin_call *call, const struct tl_admin_call_env *
 {
     const char *token = json_string_value(json_object_get(body, "token"));
     if (token == NULL || json_object_size(body) != 1) {
-        tl_control_problem(&call->answer, 400, "The body must be an object with one text, token");
+        tl_control_problem(&call->answer, TL_REFUSAL_BAD_BODY,
+                           "The body must be an object with one text, token");
         return;
     }
     if (!tl_admin_access_sign_in(env->access, backend, &call->head, token, &call->bearer,
@@ -197,7 +199,7 @@ static void make_link(struct tl_admin_call *call, const struct tl_admin_call_env
     char text[TL_ADMIN_SESSION_TEXT_MAX + 1], ends_at[32];
     int64_t ends_ms;
     if (body != NULL && (!json_is_object(body) || json_object_size(body) > 0)) {
-        tl_control_problem(&call->answer, 400, "This call takes no body");
+        tl_control_problem(&call->answer, TL_REFUSAL_BAD_BODY, "This call takes no body");
         return;
     }
     if (!tl_admin_access_make_link(env->access, &call->head, &call->bearer, text, &ends_ms,
@@ -210,7 +212,7 @@ static void make_link(struct tl_admin_call *call, const struct tl_admin_call_env
         "ends_at", ends_at);
     sodium_memzero(text, sizeof(text));
     if (call->answer.body == NULL)
-        tl_control_problem(&call->answer, 500, "out of memory");
+        tl_control_problem(&call->answer, TL_REFUSAL_INTERNAL, "out of memory");
 }
 
 /* ---- who asks, and doing it ---- */

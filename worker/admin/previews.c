@@ -128,7 +128,7 @@ bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_admi
     const char *queue =
         tl_target_matches(&target, PATTERN) ? tl_target_part(&target, PATTERN, "queue") : NULL;
     if (queue == NULL) {
-        tl_control_problem(answer, 404, "There is no such page");
+        tl_control_problem(answer, TL_REFUSAL_NOT_FOUND, "There is no such page");
         return false;
     }
     struct tl_redis *redis = tl_admin_backend_redis(backend, &err);
@@ -141,12 +141,12 @@ bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_admi
     if (state == NULL) {
         write_list(queue, &page->html);
     } else if (!render(previews, &target, state, &settings, now_ms, page)) {
-        tl_control_problem(answer, 404, "There is no such state; " TL_ADMIN_PREVIEWS "%s lists all",
-                           queue);
+        tl_control_problem(answer, TL_REFUSAL_NOT_FOUND,
+                           "There is no such state; " TL_ADMIN_PREVIEWS "%s lists all", queue);
         return false;
     }
     if (page->html.failed)
-        tl_control_problem(answer, 500, "out of memory");
+        tl_control_problem(answer, TL_REFUSAL_INTERNAL, "out of memory");
     return !page->html.failed;
 }
 

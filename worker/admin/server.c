@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,17 @@ static bool work(const struct request *request, struct tl_admin *admin, bool aut
     return true;
 }
 
+/* The page about a problem type, if the path is that of one. */
+static bool write_problem(const char *path, size_t length, struct tl_text *page)
+{
+    char name[64];
+    const size_t before = sizeof(TL_REFUSAL_PATH) - 1;
+    if (length < before || strncmp(path, TL_REFUSAL_PATH, before) != 0)
+        return false;
+    snprintf(name, sizeof(name), "%.*s", (int)(length - before), path + before);
+    return tl_refusal_page(name, page) && !page->failed;
+}
+
 static bool serve_file(const struct request *request, struct tl_admin *admin, const char *method)
 {
     struct tl_admin_call *call = request->call;
@@ -62,12 +74,19 @@ static bool serve_file(const struct request *request, struct tl_admin *admin, co
     const struct tl_admin_file *file = tl_admin_file_find(call->target, length);
     struct tl_admin_previews *previews = request->server->env.previews;
     const struct tl_asset *asset = tl_admin_previews_borrow(previews, call->target, length);
+    struct tl_text text = {0};
+    struct tl_asset problem = {.type = "text/plain; charset=utf-8"};
+    if (write_problem(call->target, length, &text)) {
+        problem.bytes = text.data;
+        problem.length = text.length;
+        asset = &problem;
+    }
     bool responds = true;
     bool sent = false;
     if (file == NULL && asset == NULL) {
-        tl_control_problem(&call->answer, 404, "There is no such page");
+        tl_control_problem(&call->answer, TL_REFUSAL_NOT_FOUND, "There is no such page");
     } else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-        tl_control_problem(&call->answer, 405, "This path takes GET");
+        tl_control_problem(&call->answer, TL_REFUSAL_METHOD, "This path takes GET");
         memcpy(call->answer.allow, "GET", sizeof("GET"));
     } else if (tl_admin_access_browser(request->server->env.access, &call->head, &call->answer)) {
         responds = false;
@@ -75,6 +94,7 @@ static bool serve_file(const struct request *request, struct tl_admin *admin, co
                             : tl_admin_answer_asset(call->connection, asset);
     }
     tl_admin_previews_return(previews);
+    tl_text_free(&text);
     return responds ? respond(request, admin) : sent;
 }
 
@@ -87,7 +107,7 @@ static bool start(const struct request *request, struct tl_admin *admin, const c
     tl_admin_head_read(&call->head, call->connection, method, call->target, server->secure,
                        server->proxies);
     if (problem != NULL) {
-        tl_control_problem(&call->answer, 400, "%s", problem);
+        tl_control_problem(&call->answer, TL_REFUSAL_BAD_REQUEST, "%s", problem);
         return respond(request, admin);
     }
     if (strncmp(call->target, "/v1/", 4) != 0 &&

@@ -82,7 +82,7 @@ static struct MHD_Response *respond(struct MHD_Connection *connection,
     limit_connection(connection, UNTAKEN_S);
     if (response == NULL) {
         close(context);
-        tl_control_problem(answer, 503, "out of memory");
+        tl_control_problem(answer, TL_REFUSAL_INTERNAL, "out of memory");
     }
     return response;
 }
@@ -175,9 +175,6 @@ static bool take_numbers(struct follower *follower)
 /* False: the streams end. Without memory for it there is no text. */
 static bool next_event(struct follower *follower)
 {
-    static const char signed_out[] = "event: end\ndata: {\"type\":\"/problems/unauthorized\","
-                                     "\"title\":\"A token of an operator is required\","
-                                     "\"status\":401}\n\n";
     struct tl_admin_streams *streams = follower->streams;
     tl_text_free(&follower->text);
     follower->sent = 0;
@@ -193,8 +190,12 @@ static bool next_event(struct follower *follower)
     if (backend == NULL)
         return false;
     if (!still) {
+        struct tl_control_answer signed_out = {0};
+        tl_control_problem(&signed_out, TL_REFUSAL_BAD_TOKEN,
+                           "The token was revoked, or the session is over");
         tl_text_free(&follower->text);
-        tl_text_append(&follower->text, "%s", signed_out);
+        write_event(&follower->text, "end", signed_out.body);
+        tl_control_answer_clear(&signed_out);
         follower->over = true;
     }
     if (follower->text.failed)
@@ -263,9 +264,10 @@ static bool follow(struct follower *follower, const char *target, struct tl_cont
         follower->seen = watch->number;
     }
     pthread_mutex_unlock(&streams->mutex);
-    if (watch == NULL)
-        tl_control_problem(answer, 503, "%s",
-                           room ? "out of memory" : "too many event streams are open");
+    if (!room)
+        tl_control_problem(answer, TL_REFUSAL_BUSY, "too many event streams are open");
+    else if (watch == NULL)
+        tl_control_problem(answer, TL_REFUSAL_INTERNAL, "out of memory");
     return watch != NULL;
 }
 
@@ -291,14 +293,14 @@ struct MHD_Response *tl_admin_events_open(struct tl_admin_streams *streams,
     char stats[TL_TARGET_MAX];
     size_t path = strcspn(target, "?") - (sizeof(last) - 1); /* as its route ends */
     if (path + sizeof(numbers) > sizeof(stats)) {
-        tl_control_problem(answer, 400, "the path is too long");
+        tl_control_problem(answer, TL_REFUSAL_BAD_REQUEST, "the path is too long");
         return NULL;
     }
     memcpy(stats, target, path);
     memcpy(stats + path, numbers, sizeof(numbers));
     struct follower *follower = calloc(1, sizeof(*follower));
     if (follower == NULL) {
-        tl_control_problem(answer, 503, "out of memory");
+        tl_control_problem(answer, TL_REFUSAL_INTERNAL, "out of memory");
         return NULL;
     }
     *follower = (struct follower){.streams = streams, .connection = connection, .bearer = *bearer};
@@ -382,7 +384,8 @@ static bool take_place(struct tl_admin_streams *streams, struct tl_control_answe
     streams->exports += room;
     pthread_mutex_unlock(&streams->mutex);
     if (!room)
-        tl_control_problem(answer, 503, "%u exports are running already", TL_ADMIN_EXPORTS_MAX);
+        tl_control_problem(answer, TL_REFUSAL_BUSY, "%u exports are running already",
+                           TL_ADMIN_EXPORTS_MAX);
     return room;
 }
 
@@ -394,7 +397,7 @@ struct MHD_Response *tl_admin_export_open(struct tl_admin_streams *streams,
     struct tl_error err = {0};
     struct export *export = calloc(1, sizeof(*export));
     if (export == NULL) {
-        tl_control_problem(answer, 503, "no memory for an export");
+        tl_control_problem(answer, TL_REFUSAL_INTERNAL, "no memory for an export");
         return NULL;
     }
     if (!take_place(streams, answer)) {

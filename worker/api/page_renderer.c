@@ -371,7 +371,7 @@ static void render_refusal(struct tl_request *request, const struct tl_refusal *
     struct tl_page_service service;
     char sources[SOURCES_MAX], wait[TL_PUZZLE_MAX];
     struct page page;
-    unsigned status = tl_problem_status(refusal->kind);
+    unsigned status = tl_refusal_row(refusal->kind)->status;
     unsigned retry_after_s = tl_problem_retry_after_s(refusal->kind);
     if (refusal->kind == TL_REFUSAL_METHOD) { /* sent by programs, not by browsers */
         tl_problem_answer(request, refusal);

@@ -234,3 +234,14 @@ bool tl_handle_openapi(struct tl_visit *visit)
 {
     return send_asset(visit->request, &tl_page_openapi, SHORT_CACHE_CONTROL);
 }
+
+bool tl_handle_problem(struct tl_visit *visit)
+{
+    struct tl_text page = {0};
+    const char *name = tl_request_path(visit->request) + strlen(TL_REFUSAL_PATH);
+    bool found = tl_refusal_page(name, &page) && !page.failed;
+    if (found)
+        answer_line(visit->request, 200, page.data);
+    tl_text_free(&page);
+    return found || tl_refuse(&visit->refusal, TL_REFUSAL_NOT_FOUND, "%s", "");
+}

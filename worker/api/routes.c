@@ -26,6 +26,7 @@ const struct tl_route tl_routes[] = {
     {"GET", "/q/assets/*", tl_handle_asset, &tl_page_renderer},
     {"GET", "/.well-known/jwks.json", tl_handle_jwks, &tl_json_renderer},
     {"GET", "/openapi.yaml", tl_handle_openapi, &tl_json_renderer},
+    {"GET", "/problems/*", tl_handle_problem, &tl_json_renderer},
     {"GET", "/livez", tl_handle_livez, &tl_json_renderer},
     {"GET", "/readyz", tl_handle_readyz, &tl_json_renderer},
     {NULL, "/q/", NULL, &tl_page_renderer},

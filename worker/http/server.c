@@ -192,7 +192,7 @@ static bool may_be_handled(const struct tl_server *server, const struct tl_reque
 {
     const char *problem = tl_request_problem(request);
     if (problem != NULL)
-        return tl_refuse(refusal, TL_REFUSAL_MALFORMED, "%s", problem);
+        return tl_refuse(refusal, TL_REFUSAL_BAD_REQUEST, "%s", problem);
     return !tl_request_too_large(request) ||
            tl_refuse(refusal, TL_REFUSAL_TOO_LARGE, "A body may have at most %llu bytes",
                      (unsigned long long)server->settings.max_body);

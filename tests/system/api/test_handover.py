@@ -175,7 +175,7 @@ def test_a_hand_over_can_be_repeated_after_the_life_of_the_code(start, tmp_path)
     began = now_s()
     clock.set(125)
     wait_until(lambda: now_s() > began + 122, PATIENCE, "the worker knows the new time")
-    assert redeem(system, unused, device="abc").problem(410)["type"] == "/problems/code-over"
+    assert redeem(system, unused, device="abc").problem(410)["type"] == "/problems/code-expired"
     answer = redeem(system, code, device="abc")
     assert answer.status == 200, answer.body
     assert old.client.get(f"{old.path}/status", ticket=answer.json["ticket"]).json["status"] == "waiting"
@@ -214,10 +214,10 @@ def test_codes_of_places_that_do_not_wait(share):
     late, gone = code_of(old), system.join(bank)
     code = code_of(gone)
     gone.leave()
-    assert redeem(system, code, bank).problem(410)["type"] == "/problems/code-over"
+    assert redeem(system, code, bank).problem(410)["type"] == "/problems/code-expired"
     system.set(bank, "capacity=5")
     wait_until(old.is_active, PATIENCE, "it has its turn")
-    assert redeem(system, late, bank).problem(410)["type"] == "/problems/code-over"
+    assert redeem(system, late, bank).problem(410)["type"] == "/problems/code-expired"
     answer = old.client.post(f"{old.path}/transfer", ticket=old.ticket)
     assert answer.problem(409)["type"] == "/problems/not-waiting"
     assert old.is_active()

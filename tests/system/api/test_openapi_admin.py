@@ -72,7 +72,7 @@ def queues(admin: AdminWitness) -> None:
     settings = {"capacity": 1, "lanes": ["vip", "all"], "default_lane": "all"} | CALM
     admin.done("POST", "queues", {"name": "sale", "settings": settings})
     admin.call("POST", "queues", {"name": "sale"}).problem(409)
-    admin.call("POST", "queues", {"name": "New!"}).problem(400)
+    admin.call("POST", "queues", {"name": "New!"}).problem(422)
     admin.call("POST", "queues", {"name": "new", "settings": {"capacity": -1, "lanes": []}}).problem(422)
     admin.done("GET", "queues")
     tag = admin.call("GET", "queues/sale").headers["etag"]
@@ -149,6 +149,9 @@ def access(admin: AdminWitness, contract: AdminContract) -> None:
     admin.done("GET", "blocks")
     admin.done("DELETE", "blocks?prefix=192.0.2.0/24")
     admin.done("GET", "session")
+    page = admin.get(admin.call("GET", "queues/nowhere").problem(404)["type"])
+    assert page.status == 200 and page.body.startswith(b"no-such-queue (404)\n")
+    admin.get("/problems/none").problem(404)
     changes = admin.done("GET", "changes?limit=3")
     admin.done("GET", f"changes?limit=1000&before={changes['next']}")
     admin.done("GET", "changes?queue=sale")

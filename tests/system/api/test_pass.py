@@ -582,10 +582,10 @@ def test_invite_counts_once(share, shop):
     assert (again["visitor"], again["position"]) == (first["visitor"], first["position"])
     assert system.numbers(bank)["joined"] == 2
     stolen = shop.join(clients[1], shop.invite("user-2", jti="only-once"))
-    assert stolen.problem(403)["type"] == "/problems/invite-spent"
+    assert stolen.problem(403)["type"] == "/problems/invite-used"
     Visitor(clients[0], bank, again["ticket"]).leave()
     for client in clients:
-        assert shop.join(client, invite).problem(403)["type"] == "/problems/invite-spent"
+        assert shop.join(client, invite).problem(403)["type"] == "/problems/invite-used"
     assert system.numbers(bank)["joined"] == 2
     assert shop.join(clients[0], shop.invite("user-1")).status == 200, "a new invite is a new chance"
 

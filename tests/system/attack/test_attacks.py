@@ -63,7 +63,7 @@ def test_other_sites_take_no_place(embedded):
     assert client.get(f"/q/{bank}", headers={"Sec-Purpose": "prefetch;prerender"}).status == 204
     assert client.request("HEAD", f"/q/{bank}").status == 204
     assert client.post(f"/q/{bank}/join", headers=EVIL).status == 403
-    assert client.post(f"/v1/queues/{bank}/join", headers=EVIL).problem(403)["type"] == "/problems/foreign-origin"
+    assert client.post(f"/v1/queues/{bank}/join", headers=EVIL).problem(403)["type"] == "/problems/cross-origin"
     assert client.post(f"/v1/queues/{bank}/join", headers={"Origin": "null"}).status == 403
     assert joined(embedded, bank) == before
     person = client.get(f"/q/{bank}", headers={"Sec-Fetch-Dest": "document", "Sec-Fetch-Mode": "navigate",

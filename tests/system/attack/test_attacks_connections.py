@@ -170,6 +170,6 @@ def test_a_request_that_a_proxy_may_read_otherwise_is_refused(start):
                     answer += data
             except ConnectionError:
                 pass  # it was closed with the second request unread
-        assert answer.startswith(b"HTTP/1.1 400 ") and b"/problems/malformed" in answer, (rest, answer)
+        assert answer.startswith(b"HTTP/1.1 400 ") and b"/problems/bad-request" in answer, (rest, answer)
         assert answer.count(b"HTTP/1.1 ") == 1, ("the second request is answered, too", rest)
     assert system.numbers("bank").get("joined", 0) == 0

@@ -37,7 +37,7 @@ def test_data_lost_under_connected_visitors(start):
     client = system.client(1)
     answer = wait_until(lambda: (a := client.get(f"{visitors[3].path}/status", visitors[3].ticket))
                         .status != 200 and a, PATIENCE, "an old ticket is no place in the new line")
-    assert answer.problem(409)["type"].endswith("/made-anew")
+    assert answer.problem(409)["type"].endswith("/queue-recreated")
     visitors[3].join()
     assert visitors[3].status()["status"] in ("waiting", "active")
     wait_until(lambda: system.active("bank") == 1, PATIENCE, "the line moves")

@@ -215,7 +215,7 @@ def test_half_of_the_visitors_come_back(start):
     end(system)
     for visitor in late:
         answer = visitor.client.get(f"{visitor.path}/status", ticket=visitor.ticket)
-        assert answer.problem(409)["type"] == "/problems/made-anew"
+        assert answer.problem(409)["type"] == "/problems/queue-recreated"
     crowd.check_line(here, newcomers)
     crowd.drain(here[:2])
 

@@ -66,7 +66,7 @@ def test_listeners_of_a_lost_queue_hear_nothing_of_strangers(start, lose):
     told = [event for stream in streams for event in stream.rest(patient(10))]
     assert {event.kind for event in told} <= {"comment", "retry"}, told
     for poll in polls:
-        assert poll.receive().problem(409)["type"] == "/problems/made-anew"
+        assert poll.receive().problem(409)["type"] == "/problems/queue-recreated"
     for visitor in old:
         assert visitor.client.get(f"{visitor.path}/check", ticket=visitor.ticket).status == 401
 

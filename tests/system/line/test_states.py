@@ -233,7 +233,7 @@ def test_after_closes_at_no_one_joins(share, at_close, admits):
     closes_at = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).isoformat()
     system.set(bank, f"closes_at={closes_at}")
     wait_until(lambda: told(bank, system.client(), "phase") == "over", PATIENCE, "the time is over")
-    assert system.client().post(f"/v1/queues/{bank}/join").problem(410)["type"] == "/problems/over"
+    assert system.client().post(f"/v1/queues/{bank}/join").problem(410)["type"] == "/problems/join-closed"
     for language, text in (("en", "The line is closed"), ("ko", "대기열이 닫혔습니다")):
         page = system.client().get(f"/q/{bank}", headers={"Accept-Language": language})
         assert page.status == 410 and text in page.body.decode()

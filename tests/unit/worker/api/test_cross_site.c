@@ -106,7 +106,7 @@ static void a_foreign_post_changes_nothing(void **state)
     struct world *world = *state;
     struct tl_request request = request_of(&(struct sender){.origin = "https://evil.example"});
     world_handle(world, &request);
-    assert_problem(&request, 403, "foreign-origin");
+    assert_problem(&request, 403, "cross-origin");
     assert_true(request.by_origin);
     assert_null(request.shared_origin);
     struct tl_request form = request_of(&(struct sender){.origin = "https://evil.example"});

@@ -46,7 +46,7 @@ static void an_invite_opens_the_queue_once(void **state)
     struct tl_request second = invited(body, sizeof(body), CLAIMS);
     world_handle(world, &second);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_SPENT, 0);
-    assert_problem(&second, 403, "invite-spent");
+    assert_problem(&second, 403, "invite-used");
 }
 
 static void an_invite_that_is_not_valid_is_refused(void **state)

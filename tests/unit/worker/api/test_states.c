@@ -85,7 +85,7 @@ static void after_closes_at_the_time_is_over(void **state)
     world->settings.closes_at_ms = WORLD_STORE_MS - 1;
     world_load(world);
     struct tl_request request = world_send(world, "POST", JOIN, NULL);
-    assert_problem(&request, 410, "over");
+    assert_problem(&request, 410, "join-closed");
     struct world_ticket ticket = world_ticket(world, WORLD_GENERATION, tl_place_make(0, 3));
     struct tl_request status = world_send(world, "GET", STATUS, ticket.text);
     assert_answer(&status, 200, "\"phase\":\"over\"");

@@ -82,7 +82,7 @@ static void without_a_valid_ticket_there_is_no_status(void **state)
     assert_problem(&request, 401, "bad-ticket");
     ticket = world_ticket(world, WORLD_GENERATION - 1, place(4));
     request = world_send(world, "GET", STATUS, ticket.text);
-    assert_problem(&request, 409, "made-anew");
+    assert_problem(&request, 409, "queue-recreated");
     /* Another worker knows already that the queue was created again. */
     ticket = world_ticket(world, WORLD_GENERATION + 1, place(4));
     request = world_send(world, "GET", STATUS, ticket.text);
@@ -239,7 +239,7 @@ static void a_command_too_early_is_refused(void **state)
     world_handle(world, &request);
     assert_waits(&request); /* its place may have ended */
     tl_waits_found(world->worker, world->number, TL_LOOKUP_NOWHERE, 0);
-    assert_problem(&request, 409, "not-numbered");
+    assert_problem(&request, 409, "pending");
     assert_non_null(fake_answer_header(&request, "Retry-After"));
     request.answers = 0;
     world_handle(world, &request);
@@ -247,7 +247,7 @@ static void a_command_too_early_is_refused(void **state)
     assert_answer(&request, 200, "\"status\":\"left\"");
     world->deaf = true;
     request = world_send(world, "POST", "/v1/queues/concert/renew", ticket.text);
-    assert_problem(&request, 409, "not-numbered");
+    assert_problem(&request, 409, "pending");
 }
 
 static void a_pending_place_is_left_when_its_number_is_known(void **state)
@@ -469,12 +469,12 @@ static void what_waits_is_told_that_the_queue_was_recreated(void **state)
         .method = "GET", .path = EVENTS, .headers = {{"Authorization", ticket.text}}};
     world_handle(world, &stream);
     world_recreate(world);
-    assert_problem(&poll, 409, "made-anew");
-    assert_problem(&lookup, 409, "made-anew");
+    assert_problem(&poll, 409, "queue-recreated");
+    assert_problem(&lookup, 409, "queue-recreated");
     assert_int_equal(tl_subscribers_count(world->worker->subscribers), 0);
     close(stream.client);
     world_applied(world, world_batch(world, true), 5);
-    assert_problem(&leave, 409, "made-anew");
+    assert_problem(&leave, 409, "queue-recreated");
 }
 
 /* The handler is called again when it is known what becomes of the place. */
@@ -507,7 +507,7 @@ static void a_stream_needs_a_valid_ticket(void **state)
     assert_problem(&request, 401, "bad-ticket");
     const struct world_ticket old = world_ticket(world, WORLD_GENERATION - 1, place(4));
     request = world_send(world, "GET", EVENTS, old.text);
-    assert_problem(&request, 409, "made-anew");
+    assert_problem(&request, 409, "queue-recreated");
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)

@@ -40,7 +40,7 @@ static void refuse(struct site *site, struct tl_request *request, const struct t
         site_answer(request, 413, "too large\n");
         return;
     }
-    assert_int_equal(refusal->kind, TL_REFUSAL_MALFORMED);
+    assert_int_equal(refusal->kind, TL_REFUSAL_BAD_REQUEST);
     site_answer(request, 400, "malformed\n");
 }
 

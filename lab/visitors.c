@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/client/http.h"
 #include "common/config/queue_settings.h"
 
-#include "lab/http.h"
 #include "lab/memory.h"
 #include "lab/times.h"
 #include "lab/told.h"
@@ -179,6 +179,8 @@ static void start(struct visitor *visitor, const char *what, struct tl_http_call
     visitor->due_ms = NEVER;
     visitor->then = then;
     visitor->request = tl_http_start(crowd->http, &call);
+    if (visitor->request == NULL)
+        tl_no_memory();
     crowd->rehearsal->requests++;
 }
 

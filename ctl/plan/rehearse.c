@@ -8,9 +8,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/units.h"
+#include "common/client/http.h"
 #include "common/store/queue.h"
 
-#include "lab/http.h"
 #include "lab/report.h"
 #include "lab/visitors.h"
 

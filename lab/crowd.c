@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/file.h"
 #include "common/base/text.h"
 #include "common/base/units.h"
 
 #include "lab/crowd.h"
 #include "lab/memory.h"
 #include "lab/options.h"
-#include "lab/times.h"
 
 #define SECONDS_MOST     100000000000.0 /* the year 5138 as Unix time */
 #define SPAN_MOST_MS     (INT64_C(366) * 86400000)
@@ -23,12 +22,10 @@ enum {
     COLUMNS_MOST = 256,
     NO_COLUMN = -1,
     FILE_BYTES_MOST = 512 << 20,
-    PIECE_BYTES = 65536, /* that are read at once */
     PART_SIZE = TL_LANE_NAME_MAX + 32,
-    STARVED_FACTOR = 10,
 };
 
-/* What tl_plan_random is for. */
+/* What tl_random_of is for. */
 enum {
     DRAWN_ARRIVAL,
     DRAWN_PATIENCE,
@@ -300,44 +297,53 @@ bool tl_arrivals_parse(const char *name, const char *bytes, size_t length,
 
 bool tl_arrivals_read(const char *path, struct tl_arrivals *arrivals, struct tl_error *err)
 {
+    size_t length;
     *arrivals = (struct tl_arrivals){0};
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return tl_error_set(err, TL_ERR_SYSTEM, "cannot open %s: %s", path, strerror(errno));
-    char *bytes = NULL;
-    size_t length = 0, capacity = 0, taken;
-    do { /* it may be a pipe */
-        bytes = tl_xgrow(bytes, &capacity, length + PIECE_BYTES, 1);
-        taken = fread(bytes + length, 1, PIECE_BYTES, file);
-        length += taken;
-    } while (taken > 0 && length <= FILE_BYTES_MOST);
-    bool ok = !ferror(file) ||
-              tl_error_set(err, TL_ERR_SYSTEM, "cannot read %s: %s", path, strerror(errno));
-    if (ok && length > FILE_BYTES_MOST)
-        ok = tl_error_set(err, TL_ERR_INVALID, "%s: larger than 512 MiB", path);
-    if (fclose(file) != 0 && ok)
-        ok = tl_error_set(err, TL_ERR_SYSTEM, "cannot close %s: %s", path, strerror(errno));
-    ok = ok && tl_arrivals_parse(path, bytes, length, arrivals, err);
+    char *bytes = tl_file_read("", path, FILE_BYTES_MOST, &length, err);
+    bool ok = bytes != NULL &&
+              (length <= FILE_BYTES_MOST ||
+               tl_error_set(err, TL_ERR_INVALID, "%s: larger than 512 MiB", path)) &&
+              tl_arrivals_parse(path, bytes, length, arrivals, err);
     free(bytes);
     return ok;
 }
 
 /* ---- what is drawn ---- */
 
-/* splitmix64 (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators",
- * 2014). */
-static uint64_t mix(uint64_t z)
+uint64_t tl_random_next(uint64_t *state)
 {
-    z += UINT64_C(0x9E3779B97F4A7C15);
+    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
     z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
     return z ^ (z >> 31);
 }
 
-double tl_plan_random(uint64_t seed, uint64_t visitor, unsigned purpose)
+double tl_random_share(uint64_t *state)
 {
-    uint64_t bits = mix(mix(mix(seed) ^ visitor) ^ purpose) >> 11;
-    return ((double)bits + 0.5) * 0x1p-53;
+    return ((double)(tl_random_next(state) >> 11) + 0.5) * 0x1p-53;
+}
+
+static uint64_t mix(uint64_t z)
+{
+    return tl_random_next(&z);
+}
+
+double tl_random_of(uint64_t seed, uint64_t visitor, unsigned purpose)
+{
+    uint64_t state = mix(mix(seed) ^ visitor) ^ purpose;
+    return tl_random_share(&state);
+}
+
+double tl_exponential(double mean, double u)
+{
+    return -mean * log(u);
+}
+
+/* G. Box, M. Muller, "A note on the generation of random normal deviates", 1958. */
+double tl_lognormal(double mean, double spread, double u, double v)
+{
+    double normal = sqrt(-2 * log(u)) * cos(2 * M_PI * v), variance = log1p(spread * spread);
+    return mean * exp(sqrt(variance) * normal - variance / 2);
 }
 
 /* The time by which a share u of the crowd has come. */
@@ -362,7 +368,7 @@ void tl_arrivals_draw(const struct tl_crowd *crowd, uint64_t seed, struct tl_arr
                                      .list = tl_xalloc(crowd->visitors, sizeof(*arrivals->list))};
     for (size_t i = 0; i < arrivals->n; i++)
         arrivals->list[i] = (struct tl_arrival){
-            .at_ms = (int64_t)arrival_of(crowd, tl_plan_random(seed, i, DRAWN_ARRIVAL)),
+            .at_ms = (int64_t)arrival_of(crowd, tl_random_of(seed, i, DRAWN_ARRIVAL)),
             .session_ms = -1,
             .row = (uint32_t)i};
     qsort(arrivals->list, arrivals->n, sizeof(*arrivals->list), compare);
@@ -378,33 +384,29 @@ int64_t tl_visitor_patience_ms(const struct tl_simulation_visitors *visitors, si
 {
     if (visitors->patience_ms == 0)
         return NEVER;
-    double u = tl_plan_random(visitors->seed, visitor, DRAWN_PATIENCE);
-    return (int64_t)ceil(-log(u) * (double)visitors->patience_ms);
+    double u = tl_random_of(visitors->seed, visitor, DRAWN_PATIENCE);
+    return (int64_t)ceil(tl_exponential((double)visitors->patience_ms, u));
 }
 
 bool tl_visitor_comes(const struct tl_simulation_visitors *visitors, size_t visitor)
 {
-    return tl_plan_random(visitors->seed, visitor, DRAWN_NO_SHOW) >= visitors->no_shows;
+    return tl_random_of(visitors->seed, visitor, DRAWN_NO_SHOW) >= visitors->no_shows;
 }
 
-/* Log-normal with the given mean and spread (Box and Muller, 1958). */
 int64_t tl_visitor_session_ms(const struct tl_simulation_visitors *visitors,
                               const struct tl_arrivals *arrivals, size_t visitor)
 {
     if (arrivals->list[visitor].session_ms >= 0)
         return arrivals->list[visitor].session_ms;
-    if (visitors->spread <= 0)
-        return visitors->session_ms;
-    double radius = sqrt(-2 * log(tl_plan_random(visitors->seed, visitor, DRAWN_SESSION)));
-    double angle = 2 * M_PI * tl_plan_random(visitors->seed, visitor, DRAWN_SESSION_ANGLE);
-    double variance = log(1 + visitors->spread * visitors->spread);
-    double factor = exp(sqrt(variance) * radius * cos(angle) - variance / 2);
-    return (int64_t)fmin(factor * (double)visitors->session_ms, 1e15);
+    double stays_ms = tl_lognormal((double)visitors->session_ms, visitors->spread,
+                                   tl_random_of(visitors->seed, visitor, DRAWN_SESSION),
+                                   tl_random_of(visitors->seed, visitor, DRAWN_SESSION_ANGLE));
+    return (int64_t)fmin(stays_ms, 1e15);
 }
 
 unsigned tl_visitor_lane(const struct tl_simulation_visitors *visitors, size_t visitor)
 {
-    double drawn = tl_plan_random(visitors->seed, visitor, DRAWN_LANE);
+    double drawn = tl_random_of(visitors->seed, visitor, DRAWN_LANE);
     unsigned lane = 0; /* the last one that has a share, when the sum is not quite 1 */
     for (unsigned i = 0; i < TL_LANES_MAX && drawn >= 0; i++) {
         if (visitors->lanes[i] > 0)
@@ -416,40 +418,40 @@ unsigned tl_visitor_lane(const struct tl_simulation_visitors *visitors, size_t v
 
 /* ---- lanes ---- */
 
-static int find_lane(const struct tl_plan_lanes *lanes, const char *name)
+static int find_lane(const struct tl_queue_settings *queue, const char *name)
 {
-    for (size_t i = 0; i < lanes->n; i++) {
-        if (strcmp(lanes->names[i], name) == 0)
+    for (size_t i = 0; i < queue->n_lanes; i++) {
+        if (strcmp(queue->lanes[i], name) == 0)
             return (int)i;
     }
     return -1;
 }
 
 /* "vip=10%"; seen: bits of the lanes that were named before. */
-static bool read_part(char *part, const struct tl_plan_lanes *lanes, unsigned *seen,
+static bool read_part(char *part, const struct tl_queue_settings *queue, unsigned *seen,
                       double shares[TL_LANES_MAX], struct tl_error *err)
 {
     char quoted[80];
+    struct tl_error problem = {0};
     char *equals = strchr(part, '=');
     tl_quote(part, quoted, sizeof(quoted));
     if (equals == NULL)
         return tl_error_set(err, TL_ERR_INVALID, "--lanes: %s is not LANE=SHARE, such as vip=10%%",
                             quoted);
     *equals = '\0';
-    int lane = find_lane(lanes, part);
+    int lane = find_lane(queue, part);
     tl_quote(part, quoted, sizeof(quoted));
     if (lane < 0)
         return tl_error_set(err, TL_ERR_INVALID, "--lanes: the queue has no lane %s", quoted);
     if ((*seen & 1U << lane) != 0)
         return tl_error_set(err, TL_ERR_INVALID, "--lanes: %s is named twice", quoted);
     *seen |= 1U << lane;
-    struct tl_error problem = {0};
     return tl_plan_ratio(equals + 1, 1, &shares[lane], &problem) ||
            tl_error_set(err, TL_ERR_INVALID, "--lanes: %s: %s", quoted, problem.text);
 }
 
-bool tl_plan_lanes_shares(const char *text, const struct tl_plan_lanes *lanes,
-                          double shares[TL_LANES_MAX], struct tl_error *err)
+bool tl_lanes_shares(const char *text, const struct tl_queue_settings *queue,
+                     double shares[TL_LANES_MAX], struct tl_error *err)
 {
     unsigned seen = 0;
     double sum = 0;
@@ -459,36 +461,73 @@ bool tl_plan_lanes_shares(const char *text, const struct tl_plan_lanes *lanes,
         size_t length = strcspn(at, ",");
         if (length >= sizeof(part))
             return tl_error_set(err, TL_ERR_INVALID, "--lanes: a part is too long");
-        memcpy(part, at, length);
-        part[length] = '\0';
-        if (!read_part(part, lanes, &seen, shares, err))
+        snprintf(part, sizeof(part), "%.*s", (int)length, at);
+        if (!read_part(part, queue, &seen, shares, err))
             return false;
         at = at[length] == ',' ? at + length + 1 : NULL;
     }
-    for (size_t i = 0; i < lanes->n; i++)
+    for (size_t i = 0; i < queue->n_lanes; i++)
         sum += shares[i];
     if (sum > 1 + 1e-9)
         return tl_error_set(err, TL_ERR_INVALID, "--lanes: the shares are %g %%, more than 100",
                             100 * sum);
     if (sum < 1)
-        shares[lanes->standard] += 1 - sum;
+        shares[queue->default_lane] += 1 - sum;
     return true;
 }
 
-void tl_lane_waits_sum(struct tl_lane_waits *lane, int64_t *waits_ms, size_t n)
+/* ---- when ---- */
+
+void tl_dues_push(struct tl_dues *dues, struct tl_due due)
 {
-    tl_times_sort(waits_ms, n);
-    lane->admitted = n;
-    lane->median_ms = tl_times_quantile(waits_ms, n, 1, 2);
-    lane->most_ms = tl_times_quantile(waits_ms, n, 9, 10);
+    dues->list = tl_xgrow(dues->list, &dues->capacity, dues->n + 1, sizeof(*dues->list));
+    size_t at = dues->n++;
+    for (; at > 0 && dues->list[(at - 1) / 2].at_ms > due.at_ms; at = (at - 1) / 2)
+        dues->list[at] = dues->list[(at - 1) / 2];
+    dues->list[at] = due;
 }
 
-bool tl_lane_starved(const struct tl_plan_lanes *lanes, unsigned lane,
-                     const struct tl_lane_waits *waits)
+struct tl_due tl_dues_pop(struct tl_dues *dues)
 {
-    uint64_t sum = 0;
-    for (size_t i = 0; i < lanes->n; i++)
-        sum += lanes->weights.n > 0 ? lanes->weights.of[i] : 1;
-    uint64_t own = lanes->weights.n > 0 ? lanes->weights.of[lane] : 1;
-    return waits->passed * own > STARVED_FACTOR * sum;
+    struct tl_due top = dues->list[0];
+    struct tl_due moved = dues->list[--dues->n];
+    size_t at = 0;
+    for (size_t child; (child = 2 * at + 1) < dues->n; at = child) {
+        if (child + 1 < dues->n && dues->list[child + 1].at_ms < dues->list[child].at_ms)
+            child++;
+        if (dues->list[child].at_ms >= moved.at_ms)
+            break;
+        dues->list[at] = dues->list[child];
+    }
+    if (dues->n > 0)
+        dues->list[at] = moved;
+    return top;
+}
+
+static int compare_dues(const void *a, const void *b)
+{
+    const struct tl_due *one = a, *other = b;
+    if (one->at_ms != other->at_ms)
+        return one->at_ms < other->at_ms ? -1 : 1;
+    return (one->visitor > other->visitor) - (one->visitor < other->visitor);
+}
+
+void tl_dues_sort(struct tl_due *list, size_t n)
+{
+    if (n > 0)
+        qsort(list, n, sizeof(*list), compare_dues);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    int64_t one = *(const int64_t *)a, other = *(const int64_t *)b;
+    return (one > other) - (one < other);
+}
+
+struct tl_times tl_times_of(int64_t *list, size_t n)
+{
+    if (n == 0)
+        return (struct tl_times){-1, -1, -1};
+    qsort(list, n, sizeof(*list), compare_times);
+    return (struct tl_times){list[(n + 1) / 2 - 1], list[(9 * n + 9) / 10 - 1], list[n - 1]};
 }

@@ -17,13 +17,25 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
-#include "common/wire/names.h"
-#include "common/wire/place.h"
-#include "common/wire/weights.h"
-
-#include "lab/model.h"
+#include "common/config/settings.h"
 
 /* ---- arrivals ---- */
+
+enum tl_crowd_shape {
+    TL_CROWD_EVEN, /* at any time alike */
+    TL_CROWD_RUSH, /* most of them at the beginning */
+    TL_CROWD_WAVE, /* more and more until the peak, then fewer */
+};
+
+enum { TL_ARRIVALS_MOST = 10000000 }; /* of a crowd that is replayed */
+
+/* How a crowd comes, in ms from the first moment at which anyone may arrive. */
+struct tl_crowd {
+    uint64_t visitors; /* 0: not known */
+    enum tl_crowd_shape shape;
+    int64_t over_ms; /* they all arrive within this time */
+    int64_t peak_ms; /* of a wave, up to over_ms; -1: the middle */
+};
 
 struct tl_arrival {
     int64_t at_ms;      /* since the first one of a file, or the beginning of a crowd */
@@ -49,7 +61,15 @@ void tl_arrivals_free(struct tl_arrivals *arrivals);
 
 /* A random number in (0, 1) for one purpose of one visitor: the same for the same arguments,
  * whatever else is drawn. So two simulations that differ in one setting see the same visitors. */
-double tl_plan_random(uint64_t seed, uint64_t visitor, unsigned purpose);
+double tl_random_of(uint64_t seed, uint64_t visitor, unsigned purpose);
+/* The next random number, and the same in (0, 1): splitmix64 (G. Steele, D. Lea, C. Flood, "Fast
+ * splittable pseudorandom number generators", 2014). */
+uint64_t tl_random_next(uint64_t *state);
+double tl_random_share(uint64_t *state);
+/* How long something lasts, from numbers in (0, 1). Exponential with this mean; log-normal with
+ * this mean, and a standard deviation that is `spread` of it. */
+double tl_exponential(double mean, double u);
+double tl_lognormal(double mean, double spread, double u, double v);
 
 /* ---- what each visitor does ---- */
 
@@ -71,37 +91,38 @@ int64_t tl_visitor_session_ms(const struct tl_simulation_visitors *visitors,
                               const struct tl_arrivals *arrivals, size_t visitor);
 unsigned tl_visitor_lane(const struct tl_simulation_visitors *visitors, size_t visitor);
 
-/* ---- lanes ---- */
-
-/* The lanes of a queue. */
-struct tl_plan_lanes {
-    size_t n; /* at least 1 */
-    char names[TL_LANES_MAX][TL_LANE_NAME_MAX + 1];
-    struct tl_weights weights; /* none, or one for each lane */
-    unsigned standard;         /* the lane of those for whom none is named */
-};
-
-/* Reads "vip=10%,press=0.05": the share of the visitors in each lane; the others come in the
- * standard lane. NULL: all do. TL_ERR_INVALID when a lane is not one of the queue's, is named
+/* Reads "vip=10%,press=0.05": the share of the visitors in each lane of the queue; the others come
+ * in the default lane. NULL: all do. TL_ERR_INVALID when a lane is not one of the queue's, is named
  * twice, or the shares are more than everybody. */
-bool tl_plan_lanes_shares(const char *text, const struct tl_plan_lanes *lanes,
-                          double shares[TL_LANES_MAX], struct tl_error *err);
+bool tl_lanes_shares(const char *text, const struct tl_queue_settings *queue,
+                     double shares[TL_LANES_MAX], struct tl_error *err);
 
-/* What the visitors of one lane met. */
-struct tl_lane_waits {
-    uint64_t arrived;
-    uint64_t admitted; /* of those who had not given up */
-    int64_t median_ms; /* of their waits; -1: nobody was admitted */
-    int64_t most_ms;   /* nine in ten waited no longer */
-    uint64_t passed;   /* the most visitors of other lanes admitted in a row while it had some */
+/* ---- when ---- */
+
+/* When which visitor has something to do. */
+struct tl_due {
+    int64_t at_ms;
+    size_t visitor;
 };
 
-/* Sets admitted, median_ms and most_ms; sorts the waits. */
-void tl_lane_waits_sum(struct tl_lane_waits *lane, int64_t *waits_ms, size_t n);
+/* A heap, the earliest on top. Zeroed at first; the list is freed with free(). */
+struct tl_dues {
+    struct tl_due *list; /* the first one is the earliest */
+    size_t n, capacity;
+};
 
-/* Was the lane passed by ten times as often as its weight allows? Lanes without weights count as
- * lanes of equal weights. */
-bool tl_lane_starved(const struct tl_plan_lanes *lanes, unsigned lane,
-                     const struct tl_lane_waits *waits);
+void tl_dues_push(struct tl_dues *dues, struct tl_due due);
+/* Takes the earliest one; there must be one. */
+struct tl_due tl_dues_pop(struct tl_dues *dues);
+/* Sorts a list by time, then by visitor. */
+void tl_dues_sort(struct tl_due *list, size_t n);
+
+/* What is usual: of some times the middle one, the one that nine in ten do not exceed, and the
+ * longest; -1: there are none. */
+struct tl_times {
+    int64_t median_ms, p90_ms, longest_ms;
+};
+/* Sorts the list. */
+struct tl_times tl_times_of(int64_t *list, size_t n);
 
 #endif

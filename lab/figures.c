@@ -7,7 +7,8 @@
 
 #include "lab/figures.h"
 #include "lab/memory.h"
-#include "lab/times.h"
+
+enum { ALL = -1 };
 
 void tl_reasons_count(struct tl_reasons *reasons, const char *name)
 {
@@ -25,59 +26,73 @@ void tl_reasons_count(struct tl_reasons *reasons, const char *name)
     reasons->list[i].count++;
 }
 
-static void sum_waits(const struct tl_rehearsal *rehearsal, int64_t *times,
-                      struct tl_figures *figures)
+/* ---- waits and promises ---- */
+
+/* Of a lane, or ALL. times has room for all visitors twice. */
+static void sum_met(const struct tl_rehearsal *rehearsal, int lane, int64_t *times,
+                    struct tl_met *met)
 {
+    int64_t *truth = times + rehearsal->n;
     size_t n = 0;
     for (size_t i = 0; i < rehearsal->n; i++) {
         const struct tl_rehearsed *visitor = &rehearsal->visitors[i];
+        if (lane != ALL && visitor->lane != (unsigned)lane)
+            continue;
+        met->arrived += visitor->joins_ms >= 0;
         if (visitor->called_ms >= 0)
             times[n++] = visitor->called_ms - visitor->joins_ms;
     }
-    if (n == 0)
-        return;
-    tl_times_sort(times, n);
-    figures->wait_median_ms = tl_times_quantile(times, n, 1, 2);
-    figures->wait_most_ms = tl_times_quantile(times, n, 9, 10);
-    figures->wait_longest_ms = times[n - 1];
+    met->admitted = n;
+    met->waits = tl_times_of(times, n);
+    n = 0;
+    for (size_t i = 0; i < rehearsal->n; i++) {
+        const struct tl_rehearsed *visitor = &rehearsal->visitors[i];
+        if ((lane != ALL && visitor->lane != (unsigned)lane) || visitor->promised_ms < 0 ||
+            visitor->called_ms < 0)
+            continue;
+        int64_t waited_ms = visitor->called_ms - visitor->promised_ms;
+        met->promises_kept += waited_ms >= visitor->low_ms && waited_ms <= visitor->high_ms;
+        times[n] = (visitor->low_ms + visitor->high_ms) / 2;
+        truth[n++] = waited_ms;
+    }
+    met->promises = n;
+    met->told_ms = tl_times_of(times, n).median_ms;
+    met->true_ms = tl_times_of(truth, n).median_ms;
 }
+
+/* ---- the order of admissions ---- */
+
+/* Sorts the visitors by a moment (an offset into struct tl_rehearsed) that is known of them.
+ * Returns how many; the list is the caller's to free. */
+static size_t sort_by(const struct tl_rehearsal *rehearsal, size_t moment, struct tl_due **list)
+{
+    size_t n = 0;
+    *list = tl_xalloc(rehearsal->n, sizeof(**list));
+    for (size_t i = 0; i < rehearsal->n; i++) {
+        int64_t at_ms;
+        memcpy(&at_ms, (const char *)&rehearsal->visitors[i] + moment, sizeof(at_ms));
+        if (at_ms >= 0)
+            (*list)[n++] = (struct tl_due){.at_ms = at_ms, .visitor = i};
+    }
+    tl_dues_sort(*list, n);
+    return n;
+}
+#define MOMENT(field) offsetof(struct tl_rehearsed, field)
 
 /* Admissions that visitors were told of, in windows of one period. Who gave up and was called
  * nevertheless is not known here, so there may have been more. */
-static void sum_periods(const struct tl_rehearsal *rehearsal, int64_t every_ms, int64_t *times,
+static void sum_periods(const struct tl_due *admitted, size_t n, int64_t every_ms,
                         struct tl_figures *figures)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < rehearsal->n; i++) {
-        if (rehearsal->visitors[i].admitted_ms >= 0)
-            times[n++] = rehearsal->visitors[i].admitted_ms;
-    }
-    if (n == 0)
-        return;
-    tl_times_sort(times, n);
     for (size_t from = 0, to = 0; to < n; to++) {
-        while (times[to] - times[from] >= every_ms)
+        while (admitted[to].at_ms - admitted[from].at_ms >= every_ms)
             from++;
         if (to - from + 1 > figures->per_period)
             figures->per_period = to - from + 1;
     }
-    int64_t span_ms = times[n - 1] - times[0];
-    if (span_ms >= every_ms)
+    int64_t span_ms = n > 0 ? admitted[n - 1].at_ms - admitted[0].at_ms : 0;
+    if (n > 0 && span_ms >= every_ms)
         figures->per_period_average = (double)(n - 1) * (double)every_ms / (double)span_ms;
-}
-
-static int compare_joined(const void *a, const void *b)
-{
-    const struct tl_rehearsed *one = *(const struct tl_rehearsed *const *)a;
-    const struct tl_rehearsed *other = *(const struct tl_rehearsed *const *)b;
-    return (one->joined_ms > other->joined_ms) - (one->joined_ms < other->joined_ms);
-}
-
-static int compare_joins(const void *a, const void *b)
-{
-    const struct tl_rehearsed *one = *(const struct tl_rehearsed *const *)a;
-    const struct tl_rehearsed *other = *(const struct tl_rehearsed *const *)b;
-    return (one->joins_ms > other->joins_ms) - (one->joins_ms < other->joins_ms);
 }
 
 /* Who sent the join after another had been told a place stands behind that one. So for each visitor
@@ -85,58 +100,24 @@ static int compare_joins(const void *a, const void *b)
  * out: a draw may order these. */
 static void count_overtaken(const struct tl_rehearsal *rehearsal, struct tl_figures *figures)
 {
-    const struct tl_rehearsed **list = tl_xalloc(2 * rehearsal->n, sizeof(*list));
-    const struct tl_rehearsed **by_joins = list;
-    const struct tl_rehearsed **by_joined = list + rehearsal->n;
-    size_t n = 0;
-    for (size_t i = 0; i < rehearsal->n; i++) {
-        const struct tl_rehearsed *visitor = &rehearsal->visitors[i];
-        if (visitor->admitted_ms < 0 || visitor->joined_ms < 0 ||
-            visitor->joins_ms < rehearsal->opened_ms)
-            continue;
-        by_joins[n] = by_joined[n] = visitor;
-        n++;
-    }
-    qsort(by_joins, n, sizeof(*by_joins), compare_joins);
-    qsort(by_joined, n, sizeof(*by_joined), compare_joined);
+    struct tl_due *joins, *joined;
+    size_t n = sort_by(rehearsal, MOMENT(joins_ms), &joins), before = 0;
+    size_t n_joined = sort_by(rehearsal, MOMENT(joined_ms), &joined);
     int64_t latest_ms[TL_LANES_MAX] = {0};
-    for (size_t i = 0, before = 0; i < n; i++) {
-        for (; before < n && by_joined[before]->joined_ms < by_joins[i]->joins_ms; before++) {
-            int64_t *latest = &latest_ms[by_joined[before]->lane];
-            if (by_joined[before]->admitted_ms > *latest)
-                *latest = by_joined[before]->admitted_ms;
+    for (size_t i = 0; i < n; i++) {
+        const struct tl_rehearsed *visitor = &rehearsal->visitors[joins[i].visitor];
+        for (; before < n_joined && joined[before].at_ms < visitor->joins_ms; before++) {
+            const struct tl_rehearsed *other = &rehearsal->visitors[joined[before].visitor];
+            if (other->joins_ms >= rehearsal->opened_ms &&
+                other->admitted_ms > latest_ms[other->lane])
+                latest_ms[other->lane] = other->admitted_ms;
         }
-        figures->overtaken += by_joins[i]->admitted_ms < latest_ms[by_joins[i]->lane] ? 1 : 0;
+        figures->overtaken += visitor->joins_ms >= rehearsal->opened_ms &&
+                              visitor->joined_ms >= 0 && visitor->admitted_ms >= 0 &&
+                              visitor->admitted_ms < latest_ms[visitor->lane];
     }
-    free(list);
-}
-
-static void count_each(const struct tl_rehearsal *rehearsal, struct tl_figures *figures)
-{
-    for (size_t i = 0; i < rehearsal->n; i++) {
-        const struct tl_rehearsed *visitor = &rehearsal->visitors[i];
-        figures->fates[visitor->fate]++;
-        figures->arrived += visitor->joins_ms >= 0;
-        figures->joined += visitor->joined_ms >= 0;
-        figures->admitted += visitor->called_ms >= 0;
-        if (visitor->promised_ms < 0 || visitor->called_ms < 0)
-            continue;
-        int64_t waited_ms = visitor->called_ms - visitor->promised_ms;
-        figures->promises++;
-        figures->kept += waited_ms >= visitor->low_ms && waited_ms <= visitor->high_ms;
-    }
-}
-
-void tl_figures_compute(const struct tl_rehearsal *rehearsal,
-                        const struct tl_queue_settings *settings, struct tl_figures *figures)
-{
-    int64_t *times = tl_xalloc(rehearsal->n, sizeof(*times));
-    *figures = (struct tl_figures){0};
-    count_each(rehearsal, figures);
-    sum_waits(rehearsal, times, figures);
-    sum_periods(rehearsal, settings->rate.every_ms, times, figures);
-    count_overtaken(rehearsal, figures);
-    free(times);
+    free(joins);
+    free(joined);
 }
 
 /* ---- lanes ---- */
@@ -150,32 +131,20 @@ struct step {
                                       known to wait */
 };
 
-static int compare_admitted(const void *a, const void *b)
+/* Fills the steps, in their order; returns how many. */
+static size_t find_steps(const struct tl_rehearsal *rehearsal, const struct tl_due *admitted,
+                         size_t n, struct step *steps)
 {
-    const struct tl_rehearsed *one = *(const struct tl_rehearsed *const *)a;
-    const struct tl_rehearsed *other = *(const struct tl_rehearsed *const *)b;
-    return (one->admitted_ms > other->admitted_ms) - (one->admitted_ms < other->admitted_ms);
-}
-
-/* Fills the steps, in their order; returns how many. list has room for all visitors. */
-static size_t find_steps(const struct tl_rehearsal *rehearsal, const struct tl_rehearsed **list,
-                         struct step *steps)
-{
-    size_t n = 0;
     size_t found = 0;
-    for (size_t i = 0; i < rehearsal->n; i++) {
-        if (rehearsal->visitors[i].admitted_ms >= 0)
-            list[n++] = &rehearsal->visitors[i];
-    }
-    qsort(list, n, sizeof(*list), compare_admitted);
     for (size_t i = 0; i < n; i++) {
-        if (found == 0 || steps[found - 1].admitted_ms != list[i]->admitted_ms)
+        const struct tl_rehearsed *visitor = &rehearsal->visitors[admitted[i].visitor];
+        if (found == 0 || steps[found - 1].admitted_ms != visitor->admitted_ms)
             steps[found++] =
-                (struct step){.admitted_ms = list[i]->admitted_ms, .told_ms = list[i]->called_ms};
+                (struct step){.admitted_ms = visitor->admitted_ms, .told_ms = visitor->called_ms};
         struct step *step = &steps[found - 1];
-        if (list[i]->called_ms < step->told_ms)
-            step->told_ms = list[i]->called_ms;
-        step->admitted[list[i]->lane]++;
+        if (visitor->called_ms < step->told_ms)
+            step->told_ms = visitor->called_ms;
+        step->admitted[visitor->lane]++;
     }
     for (size_t i = 1; i < found; i++) {
         if (steps[i].told_ms < steps[i - 1].told_ms)
@@ -200,7 +169,7 @@ static size_t find_step(const struct step *steps, size_t n, bool told, int64_t f
 
 /* The most admissions from other lanes in a row while visitors of the lane waited. */
 static void count_passed(const struct tl_rehearsal *rehearsal, struct step *steps, size_t n,
-                         struct tl_lane_figures lanes[TL_LANES_MAX])
+                         struct tl_met lanes[TL_LANES_MAX])
 {
     for (size_t i = 0; i < rehearsal->n; i++) {
         const struct tl_rehearsed *visitor = &rehearsal->visitors[i];
@@ -227,54 +196,33 @@ static void count_passed(const struct tl_rehearsal *rehearsal, struct step *step
                 passed = 0;
             for (unsigned other = 0; other < TL_LANES_MAX && waiting > 0; other++)
                 passed += steps[i].admitted[lane] == 0 ? steps[i].admitted[other] : 0;
-            if (passed > lanes[lane].waits.passed)
-                lanes[lane].waits.passed = passed;
+            if (passed > lanes[lane].passed_by)
+                lanes[lane].passed_by = passed;
         }
     }
 }
 
-static void sum_lane(const struct tl_rehearsal *rehearsal, unsigned lane, int64_t *times,
-                     struct tl_lane_figures *figures)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < rehearsal->n; i++) {
-        const struct tl_rehearsed *visitor = &rehearsal->visitors[i];
-        figures->waits.arrived += visitor->lane == lane && visitor->joins_ms >= 0 ? 1 : 0;
-        if (visitor->lane == lane && visitor->called_ms >= 0)
-            times[n++] = visitor->called_ms - visitor->joins_ms;
-    }
-    tl_lane_waits_sum(&figures->waits, times, n);
-    n = 0;
-    for (size_t i = 0; i < rehearsal->n; i++) {
-        const struct tl_rehearsed *visitor = &rehearsal->visitors[i];
-        if (visitor->lane != lane || visitor->promised_ms < 0 || visitor->called_ms < 0)
-            continue;
-        int64_t waited_ms = visitor->called_ms - visitor->promised_ms;
-        figures->kept += waited_ms >= visitor->low_ms && waited_ms <= visitor->high_ms ? 1 : 0;
-        times[n] = (visitor->low_ms + visitor->high_ms) / 2;
-        times[rehearsal->n + n++] = waited_ms;
-    }
-    figures->promises = n;
-    tl_times_sort(times, n);
-    tl_times_sort(times + rehearsal->n, n);
-    figures->told_ms = tl_times_quantile(times, n, 1, 2);
-    figures->true_ms = tl_times_quantile(times + rehearsal->n, n, 1, 2);
-}
-
-void tl_lane_figures_compute(const struct tl_rehearsal *rehearsal,
-                             struct tl_lane_figures lanes[TL_LANES_MAX])
+void tl_figures_compute(const struct tl_rehearsal *rehearsal,
+                        const struct tl_queue_settings *settings, struct tl_figures *figures)
 {
     int64_t *times = tl_xalloc(2 * rehearsal->n, sizeof(*times));
-    const struct tl_rehearsed **list = tl_xalloc(rehearsal->n, sizeof(*list));
     struct step *steps = tl_xalloc(rehearsal->n, sizeof(*steps));
-    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++) {
-        lanes[lane] = (struct tl_lane_figures){0};
-        sum_lane(rehearsal, lane, times, &lanes[lane]);
+    struct tl_due *admitted;
+    size_t n = sort_by(rehearsal, MOMENT(admitted_ms), &admitted);
+    *figures = (struct tl_figures){0};
+    for (size_t i = 0; i < rehearsal->n; i++) {
+        figures->fates[rehearsal->visitors[i].fate]++;
+        figures->joined += rehearsal->visitors[i].joined_ms >= 0;
     }
-    count_passed(rehearsal, steps, find_steps(rehearsal, list, steps), lanes);
+    sum_met(rehearsal, ALL, times, &figures->all);
+    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
+        sum_met(rehearsal, (int)lane, times, &figures->lanes[lane]);
+    sum_periods(admitted, n, settings->rate.every_ms, figures);
+    count_overtaken(rehearsal, figures);
+    count_passed(rehearsal, steps, find_steps(rehearsal, admitted, n, steps), figures->lanes);
     free(times);
-    free(list);
     free(steps);
+    free(admitted);
 }
 
 /* ---- the verdict ---- */
@@ -302,11 +250,11 @@ static void judge_limits(const struct tl_rehearsal *rehearsal,
     if (settings->policy != TL_POLICY_RATE && rehearsal->most_active > called)
         say(broken, "visitors were told that %" PRIu64 " are active; the settings allow %" PRIu64,
             rehearsal->most_active, called);
-    if (settings->policy != TL_POLICY_RATE && rehearsal->most_present > settings->capacity)
+    if (settings->policy != TL_POLICY_RATE && rehearsal->most_on_the_site > settings->capacity)
         say(broken,
             "%" PRIu64 " visitors were on the site at once; the capacity of the settings is "
             "%" PRIu64,
-            rehearsal->most_present, settings->capacity);
+            rehearsal->most_on_the_site, settings->capacity);
     if (settings->policy != TL_POLICY_COUNTER && figures->per_period > settings->rate.admit + burst)
         say(broken,
             "%" PRIu64 " were admitted within one rate.every; the rate of the settings allows "

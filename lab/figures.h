@@ -13,7 +13,7 @@
 
 #include "common/config/settings.h"
 
-#include "lab/crowd.h"
+#include "lab/simulate.h"
 
 enum tl_fate {
     TL_FATE_OPEN,    /* not known: the rehearsal ended before */
@@ -59,12 +59,12 @@ struct tl_rehearsal {
     struct tl_rehearsed *visitors; /* in the order of their arrivals; owned by the caller */
     struct tl_reasons refused, errors;
     uint64_t requests;
-    uint64_t most_waiting, most_active; /* of what visitors were told */
-    int64_t most_waiting_ms;            /* when */
-    uint64_t most_present;              /* visitors on the site at once, as they know it */
-    uint64_t set_back;                  /* times a visitor was told a higher position than before */
-    int64_t opened_ms;                  /* who joins before may be drawn */
-    int64_t empty_ms;                   /* since when nobody waits; -1: somebody does */
+    uint64_t longest_line, most_active; /* of what visitors were told */
+    int64_t longest_line_at_ms;
+    uint64_t most_on_the_site;  /* visitors at once, as they know it */
+    uint64_t set_back;          /* times a visitor was told a higher position than before */
+    int64_t opened_ms;          /* who joins before may be drawn */
+    int64_t line_empty_from_ms; /* -1: somebody waits */
     int64_t end_ms;
     bool stopped;  /* by the operator */
     bool overtime; /* it ran out of time */
@@ -72,30 +72,16 @@ struct tl_rehearsal {
 
 struct tl_figures {
     uint64_t fates[TL_FATES_N];
-    uint64_t arrived, joined, admitted;
-    int64_t wait_median_ms, wait_most_ms, wait_longest_ms; /* of those called; the second: nine in
-                                                              ten wait no longer */
-    uint64_t per_period;       /* the most admissions in any rate.every */
-    double per_period_average; /* from the first admission to the last; 0: too few */
-    uint64_t promises, kept;   /* ranges told, and those in which the wait ended */
-    uint64_t overtaken;        /* visitors admitted before somebody who had joined that
-                                  lane earlier */
+    uint64_t joined;
+    struct tl_met all, lanes[TL_LANES_MAX]; /* a wait is that of a visitor who was called */
+    uint64_t per_period;                    /* the most admissions in any rate.every */
+    double per_period_average;              /* from the first admission to the last; 0: too few */
+    uint64_t overtaken; /* visitors admitted before somebody who had joined that lane earlier */
 };
 
 /* settings: those of the scratch queue. */
 void tl_figures_compute(const struct tl_rehearsal *rehearsal,
                         const struct tl_queue_settings *settings, struct tl_figures *figures);
-
-struct tl_lane_figures {
-    struct tl_lane_waits waits;
-    uint64_t promises, kept; /* ranges told, and those in which the wait ended */
-    int64_t told_ms;         /* the middle of the first range told, the median; -1: none */
-    int64_t true_ms;         /* how long those visitors waited from then on, the median */
-};
-
-/* What the visitors of each lane met. */
-void tl_lane_figures_compute(const struct tl_rehearsal *rehearsal,
-                             struct tl_lane_figures lanes[TL_LANES_MAX]);
 
 /* What the settings promise and the rehearsal did not keep: sentences. */
 struct tl_broken {

@@ -58,31 +58,33 @@ static void choose_times(const struct tl_plan_input *input, struct tl_plan *plan
     int64_t claim_ms = clamp(round_up(wait_ms / 10, MINUTE_MS / 2), CLAIM_LEAST_MS, CLAIM_MOST_MS);
     if (wait_ms <= 0)
         claim_ms = CLAIM_USUAL_MS;
-    int64_t half_ms = plan->session_ttl_ms / 2 / SECOND_MS * SECOND_MS;
+    int64_t half_ms = plan->settings.session_ttl_ms / 2 / SECOND_MS * SECOND_MS;
     claim_ms = clamp(claim_ms, SECOND_MS, half_ms > SECOND_MS ? half_ms : SECOND_MS);
-    plan->claim_ttl_ms = input->claim_ttl_ms > 0 ? input->claim_ttl_ms : claim_ms;
-    plan->waiting_ttl_ms = input->waiting_ttl_ms > 0
-                               ? input->waiting_ttl_ms
-                               : clamp(round_up(fmin(wait_ms / 4, WAITING_MOST_MS), MINUTE_MS),
-                                       WAITING_LEAST_MS, WAITING_MOST_MS);
+    plan->settings.claim_ttl_ms = input->claim_ttl_ms > 0 ? input->claim_ttl_ms : claim_ms;
+    plan->settings.waiting_ttl_ms =
+        input->waiting_ttl_ms > 0 ? input->waiting_ttl_ms
+                                  : clamp(round_up(fmin(wait_ms / 4, WAITING_MOST_MS), MINUTE_MS),
+                                          WAITING_LEAST_MS, WAITING_MOST_MS);
 }
 
 static void admitted_by(const struct tl_plan_input *input, struct tl_plan *plan)
 {
     plan->hold_ms = (1 - input->no_shows) * (double)input->session_ms +
-                    input->no_shows * (double)plan->claim_ttl_ms;
+                    input->no_shows * (double)plan->settings.claim_ttl_ms;
     plan->by_rate = input->policy == TL_POLICY_COUNTER
                         ? 0
-                        : (double)plan->admit / (double)input->period_ms * SECOND_MS;
-    plan->by_capacity =
-        input->policy == TL_POLICY_RATE ? 0 : (double)plan->capacity / plan->hold_ms * SECOND_MS;
+                        : (double)plan->settings.rate.admit / (double)input->period_ms * SECOND_MS;
+    plan->by_capacity = input->policy == TL_POLICY_RATE
+                            ? 0
+                            : (double)plan->settings.capacity / plan->hold_ms * SECOND_MS;
     plan->admitted = input->policy == TL_POLICY_COUNTER ? plan->by_capacity
                      : input->policy == TL_POLICY_RATE  ? plan->by_rate
                                                         : fmin(plan->by_rate, plan->by_capacity);
     plan->admitted_least = plan->admitted;
     if (input->policy != TL_POLICY_RATE)
         plan->admitted_least =
-            fmin(plan->admitted, (double)plan->capacity / (double)plan->session_ttl_ms * SECOND_MS);
+            fmin(plan->admitted, (double)plan->settings.capacity /
+                                     (double)plan->settings.session_ttl_ms * SECOND_MS);
 }
 
 /* How much busier than its average the busiest moment of a crowd is. */
@@ -140,28 +142,28 @@ static bool check_limits(const struct tl_plan_input *input, const struct tl_plan
 {
     bool rate = input->policy != TL_POLICY_COUNTER;
     bool counter = input->policy != TL_POLICY_RATE;
-    if (rate && plan->admit == 0) {
+    if (rate && plan->settings.rate.admit == 0) {
         double seconds = ceil(1 / (plan->per_second * (1 - input->safety)));
         return tl_error_set(err, TL_ERR_INVALID,
                             "less than one visitor per --period fits; the shortest period for one "
                             "is %.0fs",
                             seconds);
     }
-    if (counter && plan->capacity == 0)
+    if (counter && plan->settings.capacity == 0)
         return tl_error_set(err, TL_ERR_INVALID,
                             "not even one visitor at once fits: %.2f sessions use all of --tps, "
                             "before --safety",
                             plan->at_once);
-    if (counter && plan->capacity > LIMIT_MOST)
+    if (counter && plan->settings.capacity > LIMIT_MOST)
         return tl_error_set(err, TL_ERR_INVALID,
                             "a capacity of %" PRIu64 " is above the largest setting, %d; "
                             "check --tps and --calls",
-                            plan->capacity, LIMIT_MOST);
-    if (rate && plan->admit > LIMIT_MOST)
+                            plan->settings.capacity, LIMIT_MOST);
+    if (rate && plan->settings.rate.admit > LIMIT_MOST)
         return tl_error_set(err, TL_ERR_INVALID,
                             "%" PRIu64 " visitors per period is above the largest setting, %d; "
                             "take a shorter --period",
-                            plan->admit, LIMIT_MOST);
+                            plan->settings.rate.admit, LIMIT_MOST);
     return true;
 }
 
@@ -174,20 +176,28 @@ bool tl_plan_compute(const struct tl_plan_input *input, struct tl_plan *plan, st
                       ? input->calls
                       : input->calls * (double)input->session_ms / (double)input->calls_per_ms;
     plan->calls_used = plan->calls * (1 + input->failure_rate);
-    plan->session_ttl_ms = round_up((double)input->session_ms * (1 + input->margin), SECOND_MS);
+    plan->settings =
+        (struct tl_queue_settings){.policy = input->policy,
+                                   .rate = {.every_ms = input->period_ms,
+                                            .burst = input->burst,
+                                            .shape = input->lumps ? TL_RATE_LUMPS : TL_RATE_SMOOTH},
+                                   .n_lanes = 1};
+    plan->settings.session_ttl_ms =
+        round_up((double)input->session_ms * (1 + input->margin), SECOND_MS);
     plan->per_second = input->tps / plan->calls_used;
     plan->per_period = input->tps * ((double)input->period_ms / SECOND_MS) / plan->calls_used;
     plan->at_once = input->tps * ((double)input->session_ms / SECOND_MS) / plan->calls_used;
-    plan->at_once_most = input->tps * ((double)plan->session_ttl_ms / SECOND_MS) / plan->calls_used;
+    plan->at_once_most =
+        input->tps * ((double)plan->settings.session_ttl_ms / SECOND_MS) / plan->calls_used;
     plan->safe_admit = round_down(plan->per_period * (1 - input->safety));
     plan->safe_capacity = round_down(plan->at_once * (1 - input->safety));
-    plan->admit = input->admit > 0 ? input->admit : plan->safe_admit;
-    plan->capacity = input->capacity > 0 ? input->capacity : plan->safe_capacity;
+    plan->settings.rate.admit = input->admit > 0 ? input->admit : plan->safe_admit;
+    plan->settings.capacity = input->capacity > 0 ? input->capacity : plan->safe_capacity;
     if (!check_limits(input, plan, err))
         return false;
     /* The claim time depends on the wait, and the wait on the slots that no-shows take: the time
      * is chosen by the wait without no-shows. */
-    plan->claim_ttl_ms = input->session_ms;
+    plan->settings.claim_ttl_ms = input->session_ms;
     admitted_by(input, plan);
     choose_times(input, plan);
     admitted_by(input, plan);
@@ -232,23 +242,26 @@ static void warn_of_limits(const struct tl_plan_input *input, const struct tl_pl
 {
     bool rate = input->policy != TL_POLICY_COUNTER;
     bool counter = input->policy != TL_POLICY_RATE;
-    if (rate && (double)plan->admit > plan->per_period)
+    if (rate && (double)plan->settings.rate.admit > plan->per_period)
         warn(warnings, "--admit %s is above what the site serves: %s per period.",
-             tl_words_whole(plan->admit).text, tl_words_number(floor(plan->per_period), 0).text);
-    if (counter && (double)plan->capacity > plan->at_once)
+             tl_words_whole(plan->settings.rate.admit).text,
+             tl_words_number(floor(plan->per_period), 0).text);
+    if (counter && (double)plan->settings.capacity > plan->at_once)
         warn(warnings, "--capacity %s is above what the site serves: %s at once.",
-             tl_words_whole(plan->capacity).text, tl_words_number(floor(plan->at_once), 0).text);
+             tl_words_whole(plan->settings.capacity).text,
+             tl_words_number(floor(plan->at_once), 0).text);
     if (rate && input->admit == 0 &&
-        (double)plan->admit < 0.9 * plan->per_period * (1 - input->safety))
+        (double)plan->settings.rate.admit < 0.9 * plan->per_period * (1 - input->safety))
         warn(warnings, "Rounding down takes more than a tenth of the admissions; a longer --period "
                        "takes less.");
     if (rate && input->lumps)
-        warn_of_lump(input, warnings, plan->admit, "With --shape lumps",
+        warn_of_lump(input, warnings, plan->settings.rate.admit, "With --shape lumps",
                      "Use smooth, or a shorter --period.");
     if (rate && !input->lumps && input->burst > 0)
         warn_of_lump(input, warnings, input->burst + 1, "After a pause", "Use a smaller --burst.");
     if (!rate)
-        warn_of_lump(input, warnings, plan->capacity, "With policy counter, when the queue opens",
+        warn_of_lump(input, warnings, plan->settings.capacity,
+                     "With policy counter, when the queue opens",
                      "Policy both lets them in at the rate.");
     if (!counter)
         warn(warnings, "Policy rate does not limit how many are on the site: when sessions take "
@@ -271,10 +284,10 @@ void tl_plan_warn(const struct tl_plan_input *input, const struct tl_plan *plan,
     if (plan->calls < 1)
         warn(warnings, "Less than one request per session: is --calls right?");
     warn_of_limits(input, plan, warnings);
-    if (input->no_shows > 0 && plan->claim_ttl_ms >= input->session_ms)
+    if (input->no_shows > 0 && plan->settings.claim_ttl_ms >= input->session_ms)
         warn(warnings, "claim_ttl is not shorter than a session: someone who does not come costs "
                        "as much as a visit.");
-    if (plan->claim_ttl_ms > plan->session_ttl_ms)
+    if (plan->settings.claim_ttl_ms > plan->settings.session_ttl_ms)
         warn(warnings, "--claim-ttl is longer than session_ttl.");
     double wait_ms = longest_wait_ms(input, plan->admitted);
     if (wait_ms > 4.0 * 3600 * SECOND_MS)

@@ -20,22 +20,7 @@
 #include "common/base/error.h"
 #include "common/config/settings.h"
 
-/* How a crowd arrives. */
-enum tl_crowd_shape {
-    TL_CROWD_EVEN, /* at any time alike */
-    TL_CROWD_RUSH, /* most of them at the beginning */
-    TL_CROWD_WAVE, /* more and more until the peak, then fewer */
-};
-
-enum { TL_ARRIVALS_MOST = 10000000 }; /* of a crowd that is replayed */
-
-/* How the crowd comes, in ms from the first moment at which anyone may arrive. */
-struct tl_crowd {
-    uint64_t visitors; /* 0: not known */
-    enum tl_crowd_shape shape;
-    int64_t over_ms; /* they all arrive within this time */
-    int64_t peak_ms; /* of a wave, up to over_ms; -1: the middle */
-};
+#include "lab/crowd.h"
 
 /* Each within the bounds that the options have (options.c); 0 where an option is missing. */
 struct tl_plan_input {
@@ -65,9 +50,8 @@ struct tl_plan {
     double at_once;                     /* visitors on the site then */
     double at_once_most;                /* the same when each session lasts session_ttl */
     uint64_t safe_capacity, safe_admit; /* limits: with safety, rounded down */
-    uint64_t capacity, admit;           /* as chosen, else the safe ones */
-    int64_t session_ttl_ms, claim_ttl_ms, waiting_ttl_ms;
-    double hold_ms;     /* how long an admission takes a slot, on average */
+    struct tl_queue_settings settings;  /* limits as chosen, else the safe ones */
+    double hold_ms;                     /* how long an admission takes a slot, on average */
     double by_rate;     /* visitors per second that the rate admits; 0: policy counter */
     double by_capacity; /* that the capacity admits while the line is not empty; 0: policy rate */
     double admitted;    /* the smaller one of them */

@@ -15,8 +15,6 @@
 
 #include "lab/figures.h"
 #include "lab/model.h"
-#include "lab/simulate.h"
-#include "lab/words.h"
 
 /* ---- plan ---- */
 
@@ -25,9 +23,9 @@ struct tl_plan_report {
     const struct tl_plan_input *input;
     const struct tl_plan *plan; /* NULL: there are no figures to compute one from */
     const struct tl_plan_warnings *warnings;
-    const struct tl_simulation *simulation; /* NULL: none, and the next two are not used */
-    struct tl_simulation_settings settings;
-    char visitors[400]; /* who was replayed, as a sentence */
+    const struct tl_simulation *simulation;   /* NULL: none, and the next two are not used */
+    const struct tl_queue_settings *settings; /* that were simulated */
+    const char *visitors;                     /* who was replayed, as a sentence */
     bool colour;
 };
 
@@ -36,9 +34,8 @@ json_t *tl_plan_report_json(const struct tl_plan_report *report);
 /* json: that of the same report. For 80 columns. */
 void tl_plan_report_text(const struct tl_plan_report *report, const json_t *json,
                          struct tl_text *out);
-/* The queue `sale` with the settings of the plan, valid for `tellerline check`. */
-void tl_plan_report_yaml(const struct tl_plan_input *input, const struct tl_plan *plan,
-                         struct tl_text *out);
+/* The queue `sale` with these settings, valid for `tellerline check`. */
+void tl_plan_report_yaml(const struct tl_queue_settings *settings, struct tl_text *out);
 
 /* Draws the line, and the active visitors, over time, for a terminal of 80 columns. Each column
  * shows the most within its stretch of time. */
@@ -60,8 +57,6 @@ struct tl_rehearse_report {
     const struct tl_figures *figures;
     const struct tl_broken *broken;
     const struct tl_simulation *simulation; /* of the same crowd */
-    const struct tl_plan_lanes *lanes;
-    const struct tl_lane_figures *lane_figures; /* one for each lane */
 };
 
 /* Owned by the caller. */
@@ -72,24 +67,5 @@ void tl_rehearse_report_text(const struct tl_rehearse_report *report, const json
 
 /* What to do about a reason for which joins were refused; NULL: nothing is known. */
 const char *tl_rehearse_advice(const char *reason);
-
-/* ---- what both use ---- */
-
-/* A number of the report, by its path: "waits.median_ms". -1: it is null, or not there. */
-double tl_report_number(const json_t *report, const char *path);
-/* The same in words. */
-struct tl_words tl_report_count(const json_t *report, const char *path);
-struct tl_words tl_report_time(const json_t *report, const char *path);
-/* A text, owned by the caller; null for one that is not UTF-8. */
-json_t *tl_report_text(const char *text);
-/* null for one less than 0. */
-json_t *tl_report_ms(int64_t ms);
-
-/* What the visitors of a lane met; owned by the caller. */
-json_t *tl_report_lane(const struct tl_plan_lanes *lanes, unsigned lane,
-                       const struct tl_lane_waits *waits);
-/* Writes the lanes beside each other, if there are several, and what to do about one that starved.
- * rehearsed may be NULL; those without visitors are left out. */
-void tl_report_lanes(const json_t *rehearsed, const json_t *simulated, struct tl_text *out);
 
 #endif

@@ -2,25 +2,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/queue_settings.h"
 #include "common/line/turns.h"
 
 #include "lab/memory.h"
 #include "lab/simulate.h"
-#include "lab/times.h"
 
 #define NEVER      INT64_MAX
 #define HORIZON_MS (INT64_C(10) * 366 * 86400000) /* ends a run; times admit it fits 63 bits */
 
-/* The moment at which an absent visitor loses the place. */
-struct drop {
-    int64_t at_ms;
-    size_t visitor;
-};
+enum { STARVED_FACTOR = 10, ALL = -1 };
 
 enum place { PLACE_NONE, PLACE_WAITING, PLACE_GONE };
 
 struct run {
-    const struct tl_simulation_settings *settings;
+    const struct tl_queue_settings *settings;
     const struct tl_simulation_visitors *visitors;
     const struct tl_arrivals *arrivals;
     struct tl_simulation *result;
@@ -31,8 +27,8 @@ struct run {
     size_t first[TL_LANES_MAX];    /* no one of the lane before it waits */
     uint64_t sizes[TL_LANES_MAX];  /* how many wait in each lane; together `waiting` */
     uint64_t passed[TL_LANES_MAX]; /* admitted from other lanes since its last one */
-    unsigned char *place, *lane;   /* enum place and lane of each visitor */
-    struct drop *drops;            /* by time */
+    unsigned char *place;          /* enum place of each visitor */
+    struct tl_due *drops;          /* when the absent lose their places, by time */
     struct tl_dues ends;           /* of sessions, and of waits for a claim */
 
     uint64_t waiting, active, present;
@@ -44,40 +40,23 @@ struct run {
     struct tl_series_point point; /* of this moment */
 };
 
-void tl_simulation_settings_planned(const struct tl_plan_input *input, const struct tl_plan *plan,
-                                    struct tl_simulation_settings *settings)
-{
-    *settings = (struct tl_simulation_settings){
-        .policy = input->policy,
-        .capacity = plan->capacity,
-        .admit = plan->admit,
-        .every_ms = input->period_ms,
-        .lumps = input->lumps,
-        .burst = input->burst,
-        .session_limit_ms = plan->session_ttl_ms,
-        .claim_ttl_ms = plan->claim_ttl_ms,
-        .waiting_ttl_ms = plan->waiting_ttl_ms,
-        .lanes = {.n = 1},
-    };
-}
-
 /* When the first of the line can be admitted, at the earliest now. */
 static int64_t admission_due(const struct run *run)
 {
-    const struct tl_simulation_settings *settings = run->settings;
+    const struct tl_queue_settings *settings = run->settings;
     if (run->waiting == 0 ||
         (settings->policy != TL_POLICY_RATE && run->active >= settings->capacity))
         return NEVER;
-    int64_t due = run->now_ms > settings->opens_ms ? run->now_ms : settings->opens_ms;
+    int64_t due = run->now_ms > settings->opens_at_ms ? run->now_ms : settings->opens_at_ms;
     if (settings->policy == TL_POLICY_COUNTER)
         return due;
     /* Smooth is a token bucket, written as the moment at which it is full again (the "generic
      * cell rate algorithm" of ITU-T I.371). In units of ms * admit all of it is whole numbers. */
-    int64_t admit = (int64_t)settings->admit;
-    int64_t paced = run->paced - (int64_t)settings->burst * settings->every_ms;
-    int64_t allowed = settings->lumps ? run->next_lump
-                      : paced > 0     ? (paced + admit - 1) / admit
-                                      : 0;
+    int64_t admit = (int64_t)settings->rate.admit;
+    int64_t paced = run->paced - (int64_t)settings->rate.burst * settings->rate.every_ms;
+    int64_t allowed = settings->rate.shape == TL_RATE_LUMPS ? run->next_lump
+                      : paced > 0                           ? (paced + admit - 1) / admit
+                                                            : 0;
     return due > allowed ? due : allowed;
 }
 
@@ -85,7 +64,7 @@ static void leave_line(struct run *run, size_t visitor)
 {
     run->place[visitor] = PLACE_GONE;
     run->waiting--;
-    run->sizes[run->lane[visitor]]--;
+    run->sizes[run->result->visitors[visitor].lane]--;
 }
 
 /* Takes the first of the line out of it: that of the lane whose turn it is. */
@@ -93,8 +72,8 @@ static size_t take_first(struct run *run)
 {
     uint64_t admitted[TL_LANES_MAX] = {0};
     unsigned lane = (unsigned)tl_turns_next(&run->turns, run->sizes);
-    for (unsigned other = 0; other < run->settings->lanes.n; other++) {
-        uint64_t *most = &run->result->lanes[other].passed;
+    for (unsigned other = 0; other < run->settings->n_lanes; other++) {
+        uint64_t *most = &run->result->lanes[other].passed_by;
         bool passed = other != lane && run->sizes[other] > 0;
         run->passed[other] = passed ? run->passed[other] + 1 : 0;
         *most = run->passed[other] > *most ? run->passed[other] : *most;
@@ -102,7 +81,7 @@ static size_t take_first(struct run *run)
     admitted[lane] = 1;
     tl_turns_admitted(&run->turns, admitted);
     size_t *first = &run->first[lane];
-    while (run->place[*first] != PLACE_WAITING || run->lane[*first] != lane)
+    while (run->place[*first] != PLACE_WAITING || run->result->visitors[*first].lane != lane)
         (*first)++;
     leave_line(run, *first);
     return (*first)++;
@@ -116,7 +95,7 @@ static void admit_first(struct run *run)
     struct tl_simulation_visitor *visitor = &result->visitors[i];
     int64_t waited = run->now_ms - run->arrivals->list[i].at_ms;
     bool gone = tl_visitor_patience_ms(run->visitors, i) < waited;
-    int64_t limit = run->settings->session_limit_ms;
+    int64_t limit = tl_queue_session_longest_ms(run->settings);
     int64_t stays = tl_visitor_session_ms(run->visitors, run->arrivals, i);
     visitor->gave_up = gone;
     visitor->came = !gone && tl_visitor_comes(run->visitors, i);
@@ -136,19 +115,19 @@ static void admit_first(struct run *run)
 
 static void admit_due(struct run *run)
 {
-    const struct tl_simulation_settings *settings = run->settings;
-    uint64_t left = settings->lumps ? settings->admit : UINT64_MAX;
+    const struct tl_queue_settings *settings = run->settings;
+    uint64_t left = settings->rate.shape == TL_RATE_LUMPS ? settings->rate.admit : UINT64_MAX;
     uint64_t before = run->point.admitted;
     for (; left > 0 && admission_due(run) <= run->now_ms; left--) {
         /* A due admission waits for the next whole ms. That is not a pause. */
-        int64_t now = run->now_ms * (int64_t)settings->admit;
-        run->paced =
-            (run->paced > now - (int64_t)settings->admit ? run->paced : now) + settings->every_ms;
+        int64_t now = run->now_ms * (int64_t)settings->rate.admit;
+        run->paced = (run->paced > now - (int64_t)settings->rate.admit ? run->paced : now) +
+                     settings->rate.every_ms;
         admit_first(run);
     }
     if (run->point.admitted == before)
         return;
-    run->next_lump = run->now_ms + settings->every_ms;
+    run->next_lump = run->now_ms + settings->rate.every_ms;
     run->at_last[0] = run->empty;
     run->at_last[1] = run->empty_in_line;
     run->at_last[2] = run->held;
@@ -162,7 +141,6 @@ static void arrive(struct run *run)
         size_t i = run->next_arrival++;
         run->point.arrived++;
         run->result->arrived++;
-        run->result->lanes[run->lane[i]].arrived++;
         if (run->settings->max_waiting > 0 && run->waiting >= run->settings->max_waiting) {
             run->place[i] = PLACE_GONE;
             run->result->refused++;
@@ -170,7 +148,7 @@ static void arrive(struct run *run)
         }
         run->place[i] = PLACE_WAITING;
         run->waiting++;
-        run->sizes[run->lane[i]]++;
+        run->sizes[run->result->visitors[i].lane]++;
     }
 }
 
@@ -197,7 +175,8 @@ static void end_sessions(struct run *run)
 /* Lets the time pass until then: nothing happens in between. */
 static void pass(struct run *run, int64_t until_ms)
 {
-    int64_t from = run->now_ms > run->settings->opens_ms ? run->now_ms : run->settings->opens_ms;
+    int64_t from =
+        run->now_ms > run->settings->opens_at_ms ? run->now_ms : run->settings->opens_at_ms;
     if (run->settings->policy != TL_POLICY_RATE && until_ms > from) {
         double slots = (double)(run->settings->capacity - run->active);
         double ms = (double)(until_ms - from);
@@ -220,16 +199,16 @@ static void look(struct run *run)
     run->point.arrived = run->point.admitted = 0;
     if (run->waiting > result->longest_line) {
         result->longest_line = run->waiting;
-        result->longest_line_ms = run->now_ms;
+        result->longest_line_at_ms = run->now_ms;
     }
     if (run->active > result->most_active)
         result->most_active = run->active;
-    if (run->present > result->most_present)
-        result->most_present = run->present;
+    if (run->present > result->most_on_the_site)
+        result->most_on_the_site = run->present;
     if (run->waiting > 0)
-        result->last_empty_ms = -1;
-    else if (result->last_empty_ms < 0)
-        result->last_empty_ms = run->now_ms;
+        result->line_empty_from_ms = -1;
+    else if (result->line_empty_from_ms < 0)
+        result->line_empty_from_ms = run->now_ms;
 }
 
 static int64_t next_moment(const struct run *run)
@@ -246,51 +225,48 @@ static int64_t next_moment(const struct run *run)
     return next;
 }
 
-static int compare_drops(const void *a, const void *b)
-{
-    const struct drop *one = a;
-    const struct drop *other = b;
-    if (one->at_ms != other->at_ms)
-        return one->at_ms < other->at_ms ? -1 : 1;
-    return one->visitor < other->visitor ? -1 : one->visitor > other->visitor;
-}
-
 static void prepare(struct run *run)
 {
     size_t n = run->arrivals->n;
     run->result = tl_xalloc(1, sizeof(*run->result));
     run->result->visitors = tl_xalloc(n, sizeof(*run->result->visitors));
     run->place = tl_xalloc(n, sizeof(*run->place));
-    run->lane = tl_xalloc(n, sizeof(*run->lane));
     run->result->series.width_ms = 1;
     for (size_t i = 0; i < n; i++) {
         run->result->visitors[i].admitted_ms = -1;
-        run->lane[i] = (unsigned char)tl_visitor_lane(run->visitors, i);
+        run->result->visitors[i].lane = tl_visitor_lane(run->visitors, i);
     }
-    tl_turns_weigh(&run->turns, &run->settings->lanes.weights);
+    tl_turns_weigh(&run->turns, &run->settings->lane_weights);
     if (run->visitors->patience_ms == 0)
         return;
     /* When the absent are dropped does not depend on the line, so it is sorted once. */
     run->drops = tl_xalloc(n, sizeof(*run->drops));
     run->n_drops = n;
     for (size_t i = 0; i < n; i++)
-        run->drops[i] = (struct drop){.at_ms = run->arrivals->list[i].at_ms +
-                                               tl_visitor_patience_ms(run->visitors, i) +
-                                               run->settings->waiting_ttl_ms,
-                                      .visitor = i};
-    qsort(run->drops, n, sizeof(*run->drops), compare_drops);
+        run->drops[i] = (struct tl_due){.at_ms = run->arrivals->list[i].at_ms +
+                                                 tl_visitor_patience_ms(run->visitors, i) +
+                                                 run->settings->waiting_ttl_ms,
+                                        .visitor = i};
+    tl_dues_sort(run->drops, n);
 }
 
-/* waits has room for all visitors. */
-static void sum_lane(struct run *run, unsigned lane, int64_t *waits)
+/* What the visitors of a lane met, or ALL; `passed_by` is counted already. waits has room for all.
+ */
+static void sum_met(const struct run *run, int lane, int64_t *waits, struct tl_met *met)
 {
     size_t n = 0;
-    for (size_t i = 0; i < run->arrivals->n; i++) {
+    met->arrived = 0;
+    for (size_t i = 0; i < run->next_arrival; i++) {
         const struct tl_simulation_visitor *visitor = &run->result->visitors[i];
-        if (run->lane[i] == lane && visitor->admitted_ms >= 0 && !visitor->gave_up)
+        if (lane != ALL && visitor->lane != (unsigned)lane)
+            continue;
+        met->arrived++;
+        if (visitor->admitted_ms >= 0 && !visitor->gave_up)
             waits[n++] = visitor->admitted_ms - run->arrivals->list[i].at_ms;
     }
-    tl_lane_waits_sum(&run->result->lanes[lane], waits, n);
+    met->admitted = n;
+    met->waits = tl_times_of(waits, n);
+    met->told_ms = met->true_ms = -1;
 }
 
 /* Waits and shares, when all has happened. */
@@ -298,38 +274,28 @@ static void sum_up(struct run *run)
 {
     struct tl_simulation *result = run->result;
     int64_t *waits = tl_xalloc(run->arrivals->n, sizeof(*waits));
-    size_t n = 0;
     int64_t last_ms = -1;
-    for (size_t i = 0; i < run->arrivals->n; i++) {
-        const struct tl_simulation_visitor *visitor = &result->visitors[i];
-        if (visitor->admitted_ms > last_ms)
-            last_ms = visitor->admitted_ms;
-        if (visitor->admitted_ms >= 0 && visitor->came)
-            waits[n++] = visitor->admitted_ms - run->arrivals->list[i].at_ms;
-    }
-    tl_times_sort(waits, n);
-    if (n > 0) {
-        result->wait_median_ms = tl_times_quantile(waits, n, 1, 2);
-        result->wait_most_ms = tl_times_quantile(waits, n, 19, 20);
-        result->wait_longest_ms = waits[n - 1];
-    }
-    for (unsigned lane = 0; lane < run->settings->lanes.n; lane++)
-        sum_lane(run, lane, waits);
+    for (size_t i = 0; i < run->arrivals->n; i++)
+        if (result->visitors[i].admitted_ms > last_ms)
+            last_ms = result->visitors[i].admitted_ms;
+    sum_met(run, ALL, waits, &result->all);
+    for (unsigned lane = 0; lane < run->settings->n_lanes; lane++)
+        sum_met(run, (int)lane, waits, &result->lanes[lane]);
     free(waits);
     double slots =
         run->settings->policy == TL_POLICY_RATE
             ? 0
-            : (double)run->settings->capacity * (double)(last_ms - run->settings->opens_ms);
+            : (double)run->settings->capacity * (double)(last_ms - run->settings->opens_at_ms);
     if (slots > 0) {
         result->slots_empty = run->at_last[0] / slots;
         result->slots_empty_in_line = run->at_last[1] / slots;
         result->slots_no_shows = run->at_last[2] / slots;
     }
-    result->waiting = run->waiting;
+    result->still_waiting = run->waiting;
     result->end_ms = run->now_ms;
 }
 
-struct tl_simulation *tl_simulation_run(const struct tl_simulation_settings *settings,
+struct tl_simulation *tl_simulation_run(const struct tl_queue_settings *settings,
                                         const struct tl_simulation_visitors *visitors,
                                         const struct tl_arrivals *arrivals)
 {
@@ -346,7 +312,6 @@ struct tl_simulation *tl_simulation_run(const struct tl_simulation_settings *set
     }
     sum_up(&run);
     free(run.place);
-    free(run.lane);
     free(run.ends.list);
     free(run.drops);
     return run.result;
@@ -359,6 +324,15 @@ void tl_simulation_free(struct tl_simulation **simulation)
     free((*simulation)->visitors);
     free(*simulation);
     *simulation = NULL;
+}
+
+bool tl_lane_starved(const struct tl_queue_settings *queue, unsigned lane, const struct tl_met *met)
+{
+    const bool weighed = queue->lane_weights.n > 0;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < queue->n_lanes; i++)
+        sum += weighed ? queue->lane_weights.of[i] : 1;
+    return met->passed_by * (weighed ? queue->lane_weights.of[lane] : 1) > STARVED_FACTOR * sum;
 }
 
 /* ---- a curve over time ---- */

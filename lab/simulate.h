@@ -43,57 +43,54 @@ struct tl_series {
  * now_ms is at least 0 and never goes back. */
 void tl_series_note(struct tl_series *series, int64_t now_ms, const struct tl_series_point *point);
 
-/* The settings of the queue. Capacity and admit up to ten million, times up to seven days. */
-struct tl_simulation_settings {
-    enum tl_policy policy;
-    uint64_t capacity;        /* policies counter and both */
-    uint64_t admit;           /* policies rate and both: so many... */
-    int64_t every_ms;         /* ...in this time */
-    bool lumps;               /* all of them at once, `every` apart; else evenly */
-    uint64_t burst;           /* evenly: so many more after a pause */
-    int64_t session_limit_ms; /* no session is longer */
-    int64_t claim_ttl_ms, waiting_ttl_ms;
-    int64_t opens_ms;     /* no admission before */
-    uint64_t max_waiting; /* who comes to a longer line is refused; 0: no limit */
-    struct tl_plan_lanes lanes;
+/* What the visitors of a lane met, or those of all lanes. */
+struct tl_met {
+    uint64_t arrived;
+    uint64_t admitted;     /* of those who had not given up */
+    struct tl_times waits; /* theirs */
+    uint64_t passed_by; /* the most visitors of other lanes admitted in a row while it had some */
+    uint64_t promises,
+        promises_kept; /* of a rehearsal: ranges told, and those in which the wait ended */
+    int64_t told_ms;   /* the middle of the first range told, the median; -1: none */
+    int64_t true_ms;   /* how long those visitors waited from then on, the median */
 };
 
-/* Those of a plan, opened at once. */
-void tl_simulation_settings_planned(const struct tl_plan_input *input, const struct tl_plan *plan,
-                                    struct tl_simulation_settings *settings);
+/* Was the lane passed by ten times as often as its weight allows? Lanes without weights count as
+ * lanes of equal weights. */
+bool tl_lane_starved(const struct tl_queue_settings *queue, unsigned lane,
+                     const struct tl_met *met);
 
 /* What became of one visitor. */
 struct tl_simulation_visitor {
     int64_t admitted_ms; /* -1: was not */
     int64_t freed_ms;    /* when the slot became free again; only of an admitted one */
-    bool came;           /* when called */
-    bool gave_up;        /* before that */
+    unsigned lane;
+    bool came;    /* when called */
+    bool gave_up; /* before that */
 };
 
 struct tl_simulation {
-    uint64_t arrived; /* = served + no_shows + gave_up + refused + waiting */
-    uint64_t served, no_shows, gave_up, refused, waiting;
+    uint64_t arrived; /* = served + no_shows + gave_up + refused + still_waiting */
+    uint64_t served, no_shows, gave_up, refused, still_waiting;
     uint64_t cut_off; /* sessions that ended at the limit */
     uint64_t longest_line;
-    int64_t longest_line_ms; /* when */
-    uint64_t most_active;    /* slots taken at once */
-    uint64_t most_present;   /* visitors on the site at once */
-    /* Waits of those served, in ms: the middle one, the one that 19 of 20 do not exceed, the
-     * longest. */
-    int64_t wait_median_ms, wait_most_ms, wait_longest_ms;
-    int64_t last_empty_ms; /* since when the line is empty for good; -1: it never is */
-    int64_t line_ms;       /* how long there was a line */
+    int64_t longest_line_at_ms;
+    uint64_t most_active;       /* slots taken at once */
+    uint64_t most_on_the_site;  /* visitors at once */
+    int64_t line_empty_from_ms; /* for good; -1: it never is */
+    int64_t line_ms;            /* how long there was a line */
+    int64_t end_ms;             /* of the last session */
     /* From the opening to the last admission; 0 without a capacity. Shares of all slot time. */
     double slots_empty, slots_empty_in_line, slots_no_shows;
-    int64_t end_ms; /* of the last session */
-    struct tl_lane_waits lanes[TL_LANES_MAX];
+    struct tl_met all, lanes[TL_LANES_MAX];
     struct tl_series series;
     struct tl_simulation_visitor *visitors; /* in the order of the arrivals; owned */
 };
 
-/* Runs until all visitors are gone, nothing more can happen, or ten years have passed. arrivals is
- * borrowed. Free the result with tl_simulation_free. */
-struct tl_simulation *tl_simulation_run(const struct tl_simulation_settings *settings,
+/* Runs until all visitors are gone, nothing more can happen, or ten years have passed. Of the
+ * settings opens_at_ms is in the time of the simulation. All is borrowed. Free the result with
+ * tl_simulation_free. */
+struct tl_simulation *tl_simulation_run(const struct tl_queue_settings *settings,
                                         const struct tl_simulation_visitors *visitors,
                                         const struct tl_arrivals *arrivals);
 void tl_simulation_free(struct tl_simulation **simulation);

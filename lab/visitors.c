@@ -6,17 +6,16 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/client/http.h"
 #include "common/config/queue_settings.h"
 
-#include "lab/http.h"
 #include "lab/memory.h"
-#include "lab/times.h"
 #include "lab/told.h"
 #include "lab/visitors.h"
 
 #define NEVER INT64_MAX
 
-/* For tl_plan_random, beside the purposes of the simulation. */
+/* For tl_random_of, beside the purposes of the simulation. */
 enum { DRAWN_LEAVING = 100 };
 
 enum {
@@ -103,9 +102,9 @@ static void go(struct visitor *visitor, enum tl_fate fate)
 static void note_line(struct crowd *crowd, const struct tl_told *told)
 {
     struct tl_rehearsal *rehearsal = crowd->rehearsal;
-    if (told->waiting >= 0 && (uint64_t)told->waiting > rehearsal->most_waiting) {
-        rehearsal->most_waiting = (uint64_t)told->waiting;
-        rehearsal->most_waiting_ms = crowd->now_ms;
+    if (told->waiting >= 0 && (uint64_t)told->waiting > rehearsal->longest_line) {
+        rehearsal->longest_line = (uint64_t)told->waiting;
+        rehearsal->longest_line_at_ms = crowd->now_ms;
     }
     if (told->active >= 0 && (uint64_t)told->active > rehearsal->most_active)
         rehearsal->most_active = (uint64_t)told->active;
@@ -179,6 +178,8 @@ static void start(struct visitor *visitor, const char *what, struct tl_http_call
     visitor->due_ms = NEVER;
     visitor->then = then;
     visitor->request = tl_http_start(crowd->http, &call);
+    if (visitor->request == NULL)
+        tl_no_memory();
     crowd->rehearsal->requests++;
 }
 
@@ -194,7 +195,7 @@ static void fail(struct visitor *visitor)
 static void leaves_line(struct crowd *crowd)
 {
     if (--crowd->waiting == 0)
-        crowd->rehearsal->empty_ms = crowd->now_ms;
+        crowd->rehearsal->line_empty_from_ms = crowd->now_ms;
 }
 
 /* ---- on the site ---- */
@@ -270,8 +271,8 @@ static void come(struct visitor *visitor)
     visitor->tries = 0;
     visitor->last = stays_ms > limit_ms ? TL_FATE_CUT_OFF : TL_FATE_SERVED;
     visitor->done_ms = visitor->seen->called_ms + (stays_ms > limit_ms ? limit_ms : stays_ms);
-    if (++crowd->present > crowd->rehearsal->most_present)
-        crowd->rehearsal->most_present = crowd->present;
+    if (++crowd->present > crowd->rehearsal->most_on_the_site)
+        crowd->rehearsal->most_on_the_site = crowd->present;
     be_on_site(visitor);
 }
 
@@ -383,8 +384,7 @@ static void listen_on(struct visitor *visitor)
 static void give_up(struct visitor *visitor)
 {
     struct crowd *crowd = visitor->crowd;
-    double drawn =
-        tl_plan_random(crowd->settings->visitors->seed, index_of(visitor), DRAWN_LEAVING);
+    double drawn = tl_random_of(crowd->settings->visitors->seed, index_of(visitor), DRAWN_LEAVING);
     if (visitor->request != NULL)
         crowd->streams--;
     tl_http_cancel(crowd->http, &visitor->request);
@@ -419,7 +419,7 @@ static void answer_join(struct visitor *visitor, const struct tl_http_answer *an
         visitor->tries = 0;
         note(visitor, &told);
         crowd->waiting++;
-        crowd->rehearsal->empty_ms = -1;
+        crowd->rehearsal->line_empty_from_ms = -1;
         if (told.status == TL_TOLD_ACTIVE)
             be_called(visitor);
         else
@@ -447,8 +447,8 @@ static void join(struct visitor *visitor)
     struct tl_error err = {0};
     struct tl_http_call call = {.method = "POST"};
     if (!tl_door_join(settings->door, settings->queue, index_of(visitor),
-                      settings->lanes->names[visitor->seen->lane], crowd->now_ms + crowd->start_ms,
-                      body, &call.bearer, &err)) {
+                      settings->settings->lanes[visitor->seen->lane],
+                      crowd->now_ms + crowd->start_ms, body, &call.bearer, &err)) {
         tl_reasons_count(&crowd->rehearsal->errors, err.text);
         go(visitor, TL_FATE_FAILED);
         return;
@@ -491,8 +491,10 @@ static bool prepare(struct crowd *crowd, struct tl_error *err)
     const struct tl_crowd_settings *settings = crowd->settings;
     struct tl_rehearsal *rehearsal = crowd->rehearsal;
     size_t n = settings->arrivals->n;
-    *rehearsal = (struct tl_rehearsal){
-        .n = n, .empty_ms = 0, .opened_ms = settings->opens_in_ms > 0 ? settings->opens_in_ms : 0};
+    *rehearsal =
+        (struct tl_rehearsal){.n = n,
+                              .line_empty_from_ms = 0,
+                              .opened_ms = settings->opens_in_ms > 0 ? settings->opens_in_ms : 0};
     rehearsal->visitors = tl_xalloc(n, sizeof(*rehearsal->visitors));
     crowd->visitors = tl_xalloc(n, sizeof(*crowd->visitors));
     for (size_t i = 0; i < n; i++) {

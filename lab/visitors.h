@@ -45,7 +45,6 @@ struct tl_crowd_progress;
 struct tl_crowd_settings {
     const char *server, *queue;               /* where they go; the queue is there already */
     const struct tl_door *door;               /* how they join */
-    const struct tl_plan_lanes *lanes;        /* of the queue */
     const struct tl_queue_settings *settings; /* of the queue */
     const struct tl_arrivals *arrivals;       /* of the sale, like the visitors */
     const struct tl_simulation_visitors *visitors;

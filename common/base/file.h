@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Small files, read whole. */
+/* Files, read whole. */
 #ifndef TL_FILE_H
 #define TL_FILE_H
 

@@ -7,9 +7,8 @@
 #include "common/auth/secret_file.h"
 #include "common/base/origin.h"
 #include "common/base/text.h"
+#include "common/client/http.h"
 #include "common/config/checks.h"
-
-#include "lab/http.h"
 
 #include "ctl/calls/calls.h"
 

@@ -8,8 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/origin.h"
 #include "common/base/units.h"
-
-#include "lab/http.h"
+#include "common/client/http.h"
 
 #include "ctl/calls/calls.h"
 

@@ -3,36 +3,14 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/base/units.h"
-#include "common/config/queue_settings.h"
 
 #include "lab/report.h"
+#include "lab/words.h"
 
 #include "ctl/plan/plan.h"
 
-void tl_plan_settings_of(const struct tl_queue_settings *queue,
-                         struct tl_simulation_settings *settings)
-{
-    *settings = (struct tl_simulation_settings){
-        .policy = queue->policy,
-        .capacity = queue->capacity,
-        .admit = queue->rate.admit,
-        .every_ms = queue->rate.every_ms,
-        .lumps = queue->rate.shape == TL_RATE_LUMPS,
-        .burst = queue->rate.burst,
-        .session_limit_ms = tl_queue_session_longest_ms(queue),
-        .claim_ttl_ms = queue->claim_ttl_ms,
-        .waiting_ttl_ms = queue->waiting_ttl_ms,
-        .max_waiting = queue->max_waiting,
-        .lanes = {.n = queue->n_lanes,
-                  .weights = queue->lane_weights,
-                  .standard = queue->default_lane},
-    };
-    memcpy(settings->lanes.names, queue->lanes, sizeof(queue->lanes));
-}
-
 /* The settings of a queue of the configuration file. */
-static bool use_queue(const struct tl_ctl_options *options, struct tl_simulation_settings *settings,
+static bool use_queue(const struct tl_ctl_options *options, struct tl_queue_settings *settings,
                       struct tl_error *err)
 {
     const struct tl_config *config = tl_config_load(options->config, err);
@@ -47,40 +25,53 @@ static bool use_queue(const struct tl_ctl_options *options, struct tl_simulation
                      options->config != NULL ? options->config
                                              : "the environment; name a file with --config");
     } else {
-        tl_plan_settings_of(queue, settings);
+        *settings = *queue;
     }
     tl_config_free(&config);
     return queue != NULL;
 }
 
-void tl_plan_describe(const struct tl_plan_options *options, const struct tl_arrivals *arrivals,
-                      char *text, size_t size)
+/* Who comes, in a sentence. */
+static void describe(const struct tl_plan_options *options, struct tl_plan_crowd *crowd)
 {
     static const char *const shapes[] = {
         [TL_CROWD_EVEN] = "evenly", [TL_CROWD_RUSH] = "in a rush", [TL_CROWD_WAVE] = "in a wave"};
+    const struct tl_arrivals *arrivals = &crowd->arrivals;
     const struct tl_words number = tl_words_whole(arrivals->n);
     char patience[TL_WORDS_MAX + 40] = "";
     if (options->patience_ms > 0)
         snprintf(patience, sizeof(patience), ", who give up after %s on average",
                  tl_words_time(options->patience_ms).text);
     if (options->arrivals != NULL)
-        snprintf(text, size, "%s of %.200s, within %s%s", number.text, options->arrivals,
-                 tl_words_time(arrivals->list[arrivals->n - 1].at_ms).text, patience);
+        snprintf(crowd->words, sizeof(crowd->words), "%s of %.200s, within %s%s", number.text,
+                 options->arrivals, tl_words_time(arrivals->list[arrivals->n - 1].at_ms).text,
+                 patience);
     else
-        snprintf(text, size, "%s come %s within %s%s (seed %llu)", number.text,
-                 shapes[options->input.crowd.shape],
+        snprintf(crowd->words, sizeof(crowd->words), "%s come %s within %s%s (seed %llu)",
+                 number.text, shapes[options->input.crowd.shape],
                  tl_words_time(options->input.crowd.over_ms).text, patience,
                  (unsigned long long)options->seed);
 }
 
-bool tl_plan_gather(const struct tl_plan_options *options, struct tl_arrivals *arrivals,
-                    struct tl_error *err)
+bool tl_plan_gather(const struct tl_plan_options *options, const struct tl_queue_settings *queue,
+                    struct tl_plan_crowd *crowd, struct tl_error *err)
 {
+    struct tl_arrivals *arrivals = &crowd->arrivals;
+    const struct tl_plan_input *input = &options->input;
+    *crowd = (struct tl_plan_crowd){.visitors = {.session_ms = input->session_ms,
+                                                 .spread = options->spread,
+                                                 .no_shows = input->no_shows,
+                                                 .patience_ms = options->patience_ms,
+                                                 .seed = options->seed}};
+    if (!tl_lanes_shares(options->lanes, queue, crowd->visitors.lanes, err))
+        return false;
     if (options->arrivals == NULL)
-        tl_arrivals_draw(&options->input.crowd, options->seed, arrivals);
+        tl_arrivals_draw(&input->crowd, options->seed, arrivals);
     else if (!tl_arrivals_read(options->arrivals, arrivals, err))
         return false;
-    for (size_t i = 0; options->input.session_ms == 0 && i < arrivals->n; i++) {
+    if (input->crowd.visitors > 0 && input->crowd.visitors < arrivals->n)
+        arrivals->n = (size_t)input->crowd.visitors;
+    for (size_t i = 0; input->session_ms == 0 && i < arrivals->n; i++) {
         if (arrivals->list[i].session_ms < 0) {
             tl_arrivals_free(arrivals);
             return tl_error_set(err, TL_ERR_INVALID,
@@ -88,6 +79,7 @@ bool tl_plan_gather(const struct tl_plan_options *options, struct tl_arrivals *a
                                 "has a session of its own");
         }
     }
+    describe(options, crowd);
     return true;
 }
 
@@ -116,7 +108,7 @@ static void write_report(const struct tl_ctl_options *options, const struct tl_p
     } else if (options->plan.yaml) {
         for (size_t i = 0; i < report->warnings->n; i++)
             fprintf(stderr, "tellerline: warning: %s\n", report->warnings->texts[i]);
-        tl_plan_report_yaml(report->input, report->plan, &out);
+        tl_plan_report_yaml(&report->plan->settings, &out);
     } else {
         tl_plan_report_text(report, json, &out);
     }
@@ -129,32 +121,25 @@ static int simulate(const struct tl_ctl_options *options, struct tl_plan_report 
                     struct tl_error *err)
 {
     const struct tl_plan_options *plan = &options->plan;
-    struct tl_simulation_visitors visitors = {
-        .session_ms = plan->input.session_ms,
-        .spread = plan->spread,
-        .no_shows = plan->input.no_shows,
-        .patience_ms = plan->patience_ms,
-        .seed = plan->seed,
-    };
-    struct tl_arrivals arrivals;
-    if (plan->queue != NULL && !use_queue(options, &report->settings, err))
-        return TL_EXIT_PROBLEM;
+    struct tl_queue_settings settings;
+    struct tl_plan_crowd crowd;
     if (plan->queue == NULL)
-        tl_simulation_settings_planned(&plan->input, report->plan, &report->settings);
-    report->settings.opens_ms = plan->opens_after_ms;
-    if (!tl_plan_lanes_shares(plan->lanes, &report->settings.lanes, visitors.lanes, err))
-        return TL_EXIT_FAILED;
-    if (!tl_plan_gather(plan, &arrivals, err))
+        settings = report->plan->settings;
+    else if (!use_queue(options, &settings, err))
+        return TL_EXIT_PROBLEM;
+    settings.opens_at_ms = plan->opens_after_ms;
+    if (!tl_plan_gather(plan, &settings, &crowd, err))
         return plan->arrivals != NULL && err->kind == TL_ERR_INVALID ? TL_EXIT_PROBLEM
                                                                      : TL_EXIT_FAILED;
-    tl_plan_describe(plan, &arrivals, report->visitors, sizeof(report->visitors));
-    struct tl_simulation *simulation = tl_simulation_run(&report->settings, &visitors, &arrivals);
-    tl_arrivals_free(&arrivals);
+    struct tl_simulation *simulation =
+        tl_simulation_run(&settings, &crowd.visitors, &crowd.arrivals);
+    tl_arrivals_free(&crowd.arrivals);
+    report->visitors = crowd.words;
+    report->settings = &settings;
     report->simulation = simulation;
     bool ok = plan->svg == NULL || write_svg(plan->svg, report, err);
     if (ok)
         write_report(options, report);
-    report->simulation = NULL;
     tl_simulation_free(&simulation);
     return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
 }

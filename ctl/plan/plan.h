@@ -11,17 +11,15 @@
 
 /* ---- the crowd that `plan --simulate` replays, for `rehearse`, too ---- */
 
-/* The settings of a queue as the simulation takes them, opened at once. */
-void tl_plan_settings_of(const struct tl_queue_settings *queue,
-                         struct tl_simulation_settings *settings);
+struct tl_plan_crowd {
+    struct tl_arrivals arrivals; /* at least one; freed by the caller */
+    struct tl_simulation_visitors visitors;
+    char words[400]; /* who comes, in a sentence */
+};
 
-/* Who comes, in a sentence for a report. arrivals is not empty. */
-void tl_plan_describe(const struct tl_plan_options *options, const struct tl_arrivals *arrivals,
-                      char *text, size_t size);
-
-/* Reads or draws the arrivals, which the caller frees. Those without a session need --session. */
-bool tl_plan_gather(const struct tl_plan_options *options, struct tl_arrivals *arrivals,
-                    struct tl_error *err);
+/* Reads or draws the crowd of a queue. Arrivals without a session need --session. */
+bool tl_plan_gather(const struct tl_plan_options *options, const struct tl_queue_settings *queue,
+                    struct tl_plan_crowd *crowd, struct tl_error *err);
 
 /* ---- the scratch queue of a rehearsal ---- */
 

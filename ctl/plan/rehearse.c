@@ -8,9 +8,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/units.h"
+#include "common/client/http.h"
 #include "common/store/queue.h"
 
-#include "lab/http.h"
 #include "lab/report.h"
 #include "lab/visitors.h"
 
@@ -35,13 +35,10 @@ struct rehearse {
     const char *queue;
     char server[SERVER_SIZE];
     char scratch[TL_QUEUE_NAME_MAX + 1];
-    char who[400];
     struct tl_door *door;
     bool stored; /* the settings are the store's */
     struct tl_queue_settings settings, scaled;
-    struct tl_arrivals arrivals;
-    struct tl_simulation_visitors visitors;
-    struct tl_plan_lanes lanes;
+    struct tl_plan_crowd crowd;
     struct tl_simulation *simulation;
     struct tl_rehearsal rehearsal;
     size_t streams_most;
@@ -74,7 +71,7 @@ static bool find_server(struct rehearse *rehearse, struct tl_error *err)
 static bool refuses(const struct rehearse *rehearse, uint64_t limit)
 {
     enum { AT_ONCE = 3 };
-    const struct tl_arrivals *arrivals = &rehearse->arrivals;
+    const struct tl_arrivals *arrivals = &rehearse->crowd.arrivals;
     const uint64_t at_once = limit > AT_ONCE ? limit / AT_ONCE : limit;
     const uint64_t evenly = at_once < limit ? limit - at_once : limit;
     const double one_ms = 60000.0 * (double)rehearse->options->rehearse.speed / (double)evenly;
@@ -92,7 +89,7 @@ static bool refuses(const struct rehearse *rehearse, uint64_t limit)
 static bool chooses_lane(const struct rehearse *rehearse)
 {
     for (unsigned i = 0; i < rehearse->settings.n_lanes; i++) {
-        if (i != rehearse->settings.default_lane && rehearse->visitors.lanes[i] > 0)
+        if (i != rehearse->settings.default_lane && rehearse->crowd.visitors.lanes[i] > 0)
             return true;
     }
     return false;
@@ -170,28 +167,17 @@ static bool check_speed(const struct rehearse *rehearse, struct tl_error *err)
 static bool prepare(struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_plan_options *plan = &rehearse->options->plan;
-    struct tl_simulation_settings settings;
-    rehearse->visitors = (struct tl_simulation_visitors){.session_ms = plan->input.session_ms,
-                                                         .spread = plan->spread,
-                                                         .no_shows = plan->input.no_shows,
-                                                         .patience_ms = plan->patience_ms,
-                                                         .seed = plan->seed};
     if (!find_server(rehearse, err) ||
         !tl_scratch_source(&rehearse->session, rehearse->queue, &rehearse->settings,
                            &rehearse->stored, err) ||
         !check_speed(rehearse, err) ||
-        (rehearse->door = tl_door_new(rehearse->session.config, err)) == NULL)
+        (rehearse->door = tl_door_new(rehearse->session.config, err)) == NULL ||
+        !tl_plan_gather(plan, &rehearse->settings, &rehearse->crowd, err))
         return false;
-    tl_plan_settings_of(&rehearse->settings, &settings);
-    if (!tl_plan_lanes_shares(plan->lanes, &settings.lanes, rehearse->visitors.lanes, err) ||
-        !tl_plan_gather(plan, &rehearse->arrivals, err))
-        return false;
-    if (plan->input.crowd.visitors > 0 && plan->input.crowd.visitors < rehearse->arrivals.n)
-        rehearse->arrivals.n = (size_t)plan->input.crowd.visitors;
-    tl_plan_describe(plan, &rehearse->arrivals, rehearse->who, sizeof(rehearse->who));
-    rehearse->lanes = settings.lanes;
-    settings.opens_ms = plan->opens_after_ms;
-    rehearse->simulation = tl_simulation_run(&settings, &rehearse->visitors, &rehearse->arrivals);
+    struct tl_queue_settings settings = rehearse->settings;
+    settings.opens_at_ms = plan->opens_after_ms;
+    rehearse->simulation =
+        tl_simulation_run(&settings, &rehearse->crowd.visitors, &rehearse->crowd.arrivals);
     return check_limits(rehearse, err) && check_descriptors(rehearse, err);
 }
 
@@ -313,10 +299,9 @@ static bool run(struct rehearse *rehearse, struct tl_error *err)
         .server = rehearse->server,
         .queue = rehearse->scratch,
         .door = rehearse->door,
-        .lanes = &rehearse->lanes,
         .settings = &rehearse->scaled,
-        .arrivals = &rehearse->arrivals,
-        .visitors = &rehearse->visitors,
+        .arrivals = &rehearse->crowd.arrivals,
+        .visitors = &rehearse->crowd.visitors,
         .leaving = rehearse->options->rehearse.leaving,
         .speed = speed,
         .streams_most = rehearse->streams_most,
@@ -339,24 +324,20 @@ static int report(const struct rehearse *rehearse)
 {
     struct tl_figures figures;
     struct tl_broken broken;
-    struct tl_lane_figures lane_figures[TL_LANES_MAX];
     tl_figures_compute(&rehearse->rehearsal, &rehearse->scaled, &figures);
-    tl_lane_figures_compute(&rehearse->rehearsal, lane_figures);
     tl_figures_judge(&rehearse->rehearsal, &rehearse->scaled, &figures, &broken);
     const struct tl_rehearse_report whole = {
         .queue = rehearse->queue,
         .scratch = rehearse->scratch,
         .server = rehearse->server,
         .source = rehearse->stored ? "it has in the store" : "of the configuration",
-        .visitors = rehearse->who,
+        .visitors = rehearse->crowd.words,
         .speed = rehearse->options->rehearse.speed,
         .settings = &rehearse->settings,
         .rehearsal = &rehearse->rehearsal,
         .figures = &figures,
         .broken = &broken,
         .simulation = rehearse->simulation,
-        .lanes = &rehearse->lanes,
-        .lane_figures = lane_figures,
     };
     struct tl_text out = {0};
     json_t *json = tl_rehearse_report_json(&whole);
@@ -382,7 +363,7 @@ static int rehearse_queue(struct rehearse *rehearse, struct tl_error *err)
         tl_error_set(err, TL_ERR_INVALID, "stopped before anybody came");
     free(rehearse->rehearsal.visitors);
     tl_simulation_free(&rehearse->simulation);
-    tl_arrivals_free(&rehearse->arrivals);
+    tl_arrivals_free(&rehearse->crowd.arrivals);
     tl_door_free(&rehearse->door);
     tl_signals_close(&rehearse->signals);
     return clean ? status : TL_EXIT_PROBLEM;

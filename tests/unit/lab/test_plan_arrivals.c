@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -103,6 +104,19 @@ static void test_read(void **state)
     assert_int_equal(err.kind, TL_ERR_SYSTEM);
     assert_false(tl_arrivals_read("/", &arrivals, &err));
     assert_int_equal(err.kind, TL_ERR_SYSTEM);
+    /* A file that is read in several pieces. */
+    char path[] = "/tmp/arrivals-XXXXXX";
+    int fd = mkstemp(path);
+    FILE *file = fdopen(fd, "w");
+    assert_non_null(file);
+    for (int i = 0; i < 100000; i++)
+        fprintf(file, "%d\n", i);
+    assert_int_equal(fclose(file), 0);
+    assert_true(tl_arrivals_read(path, &arrivals, &err));
+    assert_int_equal(arrivals.n, 100000);
+    assert_int_equal(arrivals.list[99999].at_ms, 99999000);
+    tl_arrivals_free(&arrivals);
+    assert_int_equal(remove(path), 0);
 }
 
 /* The share of a crowd that has come by a third and by the middle of its time. */
@@ -140,12 +154,12 @@ static void test_crowds(void **state)
 static void test_random(void **state)
 {
     (void)state;
-    assert_true(tl_plan_random(1, 2, 3) == tl_plan_random(1, 2, 3));
-    assert_true(tl_plan_random(1, 2, 3) != tl_plan_random(1, 2, 4));
-    assert_true(tl_plan_random(1, 2, 3) != tl_plan_random(1, 3, 3));
-    assert_true(tl_plan_random(1, 2, 3) != tl_plan_random(2, 2, 3));
+    assert_true(tl_random_of(1, 2, 3) == tl_random_of(1, 2, 3));
+    assert_true(tl_random_of(1, 2, 3) != tl_random_of(1, 2, 4));
+    assert_true(tl_random_of(1, 2, 3) != tl_random_of(1, 3, 3));
+    assert_true(tl_random_of(1, 2, 3) != tl_random_of(2, 2, 3));
     for (uint64_t i = 0; i < 100000; i++) {
-        double u = tl_plan_random(0, i, 0);
+        double u = tl_random_of(0, i, 0);
         assert_true(u > 0 && u < 1);
     }
 }

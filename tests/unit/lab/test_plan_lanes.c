@@ -8,16 +8,16 @@
 
 #include <cmocka.h>
 
-#include "lab/crowd.h"
+#include "lab/simulate.h"
 
-static const struct tl_plan_lanes lanes = {
-    .n = 3, .names = {"vip", "club", "normal"}, .weights = {0}, .standard = 2};
+static const struct tl_queue_settings queue = {
+    .n_lanes = 3, .lanes = {"vip", "club", "normal"}, .default_lane = 2};
 
 static void assert_shares(const char *text, const double expected[3])
 {
     struct tl_error err = {0};
     double shares[TL_LANES_MAX];
-    if (!tl_plan_lanes_shares(text, &lanes, shares, &err))
+    if (!tl_lanes_shares(text, &queue, shares, &err))
         fail_msg("%s: %s", text, err.text);
     for (int i = 0; i < 3; i++) {
         if (shares[i] < expected[i] - 1e-9 || shares[i] > expected[i] + 1e-9)
@@ -61,42 +61,40 @@ static void test_wrong_shares(void **state)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct tl_error err = {0};
         double shares[TL_LANES_MAX];
-        if (tl_plan_lanes_shares(wrong[i], &lanes, shares, &err))
+        if (tl_lanes_shares(wrong[i], &queue, shares, &err))
             fail_msg("%s is accepted", wrong[i]);
         assert_int_equal(err.kind, TL_ERR_INVALID);
         assert_int_equal(strncmp(err.text, "--lanes: ", 9), 0);
     }
 }
 
-static void test_waits(void **state)
+static void test_times(void **state)
 {
     (void)state;
-    struct tl_lane_waits waits = {.arrived = 20, .passed = 3};
-    int64_t times[] = {7, 1, 3, 2, 10, 9, 8, 4, 5, 6};
-    tl_lane_waits_sum(&waits, times, 10);
-    assert_int_equal(waits.admitted, 10);
-    assert_int_equal(waits.median_ms, 5);
-    assert_int_equal(waits.most_ms, 9);
-    assert_int_equal(waits.arrived + waits.passed, 23);
-    tl_lane_waits_sum(&waits, times, 0);
-    assert_int_equal(waits.admitted, 0);
-    assert_int_equal(waits.median_ms, -1);
-    assert_int_equal(waits.most_ms, -1);
+    int64_t list[] = {7, 1, 3, 2, 10, 9, 8, 4, 5, 6};
+    struct tl_times times = tl_times_of(list, 10);
+    assert_int_equal(times.median_ms, 5);
+    assert_int_equal(times.p90_ms, 9);
+    assert_int_equal(times.longest_ms, 10);
+    times = tl_times_of(list, 1);
+    assert_true(times.median_ms == 1 && times.p90_ms == 1 && times.longest_ms == 1);
+    times = tl_times_of(list, 0);
+    assert_true(times.median_ms == -1 && times.p90_ms == -1 && times.longest_ms == -1);
 }
 
-static bool starved(const struct tl_plan_lanes *of, unsigned lane, uint64_t passed)
+static bool starved(const struct tl_queue_settings *of, unsigned lane, uint64_t passed)
 {
-    const struct tl_lane_waits waits = {.passed = passed};
-    return tl_lane_starved(of, lane, &waits);
+    const struct tl_met met = {.passed_by = passed};
+    return tl_lane_starved(of, lane, &met);
 }
 
 static void test_starved(void **state)
 {
     (void)state;
-    struct tl_plan_lanes weighed = lanes;
-    weighed.weights = (struct tl_weights){.n = 3, .of = {6, 3, 1}};
-    assert_false(starved(&lanes, 2, 30));
-    assert_true(starved(&lanes, 2, 31));
+    struct tl_queue_settings weighed = queue;
+    weighed.lane_weights = (struct tl_weights){.n = 3, .of = {6, 3, 1}};
+    assert_false(starved(&queue, 2, 30));
+    assert_true(starved(&queue, 2, 31));
     assert_false(starved(&weighed, 2, 100));
     assert_true(starved(&weighed, 2, 101));
     assert_true(starved(&weighed, 0, 17));
@@ -108,7 +106,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_wrong_shares),
-        cmocka_unit_test(test_waits),
+        cmocka_unit_test(test_times),
         cmocka_unit_test(test_starved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -48,12 +48,12 @@ static void test_repeats(void **state)
     assert_true(plan.calls == 6);
     assert_near(plan.calls_used, 6.9, 1e-9);
     assert_int_equal((int)plan.at_once, 43478); /* 1,000 * 300 / 6.9 */
-    assert_int_equal(plan.session_ttl_ms, 375000);
+    assert_int_equal(plan.settings.session_ttl_ms, 375000);
     assert_int_equal((int)(plan.at_once_most + 0.5), 54348); /* 1,000 * 375 / 6.9 */
     assert_near(plan.per_second, 144.93, 0.005);
     assert_int_equal((int)plan.per_period, 1449);
-    assert_int_equal(plan.admit, 1400);
-    assert_int_equal(plan.capacity, 43000);
+    assert_int_equal(plan.settings.rate.admit, 1400);
+    assert_int_equal(plan.settings.capacity, 43000);
 
     /* The same number as visitors per period of 375 s. */
     input.period_ms = 375000;
@@ -72,9 +72,9 @@ static void test_calls_per_minute(void **state)
     assert_true(plan.per_second * 60 == 2500);
     assert_int_equal((int)plan.per_period, 416);
     /* The site chose the round number 300; the planner's is 10 below it. */
-    assert_int_equal(plan.admit, 290);
+    assert_int_equal(plan.settings.rate.admit, 290);
     input.safety = 0.28;
-    assert_int_equal(computed(&input).admit, 300);
+    assert_int_equal(computed(&input).settings.rate.admit, 300);
 
     input.period_ms = 60000;
     assert_true(computed(&input).per_period == 2500);
@@ -88,9 +88,9 @@ static void test_one_minute(void **state)
     struct tl_plan plan = computed(&input);
     assert_true(plan.per_second * 60 == 6000);
     assert_true(plan.per_period == 1000);
-    assert_int_equal(plan.admit, 600);
+    assert_int_equal(plan.settings.rate.admit, 600);
     input.safety = 0;
-    assert_int_equal(computed(&input).admit, 1000);
+    assert_int_equal(computed(&input).settings.rate.admit, 1000);
 }
 
 /* Two significant digits, never up, and no digit lost to a binary fraction. */
@@ -106,7 +106,7 @@ static void test_rounding(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct tl_plan_input input = example(10000, 10, rows[i].safety);
         input.tps = rows[i].tps;
-        assert_int_equal(computed(&input).admit, rows[i].admit);
+        assert_int_equal(computed(&input).settings.rate.admit, rows[i].admit);
     }
 }
 
@@ -137,7 +137,7 @@ static void test_policies(void **state)
     assert_true(plan.by_capacity == 175);
 
     input.capacity = 500;
-    assert_int_equal(computed(&input).capacity, 500);
+    assert_int_equal(computed(&input).settings.capacity, 500);
     input.policy = TL_POLICY_RATE;
     input.admit = 70;
     assert_true(computed(&input).admitted == 7);
@@ -159,8 +159,8 @@ static void test_times(void **state)
         struct tl_plan_input input = example(300000, 6, 0.3);
         input.crowd.visitors = rows[i].visitors;
         struct tl_plan plan = computed(&input);
-        assert_int_equal(plan.claim_ttl_ms, rows[i].claim_ms);
-        assert_int_equal(plan.waiting_ttl_ms, rows[i].waiting_ms);
+        assert_int_equal(plan.settings.claim_ttl_ms, rows[i].claim_ms);
+        assert_int_equal(plan.settings.waiting_ttl_ms, rows[i].waiting_ms);
     }
 }
 

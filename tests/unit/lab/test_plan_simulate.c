@@ -19,14 +19,14 @@ static void assert_near(double found, double expected, double distance)
 }
 
 /* A session nobody's length reaches, and times that do not matter. */
-static const struct tl_simulation_settings counter = {.policy = TL_POLICY_COUNTER,
-                                                      .capacity = 1,
-                                                      .session_limit_ms = 1000000,
-                                                      .claim_ttl_ms = 1000,
-                                                      .waiting_ttl_ms = 1000};
+static const struct tl_queue_settings counter = {.policy = TL_POLICY_COUNTER,
+                                                 .capacity = 1,
+                                                 .session_ttl_ms = 1000000,
+                                                 .claim_ttl_ms = 1000,
+                                                 .waiting_ttl_ms = 1000};
 
 /* Runs visitors who come at these times and stay for these. */
-static struct tl_simulation *run(const struct tl_simulation_settings *settings,
+static struct tl_simulation *run(const struct tl_queue_settings *settings,
                                  const struct tl_simulation_visitors *visitors, size_t n,
                                  const int64_t at_ms[], const int64_t session_ms[])
 {
@@ -42,7 +42,7 @@ static struct tl_simulation *run(const struct tl_simulation_settings *settings,
     return simulation;
 }
 
-static void assert_admitted(const struct tl_simulation_settings *settings, size_t n,
+static void assert_admitted(const struct tl_queue_settings *settings, size_t n,
                             const int64_t at_ms[], const int64_t session_ms[],
                             const int64_t expected_ms[])
 {
@@ -58,7 +58,7 @@ static void assert_admitted(const struct tl_simulation_settings *settings, size_
 static void test_counters(void **state)
 {
     (void)state;
-    struct tl_simulation_settings settings = counter;
+    struct tl_queue_settings settings = counter;
     assert_admitted(&settings, 3, (int64_t[]){0, 0, 0}, (int64_t[]){2000, 2000, 2000},
                     (int64_t[]){0, 2000, 4000});
     assert_admitted(&settings, 3, (int64_t[]){0, 10, 11}, (int64_t[]){2, 5, 1},
@@ -66,10 +66,10 @@ static void test_counters(void **state)
     settings.capacity = 2;
     assert_admitted(&settings, 4, (int64_t[]){0, 0, 0, 0}, (int64_t[]){2, 3, 2, 0},
                     (int64_t[]){0, 0, 2, 3});
-    settings.opens_ms = 100;
+    settings.opens_at_ms = 100;
     assert_admitted(&settings, 3, (int64_t[]){0, 7, 200}, (int64_t[]){50, 50, 50},
                     (int64_t[]){100, 100, 200});
-    settings.session_limit_ms = 10; /* cuts the first two */
+    settings.session_ttl_ms = 10; /* cuts the first two */
     assert_admitted(&settings, 3, (int64_t[]){100, 100, 100}, (int64_t[]){50, 20, 5},
                     (int64_t[]){100, 100, 110});
 }
@@ -77,32 +77,31 @@ static void test_counters(void **state)
 static void test_rate(void **state)
 {
     (void)state;
-    struct tl_simulation_settings settings = counter;
+    struct tl_queue_settings settings = counter;
     settings.policy = TL_POLICY_RATE;
-    settings.admit = 2;
-    settings.every_ms = 10000;
+    settings.rate.admit = 2;
+    settings.rate.every_ms = 10000;
     const int64_t at[] = {0, 0, 0, 0, 0, 60000, 60000, 60001};
     assert_admitted(&settings, 8, at, NULL,
                     (int64_t[]){0, 5000, 10000, 15000, 20000, 60000, 65000, 70000});
-    settings.burst = 1; /* one more at once, after a pause */
+    settings.rate.burst = 1; /* one more at once, after a pause */
     assert_admitted(&settings, 8, at, NULL,
                     (int64_t[]){0, 0, 5000, 10000, 15000, 60000, 60000, 65000});
-    settings.burst = 0;
-    settings.lumps = true;
+    settings.rate.burst = 0;
+    settings.rate.shape = TL_RATE_LUMPS;
     assert_admitted(&settings, 8, at, NULL,
                     (int64_t[]){0, 0, 10000, 10000, 20000, 60000, 60000, 70000});
     /* Three in a second do not divide it: each a whole millisecond later, never sooner. */
-    settings.lumps = false;
-    settings.admit = 3;
-    settings.every_ms = 1000;
+    settings.rate.shape = TL_RATE_SMOOTH;
+    settings.rate.admit = 3;
+    settings.rate.every_ms = 1000;
     assert_admitted(&settings, 4, (int64_t[]){0, 0, 0, 0}, NULL, (int64_t[]){0, 334, 667, 1000});
     /* What a lump cannot use, because the slots are taken, lapses. */
-    settings = (struct tl_simulation_settings){.policy = TL_POLICY_BOTH,
-                                               .capacity = 1,
-                                               .admit = 2,
-                                               .every_ms = 100,
-                                               .lumps = true,
-                                               .session_limit_ms = 1000};
+    settings =
+        (struct tl_queue_settings){.policy = TL_POLICY_BOTH,
+                                   .capacity = 1,
+                                   .rate = {.admit = 2, .every_ms = 100, .shape = TL_RATE_LUMPS},
+                                   .session_ttl_ms = 1000};
     assert_admitted(&settings, 3, (int64_t[]){0, 0, 0}, (int64_t[]){30, 30, 30},
                     (int64_t[]){0, 100, 200});
 }
@@ -122,7 +121,7 @@ static void test_no_shows_and_refused(void **state)
     assert_true(simulation->slots_no_shows == 1 && simulation->slots_empty == 0);
     tl_simulation_free(&simulation);
 
-    struct tl_simulation_settings settings = counter;
+    struct tl_queue_settings settings = counter;
     settings.max_waiting = 2;
     visitors.no_shows = 0;
     simulation =
@@ -130,11 +129,11 @@ static void test_no_shows_and_refused(void **state)
     assert_int_equal(simulation->refused, 1);
     assert_int_equal(simulation->visitors[3].admitted_ms, -1);
     assert_int_equal(simulation->longest_line, 2);
-    assert_int_equal(simulation->longest_line_ms, 2);
-    assert_int_equal(simulation->last_empty_ms, 200);
+    assert_int_equal(simulation->longest_line_at_ms, 2);
+    assert_int_equal(simulation->line_empty_from_ms, 200);
     assert_int_equal(simulation->line_ms, 199);
-    assert_int_equal(simulation->wait_longest_ms, 198);
-    assert_int_equal(simulation->wait_median_ms, 99);
+    assert_int_equal(simulation->all.waits.longest_ms, 198);
+    assert_int_equal(simulation->all.waits.median_ms, 99);
     tl_simulation_free(&simulation);
 }
 
@@ -142,38 +141,38 @@ static void test_no_shows_and_refused(void **state)
 static void test_nobody_is_admitted(void **state)
 {
     (void)state;
-    struct tl_simulation_settings settings = counter;
+    struct tl_queue_settings settings = counter;
     struct tl_simulation_visitors visitors = {.seed = 5};
     settings.capacity = 0;
     struct tl_simulation *simulation =
         run(&settings, &visitors, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 1, 1});
-    assert_int_equal(simulation->waiting, 3);
-    assert_int_equal(simulation->last_empty_ms, -1);
+    assert_int_equal(simulation->still_waiting, 3);
+    assert_int_equal(simulation->line_empty_from_ms, -1);
     tl_simulation_free(&simulation);
 
     visitors.patience_ms = 100;
     simulation = run(&settings, &visitors, 3, (int64_t[]){0, 1, 2}, (int64_t[]){1, 1, 1});
     assert_int_equal(simulation->gave_up, 3);
-    assert_int_equal(simulation->waiting, 0);
-    assert_true(simulation->end_ms > 1000 && simulation->last_empty_ms == simulation->end_ms);
+    assert_int_equal(simulation->still_waiting, 0);
+    assert_true(simulation->end_ms > 1000 && simulation->line_empty_from_ms == simulation->end_ms);
     tl_simulation_free(&simulation);
 }
 
 /* ---- any crowd, any settings ---- */
 
-static struct tl_simulation_settings random_settings(uint64_t *seed)
+static struct tl_queue_settings random_settings(uint64_t *seed)
 {
-    return (struct tl_simulation_settings){
+    return (struct tl_queue_settings){
         .policy = (enum tl_policy)random_below(seed, 3),
         .capacity = 1 + random_below(seed, 20),
-        .admit = 1 + random_below(seed, 12),
-        .every_ms = 100 + (int64_t)random_below(seed, 10000),
-        .lumps = random_below(seed, 3) == 0,
-        .burst = random_below(seed, 2) * random_below(seed, 10),
-        .session_limit_ms = 500 + (int64_t)random_below(seed, 5000),
+        .rate = {.admit = 1 + random_below(seed, 12),
+                 .every_ms = 100 + (int64_t)random_below(seed, 10000),
+                 .shape = random_below(seed, 3) == 0 ? TL_RATE_LUMPS : TL_RATE_SMOOTH,
+                 .burst = random_below(seed, 2) * random_below(seed, 10)},
+        .session_ttl_ms = 500 + (int64_t)random_below(seed, 5000),
         .claim_ttl_ms = 1 + (int64_t)random_below(seed, 1000),
         .waiting_ttl_ms = 1000 + (int64_t)random_below(seed, 5000),
-        .opens_ms = (int64_t)(random_below(seed, 2) * random_below(seed, 20000)),
+        .opens_at_ms = (int64_t)(random_below(seed, 2) * random_below(seed, 20000)),
         .max_waiting = random_below(seed, 3) == 0 ? 1 + random_below(seed, 100) : 0,
     };
 }
@@ -212,7 +211,7 @@ static void check_capacity(const struct tl_simulation *simulation, size_t n, uin
 
 /* Admissions are in order of arrival; no window of every_ms holds more than the rate allows, and
  * lumps are that far apart. */
-static void check_order_and_rate(const struct tl_simulation_settings *settings,
+static void check_order_and_rate(const struct tl_queue_settings *settings,
                                  const struct tl_arrivals *arrivals,
                                  const struct tl_simulation *simulation)
 {
@@ -223,15 +222,18 @@ static void check_order_and_rate(const struct tl_simulation_settings *settings,
         int64_t at = simulation->visitors[i].admitted_ms;
         if (at < 0)
             continue;
-        assert_true(at >= arrivals->list[i].at_ms && at >= settings->opens_ms);
+        assert_true(at >= arrivals->list[i].at_ms && at >= settings->opens_at_ms);
         assert_true(count == 0 || at >= times[count - 1]);
         times[count++] = at;
     }
-    uint64_t limit = settings->admit + (settings->lumps ? 0 : settings->burst);
+    uint64_t limit =
+        settings->rate.admit + (settings->rate.shape == TL_RATE_LUMPS ? 0 : settings->rate.burst);
     for (size_t i = 0; settings->policy != TL_POLICY_COUNTER && i + limit < count; i++)
-        assert_true(times[i + limit] - times[i] >= settings->every_ms);
-    for (size_t i = 1; settings->policy != TL_POLICY_COUNTER && settings->lumps && i < count; i++)
-        assert_true(times[i] == times[i - 1] || times[i] - times[i - 1] >= settings->every_ms);
+        assert_true(times[i + limit] - times[i] >= settings->rate.every_ms);
+    for (size_t i = 1; settings->policy != TL_POLICY_COUNTER &&
+                       settings->rate.shape == TL_RATE_LUMPS && i < count;
+         i++)
+        assert_true(times[i] == times[i - 1] || times[i] - times[i - 1] >= settings->rate.every_ms);
     assert_int_equal(count, simulation->served + simulation->no_shows);
     free(times);
 }
@@ -264,7 +266,7 @@ static void test_what_always_holds(void **state)
     uint64_t seed = random_seed("test_what_always_holds");
     for (int round = 0; round < 400; round++) {
         struct tl_arrivals arrivals;
-        struct tl_simulation_settings settings = random_settings(&seed);
+        struct tl_queue_settings settings = random_settings(&seed);
         struct tl_crowd crowd = {.visitors = 1 + random_below(&seed, 500),
                                  .shape = (enum tl_crowd_shape)random_below(&seed, 3),
                                  .over_ms = 1 + (int64_t)random_below(&seed, 60000),
@@ -279,7 +281,8 @@ static void test_what_always_holds(void **state)
         struct tl_simulation *simulation = tl_simulation_run(&settings, &visitors, &arrivals);
         assert_non_null(simulation);
         assert_int_equal(simulation->arrived, crowd.visitors);
-        assert_int_equal(simulation->waiting, 0); /* in the end everyone was called or has left */
+        assert_int_equal(simulation->still_waiting,
+                         0); /* in the end everyone was called or has left */
         assert_int_equal(simulation->arrived, simulation->served + simulation->no_shows +
                                                   simulation->gave_up + simulation->refused);
         if (visitors.patience_ms == 0)
@@ -310,13 +313,13 @@ static void test_what_always_holds(void **state)
 static void test_session_mean(void **state)
 {
     (void)state;
-    struct tl_simulation_settings settings = counter;
+    struct tl_queue_settings settings = counter;
     struct tl_simulation_visitors visitors = {.session_ms = 10000, .spread = 0.5, .seed = 7};
     struct tl_arrivals arrivals;
     struct tl_crowd crowd = {.visitors = 50000, .shape = TL_CROWD_EVEN, .over_ms = 1000};
     settings.policy = TL_POLICY_RATE;
-    settings.admit = 1000000;
-    settings.every_ms = 1000;
+    settings.rate.admit = 1000000;
+    settings.rate.every_ms = 1000;
     tl_arrivals_draw(&crowd, 7, &arrivals);
     struct tl_simulation *simulation = tl_simulation_run(&settings, &visitors, &arrivals);
     assert_non_null(simulation);
@@ -333,22 +336,23 @@ static void test_lanes(void **state)
 {
     (void)state;
     enum { HALF = 400 };
-    struct tl_simulation_settings settings = counter;
+    struct tl_queue_settings settings = counter;
     struct tl_simulation_visitors visitors = {.seed = 3, .lanes = {0.5, 0.5}};
     int64_t at_ms[2 * HALF] = {0};
     int64_t session_ms[2 * HALF];
     for (int i = 0; i < 2 * HALF; i++)
         session_ms[i] = 1;
-    settings.lanes = (struct tl_plan_lanes){.n = 2, .names = {"vip", "normal"}, .standard = 1};
+    settings.n_lanes = 2;
+    settings.default_lane = 1;
     struct tl_simulation *simulation = run(&settings, &visitors, 2 * HALF, at_ms, session_ms);
-    const struct tl_lane_waits *lanes = simulation->lanes;
+    const struct tl_met *lanes = simulation->lanes;
     assert_int_equal(lanes[0].arrived + lanes[1].arrived, 2 * HALF);
     assert_near((double)lanes[0].arrived, HALF, 70); /* five standard errors */
     assert_int_equal(lanes[0].admitted, lanes[0].arrived);
     assert_int_equal(lanes[1].admitted, lanes[1].arrived);
     /* vip strictly first */
-    assert_int_equal(lanes[1].passed, lanes[0].arrived);
-    assert_int_equal(lanes[0].passed, 0);
+    assert_int_equal(lanes[1].passed_by, lanes[0].arrived);
+    assert_int_equal(lanes[0].passed_by, 0);
     int64_t before = -1;
     for (int i = 0; i < 2 * HALF; i++) {
         bool vip = tl_visitor_lane(&visitors, (size_t)i) == 0;
@@ -359,11 +363,11 @@ static void test_lanes(void **state)
     }
     tl_simulation_free(&simulation);
 
-    settings.lanes.weights = (struct tl_weights){.n = 2, .of = {3, 1}};
+    settings.lane_weights = (struct tl_weights){.n = 2, .of = {3, 1}};
     simulation = run(&settings, &visitors, 2 * HALF, at_ms, session_ms);
     lanes = simulation->lanes;
-    assert_int_equal(lanes[1].passed, 3);
-    assert_int_equal(lanes[0].passed, 1);
+    assert_int_equal(lanes[1].passed_by, 3);
+    assert_int_equal(lanes[0].passed_by, 1);
     unsigned vips = 0;
     for (int i = 0; i < 2 * HALF; i++)
         vips += tl_visitor_lane(&visitors, (size_t)i) == 0 &&

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "lab/times.h"
+#include "lab/crowd.h"
 #include "tests/unit/random.h"
 
 static void test_earliest_first(void **state)

@@ -27,7 +27,8 @@ static struct tl_rehearsal line(struct tl_rehearsed visitors[N])
                                             .called_ms = 1000 + 600 * i,
                                             .admitted_ms = 50000 + 600 * i,
                                             .promised_ms = -1};
-    return (struct tl_rehearsal){.n = N, .visitors = visitors, .most_active = 3, .most_present = 3};
+    return (struct tl_rehearsal){
+        .n = N, .visitors = visitors, .most_active = 3, .most_on_the_site = 3};
 }
 
 static struct tl_figures figures_of(const struct tl_rehearsal *rehearsal)
@@ -53,13 +54,13 @@ static void test_line_in_order(void **state)
     struct tl_rehearsed visitors[N];
     struct tl_rehearsal rehearsal = line(visitors);
     struct tl_figures figures = figures_of(&rehearsal);
-    assert_int_equal(figures.arrived, N);
+    assert_int_equal(figures.all.arrived, N);
     assert_int_equal(figures.joined, N);
-    assert_int_equal(figures.admitted, N);
+    assert_int_equal(figures.all.admitted, N);
     assert_int_equal(figures.fates[TL_FATE_SERVED], N);
-    assert_int_equal(figures.wait_median_ms, 1000 + 4 * 500);
-    assert_int_equal(figures.wait_most_ms, 1000 + 8 * 500);
-    assert_int_equal(figures.wait_longest_ms, 1000 + 9 * 500);
+    assert_int_equal(figures.all.waits.median_ms, 1000 + 4 * 500);
+    assert_int_equal(figures.all.waits.p90_ms, 1000 + 8 * 500);
+    assert_int_equal(figures.all.waits.longest_ms, 1000 + 9 * 500);
     assert_int_equal(figures.per_period, 2);
     assert_true(figures.per_period_average > 1.66 && figures.per_period_average < 1.67);
     assert_int_equal(figures.overtaken, 0);
@@ -107,7 +108,7 @@ static void test_limits(void **state)
     rehearsal.most_active = 4;
     assert_int_equal(broken_of(&rehearsal, "4 are active"), 1);
     rehearsal = line(visitors);
-    rehearsal.most_present = 4;
+    rehearsal.most_on_the_site = 4;
     assert_int_equal(broken_of(&rehearsal, "on the site"), 1);
     rehearsal = line(visitors);
     visitors[2].admitted_ms = 50999; /* 50000, 50600, 50999 */
@@ -132,8 +133,8 @@ static void test_promises(void **state)
     visitors[2].called_ms = -1; /* gave up */
     visitors[2].fate = TL_FATE_GAVE_UP;
     struct tl_figures figures = figures_of(&rehearsal);
-    assert_int_equal(figures.promises, 2);
-    assert_int_equal(figures.kept, 1);
+    assert_int_equal(figures.all.promises, 2);
+    assert_int_equal(figures.all.promises_kept, 1);
 }
 
 static void test_other_faults(void **state)

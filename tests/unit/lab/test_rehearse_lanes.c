@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -36,44 +37,47 @@ static struct tl_rehearsal line(struct tl_rehearsed visitors[N], const unsigned 
 static const unsigned strict[N] = {0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1};
 static const unsigned shared[N] = {0, 1, 0, 0, 0, 1, 0, 0, 1, 1, 1, 1};
 
-static void compute(const struct tl_rehearsal *rehearsal, struct tl_lane_figures figures[])
+static void compute(const struct tl_rehearsal *rehearsal, struct tl_met lanes[TL_LANES_MAX])
 {
-    tl_lane_figures_compute(rehearsal, figures);
+    static const struct tl_queue_settings settings = {.rate.every_ms = 1000};
+    struct tl_figures figures;
+    tl_figures_compute(rehearsal, &settings, &figures);
+    memcpy(lanes, figures.lanes, sizeof(figures.lanes));
 }
 
 static void test_passed(void **state)
 {
     (void)state;
     struct tl_rehearsed visitors[N];
-    struct tl_lane_figures lanes[TL_LANES_MAX];
+    struct tl_met lanes[TL_LANES_MAX];
     struct tl_rehearsal rehearsal = line(visitors, strict);
     compute(&rehearsal, lanes);
-    assert_int_equal(lanes[1].waits.passed, 6);
-    assert_int_equal(lanes[0].waits.passed, 0); /* it had nobody left */
+    assert_int_equal(lanes[1].passed_by, 6);
+    assert_int_equal(lanes[0].passed_by, 0); /* it had nobody left */
     rehearsal = line(visitors, shared);
     compute(&rehearsal, lanes);
-    assert_int_equal(lanes[1].waits.passed, 3);
-    assert_int_equal(lanes[0].waits.passed, 1);
-    assert_int_equal(lanes[2].waits.passed, 0);
+    assert_int_equal(lanes[1].passed_by, 3);
+    assert_int_equal(lanes[0].passed_by, 1);
+    assert_int_equal(lanes[2].passed_by, 0);
 }
 
 static void test_one_step_has_no_order(void **state)
 {
     (void)state;
     struct tl_rehearsed visitors[N];
-    struct tl_lane_figures lanes[TL_LANES_MAX];
+    struct tl_met lanes[TL_LANES_MAX];
     struct tl_rehearsal rehearsal = line(visitors, strict);
     for (int i = 0; i < N; i++)
         visitors[i].admitted_ms = 70000;
     compute(&rehearsal, lanes);
-    assert_int_equal(lanes[0].waits.passed + lanes[1].waits.passed, 0);
+    assert_int_equal(lanes[0].passed_by + lanes[1].passed_by, 0);
 }
 
 static void test_who_gave_up_is_passed_until_then(void **state)
 {
     (void)state;
     struct tl_rehearsed visitors[N];
-    struct tl_lane_figures lanes[TL_LANES_MAX];
+    struct tl_met lanes[TL_LANES_MAX];
     struct tl_rehearsal rehearsal = line(visitors, strict);
     for (int i = 1; i < N; i += 2) {
         visitors[i].admitted_ms = visitors[i].called_ms = -1;
@@ -81,28 +85,28 @@ static void test_who_gave_up_is_passed_until_then(void **state)
         visitors[i].fate = TL_FATE_GAVE_UP;
     }
     compute(&rehearsal, lanes);
-    assert_int_equal(lanes[1].waits.passed, 4); /* told at 50, 1050, 2050 and 3050 */
-    assert_int_equal(lanes[1].waits.admitted, 0);
+    assert_int_equal(lanes[1].passed_by, 4); /* told at 50, 1050, 2050 and 3050 */
+    assert_int_equal(lanes[1].admitted, 0);
     assert_int_equal(lanes[1].waits.median_ms, -1);
     visitors[1].joined_ms = visitors[1].gone_ms = -1; /* refused */
     for (int i = 3; i < N; i += 2)
         visitors[i].joined_ms = 2500;
     compute(&rehearsal, lanes);
-    assert_int_equal(lanes[1].waits.passed, 1);
+    assert_int_equal(lanes[1].passed_by, 1);
 }
 
 static void test_told_and_true(void **state)
 {
     (void)state;
     struct tl_rehearsed visitors[N];
-    struct tl_lane_figures lanes[TL_LANES_MAX];
+    struct tl_met lanes[TL_LANES_MAX];
     struct tl_rehearsal rehearsal = line(visitors, strict);
     compute(&rehearsal, lanes);
-    assert_int_equal(lanes[0].waits.arrived, 6);
-    assert_int_equal(lanes[0].waits.admitted, 6);
+    assert_int_equal(lanes[0].arrived, 6);
+    assert_int_equal(lanes[0].admitted, 6);
     assert_int_equal(lanes[0].waits.median_ms, 2050);
     assert_int_equal(lanes[1].waits.median_ms, 8050);
-    assert_int_equal(lanes[1].waits.most_ms, 11050);
+    assert_int_equal(lanes[1].waits.p90_ms, 11050);
     assert_int_equal(lanes[0].promises, 0);
     assert_int_equal(lanes[0].told_ms, -1);
     for (int i = 0; i < 6; i += 2) { /* of lane 0: they wait 40, 1040 and 2040 more */
@@ -112,7 +116,7 @@ static void test_told_and_true(void **state)
     }
     compute(&rehearsal, lanes);
     assert_int_equal(lanes[0].promises, 3);
-    assert_int_equal(lanes[0].kept, 1);
+    assert_int_equal(lanes[0].promises_kept, 1);
     assert_int_equal(lanes[0].told_ms, 1000);
     assert_int_equal(lanes[0].true_ms, 1040);
     assert_int_equal(lanes[1].promises, 0);

@@ -4,8 +4,8 @@
  * thread. Short requests share connections, so many at once; the others wait in their order. A
  * stream has a connection of its own.
  */
-#ifndef TL_LAB_HTTP_H
-#define TL_LAB_HTTP_H
+#ifndef TL_CLIENT_HTTP_H
+#define TL_CLIENT_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -51,7 +51,7 @@ struct tl_http *tl_http_new(const char *base, int wakes_fd, struct tl_error *err
 void tl_http_free(struct tl_http **http);
 
 /* Begins a request; what call points to is copied, except context. The request is released before
- * `done` is called. */
+ * `done` is called. NULL when out of memory. */
 struct tl_http_request *tl_http_start(struct tl_http *http, const struct tl_http_call *call);
 /* Starts a request, and turns until none is under way any more. */
 bool tl_http_ask(struct tl_http *http, const struct tl_http_call *call, struct tl_error *err);

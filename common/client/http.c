@@ -10,9 +10,8 @@
 #include <curl/curl.h>
 
 #include "common/base/clock.h"
-
-#include "lab/http.h"
-#include "lab/memory.h"
+#include "common/base/grow.h"
+#include "common/client/http.h"
 
 enum {
     ANSWER_MAX = 64 * 1024, /* unless the call says more */
@@ -24,7 +23,6 @@ enum {
 };
 
 struct tl_http_request {
-    struct tl_http *http;
     CURL *easy;
     struct curl_slist *headers;
     struct tl_http_call call; /* its texts are not kept, but method */
@@ -46,7 +44,7 @@ struct tl_http {
     struct tl_http_request *last;
     struct tl_http_request *active; /* under way */
     size_t n_short;
-    bool failed; /* epoll refused a socket */
+    const char *problem; /* what no single request can tell; NULL: none */
 };
 
 /* ---- callbacks of libcurl ---- */
@@ -66,7 +64,7 @@ static int watch(CURL *easy, curl_socket_t fd, int what, void *context, void *kn
     int status =
         epoll_ctl(http->epoll_fd, known != NULL ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &event);
     if (status != 0)
-        http->failed = true;
+        http->problem = "epoll refused a socket";
     else
         curl_multi_assign(http->multi, fd, http);
     return 0;
@@ -93,8 +91,12 @@ static size_t take_answer(char *bytes, size_t size, size_t n, void *context)
         snprintf(request->problem, sizeof(request->problem), "the answer is too large");
         return 0; /* ends the transfer */
     }
-    request->answer =
-        tl_xgrow(request->answer, &request->capacity, request->length + length + 1, 1);
+    char *longer = tl_grow(request->answer, &request->capacity, request->length + length + 1, 1);
+    if (longer == NULL) {
+        snprintf(request->problem, sizeof(request->problem), "no memory for the answer");
+        return 0;
+    }
+    request->answer = longer;
     memcpy(request->answer + request->length, bytes, length);
     request->length += length;
     request->answer[request->length] = '\0';
@@ -140,6 +142,23 @@ static void push(struct tl_http_request **first, struct tl_http_request *request
     *first = request;
 }
 
+static void free_request(struct tl_http_request *request)
+{
+    curl_easy_cleanup(request->easy);
+    curl_slist_free_all(request->headers);
+    free(request->url);
+    free(request->body);
+    free(request->answer);
+    free(request);
+}
+
+static void unlink_waiting(struct tl_http *http, struct tl_http_request *request)
+{
+    if (http->last == request)
+        http->last = request->before;
+    unlink_request(&http->first, request);
+}
+
 static void release(struct tl_http *http, struct tl_http_request *request)
 {
     if (request->begun) {
@@ -147,16 +166,9 @@ static void release(struct tl_http *http, struct tl_http_request *request)
         unlink_request(&http->active, request);
         http->n_short -= request->call.bytes != NULL ? 0 : 1;
     } else {
-        if (http->last == request)
-            http->last = request->before;
-        unlink_request(&http->first, request);
+        unlink_waiting(http, request);
     }
-    curl_easy_cleanup(request->easy);
-    curl_slist_free_all(request->headers);
-    free(request->url);
-    free(request->body);
-    free(request->answer);
-    free(request);
+    free_request(request);
 }
 
 static void release_all(struct tl_http *http, struct tl_http_request *first)
@@ -167,63 +179,56 @@ static void release_all(struct tl_http *http, struct tl_http_request *first)
     }
 }
 
-static void add_header(struct tl_http_request *request, const char *name, const char *value)
+/* A line of the head, from two texts: "If-Match: " and the value. False: no memory. */
+static bool add_header(struct tl_http_request *request, const char *name, const char *value)
 {
     char *line;
-    int length = asprintf(&line, "%s: %s", name, value);
-    struct curl_slist *list = length >= 0 ? curl_slist_append(request->headers, line) : NULL;
-    if (list == NULL)
-        tl_no_memory();
-    request->headers = list;
+    int length = asprintf(&line, "%s%s", name, value);
+    if (length < 0)
+        return false;
+    struct curl_slist *list = curl_slist_append(request->headers, line);
+    request->headers = list != NULL ? list : request->headers;
     explicit_bzero(line, (size_t)length);
     free(line);
+    return list != NULL;
 }
 
 /* A body is sent with any method. False means that memory ran out, or an option that this libcurl
  * does not have. */
 static bool prepare(struct tl_http_request *request)
 {
-    CURL *easy = request->easy;
     const struct tl_http_call *call = &request->call;
+    if ((call->bearer != NULL && !add_header(request, "Authorization: Bearer ", call->bearer)) ||
+        (call->if_match != NULL && !add_header(request, "If-Match: ", call->if_match)) ||
+        (call->body != NULL && (!add_header(request, "Content-Type: ", "application/json") ||
+                                (request->body = strdup(call->body)) == NULL)))
+        return false;
+    CURL *easy = request->easy = curl_easy_init();
     const bool streams = call->bytes != NULL, posts = strcmp(call->method, "POST") == 0;
     const char *body = request->body != NULL ? request->body : posts ? "" : NULL;
-    return curl_easy_setopt(easy, CURLOPT_URL, request->url) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https") == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L) == CURLE_OK &&
-           (call->proxy || curl_easy_setopt(easy, CURLOPT_PROXY, "") == CURLE_OK) &&
-           curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_USERAGENT, "tellerline/" TELLERLINE_VERSION) ==
-               CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, request->problem) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_answer) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_WRITEDATA, request) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_header) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_HEADERDATA, request) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_PRIVATE, request) == CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS) ==
-               CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, streams ? 0L : SHORT_TIMEOUT_MS) ==
-               CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_LOW_SPEED_LIMIT, call->stalled_s > 0 ? 1L : 0L) ==
-               CURLE_OK &&
-           curl_easy_setopt(easy, CURLOPT_LOW_SPEED_TIME, call->stalled_s) == CURLE_OK &&
-           (!streams || curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, 1L) == CURLE_OK) &&
+#define SET(option, value) (curl_easy_setopt(easy, CURLOPT_##option, value) == CURLE_OK)
+    return easy != NULL && SET(URL, request->url) && SET(PROTOCOLS_STR, "http,https") &&
+           SET(HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) && SET(FOLLOWLOCATION, 0L) &&
+           (call->proxy || SET(PROXY, "")) && SET(NOSIGNAL, 1L) &&
+           SET(USERAGENT, "tellerline/" TELLERLINE_VERSION) && SET(HTTPHEADER, request->headers) &&
+           SET(ERRORBUFFER, request->problem) && SET(WRITEFUNCTION, take_answer) &&
+           SET(WRITEDATA, request) && SET(HEADERFUNCTION, take_header) &&
+           SET(HEADERDATA, request) && SET(PRIVATE, request) &&
+           SET(CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS) &&
+           SET(TIMEOUT_MS, streams ? 0L : SHORT_TIMEOUT_MS) &&
+           SET(LOW_SPEED_LIMIT, call->stalled_s > 0 ? 1L : 0L) &&
+           SET(LOW_SPEED_TIME, call->stalled_s) && (!streams || SET(FORBID_REUSE, 1L)) &&
            /* A stream that may be silent is one of thousands. */
-           (!streams || call->stalled_s > 0 ||
-            curl_easy_setopt(easy, CURLOPT_BUFFERSIZE, (long)STREAM_BUFFER) == CURLE_OK) &&
-           (body == NULL || curl_easy_setopt(easy, CURLOPT_POSTFIELDS, body) == CURLE_OK) &&
-           curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, call->method) == CURLE_OK;
+           (!streams || call->stalled_s > 0 || SET(BUFFERSIZE, (long)STREAM_BUFFER)) &&
+           (body == NULL || SET(POSTFIELDS, body)) && SET(CUSTOMREQUEST, call->method);
+#undef SET
 }
 
 static void begin(struct tl_http *http, struct tl_http_request *request)
 {
     if (curl_multi_add_handle(http->multi, request->easy) != CURLM_OK)
-        tl_no_memory();
-    if (http->last == request)
-        http->last = request->before;
-    unlink_request(&http->first, request);
+        http->problem = "no memory for a request";
+    unlink_waiting(http, request);
     push(&http->active, request);
     request->begun = true;
     http->n_short += request->call.bytes != NULL ? 0 : 1;
@@ -238,33 +243,20 @@ static void begin_waiting(struct tl_http *http)
 
 struct tl_http_request *tl_http_start(struct tl_http *http, const struct tl_http_call *call)
 {
-    struct tl_http_request *request = tl_xalloc(1, sizeof(*request));
-    request->http = http;
+    struct tl_http_request *request = calloc(1, sizeof(*request));
+    if (request == NULL)
+        return NULL;
     request->call = *call;
     if (call->method == NULL)
         request->call.method = "GET";
     if (call->answer_max == 0)
         request->call.answer_max = ANSWER_MAX;
     if (asprintf(&request->url, "%s%s", http->base, call->path) < 0)
-        tl_no_memory();
-    if (call->bearer != NULL) {
-        char *value;
-        int length = asprintf(&value, "Bearer %s", call->bearer);
-        if (length < 0)
-            tl_no_memory();
-        add_header(request, "Authorization", value);
-        explicit_bzero(value, (size_t)length);
-        free(value);
+        request->url = NULL;
+    if (request->url == NULL || !prepare(request)) {
+        free_request(request);
+        return NULL;
     }
-    if (call->if_match != NULL)
-        add_header(request, "If-Match", call->if_match);
-    if (call->body != NULL) {
-        request->body = tl_xdup(call->body);
-        add_header(request, "Content-Type", "application/json");
-    }
-    request->easy = curl_easy_init();
-    if (request->easy == NULL || !prepare(request))
-        tl_no_memory();
     push(&http->first, request);
     if (http->last == NULL)
         http->last = request;
@@ -334,13 +326,17 @@ static void dispose(struct tl_http *http)
 
 struct tl_http *tl_http_new(const char *base, int wakes_fd, struct tl_error *err)
 {
-    struct tl_http *http = tl_xalloc(1, sizeof(*http));
+    struct tl_http *http = calloc(1, sizeof(*http));
+    if (http == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for HTTP requests");
+        return NULL;
+    }
     http->timer_ms = -1;
-    http->base = tl_xdup(base);
+    http->base = strdup(base);
     http->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     http->multi = curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK ? curl_multi_init() : NULL;
     struct epoll_event event = {.events = EPOLLIN, .data = {.fd = wakes_fd}};
-    bool ok = http->epoll_fd >= 0 && http->multi != NULL &&
+    bool ok = http->base != NULL && http->epoll_fd >= 0 && http->multi != NULL &&
               curl_multi_setopt(http->multi, CURLMOPT_SOCKETFUNCTION, watch) == CURLM_OK &&
               curl_multi_setopt(http->multi, CURLMOPT_SOCKETDATA, http) == CURLM_OK &&
               curl_multi_setopt(http->multi, CURLMOPT_TIMERFUNCTION, set_timer) == CURLM_OK &&
@@ -396,12 +392,13 @@ bool tl_http_turn(struct tl_http *http, int64_t timeout_ms, struct tl_error *err
         (void)curl_multi_socket_action(http->multi, events[i].data.fd, what, &running);
     }
     finish_all(http);
-    return !http->failed || tl_error_set(err, TL_ERR_SYSTEM, "epoll refused a socket");
+    return http->problem == NULL || tl_error_set(err, TL_ERR_SYSTEM, "%s", http->problem);
 }
 
 bool tl_http_ask(struct tl_http *http, const struct tl_http_call *call, struct tl_error *err)
 {
-    tl_http_start(http, call);
+    if (tl_http_start(http, call) == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a request");
     while (http->active != NULL || http->first != NULL) {
         if (!tl_http_turn(http, INT_MAX, err))
             return false;

@@ -79,7 +79,7 @@ define('of', 1)
 define('since', 1, ALL)
 
 -- The entries in turn: { id, worker, batch, at: its first step }; which steps are among them; what they need; and how
--- many there are.
+-- many there are that need something (each worker's batch begins with an OF, which does not).
 local function read_steps(args)
     local entries, has, needs, n, at, last = {}, {}, nil, 0, 3, #args
     while at <= last do
@@ -89,7 +89,7 @@ local function read_steps(args)
                 result = NOT_PENDING, exceptions = false, index = 0, field = BATCH .. args[at + 2], is_new = false }
         else
             if step.needs and step.needs ~= needs then needs = needs and ALL or step.needs end
-            has[step.name], n = true, n + 1
+            has[step.name], n = true, step.needs and n + 1 or n
         end
         at = at + 1 + step.length + (step.name == 'join' and args[at + 2] or 0)
     end

@@ -55,6 +55,46 @@ static void completing_frees_the_counter_once(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
+/* How many commands of Redis the functions have called since CONFIG RESETSTAT. INFO is left out: a
+ * step looks the server up every 100 ms. */
+static long long calls_of_functions(struct test_store *store)
+{
+    static const char *const others[] = {"info:", "fcall:", "config|", "xreadgroup:"};
+    struct tl_reply *info = test_redis_call(store->redis, "INFO commandstats");
+    const char *at = tl_reply_string(info, NULL);
+    long long n = 0;
+    while ((at = strstr(at, "cmdstat_")) != NULL) {
+        at += strlen("cmdstat_");
+        bool is_other = false;
+        for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+            is_other = is_other || strncmp(at, others[i], strlen(others[i])) == 0;
+        const char *calls = strstr(at, "calls=");
+        assert_non_null(calls);
+        n += is_other ? 0 : strtoll(calls + strlen("calls="), NULL, 10);
+    }
+    tl_reply_free(info);
+    return n;
+}
+
+/* Most of what a busy line does: a worker's batch names its generation, and holds one command. */
+static void a_completion_alone_takes_twelve_calls(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_apply_counts counts = {0};
+    long long admitted_ms;
+    anna_is_active(store, "lanes=only", &admitted_ms);
+    store->writer.generation = (uint64_t)test_state(store, "generation");
+    test_command(store, TL_COMMAND_COMPLETE, "anna", 1);
+    test_send(store, "w", ++store->number, NULL);
+    store->writer.generation = 0;
+    assert_int_equal(test_deliver(store), 1);
+    tl_reply_free(test_redis_call(store->redis, "CONFIG RESETSTAT"));
+    assert_true(test_apply_pending(store, 1, &counts, NULL));
+    assert_int_equal(calls_of_functions(store), 12);
+    assert_int_equal(test_state(store, "completed"), 1);
+    test_invariants(store->redis, &store->keys);
+}
+
 static void who_waits_can_neither_complete_nor_renew(void **state)
 {
     struct test_store *store = *state;
@@ -422,6 +462,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_place_of_another_generation_is_held_by_nobody, test_store_clean),
         cmocka_unit_test_setup(completing_frees_the_counter_once, test_store_clean),
+        cmocka_unit_test_setup(a_completion_alone_takes_twelve_calls, test_store_clean),
         cmocka_unit_test_setup(who_waits_can_neither_complete_nor_renew, test_store_clean),
         cmocka_unit_test_setup(a_place_of_before_ends_nothing, test_store_clean),
         cmocka_unit_test_setup(the_first_renewal_claims_the_session, test_store_clean),

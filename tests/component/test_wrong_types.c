@@ -136,6 +136,16 @@ static void with_a_batch(struct test_store *store)
     deliver(store);
 }
 
+/* A batch that is one end alone looks at less than others do. */
+static void with_a_lone_end(struct test_store *store)
+{
+    busy(store);
+    test_redis_ask(store->redis, "HSET tl:{q}:config overbook 0");
+    test_redis_ask(store->redis, "HSET tl:{q}:state generation 7 handed 1");
+    tl_reply_free(test_redis_call(store->redis, "HDEL tl:{q}:state called"));
+    deliver(store);
+}
+
 static void with_poison(struct test_store *store)
 {
     busy(store);
@@ -198,6 +208,8 @@ static const struct step {
     {"apply", with_a_batch, TL_FN_APPLY, every_command},
     {"apply at an opening", with_a_batch_of_the_opening, TL_FN_APPLY,
      "1 1000 0 " ENTRY " other 1 1 0 1 new"},
+    {"apply one completion", with_a_lone_end, TL_FN_APPLY, "1 1000 0 " ENTRY " w 99 10 7 3 v1 1"},
+    {"apply one leave", with_a_lone_end, TL_FN_APPLY, "1 1000 0 " ENTRY " w 99 10 7 2 v5 5"},
     {"poison", with_poison, TL_FN_POISON, "1 " ENTRY " why payload"},
     {"admit", with_capacity, TL_FN_ADMIT, "10 1000"},
     {"admit by capacity and rate", with_capacity_and_rate, TL_FN_ADMIT, "10 1000"},

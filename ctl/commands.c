@@ -11,31 +11,32 @@
 
 static const struct tl_ctl_command commands[] = {
     /* ---- run ---- */
-    {"up", NULL, NULL, TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES,
-     tl_command_up, .summary = "Runs the whole system on this machine, until Ctrl-C.",
-     .details = "Starts worker, dispatcher, admitter and expirer, and with hooks the notifier, "
-                "from the folder of\n"
-                "this program, and restarts those that end. When no Redis is configured, it also "
-                "runs a private redis-server\n"
-                "on a socket in the data folder."},
-    {"audit", NULL, NULL, TL_GROUP_RUN,
-     TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_JSON | TL_OPTION_WORKER, tl_command_audit,
-     .summary = "Checks on the live system what must always hold.",
+    {"up", NULL, TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES,
+     tl_command_up, .summary = "Run the whole system on this machine, until Ctrl-C",
+     .details =
+         "Starts worker, dispatcher, admitter and expirer, and with webhooks the notifier, from "
+         "the folder\n"
+         "of this program, and restarts those that end. When no Redis is configured, it also "
+         "runs a private\n"
+         "redis-server on a socket in the data folder."},
+    {"audit", NULL, TL_GROUP_RUN,
+     TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_OUTPUT | TL_OPTION_WORKER, tl_command_audit,
+     .summary = "Verify the invariants of the live system",
      .details =
          "Counters, totals and capacity; places, order and lanes; streams, leases, settings and\n"
          "types; with --worker, the sizes that a worker shows. Says what to do about each finding.",
      .status = "a violation"},
 
     /* ---- queues ---- */
-    {"queue list", "queues", NULL, TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_queues,
-     .summary = "Shows the queues and their numbers."},
-    {"queue show", NULL, "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_queue_show,
-     .summary = "Shows the settings of a queue."},
-    {"queue create", NULL, "QUEUE [NAME=VALUE...]", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
-     tl_command_queue_create, .summary = "Creates a queue.",
+    {"queue list", NULL, TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_queues,
+     .summary = "List the queues and their numbers"},
+    {"queue show", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_queue_show,
+     .summary = "Show the settings of a queue"},
+    {"queue create", "QUEUE [NAME=VALUE...]", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
+     tl_command_queue_create, .summary = "Create a queue",
      .details = "Settings that are not given have their defaults. It is served within a second."},
-    {"queue set", "set", "QUEUE NAME=VALUE...", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_YES,
-     tl_command_set, .summary = "Changes settings of a queue while it runs.",
+    {"queue set", "QUEUE NAME=VALUE...", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_YES,
+     tl_command_set, .summary = "Change settings of a queue while it runs",
      .details =
          "Names and values are those of the configuration file, for example: capacity=20 "
          "session_ttl=5m\n"
@@ -43,179 +44,181 @@ static const struct tl_ctl_command commands[] = {
          "A time has a unit: 500ms, 10s, 5m, 2h, 1d. It asks if one becomes less than a tenth of "
          "what it was.\n"
          "A lower capacity ends no session."},
-    {"queue open", "open", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_open,
-     .summary = "Opens a queue: visitors join and are admitted.",
-     .details = "After `sell-out`, close the queue first."},
-    {"queue pause", "pause", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_pause,
-     .summary = "Admits no one; visitors still join."},
-    {"queue resume", NULL, "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_open,
-     .summary = "Ends a pause: `queue open` under another name."},
-    {"queue drain", "drain", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_drain,
-     .summary = "Takes no new visitors; serves the line."},
-    {"queue close", "close", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_close,
-     .summary = "Takes no new visitors and admits no one.",
+    {"queue open", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_open,
+     .summary = "Open a queue: visitors join and are admitted",
+     .details = "After `queue sell-out`, close the queue first."},
+    {"queue pause", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_pause,
+     .summary = "Admit no one; visitors still join"},
+    {"queue resume", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_open,
+     .summary = "End a pause: visitors join and are admitted"},
+    {"queue drain", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_drain,
+     .summary = "Take no new visitors; serve the line"},
+    {"queue close", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_close,
+     .summary = "Take no new visitors and admit no one",
      .details = "The page says closed_text_en or closed_text_ko, if set."},
-    {"queue sell-out", "sold-out", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_sold_out,
-     .summary = "The same, and the page says that it is sold out.",
+    {"queue sell-out", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_sold_out,
+     .summary = "Close a queue and show that it is sold out",
      .details = "In the words of sold_out_text_en and sold_out_text_ko, if set. Before it can be "
                 "opened again\n"
                 "it must be closed."},
-    {"queue passthrough", "passthrough", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
-     tl_command_passthrough, .summary = "Lets everyone in past the line.",
+    {"queue passthrough", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_passthrough,
+     .summary = "Let everyone in past the line",
      .details = "While Redis is away, write `mode: passthrough` into the file of the workers "
                 "instead, and\n"
                 "send them SIGHUP."},
-    {"queue notice", "notice", "QUEUE TEXT|LANG=TEXT...", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
-     tl_command_notice, .summary = "Shows a notice to all waiting visitors; \"\" removes it.",
+    {"queue notice", "QUEUE TEXT|LANG=TEXT...", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_notice,
+     .summary = "Show a notice to all waiting visitors; \"\" removes it",
      .details = "TEXT is for everyone. Or give each language of the pages its own, en=TEXT "
                 "ko=TEXT: visitors read\n"
                 "theirs, others the English one, or the first where there is none.",
      .most_words = 1 + TL_NOTICE_LANGUAGES},
-    {"queue recover", "recover", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_RECOVER,
-     tl_command_recover,
-     .summary = "Ends the recovery after a loss of data, or gives it more time.",
+    {"queue recover", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_RECOVER,
+     tl_command_recover, .summary = "End the recovery after a loss of data, or extend it",
      .details = "After Redis lost the data of a queue, no one is admitted for recovery_window, so "
                 "that visitors\n"
                 "come back to their places. --now admits at once: who comes later stands behind. "
                 "--wait opens the\n"
                 "window again or moves its end."},
-    {"queue draw", "draw", "QUEUE [FILE]", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_draw,
-     .summary = "Shows the draw of a queue, or writes its list.",
+    {"queue stats", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_stats,
+     .summary = "Show the numbers of a queue, and the health of what serves it"},
+    {"queue line", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_FROM | TL_OPTION_LIMIT,
+     tl_command_queue_line, .summary = "List who waits, in the order of the line",
+     .details = "A page of 100, or of --limit, from position --from on."},
+    {"queue export", "QUEUE [FILE]", TL_GROUP_QUEUES,
+     (TL_OPTIONS_CALL & ~(unsigned)TL_OPTION_OUTPUT) | TL_OPTION_EXPORT, tl_command_export,
+     .summary = "Write all visitors of a queue, as CSV or JSON lines",
+     .details = "Those who wait in the order of the line, those who are active, those who ended in "
+                "the last hour.\n"
+                "FILE is complete, or it does not exist; without it, or with -, they go to the "
+                "standard output."},
+    {"queue delete", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_YES,
+     tl_command_queue_delete, .summary = "Delete a queue, with its line and its sessions",
+     .details = "It asks for the name. Tickets and passes of the queue open nothing any more."},
+    {"draw show", "QUEUE [FILE]", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_draw,
+     .summary = "Show the draw of a queue, or write its list",
      .details =
          "Before the opening: the hash of the seed. After the draw: the seed, and with FILE (- is "
          "the\n"
          "standard output) the list of those who were drawn, by their draw ids, in their order."},
-    {"queue line", NULL, "QUEUE", TL_GROUP_QUEUES,
-     TL_OPTIONS_CALL | TL_OPTION_FROM | TL_OPTION_LIMIT, tl_command_queue_line,
-     .summary = "Shows who waits, in the order of the line.",
-     .details = "A page of 100, or of --limit, from position --from on."},
-    {"queue delete", NULL, "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_YES,
-     tl_command_queue_delete, .summary = "Deletes a queue, with its line and its sessions.",
-     .details = "It asks for the name. Tickets and passes of the queue open nothing any more."},
-    {"verify-draw", NULL, "FILE|ADDRESS [HASH [ID]]", TL_GROUP_QUEUES, 0, tl_command_verify_draw,
-     .summary = "Recomputes the order of the published list of a draw.",
-     .details = "FILE is such a list, or the pages of one; - reads the standard input. ADDRESS is "
-                "where a site\n"
-                "publishes it: https://wait.example/v1/queues/QUEUE/draw. HASH is the one that was "
-                "published before\n"
-                "the draw. With the ID of a visitor (`draw_id`), it says where that one stands. A "
-                "FILE needs no\n"
-                "running system.",
+    {"draw schedule", "QUEUE [OPENS-AT]", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
+     tl_command_draw_schedule,
+     .summary = "Draw lots at the opening among those who joined before it",
+     .details = "OPENS-AT is when the queue opens, as 2026-12-01T20:00:00+09:00; without it, the "
+                "opens_at that\n"
+                "the queue has. From then on, `draw show` has the hash of the seed to publish."},
+    {"draw verify", "FILE|ADDRESS [HASH [ID]]", TL_GROUP_QUEUES, 0, tl_command_verify_draw,
+     .summary = "Verify the published list of a draw",
+     .details = "It recomputes the order. FILE is such a list, or the pages of one; - reads the "
+                "standard input.\n"
+                "ADDRESS is where a site publishes it: "
+                "https://wait.example/v1/queues/QUEUE/draw. HASH is the\n"
+                "one that was published before the draw. With the ID of a visitor (`draw_id`), it "
+                "says where that\n"
+                "one stands. A FILE needs no running system.",
      .status = "the order is not right"},
 
     /* ---- visitors ---- */
-    {"visitor show", NULL, "QUEUE [VISITOR]", TL_GROUP_VISITORS,
-     TL_OPTIONS_CALL | TL_OPTION_REFERENCE, tl_command_visitor_show,
-     .summary = "Shows where a visitor stands, or how the visit ended.",
+    {"visitor show", "QUEUE [VISITOR]", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_REFERENCE,
+     tl_command_visitor_show, .summary = "Show where a visitor stands, or how the visit ended",
      .details = "VISITOR is the visitor's id, or the ticket. Or give the reference code that the "
                 "visitor's page\n"
                 "shows, with --reference. Ends are known for an hour.",
      .status = "there is no such visitor or queue"},
-    {"visitor move", NULL, "QUEUE VISITOR LANE", TL_GROUP_VISITORS, TL_OPTIONS_CALL,
-     tl_command_visitor_move, .summary = "Moves a waiting visitor to another lane.",
+    {"visitor move", "QUEUE VISITOR LANE", TL_GROUP_VISITORS, TL_OPTIONS_CALL,
+     tl_command_visitor_move, .summary = "Move a waiting visitor to another lane",
      .details = "Who is moved stands in that lane before everyone who joined later. VISITOR is the "
                 "visitor's id,\n"
                 "or the ticket, which is verified with secrets.ticket_keys.",
      .status = "there is no such visitor, lane or queue"},
-    {"visitor forget", NULL, "QUEUE VISITOR", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_YES,
-     tl_command_visitor_forget, .summary = "Removes a visitor and erases what is kept of them.",
-     .details = "VISITOR is the visitor's id, or the ticket, which is verified with "
-                "secrets.ticket_keys. It\n"
-                "cannot be undone: nobody can tell any more how this visit ended.",
-     .status = "nothing is kept of the visitor, or there is no such queue"},
-    {"visitor remove", NULL, "QUEUE VISITOR", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_YES,
+    {"visitor remove", "QUEUE VISITOR", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_YES,
      tl_command_visitor_remove,
-     .summary = "Takes a visitor out of the line, or ends the session, at once.",
+     .summary = "Take a visitor out of the line, or end the session, at once",
      .details = "Ticket and pass open nothing any more, and the page says that the place was "
                 "removed. VISITOR is the\n"
                 "visitor's id, or the ticket, which is verified with secrets.ticket_keys.",
      .status = "there is no such visitor or queue"},
-    {"block", NULL, "PREFIX", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_FOR,
-     tl_command_block, .summary = "Refuses joins and streams from an address or a network.",
+    {"visitor forget", "QUEUE VISITOR", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_YES,
+     tl_command_visitor_forget, .summary = "Remove a visitor and erase what is kept of them",
+     .details = "VISITOR is the visitor's id, or the ticket, which is verified with "
+                "secrets.ticket_keys. It\n"
+                "cannot be undone: nobody can tell any more how this visit ended.",
+     .status = "nothing is kept of the visitor, or there is no such queue"},
+    {"block add", "PREFIX", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_FOR,
+     tl_command_block, .summary = "Refuse joins and streams from an address or a network",
      .details = "PREFIX: 192.0.2.7, 192.0.2.0/24, 2001:db8::/48. Applies to all queues, or to "
                 "--queue NAME, until\n"
-                "`tellerline unblock`, or for --for TIME. Every worker knows it within a second."},
-    {"unblock", NULL, "PREFIX", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_QUEUE,
-     tl_command_unblock, .summary = "Ends a block of the same prefix and --queue."},
-    {"blocks", NULL, NULL, TL_GROUP_VISITORS, TL_OPTIONS_CALL, tl_command_blocks,
-     .summary = "Shows the blocked prefixes."},
-
-    /* ---- hooks ---- */
-    {"hooks list", NULL, NULL, TL_GROUP_WATCH, TL_OPTIONS_CALL, tl_command_hooks_list,
-     .summary = "Shows the hooks, and how far each was told.",
-     .details = "PENDING is how many entries of the journal wait for the hook, and OLDEST since "
-                "when. LOST is how many it\n"
-                "was not told of, because it did not answer for too long. `dead` says that it "
-                "loses some now."},
-    {"hooks test", NULL, "NAME", TL_GROUP_WATCH, TL_OPTIONS_CALL | TL_OPTION_QUEUE,
-     tl_command_hooks_test, .summary = "Sends a hook a test event and says what it answers.",
-     .details = "The event goes the way of all others: through the journal of a queue that the "
-                "hook watches\n"
-                "(--queue NAME, else the first) and the notifier.",
-     .status = "the hook was not told"},
+                "`block remove`, or for --for TIME. Every worker knows it within a second."},
+    {"block remove", "PREFIX", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_QUEUE,
+     tl_command_unblock, .summary = "Unblock a prefix",
+     .details = "The same prefix, and the same --queue, as of `block add`."},
+    {"block list", NULL, TL_GROUP_VISITORS, TL_OPTIONS_CALL, tl_command_blocks,
+     .summary = "List the blocked prefixes"},
 
     /* ---- watch ---- */
-    {"stats", NULL, "QUEUE", TL_GROUP_WATCH, TL_OPTIONS_CALL, tl_command_stats,
-     .summary = "Shows the numbers of a queue, and the health of what serves it."},
-    {"top", NULL, NULL, TL_GROUP_WATCH,
+    {"top", NULL, TL_GROUP_WATCH,
      TL_OPTIONS_STORE | TL_OPTION_SERVER | TL_OPTION_INTERVAL | TL_OPTION_COUNT, tl_command_top,
-     .summary = "Shows the queues live.",
+     .summary = "Show the queues live",
      .details =
          "How many wait and how long the first of them, how many a minute are admitted, who gave "
          "up, and\n"
          "who never came. On a terminal it redraws in place, as wide as that is, and `q` ends it; "
          "elsewhere\n"
          "it prints a table per interval. Signs of misuse are shown on Redis, not with --server."},
-    {"export", NULL, "QUEUE", TL_GROUP_WATCH,
-     (TL_OPTIONS_CALL & ~(unsigned)TL_OPTION_JSON) | TL_OPTION_EXPORT, tl_command_export,
-     .summary = "Writes all visitors of a queue, as CSV or JSON lines.",
-     .details = "Those who wait in the order of the line, those who are active, those who ended in "
-                "the last hour.\n"
-                "The file is complete, or it does not exist."},
-    {"log", NULL, "[QUEUE]", TL_GROUP_WATCH, TL_OPTIONS_CALL | TL_OPTION_LIMIT, tl_command_log,
-     .summary = "Shows who changed what, when and from where.",
-     .details = "The newest changes of one queue, or of all queues, tokens and blocks: 50, or "
-                "--limit N; the newest\n"
-                "comes last.\n"
-                "With --json the newest comes first, and values are as Redis keeps them."},
+    {"log", NULL, TL_GROUP_WATCH, TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_LIMIT,
+     tl_command_log, .summary = "List who changed what, when and from where",
+     .details = "The last changes of one queue, or of all queues, tokens and blocks: 50, or "
+                "--limit; the newest is the\n"
+                "last."},
+    {"webhook list", NULL, TL_GROUP_WATCH, TL_OPTIONS_CALL, tl_command_hooks_list,
+     .summary = "List the webhooks and how far each was told",
+     .details = "PENDING is how many entries of the journal wait for the webhook, and OLDEST since "
+                "when. LOST is how\n"
+                "many it was not told of, because it did not answer for too long. `dead` says that "
+                "it loses some now."},
+    {"webhook test", "NAME", TL_GROUP_WATCH, TL_OPTIONS_CALL | TL_OPTION_QUEUE,
+     tl_command_hooks_test, .summary = "Send a webhook a test event and show what it answers",
+     .details = "The event goes the way of all others: through the journal of a queue that the "
+                "webhook watches\n"
+                "(--queue NAME, else the first) and the notifier.",
+     .status = "the webhook was not told"},
 
     /* ---- access ---- */
-    {"dashboard", NULL, NULL, TL_GROUP_ACCESS, TL_OPTION_CONFIG | TL_OPTION_SERVER | TL_OPTION_JSON,
+    {"dashboard", NULL, TL_GROUP_ACCESS, TL_OPTION_CONFIG | TL_OPTION_SERVER | TL_OPTION_OUTPUT,
      tl_command_dashboard,
-     .summary = "Writes an address that signs a browser in to the dashboard, once.",
+     .summary = "Write an address that signs a browser in to the dashboard, once",
      .details = "Without --server: at the admin.worker of the configuration, as the bearer of the "
                 "token in\n"
                 "TELLERLINE_TOKEN or --token-file, else of that in secrets.admin_token."},
-    {"token make", NULL, "NAME ROLE", TL_GROUP_ACCESS, TL_OPTIONS_CALL, tl_command_token_make,
-     .summary = "Makes a token for an operator, and writes it once.",
+    {"token create", "NAME ROLE", TL_GROUP_ACCESS, TL_OPTIONS_CALL, tl_command_token_make,
+     .summary = "Create a token for an operator, and write it once",
      .details = "ROLE: viewer (sees everything), operator (runs queues), admin (also tokens, and "
                 "deletes queues).\n"
                 "The token is not kept and cannot be shown again."},
-    {"token list", NULL, NULL, TL_GROUP_ACCESS, TL_OPTIONS_CALL, tl_command_token_list,
-     .summary = "Shows the tokens: names, roles and last use."},
-    {"token revoke", NULL, "NAME", TL_GROUP_ACCESS, TL_OPTIONS_CALL | TL_OPTION_YES,
-     tl_command_token_revoke, .summary = "Revokes a token.", .status = "there is no such token"},
-    {"key make", NULL, "api|invite NAME [FILE]", TL_GROUP_ACCESS, TL_OPTION_CONFIG,
-     tl_command_key_make, .summary = "Makes an API key or an invite key.",
+    {"token list", NULL, TL_GROUP_ACCESS, TL_OPTIONS_CALL, tl_command_token_list,
+     .summary = "List the tokens: names, roles and last use"},
+    {"token revoke", "NAME", TL_GROUP_ACCESS, TL_OPTIONS_CALL | TL_OPTION_YES,
+     tl_command_token_revoke, .summary = "Revoke a token", .status = "there is no such token"},
+    {"key create", "api|invite NAME [FILE]", TL_GROUP_ACCESS, TL_OPTION_CONFIG, tl_command_key_make,
+     .summary = "Create an API key or an invite key",
      .details = "Adds it to secrets.api_keys or secrets.invite_keys, or to FILE, and writes it. "
                 "With FILE - it\n"
                 "only writes the line. Workers read the files again on SIGHUP."},
 
     /* ---- the configuration file ---- */
-    {"check", NULL, NULL, TL_GROUP_FILE, TL_OPTIONS_STORE | TL_OPTION_CONNECT, tl_command_check,
-     .summary = "Checks the configuration, and with --connect the store.",
+    {"check", NULL, TL_GROUP_FILE, TL_OPTIONS_STORE | TL_OPTION_CONNECT, tl_command_check,
+     .summary = "Check the configuration, and with --connect the store",
      .details = "The store must be a master, take the functions of this release, keep its keys "
                 "when it is full, and\n"
                 "be able to keep redis.durability. Functions that are missing are loaded."},
-    {"diff", NULL, NULL, TL_GROUP_FILE, TL_OPTIONS_CALL | TL_OPTION_QUEUE, tl_command_diff,
-     .summary = "Shows where the configuration file and the store differ.",
+    {"diff", NULL, TL_GROUP_FILE, TL_OPTIONS_CALL | TL_OPTION_QUEUE, tl_command_diff,
+     .summary = "Show where the configuration file and the store differ",
      .details = "For a queue that exists the settings of the store apply, and what the file does "
                 "not mention is\n"
                 "left to the store.",
      .status = "something differs"},
-    {"apply", NULL, NULL, TL_GROUP_FILE,
+    {"apply", NULL, TL_GROUP_FILE,
      TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_DRY_RUN | TL_OPTION_YES, tl_command_apply,
-     .summary = "Puts the settings of the configuration file into force.",
+     .summary = "Apply the queues of the configuration file to the store",
      .details = "Creates the queues that are missing, and changes each setting that the file "
                 "mentions, all of a queue\n"
                 "in one step. Queues that are in the store only are left alone. The settings of "
@@ -224,8 +227,8 @@ static const struct tl_ctl_command commands[] = {
                 "tenth of what it was."},
 
     /* ---- plan ---- */
-    {"plan", NULL, NULL, TL_GROUP_PLAN, TL_OPTION_PLAN | TL_OPTION_CONFIG | TL_OPTION_JSON,
-     tl_command_plan, .summary = "Computes capacity, rate and waits; simulates a crowd.",
+    {"plan", NULL, TL_GROUP_PLAN, TL_OPTION_PLAN | TL_OPTION_CONFIG | TL_OPTION_OUTPUT,
+     tl_command_plan, .summary = "Compute capacity, rate and waits; simulate a crowd",
      .details =
          "Says from the site's throughput and the visitors' behaviour how many to admit, and "
          "prints\n"
@@ -235,9 +238,8 @@ static const struct tl_ctl_command commands[] = {
          "  tellerline plan --tps 1000 --session 4m --calls 6/min --visitors 100000 --simulate\n"
          "\n"
          "Limits are rounded down: --safety is taken off, then two significant digits stay."},
-    {"rehearse", NULL, "QUEUE", TL_GROUP_PLAN,
-     TL_OPTION_REHEARSE | TL_OPTIONS_STORE | TL_OPTION_JSON, tl_command_rehearse,
-     .summary = "Sends a described crowd through a copy of a queue.",
+    {"rehearse", "QUEUE", TL_GROUP_PLAN, TL_OPTION_REHEARSE | TL_OPTIONS_STORE | TL_OPTION_OUTPUT,
+     tl_command_rehearse, .summary = "Send a described crowd through a copy of a queue",
      .details = "Makes a scratch queue with the settings of QUEUE, lets the crowd join, wait, come "
                 "and go over\n"
                 "HTTP, removes the queue, and reports what happened beside what `tellerline plan "
@@ -246,8 +248,8 @@ static const struct tl_ctl_command commands[] = {
                 "\n"
                 "  tellerline rehearse sale --visitors 2000 --over 5m --session 3m --speed 20",
      .status = "not all was kept that the settings promise, or the rehearsal failed"},
-    {"config-doc", NULL, NULL, TL_GROUP_PLAN, 0, tl_command_config_doc,
-     .summary = "Writes the reference of all settings.", .hidden = true},
+    {"config-doc", NULL, TL_GROUP_PLAN, 0, tl_command_config_doc,
+     .summary = "Write the reference of all settings", .hidden = true},
 };
 
 enum { N_COMMANDS = sizeof(commands) / sizeof(commands[0]) };
@@ -284,8 +286,6 @@ const struct tl_ctl_command *tl_ctl_command_find(int n_words, char *const *words
 {
     for (size_t i = 0; n_words > 0 && i < N_COMMANDS; i++) {
         *used = match(commands[i].name, n_words, words);
-        if (*used == 0 && commands[i].other != NULL)
-            *used = match(commands[i].other, n_words, words);
         if (*used > 0)
             return &commands[i];
     }

@@ -10,8 +10,8 @@ const struct tl_ctl_command *tl_ctl_commands(size_t *n);
 /* The title of a group, for lists of commands. */
 const char *tl_ctl_group_title(enum tl_ctl_group group);
 
-/* The command that the words begin with, by its name or its other spelling; *used gets how many
- * words that are. NULL: there is none. */
+/* The command whose name the words begin with; *used gets how many words that is. NULL: there is
+ * none. */
 const struct tl_ctl_command *tl_ctl_command_find(int n_words, char *const *words, int *used);
 /* Does a name of two words begin with this one? */
 bool tl_ctl_command_begins(const char *word);

@@ -49,7 +49,7 @@ void tl_ctl_help_list(const char *first, FILE *out)
         group = (int)commands[i].group;
         fprintf(out, "  %-17s %s\n", commands[i].name, commands[i].summary);
     }
-    fprintf(out, "\n`tellerline COMMAND --help` shows its options.\n\nExit status:\n");
+    fprintf(out, "\n`tellerline help COMMAND` shows its options.\n\nExit status:\n");
     for (int status = 0; status < TL_EXITS; status++)
         fprintf(out, "  %d  %s\n", status, meaning_of(status));
 }
@@ -64,8 +64,6 @@ void tl_ctl_help_command(const struct tl_ctl_command *command, FILE *out)
             command->summary);
     if (command->details != NULL)
         fprintf(out, "\n%s\n", command->details);
-    if (command->other != NULL)
-        fprintf(out, "\n`tellerline %s` is the same.\n", command->other);
     if (command->status != NULL)
         fprintf(out, "\nExit status: 0 ok, 1 %s, 2 failed.\n", command->status);
     fprintf(out, "\nOptions:\n");
@@ -122,8 +120,10 @@ static void write_options(const struct tl_ctl_command *command)
     for (const struct tl_option *option = table; option->name != NULL; option++) {
         char name[80];
         bool has_value = option->argument != NULL;
-        int length = snprintf(name, sizeof(name), "`--%s`%s%s", option->name, has_value ? " " : "",
-                              has_value ? option->argument : "");
+        int length =
+            option->letter != '\0' ? snprintf(name, sizeof(name), "`-%c`, ", option->letter) : 0;
+        length += snprintf(name + length, sizeof(name) - (size_t)length, "`--%s`%s%s", option->name,
+                           has_value ? " " : "", has_value ? option->argument : "");
         fputs(".TP\n", stdout);
         write_line(name, (size_t)length);
         write_line(option->help, strlen(option->help));
@@ -142,8 +142,6 @@ static void write_command(const struct tl_ctl_command *command)
         fputs(".PP\n", stdout);
         write_text(command->details);
     }
-    if (command->other != NULL)
-        printf(".PP\n.B tellerline %s\nis the same.\n", command->other);
     if (command->status != NULL)
         printf(".PP\nExit status 1: %s.\n", command->status);
     write_options(command);
@@ -156,19 +154,18 @@ static void write_rest(void)
         printf(".TP\n.B %d\n", status);
         write_text(meaning_of(status));
     }
-    fputs(
-        ".SH ENVIRONMENT\n"
-        ".TP\n.B TELLERLINE_TOKEN\nThe token for\n.BR \\-\\-server .\n"
-        ".TP\n.B TELLERLINE_CONFIG\nThe configuration file, unless\n.B \\-\\-config\nnames one.\n"
-        ".TP\n.BR TELLERLINE_... \nSettings, in place of those of the file.\n"
-        ".TP\n.B NO_COLOR\nIf it is set, nothing is coloured.\n"
-        ".TP\n.B TZ\nThe zone of the times that are shown. With\n.B \\-\\-json\nthey are in UTC.\n"
-        ".SH FILES\n.TP\n.I /etc/tellerline/tellerline.yaml\nThe configuration of the Debian "
-        "package.\n"
-        ".TP\n.I /usr/share/doc/tellerline/docs/README.md\nThe documentation.\n"
-        ".SH SEE ALSO\n.BR tellerline\\-worker (8),\n.BR tellerline\\-dispatcher (8),\n"
-        ".BR tellerline\\-admitter (8),\n.BR tellerline\\-expirer (8)\n",
-        stdout);
+    fputs(".SH ENVIRONMENT\n"
+          ".TP\n.B TELLERLINE_TOKEN\nThe token for\n.BR \\-\\-server .\n"
+          ".TP\n.B TELLERLINE_CONFIG\nThe configuration file, unless\n.B \\-\\-config\nnames one.\n"
+          ".TP\n.BR TELLERLINE_... \nSettings, in place of those of the file.\n"
+          ".TP\n.B NO_COLOR\nIf it is set, nothing is coloured.\n"
+          ".TP\n.B TZ\nThe zone of the times that are shown. With\n.B \\-o json\nthey are in UTC.\n"
+          ".SH FILES\n.TP\n.I /etc/tellerline/tellerline.yaml\nThe configuration of the Debian "
+          "package.\n"
+          ".TP\n.I /usr/share/doc/tellerline/docs/README.md\nThe documentation.\n"
+          ".SH SEE ALSO\n.BR tellerline\\-worker (8),\n.BR tellerline\\-dispatcher (8),\n"
+          ".BR tellerline\\-admitter (8),\n.BR tellerline\\-expirer (8)\n",
+          stdout);
 }
 
 void tl_ctl_manual(void)
@@ -200,7 +197,7 @@ static enum tl_operand operand_of(const char *name, size_t length)
     } rows[] = {
         {"QUEUE", TL_OPERAND_QUEUE},   {"NAME=VALUE", TL_OPERAND_ASSIGNMENT},
         {"FILE", TL_OPERAND_FILE},     {"DIR", TL_OPERAND_FOLDER},
-        {"FORMAT", TL_OPERAND_FORMAT},
+        {"FORMAT", TL_OPERAND_FORMAT}, {"FORM", TL_OPERAND_OUTPUT},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0)
@@ -232,7 +229,7 @@ static bool begins_with(const char *text, const char *typed)
     return strncmp(text, typed, strlen(typed)) == 0;
 }
 
-/* The first words of all names, each once; and the other spellings that what is typed leads to. */
+/* The first words of all names, each once. */
 static void list_first_words(const char *typed)
 {
     size_t n;
@@ -247,10 +244,6 @@ static void list_first_words(const char *typed)
             printf("%.*s\t%s\n", length, name, tl_ctl_group_title(commands[i].group));
         else
             printf("%s\t%s\n", name, commands[i].summary);
-    }
-    for (size_t i = 0; typed[0] != '\0' && i < n; i++) {
-        if (commands[i].other != NULL && begins_with(commands[i].other, typed))
-            printf("%s\t%s\n", commands[i].other, commands[i].summary);
     }
 }
 
@@ -331,6 +324,9 @@ static void list_operand(enum tl_operand operand, const struct tl_ctl_options *o
     case TL_OPERAND_FORMAT:
         puts("csv\njsonl");
         break;
+    case TL_OPERAND_OUTPUT:
+        puts("table\njson\nyaml");
+        break;
     case TL_OPERAND_NONE:
     case TL_OPERAND_OTHER:
         break;
@@ -349,8 +345,10 @@ static void list_options(const struct tl_option table[], const char *typed)
 static const struct tl_option *find_open(const struct tl_option table[], const char *word)
 {
     for (const struct tl_option *option = table; option->name != NULL; option++) {
-        if (option->argument != NULL && strncmp(word, "--", 2) == 0 &&
-            strcmp(word + 2, option->name) == 0)
+        bool is_letter =
+            word[0] == '-' && word[1] == option->letter && word[1] != '\0' && word[2] == '\0';
+        if (option->argument != NULL &&
+            (is_letter || (strncmp(word, "--", 2) == 0 && strcmp(word + 2, option->name) == 0)))
             return option;
     }
     return NULL;

@@ -32,6 +32,7 @@ enum tl_operand {
     TL_OPERAND_FILE,
     TL_OPERAND_FOLDER,
     TL_OPERAND_FORMAT,
+    TL_OPERAND_OUTPUT,
 };
 /* The i-th operand (from 0) of a usage line such as "QUEUE NAME=VALUE..."; NULL: without any. */
 enum tl_operand tl_operand_at(const char *words, int i);

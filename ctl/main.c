@@ -9,30 +9,27 @@
 #include "ctl/help.h"
 #include "ctl/options.h"
 
-enum { MEANT_MAX = 40 };
-
-/* The command that was probably meant: its second word after a known first one. "": none is close.
- */
-static const char *closest(const char *first, const char *word, char best[MEANT_MAX])
+/* The command that was probably meant: with this first word, if that is one; else by its first
+ * word, or by its second alone. "": none is close. Borrowed until the next call. */
+static const char *closest(const char *first, const char *word)
 {
+    static char best[40];
     size_t n, steps = SIZE_MAX;
     const struct tl_ctl_command *commands = tl_ctl_commands(&n);
     best[0] = '\0';
     for (size_t i = 0; i < n; i++) {
-        const char *names[] = {commands[i].name, first == NULL ? commands[i].other : NULL};
-        for (size_t k = 0; k < 2 && names[k] != NULL && !commands[i].hidden; k++) {
-            char name[MEANT_MAX];
-            const char *rest = strchr(names[k], ' ');
-            size_t length = rest != NULL ? (size_t)(rest - names[k]) : strlen(names[k]);
-            bool is_in = first != NULL && rest != NULL && strlen(first) == length &&
-                         strncmp(first, names[k], length) == 0;
-            if (first != NULL && !is_in)
-                continue;
-            snprintf(name, sizeof(name), "%.*s", first != NULL ? MEANT_MAX : (int)length,
-                     first != NULL ? rest + 1 : names[k]);
-            if (tl_spelling_closer(word, name, &steps))
-                snprintf(best, MEANT_MAX, "%s", name);
-        }
+        char name[40];
+        int length = (int)strcspn(commands[i].name, " ");
+        const char *second = commands[i].name[length] != '\0' ? commands[i].name + length + 1 : "";
+        bool is_of = first == NULL || (strncmp(first, commands[i].name, (size_t)length) == 0 &&
+                                       first[length] == '\0');
+        snprintf(name, sizeof(name), "%.*s", length, commands[i].name);
+        if (commands[i].hidden || !is_of)
+            continue;
+        if (first == NULL && tl_spelling_closer(word, name, &steps))
+            snprintf(best, sizeof(best), "%s", name);
+        if (tl_spelling_closer(word, second, &steps))
+            snprintf(best, sizeof(best), "%s", commands[i].name);
     }
     return best;
 }
@@ -40,25 +37,38 @@ static const char *closest(const char *first, const char *word, char best[MEANT_
 /* The words name no command: says what there is. */
 static int fail_unknown(int n_words, char *const *words)
 {
-    char quoted[80], meant[MEANT_MAX];
-    if (tl_ctl_command_begins(words[0]) && n_words < 2) {
+    char quoted[80];
+    bool known = tl_ctl_command_begins(words[0]);
+    if (known && n_words < 2) {
         tl_ctl_help_list(words[0], stderr);
         return TL_EXIT_FAILED;
     }
-    bool known = tl_ctl_command_begins(words[0]);
     tl_quote(known ? words[1] : words[0], quoted, sizeof(quoted));
-    closest(known ? words[0] : NULL, known ? words[1] : words[0], meant);
-    fprintf(stderr,
-            "tellerline: no such command: %s%s%s%s%s%s; `tellerline %s%s--help` lists them\n",
+    const char *meant = closest(known ? words[0] : NULL, known ? words[1] : words[0]);
+    fprintf(stderr, "tellerline: no such command: %s%s%s%s%s%s; `tellerline help%s%s` lists them\n",
             known ? words[0] : "", known ? " " : "", quoted,
             meant[0] != '\0' ? "; did you mean \"" : "", meant, meant[0] != '\0' ? "\"?" : "",
-            known ? words[0] : "", known ? " " : "");
+            known ? " " : "", known ? words[0] : "");
     return TL_EXIT_FAILED;
 }
 
 static bool is_help(const char *word)
 {
     return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+/* `tellerline help`, of all commands, of those with this first word, or of one. */
+static int help(int n_words, char *const *words)
+{
+    int used;
+    const struct tl_ctl_command *command = tl_ctl_command_find(n_words, words, &used);
+    if (n_words == 0 || (n_words == 1 && tl_ctl_command_begins(words[0])))
+        tl_ctl_help_list(n_words == 0 ? NULL : words[0], stdout);
+    else if (command != NULL && used == n_words)
+        tl_ctl_help_command(command, stdout);
+    else
+        return fail_unknown(n_words, words);
+    return TL_EXIT_OK;
 }
 
 /* What is asked travels as JSON, which is UTF-8. */
@@ -83,10 +93,10 @@ static int run(int argc, char **argv)
         tl_ctl_help_list(NULL, stderr);
         return TL_EXIT_FAILED;
     }
-    if (is_help(argv[1]) || strcmp(argv[1], "help") == 0) {
-        tl_ctl_help_list(NULL, stdout);
-        return TL_EXIT_OK;
-    }
+    if (strcmp(argv[1], "help") == 0)
+        return help(argc - 2, argv + 2);
+    if (is_help(argv[1]))
+        return help(0, NULL);
     if (strcmp(argv[1], "--version") == 0) {
         printf("tellerline %s\n", TELLERLINE_VERSION);
         return TL_EXIT_OK;
@@ -100,10 +110,8 @@ static int run(int argc, char **argv)
         tl_ctl_complete(argc - 3, argv + 3);
         return TL_EXIT_OK;
     }
-    if (argc > 2 && is_help(argv[2]) && tl_ctl_command_begins(argv[1])) {
-        tl_ctl_help_list(argv[1], stdout);
-        return TL_EXIT_OK;
-    }
+    if (argc > 2 && is_help(argv[2]) && tl_ctl_command_begins(argv[1]))
+        return help(1, argv + 1);
     int used;
     const struct tl_ctl_command *command = tl_ctl_command_find(argc - 1, argv + 1, &used);
     if (command == NULL)

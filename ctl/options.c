@@ -50,6 +50,19 @@ static bool apply_format(void *context, const char *value, struct tl_error *err)
     return true;
 }
 
+static bool apply_output(void *context, const char *value, struct tl_error *err)
+{
+    static const char *const names[] = {
+        [TL_OUTPUT_TABLE] = "table", [TL_OUTPUT_JSON] = "json", [TL_OUTPUT_YAML] = "yaml"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(value, names[i]) == 0) {
+            *(enum tl_output *)context = (enum tl_output)i;
+            return true;
+        }
+    }
+    return tl_error_set(err, TL_ERR_INVALID, "must be table, json or yaml");
+}
+
 static bool apply_processes(void *context, const char *value, struct tl_error *err)
 {
     return tl_option_number(value, PROCESSES_MOST, context, err);
@@ -57,16 +70,17 @@ static bool apply_processes(void *context, const char *value, struct tl_error *e
 
 /* ---- the table ---- */
 
-#define AT(field) offsetof(struct tl_ctl_options, field)
+#define AT(field) .offset = offsetof(struct tl_ctl_options, field)
 
 static const struct {
     unsigned bit; /* of the commands that take it */
     const char *name, *argument, *help;
     bool (*apply)(void *context, const char *value, struct tl_error *err);
     size_t offset; /* of the context */
+    char letter;
 } table_rows[] = {
     /* what it is about */
-    {TL_OPTION_QUEUE, "queue", "NAME", "only this queue", tl_option_text, AT(queue)},
+    {TL_OPTION_QUEUE, "queue", "NAME", "only this queue", tl_option_text, AT(queue), .letter = 'q'},
     {TL_OPTION_WORKER, "worker", "HOST:PORT",
      "compare with what this worker shows visitors; several: commas", tl_option_text, AT(worker)},
     {TL_OPTION_INTERVAL, "interval", "TIME",
@@ -77,19 +91,18 @@ static const struct {
     {TL_OPTION_FOR, "for", "TIME",
      "only for this time: 30m, 2h, 7d, ... (default: until unblocked)", apply_for, AT(for_ms)},
     {TL_OPTION_RECOVER, "now", NULL, "end the recovery now", tl_option_flag, AT(now)},
-    {TL_OPTION_RECOVER, "wait", "TIME", "let the recovery end in this time: 30s, 2m, ...",
-     apply_wait, AT(wait_ms)},
+    {TL_OPTION_RECOVER, "wait", "TIME", "extend the recovery by TIME: 30s, 2m, ...", apply_wait,
+     AT(wait_ms)},
     {TL_OPTION_EXPORT, "format", "FORMAT", "csv (default) or jsonl: JSON, a line each",
      apply_format, AT(format)},
-    {TL_OPTION_EXPORT, "output", "FILE", "write there instead of the standard output",
-     tl_option_text, AT(output)},
     {TL_OPTION_FROM, "from", "N", "begin at this position (default: 1)", apply_count, AT(from)},
-    {TL_OPTION_LIMIT, "limit", "N", "at most so many", apply_count, AT(limit)},
+    {TL_OPTION_LIMIT, "limit", "N", "maximum number of entries", apply_count, AT(limit)},
     {TL_OPTION_REFERENCE, "reference", "CODE", "the visitor whose page shows this code",
      tl_option_text, AT(reference)},
     {TL_OPTION_CONNECT, "connect", NULL, "also connect to the store, and say whether it is fit",
      tl_option_flag, AT(connect)},
-    {TL_OPTION_DRY_RUN, "dry-run", NULL, "only say what would change", tl_option_flag, AT(dry_run)},
+    {TL_OPTION_DRY_RUN, "dry-run", NULL, "only say what would change", tl_option_flag, AT(dry_run),
+     'n'},
     /* where the system is, and how a command speaks */
     {TL_OPTION_CONFIG, "config", "FILE",
      "the configuration file (default: " INSTALLED_CONFIG " where that exists)", tl_option_text,
@@ -103,8 +116,9 @@ static const struct {
      AT(server)},
     {TL_OPTION_SERVER, "token-file", "FILE", "the token for --server is in this file",
      tl_option_text, AT(token_file)},
-    {TL_OPTION_JSON, "json", NULL, "write JSON", tl_option_flag, AT(json)},
-    {TL_OPTION_YES, "yes", NULL, "do not ask; for scripts", tl_option_flag, AT(yes)},
+    {TL_OPTION_OUTPUT, "output", "FORM", "table (default), json or yaml", apply_output, AT(output),
+     .letter = 'o'},
+    {TL_OPTION_YES, "yes", NULL, "do not ask; for scripts", tl_option_flag, AT(yes), .letter = 'y'},
 };
 
 /* Does the command use the file of the package? */
@@ -132,13 +146,14 @@ void tl_ctl_options_rows(const struct tl_ctl_command *command, struct tl_ctl_opt
                                       .argument = table_rows[i].argument,
                                       .help = table_rows[i].help,
                                       .apply = table_rows[i].apply,
-                                      .context = (char *)options + table_rows[i].offset};
+                                      .context = (char *)options + table_rows[i].offset,
+                                      .letter = table_rows[i].letter};
         if (table_rows[i].bit == TL_OPTION_CONFIG && !installed_counts(command))
             table[n].help = "the configuration file; without it, defaults and environment";
         n++;
     }
     table[n++] =
-        (struct tl_option){"help", NULL, "print this", tl_option_flag, &options->help, true};
+        (struct tl_option){"help", NULL, "print this", tl_option_flag, &options->help, true, 'h'};
     table[n] = (struct tl_option){0};
 }
 

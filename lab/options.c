@@ -325,13 +325,13 @@ size_t tl_rehearse_options_rows(struct tl_rehearse_options *options, struct tl_o
     *options = (struct tl_rehearse_options){.speed = 1};
     const struct tl_option all[] = {
         {"server", "URL", "a worker, or what is in front of it (default: http.listen, here)",
-         apply_server, &options->server, false},
+         apply_server, &options->server, false, 0},
         {"speed", "N", "so many times faster than the sale (default: 1)", apply_speed,
-         &options->speed, false},
+         &options->speed, false, 0},
         {"leaving", "SHARE", "of those who give up: press leave, and do not just close the page",
-         apply_leaving, &options->leaving, false},
+         apply_leaving, &options->leaving, false, 0},
         {"remove", NULL, "only remove QUEUE, a scratch queue that an earlier run left",
-         tl_option_flag, &options->remove, false},
+         tl_option_flag, &options->remove, false, 0},
     };
     memcpy(rows, all, sizeof(all));
     return sizeof(all) / sizeof(all[0]);
@@ -347,7 +347,7 @@ bool tl_plan_options_check(const struct tl_plan_options *options, bool json, str
                                                   : NULL;
     if (options->yaml && (json || options->simulate))
         return tl_error_set(err, TL_ERR_INVALID,
-                            "--yaml writes only the configuration: leave out --json and "
+                            "--yaml writes only the configuration: leave out -o and "
                             "--simulate");
     if (!options->simulate && alone != NULL)
         return tl_error_set(err, TL_ERR_INVALID, "--%s needs --simulate", alone);

@@ -618,7 +618,7 @@ const char *tl_rehearse_advice(const char *reason)
         {"lane", "only trusted visitors may choose a lane: give the rehearsal an API key (a line "
                  "\"rehearsal KEY\" in the file of secrets.api_keys), or a key HS256 in that of "
                  "secrets.invite_keys"},
-        {"blocked", "this machine's address is blocked: `tellerline blocks`"},
+        {"blocked", "this machine's address is blocked: `tellerline block list`"},
         {"not-trusted", "the workers do not know the API key of this machine's secrets.api_keys"},
         {" full", "max_waiting was reached, as the settings want it"},
     };

@@ -144,7 +144,7 @@ bool tl_hook_result(struct tl_hook *hook, struct tl_fetch **post, int64_t now_ms
     if (!result->accepted && !hook->failing) {
         hook->failing_since_ms = now_ms;
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){0},
-               "hook %s cannot be told: %s. It is tried again; `tellerline hooks list` shows it",
+               "hook %s cannot be told: %s. It is tried again; `tellerline webhook list` shows it",
                hook->config->name, result->problem);
     }
     hook->failing = !result->accepted;

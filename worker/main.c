@@ -23,7 +23,7 @@ int main(int argc, char **argv)
     uint64_t processes = 0;
     const struct tl_option options[] = {
         {"processes", "N", "processes on the same port (default: worker.processes)",
-         apply_processes, &processes, false},
+         apply_processes, &processes, false, 0},
         {0},
     };
     const struct tl_program program = {

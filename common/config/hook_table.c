@@ -20,7 +20,8 @@ static const char *const event_names[] = {
 
 static const struct tl_setting rows[] = {
     TEXT(name, "",
-         "Names the hook in messages and for `tellerline hooks`. A hook of another name is another "
+         "Names the hook in messages and for `tellerline webhook`. A hook of another name is "
+         "another "
          "hook: it is told what happens from then on.",
          .check = tl_check_name),
     TEXT(url, "",

@@ -51,7 +51,7 @@ bool tl_mode_change(const struct tl_queue_settings *before, const struct tl_queu
     return may_follow(before->mode, after->mode) ||
            tl_error_set(err, TL_ERR_INVALID,
                         "%s cannot follow %s, which visitors were told: close the queue first "
-                        "(`tellerline close QUEUE`)",
+                        "(`tellerline queue close QUEUE`)",
                         mode_names[after->mode], mode_names[before->mode]);
 }
 

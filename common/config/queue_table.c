@@ -24,7 +24,8 @@ static const struct tl_setting queue_rows[] = {
     ROW(capacity, capacity, NUMBER, .fallback = "300", .max = 10000000,
         .help = "How many visitors may be active at the same time (policies `counter` and `both`). "
                 "Lowering it ends no session. `{min: 20, max: 300}`: it is steered between the two "
-                "by what the protected site reports ([adaptive.md](adaptive.md)); `tellerline set` "
+                "by what the protected site reports ([adaptive.md](adaptive.md)); `tellerline "
+                "queue set` "
                 "changes one of them as `capacity.min` or `capacity.max`."),
     ROW(capacity.min, capacity_min, NUMBER, .fallback = "0", .max = 10000000,
         .help = "The least that a steered capacity may become, and where it begins: so many the "
@@ -122,7 +123,7 @@ static const struct tl_setting queue_rows[] = {
            "`draining` (no one joins, the line is served), `closed` or `sold_out` (neither), or "
            "`passthrough` (everyone gets in past the line). `passthrough` in the file counts in "
            "any case, and is read again on SIGHUP; all other changes are made with `tellerline "
-           "open QUEUE`, `pause`, `drain`, `close`, `sold-out` and `passthrough`."),
+           "queue open QUEUE`, `pause`, `drain`, `close`, `sell-out` and `passthrough`."),
     TEXT(closed_text_en, "",
          "What the page says, in English, while the queue is closed, draining or over. Empty: a "
          "built-in sentence."),

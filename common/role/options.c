@@ -16,15 +16,15 @@ static bool is_option(const char *word)
 
 static const struct tl_option *find(const struct tl_option table[], const char *word)
 {
-    const char *name = strcmp(word, "-h") == 0 ? "help" : word + 2;
+    const char *name = word + 2; /* "" behind a letter */
     size_t length = strcspn(name, "=");
-    const struct tl_option *option = table;
-    if (word[1] != '-' && name == word + 2)
-        return NULL;
-    while (option->name != NULL &&
-           (strncmp(option->name, name, length) != 0 || option->name[length] != '\0'))
-        option++;
-    return option->name != NULL ? option : NULL;
+    for (const struct tl_option *option = table; option->name != NULL; option++) {
+        if (word[1] != '-'
+                ? option->letter == word[1]
+                : strncmp(option->name, name, length) == 0 && option->name[length] == '\0')
+            return option;
+    }
+    return NULL;
 }
 
 /* Applies the option at words[0], whose value may be words[1]. Returns how many of them it is, or 0
@@ -81,7 +81,10 @@ void tl_options_print(const struct tl_option table[], FILE *out)
 {
     for (const struct tl_option *option = table; option->name != NULL; option++) {
         char left[64];
-        snprintf(left, sizeof(left), "--%s%s%s", option->name, option->argument != NULL ? " " : "",
+        int length =
+            option->letter != '\0' ? snprintf(left, sizeof(left), "-%c, ", option->letter) : 0;
+        snprintf(left + length, sizeof(left) - (size_t)length, "--%s%s%s", option->name,
+                 option->argument != NULL ? " " : "",
                  option->argument != NULL ? option->argument : "");
         fprintf(out, "  %-20s %s\n", left, option->help);
     }

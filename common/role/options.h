@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Options of a command line, from a table: `--name`, `--name VALUE` or `--name=VALUE` in any order
- * among the operands; `--` ends the options. `-h` is `--help`. A longer word that begins with one
- * hyphen is an operand.
+ * among the operands; `--` ends the options. Some have a letter, too: `-q NAME`. A longer word that
+ * begins with one hyphen is an operand.
  */
 #ifndef TL_OPTIONS_H
 #define TL_OPTIONS_H
@@ -23,7 +23,8 @@ struct tl_option {
     /* Called each time the option is given, in order; value is NULL without an argument. */
     bool (*apply)(void *context, const char *value, struct tl_error *err);
     void *context;
-    bool last; /* what follows is not read: --help */
+    bool last;   /* what follows is not read: --help */
+    char letter; /* 'q', given as -q; 0: none */
 };
 
 /* Applies the options of argv[1] to argv[argc - 1] and moves the operands to the end. Returns the

@@ -48,15 +48,15 @@ static void build_table(struct request *request, struct tl_option table[TL_OPTIO
 {
     const struct tl_option first[] = {
         {"config", "FILE", "the configuration (YAML); without it defaults and environment",
-         tl_option_text, &request->config_path, false},
+         tl_option_text, &request->config_path, false, 0},
         {"check", NULL, "only check the configuration; exit status 1 if it is wrong",
-         tl_option_flag, &request->check, false},
+         tl_option_flag, &request->check, false, 0},
         {"healthcheck", NULL, "ask the running program whether it is alive; exit status 1 if not",
-         tl_option_flag, &request->healthcheck, false},
+         tl_option_flag, &request->healthcheck, false, 0},
     };
     const struct tl_option last[] = {
-        {"version", NULL, "print the version", tl_option_flag, &request->version, true},
-        {"help", NULL, "print this", tl_option_flag, &request->help, true},
+        {"version", NULL, "print the version", tl_option_flag, &request->version, true, 0},
+        {"help", NULL, "print this", tl_option_flag, &request->help, true, 'h'},
         {0},
     };
     size_t n = sizeof(first) / sizeof(first[0]);
@@ -292,7 +292,7 @@ void tl_reload(const struct tl_reload *reload)
     } else {
         tl_program_log(config, reload->role);
         tl_info("configuration read again: %s%slog settings are in force, the rest at the next "
-                "start; but `tellerline set` changes the settings of queues that exist",
+                "start; but `tellerline queue set` changes the settings of queues that exist",
                 reload->taken != NULL ? reload->taken : "", reload->taken != NULL ? " and " : "");
     }
     tl_config_free(&config);

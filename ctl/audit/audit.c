@@ -160,7 +160,7 @@ static void check_settings(const struct tl_reply *reply, struct tl_audit_report 
     }
     if (!tl_queue_settings_validate(&settings, &err)) {
         snprintf(text, sizeof(text), "the settings do not agree: %s", err.text);
-        tl_audit_add(report, 10, text, "correct them with `tellerline set`");
+        tl_audit_add(report, 10, text, "correct them with `tellerline queue set`");
     }
 }
 

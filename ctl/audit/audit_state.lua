@@ -101,7 +101,7 @@ local function check_capacity(c)
     local v = call('HMGET', c.key.config, 'policy', 'overbook', 'capacity', 'capacity.min')
     local most, least, active, obeyed = tonumber(v[3]), tonumber(v[4]) or 0, c.size.active, c.v.admit_capacity
     if most and least > most then
-        found(c, 2, 'capacity bounds', 'set one of them: `tellerline set QUEUE capacity.min=...`',
+        found(c, 2, 'capacity bounds', 'set one of them: `tellerline queue set QUEUE capacity.min=...`',
             'capacity.min is %.0f, above the capacity of %.0f', least, most)
     end
     local capacity = most and settings.capacity({ capacity = most, ['capacity.min'] = least }, c.v.capacity_now)
@@ -252,7 +252,7 @@ entry('audit_state', { 'no-writes' }, function(keys, args)
         local values = call('HMGET', c.key.config, unpack(WANTED))
         for i, name in ipairs(WANTED) do
             if not values[i] then
-                found(c, 10, 'setting:' .. name, format('set it again: `tellerline set QUEUE %s=...`', name),
+                found(c, 10, 'setting:' .. name, format('set it again: `tellerline queue set QUEUE %s=...`', name),
                     'the setting %s is missing', name)
             end
         end
@@ -263,7 +263,7 @@ entry('audit_state', { 'no-writes' }, function(keys, args)
             settings.check_mode(c)
         end
     else
-        found(c, 10, 'config', 'set them again: `tellerline set QUEUE capacity=... ...`', 'the settings are gone')
+        found(c, 10, 'config', 'set them again: `tellerline queue set QUEUE capacity=... ...`', 'the settings are gone')
     end
     check_ingest(c)
     if exists.ended then check_ends(c) end

@@ -202,11 +202,12 @@ int tl_command_audit(const struct tl_ctl_options *options)
     struct audit audit = {.workers = options->worker};
     if (!tl_ctl_session_open(&audit.session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    audit.list = options->json ? json_array() : NULL;
+    audit.list = options->output != TL_OUTPUT_TABLE ? json_array() : NULL;
     bool ok = options->queue != NULL ? audit_named(&audit, options->queue, &err)
                                      : audit_all(&audit, &err);
-    if (ok && options->json)
-        tl_json_write(json_pack("{s:I, s:O}", "n_violations", (json_int_t)audit.violations,
+    if (ok && options->output != TL_OUTPUT_TABLE)
+        tl_data_write(options->output,
+                      json_pack("{s:I, s:O}", "n_violations", (json_int_t)audit.violations,
                                 "queues", audit.list));
     json_decref(audit.list);
     tl_ctl_session_close(&audit.session);

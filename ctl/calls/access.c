@@ -26,8 +26,8 @@ int tl_command_token_make(const struct tl_ctl_options *options)
     int status = tl_ctl_call_once(options, &ask, &token);
     if (status != TL_EXIT_OK)
         return status;
-    if (options->json) {
-        tl_json_write(json_incref(token));
+    if (options->output != TL_OUTPUT_TABLE) {
+        tl_data_write(options->output, json_incref(token));
     } else {
         printf("%s\n", tl_json_text(token, "token"));
         fflush(stdout);
@@ -124,8 +124,8 @@ int tl_command_dashboard(const struct tl_ctl_options *options)
     int status =
         found ? tl_ctl_call_once(&there, &ask, &answer) : tl_ctl_fail(TL_EXIT_FAILED, &err);
     tl_config_free(&config);
-    if (status == TL_EXIT_OK && options->json)
-        tl_json_write(json_incref(answer));
+    if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE)
+        tl_data_write(options->output, json_incref(answer));
     else if (status == TL_EXIT_OK)
         show(there.server, answer);
     json_decref(answer);

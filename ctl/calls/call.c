@@ -146,8 +146,8 @@ int tl_ctl_call_problem(const struct tl_ctl_options *options,
     /* The other settings that are refused; the first one is the detail. */
     for (size_t i = 1; i < json_array_size(errors); i++)
         fprintf(stderr, "tellerline: %s\n", tl_json_text(json_array_get(errors, i), "detail"));
-    if (options->json && answer->body != NULL)
-        tl_json_write(json_incref(answer->body));
+    if (options->output != TL_OUTPUT_TABLE && answer->body != NULL)
+        tl_data_write(options->output, json_incref(answer->body));
     return status_of(answer->status);
 }
 
@@ -251,8 +251,8 @@ int tl_ctl_call_once(const struct tl_ctl_options *options, struct tl_ctl_ask *as
 int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char *format, ...)
 {
     va_list arguments;
-    if (options->json) {
-        tl_json_write(answer);
+    if (options->output != TL_OUTPUT_TABLE) {
+        tl_data_write(options->output, answer);
         return TL_EXIT_OK;
     }
     va_start(arguments, format);
@@ -268,8 +268,8 @@ int tl_ctl_show(const struct tl_ctl_options *options, struct tl_ctl_ask *ask,
 {
     json_t *answer;
     int status = tl_ctl_call_once(options, ask, &answer);
-    if (status == TL_EXIT_OK && options->json)
-        tl_json_write(json_incref(answer));
+    if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE)
+        tl_data_write(options->output, json_incref(answer));
     else if (status == TL_EXIT_OK)
         write_answer(answer);
     json_decref(answer);

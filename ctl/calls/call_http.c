@@ -45,7 +45,7 @@ static bool set_token(struct tl_ctl_http *http, const char *token, struct tl_err
     if (token[0] == '\0' || token[strcspn(token, "\r\n\t ")] != '\0' ||
         (size_t)length >= sizeof(http->token))
         return tl_error_set(err, TL_ERR_INVALID,
-                            "that is no token; `tellerline token make` makes one");
+                            "that is no token; `tellerline token create` makes one");
     return true;
 }
 

@@ -53,7 +53,7 @@ void tl_ctl_call_close(struct tl_ctl_call **call);
 bool tl_ctl_call_ask(struct tl_ctl_call *call, struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err);
 /* Asks; *body gets the body of a good answer, owned (an empty object if it has none). Anything else
- * is told on standard error (with --json the problem is also written to standard output), and the
+ * is told on standard error (with -o json the problem is also written to standard output), and the
  * exit status returned. */
 int tl_ctl_call_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **body);
 /* The same for a command that asks once: opens and closes, too. */
@@ -89,11 +89,12 @@ bool tl_ctl_http_ask(struct tl_ctl_http *http, const struct tl_control_request *
 
 /* ---- the end of a command ---- */
 
-/* Writes the answer with --json, else the printf-style sentence, whose texts may be borrowed from
+/* Writes the answer with -o json, else the printf-style sentence, whose texts may be borrowed from
  * the answer, and releases the answer. Returns TL_EXIT_OK. */
 int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Asks, and writes the answer: with --json as it is, else by write_answer. Returns the exit status.
+/* Asks, and writes the answer: with -o json as it is, else by write_answer. Returns the exit
+ * status.
  */
 int tl_ctl_show(const struct tl_ctl_options *options, struct tl_ctl_ask *ask,
                 void (*write_answer)(const json_t *answer));
@@ -221,11 +222,11 @@ tl_ctl_verb tl_command_queues, tl_command_queue_show, tl_command_queue_create,
     tl_command_queue_line, tl_command_queue_delete, tl_command_open, tl_command_pause,
     tl_command_drain, tl_command_close, tl_command_sold_out, tl_command_passthrough,
     tl_command_recover, tl_command_notice, tl_command_set, tl_command_diff, tl_command_apply,
-    tl_command_check, tl_command_config_doc, tl_command_draw, tl_command_verify_draw,
-    tl_command_visitor_show, tl_command_visitor_move, tl_command_visitor_remove,
-    tl_command_visitor_forget, tl_command_block, tl_command_unblock, tl_command_blocks,
-    tl_command_hooks_list, tl_command_hooks_test, tl_command_stats, tl_command_top,
-    tl_command_export, tl_command_log, tl_command_dashboard, tl_command_token_make,
+    tl_command_check, tl_command_config_doc, tl_command_draw, tl_command_draw_schedule,
+    tl_command_verify_draw, tl_command_visitor_show, tl_command_visitor_move,
+    tl_command_visitor_remove, tl_command_visitor_forget, tl_command_block, tl_command_unblock,
+    tl_command_blocks, tl_command_hooks_list, tl_command_hooks_test, tl_command_stats,
+    tl_command_top, tl_command_export, tl_command_log, tl_command_dashboard, tl_command_token_make,
     tl_command_token_list, tl_command_token_revoke, tl_command_key_make;
 
 #endif

@@ -117,13 +117,15 @@ static void describe(struct tl_text *out, const char *what, const json_t *before
     }
 }
 
-/* ---- log: the changes as JSON, newest first ---- */
+/* ---- log ---- */
 
-/* Appends so many changes to the list. */
+/* Puts so many changes into the list, the newest last. */
 static int read_changes(struct tl_ctl_call *call, const char *queue, uint64_t limit, json_t *list)
 {
     char before[TL_CHANGES_ID_MAX + 1] = "", most[24];
     bool more = true;
+    size_t i;
+    json_t *change;
     while (more && json_array_size(list) < limit) {
         json_t *page;
         uint64_t size = limit - json_array_size(list);
@@ -137,14 +139,16 @@ static int read_changes(struct tl_ctl_call *call, const char *queue, uint64_t li
         if (status != TL_EXIT_OK)
             return status;
         const char *next = tl_json_text(page, "next");
-        more = json_array_extend(list, json_object_get(page, "changes")) == 0 && *next != '\0';
+        more = *next != '\0';
+        json_array_foreach(json_object_get(page, "changes"), i, change)
+        {
+            (void)json_array_insert(list, 0, change);
+        }
         snprintf(before, sizeof(before), "%s", next);
         json_decref(page);
     }
     return TL_EXIT_OK;
 }
-
-/* ---- the table, newest last ---- */
 
 static void add_row(struct tl_table *table, const json_t *change)
 {
@@ -167,28 +171,32 @@ static void write_table(const json_t *list)
     static const struct tl_column columns[] = {{"TIME", false}, {"QUEUE", false},
                                                {"WHO", false},  {"FROM", false},
                                                {"WHAT", false}, {"CHANGE", false}};
+    size_t i;
+    json_t *change;
     if (json_array_size(list) == 0) {
         printf("no changes are recorded\n");
         return;
     }
     struct tl_table *table = TL_TABLE(columns);
-    for (size_t i = json_array_size(list); i > 0; i--)
-        add_row(table, json_array_get(list, i - 1));
+    json_array_foreach(list, i, change)
+    {
+        add_row(table, change);
+    }
     tl_table_print(&table);
 }
 
 int tl_command_log(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    const char *queue = options->n_words > 0 ? options->words[0] : NULL;
+    const char *queue = options->queue;
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     if (call == NULL)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     json_t *list = json_array();
     int status = read_changes(call, queue, options->limit > 0 ? options->limit : LIMIT, list);
     tl_ctl_call_close(&call);
-    if (status == TL_EXIT_OK && options->json)
-        tl_json_write(json_pack("{s:O}", "changes", list));
+    if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE)
+        tl_data_write(options->output, json_pack("{s:O}", "changes", list));
     else if (status == TL_EXIT_OK)
         write_table(list);
     json_decref(list);

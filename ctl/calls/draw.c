@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* `queue draw` and `verify-draw`. */
+/* `draw show`, `schedule` and `verify`. */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum {
     PAUSE_MS = 500 /* ...after so long */
 };
 
-/* ---- queue draw ---- */
+/* ---- draw show ---- */
 
 static void report(const char *queue, const json_t *draw)
 {
@@ -104,8 +104,8 @@ int tl_command_draw(const struct tl_ctl_options *options)
     int status = tl_ctl_call_body(call, &ask, &draw);
     if (status == TL_EXIT_OK && lists)
         status = write_list(options, call, draw);
-    if (status == TL_EXIT_OK && options->json && !lists)
-        tl_json_write(json_incref(draw));
+    if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE && !lists)
+        tl_data_write(options->output, json_incref(draw));
     else if (status == TL_EXIT_OK && !(lists && strcmp(options->words[1], "-") == 0))
         report(options->words[0], draw);
     json_decref(draw);
@@ -113,7 +113,25 @@ int tl_command_draw(const struct tl_ctl_options *options)
     return status;
 }
 
-/* ---- verify-draw: from an address ---- */
+/* ---- draw schedule ---- */
+
+int tl_command_draw_schedule(const struct tl_ctl_options *options)
+{
+    char at[TL_UNITS_TEXT_MAX];
+    json_t *answer;
+    const char *opens_at = options->n_words > 1 ? options->words[1] : NULL;
+    struct tl_ctl_ask ask = tl_ctl_ask("POST", json_pack("{s:s*}", "opens_at", opens_at),
+                                       "/queues/%s/draw", options->words[0]);
+    int status = tl_ctl_call_once(options, &ask, &answer);
+    if (status != TL_EXIT_OK)
+        return status;
+    tl_terminal_time_of(tl_json_text(json_object_get(answer, "settings"), "opens_at"), at,
+                        sizeof(at));
+    return tl_ctl_tell(options, answer, "%s: those who are in line at %s are drawn by lot",
+                       options->words[0], at);
+}
+
+/* ---- draw verify: from an address ---- */
 
 /* A page on its way. */
 struct fetch {
@@ -199,7 +217,7 @@ static bool verify_at(const char *address, struct tl_draw_check *check, struct t
     return ok && tl_draw_check_end(check, err);
 }
 
-/* ---- verify-draw ---- */
+/* ---- draw verify ---- */
 
 static bool verify_file(const char *path, struct tl_draw_check *check, struct tl_error *err)
 {

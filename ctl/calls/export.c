@@ -87,7 +87,8 @@ static bool discard(const char *path)
 int tl_command_export(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    const char *queue = options->words[0], *path = options->output;
+    const char *queue = options->words[0];
+    const char *path = options->n_words > 1 ? options->words[1] : "-";
     struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/export", queue);
     tl_ctl_ask_query(&ask, "format", options->format);
     if (ask.method == NULL)
@@ -95,8 +96,9 @@ int tl_command_export(const struct tl_ctl_options *options)
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     if (call == NULL)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    struct export export = {.file = path != NULL ? fopen(path, "we") : stdout,
-                            .name = path != NULL ? path : "standard output"};
+    bool to_stdout = strcmp(path, "-") == 0;
+    struct export export = {.file = to_stdout ? stdout : fopen(path, "we"),
+                            .name = to_stdout ? "standard output" : path};
     if (export.file == NULL) {
         int problem = errno;
         tl_ctl_call_close(&call);
@@ -107,9 +109,9 @@ int tl_command_export(const struct tl_ctl_options *options)
     export.quiet = is_shown(&export);
     int status = write_all(options, call, &export, &ask);
     tl_ctl_call_close(&call);
-    if (path != NULL && fclose(export.file) != 0 && status == TL_EXIT_OK)
+    if (!to_stdout && fclose(export.file) != 0 && status == TL_EXIT_OK)
         status = tl_ctl_refuse(TL_EXIT_FAILED, "%s: %s", path, strerror(errno));
-    if (path != NULL && status != TL_EXIT_OK && !discard(path))
+    if (!to_stdout && status != TL_EXIT_OK && !discard(path))
         fprintf(stderr, "tellerline: %s holds a part only and cannot be removed: %s\n", path,
                 strerror(errno));
     return status;

@@ -222,8 +222,9 @@ static void write_result(const struct file *file, bool applies)
 {
     size_t i;
     json_t *name;
-    if (file->options->json) {
-        tl_json_write(json_pack("{s:O, s:O, s:O, s:O}", "differences", file->differences,
+    if (file->options->output != TL_OUTPUT_TABLE) {
+        tl_data_write(file->options->output,
+                      json_pack("{s:O, s:O, s:O, s:O}", "differences", file->differences,
                                 "only_in_file", file->only_in_file, "only_in_store",
                                 file->only_in_store, "applied", file->applied));
         return;

@@ -98,13 +98,13 @@ int tl_command_queues(const struct tl_ctl_options *options)
     json_t *answer, *stats, *rows;
     size_t i;
     int status = tl_ctl_call_once(options, &ask, &answer);
-    if (status == TL_EXIT_OK && options->json) {
+    if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE) {
         rows = json_array();
         json_array_foreach(json_object_get(answer, "queues"), i, stats)
         {
             tl_json_add(rows, short_of(stats));
         }
-        tl_json_write(json_pack("{s:o}", "queues", rows));
+        tl_data_write(options->output, json_pack("{s:o}", "queues", rows));
     } else if (status == TL_EXIT_OK) {
         write_queues(json_object_get(answer, "queues"));
     }

@@ -188,8 +188,8 @@ int tl_command_set(const struct tl_ctl_options *options)
     if (status != TL_EXIT_OK)
         return status;
     warn_without_service(options, json_object_get(answer, "settings"));
-    if (options->json) {
-        tl_json_write(json_incref(answer));
+    if (options->output != TL_OUTPUT_TABLE) {
+        tl_data_write(options->output, json_incref(answer));
     } else {
         describe(options, json_object_get(answer, "changed"), &out);
         tl_text_print(&out);

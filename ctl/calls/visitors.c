@@ -129,8 +129,8 @@ int tl_command_block(const struct tl_ctl_options *options)
         "are\nnot seen any more and lose their places after waiting_ttl; sessions go on. "
         "`tellerline visitor\nremove` ends one at once.",
         tl_json_text(answer, "prefix"), queue != NULL ? "queue " : "all queues",
-        queue != NULL ? queue : "", options->for_ms > 0 ? "for " : "until `tellerline unblock`",
-        duration);
+        queue != NULL ? queue : "",
+        options->for_ms > 0 ? "for " : "until `tellerline block remove`", duration);
 }
 
 int tl_command_unblock(const struct tl_ctl_options *options)

@@ -103,8 +103,8 @@ static void write_report(const struct tl_ctl_options *options, const struct tl_p
 {
     struct tl_text out = {0};
     json_t *json = tl_plan_report_json(report);
-    if (options->json) {
-        tl_json_write(json_incref(json));
+    if (options->output != TL_OUTPUT_TABLE) {
+        tl_data_write(options->output, json_incref(json));
     } else if (options->plan.yaml) {
         for (size_t i = 0; i < report->warnings->n; i++)
             fprintf(stderr, "tellerline: warning: %s\n", report->warnings->texts[i]);
@@ -152,7 +152,7 @@ int tl_command_plan(const struct tl_ctl_options *options)
     struct tl_plan_warnings warnings = {0};
     struct tl_plan_report report = {
         .input = input, .warnings = &warnings, .colour = tl_terminal_colour(stdout)};
-    if (!tl_plan_options_check(&options->plan, options->json, &err))
+    if (!tl_plan_options_check(&options->plan, options->output != TL_OUTPUT_TABLE, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     /* A queue of the configuration can be simulated without knowing what the site serves. */
     if (options->plan.queue == NULL || input->tps > 0 || input->calls > 0) {

@@ -341,8 +341,8 @@ static int report(const struct rehearse *rehearse)
     };
     struct tl_text out = {0};
     json_t *json = tl_rehearse_report_json(&whole);
-    if (rehearse->options->json)
-        tl_json_write(json_incref(json));
+    if (rehearse->options->output != TL_OUTPUT_TABLE)
+        tl_data_write(rehearse->options->output, json_incref(json));
     else
         tl_rehearse_report_text(&whole, json, &out);
     json_decref(json);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a command says, to people and to programs. */
 #include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -326,10 +327,79 @@ static json_t *require(json_t *value)
     return value;
 }
 
-void tl_json_write(json_t *value)
+/* May a text stand in YAML as it is? Only what nothing else could be meant by. */
+static bool is_bare(const char *text)
 {
-    (void)json_dumpf(require(value), stdout, JSON_INDENT(2)); /* main() looks at the output */
+    static const char *const others[] = {"true", "false", "null", "yes", "no", "on",
+                                         "off",  "y",     "n",    "nan", "inf"};
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strcasecmp(text, others[i]) == 0)
+            return false;
+    return isalpha((unsigned char)text[0]) &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./-") ==
+               strlen(text);
+}
+
+/* A scalar, or an empty list or object: as JSON, which is YAML, too. */
+static void write_scalar(const json_t *value)
+{
+    if (json_is_string(value) && is_bare(json_string_value(value)))
+        fputs(json_string_value(value), stdout);
+    else
+        (void)json_dumpf(value, stdout, JSON_ENCODE_ANY);
     putchar('\n');
+}
+
+static bool is_scalar(const json_t *value)
+{
+    return json_array_size(value) + json_object_size(value) == 0;
+}
+
+/* Writes a list or an object with so many blanks before each line but the first, which is begun. */
+static void write_yaml(const json_t *value, int blanks)
+{
+    const char *name;
+    size_t i;
+    json_t *inner;
+    bool begun = true;
+    if (is_scalar(value)) {
+        write_scalar(value);
+        return;
+    }
+    json_array_foreach(value, i, inner)
+    {
+        printf("%*s- ", begun ? 0 : blanks, "");
+        write_yaml(inner, blanks + 2);
+        begun = false;
+    }
+    json_object_foreach((json_t *)(uintptr_t)value, name, inner)
+    {
+        json_t *key = json_string(name);
+        printf("%*s", begun ? 0 : blanks, "");
+        if (is_bare(name))
+            fputs(name, stdout);
+        else
+            (void)json_dumpf(key, stdout, JSON_ENCODE_ANY);
+        json_decref(key);
+        begun = false;
+        if (is_scalar(inner)) {
+            fputs(": ", stdout);
+            write_scalar(inner);
+        } else {
+            printf(":\n%*s", blanks + 2, "");
+            write_yaml(inner, blanks + 2);
+        }
+    }
+}
+
+void tl_data_write(enum tl_output output, json_t *value)
+{
+    if (output == TL_OUTPUT_YAML) {
+        write_yaml(require(value), 0);
+    } else {
+        (void)json_dumpf(require(value), stdout, JSON_INDENT(2)); /* main() looks at the output */
+        putchar('\n');
+    }
     json_decref(value);
 }
 

@@ -43,7 +43,7 @@ enum {
     TL_OPTION_REDIS = 1 << 1,
     TL_OPTION_DATA = 1 << 2,
     TL_OPTION_QUEUE = 1 << 3,
-    TL_OPTION_JSON = 1 << 4,
+    TL_OPTION_OUTPUT = 1 << 4,
     TL_OPTION_INTERVAL = 1 << 5,
     TL_OPTION_COUNT = 1 << 6,
     TL_OPTION_PROCESSES = 1 << 7,
@@ -64,7 +64,10 @@ enum {
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
 /* The options of every command that is an admin call: on the store, or over HTTP. */
-#define TL_OPTIONS_CALL (TL_OPTIONS_STORE | TL_OPTION_SERVER | TL_OPTION_JSON)
+#define TL_OPTIONS_CALL (TL_OPTIONS_STORE | TL_OPTION_SERVER | TL_OPTION_OUTPUT)
+
+/* How a command writes what it found. */
+enum tl_output { TL_OUTPUT_TABLE, TL_OUTPUT_JSON, TL_OUTPUT_YAML };
 
 /* The parsed command line. Texts are borrowed from argv. */
 struct tl_ctl_options {
@@ -73,7 +76,7 @@ struct tl_ctl_options {
     const char *data;   /* the data folder of `tellerline up` */
     const char *queue;  /* NULL: all */
     const char *worker; /* host:port, several with commas; NULL: none */
-    bool json;
+    enum tl_output output;
     bool help;
     int64_t interval_ms;
     uint64_t count;         /* 0: no limit */
@@ -87,7 +90,6 @@ struct tl_ctl_options {
     bool dry_run;
     bool connect;          /* of check */
     const char *format;    /* of export */
-    const char *output;    /* of export; NULL: standard output */
     uint64_t limit;        /* 0: the call's own */
     uint64_t from;         /* 0: from the beginning */
     const char *reference; /* of visitor show; NULL: none */
@@ -114,7 +116,6 @@ typedef int tl_ctl_verb(const struct tl_ctl_options *options);
 
 struct tl_ctl_command {
     const char *name;  /* one word or two: "queue set" */
-    const char *other; /* another spelling, "set"; NULL: none */
     const char *words; /* operands for the usage line: "QUEUE [FILE]"; NULL: none */
     enum tl_ctl_group group;
     unsigned options; /* set of TL_OPTION_* */
@@ -224,10 +225,10 @@ void tl_list_print(const json_t *list, const struct tl_member *members, size_t n
 
 /* ---- JSON ---- */
 
-/* Writes the value to standard output, indented, with a line end, and releases it. NULL, which is
- * text that is not UTF-8, ends the command with status 2. */
-void tl_json_write(json_t *value);
-/* Appends to a list; a value of NULL as in tl_json_write. */
+/* Writes the value to standard output as JSON or YAML, with a line end, and releases it. NULL,
+ * which is text that is not UTF-8, ends the command with status 2. */
+void tl_data_write(enum tl_output output, json_t *value);
+/* Appends to a list; a value of NULL as in tl_data_write. */
 void tl_json_add(json_t *list, json_t *value);
 
 /* A member of an object as text; "" when it is none, or there is none. Borrowed. */

@@ -203,7 +203,7 @@ static void say_where_queues_lead(const struct up *up)
         if (up->config->queues[i].settings.target_url[0] == '\0')
             tl_programs_say(up->programs,
                             "queue %s has no target_url in the configuration: admitted visitors "
-                            "see \"It is your turn\", and no site opens. tellerline set %s "
+                            "see \"It is your turn\", and no site opens. tellerline queue set %s "
                             "target_url=ADDRESS",
                             name, name);
     }

@@ -259,7 +259,7 @@ def test_each_program_is_a_user_of_its_own(project, tmp_path):
     visitor = visit(project, "users")
     wait_until(lambda: visitor("GET", "status")["status"] == "active", PATIENCE, "called")
     assert visitor("POST", "complete")["status"] == "completed"
-    project.compose("run", "--rm", "-T", "tellerline", "set", "users", "capacity=2")
+    project.compose("run", "--rm", "-T", "tellerline", "queue", "set", "users", "capacity=2")
     project.audit()
     denied = [dict(zip(lines[::2], lines[1::2])) for entry in project.redis("ACL", "LOG").split("count\n")[1:]
               for lines in [["count", *entry.splitlines()]]]

@@ -255,7 +255,7 @@ def test_a_file_as_configuration(line: Callable[..., Line], tmp_path: Path) -> N
     system.start("worker", options=(*with_file(good), "--env", "TELLERLINE_ADMIN_WORKER="))
     system.wait_health("worker", "healthy")
     assert system.healthcheck("worker").stdout == "tellerline-worker at 0.0.0.0:9090 is alive\n"
-    wait_until(lambda: "filed" in system.tellerline("queues"), PATIENCE, "the file's queue exists", every=0.2)
+    wait_until(lambda: "filed" in system.tellerline("queue", "list"), PATIENCE, "the file's queue exists", every=0.2)
     system.start("dispatcher", options=with_file(bad))
     name = system.name("dispatcher")
     wait_until(lambda: inspect(name)["State"]["Status"] == "exited", PATIENCE, "it ends", every=0.1)

@@ -87,7 +87,7 @@ def test_visitors_worker_has_no_secret_of_other_programs(machine: Machine) -> No
 
 @pytest.mark.long(30)
 def test_a_key_made_by_root_is_the_worker_s(machine: Machine) -> None:
-    machine.run("tellerline key make api shop")
+    machine.run("tellerline key create api shop")
     assert machine.out("stat -c '%U %G %a' /var/lib/tellerline/api.keys") == "tellerline tellerline 600"
     machine.run("systemctl reload tellerline-worker")
     wait_for(lambda: "read again" in machine.journal("-worker"), "the worker has reloaded")
@@ -124,7 +124,7 @@ def test_control_serves_operators(machine: Machine) -> None:
     assert found(join(machine)["ticket"])
     assert machine.show("tellerline-ticket-keys.path", "ActiveState") == "active", "it did not trigger itself again"
 
-    made = machine.out("tellerline token make jo operator")
+    made = machine.out("tellerline token create jo operator")
     assert code(machine, f"{OPERATORS}/v1/admin/queues", f"-H 'Authorization: Bearer {made}'") == "200"
     file(machine, "/etc/tellerline/operator.url").write_text("redis://127.0.0.1:1/0\n")
     by_file = "TELLERLINE_REDIS_URL_FILE=/etc/tellerline/operator.url"

@@ -433,9 +433,9 @@ def blocks(system: System, history: Told) -> None:
 
     try:
         knock(0.3)
-        begun = told("block", PREFIX)
+        begun = told("block", "add", PREFIX)
         knock(history.staleness + 0.5)
-        history.blocks.append(Block(*begun, *told("unblock", PREFIX)))
+        history.blocks.append(Block(*begun, *told("block", "remove", PREFIX)))
         knock(history.staleness + 0.5)
     finally:
         client.close()

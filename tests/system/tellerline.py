@@ -421,7 +421,7 @@ class System:
                    *(["--", *words] if words else []), timeout=timeout)
 
     def set(self, queue: str, *settings: str) -> None:
-        done = self.ctl("set", "--yes", queue, *settings)
+        done = self.ctl("queue", "set", "--yes", queue, *settings)
         assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -56,12 +56,13 @@ static void write_advice(const struct tl_visit *visit, const struct tl_address *
                  "it is one of http.trusted_proxies, which has to send X-Forwarded-For, or all its "
                  "visitors count as one");
     else if (tl_visit_shares(visit, address))
-        snprintf(text, ADVICE_MAX,
-                 "if it is a proxy, name it in http.trusted_proxies; else `tellerline block %s` "
-                 "refuses it",
-                 prefix);
+        snprintf(
+            text, ADVICE_MAX,
+            "if it is a proxy, name it in http.trusted_proxies; else `tellerline block add %s` "
+            "refuses it",
+            prefix);
     else
-        snprintf(text, ADVICE_MAX, "`tellerline block %s` refuses it", prefix);
+        snprintf(text, ADVICE_MAX, "`tellerline block add %s` refuses it", prefix);
 }
 
 /* tally: the queue's; NULL: it has none. */

@@ -131,7 +131,7 @@ static bool is_ready(void *context, char reason[160])
             troubled = n > troubled ? n : troubled;
         }
         if (troubled > 0)
-            snprintf(reason, 160, "ready; queues not served: %lld; see `tellerline queues`",
+            snprintf(reason, 160, "ready; queues not served: %lld; see `tellerline queue list`",
                      (long long)troubled);
         else
             snprintf(reason, 160, "ready");

@@ -139,7 +139,7 @@ def test_invites_and_trusted_callers_need_none(start: Callable[..., System], tmp
     wait_until(lambda: client.post("/v1/queues/bank/join").status == 200, PATIENCE, "nothing is asked any more")
     system.set("bank", "challenge=work")
     wait_until(lambda: client.post("/v1/queues/bank/join").status == 403, PATIENCE, "a solution is asked again")
-    refused = system.ctl("set", "bank", "challenge=maybe")
+    refused = system.ctl("queue", "set", "bank", "challenge=maybe")
     assert refused.returncode != 0 and "challenge" in refused.stderr
 
 

@@ -311,7 +311,7 @@ def test_without_a_service(start: Callable[..., System], tmp_path: Path) -> None
     system = start({"bank": CALM | {"capacity": 1}})
     client = system.client()
     system.expect("newcomers are refused")
-    done = system.ctl("set", "bank", "challenge=external")
+    done = system.ctl("queue", "set", "bank", "challenge=external")
     assert done.returncode == 0 and "challenge_service.site_key" in done.stderr, done
     wait_until(lambda: client.post("/v1/queues/bank/join").status == 503, PATIENCE, "newcomers are refused")
     unavailable(join(client, None))

@@ -339,7 +339,7 @@ def test_a_worker_remembers_serials_through_a_total_loss(start):
 
     wait_until(is_told, PATIENCE, "the store knows the serial again")
     assert new.status()["status"] == "waiting"
-    assert system.ctl("recover", "bank", "--now").returncode == 0
+    assert system.ctl("queue", "recover", "bank", "--now").returncode == 0
     assert old.status()["status"] == "moved" and new.status()["status"] in ("waiting", "active")
     assert system.ctl("audit").returncode == 0
 
@@ -359,7 +359,7 @@ def test_a_pass_brings_the_serial_back(start):
         return knows_the_serial(system)
 
     wait_until(is_told, PATIENCE, "the store knows the serial again")
-    assert system.ctl("recover", "bank", "--now").returncode == 0
+    assert system.ctl("queue", "recover", "bank", "--now").returncode == 0
     wait_until(lambda: old.client.get(f"{old.path}/status", ticket=old.ticket).json["status"] == "moved", PATIENCE,
                "the old ticket is refused", again_on=KeyError)
     assert old.client.get(f"{old.path}/check", ticket=old.ticket).status == 401

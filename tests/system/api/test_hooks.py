@@ -66,9 +66,9 @@ def test_modes_are_told_in_order_signed_as_the_documentation_verifies(start, tmp
         system = start({"shop": {"capacity": 0} | CALM, "other": {}}, notifiers=1,
                        settings={"hooks": [receiver.hook("site", MODES, queues="sh*p")]})
         watched(system)
-        ctl(system, "pause", "other")
-        for command in ("pause", "open", "drain", "close", "sold-out", "close", "open", "passthrough"):
-            ctl(system, command, "shop")
+        ctl(system, "queue", "pause", "other")
+        for command in ("pause", "open", "drain", "close", "sell-out", "close", "open", "passthrough"):
+            ctl(system, "queue", command, "shop")
             if command == "drain":
                 wait_until(lambda: "drained" in receiver.types(), PATIENCE, "the empty line is told as drained")
         receiver.wait_for("paused", "resumed", "draining", "drained", "closed", "sold_out", "closed", "opened",
@@ -112,7 +112,7 @@ def test_admissions_are_gathered_and_a_kill_loses_none(start, tmp_path):
         wait_until(lambda: sorted(receiver.admitted()) == sorted(active), PATIENCE, "all are told", every=0.1)
         assert len(receiver.requests) < 60  # in batches
         wait_until(lambda: journal_length(system) == 0, PATIENCE, "visitors' ids are not kept")
-        assert "204" in ctl(system, "hooks", "test", "site") and not denied_but_creating(system)
+        assert "204" in ctl(system, "webhook", "test", "site") and not denied_but_creating(system)
 
 
 def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
@@ -127,11 +127,11 @@ def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
         hooks = [bad.hook(mood, MODES, timeout="1s") for mood, bad in moods.items()] + [good.hook("good", MODES)]
         system = start({"shop": CALM}, notifiers=1, settings={"hooks": hooks})
         watched(system)
-        ctl(system, "pause", "shop")
+        ctl(system, "queue", "pause", "shop")
         good.wait_for("paused")
         for mood, bad in moods.items():
             wait_until(lambda bad=bad: bad.asked >= 2, PATIENCE, f"{mood} is tried again")
-        ctl(system, "open", "shop")
+        ctl(system, "queue", "open", "shop")
         good.wait_for("paused", "resumed")
         assert all(bad.requests == [] for bad in moods.values())
         wait_until(lambda: metric(system, "tellerline_hooks_failing") == 3, PATIENCE, "it shows")
@@ -139,7 +139,7 @@ def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
         wait_until(lambda: metric(system, "tellerline_worker_hooks", "worker") == 4, PATIENCE, "workers know of them")
 
         def rows() -> dict[str, Any]:
-            return {row["hook"]: row for row in json.loads(ctl(system, "hooks", "list", "--json"))["hooks"]}
+            return {row["hook"]: row for row in json.loads(ctl(system, "webhook", "list", "-o", "json"))["hooks"]}
 
         wait_until(lambda: rows()["good"]["told"] == 2, PATIENCE, "its answer to the second is noted", every=0.1)
         for mood in moods:
@@ -149,7 +149,7 @@ def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
         row = rows()["good"]
         assert row["failing_since"] is None and row["problem"] is None and row["state"] == "answers", row
         assert row["oldest_pending_ms"] is None and row["told"] == 2 and row["status"] == 204, row
-        listed, stats = ctl(system, "hooks", "list"), ctl(system, "stats", "shop")
+        listed, stats = ctl(system, "webhook", "list"), ctl(system, "queue", "stats", "shop")
         assert "failing" in listed and all(f"hook {mood}" in stats for mood in moods), stats
         for bad in moods.values():
             bad.mood = "well"
@@ -167,7 +167,7 @@ def test_a_dead_hook_loses_events_past_the_bound_and_is_told_how_many(start, tmp
         system = start({"shop": CALM}, notifiers=1,
                        settings={"hooks": [receiver.hook("site", MODES)], "streams": {"journal_length": 100}})
         watched(system)
-        ctl(system, "pause", "shop")
+        ctl(system, "queue", "pause", "shop")
         keys = [system.key("shop", "hooks"), system.key("shop", "journal")]
         wait_until(lambda: receiver.asked > 0, PATIENCE, "it is tried")
         for _ in range(400):  # as many changes, without as many programs
@@ -177,14 +177,14 @@ def test_a_dead_hook_loses_events_past_the_bound_and_is_told_how_many(start, tmp
                                  f"{last.partition('-')[0]}-{int(last.partition('-')[2]) + 1}", "n", event, "at",
                                  int(time.time() * 1000), "what", "paused", "data", "")
         assert journal_length(system) <= 200
-        row = json.loads(ctl(system, "hooks", "list", "--json"))["hooks"][0]
+        row = json.loads(ctl(system, "webhook", "list", "-o", "json"))["hooks"][0]
         assert row["state"] == "dead" and row["lost"] + row["pending"] == 401 and row["lost"] > 200
         receiver.mood = "well"
         wait_until(lambda: receiver.events("lost"), PATIENCE, "it is told how many it lost", every=0.1)
         wait_until(lambda: receiver.events("lost")[0]["count"] + len(receiver.events("paused")) == 401, PATIENCE,
                    "none is lost without a word", every=0.1)
         assert metric(system, "tellerline_hooks_lost_total") == receiver.events("lost")[0]["count"]
-        assert re.search(r"^site +shop +\d+ +0 +- +[1-9]\d* +answers$", ctl(system, "hooks", "list"), re.M)
+        assert re.search(r"^site +shop +\d+ +0 +- +[1-9]\d* +answers$", ctl(system, "webhook", "list"), re.M)
 
 
 def test_times_thresholds_and_the_loss_of_the_store(start, tmp_path):
@@ -231,12 +231,12 @@ def test_a_test_event_goes_the_whole_way(start, tmp_path):
     with receiver.serving():
         system = start({"shop": {}}, notifiers=1, settings={"hooks": [receiver.hook("site", ["drawn"])]})
         watched(system)
-        assert "204" in ctl(system, "hooks", "test", "site")
+        assert "204" in ctl(system, "webhook", "test", "site")
         receiver.wait_for("test")
         receiver.mood = "error"
-        done = system.ctl("hooks", "test", "site")
+        done = system.ctl("webhook", "test", "site")
         assert done.returncode == 1 and "500" in done.stdout
-        done = system.ctl("hooks", "test", "nobody")
+        done = system.ctl("webhook", "test", "nobody")
         assert done.returncode == 1 and "there is no hook" in done.stderr
 
 
@@ -253,8 +253,8 @@ def test_no_proxy_leads_to_this_machine(start, tmp_path):
     with receiver.serving():
         system = start({"shop": {}}, notifiers=1, settings={"hooks": [receiver.hook("site", ["drawn"])]}, prepare=prepare)
         watched(system)
-        assert "204" in ctl(system, "hooks", "test", "site")
-        done = run(BIN / "tellerline", "hooks", "list", "--server", f"http://127.0.0.1:{system.of('worker')[0].admin_port}",
+        assert "204" in ctl(system, "webhook", "test", "site")
+        done = run(BIN / "tellerline", "webhook", "list", "--server", f"http://127.0.0.1:{system.of('worker')[0].admin_port}",
                    "--token-file", str(system.directory / "admin.token"), env=nowhere)
         assert done.returncode == 0 and "site" in done.stdout, done
 
@@ -276,20 +276,20 @@ def test_hooks_through_the_admin_api(start, tmp_path):
         token.write_text(admin.make_token("olga", "operator"))
         token.chmod(0o600)
         server = ["--server", f"http://127.0.0.1:{admin.port}", "--token-file", str(token)]
-        assert "204" in ctl(system, "hooks", "test", "site", *server)
+        assert "204" in ctl(system, "webhook", "test", "site", *server)
         receiver.wait_for("test")
-        assert re.search(r"^site +shop +1 +0 +- +0 +answers$", ctl(system, "hooks", "list", *server), re.M)
+        assert re.search(r"^site +shop +1 +0 +- +0 +answers$", ctl(system, "webhook", "list", *server), re.M)
         assert admin.done("GET", "queues/other/hooks") == {"queue": "other", "hooks": []}
         [row] = admin.done("GET", "queues/shop/stats")["hooks"]
         assert row == admin.done("GET", "queues/shop/hooks")["hooks"][0] == {
             "hook": "site", "state": "answers", "pending": 0, "oldest_pending_ms": None, "told": 1, "lost": 0,
             "status": 204, "problem": None, "failing_since": None} | {name: row[name] for name in ("asked_at", "event")}
         receiver.mood = "error"
-        done = system.ctl("hooks", "test", "site", *server)
+        done = system.ctl("webhook", "test", "site", *server)
         assert done.returncode == 1 and "500" in done.stdout
         system.of("notifier")[0].stop()
         wait_until(lambda: admin.done("GET", "hooks")["hooks"][0]["state"] == "unwatched", PATIENCE, "it is away")
-        assert "no notifier" in ctl(system, "hooks", "list", *server)
+        assert "no notifier" in ctl(system, "webhook", "list", *server)
         admin.call("POST", "queues/other/hooks/site/test").problem(409)
         admin.call("POST", "queues/shop/hooks/none/test").problem(409)
         admin.call("POST", "queues/none/hooks/site/test").problem(404)
@@ -303,10 +303,10 @@ def test_without_hooks_there_is_no_journal(start):
     system = start({"shop": CALM}, notifiers=1)
     visitor = system.join("shop")
     wait_until(visitor.is_active, PATIENCE, "admitted")
-    ctl(system, "pause", "shop")
+    ctl(system, "queue", "pause", "shop")
     assert "no hooks" in system.of("notifier")[0].text()
     assert system.store.command("EXISTS", system.key("shop", "journal"), system.key("shop", "hooks")) == 0
-    assert "no hook watches a queue" in ctl(system, "hooks", "list")
+    assert "no hook watches a queue" in ctl(system, "webhook", "list")
 
 
 @pytest.mark.sanitized

@@ -288,21 +288,21 @@ def states(contract: Contract, system: System) -> None:
         return client.get("/v1/queues/bank").json["mode"] == mode
 
     for command, mode, status in (("pause", "paused", 200), ("drain", "draining", 403), ("close", "closed", 403),
-                                  ("sold-out", "sold_out", 410)):
-        assert system.ctl(command, "bank").returncode == 0
+                                  ("sell-out", "sold_out", 410)):
+        assert system.ctl("queue", command, "bank").returncode == 0
         wait_until(lambda: is_so(mode), PATIENCE, mode)
         assert client.post(join).status == status
         assert client.get(page).status == status
         assert client.post(f"{page}/join").status in (status, 303)
         assert client.get("/v1/queues/bank/status", ticket=ticket).status == 200
         assert client.get("/v1/queues/bank/check").status == 401
-    assert system.ctl("passthrough", "bank").returncode == 0
+    assert system.ctl("queue", "passthrough", "bank").returncode == 0
     wait_until(lambda: is_so("passthrough"), PATIENCE, "passthrough")
     assert client.post(join).json["status"] == "passthrough"
     assert client.get(page).headers["location"] == client.post(f"{page}/join").headers["location"]
     assert client.get("/v1/queues/bank/check").status == 204
     assert client.get("/v1/queues/bank/status", ticket=ticket).status == 200
-    assert system.ctl("open", "bank").returncode == 0
+    assert system.ctl("queue", "open", "bank").returncode == 0
     system.set("bank", "closes_at=2001-01-01T00:00:00Z")
     wait_until(lambda: client.get("/v1/queues/bank").json["phase"] == "over", PATIENCE, "over")
     assert client.post(join).problem(410)["type"] == "/problems/join-closed"
@@ -313,7 +313,7 @@ def blocked(contract: Contract, system: System) -> None:
     """The operator blocks the address of this test."""
     client = witness(contract, system)
     ticket = Visitor(client, "bank").join().ticket
-    assert system.ctl("block", "127.0.0.1").returncode == 0
+    assert system.ctl("block", "add", "127.0.0.1").returncode == 0
     wait_until(lambda: client.post("/v1/queues/bank/join").status == 403, PATIENCE, "blocked")
     for verb in ("status", "events"):
         assert client.get(f"/v1/queues/bank/{verb}", ticket=ticket).problem(403)["type"] == "/problems/blocked"

@@ -57,7 +57,7 @@ def line_up(system: System, queue: str, visitors: int) -> list[Visitor]:
 
 
 def post_notice(system: System, text: str, queue: str = "bank") -> None:
-    """As `tellerline notice`, without starting a process for each notice."""
+    """As `tellerline queue notice`, without starting a process for each notice."""
     said = system.store.command("FCALL", library().name("configure"), 1, system.key(queue, "state"), "20000", "notice", text,
                                 "tester", "test", "1000")
     assert said[0] == 1
@@ -168,11 +168,11 @@ def test_notice_and_its_end(share, open_stream):
     stream = open_stream(line[1])
     stream.event("position")
     text = 'Two "more" counters open at 15:00 \u2713'
-    assert system.ctl("notice", name, text).returncode == 0
+    assert system.ctl("queue", "notice", name, text).returncode == 0
     assert stream.event("notice").json == {"text": text}
     late = open_stream(line[0])
     assert late.event("notice").json == {"text": text}, "a later visitor gets it, too"
-    assert system.ctl("notice", name, "").returncode == 0
+    assert system.ctl("queue", "notice", name, "").returncode == 0
     for reader in (stream, late):
         assert reader.event("notice").json == {"text": ""}
 
@@ -183,7 +183,7 @@ def test_a_notice_in_the_language_of_each(share):
     readers = {language: EventStream(port, path + query, headers=headers) for language, query, headers in (
         ("ko", "", {"Accept-Language": "ko-KR,en;q=0.5"}), ("en", "&lang=en", {"Accept-Language": "ko"}), ("any", "", {}))}
     texts = {"ko": "창구를 더 엽니다.", "en": "More counters open.", "any": "More counters open."}
-    assert system.ctl("notice", name, "ko=" + texts["ko"], "en=" + texts["en"]).returncode == 0
+    assert system.ctl("queue", "notice", name, "ko=" + texts["ko"], "en=" + texts["en"]).returncode == 0
     for language, reader in readers.items():
         reader.event("position")
         assert reader.event("notice").json == {"text": texts[language]}

@@ -47,8 +47,8 @@ def start_with_tls(start) -> Callable[..., System]:
 
 
 def refusal(system: System, **changed: str) -> str:
-    """What `tellerline queues` says with other settings. It must fail."""
-    done = run(system.folder / "tellerline", "queues", "--config", str(system.config),
+    """What `tellerline queue list` says with other settings. It must fail."""
+    done = run(system.folder / "tellerline", "queue", "list", "--config", str(system.config),
                env={f"TELLERLINE_REDIS_{name.upper()}": value for name, value in changed.items()})
     assert done.returncode != 0, done.stdout
     return done.stderr
@@ -64,7 +64,7 @@ def test_programs_talk_to_redis_by_tls_and_verify_it(start_with_tls):
     system.redis.kill()
     system.redis.start()
     wait_until(lambda: system.client().get("/readyz").status == 200, PATIENCE, "the worker has connected again")
-    assert "bank" in system.ctl("queues").stdout
+    assert "bank" in system.ctl("queue", "list").stdout
     port = system.redis.options["tls-port"]
     wrong = refusal(system, url=f"rediss://127.0.0.1:{port}")
     assert "certificate of the store at 127.0.0.1 is refused: IP address mismatch" in wrong, wrong

@@ -142,10 +142,10 @@ def test_a_blocked_prefix_is_refused_everywhere(share):
     system = share(workers=2, settings=PROXY)
     bank, door = system.queue(), system.queue()
     visitor = system.join(bank)
-    said = block(system, "block", "192.0.2.0/24", "--for", "1h")
+    said = block(system, "block", "add", "192.0.2.0/24", "--for", "1h")
     assert said.startswith("192.0.2.0/24 is blocked from all queues, for 1h\n") and "It is not known which places" in said
-    assert block(system, "block", "2001:db8::/48", "--queue", bank).startswith(
-        f"2001:db8::/48 is blocked from queue {bank}, until `tellerline unblock`\n")
+    assert block(system, "block", "add", "2001:db8::/48", "--queue", bank).startswith(
+        f"2001:db8::/48 is blocked from queue {bank}, until `tellerline block remove`\n")
     for worker in range(2):
         for address in ("192.0.2.77", "2001:db8:0:5::1"):
             wait_until(lambda w=worker, a=address: come(system, a, w, queue=bank) == 403, PATIENCE, "refused")
@@ -160,17 +160,17 @@ def test_a_blocked_prefix_is_refused_everywhere(share):
         page = client.get(f"/q/{bank}", headers=from_there | {"Accept-Language": language})
         assert page.status == 403 and words in page.body.decode()
     assert visitor.status()["status"] in ("waiting", "active")
-    listed = block(system, "blocks")
+    listed = block(system, "block", "list")
     assert listed.index("2001:db8::/48") and "192.0.2.0/24" in listed and bank in listed
-    assert block(system, "unblock", "192.0.2.0/24") == "192.0.2.0/24 is not blocked any more from all queues\n"
+    assert block(system, "block", "remove", "192.0.2.0/24") == "192.0.2.0/24 is not blocked any more from all queues\n"
     wait_until(lambda: come(system, "192.0.2.77", queue=bank) == 200, PATIENCE, "unblocked")
-    block(system, "unblock", "192.0.2.0/24", status=1)
-    block(system, "unblock", "2001:db8::/48", "--queue", bank)
-    assert "no prefix is blocked" in block(system, "blocks")
-    for words, says in ((("block", "0.0.0.0/0"), "too wide"), (("block", "nonsense"), "is not an IP address"),
-                        (("block", "192.0.2.1", "--queue", "A B"), "not a valid queue name")):
+    block(system, "block", "remove", "192.0.2.0/24", status=1)
+    block(system, "block", "remove", "2001:db8::/48", "--queue", bank)
+    assert "no prefix is blocked" in block(system, "block", "list")
+    for words, says in ((("block", "add", "0.0.0.0/0"), "too wide"), (("block", "add", "nonsense"), "is not an IP address"),
+                        (("block", "add", "192.0.2.1", "--queue", "A B"), "not a valid queue name")):
         assert says in block(system, *words, status=1)
-    assert "must be from 1s" in block(system, "block", "192.0.2.1", "--for", "1ms", status=2)
+    assert "must be from 1s" in block(system, "block", "add", "192.0.2.1", "--for", "1ms", status=2)
 
 
 def test_a_block_ends_the_streams_of_the_prefix(share):
@@ -191,7 +191,7 @@ def test_a_block_ends_the_streams_of_the_prefix(share):
     poll.start()
     held = "tellerline_worker_subscribers"
     wait_until(lambda: metric(system.of("worker")[0], held) == 1, PATIENCE, "the question waits")
-    block(system, "block", "192.0.2.0/24")
+    block(system, "block", "add", "192.0.2.0/24")
     assert streams["192.0.2.9"].event("blocked", "admitted", "ended").kind == "blocked"
     streams["192.0.2.9"].rest()
     poll.join()
@@ -204,7 +204,7 @@ def test_a_block_ends_the_streams_of_the_prefix(share):
     other.leave()
     assert streams["198.51.100.1"].event("ended").json["status"] == "left", "the other stream was open all the time"
     streams["198.51.100.1"].close()
-    block(system, "unblock", "192.0.2.0/24")
+    block(system, "block", "remove", "192.0.2.0/24")
     for worker in range(2):
         wait_until(lambda w=worker: come(system, "192.0.2.9", w, bank) == 200, PATIENCE, "unblocked")
 
@@ -213,8 +213,8 @@ def test_a_block_ends_by_itself_and_outlives_the_store(start):
     """The store forgets the table: the worker does not, until the block is over."""
     system = start(QUEUE, settings=PROXY | PROMPT | {"http": PROXY["http"] | PROMPT.get("http", {})})
     system.expect(STORE_TROUBLE)
-    block(system, "block", "192.0.2.7", "--for", "5s")
-    block(system, "block", "192.0.2.8")
+    block(system, "block", "add", "192.0.2.7", "--for", "5s")
+    block(system, "block", "add", "192.0.2.8")
     wait_until(lambda: come(system, "192.0.2.8") == 403, PATIENCE, "blocked")
     system.store.command("DEL", "tl:blocks{tl:queues}")
     wait_until(lambda: "has lost the blocked prefixes" in system.of("worker")[0].text(), PATIENCE, "it says so")
@@ -285,7 +285,7 @@ def test_nobody_is_advised_to_block_a_proxy(start):
             client.post("/v1/queues/bank/join", headers=headers)
         said = [line for line in system.of("worker")[0].text().splitlines() if "127.0.0.1 sent 61 joins" in line]
         assert len(said) == 1 and says in said[0], said
-        assert ("tellerline block" in said[0]) == (not settings), said
+        assert ("tellerline block add" in said[0]) == (not settings), said
 
 
 def top(system: System) -> str:

@@ -131,9 +131,9 @@ def test_whole_life_with_a_user_for_each_program(start):
     wait_until(lambda: short[0].status()["status"] == "expired", PATIENCE, "the worker knows")
     system.set("bank", "capacity=3")
     wait_until(visitors[3].is_active, PATIENCE, "the fourth is active")
-    assert system.ctl("notice", "bank", "soon").returncode == 0
-    assert system.ctl("queues").returncode == 0
-    for words in (("block", "192.0.2.0/24", "--for", "1h"), ("blocks",), ("unblock", "192.0.2.0/24"),
+    assert system.ctl("queue", "notice", "bank", "soon").returncode == 0
+    assert system.ctl("queue", "list").returncode == 0
+    for words in (("block", "add", "192.0.2.0/24", "--for", "1h"), ("block", "list",), ("block", "remove", "192.0.2.0/24"),
                   ("visitor", "remove", "bank", visitors[1].ticket, "--yes")):
         assert system.ctl(*words).returncode == 0, words
     assert system.ctl("top", "--count", "1").returncode == 0
@@ -152,7 +152,7 @@ def test_whole_life_with_a_user_for_each_program(start):
     system.store.command("FLUSHALL")
     system.expect(r"kind=(noqueue|nogroup|store|stale)\b")
     wait_until(lambda: system.store.command("EXISTS", system.key("bank", "state")) == 1, PATIENCE, "it is created again")
-    assert system.ctl("recover", "bank", "--now").returncode == 0
+    assert system.ctl("queue", "recover", "bank", "--now").returncode == 0
     wait_until(lambda: system.visitor("bank").client.post("/v1/queues/bank/join").status == 200, PATIENCE, "joins again")
     assert not denied_but_creating(system)
 

@@ -426,7 +426,7 @@ def test_webhooks_that_fail_are_shown_and_tested(browser, start, tmp_path):
         desk.press("Test")
         desk.sees("site was told of the test: it answers 204.", "answers")
         receiver.mood = "error"
-        assert system.ctl("pause", "sale").returncode == 0
+        assert system.ctl("queue", "pause", "sale").returncode == 0
         desk.sees("The hook site fails since", "1 wait, the oldest for", "500")
         check_accessible(browser)
         receiver.mood = "well"
@@ -445,7 +445,7 @@ def test_webhooks_that_fail_are_shown_and_tested(browser, start, tmp_path):
 def test_axe_finds_nothing(browser, room):
     system = room({"sale": CALM | {"capacity": 1, "lanes": ["vip", "normal"], "default_lane": "normal"}})
     visitors = [system.join("sale") for _ in range(3)]
-    assert system.ctl("notice", "sale", "Doors open late").returncode == 0
+    assert system.ctl("queue", "notice", "sale", "Doors open late").returncode == 0
     with axe_at_hand(browser):
         desk = Desk(browser, system)
         desk.sees("sale", "open")

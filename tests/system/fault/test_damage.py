@@ -255,7 +255,7 @@ def test_an_unreadable_score(start, key, score):
     client = system.client()
     wait_until(lambda: "not served: bad" in client.get("/readyz").body.decode(), PATIENCE, "the worker names the queue")
     assert client.get("/v1/queues/bad/status", ticket=visitors[1].ticket).status == 503
-    assert system.key("bad", key) in system.ctl("queues").stdout
+    assert system.key("bad", key) in system.ctl("queue", "list").stdout
     goes_on(system)
     quiet(system)
     system.store.command("ZADD", name, sound, broken)
@@ -294,8 +294,8 @@ def test_sessions_end_while_the_line_cannot_be_read(start):
 def test_queues_lists_the_damaged_one(start):
     system, _ = start_with_line(start)
     set_wrong_type(system, "waiting")
-    done = system.ctl("queues")
+    done = system.ctl("queue", "list")
     assert done.returncode == 0, done.stderr
     assert system.key("bad", "waiting") in done.stdout and "good" in done.stdout, done.stdout
     repair_type(system, "waiting")
-    assert system.key("bad", "waiting") not in system.ctl("queues").stdout
+    assert system.key("bad", "waiting") not in system.ctl("queue", "list").stdout

@@ -35,10 +35,10 @@ def test_an_overflow_in_any_program_is_found(start, tmp_path):
 def test_an_overflow_in_the_command_line_is_found(start, tmp_path, monkeypatch):
     system = start({"bank": {"capacity": 1} | CALM})
     overflowing = Preload(tmp_path, OVERFLOWING)
-    assert system.ctl("queues").returncode == 0
+    assert system.ctl("queue", "list").returncode == 0
     overflowing.set(1)
     for name, value in overflowing.env.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(AssertionError, match="AddressSanitizer: heap-buffer-overflow"):
-        system.ctl("queues")
+        system.ctl("queue", "list")
     overflowing.set(0)

@@ -266,10 +266,10 @@ def test_a_role_whose_allocations_fail(start, tmp_path, role):
 #: More allocations than a command makes, and how many of them fail in turn.
 MANY, SAMPLE = 1_000_000, 20
 #: What an operator asks, and a part of the right answer.
-ASKED = [(["queues"], "door"), (["top", "--count", "1"], "door"), (["audit"], "door: ok (waiting 2, active 1)"),
-         (["recover", "door", "--wait", "1s"], "no one is admitted"), (["set", "door", "mode=paused"], "mode=paused"),
-         (["notice", "door", "en=Soon", "ko=곧"], "notice set"), (["queue", "show", "door"], "SETTING"), (["check"], "ok; 1 queue"),
-         (["diff"], "nothing differs"), (["blocks"], "no prefix is blocked")]
+ASKED = [(["queue", "list"], "door"), (["top", "--count", "1"], "door"), (["audit"], "door: ok (waiting 2, active 1)"),
+         (["queue", "recover", "door", "--wait", "1s"], "no one is admitted"), (["queue", "set", "door", "mode=paused"], "mode=paused"),
+         (["queue", "notice", "door", "en=Soon", "ko=곧"], "notice set"), (["queue", "show", "door"], "SETTING"), (["check"], "ok; 1 queue"),
+         (["diff"], "nothing differs"), (["block", "list"], "no prefix is blocked")]
 
 
 @pytest.mark.parametrize("command, right", ASKED, ids=lambda value: value[0] if isinstance(value, list) else "")

@@ -268,7 +268,7 @@ def test_a_line_drains_and_sessions_are_extended_while_programs_are_killed(start
     supervisor = Supervisor(system, random.Random(seed), ("dispatcher", "admitter", "expirer"))
 
     def mode(command: str) -> float:
-        done = system.ctl(command, "door")
+        done = system.ctl("queue", command, "door")
         assert done.returncode == 0, done.stdout + done.stderr
         return time.time()
 

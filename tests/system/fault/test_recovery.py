@@ -42,7 +42,7 @@ def lose(system: System) -> None:
 
 def end(system: System) -> None:
     """The operator ends the recovery."""
-    done = system.ctl("recover", "bank", "--now")
+    done = system.ctl("queue", "recover", "bank", "--now")
     assert done.returncode == 0, done.stdout + done.stderr
     wait_until(lambda: state(system, "recover_until") == 0, PATIENCE, "the recovery ends")
 
@@ -210,7 +210,7 @@ def test_half_of_the_visitors_come_back(start):
     crowd.replay()
     crowd.check_line(here, newcomers)
     crowd.check_sessions()
-    shown = system.ctl("queues").stdout
+    shown = system.ctl("queue", "list").stdout
     assert "recovers" in shown and f"{len(here) + CAPACITY} of {len(crowd.waiting) + CAPACITY}" in shown, shown
     end(system)
     for visitor in late:

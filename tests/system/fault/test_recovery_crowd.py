@@ -229,7 +229,7 @@ def test_listeners_are_back_in_order(start, figure, form):
     figure(f"{form.size} listening visitors after FLUSHALL{', all workers killed' * form.kills}"
            f"{', half of them return' * form.half}: in the old order after {back:.1f} s, all told after {told:.1f} s; "
            f"{replays} replayed tickets got nothing")
-    done = system.ctl("recover", "bank", "--now")
+    done = system.ctl("queue", "recover", "bank", "--now")
     assert done.returncode == 0, done.stderr
     wait_until(lambda: system.store.command("HGET", system.key("bank", "state"), "recover_until") == "0", PATIENCE,
                "the recovery ends")

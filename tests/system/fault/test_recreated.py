@@ -81,7 +81,7 @@ def test_what_operators_set_is_in_force_again(start):
     line = [system.join("made") for _ in range(3)]
     wait_until(line[0].is_active, PATIENCE, "the first is active")
     system.set("bank", "capacity=2")
-    for words in (("pause", "paused"), ("queue", "sell-out", "sold")):
+    for words in (("queue", "pause", "paused"), ("queue", "sell-out", "sold")):
         assert system.ctl(*words).returncode == 0, words
     old = system.join("paused")
     assert old.status()["status"] == "waiting"

@@ -140,11 +140,11 @@ def test_old_master_that_still_answers_is_left(start, replication):
     wait_until(lambda: system.active("bank") == 1, PATIENCE, "the next is admitted")
 
     hosts = store.url().rpartition("/")[0]
-    unknown = run(BIN / "tellerline", "queues", "--redis", f"{hosts}/nobody")
+    unknown = run(BIN / "tellerline", "queue", "list", "--redis", f"{hosts}/nobody")
     assert unknown.returncode != 0 and "knows no master named nobody" in unknown.stderr, unknown.stderr
     for sentinel in store.sentinels:
         sentinel.stop()
-    silent = run(BIN / "tellerline", "queues", "--redis", store.url())
+    silent = run(BIN / "tellerline", "queue", "list", "--redis", store.url())
     assert silent.returncode != 0 and "none of 3 sentinels names a master" in silent.stderr, silent.stderr
     assert PASSWORD not in unknown.stderr + silent.stderr
     # Open connections are kept without any sentinel.

@@ -148,7 +148,7 @@ def test_behind_a_cache_or_balancer(chain):
 
 def test_the_visitors_address_arrives(chain):
     """Whatever the visitor says it is."""
-    done = chain.system.ctl("block", "127.0.0.5/32", "--for", "1h")
+    done = chain.system.ctl("block", "add", "127.0.0.5/32", "--for", "1h")
     assert done.returncode == 0, done.stderr
 
     def come(source: str, **headers: str) -> int:

@@ -51,7 +51,7 @@ def report(system: System, **members: float) -> None:
 
 def limit(system: System) -> str:
     """As operators see it."""
-    return next(line for line in system.ctl("queues").stdout.splitlines() if line.startswith("shop"))
+    return next(line for line in system.ctl("queue", "list").stdout.splitlines() if line.startswith("shop"))
 
 
 def crowd(system: System, n: int, queue: str = "shop") -> None:
@@ -94,7 +94,7 @@ def test_the_site_steers_over_http(start, tmp_path):
     assert system.active("shop") >= before  # nobody is put out
     wait_until(lambda: metric(system, "tellerline_admitter_queues_without_feedback") == 1, PATIENCE, "it says so")
     assert capacity(system) <= cut and "auto (no feedback)" in limit(system)
-    queues = json.loads(system.ctl("queues", "--json").stdout)["queues"]
+    queues = json.loads(system.ctl("queue", "list", "-o", "json").stdout)["queues"]
     assert queues[0]["feedback"] is False and queues[0]["capacity"] == capacity(system)
     log = "".join(program.text() for program in system.of("admitter"))
     assert "the site reports nothing" in log and "capacity cut from" in log and "errors 20.0 %" in log
@@ -149,7 +149,7 @@ def test_capacity_gets_bounds_and_is_fixed_again(start):
         return system.store.command("HMGET", system.key(queue, "config"), "capacity", "capacity.min")
 
     assert kept("shop") == ["40", "3"] and kept("bank") == ["9", "0"]
-    refused = system.ctl("set", "bank", "capacity.min=20")
+    refused = system.ctl("queue", "set", "bank", "capacity.min=20")
     assert refused.returncode != 0 and "capacity.max" in refused.stderr and kept("bank") == ["9", "0"]
     system.set("bank", "capacity.max=20", "capacity.min=2")
     assert kept("bank") == ["20", "2"]

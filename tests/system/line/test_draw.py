@@ -50,12 +50,12 @@ def drawn(system: System) -> bool:
 
 def published(system: System, tmp_path, name: str = "list") -> list[str]:
     path = tmp_path / name
-    assert system.ctl("draw", "sale", str(path)).returncode == 0
+    assert system.ctl("draw", "show", "sale", str(path)).returncode == 0
     return path.read_text().splitlines()
 
 
 def verify(path, *words: str):
-    return run(BIN / "tellerline", "verify-draw", str(path), *words)
+    return run(BIN / "tellerline", "draw", "verify", str(path), *words)
 
 
 def address_of(system: System) -> str:
@@ -64,6 +64,17 @@ def address_of(system: System) -> str:
 
 def line_of(system: System) -> list[str]:
     return system.store.command("ZRANGE", system.key("sale", "waiting"), "0", "-1")
+
+
+def test_a_draw_is_scheduled(start):
+    """For a queue that exists; from then on the hash of the seed is public."""
+    system = start({"sale": {"capacity": 1}}, settings=PROMPT, prepare=with_secrets)
+    assert "no draw" in system.ctl("draw", "show", "sale").stdout
+    assert system.ctl("draw", "schedule", "sale", "soon").returncode == 1
+    at = time_in(600)
+    done = system.ctl("draw", "schedule", "sale", at)
+    assert done.returncode == 0 and "are drawn by lot" in done.stdout, done
+    wait_until(lambda: "hash of the seed" in system.ctl("draw", "show", "sale").stdout, PATIENCE, "it is announced")
 
 
 def test_the_draw_is_announced_held_and_verified(start, tmp_path):
@@ -77,8 +88,8 @@ def test_the_draw_is_announced_held_and_verified(start, tmp_path):
         assert "position" not in view and "ahead" not in view and "eta_seconds" not in view
         assert view["opens_at"]
         ids.append(view["draw_id"])
-    assert system.ctl("draw", "sale", str(tmp_path / "early")).returncode == 1
-    assert before in system.ctl("draw", "sale").stdout
+    assert system.ctl("draw", "show", "sale", str(tmp_path / "early")).returncode == 1
+    assert before in system.ctl("draw", "show", "sale").stdout
 
     open_now(system)
     wait_until(lambda: drawn(system), PATIENCE, "the draw is done")

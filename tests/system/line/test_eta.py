@@ -80,7 +80,7 @@ def test_the_estimate_follows_the_operator(start):
 def told_by_the_store(system: System) -> None:
     """What all worker processes counted: in the numbers of the queue, and in its history."""
     def stats() -> dict[str, Any]:
-        done = system.ctl("stats", "door", "--json")
+        done = system.ctl("queue", "stats", "door", "-o", "json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)["eta"] or {"judged": 0}
 
@@ -93,4 +93,4 @@ def told_by_the_store(system: System) -> None:
     assert abs(eta["inside_percent"] - 100 * (eta["judged"] - eta["early"] - eta["late"]) / eta["judged"]) < 0.1, eta
     wait_until(lambda: int(newest()["eta_judged"]) == eta["judged"], PATIENCE, "the history has them", 0.5)
     assert int(newest()["eta_early"]) == eta["early"] and int(newest()["eta_late"]) == eta["late"], eta
-    assert re.search(rf"^  estimates   \d+ % of {eta['judged']} held in the last hour, ", system.ctl("stats", "door").stdout, re.M)
+    assert re.search(rf"^  estimates   \d+ % of {eta['judged']} held in the last hour, ", system.ctl("queue", "stats", "door").stdout, re.M)

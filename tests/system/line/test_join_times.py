@@ -32,7 +32,7 @@ def test_everybody_has_the_time_of_the_join(start):
     begun = time.time()
     inside, waiting = (system.join("sale").status()["visitor"] for _ in range(2))
     wait_until(lambda: system.active("sale") == 1 and system.waiting("sale") == 1, PATIENCE, "one is admitted")
-    seq = json.loads(ctl(system, "visitor", "show", "sale", waiting, "--json"))["seq"]
+    seq = json.loads(ctl(system, "visitor", "show", "sale", waiting, "-o", "json"))["seq"]
 
     def is_noted() -> bool:
         newest = system.store.command("XREVRANGE", points, "+", "-", "COUNT", 1)[0][1]
@@ -40,20 +40,20 @@ def test_everybody_has_the_time_of_the_join(start):
 
     wait_until(is_noted, PATIENCE, "the history has them", 0.5)
     for visitor in (inside, waiting):
-        shown = json.loads(ctl(system, "visitor", "show", "sale", visitor, "--json"))
+        shown = json.loads(ctl(system, "visitor", "show", "sale", visitor, "-o", "json"))
         assert begun - STEP < seconds(shown["joined_at"]) <= time.time() + 1, shown
         assert "joined_at" in ctl(system, "visitor", "show", "sale", visitor)
-    [row] = json.loads(ctl(system, "queue", "line", "sale", "--json"))["visitors"]
+    [row] = json.loads(ctl(system, "queue", "line", "sale", "-o", "json"))["visitors"]
     assert row["joined_at"] == shown["joined_at"]
     local = datetime.fromtimestamp(seconds(row["joined_at"])).strftime("%Y-%m-%dT%H:%M:%S")
     assert local in ctl(system, "queue", "line", "sale")
-    stats = json.loads(ctl(system, "stats", "sale", "--json"))
+    stats = json.loads(ctl(system, "queue", "stats", "sale", "-o", "json"))
     assert sum(stats["waits"]["waiting"]) == 1 and stats["waits"]["not_known"] == 0
     assert sum(stats["waits"]["admitted"]) == stats["waited"]["sample"] == 1
-    assert re.search(r"^  waits now +1 under (60 s|1 min|5 min)$", ctl(system, "stats", "sale"), re.M)
+    assert re.search(r"^  waits now +1 under (60 s|1 min|5 min)$", ctl(system, "queue", "stats", "sale"), re.M)
     # A spreadsheet would compute an id that begins with a hyphen: a quote stands before it.
-    exported = csv.DictReader(io.StringIO(ctl(system, "export", "sale")))
+    exported = csv.DictReader(io.StringIO(ctl(system, "queue", "export", "sale")))
     rows = {row["visitor"].removeprefix("'"): row for row in exported}
     assert rows[waiting]["joined_at"] == row["joined_at"] and rows[inside]["joined_at"] <= row["joined_at"]
-    lines = [json.loads(line) for line in ctl(system, "export", "sale", "--format", "jsonl").splitlines()]
+    lines = [json.loads(line) for line in ctl(system, "queue", "export", "sale", "--format", "jsonl").splitlines()]
     assert {line["joined_at"] for line in lines} == {rows[inside]["joined_at"], row["joined_at"]}

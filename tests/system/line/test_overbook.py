@@ -180,5 +180,5 @@ def test_overbook_is_a_number_up_to_the_capacity(share):
     system = share(workers=2)
     shop = system.queue()
     for value in ("2", "-1", "x"):
-        done = system.ctl("set", shop, f"overbook={value}")
+        done = system.ctl("queue", "set", shop, f"overbook={value}")
         assert done.returncode != 0 and "overbook" in done.stderr, (value, done)

@@ -93,7 +93,7 @@ def test_a_rate_is_changed_while_visitors_wait(start):
     assert system.client().get("/v1/queues/door").json.get("capacity") is None
     system.set("door", "rate.admit=5", "rate.every=400ms")
     wait_until(visitors[5].is_active, PATIENCE, "the new rate is in force")
-    assert any(line.startswith("door ") and "5/400ms" in line for line in system.ctl("queues").stdout.splitlines())
+    assert any(line.startswith("door ") and "5/400ms" in line for line in system.ctl("queue", "list").stdout.splitlines())
     public = system.client().get("/v1/queues/door").json
     assert (public["rate_admit"], public["rate_every_ms"]) == (5, 400)
     assert "capacity" not in public and "capacity" not in visitors[-1].status()

@@ -27,7 +27,7 @@ def on_page(system: System, visitor: Visitor, state: str) -> str | None:
 
 
 def found(system: System, queue: str, code: str) -> dict[str, str]:
-    said = system.ctl("visitor", "show", queue, "--reference", code, "--json")
+    said = system.ctl("visitor", "show", queue, "--reference", code, "-o", "json")
     assert said.returncode == 0, said
     return json.loads(said.stdout)
 

@@ -27,7 +27,7 @@ def told(queue: str, client: Client, name: str) -> str:
 
 def change(system: System, command: str, mode: str, queue: str = "bank") -> None:
     """Every worker knows the mode."""
-    done = system.ctl(command, queue)
+    done = system.ctl("queue", command, queue)
     assert done.returncode == 0 and done.stdout.startswith(f"{queue}: {mode}: "), done.stdout + done.stderr
     for worker in range(len(system.of("worker"))):
         client = system.client(worker)
@@ -35,8 +35,8 @@ def change(system: System, command: str, mode: str, queue: str = "bank") -> None
 
 
 def row(system: System, queue: str) -> dict:
-    """What `tellerline queues` says of it."""
-    return next(each for each in json.loads(system.ctl("queues", "--json").stdout)["queues"] if each["queue"] == queue)
+    """What `tellerline queue list` says of it."""
+    return next(each for each in json.loads(system.ctl("queue", "list", "-o", "json").stdout)["queues"] if each["queue"] == queue)
 
 
 def shown(system: System, queue: str, *words: str) -> str:
@@ -53,7 +53,7 @@ MODES = [
     ("pause", "paused", 200, False, "The line is paused", "입장이 잠시 멈췄습니다", 'data-tl="paused">'),
     ("drain", "draining", 403, True, "Come back tomorrow.", "지금은 새로 줄을 설 수 없습니다.", 'data-tl="mode-draining">'),
     ("close", "closed", 403, False, "Come back tomorrow.", "대기열이 닫혔습니다", 'data-tl="mode-closed">'),
-    ("sold-out", "sold_out", 410, False, "There is nothing left.", "다 팔렸습니다.", 'data-tl="mode-sold_out">'),
+    ("sell-out", "sold_out", 410, False, "There is nothing left.", "다 팔렸습니다.", 'data-tl="mode-sold_out">'),
 ]
 
 
@@ -82,7 +82,7 @@ def test_a_mode_is_told_everywhere(share, command, mode, status, admits, english
     assert checked.headers.get("x-tellerline-mode", "open") == mode
     assert system.client().get(f"/v1/queues/{bank}/check", ticket=first.ticket).status == 204, "who is in stays in"
     assert row(system, bank)["mode"] == mode
-    for words in (["queues"], ["top", "--count", "1"]):
+    for words in (["queue", "list"], ["top", "--count", "1"]):
         assert f" {mode} " in shown(system, bank, *words)
 
     first.complete()
@@ -101,13 +101,13 @@ def test_a_mode_is_told_everywhere(share, command, mode, status, admits, english
 def test_sold_out_takes_two_steps_back(share):
     system = share(workers=2)
     bank = system.queue()
-    change(system, "sold-out", "sold_out", bank)
+    change(system, "sell-out", "sold_out", bank)
     for wrong in (["open", bank], ["pause", bank], ["drain", bank], ["set", bank, "mode=open"]):
-        done = system.ctl(*wrong)
+        done = system.ctl("queue", *wrong)
         assert done.returncode == 1 and "sold_out" in done.stderr, done.stderr
     change(system, "close", "closed", bank)
     change(system, "open", "open", bank)
-    assert system.ctl("open", "nowhere").returncode == 1
+    assert system.ctl("queue", "open", "nowhere").returncode == 1
 
 
 def test_no_one_is_admitted_at_capacity_0(share):
@@ -118,7 +118,7 @@ def test_no_one_is_admitted_at_capacity_0(share):
     for language, text in (("en", "No one is admitted at the moment"), ("ko", "지금은 입장하지 않습니다")):
         page = system.client().get(f"/q/{bank}", ticket=visitor.ticket, headers={"Accept-Language": language})
         assert 'data-tl="no-capacity">' in page.body.decode() and text in page.body.decode()
-    for words in (["queues"], ["top", "--count", "1"]):
+    for words in (["queue", "list"], ["top", "--count", "1"]):
         assert " 0: no one " in shown(system, bank, *words)
 
 

@@ -12,7 +12,7 @@ from waiting import wait_until
 
 
 def report(system: System) -> tuple[int, dict[str, dict]]:
-    done = system.ctl("audit", "--json")
+    done = system.ctl("audit", "-o", "json")
     assert done.returncode in (0, 1), done.stderr
     found = json.loads(done.stdout)
     return found["n_violations"], {queue["queue"]: queue for queue in found["queues"]}

@@ -44,10 +44,11 @@ def test_the_help_has_every_command_and_every_command_has_help():
 
 
 @pytest.mark.parametrize("typed, says", [
-    (("queue",), "queue list"), (("queue", "lst"), 'no such command: queue "lst"; did you mean "list"?'),
-    (("visitr", "show"), '"visitr"; did you mean "visitor"?'), (("pasue", "x"), 'did you mean "pause"?'),
-    (("hooks", "tset"), 'hooks "tset"; did you mean "test"?'), (("nonsense",), '"nonsense"'),
-    (("queue", "set", "--nonsense"), "no such option"), (("set", "sale"), "usage: tellerline queue set")])
+    (("queue",), "queue list"), (("queue", "lst"), 'no such command: queue "lst"; did you mean "queue list"?'),
+    (("visitr", "show"), '"visitr"; did you mean "visitor"?'), (("pasue", "x"), 'did you mean "queue pause"?'),
+    (("stats", "x"), 'did you mean "queue stats"?'), (("queues",), 'did you mean "queue"?'), (("help", "queue", "lst"), '"queue list"'),
+    (("webhook", "tset"), 'webhook "tset"; did you mean "webhook test"?'), (("nonsense",), '"nonsense"'),
+    (("queue", "set", "--nonsense"), "no such option"), (("queue", "set", "sale"), "usage: tellerline queue set")])
 def test_a_wrong_command_line_is_refused(typed, says):
     said = run(TELLERLINE, *typed)
     assert said.returncode == 2 and said.stdout == "" and says in said.stderr
@@ -59,10 +60,10 @@ def test_an_exit_status_is_said_once():
         assert not re.search(r"1 \d", said.partition("Exit status:")[2].partition("\n")[0]), command
 
 
-def test_other_spellings_are_the_same_commands():
-    for old, new in [("queues", "queue list"), ("set", "queue set"), ("sold-out", "queue sell-out"),
-                     ("pause", "queue pause"), ("draw", "queue draw")]:
-        assert run(TELLERLINE, old, "--help").stdout == run(TELLERLINE, *new.split(), "--help").stdout
+def test_help_is_a_command_too():
+    for typed in ("", "queue", "queue set", "top"):
+        said = run(TELLERLINE, "help", *typed.split())
+        assert said.returncode == 0 and said.stdout == run(TELLERLINE, *typed.split(), "--help").stdout != "", typed
 
 
 def test_the_manual_page_is_sound_and_complete(tmp_path):
@@ -81,11 +82,11 @@ def test_the_manual_page_is_sound_and_complete(tmp_path):
 def test_what_can_follow():
     assert {"queue", "visitor", "top"} <= set(words(""))
     assert words("que")[0] == "queue" and words("queue", "se") == ["set", "sell-out"]
-    assert words("pau") == ["pause"], "another spelling, once it is typed"
     assert words("top", "--in") == ["--interval"] and words("top", "--interval", "") == []
-    assert words("set", "sale", "rate.b") == ["rate.burst="]
+    assert words("queue", "set", "sale", "rate.b") == ["rate.burst="]
     assert words("queue", "set", "sale", "capacity=3", "policy=") == ["policy=counter", "policy=rate", "policy=both"]
-    assert words("check", "--config", "") == [":files"] and words("queues", "--data", "x") == [":folders"]
+    assert words("check", "--config", "") == [":files"] and words("queue", "list", "--data", "x") == [":folders"]
+    assert words("queue", "list", "-o", "") == ["table", "json", "yaml"]
     assert words("no-such", "") == words("queue", "no-such", "") == []
 
 
@@ -120,10 +121,10 @@ def test_shells_complete(tmp_path, start):
     (tmp_path / "plan.yaml").write_text("")
     for shell in ("bash", "zsh", "fish"):
         assert completed(shell, "tellerline queue pa", tmp_path) == {"pause", "passthrough"}, shell
-        assert completed(shell, f"tellerline pause {config} sa", tmp_path) == {"sale", "sample"}, shell
-        names = completed(shell, "tellerline set sale capacity", tmp_path)
+        assert completed(shell, f"tellerline queue pause {config} sa", tmp_path) == {"sale", "sample"}, shell
+        names = completed(shell, "tellerline queue set sale capacity", tmp_path)
         assert names == {"capacity=", "capacity.min="}, shell
-        values = completed(shell, "tellerline set sale opening=", tmp_path)
+        values = completed(shell, "tellerline queue set sale opening=", tmp_path)
         assert {value.removeprefix("opening=") for value in values} == {"fifo", "draw"}, shell
         offered = completed(shell, "tellerline check --config pl", tmp_path)
         assert offered == ({":files"} if shell == "zsh" else {"plan.yaml"}), shell

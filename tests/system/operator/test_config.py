@@ -165,20 +165,20 @@ def test_style_sheet_that_cannot_be_read(tmp_path):
 
 
 def test_settings_of_a_running_queue_are_checked(start):
-    """`tellerline set` refuses every value that the file would refuse, and then changes nothing."""
+    """`tellerline queue set` refuses every value that the file would refuse, and then changes nothing."""
     system = start({"bank": {"capacity": 10}})
     before = system.store.hash(system.key("bank", "config"))
     for setting in ("capacity=many", "capacitance=3", "session_ttl=1ms", "policy=rate", "lanes=",
                     "capacity"):
-        done = system.ctl("set", "--yes", "bank", setting)
+        done = system.ctl("queue", "set", "--yes", "bank", setting)
         assert done.returncode == 1 and done.stderr, (setting, done)
     for setting, expected in [("session_ttl=600", "a duration such as 250ms, 10s"), ("rate.every=10", "such as 250ms"),
                               ("recovery_window=0", "such as 250ms"), ("opens_at=1795500000", "a time with an offset")]:
-        done = system.ctl("set", "bank", setting)  # of seconds, or milliseconds?
+        done = system.ctl("queue", "set", "bank", setting)  # of seconds, or milliseconds?
         assert done.returncode == 1 and expected in done.stderr, (setting, done)
-    assert system.ctl("set", "nowhere", "capacity=3").returncode == 1
+    assert system.ctl("queue", "set", "nowhere", "capacity=3").returncode == 1
     assert system.store.hash(system.key("bank", "config")) == before
-    assert system.ctl("set", "bank", "capacity=3", "policy=rate").returncode == 1  # all of them or none
+    assert system.ctl("queue", "set", "bank", "capacity=3", "policy=rate").returncode == 1  # all of them or none
     assert system.store.hash(system.key("bank", "config")) == before
     system.set("bank", "capacity=20", "session_ttl=20s", "policy=both", "rate.admit=9", "rate.every=1m")
     after = system.store.hash(system.key("bank", "config"))

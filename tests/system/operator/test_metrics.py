@@ -96,7 +96,7 @@ def test_a_queue_and_its_lanes(start):
     system.set("shop", "capacity=1")  # two are active: allowed when they were admitted
     wait_until(lambda: values()["capacity"] == 1, PATIENCE, "the capacity is set")
     assert values()["over_admission"] == 0
-    system.ctl("pause", "shop")
+    system.ctl("queue", "pause", "shop")
     wait_until(lambda: samples(system, "admitter").of("tellerline_queue_state", 'queue="shop",state="paused"') == 1,
                PATIENCE, "it is paused")
     holder = next(p for p in system.of("admitter") if 'queue="shop"' in text_of(p))

@@ -218,7 +218,7 @@ def test_faults_fire_alerts(start, prometheus, tmp_path: Path):
     def ends(name: str) -> None:
         wait_until(lambda: name not in {fired for fired, _ in watch.firing()}, PATIENCE, f"{name} ends")
 
-    assert system.ctl("pause", "paused").returncode == 0
+    assert system.ctl("queue", "pause", "paused").returncode == 0
     system.set("zero", "capacity=0")
     for name in ("paused", "zero", "busy"):
         system.join(name)  # another one waits in busy, whose only counter is taken
@@ -237,7 +237,7 @@ def test_faults_fire_alerts(start, prometheus, tmp_path: Path):
     fires("ReplicaMissing", "admitter")  # for as long as the rule remembers that there were two
 
     system.config.write_text(whole)
-    assert system.ctl("open", "paused").returncode == 0
+    assert system.ctl("queue", "open", "paused").returncode == 0
     system.store.command("CONFIG", "SET", "maxmemory", "0")
     system.of("expirer")[0].send(signal.SIGHUP)
     assert system.client().post("/v1/queues/busy/complete", ticket=visitor.ticket).status == 200

@@ -33,7 +33,7 @@ def text_of(*args: str) -> str:
 
 
 def json_of(*args: str) -> dict:
-    done = plan(*args, "--json")
+    done = plan(*args, "-o", "json")
     assert done.returncode == 0, done
     return json.loads(done.stdout)
 
@@ -169,7 +169,7 @@ WRONG = [
     ([*SITE, "--simulate"], 2, "--simulate needs --visitors N or --arrivals FILE"),
     ([*SITE, "--simulate", "--visitors", "10000001"], 2, "at most 10000000 visitors"),
     ([*SITE, "--simulate", "--visitors", "5", "--arrivals", "x"], 2, "leave out --visitors"),
-    ([*SITE, "--simulate", "--visitors", "5", "--yaml"], 2, "leave out --json and --simulate"),
+    ([*SITE, "--simulate", "--visitors", "5", "--yaml"], 2, "leave out -o and --simulate"),
     ([*SITE, "--simulate", "--arrivals", "/nonexistent.csv"], 2, "cannot open /nonexistent.csv: No such file"),
     ([*SITE, "--simulate", "--visitors", "5", "--svg", "/nonexistent/x.svg"], 2, "cannot create /nonexistent/x.svg"),
     ([*SITE, "--shape", "lumps", "--burst", "3"], 2, "--burst is for --shape smooth"),

@@ -59,22 +59,22 @@ def arrivals(folder: Path) -> str:
 def crowds(folder: Path) -> dict[str, Crowd]:
     """All rehearsals of this file with a key. Those to which something is done come first."""
     return {
-        "broken": Crowd(["--visitors", "60", "--over", "10s", "--session", "1m", *FAST, "--json"], {"capacity": 5},
+        "broken": Crowd(["--visitors", "60", "--over", "10s", "--session", "1m", *FAST, "-o", "json"], {"capacity": 5},
                         meanwhile=admit_more),
-        "SIGINT": Crowd([*LONG, "--json"], meanwhile=interrupt(signal.SIGINT, 10)),
-        "SIGTERM": Crowd([*LONG, "--json"], meanwhile=interrupt(signal.SIGTERM, 10)),
+        "SIGINT": Crowd([*LONG, "-o", "json"], meanwhile=interrupt(signal.SIGINT, 10)),
+        "SIGTERM": Crowd([*LONG, "-o", "json"], meanwhile=interrupt(signal.SIGTERM, 10)),
         "killed": Crowd(LONG, meanwhile=kill_and_remove),
-        "counter": Crowd([*CROWD, *FAST, "--patience", "10m", "--leaving", "50%", "--json"], {"waiting_ttl": "10m"}),
-        "both": Crowd([*CROWD, *FAST, "--json"], BOTH),
+        "counter": Crowd([*CROWD, *FAST, "--patience", "10m", "--leaving", "50%", "-o", "json"], {"waiting_ttl": "10m"}),
+        "both": Crowd([*CROWD, *FAST, "-o", "json"], BOTH),
         "text": Crowd([*FAST, "--visitors", "60", "--over", "1m", "--session", "20s", "--opens-after", "3m"]),
-        "store": Crowd(["--visitors", "30", "--over", "10s", "--session", "10s", *FAST, "--json"], {"capacity": 7}),
-        "file": Crowd(["--visitors", "30", "--over", "10s", "--session", "10s", *FAST, "--json"], config=renamed,
+        "store": Crowd(["--visitors", "30", "--over", "10s", "--session", "10s", *FAST, "-o", "json"], {"capacity": 7}),
+        "file": Crowd(["--visitors", "30", "--over", "10s", "--session", "10s", *FAST, "-o", "json"], config=renamed,
                       named="later"),
-        "full": Crowd(["--visitors", "60", "--over", "2s", "--session", "10s", *FAST, "--json"],
+        "full": Crowd(["--visitors", "60", "--over", "2s", "--session", "10s", *FAST, "-o", "json"],
                       {"max_waiting": 20, "capacity": 1}),
         "challenge": Crowd(FEW, NEEDY["challenge"]),
         "invited": Crowd(FEW, NEEDY["invited"]),
-        "arrivals": Crowd(["--arrivals", arrivals(folder), "--visitors", "40", *FAST, "--json"]),
+        "arrivals": Crowd(["--arrivals", arrivals(folder), "--visitors", "40", *FAST, "-o", "json"]),
     }
 
 
@@ -227,7 +227,7 @@ def test_without_a_key_the_limit_is_explained(keyless):
     # A worker whose limit is another one than that of our file: the refusals are explained in the report.
     unlimited = keyless.directory / "unlimited.yaml"
     unlimited.write_text(keyless.config.read_text().replace(f"joins_per_minute: {JOINS}", "joins_per_minute: 0"))
-    seen = Running(keyless, queue, *crowd, "--json", config=unlimited).end()
+    seen = Running(keyless, queue, *crowd, "-o", "json", config=unlimited).end()
     seen = Rehearsed(seen, queue, 0, None, False).report["rehearsed"]
     # A third of the minute's joins come at once, the others evenly.
     assert JOINS // 3 <= seen["joined"] < 15 and seen["fates"]["refused"] == 15 - seen["joined"], seen

@@ -43,8 +43,8 @@ def without_a_key(system: System, queue: str) -> Path:
 
 
 CROWDS = {
-    "API key": Crowd([*CROWD, *FAST, "--json"]),
-    "invites": Crowd([*CROWD, *FAST, "--json"], config=without_api_key),
+    "API key": Crowd([*CROWD, *FAST, "-o", "json"]),
+    "invites": Crowd([*CROWD, *FAST, "-o", "json"], config=without_api_key),
     "starving": Crowd([*CROWD, *FAST], NO_WEIGHTS),
     "chosen": Crowd([*FEW, "--lanes", "vip=50%"], config=without_a_key),
     "default": Crowd([*FEW, "--lanes", "normal=100%"], config=without_a_key),
@@ -76,7 +76,7 @@ def planned(stack: Stack, weights: str) -> dict:
     """By the configuration, which is that of the stack with these weights."""
     path = stack.directory / "planned.yaml"
     path.write_text(re.sub(r"lane_weights: .*", f"lane_weights: {weights}", stack.config.read_text()))
-    done = run_program(BIN / "tellerline", "plan", "--simulate", "--queue", stack.queue(), *CROWD, "--json",
+    done = run_program(BIN / "tellerline", "plan", "--simulate", "--queue", stack.queue(), *CROWD, "-o", "json",
                        "--config", str(path))
     assert done.returncode == 0, done
     return json.loads(done.stdout)["simulation"]

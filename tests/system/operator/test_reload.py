@@ -91,7 +91,7 @@ def test_every_setting(start):
     assert "capacity: 1\n" in original
     system.config.write_text(original.replace("capacity: 1\n", "capacity: 2\n"))
     for line in reload(system.programs).values():
-        assert "`tellerline set` changes the settings of queues that exist" in line
+        assert "`tellerline queue set` changes the settings of queues that exist" in line
     assert waiting.status()["position"] == 1
     system.config.write_text(original)
     reload(system.programs)

@@ -23,9 +23,9 @@ Do = Callable[..., subprocess.CompletedProcess[str]]
 
 def changes(system: System, queue: str) -> list[dict]:
     """The record of changes of a queue, oldest first."""
-    said = system.ctl("log", queue, "--json")
+    said = system.ctl("log", "-q", queue, "-o", "json")
     assert said.returncode == 0, said.stderr
-    return json.loads(said.stdout)["changes"][::-1]
+    return json.loads(said.stdout)["changes"]
 
 
 def listed(export: str) -> set[str]:
@@ -67,7 +67,7 @@ def run_sale(system: System, do: Do) -> list[Change]:
     wait_until(lambda: system.client().get("/v1/queues/sale/check", ticket=visitors[0].ticket).status != 204, PATIENCE,
                "the gate refuses who was removed")
     done("queue", "drain", "sale")
-    assert listed(done("export", "sale")) == {visitor.view["visitor"] for visitor in visitors}
+    assert listed(done("queue", "export", "sale")) == {visitor.view["visitor"] for visitor in visitors}
     done("queue", "sell-out", "sale")
     return story(important=visitors[3].view["visitor"], revoked=visitors[0].view["visitor"])
 
@@ -111,7 +111,7 @@ def test_the_runbook_works_as_it_is_written(start, tmp_path: Path):
             visitors += [system.join("concert") for _ in range(3)]
         elif line == "tellerline queue open concert":
             wait_until(lambda: all(v.is_active() for v in visitors), PATIENCE, "all are in")
-        elif line.startswith("tellerline stats"):
+        elif line.startswith("tellerline queue stats"):
             # Workers report once in a while, and late on a busy machine.
             wait_until(lambda known=line: "missing" not in (now := shell(known)) and "workers     1" in now, PATIENCE,
                        "the worker reports")
@@ -119,12 +119,12 @@ def test_the_runbook_works_as_it_is_written(start, tmp_path: Path):
             assert "OLDEST" in said and "GAVE UP" in said and "NO-SHOWS" in said, said
         elif line.startswith("tellerline visitor move"):
             wait_until(lambda: visitors[-1].status()["position"] == 1, PATIENCE, "the worker knows of the move")
-        elif line.startswith("tellerline export"):
+        elif line.startswith("tellerline queue export"):
             assert listed((tmp_path / "concert.csv").read_text()) == {visitor.view["visitor"] for visitor in visitors}
         elif line.startswith("tellerline log"):
             assert said.count("concert") >= 10, said
     wait_until(lambda: system.store.command("SCARD", "tl:queues") == 0, PATIENCE, "the queue is gone")
-    assert json.loads(shell("tellerline log --json"))["changes"][0]["what"] == "delete"
+    assert json.loads(shell("tellerline log -o json"))["changes"][-1]["what"] == "delete"
 
 
 # ---- over HTTP ----
@@ -142,22 +142,22 @@ def over_http(system: System, token: str) -> Do:
 def test_a_sale_from_the_command_line_over_http(start):
     """The same sale leaves the same record, with the name of the token. Each role may do what it may."""
     system = start({}, prepare=admin_file)
-    tokens = {role: system.ctl("token", "make", f"{role}s", role).stdout.strip() for role in ("viewer", "operator", "admin")}
+    tokens = {role: system.ctl("token", "create", f"{role}s", role).stdout.strip() for role in ("viewer", "operator", "admin")}
     expected = run_sale(system, over_http(system, tokens["operator"]))
     check_record(system, changes(system, "sale"), expected, "operators", "127.0.0.1")
     look, work, rule = (over_http(system, tokens[role]) for role in ("viewer", "operator", "admin"))
-    for words in (["queue", "list"], ["stats", "sale"], ["queue", "line", "sale"], ["log", "sale"], ["export", "sale"],
-                  ["blocks"], ["queue", "draw", "sale"], ["top", "--count", "1"]):
+    for words in (["queue", "list"], ["queue", "stats", "sale"], ["queue", "line", "sale"], ["log", "-q", "sale"], ["queue", "export", "sale"],
+                  ["block", "list"], ["draw", "show", "sale"], ["top", "--count", "1"]):
         done = look(*words)
         assert done.returncode == 0, (words, done.stderr)
     assert look("queue", "close", "sale").returncode == 4 and work("queue", "delete", "sale", "--yes").returncode == 4
     assert work("token", "list").returncode == 4 and over_http(system, "tl_no_" + "x" * 43)("queue", "list").returncode == 4
     assert "operators" in rule("token", "list").stdout
-    assert work("block", "192.0.2.0/24", "--for", "1h").returncode == 0
-    assert work("unblock", "192.0.2.0/24").returncode == 0
+    assert work("block", "add", "192.0.2.0/24", "--for", "1h").returncode == 0
+    assert work("block", "remove", "192.0.2.0/24").returncode == 0
     assert rule("queue", "delete", "sale", "--yes").returncode == 0
     client = system.client()
     wait_until(lambda: client.post("/v1/queues/sale/join").status == 404, PATIENCE, "visitors are told so")
-    made = rule("token", "make", "late", "viewer")
+    made = rule("token", "create", "late", "viewer")
     assert made.stdout.startswith("tl_late_") and rule("token", "revoke", "late", "--yes").returncode == 0
     assert over_http(system, made.stdout.strip())("queue", "list").returncode == 4, "it opens nothing any more"

@@ -109,7 +109,7 @@ def test_plain_page_from_the_line_to_the_turn(browser, line, site, where):
     assert system.numbers("shop")["joined"] == 4, "after a reload it is the same place"
     others[2].leave()
     says(browser, "You are number 2 in line.")
-    assert system.ctl("notice", "shop", "Doors open late").returncode == 0
+    assert system.ctl("queue", "notice", "shop", "Doors open late").returncode == 0
     says(browser, "Doors open late", "#notice")
     assert system.ctl("queue", "pause", "shop").returncode == 0
     says(browser, "The sale is paused")

@@ -157,10 +157,10 @@ def test_from_the_line_into_the_shop_and_again(browser, line, shop, language):
     assert page.text("ahead") == {"en": "2", "ko": "2명"}[language]
     others[2].leave()
     at(browser, 2)
-    assert system.ctl("notice", "shop", NOTICES[language]).returncode == 0
+    assert system.ctl("queue", "notice", "shop", NOTICES[language]).returncode == 0
     until(browser, lambda page: page.text("notice") == NOTICES[language], "the notice")
     photograph(browser, f"waiting-{language}")
-    assert system.ctl("notice", "shop", "").returncode == 0
+    assert system.ctl("queue", "notice", "shop", "").returncode == 0
     until(browser, lambda page: page.state == "waiting" and not page.shows("notice-box"), "the notice is taken back")
     others[1].leave()
     at(browser, 1)
@@ -191,7 +191,7 @@ def test_from_the_line_into_the_shop_and_again(browser, line, shop, language):
 @pytest.mark.parametrize("language", ["en", "ko"])
 def test_axe_finds_nothing(browser, line, language):
     system, _ = line
-    assert system.ctl("notice", "shop", NOTICES[language]).returncode == 0
+    assert system.ctl("queue", "notice", "shop", NOTICES[language]).returncode == 0
     with axe_at_hand(browser):
         open_page(browser, system, f"?lang={language}")
         at(browser, 3)

@@ -149,7 +149,7 @@ static void a_line_is_appended(void **state)
     unlink(path);
 }
 
-/* `sudo tellerline key make` in the folder of a service. */
+/* `sudo tellerline key create` in the folder of a service. */
 static void a_file_that_root_makes_belongs_to_the_owner_of_the_folder(void **state)
 {
     (void)state;

@@ -48,15 +48,16 @@ static void test_every_queue_is_known_to_be_one(void **state)
     }
 }
 
-static void test_commands_are_found_by_both_spellings(void **state)
+static void test_commands_are_found_by_their_names(void **state)
 {
     (void)state;
     int used;
-    char *two[] = {"queue", "sell-out", "sale"}, *one[] = {"sold-out", "sale"}, *none[] = {"queue"};
+    char *two[] = {"queue", "sell-out", "sale"}, *one[] = {"top", "sale"}, *none[] = {"queue"};
     const struct tl_ctl_command *found = tl_ctl_command_find(3, two, &used);
     assert_non_null(found);
     assert_int_equal(used, 2);
-    assert_ptr_equal(tl_ctl_command_find(2, one, &used), found);
+    assert_string_equal(found->name, "queue sell-out");
+    assert_non_null(tl_ctl_command_find(2, one, &used));
     assert_int_equal(used, 1);
     assert_null(tl_ctl_command_find(1, none, &used));
     assert_null(tl_ctl_command_find(0, none, &used));
@@ -73,8 +74,6 @@ static void test_no_two_commands_have_a_name(void **state)
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < n; k++) {
             assert_true(i == k || strcmp(commands[i].name, commands[k].name) != 0);
-            assert_true(commands[i].other == NULL ||
-                        strcmp(commands[i].other, commands[k].name) != 0);
         }
     }
 }
@@ -84,7 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operands_of_a_usage_line),
         cmocka_unit_test(test_every_queue_is_known_to_be_one),
-        cmocka_unit_test(test_commands_are_found_by_both_spellings),
+        cmocka_unit_test(test_commands_are_found_by_their_names),
         cmocka_unit_test(test_no_two_commands_have_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,7 +28,7 @@ static const struct tl_ctl_command top_command = {.name = "top",
                                                   .summary = "Shows.",
                                                   .details = "More.",
                                                   .options = TL_OPTIONS_STORE | TL_OPTION_INTERVAL |
-                                                             TL_OPTION_COUNT | TL_OPTION_JSON,
+                                                             TL_OPTION_COUNT | TL_OPTION_OUTPUT,
                                                   .run = never_run};
 
 enum { WORDS_MAX = 8 };
@@ -75,7 +75,7 @@ static void test_defaults(void **state)
     assert_string_equal(options.data, "data");
     assert_int_equal(options.interval_ms, 1000);
     assert_int_equal(options.count, 0);
-    assert_false(options.json);
+    assert_int_equal(options.output, TL_OUTPUT_TABLE);
     assert_int_equal(options.n_words, 0);
 }
 
@@ -128,10 +128,10 @@ static void test_values(void **state)
     (void)state;
     struct tl_ctl_options options;
     struct tl_error err;
-    assert_true(parse(&top_command, "--interval 250ms --count=3 --json", &options, &err));
+    assert_true(parse(&top_command, "--interval 250ms --count=3 -o json", &options, &err));
     assert_int_equal(options.interval_ms, 250);
     assert_int_equal(options.count, 3);
-    assert_true(options.json);
+    assert_int_equal(options.output, TL_OUTPUT_JSON);
 }
 
 static void test_refusals(void **state)
@@ -140,7 +140,7 @@ static void test_refusals(void **state)
     assert_refused(&top_command, "--colour", "--colour");
     assert_refused(&top_command, "--queue x", "--queue"); /* not an option of this command */
     assert_refused(&top_command, "--config", "needs a value");
-    assert_refused(&top_command, "--json=1", "takes no value");
+    assert_refused(&top_command, "--help=1", "takes no value");
     assert_refused(&top_command, "--interval 10ms", "at least 100 ms");
     assert_refused(&top_command, "--interval soon", "--interval");
     assert_refused(&top_command, "--count 0", "--count");

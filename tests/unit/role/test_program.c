@@ -47,8 +47,8 @@ static bool apply_quiet(void *context, const char *value, struct tl_error *err)
 static void run(struct outcome *outcome, char **words)
 {
     const struct tl_option own_options[] = {
-        {"processes", "N", "how many", apply_processes, outcome, false},
-        {"quiet", NULL, "say less", apply_quiet, outcome, false},
+        {"processes", "N", "how many", apply_processes, outcome, false, 0},
+        {"quiet", NULL, "say less", apply_quiet, outcome, false, 0},
         {0},
     };
     const struct tl_program program = {.name = "tellerline-test",
@@ -123,7 +123,7 @@ static void help_lists_all_options(void **state)
           "  --processes N        how many\n"
           "  --quiet              say less\n"
           "  --version            print the version\n"
-          "  --help               print this\n"
+          "  -h, --help           print this\n"
           "\n"
           "TELLERLINE_* variables override the configuration: TELLERLINE_REDIS_URL, "
           "TELLERLINE_HTTP_LISTEN, ...\n"

@@ -65,7 +65,7 @@ function showSignIn(problem) {
   });
   main.replaceChildren(h('section', { class: 'panel' }, h('h1', {}, 'Sign in'),
     h('p', { class: 'soft' }, 'Open the address that ', h('code', {}, 'tellerline dashboard'), ' writes; or sign in with a token made by ',
-      h('code', {}, 'tellerline token make'), ', or the one in the file of secrets.admin_token.'), form));
+      h('code', {}, 'tellerline token create'), ', or the one in the file of secrets.admin_token.'), form));
   token.focus();
 }
 

@@ -17,19 +17,23 @@ struct reader {
     struct tl_error *err;
 };
 
-/* `label:line:column: "name": what`, of an entry or its value. */
-static bool fail(const struct reader *reader, const struct tl_yaml *node, const char *what)
+static bool fail_at(const struct reader *reader, const char *key, struct tl_yaml_place place,
+                    const char *what)
 {
     char quoted[QUOTED_BYTES];
-    tl_quote(node->key != NULL ? node->key : node->text, quoted, sizeof(quoted));
-    return tl_yaml_fail(reader->err, reader->label, node->place, "%s: %s", quoted, what);
+    tl_quote(key, quoted, sizeof(quoted));
+    return tl_yaml_fail(reader->err, reader->label, place, "%s: %s", quoted, what);
+}
+
+/* `label:line:column: "name": what`, of the value of an entry, or of its key. */
+static bool fail(const struct reader *reader, const struct tl_yaml *entry, const char *what)
+{
+    return fail_at(reader, entry->key, entry->place, what);
 }
 
 static bool fail_at_key(const struct reader *reader, const struct tl_yaml *entry, const char *what)
 {
-    char quoted[QUOTED_BYTES];
-    tl_quote(entry->key, quoted, sizeof(quoted));
-    return tl_yaml_fail(reader->err, reader->label, entry->key_place, "%s: %s", quoted, what);
+    return fail_at(reader, entry->key, entry->key_place, what);
 }
 
 static bool fail_memory(struct tl_error *err)
@@ -165,7 +169,7 @@ static void list_forms(struct tl_catalogue *catalogue)
 {
     size_t length = 0;
     for (int i = 0; i < TL_PLURALS; i++) {
-        if ((catalogue->rule->forms & (1U << i)) != 0)
+        if ((tl_plural_forms(catalogue->rule) & (1U << i)) != 0)
             length +=
                 (size_t)snprintf(catalogue->forms + length, sizeof(catalogue->forms) - length,
                                  "%s%s", length > 0 ? "|" : "", tl_plural_name((enum tl_plural)i));
@@ -219,19 +223,8 @@ static int values_in(const char *text)
     return values;
 }
 
-/* The values that a text must hold: those of the source. */
-static int values_of(const struct tl_catalogue_text *source)
-{
-    int values = 0;
-    for (int i = 0; i < TL_PLURALS; i++) {
-        if (source->forms[i] != NULL)
-            values |= values_in(source->forms[i]);
-    }
-    return values;
-}
-
 /* Reads one text or form. "one minute" needs no number, where the form is of one number only. */
-static bool read_form(const struct reader *reader, const struct tl_catalogue_text *source,
+static bool read_form(const struct reader *reader, struct tl_catalogue_text *source,
                       struct tl_catalogue_text *text, enum tl_plural form,
                       const struct tl_yaml *node)
 {
@@ -242,7 +235,9 @@ static bool read_form(const struct reader *reader, const struct tl_catalogue_tex
     int values = values_in(node->text);
     if (values < 0)
         return fail(reader, node, "braces are only for {0} and {1}, and \"|\" is not possible");
-    int wanted = reader->catalogue->complete ? values_of(source) : values;
+    if (!reader->catalogue->complete)
+        source->values |= values;
+    int wanted = reader->catalogue->complete ? source->values : values;
     bool may_lack = form <= TL_PLURAL_TWO;
     if ((values & ~wanted) != 0 || (values != wanted && !may_lack))
         return tl_yaml_fail(reader->err, reader->label, node->place,
@@ -253,13 +248,14 @@ static bool read_form(const struct reader *reader, const struct tl_catalogue_tex
                                           : "{0} and {1}");
     free(text->forms[form]);
     text->forms[form] = strdup(node->text);
+    text->own = true;
     return text->forms[form] != NULL || fail_memory(reader->err);
 }
 
-static bool read_forms(const struct reader *reader, const struct tl_catalogue_text *source,
+static bool read_forms(const struct reader *reader, struct tl_catalogue_text *source,
                        struct tl_catalogue_text *text, const struct tl_yaml *entry)
 {
-    unsigned wanted = reader->catalogue->rule->forms;
+    unsigned wanted = tl_plural_forms(reader->catalogue->rule);
     unsigned got = 0;
     for (const struct tl_yaml *form = entry->first; form != NULL; form = form->next) {
         int i = 0;
@@ -278,13 +274,13 @@ static bool read_forms(const struct reader *reader, const struct tl_catalogue_te
                                          source->name, reader->catalogue->forms);
 }
 
-static bool read_text(const struct reader *reader, const struct tl_catalogue_text *source,
+static bool read_text(const struct reader *reader, struct tl_catalogue_text *source,
                       struct tl_catalogue_text *text, const struct tl_yaml *entry)
 {
     if (entry->kind == TL_YAML_MAPPING)
         return source->plural ? read_forms(reader, source, text, entry)
                               : fail(reader, entry, "this text has no plural forms");
-    if (source->plural && reader->catalogue->rule->forms != 1U << TL_PLURAL_OTHER)
+    if (source->plural && reader->catalogue->rule->cases[0].divisor > 0)
         return tl_yaml_fail(reader->err, reader->label, entry->place,
                             "\"%s\": expected a mapping of the plural forms %s", source->name,
                             reader->catalogue->forms);
@@ -292,23 +288,17 @@ static bool read_text(const struct reader *reader, const struct tl_catalogue_tex
 }
 
 /* A text that only the source's file can add. */
-static struct tl_catalogue_text *add_text(const struct reader *reader, const struct tl_yaml *entry)
+static bool add_text(const struct reader *reader, const struct tl_yaml *entry)
 {
     struct tl_catalogue *source = reader->catalogue;
-    const char *problem = strlen(entry->key) > NAME_MAX_BYTES || entry->key[0] == '\0'
-                              ? "a name has 1 to 40 bytes"
-                          : source->n_texts == TL_CATALOGUE_TEXTS_MAX ? "more than 512 texts"
-                                                                      : NULL;
-    if (problem != NULL) {
-        (void)fail_at_key(reader, entry, problem);
-        return NULL;
-    }
+    if (strlen(entry->key) > NAME_MAX_BYTES || entry->key[0] == '\0')
+        return fail_at_key(reader, entry, "a name has 1 to 40 bytes");
+    if (source->n_texts == TL_CATALOGUE_TEXTS_MAX)
+        return fail_at_key(reader, entry, "more than 512 texts");
     struct tl_catalogue_text *text = &source->texts[source->n_texts++];
     text->plural = entry->kind == TL_YAML_MAPPING;
     text->name = strdup(entry->key);
-    if (text->name == NULL)
-        (void)fail_memory(reader->err);
-    return text->name != NULL ? text : NULL;
+    return text->name != NULL || fail_memory(reader->err);
 }
 
 static bool read_texts(const struct reader *reader, const struct tl_yaml *texts)
@@ -317,20 +307,12 @@ static bool read_texts(const struct reader *reader, const struct tl_yaml *texts)
     if (texts->kind != TL_YAML_MAPPING)
         return fail(reader, texts, "expected a mapping of names and texts");
     for (const struct tl_yaml *entry = texts->first; entry != NULL; entry = entry->next) {
-        struct tl_catalogue_text *text;
-        const struct tl_catalogue_text *source;
-        if (!catalogue->complete) {
-            source = text = add_text(reader, entry);
-            if (text == NULL)
-                return false;
-        } else {
-            int i = tl_catalogue_find(catalogue, entry->key, strlen(entry->key));
-            if (i < 0)
-                return fail_at_key(reader, entry, "there is no text of this name");
-            source = &catalogue->source->texts[i];
-            text = &catalogue->texts[i];
-        }
-        if (!read_text(reader, source, text, entry))
+        if (!catalogue->complete && !add_text(reader, entry))
+            return false;
+        int i = tl_catalogue_find(catalogue, entry->key, strlen(entry->key));
+        if (i < 0)
+            return fail_at_key(reader, entry, "there is no text of this name");
+        if (!read_text(reader, &catalogue->source->texts[i], &catalogue->texts[i], entry))
             return false;
     }
     return true;
@@ -338,21 +320,11 @@ static bool read_texts(const struct reader *reader, const struct tl_yaml *texts)
 
 /* ---- forms ---- */
 
-static bool is_own(const struct tl_catalogue_text *text)
-{
-    for (int i = 0; i < TL_PLURALS; i++) {
-        if (text->forms[i] != NULL)
-            return true;
-    }
-    return false;
-}
-
 /* The form of the text in this catalogue; else the source's, which always has `other`. */
 static const char *form_of(const struct tl_catalogue *catalogue, size_t i, enum tl_plural form)
 {
     const struct tl_catalogue_text *source = &catalogue->source->texts[i];
-    const struct tl_catalogue_text *text =
-        is_own(&catalogue->texts[i]) ? &catalogue->texts[i] : source;
+    const struct tl_catalogue_text *text = catalogue->texts[i].own ? &catalogue->texts[i] : source;
     if (!source->plural)
         form = TL_PLURAL_OTHER;
     if (text->forms[form] != NULL)
@@ -368,7 +340,7 @@ static bool join_forms(struct tl_catalogue *catalogue, struct tl_error *err)
         size_t length = 0;
         joined[0] = '\0';
         for (int form = 0; form < TL_PLURALS && catalogue->source->texts[i].plural; form++) {
-            if ((catalogue->rule->forms & (1U << form)) != 0)
+            if ((tl_plural_forms(catalogue->rule) & (1U << form)) != 0)
                 length += (size_t)snprintf(joined + length, sizeof(joined) - length, "%s%s",
                                            length > 0 ? "|" : "",
                                            form_of(catalogue, i, (enum tl_plural)form));
@@ -479,7 +451,7 @@ void tl_catalogue_free(struct tl_catalogue **catalogue)
 const char *tl_catalogue_missing(const struct tl_catalogue *catalogue)
 {
     for (size_t i = 0; i < catalogue->n_texts; i++) {
-        if (!is_own(&catalogue->texts[i]))
+        if (!catalogue->texts[i].own)
             return catalogue->source->texts[i].name;
     }
     return NULL;
@@ -526,6 +498,6 @@ const char *tl_catalogue_text(const struct tl_catalogue *catalogue, int text)
 const char *tl_catalogue_form(const struct tl_catalogue *catalogue, int text, uint64_t number)
 {
     const struct tl_plural_rule *rule =
-        is_own(&catalogue->texts[text]) ? catalogue->rule : catalogue->source->rule;
+        catalogue->texts[text].own ? catalogue->rule : catalogue->source->rule;
     return form_of(catalogue, (size_t)text, tl_plural_of(rule, number));
 }

@@ -29,16 +29,24 @@ enum tl_plural {
     TL_PLURALS
 };
 
+enum { TL_PLURAL_CASES = 5 };
+
 struct tl_plural_rule {
-    const char *codes; /* separated by spaces */
-    unsigned forms;    /* a bit for each form that whole numbers have */
-    int family;        /* of plural.c */
+    const char *codes;   /* separated by spaces */
+    enum tl_plural rest; /* of the numbers that no case has */
+    struct tl_plural_case {
+        enum tl_plural form;
+        uint64_t divisor, from, to; /* see plural.c; divisor 0: there is no such case */
+        uint64_t but_from, but_to;
+    } cases[TL_PLURAL_CASES]; /* the first that has the number counts */
 };
 
 /* The rule of a language ("pl", "zh-Hant": what follows the first part does not count). NULL: the
  * table does not have it. Static storage. */
 const struct tl_plural_rule *tl_plural_rule_find(const char *code);
 enum tl_plural tl_plural_of(const struct tl_plural_rule *rule, uint64_t number);
+/* A bit for each form that whole numbers have. */
+unsigned tl_plural_forms(const struct tl_plural_rule *rule);
 /* "zero", "one", "two", "few", "many", "other". */
 const char *tl_plural_name(enum tl_plural plural);
 
@@ -52,7 +60,9 @@ enum { TL_CATALOGUE_TEXTS_MAX = 512, TL_CATALOGUE_ALSO_MAX = 8, TL_CATALOGUE_MON
 struct tl_catalogue_text {
     char *name;              /* owned; only of the source */
     char *forms[TL_PLURALS]; /* owned; a text without plural forms has `other` only */
-    bool plural;             /* only of the source */
+    bool own;                /* has been read; else it is the source's */
+    bool plural;             /* only of the source... */
+    int values;              /* ...and so are the values that its forms hold, as bits */
     char *joined;            /* owned */
 };
 

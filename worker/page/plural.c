@@ -8,111 +8,84 @@
 
 #include "worker/page/catalogue.h"
 
-#define FORM(name) (1U << TL_PLURAL_##name)
+#define ALL UINT64_MAX /* what is left of a number by this is the number itself */
 
-enum family {
-    NONE,
-    ONE,
-    ONE_AND_ZERO,
-    HEBREW,
-    ARABIC,
-    POLISH,
-    RUSSIAN,
-    CROATIAN,
-    CZECH,
-    SLOVENIAN,
-    ROMANIAN,
-    LITHUANIAN,
-};
+/* Cases of a rule: the number, or what is left of it by a divisor, is from..to; except when its
+ * last two digits are but_from..but_to. */
+#define IS(form, from, to)                                                                         \
+    {                                                                                              \
+        TL_PLURAL_##form, ALL, from, to, 0, 0                                                      \
+    }
+#define ENDS(form, divisor, from, to)                                                              \
+    {                                                                                              \
+        TL_PLURAL_##form, divisor, from, to, 0, 0                                                  \
+    }
+#define ENDS_BUT(form, divisor, from, to, but_from, but_to)                                        \
+    {                                                                                              \
+        TL_PLURAL_##form, divisor, from, to, but_from, but_to                                      \
+    }
+#define SLAVIC_FEW ENDS_BUT(FEW, 10, 2, 4, 12, 14)
 
 static const struct tl_plural_rule rules[] = {
-    {"id ja ko lo ms my th vi zh", FORM(OTHER), NONE},
-    {"bg da de el en et eu fi gl hu ka kk mn nb nl nn no sv sw tr ur uz", FORM(ONE) | FORM(OTHER),
-     ONE},
-    {"am bn fa gu hi zu", FORM(ONE) | FORM(OTHER), ONE_AND_ZERO},
-    {"ca es it", FORM(ONE) | FORM(MANY) | FORM(OTHER), ONE},
-    {"fr pt", FORM(ONE) | FORM(MANY) | FORM(OTHER), ONE_AND_ZERO},
-    {"he", FORM(ONE) | FORM(TWO) | FORM(OTHER), HEBREW},
-    {"ar", FORM(ZERO) | FORM(ONE) | FORM(TWO) | FORM(FEW) | FORM(MANY) | FORM(OTHER), ARABIC},
-    {"pl", FORM(ONE) | FORM(FEW) | FORM(MANY), POLISH},
-    {"be ru uk", FORM(ONE) | FORM(FEW) | FORM(MANY), RUSSIAN},
-    {"bs hr sr", FORM(ONE) | FORM(FEW) | FORM(OTHER), CROATIAN},
-    {"cs sk", FORM(ONE) | FORM(FEW) | FORM(OTHER), CZECH},
-    {"sl", FORM(ONE) | FORM(TWO) | FORM(FEW) | FORM(OTHER), SLOVENIAN},
-    {"ro", FORM(ONE) | FORM(FEW) | FORM(OTHER), ROMANIAN},
-    {"lt", FORM(ONE) | FORM(FEW) | FORM(OTHER), LITHUANIAN},
+    {"id ja ko lo ms my th vi zh", TL_PLURAL_OTHER, {{0}}},
+    {"bg da de el en et eu fi gl hu ka kk mn nb nl nn no sv sw tr ur uz",
+     TL_PLURAL_OTHER,
+     {IS(ONE, 1, 1)}},
+    {"am bn fa gu hi zu", TL_PLURAL_OTHER, {IS(ONE, 0, 1)}},
+    {"ca es it", TL_PLURAL_OTHER, {IS(ONE, 1, 1), IS(OTHER, 0, 0), ENDS(MANY, 1000000, 0, 0)}},
+    {"fr pt", TL_PLURAL_OTHER, {IS(ONE, 0, 1), ENDS(MANY, 1000000, 0, 0)}},
+    {"he", TL_PLURAL_OTHER, {IS(ONE, 1, 1), IS(TWO, 2, 2)}},
+    {"ar",
+     TL_PLURAL_OTHER,
+     {IS(ZERO, 0, 0), IS(ONE, 1, 1), IS(TWO, 2, 2), ENDS(FEW, 100, 3, 10),
+      ENDS(MANY, 100, 11, 99)}},
+    {"pl", TL_PLURAL_MANY, {IS(ONE, 1, 1), SLAVIC_FEW}},
+    {"be ru uk", TL_PLURAL_MANY, {ENDS_BUT(ONE, 10, 1, 1, 11, 11), SLAVIC_FEW}},
+    {"bs hr sr", TL_PLURAL_OTHER, {ENDS_BUT(ONE, 10, 1, 1, 11, 11), SLAVIC_FEW}},
+    {"cs sk", TL_PLURAL_OTHER, {IS(ONE, 1, 1), IS(FEW, 2, 4)}},
+    {"sl", TL_PLURAL_OTHER, {ENDS(ONE, 100, 1, 1), ENDS(TWO, 100, 2, 2), ENDS(FEW, 100, 3, 4)}},
+    {"ro", TL_PLURAL_OTHER, {IS(ONE, 1, 1), IS(FEW, 0, 0), ENDS(FEW, 100, 1, 19)}},
+    {"lt", TL_PLURAL_OTHER, {ENDS_BUT(ONE, 10, 1, 1, 11, 19), ENDS_BUT(FEW, 10, 2, 9, 11, 19)}},
 };
 
-static bool is_in(uint64_t number, uint64_t low, uint64_t high)
+static bool fits(const struct tl_plural_case *known, uint64_t number)
 {
-    return number >= low && number <= high;
+    const uint64_t hundred = number % 100;
+    const bool excepted =
+        hundred >= known->but_from && hundred <= known->but_to && known->but_to > 0;
+    const uint64_t left = known->divisor > 0 ? number % known->divisor : 0;
+    return known->divisor > 0 && left >= known->from && left <= known->to && !excepted;
 }
 
 enum tl_plural tl_plural_of(const struct tl_plural_rule *rule, uint64_t number)
 {
-    const uint64_t ten = number % 10;
-    const uint64_t hundred = number % 100;
-    const bool millions = number != 0 && number % 1000000 == 0 && (rule->forms & FORM(MANY)) != 0;
-    const bool slavic_one = ten == 1 && hundred != 11;
-    const bool slavic_few = is_in(ten, 2, 4) && !is_in(hundred, 12, 14);
-    switch ((enum family)rule->family) {
-    case NONE:
-        return TL_PLURAL_OTHER;
-    case ONE:
-    case ONE_AND_ZERO:
-        if (number == 1 || (number == 0 && rule->family == ONE_AND_ZERO))
-            return TL_PLURAL_ONE;
-        return millions ? TL_PLURAL_MANY : TL_PLURAL_OTHER;
-    case HEBREW:
-        return number == 1 ? TL_PLURAL_ONE : number == 2 ? TL_PLURAL_TWO : TL_PLURAL_OTHER;
-    case ARABIC:
-        if (number <= 2)
-            return (enum tl_plural)(TL_PLURAL_ZERO + number);
-        return is_in(hundred, 3, 10) ? TL_PLURAL_FEW
-               : hundred >= 11       ? TL_PLURAL_MANY
-                                     : TL_PLURAL_OTHER;
-    case POLISH:
-        return number == 1 ? TL_PLURAL_ONE : slavic_few ? TL_PLURAL_FEW : TL_PLURAL_MANY;
-    case RUSSIAN:
-        return slavic_one ? TL_PLURAL_ONE : slavic_few ? TL_PLURAL_FEW : TL_PLURAL_MANY;
-    case CROATIAN:
-        return slavic_one ? TL_PLURAL_ONE : slavic_few ? TL_PLURAL_FEW : TL_PLURAL_OTHER;
-    case CZECH:
-        return number == 1 ? TL_PLURAL_ONE : is_in(number, 2, 4) ? TL_PLURAL_FEW : TL_PLURAL_OTHER;
-    case SLOVENIAN:
-        return hundred == 1           ? TL_PLURAL_ONE
-               : hundred == 2         ? TL_PLURAL_TWO
-               : is_in(hundred, 3, 4) ? TL_PLURAL_FEW
-                                      : TL_PLURAL_OTHER;
-    case ROMANIAN:
-        if (number == 1)
-            return TL_PLURAL_ONE;
-        return number == 0 || is_in(hundred, 1, 19) ? TL_PLURAL_FEW : TL_PLURAL_OTHER;
-    case LITHUANIAN:
-        if (ten == 0 || is_in(hundred, 11, 19))
-            return TL_PLURAL_OTHER;
-        return ten == 1 ? TL_PLURAL_ONE : TL_PLURAL_FEW;
+    for (size_t i = 0; i < TL_PLURAL_CASES; i++) {
+        if (fits(&rule->cases[i], number))
+            return rule->cases[i].form;
     }
-    return TL_PLURAL_OTHER;
+    return rule->rest;
 }
 
-static bool lists(const char *codes, const char *code, size_t length)
+unsigned tl_plural_forms(const struct tl_plural_rule *rule)
 {
-    for (const char *at = codes; *at != '\0'; at += strspn(at, " ")) {
-        size_t n = strcspn(at, " ");
-        if (n == length && memcmp(at, code, n) == 0)
-            return true;
-        at += n;
+    unsigned forms = 1U << rule->rest;
+    for (size_t i = 0; i < TL_PLURAL_CASES; i++) {
+        if (rule->cases[i].divisor > 0)
+            forms |= 1U << rule->cases[i].form;
     }
-    return false;
+    return forms;
 }
 
 const struct tl_plural_rule *tl_plural_rule_find(const char *code)
 {
-    size_t length = strcspn(code, "-");
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        if (lists(rules[i].codes, code, length))
-            return &rules[i];
+    const size_t length = strcspn(code, "-");
+    for (size_t i = 0; length > 0 && i < sizeof(rules) / sizeof(rules[0]); i++) {
+        for (const char *at = rules[i].codes; *at != '\0'; at += strspn(at, " ")) {
+            const size_t n = strcspn(at, " ");
+            if (n == length && memcmp(at, code, n) == 0)
+                return &rules[i];
+            at += n;
+        }
     }
     return NULL;
 }

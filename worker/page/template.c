@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -28,10 +29,10 @@ struct tl_template {
 enum html_part {
     HTML_TEXT,
     HTML_TAG,
-    HTML_DOUBLE_QUOTES,
-    HTML_SINGLE_QUOTES,
     HTML_COMMENT,
     HTML_RAW, /* the content of a script or style */
+    HTML_DOUBLE_QUOTES = '"',
+    HTML_SINGLE_QUOTES = '\'',
 };
 
 struct open_section {
@@ -62,35 +63,28 @@ struct braces {
 
 /* ---- errors ---- */
 
-/* Fails with the position and the sentence, and a name if there is one. */
-static bool fail_with_name(const struct parser *parser, size_t at, const char *what,
-                           const char *name, size_t length)
+/* Fails with the position and the sentence. */
+static bool fail_at(const struct parser *parser, size_t at, const char *what)
 {
-    size_t line = 1;
-    size_t line_start = 0;
+    size_t line = 1, start = 0;
     for (size_t i = 0; i < at; i++) {
         if (parser->bytes[i] == '\n') {
             line++;
-            line_start = i + 1;
+            start = i + 1;
         }
     }
-    char shown[NAME_MAX_BYTES + 1] = "";
-    for (size_t i = 0; i < length && i < NAME_MAX_BYTES; i++)
-        shown[i] = (char)(name[i] >= ' ' && name[i] < 127 ? name[i] : '?');
-    const char *quote = shown[0] == '\0' ? "" : "\"";
-    return tl_error_set(parser->err, TL_ERR_INVALID, "%s:%zu:%zu: %s%s%s%s%s", parser->label, line,
-                        at - line_start + 1, what, shown[0] == '\0' ? "" : " ", quote, shown,
-                        quote);
+    return tl_error_set(parser->err, TL_ERR_INVALID, "%s:%zu:%zu: %s", parser->label, line,
+                        at - start + 1, what);
 }
 
-static bool fail_at(const struct parser *parser, size_t at, const char *what)
-{
-    return fail_with_name(parser, at, what, NULL, 0);
-}
-
+/* The same, with the name in the braces. */
 static bool fail_braces(const struct parser *parser, const struct braces *braces, const char *what)
 {
-    return fail_with_name(parser, braces->at, what, braces->name, braces->length);
+    char name[NAME_MAX_BYTES + 1], quoted[2 * NAME_MAX_BYTES], sentence[4 * NAME_MAX_BYTES];
+    snprintf(name, sizeof(name), "%.*s", (int)braces->length, braces->name);
+    tl_quote(name, quoted, sizeof(quoted));
+    snprintf(sentence, sizeof(sentence), "%s %s", what, quoted);
+    return fail_at(parser, braces->at, sentence);
 }
 
 /* ---- tracking the HTML ---- */
@@ -125,19 +119,14 @@ static void track(struct parser *parser)
             track_less_than(parser);
         break;
     case HTML_TAG:
-        if (c == '"')
-            parser->part = HTML_DOUBLE_QUOTES;
-        else if (c == '\'')
-            parser->part = HTML_SINGLE_QUOTES;
+        if (c == '"' || c == '\'')
+            parser->part = (enum html_part)c;
         else if (c == '>')
             parser->part = parser->raw_tag ? HTML_RAW : HTML_TEXT;
         break;
     case HTML_DOUBLE_QUOTES:
-        if (c == '"')
-            parser->part = HTML_TAG;
-        break;
     case HTML_SINGLE_QUOTES:
-        if (c == '\'')
+        if (c == (char)parser->part)
             parser->part = HTML_TAG;
         break;
     case HTML_COMMENT:

@@ -89,7 +89,7 @@ static void test_what_is_refused(void **state)
 {
     (void)state;
     is_refused("a\nbc {{nmae}}", "t:2:4: there is no such name: \"nmae\"");
-    is_refused("{{}}", "t:1:1: there is no such name:");
+    is_refused("{{}}", "t:1:1: there is no such name: \"\"");
     is_refused("{{ name }}", "t:1:1: there is no such name: \" name \"");
     is_refused("{{na\x01\xff}}", "t:1:1: there is no such name: \"na??\"");
     is_refused("\n\n  {{name", "t:3:3: {{ without }}");

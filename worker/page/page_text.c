@@ -17,26 +17,33 @@ const char *tl_page_message(const char *name, const struct tl_catalogue *languag
     return text < 0 ? "" : tl_catalogue_text(language, text);
 }
 
-/* The pattern with {0} and {1} replaced; second may be NULL. */
-static void fill(const char *pattern, const char *first, const char *second, struct tl_text *out)
+/* What stands for a word of a pattern. */
+struct value {
+    const char *word, *text; /* text NULL: the word stays */
+};
+
+/* Appends the pattern with these n words replaced. */
+static void fill(const char *pattern, const struct value *values, size_t n, struct tl_text *out)
 {
     while (*pattern != '\0') {
-        bool is_first = strncmp(pattern, "{0}", 3) == 0;
-        if (is_first || (second != NULL && strncmp(pattern, "{1}", 3) == 0)) {
-            tl_text_append(out, "%s", is_first ? first : second);
-            pattern += 3;
-        } else {
-            int plain = (int)strcspn(pattern + 1, "{") + 1;
-            tl_text_append(out, "%.*s", plain, pattern);
-            pattern += plain;
-        }
+        size_t i = 0;
+        while (i < n && (values[i].text == NULL ||
+                         strncmp(pattern, values[i].word, strlen(values[i].word)) != 0))
+            i++;
+        const size_t plain = strcspn(pattern + 1, "{U") + 1; /* the words begin with these */
+        if (i < n)
+            tl_text_append(out, "%s", values[i].text);
+        else
+            tl_text_append(out, "%.*s", (int)plain, pattern);
+        pattern += i < n ? strlen(values[i].word) : plain;
     }
 }
 
 void tl_page_message_format(const char *name, const struct tl_catalogue *language,
                             const char *first, const char *second, struct tl_text *out)
 {
-    fill(tl_page_message(name, language), first, second, out);
+    const struct value values[] = {{"{0}", first != NULL ? first : ""}, {"{1}", second}};
+    fill(tl_page_message(name, language), values, 2, out);
 }
 
 void tl_page_message_count(const char *name, const struct tl_catalogue *language, uint64_t number,
@@ -45,10 +52,11 @@ void tl_page_message_count(const char *name, const struct tl_catalogue *language
     struct tl_text written = {0};
     int message = tl_catalogue_find(language, name, strlen(name));
     tl_write_number(number, language, &written);
+    const struct value value = {"{0}", written.data};
     if (written.failed)
         out->failed = true;
     else if (message >= 0)
-        fill(tl_catalogue_form(language, message, number), written.data, NULL, out);
+        fill(tl_catalogue_form(language, message, number), &value, 1, out);
     tl_text_free(&written);
 }
 
@@ -191,59 +199,25 @@ static bool zone_time(bool in_zone, int64_t unix_s, struct tm *tm, char label[ZO
     return true;
 }
 
-static const char date_zone[] = "UTC"; /* in the pattern of a date */
-
-/* A part of a date: "{month}" and so on, or the zone. Returns its length in the pattern, 0: it is
- * none. */
-static size_t write_part(const char *pattern, const struct tm *tm, const char *zone,
-                         const struct tl_catalogue *language, struct tl_text *out)
-{
-    const char *month = language->months[tm->tm_mon];
-    if (strncmp(pattern, "{day}", 5) == 0) {
-        tl_text_append(out, "%d", tm->tm_mday);
-        return 5;
-    }
-    if (strncmp(pattern, "{year}", 6) == 0) {
-        tl_text_append(out, "%d", tm->tm_year + 1900 + (int)language->year_add);
-        return 6;
-    }
-    if (strncmp(pattern, "{time}", 6) == 0) {
-        tl_text_append(out, "%02d:%02d", tm->tm_hour, tm->tm_min);
-        return 6;
-    }
-    if (strncmp(pattern, date_zone, strlen(date_zone)) == 0) {
-        tl_text_append(out, "%s", zone);
-        return strlen(date_zone);
-    }
-    if (strncmp(pattern, "{month}", 7) != 0)
-        return 0;
-    if (month[0] != '\0')
-        tl_text_append(out, "%s", month);
-    else
-        tl_text_append(out, "%d", tm->tm_mon + 1);
-    return 7;
-}
-
 void tl_write_time(int64_t unix_ms, const struct tl_catalogue *language, bool in_zone,
                    struct tl_text *out)
 {
     struct tm tm;
-    char zone[ZONE_LABEL_MAX];
-    const char *pattern = language->date;
-    in_zone = in_zone && strstr(pattern, date_zone) != NULL;
-    if (unix_ms < 0 || !zone_time(in_zone, unix_ms / 1000, &tm, zone))
+    char zone[ZONE_LABEL_MAX], day[16], month[16], year[16], time[16];
+    if (unix_ms < 0 ||
+        !zone_time(in_zone && strstr(language->date, "UTC") != NULL, unix_ms / 1000, &tm, zone))
         return;
-    while (*pattern != '\0') {
-        size_t length = write_part(pattern, &tm, zone, language, out);
-        if (length == 0) {
-            const char *next = strstr(pattern + 1, date_zone);
-            length = strcspn(pattern + 1, "{") + 1;
-            if (next != NULL && (size_t)(next - pattern) < length)
-                length = (size_t)(next - pattern);
-            tl_text_append(out, "%.*s", (int)length, pattern);
-        }
-        pattern += length;
-    }
+    snprintf(day, sizeof(day), "%d", tm.tm_mday);
+    snprintf(month, sizeof(month), "%d", tm.tm_mon + 1);
+    snprintf(year, sizeof(year), "%d", tm.tm_year + 1900 + (int)language->year_add);
+    snprintf(time, sizeof(time), "%02d:%02d", tm.tm_hour, tm.tm_min);
+    const char *name = language->months[tm.tm_mon];
+    const struct value values[] = {{"{day}", day},
+                                   {"{month}", name[0] != '\0' ? name : month},
+                                   {"{year}", year},
+                                   {"{time}", time},
+                                   {"UTC", zone}};
+    fill(language->date, values, sizeof(values) / sizeof(values[0]), out);
 }
 
 void tl_write_clock(int64_t unix_ms, bool in_zone, struct tl_text *out)

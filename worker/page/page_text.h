@@ -17,7 +17,7 @@
 /* The text with this name; "" when there is none. Of one with plural forms, all of them, joined
  * (tl_catalogue_text). Valid as long as the catalogue. */
 const char *tl_page_message(const char *name, const struct tl_catalogue *language);
-/* The text with {0} and {1} replaced; second may be NULL. */
+/* The text with {0} and {1} replaced. first NULL: it is empty; second NULL: {1} stays. */
 void tl_page_message_format(const char *name, const struct tl_catalogue *language,
                             const char *first, const char *second, struct tl_text *out);
 /* The text's plural form for this number, with {0} replaced by the number. */

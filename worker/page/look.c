@@ -136,6 +136,30 @@ static void accent_write(enum accent accent, uint32_t colour, struct tl_text *ou
     tl_text_append(out, "@media %s { :root { --accent: #%06x } }\n", schemes[accent].media, colour);
 }
 
+/* ---- the template ---- */
+
+#define VALUE(name)  [FIELD_##name] = #name,
+#define SOURCE(name) [FIELD_##name] = ">" #name,
+const char *const tl_page_field_names[N_FIELDS] = {
+#include "worker/page/page_fields.def"
+};
+
+_Static_assert(FIELD_event_title_lang == FIELD_event_title + TL_EVENT_TEXTS &&
+                   FIELD_event_date_ms == FIELD_event_title_lang + TL_EVENT_TEXTS,
+               "a field for each enum tl_event_text, in its order");
+_Static_assert(FIRST_SOURCE + TL_PAGE_SOURCES == N_FIELDS,
+               "a field for each enum tl_page_sources, in its order");
+
+static struct tl_template *parse_template(const struct tl_catalogue *source, struct tl_error *err)
+{
+    const char *names[N_FIELDS + TL_CATALOGUE_TEXTS_MAX];
+    memcpy(names, tl_page_field_names, sizeof(tl_page_field_names));
+    for (size_t i = 0; i < source->n_texts; i++)
+        names[N_FIELDS + i] = source->texts[i].name;
+    return tl_template_parse("page.html", tl_page_html.bytes, tl_page_html.length, names,
+                             N_FIELDS + source->n_texts, err);
+}
+
 /* ---- the brand ---- */
 
 static bool is_set(const char *setting)
@@ -206,7 +230,7 @@ struct tl_brand *tl_brand_load(const struct tl_page_settings *settings,
     }
     brand->languages = languages;
     brand->settings = settings;
-    brand->template = tl_page_template_new(languages->all[0], err);
+    brand->template = parse_template(languages->all[0], err);
     if (brand->template == NULL || !load_built_in(brand, err) ||
         !make_colours(brand, settings, err) || !load_style(brand, settings->style, err) ||
         (is_set(settings->logo) &&

@@ -19,6 +19,7 @@
 #define ALMOST        20  /* "almost there" from so many ahead on */
 #define CODE_S        120 /* how long a code is good, TL_TICKET_CODE_S */
 #define GO_ON_AFTER_S 3   /* how long "it is your turn" shows before the page goes on */
+#define PARTS_MAX     16  /* values that the messages of one page hold */
 
 /* ---- the fields of one page ---- */
 
@@ -34,6 +35,8 @@ struct page {
     const struct tl_catalogue *language;
     const char *values[N_FIELDS + TL_CATALOGUE_TEXTS_MAX]; /* borrowed */
     struct tl_text texts[N_FIELDS];                        /* owned; used where `values` has none */
+    struct tl_text parts[PARTS_MAX];                       /* owned: what messages hold */
+    unsigned n_parts;
 };
 
 static void set_if(struct page *page, int field, bool condition)
@@ -51,27 +54,30 @@ static void set_number(struct page *page, int field, int64_t number)
     tl_text_append(&page->texts[field], "%" PRId64, number);
 }
 
-/* These append the message with {0} replaced by a value. */
+/* The message with {0} replaced. */
 static void set_message(struct page *page, int field, const char *message, const char *value)
 {
     tl_page_message_format(message, page->language, value, NULL, &page->texts[field]);
 }
 
-/* The same with what was written last, which is freed. */
-static void set_written(struct page *page, int field, const char *message, struct tl_text *written)
+/* Where to write a value of a message. */
+static struct tl_text *new_part(struct page *page)
 {
-    if (written->failed)
-        page->texts[field].failed = true;
-    else
-        set_message(page, field, message, written->data != NULL ? written->data : "");
-    tl_text_free(written);
+    return &page->parts[page->n_parts++];
 }
 
-static void set_duration(struct page *page, int field, const char *message, int64_t seconds)
+static const char *duration(struct page *page, int64_t seconds)
 {
-    struct tl_text written = {0};
-    tl_write_duration(seconds, page->language, &written);
-    set_written(page, field, message, &written);
+    struct tl_text *written = new_part(page);
+    tl_write_duration(seconds, page->language, written);
+    return written->data;
+}
+
+static const char *number(struct page *page, uint64_t value)
+{
+    struct tl_text *written = new_part(page);
+    tl_write_number(value, page->language, written);
+    return written->data;
 }
 
 /* Are the times that the page names in the zone of the process? Else they are in UTC. */
@@ -204,7 +210,7 @@ static void set_addresses(struct page *page)
             seconds = REFRESH_MIN_S;
         tl_text_append(&page->texts[FIELD_refresh], "%" PRId64 ";url=", seconds);
         append_address(page, FIELD_refresh, "", NULL);
-        set_duration(page, FIELD_refresh_every, "refreshes_every", seconds);
+        set_message(page, FIELD_refresh_every, "refreshes_every", duration(page, seconds));
     }
     const char *return_url = tl_address_or_null(view->return_url);
     const char *target = NULL;
@@ -225,7 +231,7 @@ static void set_code(struct page *page)
     page->values[FIELD_code_address] = view->code_address;
     page->values[FIELD_qr_path] = view->qr->path.data;
     tl_text_append(&page->texts[FIELD_qr_view], "0 0 %u %u", view->qr->size, view->qr->size);
-    set_duration(page, FIELD_code_left, "move_left", CODE_S);
+    set_message(page, FIELD_code_left, "move_left", duration(page, CODE_S));
     if (view->preview != NULL)
         return;
     tl_text_append(&page->texts[FIELD_refresh], "%d;url=", CODE_S);
@@ -246,7 +252,7 @@ static void set_puzzle(struct page *page)
     tl_text_append(&page->texts[FIELD_refresh], "%" PRId64 ";url=", view->wait_s + 1);
     append_address(page, FIELD_refresh, "", view->wait);
     append_address(page, FIELD_wait_url, "/join", view->wait);
-    set_duration(page, FIELD_challenge_wait, "challenge_wait_text", view->wait_s);
+    set_message(page, FIELD_challenge_wait, "challenge_wait_text", duration(page, view->wait_s));
 }
 
 /* The challenge service: what the script needs, and whose it is. */
@@ -272,25 +278,16 @@ static void set_state(struct page *page)
     page->values[FIELD_queue] = view->queue;
     page->values[FIELD_visitor] = view->visitor;
     page->values[FIELD_preview] = view->preview;
-    set_if(page, FIELD_is_waiting, state == TL_PAGE_WAITING);
-    set_if(page, FIELD_is_pending, state == TL_PAGE_PENDING);
-    set_if(page, FIELD_is_active, state == TL_PAGE_ACTIVE);
-    set_if(page, FIELD_is_move_here, state == TL_PAGE_MOVE);
-    set_if(page, FIELD_is_transfer, state == TL_PAGE_CODE);
-    set_if(page, FIELD_is_challenge, state == TL_PAGE_CHALLENGE);
-    set_if(page, FIELD_is_shut, state == TL_PAGE_SHUT);
-    set_if(page, FIELD_is_sold_out, state == TL_PAGE_SOLD_OUT);
+    page->values[FIELD_is_waiting + state] = "1";
     bool over = state >= TL_PAGE_COMPLETED && state <= TL_PAGE_LOST;
     set_if(page, FIELD_may_join, over || state == TL_PAGE_OUTSIDE);
     page->values[FIELD_join_label] =
         tl_page_message(state == TL_PAGE_OUTSIDE ? "join" : "join_again", page->language);
     set_if(page, FIELD_in_line, state == TL_PAGE_WAITING || state == TL_PAGE_PENDING);
 
-    struct tl_text position = {0};
-    tl_write_number(tl_view_position(view), page->language, &position);
     bool drawing = state == TL_PAGE_WAITING && view->drawing;
-    set_written(page, FIELD_title, drawing ? "drawing_head" : tl_page_states[state].title,
-                &position);
+    set_message(page, FIELD_title, drawing ? "drawing_head" : tl_page_states[state].title,
+                number(page, tl_view_position(view)));
     tl_text_append(&page->texts[FIELD_title], " – %s", page->values[FIELD_name]);
 }
 
@@ -341,7 +338,6 @@ static void set_eta(struct page *page)
 static void set_place(struct page *page)
 {
     const struct tl_view *view = page->view;
-    struct tl_text written = {0};
     uint64_t position = tl_view_position(view);
     uint64_t ahead = position > 0 ? position - 1 : 0;
     int64_t progress = 0; /* since the first known position, in thousandths */
@@ -352,8 +348,7 @@ static void set_place(struct page *page)
         set_number(page, FIELD_from_raw, (int64_t)from);
     }
     set_number(page, FIELD_progress, progress);
-    tl_write_number((uint64_t)progress / 10, page->language, &written);
-    set_written(page, FIELD_progress_text, "progress_value", &written);
+    set_message(page, FIELD_progress_text, "progress_value", number(page, (uint64_t)progress / 10));
     tl_page_message_count("ahead_value", page->language, ahead, &page->texts[FIELD_ahead]);
     tl_page_message_count("ahead_value", page->language, view->admitted,
                           &page->texts[FIELD_admitted]);
@@ -393,26 +388,18 @@ static void set_outlook(struct page *page)
     page->values[FIELD_next_step] =
         tl_page_message(goes_on ? "next_text" : "next_nowhere", page->language);
     if (place->session_sliding && place->session_ttl_ms > 0 && place->session_ttl_ms < longest_ms) {
-        struct tl_text *then = &page->texts[FIELD_session_then];
-        struct tl_text longest = {0};
-        struct tl_text idle = {0};
-        tl_write_duration(longest_ms / 1000, page->language, &longest);
-        tl_write_duration(place->session_ttl_ms / 1000, page->language, &idle);
-        then->failed = longest.failed || idle.failed;
-        if (!then->failed)
-            tl_page_message_format("session_sliding", page->language, longest.data, idle.data,
-                                   then);
-        tl_text_free(&longest);
-        tl_text_free(&idle);
+        tl_page_message_format("session_sliding", page->language, duration(page, longest_ms / 1000),
+                               duration(page, place->session_ttl_ms / 1000),
+                               &page->texts[FIELD_session_then]);
     } else if (longest_ms > 0) {
-        set_duration(page, FIELD_session_then, "session_time", longest_ms / 1000);
+        set_message(page, FIELD_session_then, "session_time", duration(page, longest_ms / 1000));
     }
     int64_t kept_ms = page->queue->waiting_ttl_ms;
     if (kept_ms > 0)
-        set_duration(page, FIELD_kept, "kept_text", kept_ms / 1000);
+        set_message(page, FIELD_kept, "kept_text", duration(page, kept_ms / 1000));
     if (kept_ms > 0 && place->claim_ttl_ms > 0) {
         set_text(page, FIELD_kept, " ");
-        set_duration(page, FIELD_kept, "claim_time", place->claim_ttl_ms / 1000);
+        set_message(page, FIELD_kept, "claim_time", duration(page, place->claim_ttl_ms / 1000));
     }
 }
 
@@ -420,22 +407,23 @@ static void set_outlook(struct page *page)
 static void set_times(struct page *page)
 {
     const struct tl_view *view = page->view;
-    struct tl_text written = {0};
+    struct tl_text *clock = new_part(page);
     bool stale = view->as_of_ms != 0;
     int64_t kept_ms = page->queue->waiting_ttl_ms;
     int64_t ends_ms = view->page == TL_PAGE_ACTIVE ? view->state.deadline_ms : 0;
-    tl_write_clock(stale ? view->as_of_ms : view->store_ms, in_zone(page), &written);
-    set_written(page, FIELD_updated, stale ? "stale_at" : "updated_at", &written);
+    tl_write_clock(stale ? view->as_of_ms : view->store_ms, in_zone(page), clock);
+    set_message(page, FIELD_updated, stale ? "stale_at" : "updated_at", clock->data);
     set_number(page, FIELD_now_ms, view->store_ms);
     set_number(page, FIELD_poll_ms, view->poll_after_ms);
     set_number(page, FIELD_kept_ms, kept_ms);
-    set_duration(page, FIELD_absent, "absent_text", kept_ms / 1000);
+    set_message(page, FIELD_absent, "absent_text", duration(page, kept_ms / 1000));
     set_number(page, FIELD_stale, stale ? view->store_ms - view->as_of_ms : 0);
     set_if(page, FIELD_claimed, view->claimed);
     if (ends_ms > 0) {
         set_number(page, FIELD_ends_ms, ends_ms);
-        tl_write_time(ends_ms, page->language, in_zone(page), &written);
-        set_written(page, FIELD_until, view->claimed ? "session_until" : "claim_until", &written);
+        struct tl_text *ends = new_part(page);
+        tl_write_time(ends_ms, page->language, in_zone(page), ends);
+        set_message(page, FIELD_until, view->claimed ? "session_until" : "claim_until", ends->data);
     }
 }
 
@@ -550,9 +538,13 @@ void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
     }
     for (size_t i = 0; i < language->n_texts; i++)
         page.values[N_FIELDS + i] = tl_catalogue_text(language, (int)i);
+    for (unsigned i = 0; i < page.n_parts; i++)
+        out->failed = out->failed || page.parts[i].failed;
     if (!out->failed)
         tl_template_render(page.brand->template, page.values, take_item, &page, out);
     out->failed = out->failed || page.texts[FIELD_item_url].failed;
     for (size_t i = 0; i < N_FIELDS; i++)
         tl_text_free(&page.texts[i]);
+    for (unsigned i = 0; i < page.n_parts; i++)
+        tl_text_free(&page.parts[i]);
 }

@@ -7,7 +7,6 @@
 #include "common/config/event_page.h"
 #include "worker/page/catalogue.h"
 #include "worker/page/page_source.h"
-#include "worker/page/template.h"
 
 #define VALUE(name)  FIELD_##name,
 #define SOURCE(name) FIELD_##name,
@@ -19,11 +18,8 @@ enum {
 #undef VALUE
 #undef SOURCE
 
-/* The name by which the template refers to each field. */
+/* The name by which the template refers to each field; after them come those of the catalogues'
+ * texts. In look.c. */
 extern const char *const tl_page_field_names[N_FIELDS];
-
-/* Parses the built-in template. Its names are those of the fields, then those of the texts of the
- * catalogues. NULL on failure; freed with tl_template_free. */
-struct tl_template *tl_page_template_new(const struct tl_catalogue *source, struct tl_error *err);
 
 #endif

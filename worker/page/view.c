@@ -1,33 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "worker/page/view.h"
 
+#define STATE(name, page, title, status, reason) {#page, #title, status, reason},
 const struct tl_page_state_names tl_page_states[TL_PAGE_STATES] = {
-    [TL_PAGE_WAITING] = {"waiting", "title_waiting", "waiting", NULL},
-    [TL_PAGE_PENDING] = {"pending", "title_pending", "pending", NULL},
-    [TL_PAGE_ACTIVE] = {"active", "title_active", "active", NULL},
-    [TL_PAGE_COMPLETED] = {"completed", "title_over", "completed", "completed"},
-    [TL_PAGE_LEFT] = {"left", "title_over", "left", "left"},
-    [TL_PAGE_EXPIRED] = {"expired", "title_over", "expired", "expired"},
-    [TL_PAGE_UNCLAIMED] = {"unclaimed", "title_over", "expired", "unclaimed"},
-    [TL_PAGE_ABSENT] = {"absent", "title_over", "expired", "absent"},
-    [TL_PAGE_ENDED] = {"ended", "title_over", "expired", "unknown"},
-    [TL_PAGE_LOST] = {"lost", "title_over", "expired", "lost"},
-    [TL_PAGE_REMOVED] = {"removed", "title_over", "expired", "removed"},
-    [TL_PAGE_MOVED] = {"moved", "moved_head", "moved", NULL},
-    [TL_PAGE_CODE_OVER] = {"code_over", "code_over_head", NULL, NULL},
-    [TL_PAGE_MOVE] = {"move_here", "move_here_head", NULL, NULL},
-    [TL_PAGE_CODE] = {"transfer", "transfer_head", NULL, NULL},
-    [TL_PAGE_BLOCKED] = {"blocked", "title_blocked", NULL, NULL},
-    [TL_PAGE_CLOSED] = {"closed", "title_closed", NULL, NULL},
-    [TL_PAGE_INVITED] = {"invited", "title_invited", NULL, NULL},
-    [TL_PAGE_FULL] = {"full", "title_full", NULL, NULL},
-    [TL_PAGE_OUTSIDE] = {"outside", "title_outside", NULL, NULL},
-    [TL_PAGE_CHALLENGE] = {"challenge", "title_pending", NULL, NULL},
-    [TL_PAGE_SHUT] = {"shut", "title_shut", NULL, NULL},
-    [TL_PAGE_SOLD_OUT] = {"sold_out", "title_sold_out", NULL, NULL},
-    [TL_PAGE_PASSTHROUGH] = {"passthrough", "title_passthrough", NULL, NULL},
-    [TL_PAGE_DOWN] = {"down", "title_down", NULL, NULL},
+#include "worker/page/page_states.def"
 };
+#undef STATE
 
 static enum tl_page_state end_of(enum tl_reason reason)
 {

@@ -11,40 +11,17 @@
 #include "common/config/settings.h"
 #include "common/line/line.h"
 
-/* What is so of a visitor; those up to TL_PAGE_MOVED are states of a place. */
+/* What is so of a visitor: TL_PAGE_WAITING and so on. */
+#define STATE(name, page, title, status, reason) TL_PAGE_##name,
 enum tl_page_state {
-    TL_PAGE_WAITING,
-    TL_PAGE_PENDING, /* accepted, no number yet */
-    TL_PAGE_ACTIVE,
-    TL_PAGE_COMPLETED,
-    TL_PAGE_LEFT,
-    TL_PAGE_EXPIRED,   /* the session's time ran out */
-    TL_PAGE_UNCLAIMED, /* admitted, but did not claim the session in time */
-    TL_PAGE_ABSENT,    /* absent for longer than a place is kept */
-    TL_PAGE_ENDED,     /* ended; the reason is no longer known */
-    TL_PAGE_LOST,      /* the store lost the place, or the generation of the ticket */
-    TL_PAGE_REMOVED,   /* by the operator: this visitor cannot join again */
-    TL_PAGE_MOVED,     /* the place is on another device */
-    TL_PAGE_CODE_OVER, /* a code that moves a place is not good, or not any more */
-    TL_PAGE_MOVE,      /* asks whether the place is to come to this device */
-    TL_PAGE_CODE,      /* shows a code for another device */
-    TL_PAGE_BLOCKED,   /* the operator blocked the address */
-    TL_PAGE_CLOSED,    /* there is no such queue */
-    TL_PAGE_INVITED,   /* the queue is joined by invitation, and the request had no invite */
-    TL_PAGE_FULL,      /* no more visitors may wait */
-    TL_PAGE_OUTSIDE,   /* without a place, which is taken with a button */
-    TL_PAGE_CHALLENGE, /* a new place needs the solution of a puzzle */
-    TL_PAGE_SHUT,      /* the queue takes no new visitors: draining, closed, or its time is over */
-    TL_PAGE_SOLD_OUT,  /* likewise, and is sold out */
-    TL_PAGE_PASSTHROUGH, /* everyone gets in */
-    TL_PAGE_DOWN,        /* the place cannot be looked up or stored right now */
+#include "worker/page/page_states.def"
     TL_PAGE_STATES
 };
+#undef STATE
 
-/* How each is called. */
+/* How each is called, as page_states.def says. */
 struct tl_page_state_names {
-    const char *page, *title;    /* on the page, and the text that is its title */
-    const char *status, *reason; /* in JSON; NULL: it is no state of a place, or no end */
+    const char *page, *title, *status, *reason;
 };
 
 extern const struct tl_page_state_names tl_page_states[TL_PAGE_STATES];

@@ -82,7 +82,7 @@ def single(run: Run, name: str, share: float, command: list[str | Path]) -> bool
     if not passed:
         _say("\n".join(text.splitlines()[-60:]))
         _say(f"== {name} failed (whole output: {log})")
-    for line in re.findall(r"^.*\b\d+ cached\b.*$|^cached: .*$", text, re.MULTILINE):
+    for line in re.findall(r"^.*\b\d+ cached\b.*$|^cached: .*$|^sums: .*$", text, re.MULTILINE):
         _say(line)
     run.report.add(Row(name, int(passed), int(not passed), 0, int(text.startswith("cached: ")), done.seconds, done.cpu))
     return passed
@@ -101,6 +101,7 @@ def gates(run: Run) -> None:
             ("docs", ["tests/gates/docs"]),
             ("circles", ["bash", "-c", 'tests/gates/circles --self-test && tests/gates/circles "$0"', ASAN]),
             ("shape", ["bash", "-c", 'tests/gates/shape --self-test && tests/gates/shape "$0"', ASAN]),
+            ("sums", ["bash", "-c", "tests/gates/sums --self-test && tests/gates/sums"]),
             ("hardening", ["bash", "-c", 'tests/gates/hardening "$0/bin" && tests/gates/hardening --preset', ASAN]),
             ("lua", ["tests/gates/lua", ASAN]),
             ("cppcheck", ["tests/gates/cppcheck", ASAN]),

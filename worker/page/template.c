@@ -20,7 +20,7 @@ struct node {
 };
 
 struct tl_template {
-    char *bytes;
+    const char *bytes; /* borrowed */
     struct node *nodes;
     size_t n_nodes, nodes_capacity;
 };
@@ -258,20 +258,14 @@ struct tl_template *tl_template_parse(const char *label, const void *bytes, size
         return NULL;
     }
     struct tl_template *template = calloc(1, sizeof(*template));
-    char *copy = malloc(length + 1);
-    if (template == NULL || copy == NULL) {
-        free(template);
-        free(copy);
+    if (template == NULL) {
         tl_error_set(err, TL_ERR_NOMEM, "%s: out of memory", label);
         return NULL;
     }
-    if (length > 0)
-        memcpy(copy, bytes, length);
-    copy[length] = '\0';
-    template->bytes = copy;
+    template->bytes = bytes;
     struct parser parser = {.template = template,
                             .label = label,
-                            .bytes = copy,
+                            .bytes = bytes,
                             .length = length,
                             .names = names,
                             .n_names = n,
@@ -285,7 +279,6 @@ void tl_template_free(struct tl_template **template)
 {
     if (*template == NULL)
         return;
-    free((*template)->bytes);
     free((*template)->nodes);
     free(*template);
     *template = NULL;

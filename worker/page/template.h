@@ -31,9 +31,9 @@ struct tl_template;
 /* Makes the values those of the i-th item of the list with this name. False: it has fewer. */
 typedef bool tl_template_item(void *context, size_t name, size_t i);
 
-/* Parses a template with these n names; that of a source begins with ">". Bytes and names are not
- * kept. Errors begin with `label`, as in `label:line:column: what`, columns in bytes. NULL on
- * failure; freed with tl_template_free. */
+/* Parses a template with these n names; that of a source begins with ">". The bytes are borrowed,
+ * names are not kept. Errors begin with `label`, as in `label:line:column: what`, columns in bytes.
+ * NULL on failure; freed with tl_template_free. */
 struct tl_template *tl_template_parse(const char *label, const void *bytes, size_t length,
                                       const char *const names[], size_t n, struct tl_error *err);
 void tl_template_free(struct tl_template **template);

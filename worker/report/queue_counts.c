@@ -27,29 +27,9 @@ struct tl_queue_counts {
 static const struct {
     const char *name, *help;
 } rows[TL_QUEUE_COUNTS] = {
-    [TL_QUEUE_JOINS_MANY] = {"tellerline_worker_queue_joins_many_total",
-                             "Joins of addresses beyond 60 a minute in one process, by queue"},
-    [TL_QUEUE_CHECKS_FAILED] = {"tellerline_worker_queue_checks_failed_total",
-                                "Checks with a ticket or pass that opens nothing, by queue"},
-    [TL_QUEUE_FAILURES_MANY] = {"tellerline_worker_queue_checks_failed_many_total",
-                                "Those of addresses beyond 60 a minute in one process, by queue"},
-    [TL_QUEUE_SESSIONS_SHARED] = {"tellerline_worker_queue_sessions_shared_total",
-                                  "Sessions found to be used by several clients in turn, by queue"},
-    [TL_QUEUE_SESSIONS_FAST] = {"tellerline_worker_queue_sessions_fast_total",
-                                "Sessions with a thousand checks within ten seconds, by queue"},
-    [TL_QUEUE_PASSED_THROUGH] = {"tellerline_worker_queue_passed_through_total",
-                                 "Requests let in past the line by the mode passthrough, by queue"},
-    [TL_QUEUE_BYPASSED] = {"tellerline_worker_queue_bypassed_total",
-                           "Requests let in past the line by a bypass, by queue"},
-    [TL_QUEUE_ETA_JUDGED] = {"tellerline_worker_queue_eta_judged_total",
-                             "Waits told to a sample of visitors that came true, by queue"},
-    [TL_QUEUE_ETA_EARLY] = {"tellerline_worker_queue_eta_early_total",
-                            "Of these, admitted before the range told, by queue"},
-    [TL_QUEUE_ETA_LATE] = {"tellerline_worker_queue_eta_late_total",
-                           "Of these, admitted after the range told, by queue"},
-    [TL_QUEUE_ETA_ERROR] = {"tellerline_worker_queue_eta_error_percent_total",
-                            "Distances of the waits told from the true ones, in percent of these, "
-                            "added up, by queue"},
+#define COUNT(handle, name, help) {name, help},
+#include "worker/report/queue_counts.def"
+#undef COUNT
 };
 
 struct tl_queue_counts *tl_queue_counts_new(uint64_t named, struct tl_error *err)

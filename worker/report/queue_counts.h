@@ -22,17 +22,9 @@
 #include "common/wire/names.h"
 
 enum tl_queue_count {
-    TL_QUEUE_JOINS_MANY,
-    TL_QUEUE_CHECKS_FAILED,
-    TL_QUEUE_FAILURES_MANY,
-    TL_QUEUE_SESSIONS_SHARED,
-    TL_QUEUE_SESSIONS_FAST,
-    TL_QUEUE_PASSED_THROUGH,
-    TL_QUEUE_BYPASSED,
-    TL_QUEUE_ETA_JUDGED, /* in the order of enum tl_promised_field */
-    TL_QUEUE_ETA_EARLY,
-    TL_QUEUE_ETA_LATE,
-    TL_QUEUE_ETA_ERROR,
+#define COUNT(handle, name, help) handle,
+#include "worker/report/queue_counts.def"
+#undef COUNT
     TL_QUEUE_COUNTS
 };
 

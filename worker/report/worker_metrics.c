@@ -8,23 +8,16 @@ const struct tl_metric_desc tl_worker_metrics[TL_WORKER_METRICS] = {
 
 const char *tl_readiness_text(enum tl_readiness readiness)
 {
-    switch (readiness) {
-    case TL_NOT_STARTED:
-        return "starting";
-    case TL_STORE_DOWN:
-        return "the store cannot be reached";
-    case TL_STORE_NO_DISK:
-        return "the store cannot save its data and takes no joins (MISCONF): is its disk full?";
-    case TL_STORE_NO_MEMORY:
-        return "the store is at its memory limit: joins are refused";
-    case TL_LINES_LOADING:
-        return "lines are being loaded";
-    case TL_QUEUES_TROUBLED:
-        return "the data of all queues is damaged";
-    case TL_DRAINING:
-        return "stopping";
-    case TL_READY:
-        return "ready";
-    }
-    return "unknown";
+    static const char *const texts[] = {
+        [TL_NOT_STARTED] = "starting",
+        [TL_STORE_DOWN] = "the store cannot be reached",
+        [TL_STORE_NO_DISK] =
+            "the store cannot save its data and takes no joins (MISCONF): is its disk full?",
+        [TL_STORE_NO_MEMORY] = "the store is at its memory limit: joins are refused",
+        [TL_LINES_LOADING] = "lines are being loaded",
+        [TL_QUEUES_TROUBLED] = "the data of all queues is damaged",
+        [TL_DRAINING] = "stopping",
+        [TL_READY] = "ready",
+    };
+    return texts[readiness];
 }

@@ -72,7 +72,7 @@ def test_who_may_look(system):
     assert "connect-src 'none'" in policy and "frame-ancestors 'none'" in policy
     assert "<b>sale" not in viewer.request("GET", f"/preview/{QUEUE}?state=closed", None, viewer.token, None).body.decode()
     for wrong, status in ((f"/preview/{QUEUE}?state=nowhere", 404), ("/preview/none?state=waiting", 404),
-                          ("/preview/", 404), ("/preview/a%20b?state=waiting", 400), ("/preview/a/b", 404)):
+                          ("/preview/", 404), ("/preview/a%20b?state=waiting", 422), ("/preview/a/b", 404)):
         assert viewer.request("GET", wrong, None, viewer.token, None).status == status, wrong
     assert viewer.request("POST", path, b"", viewer.token, None).status == 405
 

@@ -19,12 +19,13 @@ import subprocess
 import threading
 import time
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from page_clock import script, speed_of
+from stand_in_server import QuietHandler
 from waiting import patient
 
 TOP = Path(__file__).resolve().parents[2]
@@ -212,12 +213,9 @@ class _Server(ThreadingHTTPServer):
 
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     protocol_version = "HTTP/1.1"
     state: StandIn
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
 
     def date_time_string(self, timestamp: float | None = None) -> str:
         return formatdate(self.state.now() if timestamp is None else timestamp, usegmt=True)

@@ -140,31 +140,9 @@ static unsigned char *compress_page(const struct tl_visit *visit, const struct t
 }
 
 /* Instead of a page, for which the browser then asks again. */
-static void send_sorry(struct tl_request *request, const struct tl_view *view, unsigned status,
-                       const char *cookie)
-{
-    static const char sorry[] =
-        "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Please wait</title>\n"
-        "<p>Please try again in a moment. 잠시 후 다시 시도해 주세요.</p>\n";
-    unsigned after_s = VIEWS_RETRY_S + (unsigned)randombytes_uniform(VIEWS_RETRY_S);
-    char retry_after[RETRY_TEXT];
-    struct tl_text refresh = {0};
-    struct tl_answer answer = {.status = status,
-                               .type = "text/html; charset=utf-8",
-                               .body = sorry,
-                               .length = sizeof(sorry) - 1};
-    snprintf(retry_after, sizeof(retry_after), "%u", after_s);
-    tl_text_append(&refresh, "%u; url=", after_s);
-    tl_page_address(view, "", NULL, NULL, &refresh);
-    tl_answer_header(&answer, "Retry-After", retry_after);
-    tl_answer_header(&answer, "Refresh", refresh.failed ? NULL : refresh.data);
-    tl_answer_header(&answer, "Content-Security-Policy", "default-src 'none'");
-    tl_answer_header(&answer, "Referrer-Policy", TL_PAGE_REFERRER_POLICY);
-    tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
-    tl_answer_header(&answer, "Set-Cookie", cookie);
-    tl_request_answer(request, &answer);
-    tl_text_free(&refresh);
-}
+static const char sorry[] =
+    "<!DOCTYPE html>\n<meta charset=\"utf-8\">\n<title>Please wait</title>\n"
+    "<p>Please try again in a moment. 잠시 후 다시 시도해 주세요.</p>\n";
 
 static bool send_page(const struct tl_visit *visit, const struct tl_view *view, unsigned status,
                       unsigned retry_after_s, const char *cookie)
@@ -174,8 +152,9 @@ static bool send_page(const struct tl_visit *visit, const struct tl_view *view, 
     const struct tl_catalogue *language = tl_language_of(visit);
     char retry_after[RETRY_TEXT];
     char chosen[LANGUAGE_COOKIE_MAX];
-    struct tl_text text = {0};
-    struct tl_text policy = {0};
+    unsigned char *compressed = NULL;
+    struct tl_text text = {0}, policy = {0}, refresh = {0};
+    struct tl_answer answer = {.type = "text/html; charset=utf-8"};
     /* A page takes as long as fifty answers of the API: each address has its share. */
     const uint64_t most = VIEWS_PER_JOIN * worker->config->http.joins_per_minute;
     const bool may = tl_visit_within(visit, TL_LIMITER_VIEWS, most);
@@ -183,18 +162,22 @@ static bool send_page(const struct tl_visit *visit, const struct tl_view *view, 
         tl_page_render(view, worker->brand, language, &text);
         tl_page_policy(view, worker->brand, &policy);
     }
-    if (!may || text.failed || policy.failed) {
-        send_sorry(request, view, may ? 503 : 429, cookie);
-        tl_text_free(&text);
-        tl_text_free(&policy);
-        return true;
+    if (may && !text.failed && !policy.failed) {
+        answer.status = status;
+        answer.body = text.data;
+        answer.length = text.length;
+        compressed = compress_page(visit, &text, &answer);
+        tl_answer_header(&answer, "Content-Security-Policy", policy.data);
+    } else {
+        answer.status = may ? 503 : 429;
+        answer.body = sorry;
+        answer.length = sizeof(sorry) - 1;
+        retry_after_s = VIEWS_RETRY_S + (unsigned)randombytes_uniform(VIEWS_RETRY_S);
+        tl_text_append(&refresh, "%u; url=", retry_after_s);
+        tl_page_address(view, "", NULL, NULL, &refresh);
+        tl_answer_header(&answer, "Refresh", refresh.failed ? NULL : refresh.data);
+        tl_answer_header(&answer, "Content-Security-Policy", "default-src 'none'");
     }
-    struct tl_answer answer = {.status = status,
-                               .type = "text/html; charset=utf-8",
-                               .body = text.data,
-                               .length = text.length};
-    unsigned char *compressed = compress_page(visit, &text, &answer);
-    tl_answer_header(&answer, "Content-Security-Policy", policy.data);
     tl_answer_header(&answer, "Referrer-Policy", TL_PAGE_REFERRER_POLICY);
     tl_answer_header(&answer, "X-Content-Type-Options", "nosniff");
     tl_answer_header(&answer, "Vary", "Accept-Encoding, Accept-Language, Cookie");
@@ -213,6 +196,7 @@ static bool send_page(const struct tl_visit *visit, const struct tl_view *view, 
     free(compressed);
     tl_text_free(&text);
     tl_text_free(&policy);
+    tl_text_free(&refresh);
     return true;
 }
 

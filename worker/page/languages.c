@@ -25,8 +25,6 @@
     {.name = (file_name), .bytes = tl_web_##symbol, .length = sizeof(tl_web_##symbol)},
 static const struct tl_page_file files[] = {TL_WEB_FILES(FILE_ROW)};
 
-#define N_FILES (sizeof(files) / sizeof(files[0]))
-
 struct tl_catalogue *tl_languages_find(const struct tl_languages *languages, const char *code)
 {
     for (size_t i = 0; i < languages->n; i++) {
@@ -51,27 +49,24 @@ static struct tl_catalogue *add(struct tl_languages *languages, struct tl_error 
 }
 
 /* Reads a file into the catalogue of its language, which is made where there is none. */
-static bool take_file(struct tl_languages *languages, const struct tl_page_file *file,
-                      struct tl_error *err)
+static bool take_file(struct tl_languages *languages, const char *name, const void *bytes,
+                      size_t length, struct tl_error *err)
 {
     char code[TL_LANGUAGE_CODE_MAX + 1];
-    if (!tl_catalogue_read_code(file->name, file->bytes, file->length, code, err))
+    if (!tl_catalogue_read_code(name, bytes, length, code, err))
         return false;
     struct tl_catalogue *catalogue = tl_languages_find(languages, code);
     if (catalogue == NULL)
         catalogue = add(languages, err);
-    return catalogue != NULL &&
-           tl_catalogue_read(catalogue, file->name, file->bytes, file->length, err);
+    return catalogue != NULL && tl_catalogue_read(catalogue, name, bytes, length, err);
 }
 
 static bool load(struct tl_languages *languages, struct tl_error *err)
 {
-    size_t source = 0;
-    while (source + 1 < N_FILES && strcmp(files[source].name, "en.yaml") != 0)
-        source++;
-    bool ok = take_file(languages, &files[source], err);
-    for (size_t i = 0; ok && i < N_FILES; i++)
-        ok = i == source || take_file(languages, &files[i], err);
+    bool ok = take_file(languages, "en.yaml", tl_web_en_yaml, sizeof(tl_web_en_yaml), err);
+    for (size_t i = 0; ok && i < sizeof(files) / sizeof(files[0]); i++)
+        ok = files[i].bytes == tl_web_en_yaml ||
+             take_file(languages, files[i].name, files[i].bytes, files[i].length, err);
     return ok;
 }
 
@@ -88,8 +83,7 @@ static bool read_own_file(struct tl_languages *languages, const char *folder, co
     char *bytes = tl_file_read("", path, TL_CATALOGUE_BYTES_MAX, &length, err);
     if (bytes == NULL)
         return tl_error_prefix(err, "page.languages");
-    const struct tl_page_file file = {.name = path, .bytes = bytes, .length = length};
-    bool ok = take_file(languages, &file, err);
+    bool ok = take_file(languages, path, bytes, length, err);
     free(bytes);
     return ok;
 }

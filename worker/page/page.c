@@ -133,7 +133,6 @@ static void set_event(struct page *page)
     if (event->date_ms != 0)
         set_event_date(page);
     set_if(page, FIELD_event, event->has_head || event->image.bytes != NULL);
-    set_if(page, FIELD_has_event_style, event->style.text != NULL);
     page->values[FIELD_event_image_url] = event->image.asset.path;
     page->values[FIELD_help_url] = event->page->help.text;
     if (event->logo.bytes != NULL) {
@@ -171,8 +170,6 @@ static void set_look(struct page *page)
            page->values[FIELD_logo_url] == NULL &&
                (brand->settings->name[0] != '\0' || page->values[FIELD_event_title] == NULL));
     page->values[FIELD_favicon_url] = tl_page_icon.path;
-    set_if(page, FIELD_has_colours, brand->sources[TL_SOURCE_COLOURS].text != NULL);
-    set_if(page, FIELD_has_own_style, brand->sources[TL_SOURCE_OWN].text != NULL);
     for (unsigned i = 0; i < TL_PAGE_SOURCES; i++)
         page->values[FIRST_SOURCE + i] = source_of(page->view, brand, i)->text;
 }

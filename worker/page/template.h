@@ -7,7 +7,8 @@
  *     {{^name}}...{{/name}}  what is between them, if the value is empty
  *     {{*name}}...{{/name}}  what is between them, once for each item of a list, which
  *                            stands in no other list
- *     {{>name}}              a source as it is: a script or a style sheet, in an element of its own
+ *     {{>name}}              a source as it is: a script or a style sheet, in an element of its
+ *                            own; {{#>name}}...{{/>name}} is a section of it
  *
  * A value may stand only where escaping makes it harmless: in text and in quoted attributes. In the
  * unquoted part of a tag, in comments, scripts and styles it is refused. A source may stand only in

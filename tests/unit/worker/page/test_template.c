@@ -132,6 +132,8 @@ static void test_sources_only_in_scripts_and_styles(void **state)
     (void)state;
     renders("<script>{{>source}}</script>{{name}}", "<", "<script>x</script>&lt;");
     renders("<style>a{{>source}}b</style>", "", "<style>axb</style>");
+    renders("{{#>source}}<style>{{>source}}</style>{{/>source}}{{^>source}}none{{/>source}}", "",
+            "<style>x</style>");
     static const char *const places[] = {"{{>source}}", "<p title=\"{{>source}}\">",
                                          "<!--{{>source}}-->", "<script {{>source}}></script>"};
     for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "common/base/net.h"
-#include "common/base/units.h"
 #include "common/control/call.h"
 #include "common/store/blocks.h"
 
@@ -39,41 +38,55 @@ static json_t *queue_of(const struct tl_block *block)
     return block->queue[0] != '\0' ? json_string(block->queue) : json_null();
 }
 
-/* The entry of the list. NULL: out of memory. */
-static json_t *listed(const struct tl_block *block)
+/* for_s: for how long it is blocked, 0 without an end; NULL: no such member. NULL: out of memory.
+ */
+static json_t *describe(const struct tl_block *block, const int64_t *for_s)
 {
     char prefix[TL_PREFIX_TEXT_MAX];
     tl_prefix_format(&block->prefix, prefix);
-    return json_pack("{s:s, s:o, s:o}", "prefix", prefix, "queue", queue_of(block), "until",
-                     tl_call_time(block->until_ms));
+    json_t *seconds = for_s == NULL ? NULL
+                      : *for_s > 0  ? json_integer((json_int_t)*for_s)
+                                    : json_null();
+    return json_pack("{s:s, s:o, s:o*}", "prefix", prefix, "queue", queue_of(block), "for_seconds",
+                     seconds);
 }
 
-/* What was asked for: the prefix and the queue; for_ms: and for how long, NULL: no such member.
- * NULL: out of memory. */
-static json_t *asked(const struct tl_block *block, const int64_t *for_ms)
+static int by_id(const void *a, const void *b)
 {
-    char prefix[TL_PREFIX_TEXT_MAX];
-    tl_prefix_format(&block->prefix, prefix);
-    return json_pack("{s:s, s:o, s:o*}", "prefix", prefix, "queue", queue_of(block), "for_ms",
-                     for_ms != NULL ? json_integer((json_int_t)*for_ms) : NULL);
+    char id[TL_BLOCK_TEXT_MAX];
+    char other[TL_BLOCK_TEXT_MAX];
+    tl_block_format(a, id);
+    tl_block_format(b, other);
+    return strcmp(id, other);
 }
 
 json_t *tl_handle_block_list(struct tl_control_call *call)
 {
+    struct tl_list_page page;
     struct tl_blocks *blocks = NULL;
     int64_t now_us;
+    if (!tl_list_page_read(call, &page))
+        return NULL;
     if (tl_redis_time(call->redis, &now_us, &call->err))
         blocks = tl_blocks_read(call->redis, call->config->redis.key_prefix, &call->err);
     if (blocks == NULL)
         return NULL;
+    qsort(blocks->list, blocks->n, sizeof(blocks->list[0]), by_id);
     json_t *list = json_array();
     for (size_t i = 0; i < blocks->n; i++) {
-        int64_t until_ms = blocks->list[i].until_ms;
-        if (until_ms == 0 || until_ms > now_us / 1000)
-            tl_list_add(&list, listed(&blocks->list[i]));
+        char id[TL_BLOCK_TEXT_MAX];
+        const struct tl_block *block = &blocks->list[i];
+        tl_block_format(block, id);
+        if ((block->until_ms != 0 && block->until_ms <= now_us / 1000) ||
+            !tl_list_page_takes(&page, id))
+            continue;
+        json_t *row = describe(block, NULL);
+        tl_object_set(&row, "id", json_string(id));
+        tl_object_set(&row, "until", tl_call_time(block->until_ms));
+        tl_list_add(&list, row);
     }
     free(blocks);
-    return json_pack("{s:o}", "blocks", list);
+    return json_pack("{s:o, s:b}", "blocks", list, "has_more", page.has_more);
 }
 
 /* A queue that is not there would be blocked without effect, by a slip of the keyboard. */
@@ -102,16 +115,14 @@ static bool is_of_visitors(struct tl_control_call *call, const struct tl_prefix 
                                        "have it");
 }
 
-json_t *tl_handle_block(struct tl_control_call *call)
+json_t *tl_handle_block_create(struct tl_control_call *call)
 {
     struct tl_block block;
-    struct tl_error err = {0};
     const char *prefix = NULL;
     const char *queue = "";
-    const char *duration = NULL;
-    int64_t for_ms = 0;
+    int64_t for_s = 0;
     bool done;
-    if (!tl_call_body(call, "prefix", &prefix, "queue?", &queue, "for?", &duration, NULL) ||
+    if (!tl_call_body(call, "prefix", &prefix, "queue?", &queue, "for_seconds#", &for_s, NULL) ||
         !tl_block_parse(prefix, queue, &block, &call->err))
         return NULL;
     bool v4 = tl_address_is_ipv4(&block.prefix.address);
@@ -119,16 +130,14 @@ json_t *tl_handle_block(struct tl_control_call *call)
         return tl_call_refuse(call, TL_REFUSAL_INVALID,
                               "the prefix is too wide: at least /%d for IPv4, /%d for IPv6",
                               LEAST_BITS_IPV4 - 96, LEAST_BITS_IPV6);
-    if (duration != NULL && (!tl_duration_parse(duration, &for_ms, &err) || for_ms <= 0))
-        return tl_call_refuse(call, TL_REFUSAL_INVALID, "for: %s",
-                              err.text[0] != '\0' ? err.text : "a time above 0");
     if (!is_of_visitors(call, &block.prefix) || !queue_exists(call, block.queue) ||
-        !change(call, "block", &block, for_ms, &done))
+        !change(call, "block", &block, 1000 * for_s, &done))
         return NULL;
-    return asked(&block, &for_ms);
+    call->status = 201;
+    return describe(&block, &for_s);
 }
 
-json_t *tl_handle_unblock(struct tl_control_call *call)
+json_t *tl_handle_block_delete(struct tl_control_call *call)
 {
     struct tl_block block;
     bool done = false;
@@ -139,6 +148,6 @@ json_t *tl_handle_unblock(struct tl_control_call *call)
     if (!tl_block_parse(prefix, queue != NULL ? queue : "", &block, &call->err) ||
         !change(call, "unblock", &block, 0, &done))
         return NULL;
-    return done ? asked(&block, NULL)
+    return done ? describe(&block, NULL)
                 : tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "this prefix was not blocked there");
 }

@@ -7,10 +7,14 @@
 #include "common/base/units.h"
 #include "common/control/call.h"
 
-enum { QUOTED_MAX = 96, MEMBER_MAX = 32 };
+enum {
+    QUOTED_MAX = 96,
+    MEMBER_MAX = 32,
+    SECONDS_MAX = 315360000, /* ten years */
+};
 
-/* Behind the name of a member (tl_call_body): it may be missing, or is of any type. */
-#define MARKS "?*"
+/* Behind the name of a member (tl_call_body): it may be missing, or is no text. */
+#define MARKS "?#*"
 
 struct tl_redis *tl_call_connect(struct tl_control *control, const char *queue,
                                  struct tl_error *err)
@@ -48,6 +52,18 @@ static bool read_member(struct tl_control_call *call, const char *member, va_lis
     const json_t *value = json_object_get(call->request->body, name);
     if (member[length] == '*') {
         *va_arg(*members, const json_t **) = value;
+        return true;
+    }
+    if (member[length] == '#') {
+        int64_t *seconds = va_arg(*members, int64_t *);
+        json_int_t number = json_integer_value(value);
+        if (value == NULL)
+            return true;
+        if (!json_is_integer(value) || number < 0 || number > SECONDS_MAX)
+            return tl_call_refuse(call, TL_REFUSAL_BAD_BODY,
+                                  "\"%s\" must be a whole number of seconds, at most %d", name,
+                                  SECONDS_MAX);
+        *seconds = number;
         return true;
     }
     const char **text = va_arg(*members, const char **);
@@ -112,4 +128,36 @@ bool tl_call_number(struct tl_control_call *call, const char *name, uint64_t lea
                               most);
     *number = value;
     return true;
+}
+
+/* ---- pages of a list ---- */
+
+bool tl_list_page_read(struct tl_control_call *call, struct tl_list_page *page)
+{
+    *page = (struct tl_list_page){.limit = 100,
+                                  .after = tl_target_parameter(&call->target, "starting_after")};
+    return tl_call_number(call, "limit", 1, TL_CONTROL_PAGE_MAX, &page->limit);
+}
+
+static int rank_of(char c)
+{
+    return c == '/' || c == ' ' ? 1 : (unsigned char)c;
+}
+
+static bool is_behind(const char *key, const char *other)
+{
+    while (*key != '\0' && *key == *other) {
+        key++;
+        other++;
+    }
+    return rank_of(*key) > rank_of(*other);
+}
+
+bool tl_list_page_takes(struct tl_list_page *page, const char *key)
+{
+    if (page->after != NULL && !is_behind(key, page->after))
+        return false;
+    page->has_more = page->n == page->limit;
+    page->n += !page->has_more;
+    return !page->has_more;
 }

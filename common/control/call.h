@@ -68,10 +68,26 @@ bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl
  * to put its value (borrowed), and NULL:
  *   "name"   a text, const char **
  *   "name?"  one that may be missing; then nothing is put
+ *   "name#"  seconds, a whole number, int64_t *, or missing; then nothing is put
  *   "name*"  a value of any type, const json_t **; NULL when it is missing
- * False: one is missing or no text, or the body has another; the call is refused.
+ * False: one is missing or of another type, or the body has another; the call is refused.
  */
 bool tl_call_body(struct tl_control_call *call, ...) __attribute__((sentinel));
+/* ---- pages of a list: ?limit= and ?starting_after=, answered with `has_more` ---- */
+
+struct tl_list_page {
+    uint64_t limit;    /* 100 unless it is said, at most TL_CONTROL_PAGE_MAX */
+    const char *after; /* the key of the last entry before the page; NULL: it is the first page */
+    uint64_t n;        /* entries taken */
+    bool has_more;
+};
+
+/* False: the query is refused. */
+bool tl_list_page_read(struct tl_control_call *call, struct tl_list_page *page);
+/* Does the next entry, by the order of the keys, belong to the page? In a key of several parts, '/'
+ * and the space between them are before any other character. */
+bool tl_list_page_takes(struct tl_list_page *page, const char *key);
+
 /* Is the word in the list, in which it may be separated by any of these characters? */
 bool tl_call_has_word(const char *list, const char *separators, const char *word);
 /* A whole number of the query. *number stays as it is where there is no such parameter. */
@@ -87,12 +103,27 @@ void tl_object_set(json_t **object, const char *name, json_t *value);
 /* RFC 3339 in UTC; JSON null for 0. NULL: out of memory. */
 json_t *tl_call_time(int64_t unix_ms);
 
-/* "completed": how a visit ended. Static storage. */
-const char *tl_end_word(enum tl_reason reason);
+/* What is known of a visitor; what does not apply is 0 or NULL. */
+struct tl_visitor_facts {
+    const char *visitor;
+    const char *status; /* "waiting", "active", or how it ended: "completed", "left", "expired" */
+    const char *end_reason; /* the same in more detail: "unclaimed" */
+    bool has_place;
+    tl_place place;
+    uint64_t position;
+    int64_t joined_ms, admitted_ms, expires_ms, ended_ms;
+    int claimed; /* -1: does not apply */
+};
+/* Sets the status and the rest of a visitor who has gone. */
+void tl_visitor_ended(struct tl_visitor_facts *facts, const struct tl_end_record *end);
+/* All members, null where they do not apply. NULL: out of memory. */
+json_t *tl_visitor_to_json(const struct tl_visitor_facts *facts,
+                           const struct tl_queue_settings *settings);
 /* The name of the place's lane; "" for a lane that the queue has no longer. */
 const char *tl_place_lane_name(const struct tl_queue_settings *settings, tl_place place);
-/* Sets the members `lane` and `seq`, as tl_object_set. */
-void tl_place_to_json(json_t **object, const struct tl_queue_settings *settings, tl_place place);
+/* Sets the members `lane` and `seq`, as tl_object_set. place NULL: there is none. */
+void tl_place_to_json(json_t **object, const struct tl_queue_settings *settings,
+                      const tl_place *place);
 /* A notice as the calls show and take it: `notice` is what a visitor of another language reads,
  * `notices` the text of each language. Sets both members, as tl_object_set; `notices` is null for
  * one text for everyone. */
@@ -114,23 +145,23 @@ json_t *tl_handle_queue_get(struct tl_control_call *call);
 /* All settings, or those that are named; 412 unless If-Match names the present ones. */
 json_t *tl_handle_queue_put(struct tl_control_call *call);
 json_t *tl_handle_queue_patch(struct tl_control_call *call);
-/* {"name"} must repeat the queue's name. */
+/* ?confirm= must be the queue's name. */
 json_t *tl_handle_queue_delete(struct tl_control_call *call);
 /* modes.c. The mode of the route. */
 json_t *tl_handle_mode(struct tl_control_call *call);
 /* {"text"} for everyone, "" removes the notice; or {"texts"}: {"en": ..., "ko": ...}. */
 json_t *tl_handle_notice(struct tl_control_call *call);
-/* {"now": true} or {"wait": "90s"}. */
+/* {"wait_seconds"}: how long it goes on; 0: it ends. */
 json_t *tl_handle_recover(struct tl_control_call *call);
-/* draw.c. ?from=&limit=: with the draw ids from this rank on. */
+/* draw.c. A page of the draw ids, whose keys are their ranks. */
 json_t *tl_handle_draw_get(struct tl_control_call *call);
 /* {"opens_at"}: the queue opens then, by lot. */
 json_t *tl_handle_draw_set(struct tl_control_call *call);
 /* stats.c: all of it, from one pipeline. */
 json_t *tl_handle_stats(struct tl_control_call *call);
-/* history.c. ?step=&from=&to= */
+/* history.c. ?step_seconds=&from=&to= */
 json_t *tl_handle_history(struct tl_control_call *call);
-/* line.c. ?from=&limit=: those who wait from this position on, 1 being the first. */
+/* line.c. A page of those who wait, whose keys are their positions, 1 being the first. */
 json_t *tl_handle_line(struct tl_control_call *call);
 /* joins.c. {"visitors": [{"visitor", "lane"}...]}, at most 1000: through the ingest stream, as a
  * worker does. 202 when their places are not known in time. */
@@ -145,23 +176,23 @@ json_t *tl_handle_visitor_remove(struct tl_control_call *call);
 json_t *tl_handle_visitor_forget(struct tl_control_call *call);
 /* {"lane"} */
 json_t *tl_handle_visitor_move(struct tl_control_call *call);
-/* hooks.c: the hooks of the notifier. */
-json_t *tl_handle_hook_list(struct tl_control_call *call);
-json_t *tl_handle_queue_hooks(struct tl_control_call *call);
-json_t *tl_handle_hook_test(struct tl_control_call *call);
-/* changes.c. ?queue=&before=&limit=, newest first */
+/* webhooks.c: those of the notifier. */
+json_t *tl_handle_webhook_list(struct tl_control_call *call);
+json_t *tl_handle_queue_webhooks(struct tl_control_call *call);
+json_t *tl_handle_webhook_test(struct tl_control_call *call);
+/* changes.c. ?queue= A page, newest first, whose keys are the ids. */
 json_t *tl_handle_changes(struct tl_control_call *call);
 /* tokens.c: the tokens of operators. */
 json_t *tl_handle_token_list(struct tl_control_call *call);
 /* {"name", "role"}: the answer has the token's text, this once. */
-json_t *tl_handle_token_make(struct tl_control_call *call);
+json_t *tl_handle_token_create(struct tl_control_call *call);
 json_t *tl_handle_token_revoke(struct tl_control_call *call);
 /* blocks.c: blocked prefixes of addresses. */
 json_t *tl_handle_block_list(struct tl_control_call *call);
-/* {"prefix", "queue", "for": "1h"} */
-json_t *tl_handle_block(struct tl_control_call *call);
+/* {"prefix", "queue", "for_seconds"} */
+json_t *tl_handle_block_create(struct tl_control_call *call);
 /* ?prefix=&queue= */
-json_t *tl_handle_unblock(struct tl_control_call *call);
+json_t *tl_handle_block_delete(struct tl_control_call *call);
 
 /* ---- what a topic offers the others ---- */
 
@@ -192,13 +223,13 @@ void tl_repeat_once(struct tl_control_call *call, void (*perform)(struct tl_cont
  * says. The caller owns it. */
 json_t *tl_control_stats_of(struct tl_control *control, const char *queue, struct tl_error *err);
 
-/* hooks.c */
+/* webhooks.c */
 
-/* The hooks of a queue as a list of objects, from what hooks_of() of stats.lua returned:
+/* The webhooks of a queue as a list of objects, from what hooks_of() of stats.lua returned:
  * those that the notifier keeps, and those of this program's configuration that no notifier knows
  * yet. now_ms: the store's clock. NULL: out of memory. */
-json_t *tl_hooks_to_json(const struct tl_config *config, const char *queue,
-                         const struct tl_reply *reply, int64_t now_ms);
+json_t *tl_webhooks_to_json(const struct tl_config *config, const char *queue,
+                            const struct tl_reply *reply, int64_t now_ms);
 
 /* reference.c: the visitor behind a reference code (common/auth/reference.h) */
 
@@ -267,13 +298,13 @@ json_t *tl_history_points(struct tl_redis *redis, const struct tl_keys *keys,
 struct tl_changes_query {
     const char *queue;  /* of this queue only; NULL: of all queues, and of none */
     const char *before; /* only older than this id; NULL: from the newest on */
-    size_t limit;       /* 1 to TL_CHANGES_LIMIT_MAX */
+    size_t limit;       /* 1 at least */
 };
 
 /* Reads the changes, newest first. Of all queues: those in tl:queues, and tl:changes, which has
  * those of queues that are gone; merged by time. Memory is bounded by the limit. Each is an object
  * with the fields of its entry, and its id; `queue` is "" for one of no queue. NULL with err:
- * TL_ERR_INVALID for a `before` that is no id or a limit out of range. An unknown queue has no
+ * TL_ERR_INVALID for a `before` that is no id. An unknown queue has no
  * changes. */
 json_t *tl_changes_list(struct tl_redis *redis, const char *key_prefix,
                         const struct tl_changes_query *query, struct tl_error *err);

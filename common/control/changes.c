@@ -7,8 +7,6 @@
 #include "common/control/call.h"
 #include "common/control/settings_json.h"
 
-enum { LIMIT = 100 };
-
 /* Entries of tl:changes read at once when most of them may be of other queues. */
 enum { PAGE = 100 };
 
@@ -169,12 +167,10 @@ static bool read_all(struct reading *self, struct tl_error *err)
 static bool check(const struct tl_changes_query *query, struct position *before,
                   struct tl_error *err)
 {
-    if (query->limit == 0 || query->limit > TL_CHANGES_LIMIT_MAX)
-        return tl_error_set(err, TL_ERR_INVALID, "the limit must be from 1 to %d",
-                            TL_CHANGES_LIMIT_MAX);
     if (query->before != NULL && !parse_position(query->before, before))
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "`before` must be the id of a change, as in 1732320000000-0:sale");
+        return tl_error_set(
+            err, TL_ERR_INVALID,
+            "starting_after must be the id of a change, as in 1732320000000-0:sale");
     return query->queue == NULL || tl_queue_name_valid(query->queue, strlen(query->queue)) ||
            tl_error_set(err, TL_ERR_INVALID, "that is not a valid queue name");
 }
@@ -230,24 +226,24 @@ json_t *tl_handle_changes(struct tl_control_call *call)
 {
     struct tl_keys keys;
     const struct tl_config *config = call->config;
-    uint64_t limit = LIMIT;
+    struct tl_list_page page;
     const char *queue = tl_target_parameter(&call->target, "queue");
-    if (!tl_call_number(call, "limit", 1, TL_CHANGES_LIMIT_MAX, &limit))
+    if (!tl_list_page_read(call, &page))
         return NULL;
-    const struct tl_changes_query query = {.queue = queue,
-                                           .before = tl_target_parameter(&call->target, "before"),
-                                           .limit = (size_t)limit};
+    const struct tl_changes_query query = {
+        .queue = queue, .before = page.after, .limit = (size_t)page.limit + 1};
     json_t *list = NULL;
     if (queue == NULL || tl_call_keys(call->control, queue, &keys, &call->err))
         list = tl_changes_list(call->redis, config->redis.key_prefix, &query, &call->err);
     if (list == NULL && call->err.kind == TL_ERR_INVALID) /* of the query */
         return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "%s", call->err.text);
-    size_t n = json_array_size(list);
-    for (size_t i = 0; i < n; i++)
+    bool has_more = json_array_size(list) > page.limit;
+    if (has_more)
+        (void)json_array_remove(list, (size_t)page.limit);
+    for (size_t i = 0; i < json_array_size(list); i++)
         if (!show(json_array_get(list, i))) {
             json_decref(list);
             return NULL;
         }
-    json_t *last = n == limit ? json_object_get(json_array_get(list, n - 1), "id") : NULL;
-    return list != NULL ? json_pack("{s:o, s:O?}", "changes", list, "next", last) : NULL;
+    return list != NULL ? json_pack("{s:o, s:b}", "changes", list, "has_more", has_more) : NULL;
 }

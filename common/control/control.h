@@ -85,8 +85,9 @@ void tl_control_call(struct tl_control *control, const struct tl_control_request
 
 /* The id of a change: that of its entry in the stream and, for tl:{q}:changes, the queue:
  * "1732320000000-0:sale". */
-#define TL_CHANGES_ID_MAX    (41 + 1 + TL_QUEUE_NAME_MAX)
-#define TL_CHANGES_LIMIT_MAX 1000 /* changes in one answer */
+#define TL_CHANGES_ID_MAX (41 + 1 + TL_QUEUE_NAME_MAX)
+
+#define TL_CONTROL_PAGE_MAX 1000 /* entries of a list in one answer */
 
 /* ---- the table of the calls: the only one ---- */
 

@@ -27,16 +27,6 @@ struct tl_control_export {
     struct tl_text out; /* the piece */
 };
 
-/* A row; what does not apply is "" or 0. */
-struct row {
-    const char *visitor, *status;
-    bool has_place;
-    tl_place place;
-    uint64_t position;
-    int64_t joined_ms, admitted_ms, expires_ms, ended_ms;
-    int claimed; /* -1: does not apply */
-};
-
 /* ---- rows as text ---- */
 
 /* A cell in quotes. One that a spreadsheet would take for a formula gets a quote before it. */
@@ -64,11 +54,11 @@ static void append_time(struct tl_text *out, int64_t unix_ms)
     tl_text_append(out, ",%s", text);
 }
 
-static void append_csv(struct tl_control_export *self, const struct row *row)
+static void append_csv(struct tl_control_export *self, const struct tl_visitor_facts *row)
 {
     struct tl_text *out = &self->out;
     append_cell(out, row->visitor);
-    tl_text_append(out, ",%s,", row->status);
+    tl_text_append(out, ",%s,%s,", row->status, row->end_reason != NULL ? row->end_reason : "");
     if (row->has_place) {
         append_cell(out, tl_place_lane_name(&self->settings, row->place));
         tl_text_append(out, ",%" PRIu64 ",", tl_place_seq(row->place));
@@ -85,25 +75,9 @@ static void append_csv(struct tl_control_export *self, const struct row *row)
     tl_text_append(out, "\r\n");
 }
 
-/* Sets a member unless it does not apply. */
-static void put_time(json_t **object, const char *name, int64_t unix_ms)
+static void append_json(struct tl_control_export *self, const struct tl_visitor_facts *row)
 {
-    if (unix_ms != 0)
-        tl_object_set(object, name, tl_call_time(unix_ms));
-}
-
-static void append_json(struct tl_control_export *self, const struct row *row)
-{
-    json_t *object =
-        json_pack("{s:s, s:s, s:o*, s:o*}", "visitor", row->visitor, "status", row->status,
-                  "position", row->position > 0 ? json_integer((json_int_t)row->position) : NULL,
-                  "claimed", row->claimed >= 0 ? json_boolean(row->claimed) : NULL);
-    if (row->has_place)
-        tl_place_to_json(&object, &self->settings, row->place);
-    put_time(&object, "joined_at", row->joined_ms);
-    put_time(&object, "admitted_at", row->admitted_ms);
-    put_time(&object, "expires_at", row->expires_ms);
-    put_time(&object, "ended_at", row->ended_ms);
+    json_t *object = tl_visitor_to_json(row, &self->settings);
     char *text = json_dumps(object, JSON_COMPACT);
     json_decref(object);
     if (text == NULL)
@@ -113,7 +87,7 @@ static void append_json(struct tl_control_export *self, const struct row *row)
     free(text);
 }
 
-static void append_row(struct tl_control_export *self, const struct row *row)
+static void append_row(struct tl_control_export *self, const struct tl_visitor_facts *row)
 {
     self->written++;
     if (self->csv)
@@ -170,10 +144,10 @@ static bool write_waiting(struct tl_control_export *self, struct tl_error *err)
     bool ok = page != NULL && read_joined(self, page, tl_record_place, &joined, err);
     size_t n = tl_reply_count(page) / 2;
     for (size_t i = 0; ok && i < n; i++) {
-        struct row row = {.visitor = tl_reply_text(page, 2 * i),
-                          .status = "waiting",
-                          .position = ++self->position,
-                          .claimed = -1};
+        struct tl_visitor_facts row = {.visitor = tl_reply_text(page, 2 * i),
+                                       .status = "waiting",
+                                       .position = ++self->position,
+                                       .claimed = -1};
         row.has_place = tl_record_place(tl_reply_text(page, 2 * i + 1), &row.place);
         if (row.has_place)
             self->after = row.place;
@@ -221,7 +195,8 @@ static bool write_active(struct tl_control_export *self, struct tl_error *err)
         (n == 0 || deadlines != NULL) && read_joined(self, list, place_of_session, &joined, err);
     for (size_t i = 0; ok && i < n; i++) {
         struct tl_session_record session;
-        struct row row = {.visitor = tl_reply_text(list, 2 * i), .status = "active", .claimed = -1};
+        struct tl_visitor_facts row = {
+            .visitor = tl_reply_text(list, 2 * i), .status = "active", .claimed = -1};
         uint64_t deadline = 0;
         (void)tl_record_score(tl_reply_text(deadlines, i), &deadline);
         row.expires_ms = (int64_t)deadline;
@@ -250,10 +225,8 @@ static bool write_ended(struct tl_control_export *self, struct tl_error *err)
         struct tl_end_record end;
         if (!tl_record_end(tl_reply_text(list, i + 1), &end))
             continue;
-        const struct row row = {.visitor = tl_reply_text(list, i),
-                                .status = tl_end_word(end.reason),
-                                .ended_ms = end.ended_ms,
-                                .claimed = -1};
+        struct tl_visitor_facts row = {.visitor = tl_reply_text(list, i), .claimed = -1};
+        tl_visitor_ended(&row, &end);
         append_row(self, &row);
     }
     bool ok = page != NULL;
@@ -314,8 +287,9 @@ static bool begin(struct tl_control_export *self, struct tl_error *err)
     self->total = state.waiting + state.active + (uint64_t)tl_reply_integer(ended);
     tl_reply_free(ended);
     if (self->csv)
-        tl_text_append(&self->out, "visitor,status,lane,seq,position,joined_at,admitted_at,"
-                                   "claimed,expires_at,ended_at\r\n");
+        tl_text_append(&self->out,
+                       "visitor,status,end_reason,lane,seq,position,joined_at,admitted_at,"
+                       "claimed,expires_at,ended_at\r\n");
     return true;
 }
 

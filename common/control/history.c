@@ -3,9 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/units.h"
 #include "common/control/call.h"
 
-#define TIME_MAX (UINT64_C(1) << 53)
+#define TIME_MAX (INT64_C(1) << 53)
 
 static const char *const names[] = {TL_HISTORY_TEXTS};
 
@@ -24,7 +25,7 @@ static void add_point(json_t **points, const struct tl_reply *entry, int64_t *la
         return;
     *last_ms = at_ms;
     json_t *point =
-        json_pack("[I, s]", (json_int_t)at_ms, tl_reply_string(tl_reply_of(pairs, "mode"), NULL));
+        json_pack("[o, s]", tl_call_time(at_ms), tl_reply_string(tl_reply_of(pairs, "mode"), NULL));
     for (size_t i = 0; i < FIELDS; i++)
         tl_list_add(&point,
                     json_integer((json_int_t)tl_reply_integer(tl_reply_of(pairs, names[i]))));
@@ -58,27 +59,34 @@ json_t *tl_history_points(struct tl_redis *redis, const struct tl_keys *keys,
     return points;
 }
 
+/* A time of the query. *unix_ms stays as it is where there is no such parameter. */
+static bool read_time(struct tl_control_call *call, const char *name, int64_t *unix_ms)
+{
+    struct tl_error err = {0};
+    const char *text = tl_target_parameter(&call->target, name);
+    return text == NULL || tl_time_parse(text, unix_ms, &err) ||
+           tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "%s: %s", name, err.text);
+}
+
 json_t *tl_handle_history(struct tl_control_call *call)
 {
-    const char *step = tl_target_parameter(&call->target, "step");
-    uint64_t from_ms = 0, to_ms = TIME_MAX;
-    if (!tl_call_number(call, "from", 0, TIME_MAX, &from_ms) ||
-        !tl_call_number(call, "to", 0, TIME_MAX, &to_ms))
+    static const uint64_t minute_s = TL_HISTORY_MINUTE_MS / 1000,
+                          step_s = TL_HISTORY_STEP_MS / 1000;
+    uint64_t step = step_s;
+    struct tl_history_span span = {.to_ms = TIME_MAX, .most = POINTS_MAX};
+    if (!tl_call_number(call, "step_seconds", step_s, minute_s, &step) ||
+        !read_time(call, "from", &span.from_ms) || !read_time(call, "to", &span.to_ms))
         return NULL;
-    bool minutes = step != NULL && strcmp(step, "1m") == 0;
-    if (step != NULL && !minutes && strcmp(step, "10s") != 0)
-        return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "step must be 10s or 1m");
-    const struct tl_history_span span = {.minutes = minutes,
-                                         .from_ms = (int64_t)from_ms,
-                                         .to_ms = (int64_t)to_ms,
-                                         .most = POINTS_MAX};
+    if (step != step_s && step != minute_s)
+        return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "step_seconds must be %d or %d",
+                              (int)step_s, (int)minute_s);
+    span.minutes = step == minute_s;
     json_t *points = tl_history_points(call->redis, &call->keys, &span, &call->err);
     if (points == NULL)
         return NULL;
-    json_t *fields = json_array();
+    json_t *fields = json_pack("[s, s]", "at", "mode");
     for (size_t i = 0; i < FIELDS; i++)
         tl_list_add(&fields, json_string(names[i]));
-    return json_pack("{s:s, s:i, s:o, s:o}", "queue", call->keys.queue, "step_ms",
-                     minutes ? TL_HISTORY_MINUTE_MS : TL_HISTORY_STEP_MS, "fields", fields,
-                     "points", points);
+    return json_pack("{s:s, s:I, s:o, s:o}", "queue", call->keys.queue, "step_seconds",
+                     (json_int_t)step, "fields", fields, "points", points);
 }

@@ -156,8 +156,7 @@ static json_t *outcome_of(const struct bulk *bulk, const struct tl_event *applie
     }
     json_t *outcome = json_pack("{s:s, s:s, s:b}", "visitor", bulk->list[i].visitor, "status",
                                 status, "new", exception == NULL);
-    if (has_place)
-        tl_place_to_json(&outcome, &bulk->settings, place);
+    tl_place_to_json(&outcome, &bulk->settings, has_place ? &place : NULL);
     return outcome;
 }
 

@@ -30,26 +30,50 @@ json_t *tl_call_time(int64_t unix_ms)
     return json_string(text);
 }
 
-const char *tl_end_word(enum tl_reason reason)
-{
-    static const char *const words[] = {
-        [TL_REASON_COMPLETED] = "completed", [TL_REASON_LEFT] = "left",
-        [TL_REASON_EXPIRED] = "expired",     [TL_REASON_UNCLAIMED] = "unclaimed",
-        [TL_REASON_ABSENT] = "absent",       [TL_REASON_REMOVED] = "removed",
-    };
-    return words[reason];
-}
-
 const char *tl_place_lane_name(const struct tl_queue_settings *settings, tl_place place)
 {
     unsigned lane = tl_place_lane(place);
     return lane < settings->n_lanes ? settings->lanes[lane] : "";
 }
 
-void tl_place_to_json(json_t **object, const struct tl_queue_settings *settings, tl_place place)
+void tl_place_to_json(json_t **object, const struct tl_queue_settings *settings,
+                      const tl_place *place)
 {
-    tl_object_set(object, "lane", json_string(tl_place_lane_name(settings, place)));
-    tl_object_set(object, "seq", json_integer((json_int_t)tl_place_seq(place)));
+    tl_object_set(object, "lane",
+                  place != NULL ? json_string(tl_place_lane_name(settings, *place)) : json_null());
+    tl_object_set(object, "seq",
+                  place != NULL ? json_integer((json_int_t)tl_place_seq(*place)) : json_null());
+}
+
+void tl_visitor_ended(struct tl_visitor_facts *facts, const struct tl_end_record *end)
+{
+    static const struct {
+        const char *status, *reason;
+    } words[] = {
+        [TL_REASON_COMPLETED] = {"completed", "completed"},
+        [TL_REASON_LEFT] = {"left", "left"},
+        [TL_REASON_EXPIRED] = {"expired", "expired"},
+        [TL_REASON_UNCLAIMED] = {"expired", "unclaimed"},
+        [TL_REASON_ABSENT] = {"expired", "absent"},
+        [TL_REASON_REMOVED] = {"expired", "removed"},
+    };
+    facts->status = words[end->reason].status;
+    facts->end_reason = words[end->reason].reason;
+    facts->ended_ms = end->ended_ms;
+}
+
+json_t *tl_visitor_to_json(const struct tl_visitor_facts *facts,
+                           const struct tl_queue_settings *settings)
+{
+    json_t *object = json_pack(
+        "{s:s, s:s, s:s?, s:o, s:o, s:o, s:o, s:o, s:o}", "visitor", facts->visitor, "status",
+        facts->status, "end_reason", facts->end_reason, "position",
+        facts->position > 0 ? json_integer((json_int_t)facts->position) : json_null(), "joined_at",
+        tl_call_time(facts->joined_ms), "admitted_at", tl_call_time(facts->admitted_ms), "claimed",
+        facts->claimed >= 0 ? json_boolean(facts->claimed) : json_null(), "expires_at",
+        tl_call_time(facts->expires_ms), "ended_at", tl_call_time(facts->ended_ms));
+    tl_place_to_json(&object, settings, facts->has_place ? &facts->place : NULL);
+    return object;
 }
 
 json_t *tl_notice_value(const char *notice, size_t length)

@@ -95,7 +95,6 @@ void tl_joined_clear(struct tl_joined *joined)
     *joined = (struct tl_joined){0};
 }
 
-enum { LIMIT = 100, LIMIT_MAX = 1000 };
 #define POSITION_MAX (UINT64_C(1) << 40)
 
 static tl_place place_at(const struct tl_reply *page, size_t i)
@@ -105,17 +104,18 @@ static tl_place place_at(const struct tl_reply *page, size_t i)
     return place;
 }
 
-/* The visitors of a page, from their names and scores in turn. NULL: out of memory. */
+/* The visitors of a page, from their names and scores in turn, behind a position. NULL: out of
+ * memory. */
 static json_t *list_of(const struct tl_reply *page, const struct tl_queue_settings *settings,
-                       const struct tl_joined *joined, uint64_t from)
+                       const struct tl_joined *joined, uint64_t after)
 {
     json_t *list = json_array();
     for (size_t i = 0; i + 1 < tl_reply_count(page); i += 2) {
         tl_place place = place_at(page, i);
         json_t *visitor = json_pack(
-            "{s:I, s:s, s:o}", "position", (json_int_t)from + (json_int_t)(i / 2), "visitor",
+            "{s:I, s:s, s:o}", "position", (json_int_t)after + 1 + (json_int_t)(i / 2), "visitor",
             tl_reply_text(page, i), "joined_at", tl_call_time(tl_joined_at(joined, place)));
-        tl_place_to_json(&visitor, settings, place);
+        tl_place_to_json(&visitor, settings, &place);
         tl_list_add(&list, visitor);
     }
     return list;
@@ -125,31 +125,30 @@ json_t *tl_handle_line(struct tl_control_call *call)
 {
     struct tl_queue_settings settings;
     struct tl_state state;
+    struct tl_list_page page;
     struct tl_args args = {0};
     struct tl_joined joined = {0};
-    uint64_t from = 1;
-    uint64_t limit = LIMIT;
+    uint64_t after = 0;
     json_t *body = NULL;
-    if (!tl_call_number(call, "from", 1, POSITION_MAX, &from) ||
-        !tl_call_number(call, "limit", 1, LIMIT_MAX, &limit) ||
+    if (!tl_list_page_read(call, &page) ||
+        !tl_call_number(call, "starting_after", 0, POSITION_MAX, &after) ||
         !tl_queue_load(call->redis, &call->keys, &settings, &call->err) ||
         !tl_state_read(call->redis, &call->keys, TL_STATE_SIZES, &state, &call->err))
         return NULL;
     tl_args_strs(&args, "ZRANGE", call->keys.names[TL_KEY_WAITING], NULL);
-    tl_args_uint(&args, from - 1);
-    tl_args_uint(&args, from + limit - 2);
+    tl_args_uint(&args, after);
+    tl_args_uint(&args, after + page.limit - 1);
     tl_args_str(&args, "WITHSCORES");
-    struct tl_reply *page = tl_redis_once(call->redis, &args, &call->err);
-    for (size_t i = 0; i + 1 < tl_reply_count(page); i += 2)
-        tl_joined_want(&joined, place_at(page, i));
-    if (page != NULL && tl_joined_read(&joined, call->control, &call->keys, &call->err)) {
-        uint64_t next = from + tl_reply_count(page) / 2;
-        body = json_pack(
-            "{s:s, s:I, s:o, s:o}", "queue", call->keys.queue, "waiting", (json_int_t)state.waiting,
-            "visitors", list_of(page, &settings, &joined, from), "next",
-            next <= state.waiting && next > from ? json_integer((json_int_t)next) : json_null());
-    }
+    struct tl_reply *reply = tl_redis_once(call->redis, &args, &call->err);
+    size_t n = tl_reply_count(reply) / 2;
+    for (size_t i = 0; i < n; i++)
+        tl_joined_want(&joined, place_at(reply, 2 * i));
+    if (reply != NULL && tl_joined_read(&joined, call->control, &call->keys, &call->err))
+        body = json_pack("{s:s, s:I, s:o, s:b}", "queue", call->keys.queue, "waiting",
+                         (json_int_t)state.waiting, "visitors",
+                         list_of(reply, &settings, &joined, after), "has_more",
+                         n > 0 && after + n < state.waiting);
     tl_joined_clear(&joined);
-    tl_reply_free(page);
+    tl_reply_free(reply);
     return body;
 }

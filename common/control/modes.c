@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "common/base/units.h"
 #include "common/config/mode.h"
 #include "common/control/call.h"
 #include "common/wire/notice_text.h"
@@ -51,33 +50,20 @@ json_t *tl_handle_notice(struct tl_control_call *call)
     return body;
 }
 
-/* How long no one is admitted from now on, ms; 0: the recovery ends. */
-static bool read_wait(struct tl_control_call *call, int64_t *wait_ms)
-{
-    const json_t *now = NULL;
-    const char *wait = NULL;
-    struct tl_error err = {0};
-    if (!tl_call_body(call, "now*", &now, "wait?", &wait, NULL))
-        return false;
-    if (json_is_true(now) == (wait != NULL))
-        return tl_call_refuse(call, TL_REFUSAL_BAD_BODY,
-                              "the body needs one of \"now\": true and \"wait\": \"90s\"");
-    *wait_ms = 0;
-    if (wait == NULL || (tl_duration_parse(wait, wait_ms, &err) && *wait_ms > 0))
-        return true;
-    return tl_call_refuse(call, TL_REFUSAL_INVALID, "wait: %s",
-                          err.text[0] != '\0' ? err.text : "a time above 0");
-}
-
 json_t *tl_handle_recover(struct tl_control_call *call)
 {
     struct tl_state state;
-    int64_t wait_ms = 0;
-    if (!read_wait(call, &wait_ms) ||
-        !tl_state_read(call->redis, &call->keys, TL_STATE_RECOVERY, &state, &call->err) ||
-        !tl_recovery_end_in(call->redis, &call->keys, wait_ms, call->request->actor, &call->err))
+    int64_t wait_s = -1;
+    if (!tl_call_body(call, "wait_seconds#", &wait_s, NULL))
+        return NULL;
+    if (wait_s < 0)
+        return tl_call_refuse(call, TL_REFUSAL_BAD_BODY,
+                              "the body needs \"wait_seconds\"; 0 ends the recovery");
+    if (!tl_state_read(call->redis, &call->keys, TL_STATE_RECOVERY, &state, &call->err) ||
+        !tl_recovery_end_in(call->redis, &call->keys, 1000 * wait_s, call->request->actor,
+                            &call->err))
         return NULL;
     return json_pack("{s:s, s:b, s:I, s:I}", "queue", call->keys.queue, "was_recovering",
                      state.recovery.until_ms != 0, "restored", (json_int_t)state.recovery.restored,
-                     "wait_ms", (json_int_t)wait_ms);
+                     "wait_seconds", (json_int_t)wait_s);
 }

@@ -73,10 +73,12 @@ static json_t *describe(struct tl_control_call *call, const struct tl_changes_ma
                              (json_int_t)info.generation, "created_at",
                              tl_call_time((int64_t)(info.generation / 1000)), "settings",
                              tl_settings_to_json(&info.settings));
-    if (made != NULL && made->before != NULL)
-        tl_object_set(&body, "changed",
-                      json_pack("{s:o, s:o}", "before", tl_settings_record_to_json(made->before),
-                                "after", tl_settings_record_to_json(made->after)));
+    bool has_changed = made != NULL && made->before != NULL;
+    tl_object_set(&body, "changed",
+                  has_changed
+                      ? json_pack("{s:o, s:o}", "before", tl_settings_record_to_json(made->before),
+                                  "after", tl_settings_record_to_json(made->after))
+                      : json_null());
     etag_of(info.generation, &info.settings, call->answer->etag);
     return body;
 }
@@ -129,8 +131,7 @@ static json_t *row_of(struct tl_control_call *call, const char *queue, struct tl
     if (stats == NULL)
         stats = json_pack("{s:s}", "queue", queue);
     const char *text = trouble[0] != '\0' ? trouble : problem.text;
-    if (*text != '\0')
-        tl_object_set(&stats, "trouble", json_string(text));
+    tl_object_set(&stats, "trouble", *text != '\0' ? json_string(text) : json_null());
     if (stats == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", queue);
     return stats;
@@ -140,11 +141,16 @@ json_t *tl_handle_queue_list(struct tl_control_call *call)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
+    struct tl_list_page page;
     const char *prefix = call->config->redis.key_prefix;
+    if (!tl_list_page_read(call, &page))
+        return NULL;
     json_t *list = json_array();
     bool ok = tl_queue_list(call->redis, prefix, &names, &n, &call->err);
     for (size_t i = 0; ok && i < n; i++) {
         struct tl_error problem = {0};
+        if (!tl_list_page_takes(&page, names[i]))
+            continue;
         json_t *stats = row_of(call, names[i], &problem);
         if (stats != NULL)
             tl_list_add(&list, stats);
@@ -153,7 +159,7 @@ json_t *tl_handle_queue_list(struct tl_control_call *call)
     }
     free(names);
     if (ok)
-        return json_pack("{s:o}", "queues", list);
+        return json_pack("{s:o, s:b}", "queues", list, "has_more", page.has_more);
     json_decref(list);
     return NULL;
 }
@@ -349,13 +355,16 @@ json_t *tl_handle_queue_delete(struct tl_control_call *call)
 {
     struct tl_queue_info info;
     char etag[TL_CONTROL_ETAG_MAX];
-    const char *name = NULL;
+    const char *name = tl_target_parameter(&call->target, "confirm");
     bool existed = false;
-    if (!tl_call_body(call, "name", &name, NULL))
+    if (!tl_call_body(call, NULL))
         return NULL;
+    if (name == NULL)
+        return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "the query needs ?confirm=%s",
+                              call->keys.queue);
     if (strcmp(name, call->keys.queue) != 0)
         return tl_call_refuse(call, TL_REFUSAL_INVALID,
-                              "the body must name the queue that is to be deleted: %s",
+                              "confirm must name the queue that is to be deleted: %s",
                               call->keys.queue);
     if (call->request->if_match != NULL) {
         if (!tl_queue_info_send(call->redis, &call->keys, &call->err) ||

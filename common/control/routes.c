@@ -7,6 +7,7 @@
 #define QUEUES   "/v1/admin/queues"
 #define QUEUE    QUEUES "/{queue}"
 #define VISITORS QUEUE "/visitors/{visitor}"
+#define PAGE     "limit starting_after"
 
 /* Every role may look: nothing changes. */
 #define READS .role = TL_TOKEN_VIEWER
@@ -18,12 +19,13 @@
 #define SETS(to) WORKS, KEPT, .handler = tl_handle_mode, .mode = (to)
 
 static const struct tl_control_route routes[] = {
-    {"GET", QUEUES, "listQueues", READS, .handler = tl_handle_queue_list},
+    {"GET", QUEUES, "listQueues", READS, .query = PAGE, .handler = tl_handle_queue_list},
     {"POST", QUEUES, "createQueue", WORKS, KEPT, .handler = tl_handle_queue_create},
     {"GET", QUEUE, "getQueue", READS, .handler = tl_handle_queue_get},
     {"PUT", QUEUE, "putQueue", WORKS, KEPT, .handler = tl_handle_queue_put},
     {"PATCH", QUEUE, "patchQueue", WORKS, KEPT, .handler = tl_handle_queue_patch},
-    {"DELETE", QUEUE, "deleteQueue", RULES, KEPT, .handler = tl_handle_queue_delete},
+    {"DELETE", QUEUE, "deleteQueue", RULES, KEPT, .query = "confirm",
+     .handler = tl_handle_queue_delete},
     {"POST", QUEUE "/open", "openQueue", SETS(TL_MODE_OPEN)},
     {"POST", QUEUE "/resume", "resumeQueue", SETS(TL_MODE_OPEN)},
     {"POST", QUEUE "/pause", "pauseQueue", SETS(TL_MODE_PAUSED)},
@@ -33,13 +35,13 @@ static const struct tl_control_route routes[] = {
     {"POST", QUEUE "/passthrough", "passQueueThrough", SETS(TL_MODE_PASSTHROUGH)},
     {"POST", QUEUE "/notice", "setNotice", WORKS, KEPT, .handler = tl_handle_notice},
     {"POST", QUEUE "/recover", "recoverQueue", WORKS, KEPT, .handler = tl_handle_recover},
-    {"GET", QUEUE "/draw", "getDraw", READS, .query = "from limit", .handler = tl_handle_draw_get},
+    {"GET", QUEUE "/draw", "getDraw", READS, .query = PAGE, .handler = tl_handle_draw_get},
     {"POST", QUEUE "/draw", "setDraw", WORKS, KEPT, .handler = tl_handle_draw_set},
     {"GET", QUEUE "/stats", "getStats", READS, .handler = tl_handle_stats},
     {"GET", QUEUE "/events", "followStats", READS, .kind = TL_CONTROL_EVENTS},
-    {"GET", QUEUE "/history", "getHistory", READS, .query = "step from to",
+    {"GET", QUEUE "/history", "getHistory", READS, .query = "step_seconds from to",
      .handler = tl_handle_history},
-    {"GET", QUEUE "/line", "getLine", READS, .query = "from limit", .handler = tl_handle_line},
+    {"GET", QUEUE "/line", "getLine", READS, .query = PAGE, .handler = tl_handle_line},
     {"GET", QUEUE "/export", "exportQueue", READS, .query = "format", .kind = TL_CONTROL_EXPORT},
     {"POST", QUEUE "/joins", "joinVisitors", WORKS, KEPT, .handler = tl_handle_joins},
     {"GET", QUEUE "/visitors", "findVisitor", READS, .query = "reference",
@@ -48,19 +50,23 @@ static const struct tl_control_route routes[] = {
     {"DELETE", VISITORS, "removeVisitor", WORKS, KEPT, .handler = tl_handle_visitor_remove},
     {"POST", VISITORS "/lane", "moveVisitor", WORKS, KEPT, .handler = tl_handle_visitor_move},
     {"POST", VISITORS "/forget", "forgetVisitor", RULES, .handler = tl_handle_visitor_forget},
-    {"GET", QUEUE "/hooks", "listQueueHooks", READS, .handler = tl_handle_queue_hooks},
-    {"POST", QUEUE "/hooks/{name}/test", "testHook", WORKS, .handler = tl_handle_hook_test},
-    {"GET", "/v1/admin/hooks", "listHooks", READS, .handler = tl_handle_hook_list},
-    {"GET", "/v1/admin/changes", "listChanges", READS, .query = "queue before limit",
+    {"GET", QUEUE "/webhooks", "listQueueWebhooks", READS, .query = PAGE,
+     .handler = tl_handle_queue_webhooks},
+    {"POST", QUEUE "/webhooks/{name}/test", "testWebhook", WORKS,
+     .handler = tl_handle_webhook_test},
+    {"GET", "/v1/admin/webhooks", "listWebhooks", READS, .query = PAGE,
+     .handler = tl_handle_webhook_list},
+    {"GET", "/v1/admin/changes", "listChanges", READS, .query = "queue " PAGE,
      .handler = tl_handle_changes},
-    {"GET", "/v1/admin/tokens", "listTokens", .role = TL_TOKEN_ADMIN,
+    {"GET", "/v1/admin/tokens", "listTokens", .role = TL_TOKEN_ADMIN, .query = PAGE,
      .handler = tl_handle_token_list},
-    {"POST", "/v1/admin/tokens", "makeToken", RULES, .handler = tl_handle_token_make},
+    {"POST", "/v1/admin/tokens", "createToken", RULES, .handler = tl_handle_token_create},
     {"DELETE", "/v1/admin/tokens/{name}", "revokeToken", RULES, .handler = tl_handle_token_revoke},
-    {"GET", "/v1/admin/blocks", "listBlocks", READS, .handler = tl_handle_block_list},
-    {"POST", "/v1/admin/blocks", "block", WORKS, .handler = tl_handle_block},
-    {"DELETE", "/v1/admin/blocks", "unblock", WORKS, .query = "prefix queue",
-     .handler = tl_handle_unblock},
+    {"GET", "/v1/admin/blocks", "listBlocks", READS, .query = PAGE,
+     .handler = tl_handle_block_list},
+    {"POST", "/v1/admin/blocks", "createBlock", WORKS, .handler = tl_handle_block_create},
+    {"DELETE", "/v1/admin/blocks", "deleteBlock", WORKS, .query = "prefix queue",
+     .handler = tl_handle_block_delete},
 };
 
 enum { ROUTES = sizeof(routes) / sizeof(routes[0]) };

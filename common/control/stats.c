@@ -53,13 +53,13 @@ static json_t *receive_store(struct tl_redis *redis, int64_t took_us, struct tl_
         return NULL;
     const char *info = tl_reply_string(reply, NULL);
     json_t *stats =
-        json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:I}", "version",
-                  text_of(info, "redis_version"), "role", text_of(info, "role"), "uptime_s",
+        json_pack("{s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o, s:f}", "version",
+                  text_of(info, "redis_version"), "role", text_of(info, "role"), "uptime_seconds",
                   number_of(info, "uptime_in_seconds"), "memory_used",
                   number_of(info, "used_memory"), "memory_limit", number_of(info, "maxmemory"),
                   "aof", strncmp(tl_info_field(info, "aof_enabled"), "1", 1) == 0, "persists",
                   is_kept(info), "clients", number_of(info, "connected_clients"), "replicas",
-                  number_of(info, "connected_slaves"), "latency_us", (json_int_t)took_us);
+                  number_of(info, "connected_slaves"), "latency_ms", (double)took_us / 1000);
     tl_reply_free(reply);
     if (stats == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of the store");
@@ -268,13 +268,14 @@ static json_t *programs_of(const struct facts *facts)
     json_t *list = json_array();
     for (size_t i = 0; i < sizeof(roles) / sizeof(roles[0]); i++) {
         const char *owner = tl_reply_text(leases, 2 * i);
-        tl_list_add(&list, json_pack("{s:s, s:s?, s:b}", "role", roles[i], "id",
-                                     *owner != '\0' ? owner : NULL, "serves", *owner != '\0'));
+        tl_list_add(&list, json_pack("{s:s, s:s?, s:b, s:n}", "role", roles[i], "id",
+                                     *owner != '\0' ? owner : NULL, "serves", *owner != '\0',
+                                     "reported_ago_ms"));
     }
     for (size_t i = 0; i + 1 < tl_reply_count(workers); i += 2)
-        tl_list_add(&list,
-                    json_pack("{s:s, s:s, s:o}", "role", "worker", "id", tl_reply_text(workers, i),
-                              "reported_ms_ago", ago(facts, tl_reply_signed(workers, i + 1))));
+        tl_list_add(&list, json_pack("{s:s, s:s, s:n, s:o}", "role", "worker", "id",
+                                     tl_reply_text(workers, i), "serves", "reported_ago_ms",
+                                     ago(facts, tl_reply_signed(workers, i + 1))));
     return list;
 }
 
@@ -289,11 +290,10 @@ static json_t *recovery_of(const struct facts *facts)
 
 static json_t *rate_limit_of(const struct facts *facts)
 {
-    char every[TL_UNITS_TEXT_MAX];
     if (facts->settings.policy == TL_POLICY_COUNTER)
         return json_null();
-    tl_duration_format(facts->settings.rate.every_ms, every, sizeof(every));
-    return json_pack("{s:I, s:s}", "admit", (json_int_t)facts->settings.rate.admit, "every", every);
+    return json_pack("{s:I, s:I}", "admit", (json_int_t)facts->settings.rate.admit, "every_ms",
+                     (json_int_t)facts->settings.rate.every_ms);
 }
 
 /* ---- all of it ---- */
@@ -336,9 +336,9 @@ static json_t *describe(const struct facts *facts, const char *queue)
     tl_object_set(&stats, "lanes", lanes_of(facts));
     tl_object_set(&stats, "recovery", recovery_of(facts));
     tl_object_set(&stats, "programs", programs_of(facts));
-    tl_object_set(&stats, "hooks",
-                  tl_hooks_to_json(facts->config, queue, tl_reply_at(facts->reply, TL_STATS_HOOKS),
-                                   facts->now_ms));
+    tl_object_set(&stats, "webhooks",
+                  tl_webhooks_to_json(facts->config, queue,
+                                      tl_reply_at(facts->reply, TL_STATS_HOOKS), facts->now_ms));
     tl_object_set(&stats, "ingest", integer(tl_reply_signed(sizes, 0)));
     tl_object_set(&stats, "set_aside", integer(tl_reply_signed(sizes, 1)));
     return stats;

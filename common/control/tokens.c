@@ -12,21 +12,24 @@ json_t *tl_handle_token_list(struct tl_control_call *call)
 {
     struct tl_token_record *tokens = NULL;
     size_t n = 0;
-    if (!tl_tokens_list(call->redis, call->config->redis.key_prefix, &tokens, &n, &call->err))
+    struct tl_list_page page;
+    if (!tl_list_page_read(call, &page) ||
+        !tl_tokens_list(call->redis, call->config->redis.key_prefix, &tokens, &n, &call->err))
         return NULL;
     json_t *list = json_array();
     for (size_t i = 0; i < n; i++)
-        tl_list_add(&list,
-                    json_pack("{s:s, s:s, s:o, s:s, s:o}", "name", tokens[i].name, "role",
-                              tl_token_role_name(tokens[i].role), "made_at",
-                              tl_call_time(tokens[i].made_at_ms), "made_by", tokens[i].made_by,
-                              "last_used_at", tl_call_time(tokens[i].last_used_ms)));
+        if (tl_list_page_takes(&page, tokens[i].name))
+            tl_list_add(&list, json_pack("{s:s, s:s, s:o, s:s, s:o}", "name", tokens[i].name,
+                                         "role", tl_token_role_name(tokens[i].role), "created_at",
+                                         tl_call_time(tokens[i].made_at_ms), "created_by",
+                                         tokens[i].made_by, "last_used_at",
+                                         tl_call_time(tokens[i].last_used_ms)));
     free(tokens);
-    return json_pack("{s:o}", "tokens", list);
+    return json_pack("{s:o, s:b}", "tokens", list, "has_more", page.has_more);
 }
 
-/* Makes the token's text and keeps its hash in the store. */
-static json_t *make(struct tl_control_call *call, const char *name, enum tl_token_role role)
+/* Creates the token's text and keeps its hash in the store. */
+static json_t *create(struct tl_control_call *call, const char *name, enum tl_token_role role)
 {
     const struct tl_config *config = call->config;
     struct tl_token_key key;
@@ -52,7 +55,7 @@ static json_t *make(struct tl_control_call *call, const char *name, enum tl_toke
     return body;
 }
 
-json_t *tl_handle_token_make(struct tl_control_call *call)
+json_t *tl_handle_token_create(struct tl_control_call *call)
 {
     const char *name = NULL;
     const char *role_name = NULL;
@@ -67,7 +70,7 @@ json_t *tl_handle_token_make(struct tl_control_call *call)
             TL_TOKEN_NAME_MAX, TL_ADMIN_NAME);
     if (!tl_token_role_parse(role_name, &role))
         return tl_call_refuse(call, TL_REFUSAL_INVALID, "role: one of viewer, operator, admin");
-    return make(call, name, role);
+    return create(call, name, role);
 }
 
 json_t *tl_handle_token_revoke(struct tl_control_call *call)

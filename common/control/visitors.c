@@ -83,86 +83,74 @@ static bool ask(struct tl_control_call *call, const char *visitor,
     return err.kind == TL_OK;
 }
 
-/* Adds the code that the visitor sees, where the keys can be read. */
-static void add_reference(const struct tl_control_call *call, const char *visitor, json_t **body)
+/* The code that the visitor sees; null where the keys cannot be read. */
+static json_t *reference_of(const struct tl_control_call *call, const char *visitor)
 {
     char reference[TL_REFERENCE_MAX];
     struct tl_keyring *keyring = tl_keyring_load(call->config->secrets.ticket_keys, false, NULL);
     if (keyring == NULL)
-        return;
+        return json_null();
     tl_reference_write(keyring, call->keys.queue, visitor, reference);
     tl_keyring_free(&keyring);
-    tl_object_set(body, "reference", json_string(reference));
+    return json_string(reference);
 }
 
-/* When the visitor joined, Unix ms; 0: not known, or gone. */
-static bool find_joined(struct tl_control_call *call, struct tl_reply *const answers[ANSWERS],
-                        int64_t *joined_ms)
+/* The session, the place in line, or how it ended. False: nothing is known. */
+static bool read_facts(struct tl_reply *const answers[ANSWERS], struct tl_visitor_facts *facts)
 {
-    struct tl_joined joined = {0};
-    struct tl_session_record session;
-    tl_place place;
-    *joined_ms = 0;
-    if (tl_record_session(tl_reply_string(answers[OF_SESSION], NULL), &session))
-        place = session.place;
-    else if (!tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &place))
-        return true;
-    tl_joined_want(&joined, place);
-    bool ok = tl_joined_read(&joined, call->control, &call->keys, &call->err);
-    if (ok)
-        *joined_ms = tl_joined_at(&joined, place);
-    tl_joined_clear(&joined);
-    return ok;
-}
-
-/* The session, the place in line, or how it ended; NULL: out of memory. */
-static json_t *describe(const struct tl_queue_settings *settings,
-                        struct tl_reply *const answers[ANSWERS], int64_t joined_ms)
-{
-    tl_place place;
     struct tl_session_record session;
     struct tl_end_record end;
     if (tl_record_session(tl_reply_string(answers[OF_SESSION], NULL), &session)) {
         uint64_t deadline = 0;
         (void)tl_record_score(tl_reply_string(answers[OF_DEADLINE], NULL), &deadline);
-        json_t *active = json_pack("{s:s, s:o, s:b, s:o}", "status", "active", "admitted_at",
-                                   tl_call_time(session.admitted_ms), "claimed", session.claimed,
-                                   "expires_at", tl_call_time((int64_t)deadline));
-        tl_place_to_json(&active, settings, session.place);
-        tl_object_set(&active, "joined_at", tl_call_time(joined_ms));
-        return active;
+        facts->status = "active";
+        facts->has_place = true;
+        facts->place = session.place;
+        facts->admitted_ms = session.admitted_ms;
+        facts->claimed = session.claimed;
+        facts->expires_ms = (int64_t)deadline;
+    } else if (tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &facts->place)) {
+        facts->status = "waiting";
+        facts->has_place = true;
+        facts->position = (uint64_t)tl_reply_integer(answers[OF_RANK]) + 1;
+    } else if (tl_record_end(tl_reply_string(answers[OF_END], NULL), &end)) {
+        tl_visitor_ended(facts, &end);
     }
-    if (tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &place)) {
-        json_t *waiting = json_pack("{s:s, s:I}", "status", "waiting", "position",
-                                    (json_int_t)tl_reply_integer(answers[OF_RANK]) + 1);
-        tl_place_to_json(&waiting, settings, place);
-        tl_object_set(&waiting, "joined_at", tl_call_time(joined_ms));
-        return waiting;
-    }
-    if (tl_record_end(tl_reply_string(answers[OF_END], NULL), &end))
-        return json_pack("{s:s, s:o}", "status", tl_end_word(end.reason), "ended_at",
-                         tl_call_time(end.ended_ms));
-    return json_object();
+    return facts->status != NULL;
+}
+
+/* When the visitor joined. */
+static bool find_joined(struct tl_control_call *call, struct tl_visitor_facts *facts)
+{
+    struct tl_joined joined = {0};
+    if (!facts->has_place)
+        return true;
+    tl_joined_want(&joined, facts->place);
+    bool ok = tl_joined_read(&joined, call->control, &call->keys, &call->err);
+    if (ok)
+        facts->joined_ms = tl_joined_at(&joined, facts->place);
+    tl_joined_clear(&joined);
+    return ok;
 }
 
 static json_t *show(struct tl_control_call *call, const struct tl_queue_settings *settings,
                     const char *visitor)
 {
     struct tl_reply *answers[ANSWERS] = {NULL};
-    int64_t joined_ms;
+    struct tl_visitor_facts facts = {.visitor = visitor, .claimed = -1};
     json_t *body = NULL;
-    if (ask(call, visitor, answers) && find_joined(call, answers, &joined_ms))
-        body = describe(settings, answers, joined_ms);
+    bool asked = ask(call, visitor, answers);
+    if (asked && !read_facts(answers, &facts))
+        tl_call_refuse(call, TL_REFUSAL_NOT_FOUND,
+                       "there is no visitor %s; ends are known for an hour", visitor);
+    else if (asked && find_joined(call, &facts))
+        body = tl_visitor_to_json(&facts, settings);
     for (size_t i = 0; i < ANSWERS; i++)
         tl_reply_free(answers[i]);
-    if (body != NULL && json_object_size(body) == 0) {
-        json_decref(body);
-        return tl_call_refuse(call, TL_REFUSAL_NOT_FOUND,
-                              "there is no visitor %s; ends are known for an hour", visitor);
-    }
+    if (body == NULL)
+        return NULL;
     tl_object_set(&body, "queue", json_string(call->keys.queue));
-    tl_object_set(&body, "visitor", json_string(visitor));
-    add_reference(call, visitor, &body);
+    tl_object_set(&body, "reference", reference_of(call, visitor));
     return body;
 }
 
@@ -258,7 +246,7 @@ json_t *tl_handle_visitor_move(struct tl_control_call *call)
     switch (tl_reply_signed(reply, 0)) {
     case TL_MOVE_DONE:
     case TL_MOVE_THERE:
-        body = json_pack("{s:s, s:s, s:s, s:s*}", "queue", call->keys.queue, "visitor", visitor,
+        body = json_pack("{s:s, s:s, s:s, s:s?}", "queue", call->keys.queue, "visitor", visitor,
                          "lane", lane, "was_in", *text != '\0' ? text : NULL);
         break;
     case TL_MOVE_NO_LANE:

@@ -44,8 +44,8 @@ static void write_tokens(const json_t *answer)
     static const struct tl_member members[] = {
         {"NAME", "name", TL_MEMBER_TEXT, ""},
         {"ROLE", "role", TL_MEMBER_TEXT, ""},
-        {"MADE", "made_at", TL_MEMBER_TIME, ""},
-        {"BY", "made_by", TL_MEMBER_TEXT, ""},
+        {"MADE", "created_at", TL_MEMBER_TIME, ""},
+        {"BY", "created_by", TL_MEMBER_TEXT, ""},
         {"LAST USED", "last_used_at", TL_MEMBER_TIME, "never"}};
     const json_t *list = json_object_get(answer, "tokens");
     if (json_array_size(list) > 0)

@@ -211,7 +211,24 @@ static void tell_what_is_there(struct tl_ctl_call *call, const char *target, con
         tell_queue(call, name);
 }
 
-int tl_ctl_call_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **body)
+/* The list of an answer, borrowed, and the key of its last entry; NULL: it has none that pages go
+ * on after. */
+static json_t *list_of(const json_t *body, const char **key)
+{
+    static const struct {
+        const char *list, *key;
+    } lists[] = {{"queues", "queue"}, {"webhooks", "id"}, {"tokens", "name"}, {"blocks", "id"}};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        json_t *list = json_object_get(body, lists[i].list);
+        const json_t *last = json_array_get(list, json_array_size(list) - 1);
+        *key = tl_json_text(last, lists[i].key);
+        if (**key != '\0')
+            return list;
+    }
+    return NULL;
+}
+
+static int ask_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **body)
 {
     struct tl_error err = {0};
     struct tl_control_answer answer;
@@ -231,6 +248,32 @@ int tl_ctl_call_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **
         *body = answer.body != NULL ? json_incref(answer.body) : json_object();
     }
     tl_control_answer_clear(&answer);
+    return status;
+}
+
+int tl_ctl_call_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **body)
+{
+    const char *key;
+    json_t *all, *list;
+    int status = ask_body(call, ask, body);
+    bool has_limit = ask->method != NULL && strstr(ask->target, "limit=") != NULL;
+    while (status == TL_EXIT_OK && !has_limit && (all = list_of(*body, &key)) != NULL &&
+           json_is_true(json_object_get(*body, "has_more"))) {
+        json_t *page = NULL;
+        struct tl_ctl_ask next = *ask;
+        tl_ctl_ask_query(&next, "limit", "1000");
+        tl_ctl_ask_query(&next, "starting_after", key);
+        status = ask_body(call, &next, &page);
+        list = list_of(page, &key);
+        if (list == NULL || json_array_extend(all, list) != 0 ||
+            json_object_set(*body, "has_more", json_object_get(page, "has_more")) != 0)
+            (void)json_object_set_new(*body, "has_more", json_false());
+        json_decref(page);
+    }
+    if (status != TL_EXIT_OK) {
+        json_decref(*body);
+        *body = NULL;
+    }
     return status;
 }
 

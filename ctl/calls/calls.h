@@ -54,7 +54,7 @@ bool tl_ctl_call_ask(struct tl_ctl_call *call, struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err);
 /* Asks; *body gets the body of a good answer, owned (an empty object if it has none). Anything else
  * is told on standard error (with -o json the problem is also written to standard output), and the
- * exit status returned. */
+ * exit status returned. A list has the entries of all its pages, unless the query has a limit. */
 int tl_ctl_call_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **body);
 /* The same for a command that asks once: opens and closes, too. */
 int tl_ctl_call_once(const struct tl_ctl_options *options, struct tl_ctl_ask *ask, json_t **body);

@@ -131,20 +131,21 @@ static int read_changes(struct tl_ctl_call *call, const char *queue, uint64_t li
         uint64_t size = limit - json_array_size(list);
         struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/changes");
         snprintf(most, sizeof(most), "%" PRIu64,
-                 size < TL_CHANGES_LIMIT_MAX ? size : TL_CHANGES_LIMIT_MAX);
+                 size < TL_CONTROL_PAGE_MAX ? size : TL_CONTROL_PAGE_MAX);
         tl_ctl_ask_query(&ask, "queue", queue);
-        tl_ctl_ask_query(&ask, "before", before[0] != '\0' ? before : NULL);
+        tl_ctl_ask_query(&ask, "starting_after", before[0] != '\0' ? before : NULL);
         tl_ctl_ask_query(&ask, "limit", most);
         int status = tl_ctl_call_body(call, &ask, &page);
         if (status != TL_EXIT_OK)
             return status;
-        const char *next = tl_json_text(page, "next");
-        more = *next != '\0';
-        json_array_foreach(json_object_get(page, "changes"), i, change)
+        json_t *changes = json_object_get(page, "changes");
+        const json_t *last = json_array_get(changes, json_array_size(changes) - 1);
+        snprintf(before, sizeof(before), "%s", tl_json_text(last, "id"));
+        more = json_is_true(json_object_get(page, "has_more"));
+        json_array_foreach(changes, i, change)
         {
             (void)json_array_insert(list, 0, change);
         }
-        snprintf(before, sizeof(before), "%s", next);
         json_decref(page);
     }
     return TL_EXIT_OK;

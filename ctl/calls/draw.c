@@ -56,8 +56,8 @@ static int copy_list(struct tl_ctl_call *call, const char *queue, const json_t *
         json_t *page = NULL;
         const uint64_t before = copy.n;
         struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/draw", queue);
-        snprintf(number, sizeof(number), "%" PRIu64, before + 1);
-        tl_ctl_ask_query(&ask, "from", number);
+        snprintf(number, sizeof(number), "%" PRIu64, before);
+        tl_ctl_ask_query(&ask, "starting_after", number);
         snprintf(number, sizeof(number), "%d", TL_DRAW_PAGE_IDS);
         tl_ctl_ask_query(&ask, "limit", number);
         status = tl_ctl_call_body(call, &ask, &page);

@@ -26,7 +26,7 @@ static void write_table(const json_t *answer)
     static const struct tl_column columns[] = {{"HOOK", false},   {"QUEUE", false}, {"TOLD", true},
                                                {"PENDING", true}, {"OLDEST", true}, {"LOST", true},
                                                {"STATE", false}};
-    const json_t *hooks = json_object_get(answer, "hooks");
+    const json_t *hooks = json_object_get(answer, "webhooks");
     size_t i;
     json_t *hook;
     if (json_array_size(hooks) == 0) {
@@ -40,7 +40,7 @@ static void write_table(const json_t *answer)
         char oldest[TL_UNITS_TEXT_MAX], state[TL_HOOK_WORDS_MAX];
         tl_row_wait(hook, "oldest_pending_ms", oldest, sizeof(oldest));
         tl_hook_words(hook, state);
-        tl_table_text(table, tl_json_text(hook, "hook"));
+        tl_table_text(table, tl_json_text(hook, "name"));
         tl_table_text(table, tl_json_text(hook, "queue"));
         tl_table_number(table, tl_json_count(hook, "told"));
         tl_table_number(table, tl_json_count(hook, "pending"));
@@ -54,7 +54,7 @@ static void write_table(const json_t *answer)
 
 int tl_command_hooks_list(const struct tl_ctl_options *options)
 {
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/hooks");
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/webhooks");
     return tl_ctl_show(options, &ask, write_table);
 }
 
@@ -65,9 +65,9 @@ static const json_t *find_hook(const json_t *answer, const char *name, const cha
 {
     size_t i;
     json_t *hook;
-    json_array_foreach(json_object_get(answer, "hooks"), i, hook)
+    json_array_foreach(json_object_get(answer, "webhooks"), i, hook)
     {
-        if (strcmp(tl_json_text(hook, "hook"), name) == 0 &&
+        if (strcmp(tl_json_text(hook, "name"), name) == 0 &&
             (queue == NULL || strcmp(tl_json_text(hook, "queue"), queue) == 0))
             return hook;
     }
@@ -87,8 +87,8 @@ static bool is_over(const json_t *before, const json_t *hook, json_int_t event)
 static int wait_for(struct tl_ctl_call *call, const json_t *before, json_int_t event,
                     json_t **answer)
 {
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/hooks");
-    const char *name = tl_json_text(before, "hook"), *queue = tl_json_text(before, "queue");
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/webhooks");
+    const char *name = tl_json_text(before, "name"), *queue = tl_json_text(before, "queue");
     for (int64_t end_ms = tl_clock_ms() + TEST_WAIT_MS;;) {
         int status = tl_ctl_call_body(call, &ask, answer);
         if (status != TL_EXIT_OK || tl_clock_ms() >= end_ms ||
@@ -122,7 +122,7 @@ static int try_hook(struct tl_ctl_call *call, const struct tl_ctl_options *optio
 {
     const char *name = options->words[0], *queue = tl_json_text(before, "queue");
     json_t *begun = NULL, *answer = NULL;
-    struct tl_ctl_ask ask = tl_ctl_ask("POST", NULL, "/queues/%s/hooks/%s/test", queue, name);
+    struct tl_ctl_ask ask = tl_ctl_ask("POST", NULL, "/queues/%s/webhooks/%s/test", queue, name);
     int status = tl_ctl_call_body(call, &ask, &begun);
     if (status == TL_EXIT_OK) {
         json_int_t event = tl_json_number(begun, "event");
@@ -137,7 +137,7 @@ static int try_hook(struct tl_ctl_call *call, const struct tl_ctl_options *optio
 
 int tl_command_hooks_test(const struct tl_ctl_options *options)
 {
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/hooks");
+    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/webhooks");
     struct tl_error err = {0};
     json_t *answer = NULL;
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);

@@ -63,17 +63,6 @@ static json_t *present(const json_t *stats, const char *name)
     return json_is_null(value) ? NULL : json_incref(value);
 }
 
-/* The rate that limits admission; NULL: there is none. */
-static json_t *rate_of(const json_t *stats)
-{
-    const json_t *rate = json_object_get(stats, "rate");
-    int64_t every_ms = 0;
-    if (!json_is_object(rate) || !tl_duration_parse(tl_json_text(rate, "every"), &every_ms, NULL))
-        return NULL;
-    return json_pack("{s:I, s:I}", "admit", tl_json_number(rate, "admit"), "every_ms",
-                     (json_int_t)every_ms);
-}
-
 static json_t *short_of(const json_t *stats)
 {
     static const char *const totals[] = {"joined",    "admitted", "completed", "expired",
@@ -85,7 +74,7 @@ static json_t *short_of(const json_t *stats)
         tl_json_text(stats, "mode"), "phase", tl_json_text(stats, "phase"), "trouble",
         *trouble != '\0' ? trouble : NULL, "waiting", tl_json_number(stats, "waiting"), "active",
         tl_json_number(stats, "active"), "capacity", present(stats, "capacity_now"), "feedback",
-        present(stats, "feedback"), "rate", rate_of(stats));
+        present(stats, "feedback"), "rate", present(stats, "rate"));
     for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
         (void)json_object_set_new(object, totals[i],
                                   json_integer((json_int_t)tl_row_total(stats, totals[i])));
@@ -184,16 +173,14 @@ int tl_command_queue_delete(const struct tl_ctl_options *options)
     struct tl_error err = {0};
     const char *queue = options->words[0];
     json_t *answer = NULL;
-    struct tl_ctl_ask ask =
-        tl_ctl_ask("DELETE", json_pack("{s:s}", "name", queue), "/queues/%s", queue);
+    struct tl_ctl_ask ask = tl_ctl_ask("DELETE", NULL, "/queues/%s", queue);
+    tl_ctl_ask_query(&ask, "confirm", queue);
     if (ask.method == NULL)
         return TL_EXIT_PROBLEM;
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     int status = call != NULL ? confirm_deletion(options, call) : tl_ctl_fail(TL_EXIT_FAILED, &err);
     if (status == TL_EXIT_OK)
         status = tl_ctl_call_body(call, &ask, &answer);
-    else
-        json_decref(ask.body);
     tl_ctl_call_close(&call);
     return status == TL_EXIT_OK ? tl_ctl_tell(options, answer, "%s: deleted", queue) : status;
 }
@@ -206,21 +193,22 @@ static void write_line(const json_t *answer)
                                                {"LANE", "lane", TL_MEMBER_TEXT, ""},
                                                {"JOINED", "joined_at", TL_MEMBER_TIME, "-"},
                                                {"VISITOR", "visitor", TL_MEMBER_TEXT, ""}};
-    long long next = tl_json_number(answer, "next");
-    tl_list_print(json_object_get(answer, "visitors"), members,
-                  sizeof(members) / sizeof(members[0]));
-    if (next > 0)
-        printf("%lld wait in all; --from %lld goes on\n",
-               (long long)tl_json_number(answer, "waiting"), next);
+    const json_t *list = json_object_get(answer, "visitors");
+    tl_list_print(list, members, sizeof(members) / sizeof(members[0]));
+    if (json_is_true(json_object_get(answer, "has_more")))
+        printf(
+            "%lld wait in all; --from %lld goes on\n", (long long)tl_json_number(answer, "waiting"),
+            (long long)tl_json_number(json_array_get(list, json_array_size(list) - 1), "position") +
+                1);
 }
 
 int tl_command_queue_line(const struct tl_ctl_options *options)
 {
     char from[24], limit[24];
     struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/line", options->words[0]);
-    snprintf(from, sizeof(from), "%" PRIu64, options->from);
+    snprintf(from, sizeof(from), "%" PRIu64, options->from - 1);
     snprintf(limit, sizeof(limit), "%" PRIu64, options->limit);
-    tl_ctl_ask_query(&ask, "from", options->from > 0 ? from : NULL);
+    tl_ctl_ask_query(&ask, "starting_after", options->from > 0 ? from : NULL);
     tl_ctl_ask_query(&ask, "limit", options->limit > 0 ? limit : NULL);
     return tl_ctl_show(options, &ask, write_line);
 }
@@ -284,14 +272,12 @@ int tl_command_passthrough(const struct tl_ctl_options *options)
 
 int tl_command_recover(const struct tl_ctl_options *options)
 {
-    char wait[TL_UNITS_TEXT_MAX];
     const char *queue = options->words[0];
     json_t *answer;
     if (options->now == (options->wait_ms > 0))
         return tl_ctl_refuse(TL_EXIT_FAILED, "recover takes one of --now and --wait TIME");
-    tl_duration_format(options->wait_ms, wait, sizeof(wait));
     struct tl_ctl_ask ask = tl_ctl_ask(
-        "POST", options->now ? json_pack("{s:b}", "now", 1) : json_pack("{s:s}", "wait", wait),
+        "POST", json_pack("{s:I}", "wait_seconds", (json_int_t)((options->wait_ms + 999) / 1000)),
         "/queues/%s/recover", queue);
     int status = tl_ctl_call_once(options, &ask, &answer);
     if (status != TL_EXIT_OK)

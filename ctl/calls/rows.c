@@ -69,7 +69,7 @@ void tl_row_add_state(struct tl_table *table, const json_t *stats, const char *t
 
 void tl_row_limit(const json_t *stats, char *text, size_t size)
 {
-    char capacity[48] = "", rate[64] = "";
+    char capacity[48] = "", rate[64] = "", every[TL_UNITS_TEXT_MAX];
     const json_t *limit = json_object_get(stats, "capacity_now");
     const json_t *feedback = json_object_get(stats, "feedback");
     const json_t *rates = json_object_get(stats, "rate");
@@ -79,9 +79,9 @@ void tl_row_limit(const json_t *stats, char *text, size_t size)
                  : json_is_false(feedback)        ? " auto (no feedback)"
                  : json_integer_value(limit) == 0 ? ": no one"
                                                   : "");
+    tl_duration_format(tl_json_number(rates, "every_ms"), every, sizeof(every));
     if (json_is_object(rates))
-        snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", tl_json_count(rates, "admit"),
-                 tl_json_text(rates, "every"));
+        snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", tl_json_count(rates, "admit"), every);
     snprintf(text, size, "%s%s%s", capacity, *capacity != '\0' && *rate != '\0' ? ", " : "", rate);
 }
 

@@ -126,7 +126,7 @@ static void write_health(const json_t *stats, struct tl_text *out)
     tl_text_append(
         out, "  store       Redis %s, %s of %s, answers in %.1f ms%s\n",
         tl_json_text(store, "version"), used, most > 0 ? limit : "no limit",
-        (double)tl_json_count(store, "latency_us") / 1000,
+        json_number_value(json_object_get(store, "latency_ms")),
         json_is_true(json_object_get(store, "persists")) ? "" : "; it cannot write to its disk");
 }
 
@@ -134,11 +134,11 @@ static void write_hooks(const json_t *stats, struct tl_text *out)
 {
     size_t i;
     json_t *hook;
-    json_array_foreach(json_object_get(stats, "hooks"), i, hook)
+    json_array_foreach(json_object_get(stats, "webhooks"), i, hook)
     {
         char words[TL_HOOK_WORDS_MAX];
         tl_hook_words(hook, words);
-        tl_text_append(out, "  hook %-10s %s", tl_json_text(hook, "hook"), words);
+        tl_text_append(out, "  hook %-10s %s", tl_json_text(hook, "name"), words);
         if (tl_json_number(hook, "pending") > 0)
             tl_text_append(out, ", %" JSON_INTEGER_FORMAT " entries wait",
                            tl_json_number(hook, "pending"));

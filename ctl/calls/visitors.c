@@ -114,11 +114,12 @@ int tl_command_block(const struct tl_ctl_options *options)
     json_t *answer;
     if (options->for_ms > 0)
         tl_duration_format(options->for_ms, duration, sizeof(duration));
-    struct tl_ctl_ask ask =
-        tl_ctl_ask("POST",
-                   json_pack("{s:s, s:s*, s:s*}", "prefix", options->words[0], "queue", queue,
-                             "for", options->for_ms > 0 ? duration : NULL),
-                   "/blocks");
+    struct tl_ctl_ask ask = tl_ctl_ask(
+        "POST",
+        json_pack("{s:s, s:s*, s:o*}", "prefix", options->words[0], "queue", queue, "for_seconds",
+                  options->for_ms > 0 ? json_integer((json_int_t)((options->for_ms + 999) / 1000))
+                                      : NULL),
+        "/blocks");
     int status = tl_ctl_call_once(options, &ask, &answer);
     if (status != TL_EXIT_OK)
         return status;

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/text.h"
 #include "common/config/queue_settings.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
@@ -125,9 +126,9 @@ static void a_refused_change_changes_nothing(void **state)
                      422);
     assert_int_equal(test_call(world, "PUT", Q, "{\"capacity\": 3, \"nothing\": 1}"), 422);
     assert_int_equal(test_call(world, "DELETE", Q, NULL), 400);
-    assert_int_equal(test_call(world, "DELETE", Q, "{\"name\": \"p\"}"), 422);
+    assert_int_equal(test_call(world, "DELETE", Q "?confirm=p", NULL), 422);
     assert_int_equal(test_call(world, "POST", Q "/recover", "{}"), 400);
-    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait\": \"soon\"}"), 422);
+    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait_seconds\": \"soon\"}"), 400);
     assert_int_equal(test_call(world, "POST", Q "/pause", "{\"why\": \"x\"}"), 400);
     assert_int_equal(test_call(world, "POST", Q, NULL), 405);
     assert_string_equal(world->answer.allow, "GET, PUT, PATCH, DELETE");
@@ -186,7 +187,7 @@ static void who_comes_second_is_told(void **state)
     assert_string_not_equal(world->answer.etag, first);
     assert_int_equal(test_call_with(world, "PATCH", Q, "{\"capacity\": 9}", first, NULL), 412);
     assert_int_equal(test_call_with(world, "POST", Q "/pause", NULL, first, NULL), 412);
-    assert_int_equal(test_call_with(world, "DELETE", Q, "{\"name\": \"q\"}", first, NULL), 412);
+    assert_int_equal(test_call_with(world, "DELETE", Q "?confirm=q", NULL, first, NULL), 412);
     assert_int_equal(test_call(world, "GET", Q, NULL), 200);
     assert_string_equal(test_member(world, "settings.capacity"), "8");
     snprintf(list, sizeof(list), "\"x\", %s", world->answer.etag);
@@ -217,11 +218,9 @@ static void a_repeated_call_is_done_once(void **state)
     /* Creating a queue, and deleting it, are done once, too. */
     assert_int_equal(test_call_with(world, "POST", QUEUES, "{\"name\": \"n\"}", NULL, "k2"), 201);
     assert_int_equal(test_call_with(world, "POST", QUEUES, "{\"name\": \"n\"}", NULL, "k2"), 201);
-    assert_int_equal(test_call_with(world, "DELETE", QUEUES "/n", "{\"name\": \"n\"}", NULL, "k3"),
-                     200);
-    assert_int_equal(test_call_with(world, "DELETE", QUEUES "/n", "{\"name\": \"n\"}", NULL, "k3"),
-                     200);
-    assert_int_equal(test_call(world, "DELETE", QUEUES "/n", "{\"name\": \"n\"}"), 404);
+    assert_int_equal(test_call_with(world, "DELETE", QUEUES "/n?confirm=n", NULL, NULL, "k3"), 200);
+    assert_int_equal(test_call_with(world, "DELETE", QUEUES "/n?confirm=n", NULL, NULL, "k3"), 200);
+    assert_int_equal(test_call(world, "DELETE", QUEUES "/n?confirm=n", NULL), 404);
     assert_int_equal(test_call_with(world, "PATCH", Q, "{\"capacity\": 9}", NULL, ""), 400);
     assert_true(test_redis_ask(world->store->redis, "PTTL tl:{q}:idempotent") > 80000000);
 }
@@ -256,10 +255,10 @@ static void notice_recovery_and_draw(void **state)
     assert_int_equal(test_call(world, "POST", Q "/notice", "{\"text\": \"soon\"}"), 200);
     assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
     assert_string_equal(test_member(world, "notice"), "soon");
-    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait\": \"90s\"}"), 200);
+    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait_seconds\": 90}"), 200);
     assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
     assert_string_equal(test_member(world, "phase"), "recovering");
-    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"now\": true}"), 200);
+    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait_seconds\": 0}"), 200);
     assert_int_equal(test_call(world, "POST", Q "/draw", NULL), 422); /* there is no opening */
     assert_int_equal(
         test_call(world, "POST", Q "/draw", "{\"opens_at\": \"2999-01-01T00:00:00Z\"}"), 200);
@@ -291,7 +290,7 @@ static void a_deleted_queue_is_gone_for_good(void **state)
     bool created;
     tl_keys_init(keys, "tl:", "q");
     long long generation = test_state(world->store, "generation");
-    assert_int_equal(test_call(world, "DELETE", Q, "{\"name\": \"q\"}"), 200);
+    assert_int_equal(test_call(world, "DELETE", Q "?confirm=q", NULL), 200);
     assert_int_equal(test_call(world, "GET", Q, NULL), 404);
     assert_int_equal(test_call(world, "GET", QUEUES, NULL), 200);
     assert_string_equal(test_member(world, "queues"), "[]");
@@ -315,7 +314,7 @@ static void a_deleted_queue_is_gone_for_good(void **state)
      * places. */
     remember(world->store, (uint64_t)generation);
     assert_int_equal(test_state(world->store, "recover_until"), -1);
-    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait\": \"1h\"}"), 200);
+    assert_int_equal(test_call(world, "POST", Q "/recover", "{\"wait_seconds\": 3600}"), 200);
     remember(world->store, (uint64_t)generation);
     assert_int_equal(test_state(world->store, "lost_generation"),
                      test_state(world->store, "generation"));
@@ -330,7 +329,7 @@ static void no_more_queues_than_allowed(void **state)
         assert_int_equal(test_call(world, "POST", QUEUES, body), 201);
     }
     assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"sixth\"}"), 409);
-    assert_int_equal(test_call(world, "DELETE", Q, "{\"name\": \"q\"}"), 200);
+    assert_int_equal(test_call(world, "DELETE", Q "?confirm=q", NULL), 200);
     assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"sixth\"}"), 201);
 }
 
@@ -346,14 +345,72 @@ static void set_cursor(struct tl_redis *redis, const char *field, const char *cu
 }
 
 /* What an operator reads of two hooks, from what the notifier keeps. */
+/* The keys of a list's entries, page after page of this size, separated by spaces. */
+static void read_pages(struct test_control *world, const char *path, const char *list,
+                       const char *key, int limit, char keys[256])
+{
+    char target[256];
+    char last[128] = "";
+    bool more = true;
+    keys[0] = '\0';
+    for (int pages = 0; more; pages++) {
+        assert_true(pages < 20);
+        snprintf(target, sizeof(target), "%s?limit=%d%s%s", path, limit,
+                 *last != '\0' ? "&starting_after=" : "", last);
+        assert_int_equal(test_call(world, "GET", target, NULL), 200);
+        json_t *entries = json_object_get(world->answer.body, list);
+        assert_true((int)json_array_size(entries) <= limit);
+        for (size_t i = 0; i < json_array_size(entries); i++) {
+            const char *name = json_string_value(json_object_get(json_array_get(entries, i), key));
+            size_t used = strlen(keys);
+            snprintf(keys + used, 256 - used, "%s%s", used > 0 ? " " : "", name);
+            (void)tl_percent_encode(name, last, sizeof(last));
+        }
+        more = json_is_true(json_object_get(world->answer.body, "has_more"));
+    }
+}
+
+static void lists_come_in_pages(void **state)
+{
+    struct test_control *world = *state;
+    static const char *const bodies[] = {"{\"prefix\": \"10.0.0.0/8\"}",
+                                         "{\"prefix\": \"10.0.0.0/8\", \"queue\": \"q\"}",
+                                         "{\"prefix\": \"192.0.2.0/24\", \"for_seconds\": 60}"};
+    char keys[256];
+    for (size_t i = 0; i < 3; i++) {
+        char body[64];
+        snprintf(body, sizeof(body), "{\"name\": \"more-%zu\"}", i);
+        assert_int_equal(test_call(world, "POST", QUEUES, body), 201);
+        assert_int_equal(test_call(world, "POST", "/v1/admin/blocks", bodies[i]), 201);
+    }
+    assert_string_equal(test_member(world, "for_seconds"), "60");
+    for (int limit = 1; limit <= 5; limit++) {
+        read_pages(world, QUEUES, "queues", "queue", limit, keys);
+        assert_string_equal(keys, "more-0 more-1 more-2 q");
+        read_pages(world, "/v1/admin/blocks", "blocks", "id", limit, keys);
+        assert_string_equal(keys, "10.0.0.0/8 10.0.0.0/8 q 192.0.2.0/24");
+    }
+    /* What the key names may be gone, and what comes behind it is read all the same. */
+    assert_int_equal(test_call(world, "GET", QUEUES "?starting_after=more-1x", NULL), 200);
+    assert_string_equal(test_member(world, "queues.0.queue"), "more-2");
+    assert_int_equal(test_call(world, "GET", QUEUES "?starting_after=z", NULL), 200);
+    assert_string_equal(test_member(world, "queues"), "[]");
+    assert_int_equal(test_call(world, "GET", QUEUES "?limit=0", NULL), 400);
+    assert_int_equal(test_call(world, "GET", QUEUES "?limit=1001", NULL), 400);
+    assert_int_equal(test_call(world, "POST", "/v1/admin/blocks",
+                               "{\"prefix\": \"192.0.2.0/24\", \"for_seconds\": \"1h\"}"),
+                     400);
+}
+
 static void the_state_of_hooks_is_told(void **state)
 {
+    char keys[256];
     struct test_control *world = *state;
     struct tl_redis *redis = world->store->redis;
     long long now = test_redis_ms(redis);
-    assert_int_equal(test_call(world, "GET", Q "/hooks", NULL), 200);
-    assert_string_equal(test_member(world, "hooks"), "[]");
-    assert_int_equal(test_call(world, "POST", Q "/hooks/site/test", NULL), 409);
+    assert_int_equal(test_call(world, "GET", Q "/webhooks", NULL), 200);
+    assert_string_equal(test_member(world, "webhooks"), "[]");
+    assert_int_equal(test_call(world, "POST", Q "/webhooks/site/test", NULL), 409);
     /* Entries 3 to 5 of the journal are left: "late" was told of the first, "site" of four. */
     test_redis_ask(redis, "HSET tl:{q}:hooks journaled 5 wanted some:100");
     for (long long n = 3; n <= 5; n++)
@@ -364,40 +421,45 @@ static void the_state_of_hooks_is_told(void **state)
     test_redis_ask(redis, "HSET tl:{q}:hooks state:site damaged");
     test_redis_ask(redis, "HSET tl:{q}:hooks state:late {\"since\":%lld,\"problem\":\"500\"}",
                    now - 1000);
-    assert_int_equal(test_call(world, "GET", "/v1/admin/hooks", NULL), 200);
-    assert_string_equal(test_member(world, "hooks.0.state"), "unwatched"); /* no notifier runs */
+    assert_int_equal(test_call(world, "GET", "/v1/admin/webhooks", NULL), 200);
+    assert_string_equal(test_member(world, "webhooks.0.state"), "unwatched"); /* no notifier runs */
     test_redis_ask(redis, "SET tl:{q}:notifier somebody");
-    assert_int_equal(test_call(world, "GET", "/v1/admin/hooks", NULL), 200);
-    assert_string_equal(test_member(world, "hooks.0.queue"), "q");
-    assert_string_equal(test_member(world, "hooks.0.hook"), "late");
-    assert_string_equal(test_member(world, "hooks.0.state"), "dead"); /* entry 2 is gone */
-    assert_string_equal(test_member(world, "hooks.0.pending"), "3");
-    assert_string_equal(test_member(world, "hooks.0.lost"), "1");
-    assert_string_equal(test_member(world, "hooks.0.problem"), "500");
-    long long oldest = strtoll(test_member(world, "hooks.0.oldest_pending_ms"), NULL, 10);
+    assert_int_equal(test_call(world, "GET", "/v1/admin/webhooks", NULL), 200);
+    assert_string_equal(test_member(world, "webhooks.0.queue"), "q");
+    read_pages(world, "/v1/admin/webhooks", "webhooks", "id", 1, keys);
+    assert_string_equal(keys, "q/late q/site");
+    read_pages(world, Q "/webhooks", "webhooks", "id", 1, keys);
+    assert_string_equal(keys, "q/late q/site");
+    assert_int_equal(test_call(world, "GET", "/v1/admin/webhooks", NULL), 200);
+    assert_string_equal(test_member(world, "webhooks.0.name"), "late");
+    assert_string_equal(test_member(world, "webhooks.0.state"), "dead"); /* entry 2 is gone */
+    assert_string_equal(test_member(world, "webhooks.0.pending"), "3");
+    assert_string_equal(test_member(world, "webhooks.0.lost"), "1");
+    assert_string_equal(test_member(world, "webhooks.0.problem"), "500");
+    long long oldest = strtoll(test_member(world, "webhooks.0.oldest_pending_ms"), NULL, 10);
     assert_true(oldest >= 60000 && oldest < 90000);
-    assert_string_equal(test_member(world, "hooks.1.hook"), "site");
-    assert_string_equal(test_member(world, "hooks.1.state"),
+    assert_string_equal(test_member(world, "webhooks.1.name"), "site");
+    assert_string_equal(test_member(world, "webhooks.1.state"),
                         "new"); /* what is damaged is not there */
-    assert_string_equal(test_member(world, "hooks.1.pending"), "1");
-    assert_string_equal(test_member(world, "hooks.1.lost"), "0");
-    assert_string_equal(test_member(world, "hooks.1.event"), "4");
+    assert_string_equal(test_member(world, "webhooks.1.pending"), "1");
+    assert_string_equal(test_member(world, "webhooks.1.lost"), "0");
+    assert_string_equal(test_member(world, "webhooks.1.event"), "4");
     /* Nothing is gone, but what waits is older than it is kept. */
     set_cursor(redis, "cursor:late", "2-0 2");
-    assert_int_equal(test_call(world, "GET", Q "/hooks", NULL), 200);
-    assert_string_equal(test_member(world, "hooks.0.state"), "failing");
+    assert_int_equal(test_call(world, "GET", Q "/webhooks", NULL), 200);
+    assert_string_equal(test_member(world, "webhooks.0.state"), "failing");
     test_redis_ask(redis, "XTRIM tl:{q}:journal MAXLEN 0");
     test_redis_ask(redis, "XADD tl:{q}:journal 6-0 n 3 at %lld what paused data -",
                    now - world->config->retention.journal_ms - 60000);
     assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
-    assert_string_equal(test_member(world, "hooks.0.state"), "dead");
-    assert_string_equal(test_member(world, "hooks.0.lost"), "0");
+    assert_string_equal(test_member(world, "webhooks.0.state"), "dead");
+    assert_string_equal(test_member(world, "webhooks.0.lost"), "0");
     /* The journal is gone: so is what the hook was not told of. */
     test_redis_ask(redis, "DEL tl:{q}:journal");
-    assert_int_equal(test_call(world, "GET", Q "/hooks", NULL), 200);
-    assert_string_equal(test_member(world, "hooks.0.pending"), "0");
-    assert_string_equal(test_member(world, "hooks.0.lost"), "3");
-    assert_string_equal(test_member(world, "hooks.0.oldest_pending_ms"), "null");
+    assert_int_equal(test_call(world, "GET", Q "/webhooks", NULL), 200);
+    assert_string_equal(test_member(world, "webhooks.0.pending"), "0");
+    assert_string_equal(test_member(world, "webhooks.0.lost"), "3");
+    assert_string_equal(test_member(world, "webhooks.0.oldest_pending_ms"), "null");
 }
 
 static void while_the_store_is_away_calls_say_so(void **state)
@@ -428,6 +490,7 @@ int main(void)
         cmocka_unit_test_setup(notice_recovery_and_draw, setup),
         cmocka_unit_test_setup(a_deleted_queue_is_gone_for_good, setup),
         cmocka_unit_test_setup(no_more_queues_than_allowed, setup),
+        cmocka_unit_test_setup(lists_come_in_pages, setup),
         cmocka_unit_test_setup(the_state_of_hooks_is_told, setup),
         cmocka_unit_test_setup(while_the_store_is_away_calls_say_so, setup),
     };

@@ -48,14 +48,15 @@ static void the_line_comes_in_pages(void **state)
                         "\"visitor\":\"a2\"}");
     assert_string_equal(test_member(world, "visitors.2.visitor"), "a4");
     assert_string_equal(test_member(world, "visitors.3"), "(none)");
-    assert_string_equal(test_member(world, "next"), "4");
-    assert_int_equal(test_call(world, "GET", Q "/line?from=4&limit=1000", NULL), 200);
+    assert_string_equal(test_member(world, "has_more"), "true");
+    assert_int_equal(test_call(world, "GET", Q "/line?starting_after=3&limit=1000", NULL), 200);
     assert_string_equal(test_member(world, "visitors.3.visitor"), "b4");
     assert_string_equal(test_member(world, "visitors.3.position"), "7");
-    assert_string_equal(test_member(world, "next"), "null");
-    assert_int_equal(test_call(world, "GET", Q "/line?from=9", NULL), 200);
+    assert_string_equal(test_member(world, "has_more"), "false");
+    assert_int_equal(test_call(world, "GET", Q "/line?starting_after=8", NULL), 200);
     assert_string_equal(test_member(world, "visitors"), "[]");
-    assert_int_equal(test_call(world, "GET", Q "/line?from=0", NULL), 400);
+    assert_string_equal(test_member(world, "has_more"), "false");
+    assert_int_equal(test_call(world, "GET", Q "/line?starting_after=a4", NULL), 400);
     assert_int_equal(test_call(world, "GET", Q "/line?limit=1001", NULL), 400);
     assert_int_equal(test_call(world, "GET", Q "/line?limit=1&limit=2", NULL), 400);
     assert_int_equal(test_call(world, "GET", Q "/line?seq=1", NULL), 400);
@@ -90,7 +91,8 @@ static void a_visitor_is_found_moved_and_removed(void **state)
     assert_int_equal(test_call(world, "DELETE", Q "/visitors/a1", NULL), 409);
     assert_int_equal(test_call(world, "DELETE", Q "/visitors/nobody", NULL), 404);
     assert_int_equal(test_call(world, "GET", Q "/visitors/a1", NULL), 200);
-    assert_string_equal(test_member(world, "status"), "removed");
+    assert_string_equal(test_member(world, "status"), "expired");
+    assert_string_equal(test_member(world, "end_reason"), "removed");
     assert_string_equal(test_changes(world, "q"), "ann remove ann remove ann move tester create");
     test_invariants(world->store->redis, &world->store->keys);
 }
@@ -144,7 +146,8 @@ static void a_reference_code_names_a_visitor(void **state)
     assert_int_equal(find_by(world, none), 404);
     assert_int_equal(test_call(world, "DELETE", Q "/visitors/b3", NULL), 200);
     assert_int_equal(find_by(world, code), 200);
-    assert_string_equal(test_member(world, "status"), "removed");
+    assert_string_equal(test_member(world, "status"), "expired");
+    assert_string_equal(test_member(world, "end_reason"), "removed");
     assert_string_equal(test_member(world, "reference"), code);
     assert_int_equal(find_by(world, "Q5T9-4XD"), 422);
     assert_int_equal(find_by(world, "Q5T9-4XDU"), 422);
@@ -191,7 +194,7 @@ static void many_join_at_once(void **state)
     assert_string_equal(test_member(world, "visitors.3.status"), "active");
     assert_string_equal(test_member(world, "visitors.4.status"), "waiting");
     assert_string_equal(test_member(world, "visitors.5.status"), "refused"); /* max_waiting */
-    assert_string_equal(test_member(world, "visitors.5.seq"), "(none)");
+    assert_string_equal(test_member(world, "visitors.5.seq"), "null");
     assert_string_equal(test_changes(world, "q"), "ann join tester create");
     /* Who wrote the batch is no worker whose silence keeps absent visitors in the line. */
     assert_int_equal(test_redis_number(world->store->redis, "ZCARD tl:{q}:reports"), 1);
@@ -292,16 +295,21 @@ static void an_export_has_everybody(void **state)
     assert_int_equal(test_call(world, "DELETE", Q "/visitors/a2", NULL), 200);
     char *csv = export_all(world, Q "/export?format=csv", &written);
     assert_int_equal(written, 8);
-    assert_non_null(strstr(csv, "visitor,status,lane,seq,position,joined_at,admitted_at,claimed,"
-                                "expires_at,ended_at\r\n\"a3\",waiting,\"vip\",3,1,,,,,\r\n"));
-    assert_non_null(strstr(csv, "\r\n\"a1\",active,\"vip\",1,,,20"));
-    assert_non_null(strstr(csv, "\r\n\"a2\",removed,,,,,,,,20"));
+    assert_non_null(
+        strstr(csv, "visitor,status,end_reason,lane,seq,position,joined_at,admitted_at,claimed,"
+                    "expires_at,ended_at\r\n\"a3\",waiting,,\"vip\",3,1,,,,,\r\n"));
+    assert_non_null(strstr(csv, "\r\n\"a1\",active,,\"vip\",1,,,20"));
+    assert_non_null(strstr(csv, "\r\n\"a2\",expired,removed,,,,,,,,20"));
     free(csv);
     char *lines = export_all(world, Q "/export?format=jsonl", &written);
     assert_int_equal(written, 8);
-    assert_ptr_equal(strstr(lines, "{\"visitor\":\"a3\",\"status\":\"waiting\",\"position\":1,"
-                                   "\"lane\":\"vip\",\"seq\":3}\n"),
-                     lines);
+    assert_ptr_equal(
+        strstr(lines,
+               "{\"visitor\":\"a3\",\"status\":\"waiting\",\"end_reason\":null,\"position\":1,"
+               "\"joined_at\":null,\"admitted_at\":null,\"claimed\":null,"
+               "\"expires_at\":null,\"ended_at\":null,\"lane\":\"vip\","
+               "\"seq\":3}\n"),
+        lines);
     free(lines);
     assert_null(export_all(world, Q "/export?format=xml", &written));
     assert_int_equal(world->answer.status, 400);
@@ -541,7 +549,7 @@ static void a_page_may_need_a_long_history(void **state)
     for (long long i = 0; i <= 1300; i++) {
         tl_time_format(start + 10000 * i, time, sizeof(time));
         /* The first joined before the history began. */
-        snprintf(expected, sizeof(expected), "\"w%lld\",waiting,\"vip\",%lld,%lld,%s,", i, 1000 + i,
+        snprintf(expected, sizeof(expected), "\"w%lld\",waiting,,\"vip\",%lld,%lld,%s,", i, 1000 + i,
                  i + 4, i == 0 ? "" : time);
         if (strstr(csv, expected) == NULL)
             fail_msg("no %s", expected);

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/units.h"
 #include "common/control/call.h"
 #include "common/store/reply.h"
 #include "ingest.h"
@@ -59,7 +60,7 @@ static void points_read(struct test_store *store, bool minutes, int64_t from_ms,
         const json_t *row = json_array_get(points->json, i);
         struct point *point = &points->list[i];
         assert_int_equal(json_array_size(row), 2 + FIELDS);
-        point->at_ms = json_integer_value(json_array_get(row, 0));
+        assert_true(tl_time_parse(json_string_value(json_array_get(row, 0)), &point->at_ms, NULL));
         point->mode = json_string_value(json_array_get(row, 1));
         for (size_t k = 0; k < FIELDS; k++)
             point->values[k] = json_integer_value(json_array_get(row, 2 + k));

@@ -58,8 +58,10 @@ class Contract:
         else:
             assert method.lower() in item, f"{what}: no such operation"
             operation = item[method.lower()]
-        assert str(answer.status) in operation["responses"], f"{what} is not documented"
-        response = self.resolve(operation["responses"][str(answer.status)])
+        responses = operation["responses"]
+        name = str(answer.status) if str(answer.status) in responses else "default"
+        assert name in responses and (name != "default" or answer.status >= 400), f"{what} is not documented"
+        response = self.resolve(responses[name])
         for name, header in response.get("headers", {}).items():
             header = self.resolve(header)
             given = answer.headers.get(name.lower())

@@ -146,19 +146,13 @@ static void answer_session(struct tl_admin_call *call)
     const struct tl_admin_bearer *bearer = &call->bearer;
     char ends_at[32];
     tl_time_format(bearer->session.ends_ms, ends_at, sizeof(ends_at));
-    json_t *body =
-        json_pack("{s:s, s:s}", "name", bearer->name, "role", tl_token_role_name(bearer->role));
-    bool ok = body != NULL;
-    if (ok && bearer->by_session)
-        ok = json_object_set_new(body, "csrf", json_string(bearer->csrf)) == 0 &&
-             json_object_set_new(body, "ends_at", json_string(ends_at)) == 0;
-    if (!ok) {
-        json_decref(body);
-        tl_control_problem(&call->answer, TL_REFUSAL_INTERNAL, "out of memory");
-        return;
-    }
     call->answer.status = 200;
-    call->answer.body = body;
+    call->answer.body = json_pack("{s:s, s:s, s:s?, s:s?}", "name", bearer->name, "role",
+                                  tl_token_role_name(bearer->role), "csrf",
+                                  bearer->by_session ? bearer->csrf : NULL, "ends_at",
+                                  bearer->by_session ? ends_at : NULL);
+    if (call->answer.body == NULL)
+        tl_control_problem(&call->answer, TL_REFUSAL_INTERNAL, "out of memory");
 }
 
 static void sign_in(struct tl_admin_call *call, const struct tl_admin_call_env *env,

@@ -139,7 +139,7 @@ def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
         wait_until(lambda: metric(system, "tellerline_worker_hooks", "worker") == 4, PATIENCE, "workers know of them")
 
         def rows() -> dict[str, Any]:
-            return {row["hook"]: row for row in json.loads(ctl(system, "webhook", "list", "-o", "json"))["hooks"]}
+            return {row["name"]: row for row in json.loads(ctl(system, "webhook", "list", "-o", "json"))["webhooks"]}
 
         wait_until(lambda: rows()["good"]["told"] == 2, PATIENCE, "its answer to the second is noted", every=0.1)
         for mood in moods:
@@ -177,7 +177,7 @@ def test_a_dead_hook_loses_events_past_the_bound_and_is_told_how_many(start, tmp
                                  f"{last.partition('-')[0]}-{int(last.partition('-')[2]) + 1}", "n", event, "at",
                                  int(time.time() * 1000), "what", "paused", "data", "")
         assert journal_length(system) <= 200
-        row = json.loads(ctl(system, "webhook", "list", "-o", "json"))["hooks"][0]
+        row = json.loads(ctl(system, "webhook", "list", "-o", "json"))["webhooks"][0]
         assert row["state"] == "dead" and row["lost"] + row["pending"] == 401 and row["lost"] > 200
         receiver.mood = "well"
         wait_until(lambda: receiver.events("lost"), PATIENCE, "it is told how many it lost", every=0.1)
@@ -279,22 +279,23 @@ def test_hooks_through_the_admin_api(start, tmp_path):
         assert "204" in ctl(system, "webhook", "test", "site", *server)
         receiver.wait_for("test")
         assert re.search(r"^site +shop +1 +0 +- +0 +answers$", ctl(system, "webhook", "list", *server), re.M)
-        assert admin.done("GET", "queues/other/hooks") == {"queue": "other", "hooks": []}
-        [row] = admin.done("GET", "queues/shop/stats")["hooks"]
-        assert row == admin.done("GET", "queues/shop/hooks")["hooks"][0] == {
-            "hook": "site", "state": "answers", "pending": 0, "oldest_pending_ms": None, "told": 1, "lost": 0,
+        assert admin.done("GET", "queues/other/webhooks") == {"queue": "other", "webhooks": [], "has_more": False}
+        [row] = admin.done("GET", "queues/shop/stats")["webhooks"]
+        named = {"id": "shop/site", "queue": "shop"}
+        assert row | named == admin.done("GET", "queues/shop/webhooks")["webhooks"][0] == named | {
+            "name": "site", "state": "answers", "pending": 0, "oldest_pending_ms": None, "told": 1, "lost": 0,
             "status": 204, "problem": None, "failing_since": None} | {name: row[name] for name in ("asked_at", "event")}
         receiver.mood = "error"
         done = system.ctl("webhook", "test", "site", *server)
         assert done.returncode == 1 and "500" in done.stdout
         system.of("notifier")[0].stop()
-        wait_until(lambda: admin.done("GET", "hooks")["hooks"][0]["state"] == "unwatched", PATIENCE, "it is away")
+        wait_until(lambda: admin.done("GET", "webhooks")["webhooks"][0]["state"] == "unwatched", PATIENCE, "it is away")
         assert "no notifier" in ctl(system, "webhook", "list", *server)
-        admin.call("POST", "queues/other/hooks/site/test").problem(409)
-        admin.call("POST", "queues/shop/hooks/none/test").problem(409)
-        admin.call("POST", "queues/none/hooks/site/test").problem(404)
-        admin.call("GET", "queues/none/hooks").problem(404)
-        admin.call("POST", "queues/shop/hooks/site/test", {"more": 1}).problem(400)
+        admin.call("POST", "queues/other/webhooks/site/test").problem(409)
+        admin.call("POST", "queues/shop/webhooks/none/test").problem(409)
+        admin.call("POST", "queues/none/webhooks/site/test").problem(404)
+        admin.call("GET", "queues/none/webhooks").problem(404)
+        admin.call("POST", "queues/shop/webhooks/site/test", {"more": 1}).problem(400)
         admin.close()
         assert not denied_but_creating(system)
 

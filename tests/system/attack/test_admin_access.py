@@ -258,7 +258,7 @@ def test_other_sites_change_nothing(desk):
                     {"Origin": f"http://127.0.0.1:{worker.http_port}"}, {"Origin": "", "Sec-Fetch-Site": "cross-site"},
                     {"Sec-Fetch-Site": "same-site"}):
         browser.call("POST", f"queues/{bank}/pause", {}, headers).problem(403)
-        browser.call("DELETE", f"queues/{bank}", {"name": bank}, headers).problem(403)
+        browser.call("DELETE", f"queues/{bank}?confirm={bank}", None, headers).problem(403)
         browser.call("DELETE", "session", None, headers).problem(403)
     browser.sign_in(ADMIN_TOKEN, {"Origin": "https://evil.example"}).problem(403)
     # What a form can send without asking first.
@@ -444,7 +444,7 @@ def test_events_come_once_a_second(desk):
     for reader in readers[1:]:
         reader.close()
     # A queue that is deleted ends its streams.
-    Admin(worker).done("DELETE", f"queues/{bank}", {"name": bank})
+    Admin(worker).done("DELETE", f"queues/{bank}?confirm={bank}")
     assert wait_until(lambda: told(readers[0], "end"), PATIENCE, "the stream ends")["status"] == 404
     late = follow()
     assert wait_until(lambda: told(late, "end"), PATIENCE, "so does a new one")["status"] == 404

@@ -234,15 +234,15 @@ def test_the_admin_api_has_a_user_of_its_own(start):
         assert b"a.friend" in admin.call("GET", f"queues/bank/export?format={kind}").body
     done("POST", "queues/bank/visitors/a.friend/lane", {"lane": "vip"})
     done("DELETE", "queues/bank/visitors/another")
-    admin.call("POST", "queues/bank/recover", {"now": True})
-    done("POST", "blocks", {"prefix": "192.0.2.0/24", "for": "1h"})
+    admin.call("POST", "queues/bank/recover", {"wait_seconds": 0})
+    done("POST", "blocks", {"prefix": "192.0.2.0/24", "for_seconds": 3600})
     done("GET", "blocks")
     done("DELETE", "blocks?prefix=192.0.2.0/24")
     assert len(done("GET", "changes")["changes"]) > 10
     stats = EventReader(system.of("worker")[0], "queues/bank/events", {"Authorization": f"Bearer {ADMIN_TOKEN}"})
     assert stats.next()[0] == stats.next()[0] == "stats"
     stats.close()
-    done("DELETE", "queues/more", {"name": "more"})
+    done("DELETE", "queues/more?confirm=more")
     assert joined.complete()["status"] == "completed"
     assert not denied_but_creating(system)
 

@@ -427,12 +427,12 @@ def test_webhooks_that_fail_are_shown_and_tested(browser, start, tmp_path):
         desk.sees("site was told of the test: it answers 204.", "answers")
         receiver.mood = "error"
         assert system.ctl("queue", "pause", "sale").returncode == 0
-        desk.sees("The hook site fails since", "1 wait, the oldest for", "500")
+        desk.sees("The webhook site fails since", "1 wait, the oldest for", "500")
         check_accessible(browser)
         receiver.mood = "well"
-        wait_until(lambda: "The hook site fails" not in desk.text(), PATIENCE, "it is well again", 0.1)
+        wait_until(lambda: "The webhook site fails" not in desk.text(), PATIENCE, "it is well again", 0.1)
         system.of("notifier")[0].stop()
-        desk.sees("No notifier tells the hook site.", "no notifier")
+        desk.sees("No notifier tells the webhook site.", "no notifier")
         viewer = Admin(desk.worker).make_token("looks", "viewer")
         desk.press("Sign out")
         desk = Desk(browser, system, viewer)

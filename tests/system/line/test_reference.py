@@ -63,8 +63,8 @@ def test_the_code_is_there_when_the_place_is_not(start):
     wait_until(lambda: system.waiting("short") == 0, PATIENCE, "who is not seen loses the place")
     assert on_page(system, absent, "absent") == codes[absent]
     assert found(system, "sale", codes[left])["status"] == "left"
-    assert found(system, "sale", codes[removed])["status"] == "removed"
-    assert found(system, "short", codes[absent])["status"] == "absent"
+    assert found(system, "sale", codes[removed])["end_reason"] == "removed"
+    assert found(system, "short", codes[absent])["end_reason"] == "absent"
     assert system.ctl("queue", "delete", "gone", "--yes").returncode == 0
     assert system.ctl("queue", "create", "gone", "capacity=0").returncode == 0
     assert on_page(system, lost, "lost") == codes[lost]

@@ -114,7 +114,7 @@ def test_tokens_are_written_once_and_never_kept(start):
     kept = system.store.hash("tl:tokens{tl:queues}")
     assert list(kept) == ["jo"] and token not in kept["jo"] and token[6:] not in kept["jo"]
     listed = json.loads(system.ctl("token", "list", "-o", "json").stdout)["tokens"]
-    assert [(one["name"], one["role"], one["made_by"]) for one in listed] == [("jo", "operator", USER)]
+    assert [(one["name"], one["role"], one["created_by"]) for one in listed] == [("jo", "operator", USER)]
     assert "hash" not in listed[0] and "never" in system.ctl("token", "list").stdout
     for words in (("create", "admin", "admin"), ("create", "x y", "viewer"), ("create", "ok", "king"), ("revoke", "nobody", "--yes"),
                   ("create", "n" * 33, "viewer")):

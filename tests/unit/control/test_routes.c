@@ -105,7 +105,7 @@ static void a_route_is_found_by_its_path(void **state)
     (void)state;
     char allow[64];
     const struct tl_control_route *route =
-        tl_control_route_find("GET", "/v1/admin/queues/q/line?from=2", allow);
+        tl_control_route_find("GET", "/v1/admin/queues/q/line?limit=2", allow);
     assert_string_equal(route->operation, "getLine");
     route = tl_control_route_find("DELETE", "/v1/admin/queues/q/visitors/a%2Fb", allow);
     assert_string_equal(route->operation, "removeVisitor");

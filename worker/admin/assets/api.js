@@ -33,6 +33,18 @@ async function send(method, path, body, headers) {
 }
 
 export const read = async (path) => (await send('GET', '/v1/admin' + path)).body;
+/* All entries of a list, page after page. key: the member that the next page starts after. */
+export async function readAll(path, name, key) {
+  const all = [];
+  for (let more = true, after = ''; more;) {
+    const page = await read(path + '?limit=1000' + after);
+    all.push(...page[name]);
+    more = page.has_more;
+    if (more) after = '&starting_after=' + encodeURIComponent(all[all.length - 1][key]);
+  }
+  return all;
+}
+
 export const readWithTag = (path) => send('GET', '/v1/admin' + path);
 
 /* A key of its own for each change that a person confirms: a repeat after a lost answer does nothing twice. */

@@ -3,7 +3,7 @@ import { h } from './dom.js';
 import { ask } from './dialog.js';
 import { change, readWithTag, queuePath, may } from './api.js';
 import { capacityChange, modeChange, rateChange } from './forecast.js';
-import { number, people, full, known } from './format.js';
+import { number, people, full, known, exact } from './format.js';
 import { NoticeEditor } from './notice.js';
 
 const MODES = [
@@ -97,7 +97,7 @@ export class Controls {
     this.rateForm.hidden = !stats.rate;
     showNumber(this.capacity, before && before.capacity, stats.capacity);
     if (stats.rate) showNumber(this.admit, before && before.rate && before.rate.admit, stats.rate.admit);
-    if (stats.rate) this.every.textContent = 'in each ' + stats.rate.every;
+    if (stats.rate) this.every.textContent = 'in each ' + exact(stats.rate.every_ms);
     this.notice.update(stats);
     const opens = stats.opens_at ? full(Date.parse(stats.opens_at)) : 'no time is set';
     const text = 'Opens: ' + opens + (stats.opening === 'draw' ? ', by a draw' : ', first come first served');
@@ -158,7 +158,7 @@ export class Controls {
       + ' their sessions.', 'Its ' + number(stats.totals.joined) + ' joins, its history and its settings are gone. Export them first.',
     'Tickets of this queue are worth nothing any more, also if you create it again.'], typed: stats.queue, danger: true, confirm: 'Delete',
     act: async () => {
-      await change('DELETE', this.path(), { name: stats.queue });
+      await change('DELETE', this.path() + '?confirm=' + encodeURIComponent(stats.queue));
       location.hash = '#/';
     } });
   }

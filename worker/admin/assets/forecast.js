@@ -1,5 +1,5 @@
 /* What will be, if things go on as in the last minute; and what a change would change. */
-import { duration, number, people, known, minute } from './format.js';
+import { duration, exact, number, people, known, minute } from './format.js';
 
 const sum = (rates, names) => names.reduce((total, name) => total + (rates[name] || 0), 0);
 
@@ -37,7 +37,7 @@ export const msOf = (text) => {
 };
 
 /* Admissions a minute that the rate allows; Infinity without a rate. */
-export const rateLimit = (rate) => (rate && msOf(rate.every) > 0 ? rate.admit * 60000 / msOf(rate.every) : Infinity);
+export const rateLimit = (rate) => (rate && rate.every_ms > 0 ? rate.admit * 60000 / rate.every_ms : Infinity);
 
 /* The sentences of a change of capacity. */
 export function capacityChange(stats, capacity) {
@@ -65,7 +65,7 @@ export function capacityChange(stats, capacity) {
 export function rateChange(stats, admit) {
   const rate = Object.assign({}, stats.rate, { admit });
   const going = pace(stats);
-  const says = [number(stats.rate.admit) + ' → ' + number(admit) + ' in each ' + rate.every + '.'];
+  const says = [number(stats.rate.admit) + ' → ' + number(admit) + ' in each ' + exact(rate.every_ms) + '.'];
   if (going && stats.policy === 'rate') {
     says.push('The last in line waits about ' + waitText(lastWait(stats.waiting, rateLimit(stats.rate))) + ' → '
       + waitText(lastWait(stats.waiting, rateLimit(rate))) + '.');

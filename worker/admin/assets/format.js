@@ -31,6 +31,9 @@ export function duration(ms) {
   return Math.round(minutes / 1440) + ' d';
 }
 
+/* The same without rounding, for settings. */
+export const exact = (ms) => (ms % 60000 === 0 ? ms / 60000 + ' min' : ms % 1000 === 0 ? ms / 1000 + ' s' : ms + ' ms');
+
 /* "23 – 24 min", "45 s – 2 min" */
 export function durations(from, to) {
   const [first, last] = [duration(from), duration(to)];

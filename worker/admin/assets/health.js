@@ -10,7 +10,7 @@ const badge = (good, text) => h('span', { class: 'badge ' + (good ? 'good' : 'ba
 /* [{ role, serves, text }]: one row for a role; all workers are one. */
 function roles(stats) {
   const workers = stats.programs.filter((program) => program.role === 'worker');
-  const here = workers.filter((worker) => worker.reported_ms_ago < silentAfter(stats));
+  const here = workers.filter((worker) => worker.reported_ago_ms < silentAfter(stats));
   const rows = stats.programs.filter((program) => program.role !== 'worker')
     .map((program) => ({ role: program.role, serves: program.serves, text: program.serves ? program.id : 'no one holds the lease' }));
   if (workers.length > 0) { /* they report from the first visitor on */
@@ -28,7 +28,7 @@ export function troubles(stats) {
     found.push('Redis uses ' + bytes(store.memory_used) + ' of ' + bytes(store.memory_limit) + '.');
   }
   if (store.persists === false) found.push('Redis cannot write to its disk: what happens now would be lost with it.');
-  if (store.latency_us > 100000) found.push('Redis is slow: it answers in ' + number(store.latency_us / 1000) + ' ms.');
+  if (store.latency_ms > 100) found.push('Redis is slow: it answers in ' + number(store.latency_ms) + ' ms.');
   if (stats.set_aside > 0) found.push(number(stats.set_aside) + ' entries were set aside as unreadable: run tellerline audit.');
   if (stats.ingest > 1000) found.push('The dispatcher is behind: ' + number(stats.ingest) + ' batches wait in the stream.');
   return found;
@@ -40,7 +40,7 @@ export function healthTable(stats) {
     h('td', {}, badge(row.serves, row.serves ? 'serves' : 'away')), h('td', { class: 'soft' }, row.text)));
   const memory = bytes(store.memory_used) + (store.memory_limit > 0 ? ' of ' + bytes(store.memory_limit) : '');
   rows.push(h('tr', {}, h('th', { scope: 'row' }, 'Redis'), h('td', {}, badge(true, 'answers')),
-    h('td', { class: 'soft' }, [store.version, known(store.latency_us) && 'in ' + number(Math.max(1, store.latency_us / 1000)) + ' ms',
+    h('td', { class: 'soft' }, [store.version, known(store.latency_ms) && 'in ' + number(Math.max(1, store.latency_ms)) + ' ms',
       known(store.memory_used) && memory].filter(Boolean).join(', '))));
   return h('table', {}, h('tbody', {}, rows));
 }

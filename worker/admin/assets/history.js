@@ -4,11 +4,10 @@ import { read, queuePath } from './api.js';
 /* { points: [{ at, waiting, active, ... }] }, oldest first, from so many ms ago. */
 export async function loadHistory(queue, spanMs, now) {
   const minutes = spanMs > 6 * 3600000;
-  const answer = await read(queuePath(queue) + '/history?step=' + (minutes ? '1m' : '10s') + '&from=' + Math.round(now - spanMs));
+  const answer = await read(queuePath(queue) + '/history?step_seconds=' + (minutes ? 60 : 10) + '&from=' + new Date(now - spanMs).toISOString());
   return answer.points.map((row) => {
-    const point = { at: row[0], mode: row[1] };
-    answer.fields.forEach((name, i) => { point[name] = row[i + 2]; });
-    return point;
+    const point = Object.fromEntries(answer.fields.map((name, i) => [name, row[i]]));
+    return Object.assign(point, { at: Date.parse(point.at) });
   });
 }
 

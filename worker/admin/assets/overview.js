@@ -2,7 +2,7 @@
 import { h, setChildren } from './dom.js';
 import { number, rate, duration } from './format.js';
 import { ask } from './dialog.js';
-import { read, change, may } from './api.js';
+import { readAll, change, may } from './api.js';
 import { pace } from './forecast.js';
 import { stateBadge } from './queue.js';
 
@@ -26,7 +26,7 @@ export class Overview {
 
   async load() {
     try {
-      this.show((await read('/queues')).queues);
+      this.show(await readAll('/queues', 'queues', 'queue'));
       this.report('', Date.now());
     } catch (problem) {
       this.report(problem.status === 401 ? null : problem.message);

@@ -1,6 +1,6 @@
 /* The page of one queue: its numbers once a second, its past, and its controls. */
 import { h, setText, setClass } from './dom.js';
-import { number, rate, percent, duration, durations, people, clock, known } from './format.js';
+import { number, rate, percent, duration, durations, exact, people, clock, known } from './format.js';
 import { queuePath, read, whoAmI } from './api.js';
 import { emptyAt, lastWait, msOf, pace, rateLimit, waitText } from './forecast.js';
 import { timeChart } from './chart.js';
@@ -9,7 +9,7 @@ import { Controls } from './controls.js';
 import { Changes, loadChanges, marksOf } from './changes.js';
 import { visitorPanel } from './visitor.js';
 import { healthTable, troubles } from './health.js';
-import { Hooks, hookTroubles } from './hooks.js';
+import { Webhooks, webhookTroubles } from './webhooks.js';
 import { waitCharts } from './waits.js';
 
 const SPANS = [[1800000, '30 min'], [7200000, '2 h'], [86400000, '24 h'], [604800000, '7 d']];
@@ -29,13 +29,13 @@ export function stateBadge(stats) {
 function policyText(stats) {
   const parts = [];
   if (stats.policy !== 'rate') parts.push(number(stats.capacity_now) + ' at once' + (stats.feedback !== null ? ' (steered, at most ' + number(stats.capacity) + ')' : ''));
-  if (stats.rate) parts.push(number(stats.rate.admit) + ' in each ' + stats.rate.every);
+  if (stats.rate) parts.push(number(stats.rate.admit) + ' in each ' + exact(stats.rate.every_ms));
   return parts.join(', ');
 }
 
 /* What an operator should know at once. */
 function alerts(stats) {
-  const found = troubles(stats).concat(hookTroubles(stats));
+  const found = troubles(stats).concat(webhookTroubles(stats));
   const going = pace(stats);
   if (stats.waiting > 0 && stats.mode === 'paused') found.push('Paused: ' + people(stats.waiting) + ' wait and no one is let in.');
   if (stats.waiting > 0 && stats.capacity_now === 0) found.push('The capacity is 0: no one is let in.');
@@ -84,7 +84,7 @@ export class QueuePage {
     this.health = h('div', {});
     this.lanes = h('div', {});
     this.controls = new Controls(this.who, () => this.load());
-    this.hooks = new Hooks(this.name, this.who);
+    this.webhooks = new Webhooks(this.name, this.who);
     this.changesPanel = new Changes(this.name, this.who, () => this.load());
     const lanes = () => (this.stats ? this.stats.lanes.map((lane) => lane.name) : []);
     const [visitor, refreshVisitor] = visitorPanel(this.name, this.who, lanes, () => this.load());
@@ -99,7 +99,7 @@ export class QueuePage {
         h('div', {}, this.controls.element, visitor,
           h('section', { class: 'panel', 'aria-labelledby': 'waits-head' }, h('h2', { id: 'waits-head' }, 'Who waits how long'), this.waits, this.lanes),
           h('section', { class: 'panel', 'aria-labelledby': 'health-head' }, h('h2', { id: 'health-head' }, 'Health'), this.health),
-          this.hooks.element)));
+          this.webhooks.element)));
   }
 
   /* ---- from the server ---- */
@@ -169,7 +169,7 @@ export class QueuePage {
     this.showAlerts(alerts(stats));
     this.showTiles(stats);
     this.controls.update(stats);
-    this.hooks.update(stats);
+    this.webhooks.update(stats);
     if (Date.now() - this.drawnAt >= REDRAW_EVERY) this.draw();
     if (Date.now() - this.changesAt >= CHANGES_EVERY) this.load();
   }

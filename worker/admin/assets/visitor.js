@@ -2,9 +2,9 @@
 import { h } from './dom.js';
 import { ask } from './dialog.js';
 import { change, read, queuePath, may } from './api.js';
-import { number, full, clock } from './format.js';
+import { number, full, clock, known } from './format.js';
 
-const FACTS = [['visitor', 'Visitor'], ['status', 'Status'], ['position', 'Place in line'], ['lane', 'Lane'], ['claimed', 'Has come'], ['joined_at', 'Joined'],
+const FACTS = [['visitor', 'Visitor'], ['status', 'Status'], ['end_reason', 'Why'], ['position', 'Place in line'], ['lane', 'Lane'], ['claimed', 'Has come'], ['joined_at', 'Joined'],
   ['admitted_at', 'Let in'], ['expires_at', 'Session until'], ['ended_at', 'Ended'], ['seq', 'Number'],
   ['reference', 'Reference']];
 const CODE = /^(?:[- ]*[0-9a-z]){8}[- ]*$/i;
@@ -70,7 +70,7 @@ export function visitorPanel(queue, who, lanes, done) {
     else show(visitor);
   }
 
-  const factsOf = (visitor) => h('dl', { class: 'facts' }, FACTS.filter(([name]) => visitor[name] !== undefined && visitor[name] !== null)
+  const factsOf = (visitor) => h('dl', { class: 'facts' }, FACTS.filter(([name]) => known(visitor[name]) && (name !== 'end_reason' || visitor.end_reason !== visitor.status))
     .map(([name, label]) => [h('dt', {}, label), h('dd', {}, valueOf(name, visitor[name]))]), h('dt', {}, 'As of'), h('dd', {}, clock(Date.now())));
 
   function show(visitor) {

@@ -27,8 +27,8 @@ static void test_limits(void **state)
         {"{\"capacity_now\": 0}", "0: no one"},
         {"{\"capacity_now\": 140, \"feedback\": true}", "140 auto"},
         {"{\"capacity_now\": 120, \"feedback\": false}", "120 auto (no feedback)"},
-        {"{\"capacity_now\": null, \"rate\": {\"admit\": 5, \"every\": \"1s\"}}", "5/1s"},
-        {"{\"capacity_now\": 9, \"rate\": {\"admit\": 5, \"every\": \"1s\"}}", "9, 5/1s"},
+        {"{\"capacity_now\": null, \"rate\": {\"admit\": 5, \"every_ms\": 1000}}", "5/1s"},
+        {"{\"capacity_now\": 9, \"rate\": {\"admit\": 5, \"every_ms\": 1000}}", "9, 5/1s"},
         {"{}", ""},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,6 +7,8 @@
 #include "common/control/call.h"
 
 /* ---- as JSON ---- */
+
+enum { ID_MAX = TL_QUEUE_NAME_MAX + 1 + TL_HOOK_NAME_MAX + 1 };
 
 /* A hook on one queue: what hooks_of() of stats.lua says of it. */
 struct hook {
@@ -58,7 +61,7 @@ static json_t *describe(const struct hook *hook, const char *word, int64_t now_m
     int64_t age_ms = now_ms > hook->oldest_ms ? now_ms - hook->oldest_ms : 0;
     json_int_t status = member(hook->kept, "status");
     const char *problem = json_string_value(json_object_get(hook->kept, "problem"));
-    return json_pack("{s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:s?, s:o, s:I}", "hook", hook->name,
+    return json_pack("{s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:s?, s:o, s:I}", "name", hook->name,
                      "state", word, "pending", hook->pending, "oldest_pending_ms",
                      hook->oldest_ms >= 0 ? json_integer((json_int_t)age_ms) : json_null(), "told",
                      member(hook->kept, "told"), "lost", member(hook->kept, "lost") + hook->gone,
@@ -68,8 +71,8 @@ static json_t *describe(const struct hook *hook, const char *word, int64_t now_m
                      tl_call_time(hook->failing_ms), "event", hook->event);
 }
 
-json_t *tl_hooks_to_json(const struct tl_config *config, const char *queue,
-                         const struct tl_reply *reply, int64_t now_ms)
+json_t *tl_webhooks_to_json(const struct tl_config *config, const char *queue,
+                            const struct tl_reply *reply, int64_t now_ms)
 {
     enum { PARTS = 6 };
     struct hook hooks[TL_HOOKS_MAX] = {0};
@@ -100,64 +103,72 @@ json_t *tl_hooks_to_json(const struct tl_config *config, const char *queue,
 
 /* ---- calls ---- */
 
-/* The hooks of a queue. NULL with TL_ERR_NOQUEUE, or what else went wrong. */
-static json_t *read_hooks(struct tl_control *control, const char *queue, struct tl_error *err)
+/* Appends the webhooks of a queue that belong to the page. NULL for the list: what went wrong. A
+ * queue that is just being deleted has none, if it is one of several. */
+static bool append_webhooks(struct tl_control_call *call, const char *queue, bool is_one_of_several,
+                            struct tl_list_page *page, json_t **list)
 {
     struct tl_keys keys;
-    struct tl_redis *redis =
-        tl_call_keys(control, queue, &keys, err) ? tl_call_connect(control, queue, err) : NULL;
-    struct tl_reply *reply = redis != NULL ? tl_call_read(redis, TL_FN_HOOKS, &keys, err) : NULL;
+    struct tl_redis *redis = tl_call_keys(call->control, queue, &keys, &call->err)
+                                 ? tl_call_connect(call->control, queue, &call->err)
+                                 : NULL;
+    struct tl_reply *reply =
+        redis != NULL ? tl_call_read(redis, TL_FN_HOOKS, &keys, &call->err) : NULL;
     if (reply == NULL)
-        return NULL;
-    json_t *list =
-        tl_hooks_to_json(control->config, queue, tl_reply_at(reply, 1), tl_reply_signed(reply, 0));
-    if (list == NULL)
-        tl_error_set(err, TL_ERR_NOMEM, "no memory for the hooks of queue %s", queue);
-    tl_reply_free(reply);
-    return list;
-}
-
-/* Appends the hooks of a queue, with its name. A queue that is just being deleted has none. */
-static bool append_hooks(struct tl_control_call *call, const char *queue, json_t **all)
-{
+        return is_one_of_several && call->err.kind == TL_ERR_NOQUEUE;
+    json_t *hook, *all = tl_webhooks_to_json(call->config, queue, tl_reply_at(reply, 1),
+                                             tl_reply_signed(reply, 0));
     size_t i;
-    json_t *hook;
-    struct tl_error err = {0};
-    json_t *list = read_hooks(call->control, queue, &err);
-    if (list == NULL && err.kind != TL_ERR_NOQUEUE)
-        return tl_error_set(&call->err, err.kind, "%s", err.text);
-    json_array_foreach(list, i, hook)
+    json_array_foreach(all, i, hook)
     {
-        json_t *named = json_incref(hook);
-        tl_object_set(&named, "queue", json_string(queue));
-        tl_list_add(all, named);
+        char id[ID_MAX];
+        snprintf(id, sizeof(id), "%s/%s", queue, json_string_value(json_object_get(hook, "name")));
+        if (!tl_list_page_takes(page, id))
+            continue;
+        json_t *row = json_incref(hook);
+        tl_object_set(&row, "id", json_string(id));
+        tl_object_set(&row, "queue", json_string(queue));
+        tl_list_add(list, row);
     }
-    json_decref(list);
-    return true;
+    json_decref(all);
+    tl_reply_free(reply);
+    return all != NULL;
 }
 
-json_t *tl_handle_hook_list(struct tl_control_call *call)
+json_t *tl_handle_webhook_list(struct tl_control_call *call)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    json_t *all = json_array();
+    struct tl_list_page page;
+    if (!tl_list_page_read(call, &page))
+        return NULL;
+    json_t *list = json_array();
     bool ok = tl_queue_list(call->redis, call->config->redis.key_prefix, &names, &n, &call->err);
-    for (size_t i = 0; ok && i < n; i++)
-        ok = append_hooks(call, names[i], &all);
+    size_t before = page.after != NULL ? strcspn(page.after, "/") : 0;
+    for (size_t i = 0; ok && i < n && !page.has_more; i++)
+        if (before == 0 || strncmp(names[i], page.after, before) >= 0)
+            ok = append_webhooks(call, names[i], true, &page, &list);
     free(names);
     if (ok)
-        return json_pack("{s:o}", "hooks", all);
-    json_decref(all);
+        return json_pack("{s:o, s:b}", "webhooks", list, "has_more", page.has_more);
+    json_decref(list);
     return NULL;
 }
 
-json_t *tl_handle_queue_hooks(struct tl_control_call *call)
+json_t *tl_handle_queue_webhooks(struct tl_control_call *call)
 {
-    json_t *list = read_hooks(call->control, call->keys.queue, &call->err);
-    return list != NULL ? json_pack("{s:s, s:o}", "queue", call->keys.queue, "hooks", list) : NULL;
+    struct tl_list_page page;
+    if (!tl_list_page_read(call, &page))
+        return NULL;
+    json_t *list = json_array();
+    if (append_webhooks(call, call->keys.queue, false, &page, &list))
+        return json_pack("{s:s, s:o, s:b}", "queue", call->keys.queue, "webhooks", list, "has_more",
+                         page.has_more);
+    json_decref(list);
+    return NULL;
 }
 
-json_t *tl_handle_hook_test(struct tl_control_call *call)
+json_t *tl_handle_webhook_test(struct tl_control_call *call)
 {
     struct tl_args args = {0};
     char quoted[80];
@@ -172,11 +183,12 @@ json_t *tl_handle_hook_test(struct tl_control_call *call)
     int64_t event = tl_reply_integer(reply); /* of "EVENT-NTH" */
     tl_reply_free(reply);
     if (event == 0)
-        return tl_call_refuse(call, TL_REFUSAL_CONFLICT,
-                              "no notifier watches queue %s for a hook %s: is tellerline-notifier "
-                              "running, with this hook in its configuration?",
-                              call->keys.queue, quoted);
+        return tl_call_refuse(
+            call, TL_REFUSAL_CONFLICT,
+            "no notifier watches queue %s for a webhook %s: is tellerline-notifier "
+            "running, with this hook in its configuration?",
+            call->keys.queue, quoted);
     call->status = 202;
-    return json_pack("{s:s, s:s, s:I}", "queue", call->keys.queue, "hook", call->name, "event",
+    return json_pack("{s:s, s:s, s:I}", "queue", call->keys.queue, "name", call->name, "event",
                      (json_int_t)event);
 }

@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include "common/base/clock.h"
+#include "common/base/units.h"
 #include "common/config/hook_table.h"
 #include "notifier/alarm.h"
 
@@ -55,11 +56,13 @@ void tl_alarm_watch(struct tl_alarm *alarms, size_t n, struct tl_store_watch *wa
 static bool add_event(json_t *events, const char *owner, enum tl_hook_event event, int64_t at_ms)
 {
     char id[TL_DELIVERY_ID_MAX];
+    char at[TL_UNITS_TEXT_MAX];
     const char *type = tl_hook_event_name(event);
+    tl_time_format(at_ms, at, sizeof(at));
     snprintf(id, sizeof(id), "%s.%" PRId64 ".%s", owner, at_ms, type);
-    return json_array_append_new(events, json_pack("{s:s, s:n, s:s, s:I, s:s}", "id", id, "queue",
-                                                   "type", type, "at_ms", (json_int_t)at_ms,
-                                                   "reason", "unreachable")) == 0;
+    return json_array_append_new(events,
+                                 json_pack("{s:s, s:n, s:s, s:s, s:s}", "id", id, "queue", "type",
+                                           type, "at", at, "reason", "unreachable")) == 0;
 }
 
 static void send_alarm(struct tl_alarm *alarm, const char *owner, int64_t now_ms)

@@ -9,6 +9,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/units.h"
 #include "common/config/hook_table.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
@@ -106,14 +107,16 @@ static bool wants(const struct tl_hook_config *hook, const struct entry *entry)
     return event != TL_HOOK_THRESHOLD || strstr(entry->data, field) != NULL;
 }
 
-/* {"id", "queue", "type", "at_ms"}; NULL when memory ran out. */
+/* {"id", "queue", "type", "at"}; NULL when memory ran out. */
 static json_t *make_event(const struct tl_feed_world *world, const char *id, const char *type,
                           int64_t at_ms)
 {
     char full[TL_DELIVERY_ID_MAX];
+    char at[TL_UNITS_TEXT_MAX];
+    tl_time_format(at_ms, at, sizeof(at));
     snprintf(full, sizeof(full), "%s.%" PRIu64 ".%s", world->keys->queue, world->generation, id);
-    return json_pack("{s:s, s:s, s:s, s:I}", "id", full, "queue", world->keys->queue, "type", type,
-                     "at_ms", (json_int_t)at_ms);
+    return json_pack("{s:s, s:s, s:s, s:s}", "id", full, "queue", world->keys->queue, "type", type,
+                     "at", at);
 }
 
 /* The ids in the text, which are separated by spaces. */

@@ -98,7 +98,7 @@ struct tl_fetch *tl_hook_post(struct tl_hook *hook, const char *id, json_t *even
                               struct tl_error *err)
 {
     json_t *body =
-        json_pack("{s:s, s:s, s:O}", "id", id, "hook", hook->config->name, "events", events);
+        json_pack("{s:s, s:s, s:O}", "id", id, "webhook", hook->config->name, "events", events);
     char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
     struct tl_fetch *post = text != NULL ? send_body(hook, id, text) : NULL;
     json_decref(body);

@@ -83,7 +83,7 @@ def test_modes_are_told_in_order_signed_as_the_documentation_verifies(start, tmp
             assert not verify(secret, signature, body + b" ", now)
             assert not verify(secret + "x", signature, body, now)
             assert not verify(secret, signature, body, now + 3600)  # an old request that is sent again
-            assert headers["Tellerline-Id"] == json.loads(body)["id"] and json.loads(body)["hook"] == "site"
+            assert headers["Tellerline-Id"] == json.loads(body)["id"] and json.loads(body)["webhook"] == "site"
         assert {event["queue"] for event in receiver.events()} == {"shop"}
         wait_until(lambda: journal_length(system) == 0, PATIENCE, "what was told is not kept")
         assert system.store.command("EXISTS", system.key("other", "journal"), system.key("other", "hooks")) == 0  # not watched
@@ -200,8 +200,8 @@ def test_times_thresholds_and_the_loss_of_the_store(start, tmp_path):
         opens = datetime.now(timezone.utc) + timedelta(seconds=1)
         system.set("shop", f"opens_at={opens.isoformat(timespec='milliseconds')}")
         receiver.wait_for("threshold", "opened")
-        assert receiver.events()[0] | {"id": "", "at_ms": 0, "waiting": 0} == {
-            "id": "", "queue": "shop", "type": "threshold", "at_ms": 0, "threshold": 4, "waiting": 0, "side": "above"}
+        assert receiver.events()[0] | {"id": "", "at": "", "waiting": 0} == {
+            "id": "", "queue": "shop", "type": "threshold", "at": "", "threshold": 4, "waiting": 0, "side": "above"}
         for visitor in visitors[:4]:
             wait_until(visitor.is_active, PATIENCE, "one after the other")
             visitor.complete()

@@ -3,7 +3,10 @@
 is described there, without a member more, and each call answers in every good way that is described."""
 from __future__ import annotations
 
+import os
+import re
 import signal
+import subprocess
 from typing import Any
 
 import pytest
@@ -201,3 +204,31 @@ def test_every_call_answers_as_described(start, tmp_path):
         admin.close()
     missing = contract.good() - {(operation, status) for operation, status, *_ in contract.seen}
     assert not missing, f"described, but never answered: {sorted(missing)}"
+
+
+def test_the_example_of_each_call_runs(start, tmp_path):
+    """In the order of the document, but for what must be there first, and what goes."""
+    first = ["createQueue", "putQueue", "joinVisitors", "moveVisitor"]
+    receiver = Receiver(tmp_path)
+    operations = {operation["operationId"]: (method, operation["x-codeSamples"][0]["source"])
+                  for item in AdminContract().document["paths"].values()
+                  for method, operation in item.items() if method in METHODS}
+    order = sorted(operations, key=lambda name: (operations[name][0] == "delete",
+                                                 first.index(name) if name in first else len(first)))
+    with receiver.serving():
+        system = start({}, notifiers=1, prepare=admin_file, settings={"hooks": [receiver.hook("shop", ["drawn"])]})
+        admin = Admin(system.of("worker")[0])
+        at = f"http://127.0.0.1:{admin.port}/v1/admin"
+        described = AdminContract().document["info"]["description"]
+        function = re.search(r"^ *api\(\) \{.*?\}$", described, re.DOTALL | re.MULTILINE).group()
+        for name in order:
+            source = operations[name][1]
+            if name == "findVisitor":
+                source = source.replace("Q5T9-4XDR", admin.done("GET", "queues/concert/visitors/anna")["reference"])
+            if name == "testWebhook":
+                wait_until(lambda: system.store.hash(system.key("concert", "hooks")).get("wanted"), PATIENCE, "it is watched")
+            done = subprocess.run(["bash", "-c", f"set -e; at={at}\n{function}\n{source}"], cwd=tmp_path, text=True,
+                                  env=os.environ | {"TELLERLINE_TOKEN": ADMIN_TOKEN}, capture_output=True, check=False)
+            assert done.returncode == 0, (name, done.stdout, done.stderr)
+        assert "anna" in (tmp_path / "visitors.csv").read_text()
+        admin.close()

@@ -5,10 +5,10 @@
 
 #include "common/auth/draw.h"
 #include "common/auth/hex.h"
+#include "common/base/json_text.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "common/store/state.h"
-#include "worker/http/json_text.h"
 #include "worker/visit/view.h"
 
 enum { POLL_NEAR_MS = 1000, POLL_FAR_MS = 10000, POLL_ACTIVE_MS = 5000, NEAR = 100 };

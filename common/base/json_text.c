@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "worker/http/json_text.h"
+#include "common/base/json_text.h"
 
 /* Where n more bytes go; NULL: they do not fit. */
 static char *room(struct tl_json *json, size_t n)

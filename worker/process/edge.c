@@ -233,8 +233,6 @@ static void on_tick(uv_timer_t *timer)
     tl_server_tick(edge->worker.server, now_ms);
     tl_worker_tick(&edge->worker, now_ms);
     tl_queues_tick(&edge->worker.queues, now_ms);
-    tl_queues_check(&edge->worker.queues, now_ms);
-    tl_queues_report(&edge->worker.queues, now_ms);
     tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT,
                    (int64_t)tl_queues_in_flight(&edge->worker.queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));

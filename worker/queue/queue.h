@@ -309,7 +309,7 @@ void tl_queue_use(struct tl_queue *queue, const char *visitor, tl_place place,
 /* The store's answer about a place the line does not know; reason 0: the store does not know it
  * either. */
 void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reason);
-/* Call every tick: sends presence when it is due, and forgets old ends. */
+/* Call every tick: sends presence when it is due, and forgets old ends. Needs a line. */
 void tl_queue_tick(struct tl_queue *queue, int64_t now_ms);
 
 /* ---- tickets ---- */

@@ -281,22 +281,6 @@ void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
         tl_outbox_sent(queue->outbox, receipt->number, receipt->fate, receipt->entry, now_ms);
 }
 
-void tl_queues_check(struct tl_queues *queues, int64_t now_ms)
-{
-    const struct tl_queue_env *env = queues->env;
-    for (size_t i = 0; i < queues->list.n && tl_queue_env_store_up(env); i++) {
-        const struct tl_queue *queue = at(queues, i);
-        struct tl_outbox *outbox = at(queues, i)->outbox;
-        uint64_t number;
-        const char *entry;
-        if (queue->line != NULL &&
-            tl_outbox_overdue(outbox, queue->line->event, now_ms, &number, &entry) &&
-            !tl_ingest_check(env->ingest, queue->name, env->worker_id, number, entry))
-            tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = true},
-                              now_ms); /* no memory: asks again later */
-    }
-}
-
 void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_t number,
                              const struct tl_batch_check *check, int64_t now_ms)
 {
@@ -333,17 +317,33 @@ void tl_queues_flush(struct tl_queues *queues)
 
 /* ---- time ---- */
 
-/* Adds what came true of the waits told since the last time to the metrics. */
-static void report_promises(const struct tl_queue_env *env, struct tl_queue *queue)
+/* Adds what came true of the waits told to the metrics and to the totals in the store, every ten
+ * seconds at most. While the store takes no notes it waits: nobody is admitted then, either. */
+static void report_promises(const struct tl_queue_env *env, struct tl_queue *queue, int64_t now_ms)
 {
+    struct tl_promises_news *news = &queue->promises.news;
     const char *name = queue->name;
-    if (queue->promises.news[TL_PROMISES_METRICS].since_ms == 0)
+    if (news->since_ms == 0 || now_ms < news->since_ms + REPORT_EVERY_MS ||
+        !tl_queue_env_takes_notes(env))
         return;
-    const struct tl_promises_news news = tl_promises_take(&queue->promises, TL_PROMISES_METRICS);
     const uint32_t stream = tl_queue_counts_stream(name);
     for (unsigned field = 0; field < TL_PROMISED_FIELDS; field++)
         tl_queue_counts_add(env->queue_counts, name, stream,
-                            (enum tl_queue_count)(TL_QUEUE_ETA_JUDGED + field), news.counts[field]);
+                            (enum tl_queue_count)(TL_QUEUE_ETA_JUDGED + field),
+                            news->counts[field]);
+    tl_ingest_promised(env->ingest, name, news->counts);
+    *news = (struct tl_promises_news){0};
+}
+
+/* Asks the store about the oldest batch, if its outcome is overdue. */
+static void check_batch(const struct tl_queue_env *env, struct tl_queue *queue, int64_t now_ms)
+{
+    uint64_t number;
+    const char *entry;
+    if (tl_outbox_overdue(queue->outbox, queue->line->event, now_ms, &number, &entry) &&
+        !tl_ingest_check(env->ingest, queue->name, env->worker_id, number, entry))
+        tl_outbox_checked(queue->outbox, number, &(struct tl_batch_check){.waits = true},
+                          now_ms); /* no memory: asks again later */
 }
 
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
@@ -351,28 +351,16 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
     size_t bytes = 0;
     for (size_t i = 0; i < queues->list.n; i++) {
         struct tl_queue *queue = at(queues, i);
+        if (queue->line == NULL)
+            continue;
         tl_queue_tick(queue, now_ms);
-        report_promises(queues->env, queue);
-        if (queue->line != NULL)
-            bytes += tl_line_bytes(queue->line) + sizeof(queue->eta) +
-                     tl_placemap_bytes(&queue->eta.sessions.running);
+        report_promises(queues->env, queue, now_ms);
+        if (tl_queue_env_store_up(queues->env))
+            check_batch(queues->env, queue, now_ms);
+        bytes += tl_line_bytes(queue->line) + sizeof(queue->eta) +
+                 tl_placemap_bytes(&queue->eta.sessions.running);
     }
     tl_metrics_set(queues->env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
-}
-
-void tl_queues_report(struct tl_queues *queues, int64_t now_ms)
-{
-    const struct tl_queue_env *env = queues->env;
-    if (!tl_queue_env_takes_notes(env))
-        return;
-    for (size_t i = 0; i < queues->list.n; i++) {
-        struct tl_promises *promises = &at(queues, i)->promises;
-        const int64_t since_ms = promises->news[TL_PROMISES_STORE].since_ms;
-        if (since_ms == 0 || now_ms < since_ms + REPORT_EVERY_MS)
-            continue;
-        const struct tl_promises_news news = tl_promises_take(promises, TL_PROMISES_STORE);
-        tl_ingest_promised(env->ingest, at(queues, i)->name, news.counts);
-    }
 }
 
 void tl_queues_farewell(struct tl_queues *queues)

@@ -66,18 +66,14 @@ struct tl_taken tl_queues_take(struct tl_queues *queues, struct tl_change *chang
 /* What became of a batch on its way into the store. */
 void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                           const struct tl_batch_receipt *receipt, int64_t now_ms);
-/* Call every tick: asks the store about batches whose outcome is overdue. */
-void tl_queues_check(struct tl_queues *queues, int64_t now_ms);
 /* The store's answer. */
 void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_t number,
                              const struct tl_batch_check *check, int64_t now_ms);
 /* Call at the end of each turn of the loop: hands gathered batches to the ingest thread, and says
  * whether too many commands are in progress. */
 void tl_queues_flush(struct tl_queues *queues);
-/* Call every tick: sends what came true of the waits told, for a queue every ten seconds at most.
- */
-void tl_queues_report(struct tl_queues *queues, int64_t now_ms);
-/* Call every tick. */
+/* Call every tick: what queues do as time passes (tl_queue_tick); asks the store about batches
+ * whose outcome is overdue; reports what came true of the waits told. */
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms);
 /* The process ends: sends the presence not yet sent, and a farewell if it ever sent any. From then
  * on it sends none. */

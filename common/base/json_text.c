@@ -96,6 +96,14 @@ void tl_json_string(struct tl_json *json, const char *name, const char *value)
     put_string(json, value);
 }
 
+void tl_json_plain(struct tl_json *json, const char *name, const char *value)
+{
+    put_name(json, name);
+    put_char(json, '"');
+    put(json, value, strlen(value));
+    put_char(json, '"');
+}
+
 void tl_json_uint(struct tl_json *json, const char *name, uint64_t value)
 {
     char digits[20];

@@ -244,6 +244,7 @@ struct tl_queue {
     bool rebuilding;      /* after a gap: a fresh line was asked for */
     int64_t differed_ms;  /* when its sizes last made us ask for one; 0: never */
     bool deleted;         /* from the store: pending commands are answered so */
+    bool troubled;        /* its data is damaged: it is not followed, and may have no line */
     struct tl_eta eta;
     struct tl_promises promises; /* what was told about waits, against what came true */
     struct tl_outbox *outbox;    /* commands: see worker/feed/outbox.h */

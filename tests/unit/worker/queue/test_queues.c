@@ -193,6 +193,32 @@ static void readiness_needs_the_store_and_every_line(void **state)
     assert_int_equal(tl_queues_readiness(&stage->queues), TL_DRAINING);
 }
 
+/* Those that are sound are served. */
+static void troubled_queues_are_named(void **state)
+{
+    struct stage *stage = *state;
+    char text[64];
+    stage->world.env.listed = true;
+    take(stage, "bad", (struct tl_change){.kind = TL_CHANGE_TROUBLE});
+    take(stage, "bad", (struct tl_change){.kind = TL_CHANGE_TROUBLE});
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_TROUBLED), 1);
+    assert_int_equal(tl_queues_readiness_here(&stage->queues), TL_QUEUES_TROUBLED);
+    (void)add(stage, "a");
+    take(stage, "worse", (struct tl_change){.kind = TL_CHANGE_TROUBLE});
+    assert_int_equal(tl_queues_readiness_here(&stage->queues), TL_READY);
+    tl_queues_troubles(&stage->queues, text, sizeof(text));
+    assert_string_equal(text, "not served: bad, worse");
+    take(stage, "worse", (struct tl_change){.kind = TL_CHANGE_GONE});
+    take(stage, "bad", (struct tl_change){.kind = TL_CHANGE_SOUND});
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_TROUBLED), 0);
+    assert_int_equal(tl_queues_readiness_here(&stage->queues),
+                     TL_LINES_LOADING); /* it has no line yet */
+    (void)add(stage, "bad");
+    assert_int_equal(tl_queues_readiness_here(&stage->queues), TL_READY);
+    tl_queues_troubles(&stage->queues, text, sizeof(text));
+    assert_string_equal(text, "");
+}
+
 static void receipt(struct stage *stage, const char *queue, bool taken)
 {
     tl_queues_batch_sent(
@@ -373,6 +399,7 @@ int main(void)
         TEST(a_second_line_is_for_the_same_queue),
         TEST(the_follower_reaches_the_queue),
         TEST(readiness_needs_the_store_and_every_line),
+        TEST(troubled_queues_are_named),
         TEST(batches_go_to_the_ingest_thread),
         TEST(the_store_is_asked_about_a_batch_that_is_overdue),
         TEST(too_many_commands_in_progress_are_noted_each_turn),

@@ -28,7 +28,7 @@ bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const c
         memcpy(invite->lane, json_string_value(lane), lane_length + 1);
     invite->bypass = json_is_true(json_object_get(token.claims, "bypass"));
     json_decref(token.claims);
-    if (token.expires > now + TL_INVITE_LIFETIME_S + TL_JWT_LEEWAY_S)
+    if (token.times.expires > now + TL_INVITE_LIFETIME_S + TL_JWT_LEEWAY_S)
         return tl_error_set(err, TL_ERR_INVALID,
                             "the invite lasts too long: exp is at most %d s ahead",
                             TL_INVITE_LIFETIME_S);
@@ -39,20 +39,24 @@ bool tl_invite_verify(const struct tl_jwt_keys *keys, const char *queue, const c
                             TL_LANE_NAME_MAX);
     memcpy(invite->visitor, token.subject, sizeof(invite->visitor));
     memcpy(invite->id, token.id, sizeof(invite->id));
-    invite->expires = token.expires;
-    invite->kept_until = token.expires + 2 * TL_JWT_LEEWAY_S;
+    invite->expires = token.times.expires;
+    invite->kept_until = token.times.expires + 2 * TL_JWT_LEEWAY_S;
     return true;
 }
 
 bool tl_invite_sign(const struct tl_jwt_key *key, const char *queue, const struct tl_invite *invite,
                     char text[TL_JWT_SIZE], struct tl_error *err)
 {
-    json_t *claims = json_pack("{s:s, s:s, s:s, s:I, s:s*}", "aud", queue, "sub", invite->visitor,
-                               "jti", invite->id, "exp", (json_int_t)invite->expires, "lane",
-                               invite->lane[0] != '\0' ? invite->lane : NULL);
-    bool ok = tl_jwt_write(key, "invite", claims, text, err);
-    json_decref(claims);
-    return ok;
+    char bytes[TL_JWT_SIZE];
+    struct tl_json claims;
+    tl_json_begin(&claims, bytes, sizeof(bytes));
+    tl_json_string(&claims, "aud", queue);
+    tl_json_string(&claims, "sub", invite->visitor);
+    tl_json_string(&claims, "jti", invite->id);
+    tl_json_uint(&claims, "exp", (uint64_t)invite->expires);
+    if (invite->lane[0] != '\0')
+        tl_json_string(&claims, "lane", invite->lane);
+    return tl_jwt_write(key, "invite", &claims, text, err);
 }
 
 uint64_t tl_invite_digest(const char *id)

@@ -158,8 +158,8 @@ static bool take_time(const json_t *claims, const char *name, int64_t *seconds)
 static bool check_claims(const struct check *check, struct tl_jwt_token *token)
 {
     const struct tl_jwt_expect *expect = check->expect;
+    struct tl_jwt_times *times = &token->times;
     const json_t *claims = token->claims;
-    int64_t not_before = 0;
     if (expect->issuer != NULL && !is_text(json_object_get(claims, "iss"), expect->issuer))
         return refuse(check, "comes from another issuer: iss is not the one expected");
     if (!is_text(json_object_get(claims, "aud"), expect->audience))
@@ -169,17 +169,24 @@ static bool check_claims(const struct check *check, struct tl_jwt_token *token)
                       "names no visitor: sub must be 1 to 64 printable ASCII characters, no space");
     if (!take_text(json_object_get(claims, "jti"), token->id))
         return refuse(check, "has no id: jti must be 1 to 64 printable ASCII characters, no space");
-    if (!take_time(claims, "exp", &token->expires) || !take_time(claims, "nbf", &not_before) ||
-        !take_time(claims, "iat", &token->issued))
+    if (!take_time(claims, "exp", &times->expires) ||
+        !take_time(claims, "nbf", &times->not_before) || !take_time(claims, "iat", &times->issued))
         return refuse(check, "has a time that is not a whole number of Unix seconds");
-    if (token->expires == 0)
+    if (times->expires == 0)
         return refuse(check, "has no end: exp is missing");
-    if (expect->now >= token->expires + TL_JWT_LEEWAY_S)
-        return refuse(check, "has expired (exp)");
-    if (not_before > expect->now + TL_JWT_LEEWAY_S)
-        return refuse(check, "is not valid yet (nbf)");
-    if (token->issued > expect->now + TL_JWT_LEEWAY_S)
-        return refuse(check, "was issued in the future (iat): compare the clocks");
+    return tl_jwt_in_time(expect, times, check->err);
+}
+
+bool tl_jwt_in_time(const struct tl_jwt_expect *expect, const struct tl_jwt_times *times,
+                    struct tl_error *err)
+{
+    const struct check check = {.expect = expect, .err = err};
+    if (expect->now >= times->expires + TL_JWT_LEEWAY_S)
+        return refuse(&check, "has expired (exp)");
+    if (times->not_before > expect->now + TL_JWT_LEEWAY_S)
+        return refuse(&check, "is not valid yet (nbf)");
+    if (times->issued > expect->now + TL_JWT_LEEWAY_S)
+        return refuse(&check, "was issued in the future (iat): compare the clocks");
     return true;
 }
 
@@ -232,27 +239,26 @@ static bool append(const unsigned char *bytes, size_t length, char text[TL_JWT_S
     return true;
 }
 
-static bool append_json(const json_t *object, char text[TL_JWT_SIZE], size_t *used)
+/* Ends the object and appends it, without the newline at its end. */
+static bool append_json(struct tl_json *object, char text[TL_JWT_SIZE], size_t *used)
 {
-    char bytes[TL_JWT_SIZE];
-    size_t length = json_dumpb(object, bytes, sizeof(bytes), JSON_COMPACT);
-    return length > 0 && length <= sizeof(bytes) &&
-           append((const unsigned char *)bytes, length, text, used);
+    const size_t length = tl_json_end(object);
+    return length > 0 && append((const unsigned char *)object->text, length - 1, text, used);
 }
 
-bool tl_jwt_write(const struct tl_jwt_key *key, const char *what, const json_t *claims,
+bool tl_jwt_write(const struct tl_jwt_key *key, const char *what, struct tl_json *claims,
                   char text[TL_JWT_SIZE], struct tl_error *err)
 {
-    json_t *header = json_pack("{s:s, s:s, s:s}", "typ", "JWT", "alg",
-                               tl_jwt_algorithm_name(key->algorithm), "kid", key->id);
+    char bytes[TL_JWT_KEY_ID_MAX + 64];
+    struct tl_json header;
     unsigned char signature[TL_JWT_SIGNATURE_MAX];
     size_t used = 0;
     size_t length = 0;
-    bool made = header != NULL && claims != NULL;
-    bool fits = made && append_json(header, text, &used) && append_json(claims, text, &used);
-    json_decref(header);
-    if (!made)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the %s", what);
+    tl_json_begin(&header, bytes, sizeof(bytes));
+    tl_json_string(&header, "typ", "JWT");
+    tl_json_string(&header, "alg", tl_jwt_algorithm_name(key->algorithm));
+    tl_json_string(&header, "kid", key->id);
+    bool fits = append_json(&header, text, &used) && append_json(claims, text, &used);
     if (fits && (length = tl_jwt_key_sign(key, text, used, signature)) == 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "the %s cannot be signed with key %s", what,
                             key->id);

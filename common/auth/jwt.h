@@ -15,6 +15,7 @@
 
 #include "common/auth/jwt_keys.h"
 #include "common/base/error.h"
+#include "common/base/json_text.h"
 #include "common/wire/names.h"
 
 #define TL_JWT_TEXT_MAX 2048                  /* a longer token is refused unread */
@@ -31,12 +32,17 @@ struct tl_jwt_expect {
     int64_t now;          /* Unix time in seconds */
 };
 
+/* Unix seconds; 0 where absent. */
+struct tl_jwt_times {
+    int64_t issued, not_before;
+    int64_t expires; /* never absent */
+};
+
 struct tl_jwt_token {
     char subject[TL_VISITOR_MAX + 1]; /* a valid visitor */
     char id[TL_JWT_ID_MAX + 1];       /* printable, not empty */
-    int64_t issued;                   /* Unix seconds; 0 when absent */
-    int64_t expires;                  /* Unix seconds */
-    json_t *claims;                   /* all of them; the caller's to json_decref */
+    struct tl_jwt_times times;
+    json_t *claims; /* all of them; the caller's to json_decref */
 };
 
 /* Verifies the signature first, then the claims: `aud`, `sub`, `jti` and `exp` are required, `iss`
@@ -45,13 +51,17 @@ struct tl_jwt_token {
 bool tl_jwt_read(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *expect,
                  const char *text, size_t length, struct tl_jwt_token *token, struct tl_error *err);
 
+/* Is a token with these times valid at the time that is expected? Otherwise err says why not. */
+bool tl_jwt_in_time(const struct tl_jwt_expect *expect, const struct tl_jwt_times *times,
+                    struct tl_error *err);
+
 /* Does reading this token take the verification of a signature with a public key, a hundred times
  * as long as the rest? Not if it was found genuine before, or is refused at once. */
 bool tl_jwt_is_costly(const struct tl_jwt_keys *keys, const char *text, size_t length);
 
-/* Writes the claims, signed with the key; claims are borrowed, and NULL counts as out of memory.
- * what: for messages, "pass" or "invite". */
-bool tl_jwt_write(const struct tl_jwt_key *key, const char *what, const json_t *claims,
+/* Writes the claims, signed with the key. claims: an object that is not ended yet; it is here.
+ * what: for messages, "pass" or "invite". Fails when they do not fit. */
+bool tl_jwt_write(const struct tl_jwt_key *key, const char *what, struct tl_json *claims,
                   char text[TL_JWT_SIZE], struct tl_error *err);
 
 #endif

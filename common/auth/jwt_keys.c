@@ -3,12 +3,14 @@
 #include <string.h>
 
 #include <jansson.h>
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
 #include <sodium.h>
 
 #include "common/auth/jwt_keys.h"
 #include "common/auth/secret_file.h"
 
-_Static_assert(TL_JWT_SIGNATURE_MAX >= crypto_auth_hmacsha256_BYTES, "an HMAC fits");
+_Static_assert(TL_JWT_SIGNATURE_MAX >= TL_EC_HASH_BYTES, "an HMAC fits");
 _Static_assert(TL_JWT_SIGNATURE_MAX == TL_EC_SIGNATURE_BYTES, "an ES256 signature fits");
 _Static_assert(TL_EC_HASH_BYTES == crypto_hash_sha256_BYTES, "what is signed");
 
@@ -25,24 +27,37 @@ const char *tl_jwt_algorithm_name(enum tl_jwt_algorithm algorithm)
 
 /* ---- one key ---- */
 
-static void make_mac(const struct tl_jwt_key *key, const char *text, size_t length,
-                     unsigned char mac[crypto_auth_hmacsha256_BYTES])
+/* HMAC-SHA256 by OpenSSL, which uses the processor's instructions for it: a fifth of libsodium's
+ * time. NULL on failure. */
+static EVP_MAC_CTX *new_mac(const unsigned char *secret, size_t length)
 {
-    crypto_auth_hmacsha256_state state;
-    crypto_auth_hmacsha256_init(&state, key->secret, key->secret_length);
-    crypto_auth_hmacsha256_update(&state, (const unsigned char *)text, length);
-    crypto_auth_hmacsha256_final(&state, mac);
-    sodium_memzero(&state, sizeof(state));
+    char digest[] = OSSL_DIGEST_NAME_SHA2_256;
+    const OSSL_PARAM params[] = {OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, digest, 0),
+                                 OSSL_PARAM_construct_end()};
+    EVP_MAC *hmac = EVP_MAC_fetch(NULL, OSSL_MAC_NAME_HMAC, NULL);
+    EVP_MAC_CTX *mac = hmac != NULL ? EVP_MAC_CTX_new(hmac) : NULL;
+    EVP_MAC_free(hmac);
+    if (mac != NULL && EVP_MAC_init(mac, secret, length, params) == 1)
+        return mac;
+    EVP_MAC_CTX_free(mac);
+    return NULL;
+}
+
+static bool make_mac(const struct tl_jwt_key *key, const char *text, size_t length,
+                     unsigned char mac[TL_EC_HASH_BYTES])
+{
+    size_t made = 0;
+    return EVP_MAC_init(key->mac, NULL, 0, NULL) == 1 &&
+           EVP_MAC_update(key->mac, (const unsigned char *)text, length) == 1 &&
+           EVP_MAC_final(key->mac, mac, &made, TL_EC_HASH_BYTES) == 1 && made == TL_EC_HASH_BYTES;
 }
 
 size_t tl_jwt_key_sign(const struct tl_jwt_key *key, const char *text, size_t length,
                        unsigned char signature[TL_JWT_SIGNATURE_MAX])
 {
     unsigned char hash[crypto_hash_sha256_BYTES];
-    if (key->algorithm == TL_JWT_HS256) {
-        make_mac(key, text, length, signature);
-        return crypto_auth_hmacsha256_BYTES;
-    }
+    if (key->algorithm == TL_JWT_HS256)
+        return make_mac(key, text, length, signature) ? TL_EC_HASH_BYTES : 0;
     crypto_hash_sha256(hash, (const unsigned char *)text, length);
     return tl_ec_key_sign(&key->ec, hash, signature) ? TL_EC_SIGNATURE_BYTES : 0;
 }
@@ -51,11 +66,9 @@ bool tl_jwt_key_verify(const struct tl_jwt_key *key, const char *text, size_t le
                        const unsigned char *signature, size_t signature_length)
 {
     unsigned char hash[crypto_hash_sha256_BYTES];
-    if (key->algorithm == TL_JWT_HS256) {
-        make_mac(key, text, length, hash);
-        return signature_length == sizeof(hash) &&
+    if (key->algorithm == TL_JWT_HS256)
+        return signature_length == sizeof(hash) && make_mac(key, text, length, hash) &&
                sodium_memcmp(hash, signature, sizeof(hash)) == 0;
-    }
     crypto_hash_sha256(hash, (const unsigned char *)text, length);
     return signature_length == TL_EC_SIGNATURE_BYTES && tl_ec_key_verify(&key->ec, hash, signature);
 }
@@ -154,7 +167,9 @@ static bool read_key(struct reader *reader, char *line, struct tl_jwt_key *key)
                             "with: openssl rand -hex 32",
                             reader->name, reader->number, 2 * TL_JWT_SECRET_MIN,
                             2 * TL_JWT_SECRET_MAX);
-    return true;
+    key->mac = new_mac(key->secret, key->secret_length);
+    return key->mac != NULL ||
+           tl_error_set(reader->err, TL_ERR_SYSTEM, "OpenSSL cannot make an HMAC with SHA-256");
 }
 
 static bool read_keys(struct reader *reader, struct tl_jwt_keys *keys)
@@ -215,9 +230,12 @@ void tl_jwt_keys_free(struct tl_jwt_keys **keys)
 {
     if (*keys == NULL)
         return;
-    for (size_t i = 0; i < TL_JWT_KEYS_MAX; i++) /* also of a set that was refused half-way */
+    for (size_t i = 0; i < TL_JWT_KEYS_MAX; i++) { /* also of a set that was refused half-way */
+        EVP_MAC_CTX_free((*keys)->keys[i].mac);
         tl_ec_key_free(&(*keys)->keys[i].ec);
+    }
     tl_genuine_free(&(*keys)->genuine);
+    free((*keys)->passes);
     sodium_memzero(*keys, sizeof(**keys));
     free(*keys);
     *keys = NULL;

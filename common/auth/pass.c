@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -15,7 +16,16 @@
 _Static_assert((int)TL_JWT_SECRET_MIN <= (int)TL_SECRET_KEY_BYTES,
                "a key that is made can be read");
 
-enum { ID_BYTES = 16 };
+enum { ID_BYTES = 16, KNOWN_PASSES = 8192, DIGEST_BYTES = 32 };
+
+/* A pass that was read before. A gateway sends the same one with every request of a visitor, and to
+ * read its claims takes as long as all else that answers. A table of fixed size, in which a later
+ * one takes the place of an earlier one. */
+struct tl_known_pass {
+    unsigned char digest[DIGEST_BYTES]; /* of its text, and whom it was read for; all zero: empty */
+    struct tl_jwt_times times;
+    struct tl_pass pass;
+};
 
 /* ---- keys ---- */
 
@@ -52,6 +62,8 @@ struct tl_jwt_keys *tl_pass_keys_load(const char *path, enum tl_jwt_algorithm al
                      path, tl_jwt_algorithm_name(algorithm));
         tl_jwt_keys_free(&keys);
     }
+    if (keys != NULL) /* without memory each is read whenever it comes */
+        keys->passes = calloc(KNOWN_PASSES, sizeof(*keys->passes));
     return keys;
 }
 
@@ -97,14 +109,62 @@ bool tl_pass_sign(const struct tl_jwt_keys *keys, const char *issuer, const char
         return tl_error_set(err, TL_ERR_INVALID,
                             "this cannot be put into a pass: issuer, queue, visitor, id, times or "
                             "place");
-    json_t *claims =
-        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I}", "iss", issuer, "aud", queue,
-                  "sub", pass->visitor, "jti", pass->id, "iat", (json_int_t)pass->issued, "exp",
-                  (json_int_t)pass->expires, "gen", (json_int_t)pass->generation, "place",
-                  (json_int_t)pass->place, "evt", (json_int_t)pass->event);
-    bool ok = tl_jwt_write(keys->signer, "pass", claims, text, err);
-    json_decref(claims);
-    return ok;
+    char bytes[TL_JWT_SIZE];
+    struct tl_json claims;
+    tl_json_begin(&claims, bytes, sizeof(bytes));
+    tl_json_string(&claims, "iss", issuer);
+    tl_json_string(&claims, "aud", queue);
+    tl_json_string(&claims, "sub", pass->visitor);
+    tl_json_string(&claims, "jti", pass->id);
+    tl_json_uint(&claims, "iat", (uint64_t)pass->issued);
+    tl_json_uint(&claims, "exp", (uint64_t)pass->expires);
+    tl_json_uint(&claims, "gen", pass->generation);
+    tl_json_uint(&claims, "place", pass->place);
+    tl_json_uint(&claims, "evt", pass->event);
+    return tl_jwt_write(keys->signer, "pass", &claims, text, err);
+}
+
+/* Where a pass that was read for this issuer and queue is remembered, and its digest. Needs a
+ * table. */
+static struct tl_known_pass *place_of(const struct tl_jwt_keys *keys,
+                                      const struct tl_jwt_expect *expect, const char *text,
+                                      size_t length, unsigned char digest[DIGEST_BYTES])
+{
+    crypto_generichash_state state;
+    (void)crypto_generichash_init(&state, NULL, 0, DIGEST_BYTES);
+    /* With the zero behind each, which no issuer nor queue has in it. */
+    (void)crypto_generichash_update(&state, (const unsigned char *)expect->issuer,
+                                    strlen(expect->issuer) + 1);
+    (void)crypto_generichash_update(&state, (const unsigned char *)expect->audience,
+                                    strlen(expect->audience) + 1);
+    (void)crypto_generichash_update(&state, (const unsigned char *)text, length);
+    (void)crypto_generichash_final(&state, digest, DIGEST_BYTES);
+    return &keys->passes[tl_get_be(digest, sizeof(uint64_t)) % KNOWN_PASSES];
+}
+
+static bool read_pass(const struct tl_jwt_keys *keys, const struct tl_jwt_expect *expect,
+                      const char *text, size_t length, struct tl_known_pass *read,
+                      struct tl_error *err)
+{
+    struct tl_pass *pass = &read->pass;
+    struct tl_jwt_token token;
+    if (!tl_jwt_read(keys, expect, text, length, &token, err))
+        return false;
+    bool whole = take_number(token.claims, "gen", &pass->generation) &&
+                 take_number(token.claims, "place", &pass->place) &&
+                 take_number(token.claims, "evt", &pass->event);
+    json_decref(token.claims);
+    if (token.times.issued == 0)
+        return tl_error_set(err, TL_ERR_INVALID, "the pass does not say when it was issued (iat)");
+    if (!whole)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "the pass does not say what place it is for (gen, place, evt)");
+    memcpy(pass->visitor, token.subject, sizeof(pass->visitor));
+    memcpy(pass->id, token.id, sizeof(pass->id));
+    pass->issued = token.times.issued;
+    pass->expires = token.times.expires;
+    read->times = token.times;
+    return true;
 }
 
 bool tl_pass_verify(const struct tl_jwt_keys *keys, const char *issuer, const char *queue,
@@ -113,21 +173,17 @@ bool tl_pass_verify(const struct tl_jwt_keys *keys, const char *issuer, const ch
 {
     const struct tl_jwt_expect expect = {
         .what = "pass", .issuer = issuer, .audience = queue, .now = now};
-    struct tl_jwt_token token;
-    if (!tl_jwt_read(keys, &expect, text, length, &token, err))
+    struct tl_known_pass read = {0}, *place = NULL;
+    if (keys->passes != NULL)
+        place = place_of(keys, &expect, text, length, read.digest);
+    if (place != NULL && memcmp(place->digest, read.digest, DIGEST_BYTES) == 0) {
+        *pass = place->pass;
+        return tl_jwt_in_time(&expect, &place->times, err);
+    }
+    if (!read_pass(keys, &expect, text, length, &read, err))
         return false;
-    bool whole = take_number(token.claims, "gen", &pass->generation) &&
-                 take_number(token.claims, "place", &pass->place) &&
-                 take_number(token.claims, "evt", &pass->event);
-    json_decref(token.claims);
-    if (token.issued == 0)
-        return tl_error_set(err, TL_ERR_INVALID, "the pass does not say when it was issued (iat)");
-    if (!whole)
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "the pass does not say what place it is for (gen, place, evt)");
-    memcpy(pass->visitor, token.subject, sizeof(pass->visitor));
-    memcpy(pass->id, token.id, sizeof(pass->id));
-    pass->issued = token.issued;
-    pass->expires = token.expires;
+    *pass = read.pass;
+    if (place != NULL)
+        *place = read;
     return true;
 }

@@ -11,9 +11,14 @@ static const char *const common_texts[] = {TL_COMMON_TEXTS};
 
 void tl_keys_init(struct tl_keys *keys, const char *prefix, const char *queue)
 {
-    snprintf(keys->queue, sizeof(keys->queue), "%s", queue);
-    for (size_t i = 0; i < sizeof(keys->names) / sizeof(keys->names[0]); i++)
-        snprintf(keys->names[i], TL_KEY_MAX, "%s{%s}:%s", prefix, queue, texts[i]);
+    char start[TL_KEY_MAX];
+    snprintf(start, sizeof(start), "%s{%s}:", prefix, queue);
+    const size_t length = strlen(start);
+    (void)tl_text_copy(keys->queue, sizeof(keys->queue), queue);
+    for (size_t i = 0; i < sizeof(keys->names) / sizeof(keys->names[0]); i++) {
+        memcpy(keys->names[i], start, length);
+        (void)tl_text_copy(keys->names[i] + length, TL_KEY_MAX - length, texts[i]);
+    }
 }
 
 bool tl_keys_of(struct tl_keys *keys, const char *prefix, const char *queue, struct tl_error *err)

@@ -13,8 +13,8 @@
 #include "common/auth/draw.h"
 #include "common/auth/hex.h"
 #include "common/base/clock.h"
+#include "common/base/json_text.h"
 #include "worker/api/routes.h"
-#include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/visit/view.h"
 

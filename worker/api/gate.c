@@ -4,12 +4,12 @@
 
 #include "common/auth/jwt_keys.h"
 #include "common/auth/pass.h"
+#include "common/base/json_text.h"
 #include "common/base/text.h"
 #include "worker/api/gate.h"
 #include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
-#include "worker/http/json_text.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"

@@ -14,10 +14,10 @@
 
 #include <sodium.h>
 
+#include "common/base/json_text.h"
 #include "worker/api/body.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
-#include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"
 #include "worker/visit/answer.h"

@@ -9,11 +9,11 @@
 
 #include "common/auth/jwt_keys.h"
 #include "common/base/clock.h"
+#include "common/base/json_text.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
 #include "worker/api/routes.h"
-#include "worker/http/json_text.h"
 #include "worker/page/page_assets.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/view.h"

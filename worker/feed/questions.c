@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/auth/draw.h"
+#include "common/base/text.h"
 #include "common/store/feedback.h"
 #include "common/store/keys.h"
 #include "common/store/library.h"
@@ -46,12 +47,13 @@ static bool ask(struct tl_ingest *ingest, struct tl_job *job)
 bool tl_ingest_send(struct tl_ingest *ingest, const char *queue, uint64_t number, void *bytes,
                     size_t length, bool joins)
 {
-    struct tl_keys keys;
-    struct tl_job job = question(ingest, TL_INGEST_BATCH, queue, number, &keys);
-    job.n = 1;
-    job.bytes = bytes;
-    job.length = length;
-    job.joins = joins;
+    struct tl_job job = {.kind = TL_INGEST_BATCH,
+                         .number = number,
+                         .n = 1, /* its command is made for each attempt */
+                         .bytes = bytes,
+                         .length = length,
+                         .joins = joins};
+    (void)tl_text_copy(job.queue, sizeof(job.queue), queue);
     return ask(ingest, &job);
 }
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "worker/http/json_text.h"
+#include "common/base/json_text.h"
 #include "worker/http/refusal.h"
 #include "worker/http/request.h"
 

@@ -388,29 +388,15 @@ void tl_server_quiesce(struct tl_server *server)
     server->host.closing = true;
 }
 
-uint64_t tl_server_connections(const struct tl_server *server)
+struct tl_server_counts tl_server_counts(const struct tl_server *server)
 {
-    return server != NULL ? server->open : 0;
-}
-
-uint64_t tl_server_busy(const struct tl_server *server)
-{
-    return server != NULL ? server->open - server->idle.n : 0;
-}
-
-uint64_t tl_server_requests(const struct tl_server *server)
-{
-    return server != NULL ? server->host.requests : 0;
-}
-
-uint64_t tl_server_accepted(const struct tl_server *server)
-{
-    return server != NULL ? server->accepted : 0;
-}
-
-uint64_t tl_server_unavailable(const struct tl_server *server)
-{
-    return server != NULL ? server->host.unavailable : 0;
+    if (server == NULL)
+        return (struct tl_server_counts){0};
+    return (struct tl_server_counts){.connections = server->open,
+                                     .busy = server->open - server->idle.n,
+                                     .requests = server->host.requests,
+                                     .accepted = server->accepted,
+                                     .unavailable = server->host.unavailable};
 }
 
 void tl_server_free(struct tl_server **server_in)

@@ -53,16 +53,14 @@ struct tl_server *tl_server_new(uv_loop_t *loop, const struct tl_server_settings
 /* Accepts no more; answers say `Connection: close`. Connections in the socket's backlog stay there.
  */
 void tl_server_quiesce(struct tl_server *server);
-/* Without event streams. */
-uint64_t tl_server_connections(const struct tl_server *server);
-/* Those of them that cannot give way: a request is worked on. */
-uint64_t tl_server_busy(const struct tl_server *server);
-/* Requests that are not fully answered yet. */
-uint64_t tl_server_requests(const struct tl_server *server);
-/* Connections taken from the listening socket so far, also those refused then. */
-uint64_t tl_server_accepted(const struct tl_server *server);
-/* Requests answered 503 so far. */
-uint64_t tl_server_unavailable(const struct tl_server *server);
+struct tl_server_counts {
+    uint64_t connections; /* without event streams */
+    uint64_t busy;        /* those of them that cannot give way: a request is worked on */
+    uint64_t requests;    /* that are not fully answered yet */
+    uint64_t accepted; /* connections taken from the listening socket so far, also those refused */
+    uint64_t unavailable; /* requests answered 503 so far */
+};
+struct tl_server_counts tl_server_counts(const struct tl_server *server);
 /* Call every tick: runs the library in this turn, and closes connections whose client has taken
  * longer than idle_timeout_ms for one complete request, even if it keeps sending bytes (the
  * library's own time-out restarts with every byte), or takes its answer too slowly. */

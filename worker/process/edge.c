@@ -63,7 +63,7 @@ struct edge {
 static uint64_t connections(const struct edge *edge)
 {
     return (uint64_t)tl_metrics_get(edge->env.metrics, TL_WORKER_EVENT_STREAMS) +
-           tl_server_connections(edge->worker.server);
+           tl_server_counts(edge->worker.server).connections;
 }
 
 /* ---- answers of the ingest thread ---- */
@@ -206,7 +206,7 @@ static void on_sweep(uv_timer_t *timer)
 static void log_limits(struct edge *edge, int64_t now_ms)
 {
     unsigned suppressed;
-    const uint64_t unavailable = tl_server_unavailable(edge->worker.server);
+    const uint64_t unavailable = tl_server_counts(edge->worker.server).unavailable;
     if (unavailable > edge->unavailable &&
         tl_log_allow(&edge->unavailable_log, now_ms, LOG_EVERY_MS, &suppressed)) {
         tl_warn("requests answered 503 since the last such line: %llu (%s)",
@@ -233,8 +233,6 @@ static void on_tick(uv_timer_t *timer)
     tl_server_tick(edge->worker.server, now_ms);
     tl_worker_tick(&edge->worker, now_ms);
     tl_queues_tick(&edge->worker.queues, now_ms);
-    tl_queues_check(&edge->worker.queues, now_ms);
-    tl_queues_report(&edge->worker.queues, now_ms);
     tl_metrics_set(metrics, TL_WORKER_IN_FLIGHT,
                    (int64_t)tl_queues_in_flight(&edge->worker.queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
@@ -243,12 +241,13 @@ static void on_tick(uv_timer_t *timer)
     log_limits(edge, now_ms);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)tl_waits_count(&edge->worker.waits));
     atomic_store(&slot->readiness, (int)tl_queues_readiness(&edge->worker.queues));
-    atomic_store(&slot->accepted, (int64_t)tl_server_accepted(edge->worker.server));
+    atomic_store(&slot->accepted, (int64_t)tl_server_counts(edge->worker.server).accepted);
     atomic_store(&slot->accepts, edge->worker.server != NULL && !edge->env.draining);
     atomic_fetch_add(&slot->beats, 1);
     if (!edge->env.draining)
         return;
-    bool drained = tl_worker_idle(&edge->worker) && tl_server_requests(edge->worker.server) == 0;
+    bool drained =
+        tl_worker_idle(&edge->worker) && tl_server_counts(edge->worker.server).requests == 0;
     if (drained || now_ms >= edge->drain_until_ms)
         uv_stop(&edge->loop);
 }

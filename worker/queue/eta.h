@@ -223,9 +223,9 @@ bool tl_eta_admitted(const struct tl_eta *eta, int64_t now_ms, uint64_t *count);
  */
 
 enum { TL_PROMISES_CLASSES = 4, TL_PROMISES_PER_CLASS = 8 };
-enum tl_promises_reader { TL_PROMISES_METRICS, TL_PROMISES_STORE, TL_PROMISES_READERS };
 
-/* Read everywhere, written in promises.c only. A zeroed one is empty, but for `random`. */
+/* Read everywhere, written in promises.c only, but that `news` is cleared when it was reported. A
+ * zeroed one is empty, but for `random`. */
 struct tl_promises {
     struct tl_promise {
         tl_place place; /* 0: free */
@@ -243,13 +243,13 @@ struct tl_promises {
         double inside;   /* share within the range; fading */
         double error;    /* mean distance from the median over the wait; fading */
     } score;
-    /* What came true since this reader of counters last asked. */
+    /* What came true and was not reported yet. */
     struct tl_promises_news {
         int64_t since_ms; /* when the oldest came true; 0: there are none */
         /* All; before and after the range; distances from the median in percent of the wait, added
          * up, each at most 1,000. */
         uint64_t counts[TL_PROMISED_FIELDS];
-    } news[TL_PROMISES_READERS];
+    } news;
 };
 
 /* Forgets what was told: the line is another one. */
@@ -263,9 +263,5 @@ void tl_promises_apply(struct tl_promises *promises, const struct tl_line *line,
  * told now with what they were told. Once a second; calls in between do nothing. */
 void tl_promises_tick(struct tl_promises *promises, struct tl_eta *eta, const struct tl_line *line,
                       int64_t now_ms);
-
-/* What this reader has not had yet; from now on it has. */
-struct tl_promises_news tl_promises_take(struct tl_promises *promises,
-                                         enum tl_promises_reader reader);
 
 #endif

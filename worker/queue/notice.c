@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/json_text.h"
 #include "common/wire/notice_text.h"
-#include "worker/http/json_text.h"
 #include "worker/queue/queue.h"
 
 struct tl_notice_told {

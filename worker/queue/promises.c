@@ -22,14 +22,6 @@ void tl_promises_drop(struct tl_promises *promises)
     promises->waiting = 0;
 }
 
-struct tl_promises_news tl_promises_take(struct tl_promises *promises,
-                                         enum tl_promises_reader reader)
-{
-    const struct tl_promises_news news = promises->news[reader];
-    promises->news[reader] = (struct tl_promises_news){0};
-    return news;
-}
-
 /* ---- what came true ---- */
 
 static void drop(struct tl_promises *promises, struct tl_promise *promise)
@@ -42,20 +34,18 @@ static void drop(struct tl_promises *promises, struct tl_promise *promise)
 static void judge(struct tl_promises *promises, const struct tl_promise *promise, int64_t now_ms)
 {
     struct tl_promises_score *score = &promises->score;
+    struct tl_promises_news *news = &promises->news;
     double waited_s = (double)(now_ms - promise->told_ms) / 1000;
     bool early = waited_s < floor(promise->range.low_s);
     bool late = waited_s > ceil(promise->range.high_s);
     double error = fabs(promise->range.median_s - waited_s) / fmax(1, waited_s);
     double weight = fmax(forget, 1.0 / (double)(score->judged + 1));
     score->judged++;
-    for (int reader = 0; reader < TL_PROMISES_READERS; reader++) {
-        struct tl_promises_news *news = &promises->news[reader];
-        if (news->counts[TL_PROMISED_ETA_JUDGED]++ == 0)
-            news->since_ms = now_ms;
-        news->counts[TL_PROMISED_ETA_EARLY] += early;
-        news->counts[TL_PROMISED_ETA_LATE] += late;
-        news->counts[TL_PROMISED_ETA_ERROR] += (uint64_t)llround(100 * fmin(error, ERROR_MAX));
-    }
+    if (news->counts[TL_PROMISED_ETA_JUDGED]++ == 0)
+        news->since_ms = now_ms;
+    news->counts[TL_PROMISED_ETA_EARLY] += early;
+    news->counts[TL_PROMISED_ETA_LATE] += late;
+    news->counts[TL_PROMISED_ETA_ERROR] += (uint64_t)llround(100 * fmin(error, ERROR_MAX));
     score->inside += weight * ((early || late ? 0 : 1) - score->inside);
     score->error += weight * (fmin(error, ERROR_MAX) - score->error);
 }

@@ -397,8 +397,6 @@ void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reas
 
 void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
 {
-    if (queue->line == NULL)
-        return;
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
     tl_eta_set_open(&queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
     tl_promises_tick(&queue->promises, &queue->eta, queue->line, now_ms);

@@ -244,6 +244,7 @@ struct tl_queue {
     bool rebuilding;      /* after a gap: a fresh line was asked for */
     int64_t differed_ms;  /* when its sizes last made us ask for one; 0: never */
     bool deleted;         /* from the store: pending commands are answered so */
+    bool troubled;        /* its data is damaged: it is not followed, and may have no line */
     struct tl_eta eta;
     struct tl_promises promises; /* what was told about waits, against what came true */
     struct tl_outbox *outbox;    /* commands: see worker/feed/outbox.h */
@@ -309,7 +310,7 @@ void tl_queue_use(struct tl_queue *queue, const char *visitor, tl_place place,
 /* The store's answer about a place the line does not know; reason 0: the store does not know it
  * either. */
 void tl_queue_remember_end(struct tl_queue *queue, tl_place place, unsigned reason);
-/* Call every tick: sends presence when it is due, and forgets old ends. */
+/* Call every tick: sends presence when it is due, and forgets old ends. Needs a line. */
 void tl_queue_tick(struct tl_queue *queue, int64_t now_ms);
 
 /* ---- tickets ---- */

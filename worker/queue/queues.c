@@ -23,11 +23,8 @@ void tl_queues_clear(struct tl_queues *queues)
         tl_queue_free(&queue);
     }
     tl_named_free(&queues->list);
-    free(queues->troubled);
     free(queues->blocks);
-    queues->troubled = NULL;
     queues->blocks = NULL;
-    queues->n_troubled = 0;
 }
 
 struct tl_queue *tl_queues_find(const struct tl_queues *queues, const char *name)
@@ -54,38 +51,25 @@ enum tl_readiness tl_queues_readiness_here(const struct tl_queues *queues)
         return TL_DRAINING;
     if (!env->listed)
         return TL_LINES_LOADING;
-    bool any_sound = false;
+    bool any_sound = queues->list.n == 0;
     for (size_t i = 0; i < queues->list.n; i++) {
-        if (tl_queues_troubled(queues, at(queues, i)->name))
-            continue;
-        if (at(queues, i)->line == NULL)
+        const struct tl_queue *queue = at(queues, i);
+        if (!queue->troubled && queue->line == NULL)
             return TL_LINES_LOADING;
-        any_sound = true;
+        any_sound = any_sound || !queue->troubled;
     }
-    return any_sound || queues->n_troubled == 0 ? TL_READY : TL_QUEUES_TROUBLED;
-}
-
-/* Its number among the queues whose data is damaged; n_troubled: it is not one. */
-static size_t find_troubled(const struct tl_queues *queues, const char *name)
-{
-    size_t i = 0;
-    while (i < queues->n_troubled && strcmp(queues->troubled[i], name) != 0)
-        i++;
-    return i;
-}
-
-bool tl_queues_troubled(const struct tl_queues *queues, const char *name)
-{
-    return find_troubled(queues, name) < queues->n_troubled;
+    return any_sound ? TL_READY : TL_QUEUES_TROUBLED;
 }
 
 void tl_queues_troubles(const struct tl_queues *queues, char *text, size_t size)
 {
     size_t length = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < queues->n_troubled && length + 1 < size; i++) {
-        int n = snprintf(text + length, size - length, "%s%s", i == 0 ? "not served: " : ", ",
-                         queues->troubled[i]);
+    for (size_t i = 0; i < queues->list.n && length + 1 < size; i++) {
+        if (!at(queues, i)->troubled)
+            continue;
+        int n = snprintf(text + length, size - length, "%s%s", length == 0 ? "not served: " : ", ",
+                         at(queues, i)->name);
         length += n > 0 ? (size_t)n : 0;
     }
 }
@@ -154,33 +138,23 @@ static void take_settings(struct tl_queue *queue, const struct tl_queue_settings
            "settings changed");
 }
 
-/* The follower has logged why; visitors must not see it. */
-static void note_trouble(struct tl_queues *self, const char *name)
+/* The follower has logged why; visitors must not see it. queue: NULL without memory. */
+static void set_trouble(struct tl_queues *self, struct tl_queue *queue, bool troubled)
 {
-    char(*list)[sizeof(*self->troubled)] =
-        reallocarray(self->troubled, self->n_troubled + 1, sizeof(*list));
-    if (list == NULL)
-        return;
-    self->troubled = list;
-    if (!tl_queues_troubled(self, name))
-        snprintf(list[self->n_troubled++], sizeof(*list), "%s", name);
-    tl_metrics_set(self->env->metrics, TL_WORKER_TROUBLED, (int64_t)self->n_troubled);
-}
-
-static void end_trouble(struct tl_queues *self, const char *name)
-{
-    size_t i = find_troubled(self, name);
-    if (i < self->n_troubled)
-        memcpy(self->troubled[i], self->troubled[--self->n_troubled], sizeof(self->troubled[i]));
-    tl_metrics_set(self->env->metrics, TL_WORKER_TROUBLED, (int64_t)self->n_troubled);
+    int64_t n = 0;
+    if (queue != NULL)
+        queue->troubled = troubled;
+    for (size_t i = 0; i < self->list.n; i++)
+        n += at(self, i)->troubled;
+    tl_metrics_set(self->env->metrics, TL_WORKER_TROUBLED, n);
 }
 
 static struct tl_taken drop(struct tl_queues *self, const char *name)
 {
     struct tl_queue *queue = tl_named_remove(&self->list, name);
-    end_trouble(self, name);
     if (queue == NULL)
         return (struct tl_taken){0};
+    set_trouble(self, queue, false);
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "the queue was deleted");
     queue->deleted = true;
     return (struct tl_taken){.kind = TL_TAKEN_DELETED, .queue = queue};
@@ -240,10 +214,10 @@ struct tl_taken tl_queues_take(struct tl_queues *self, struct tl_change *change,
     case TL_CHANGE_GONE:
         return drop(self, change->queue);
     case TL_CHANGE_TROUBLE:
-        note_trouble(self, change->queue);
+        set_trouble(self, add(self, change->queue), true);
         break;
     case TL_CHANGE_SOUND:
-        end_trouble(self, change->queue);
+        set_trouble(self, queue, false);
         break;
     case TL_CHANGE_LISTED:
         env->listed = true;
@@ -279,22 +253,6 @@ void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                    : "it is not known whether the store took a batch; its commands are sent again");
     if (queue != NULL)
         tl_outbox_sent(queue->outbox, receipt->number, receipt->fate, receipt->entry, now_ms);
-}
-
-void tl_queues_check(struct tl_queues *queues, int64_t now_ms)
-{
-    const struct tl_queue_env *env = queues->env;
-    for (size_t i = 0; i < queues->list.n && tl_queue_env_store_up(env); i++) {
-        const struct tl_queue *queue = at(queues, i);
-        struct tl_outbox *outbox = at(queues, i)->outbox;
-        uint64_t number;
-        const char *entry;
-        if (queue->line != NULL &&
-            tl_outbox_overdue(outbox, queue->line->event, now_ms, &number, &entry) &&
-            !tl_ingest_check(env->ingest, queue->name, env->worker_id, number, entry))
-            tl_outbox_checked(outbox, number, &(struct tl_batch_check){.waits = true},
-                              now_ms); /* no memory: asks again later */
-    }
 }
 
 void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_t number,
@@ -333,17 +291,33 @@ void tl_queues_flush(struct tl_queues *queues)
 
 /* ---- time ---- */
 
-/* Adds what came true of the waits told since the last time to the metrics. */
-static void report_promises(const struct tl_queue_env *env, struct tl_queue *queue)
+/* Adds what came true of the waits told to the metrics and to the totals in the store, every ten
+ * seconds at most. While the store takes no notes it waits: nobody is admitted then, either. */
+static void report_promises(const struct tl_queue_env *env, struct tl_queue *queue, int64_t now_ms)
 {
+    struct tl_promises_news *news = &queue->promises.news;
     const char *name = queue->name;
-    if (queue->promises.news[TL_PROMISES_METRICS].since_ms == 0)
+    if (news->since_ms == 0 || now_ms < news->since_ms + REPORT_EVERY_MS ||
+        !tl_queue_env_takes_notes(env))
         return;
-    const struct tl_promises_news news = tl_promises_take(&queue->promises, TL_PROMISES_METRICS);
     const uint32_t stream = tl_queue_counts_stream(name);
     for (unsigned field = 0; field < TL_PROMISED_FIELDS; field++)
         tl_queue_counts_add(env->queue_counts, name, stream,
-                            (enum tl_queue_count)(TL_QUEUE_ETA_JUDGED + field), news.counts[field]);
+                            (enum tl_queue_count)(TL_QUEUE_ETA_JUDGED + field),
+                            news->counts[field]);
+    tl_ingest_promised(env->ingest, name, news->counts);
+    *news = (struct tl_promises_news){0};
+}
+
+/* Asks the store about the oldest batch, if its outcome is overdue. */
+static void check_batch(const struct tl_queue_env *env, struct tl_queue *queue, int64_t now_ms)
+{
+    uint64_t number;
+    const char *entry;
+    if (tl_outbox_overdue(queue->outbox, queue->line->event, now_ms, &number, &entry) &&
+        !tl_ingest_check(env->ingest, queue->name, env->worker_id, number, entry))
+        tl_outbox_checked(queue->outbox, number, &(struct tl_batch_check){.waits = true},
+                          now_ms); /* no memory: asks again later */
 }
 
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
@@ -351,28 +325,16 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
     size_t bytes = 0;
     for (size_t i = 0; i < queues->list.n; i++) {
         struct tl_queue *queue = at(queues, i);
+        if (queue->line == NULL)
+            continue;
         tl_queue_tick(queue, now_ms);
-        report_promises(queues->env, queue);
-        if (queue->line != NULL)
-            bytes += tl_line_bytes(queue->line) + sizeof(queue->eta) +
-                     tl_placemap_bytes(&queue->eta.sessions.running);
+        report_promises(queues->env, queue, now_ms);
+        if (tl_queue_env_store_up(queues->env))
+            check_batch(queues->env, queue, now_ms);
+        bytes += tl_line_bytes(queue->line) + sizeof(queue->eta) +
+                 tl_placemap_bytes(&queue->eta.sessions.running);
     }
     tl_metrics_set(queues->env->metrics, TL_WORKER_LINE_BYTES, (int64_t)bytes);
-}
-
-void tl_queues_report(struct tl_queues *queues, int64_t now_ms)
-{
-    const struct tl_queue_env *env = queues->env;
-    if (!tl_queue_env_takes_notes(env))
-        return;
-    for (size_t i = 0; i < queues->list.n; i++) {
-        struct tl_promises *promises = &at(queues, i)->promises;
-        const int64_t since_ms = promises->news[TL_PROMISES_STORE].since_ms;
-        if (since_ms == 0 || now_ms < since_ms + REPORT_EVERY_MS)
-            continue;
-        const struct tl_promises_news news = tl_promises_take(promises, TL_PROMISES_STORE);
-        tl_ingest_promised(env->ingest, at(queues, i)->name, news.counts);
-    }
 }
 
 void tl_queues_farewell(struct tl_queues *queues)

@@ -21,11 +21,8 @@
 struct tl_queues {
     struct tl_queue_env
         *env; /* borrowed; `listed`, `follower_up`, `full` and the clock are kept up to date */
-    uint64_t commands_max; /* in progress; above it the environment is `full` */
-    struct tl_named list;  /* of struct tl_queue */
-    /* The names of queues whose data is damaged. They may have no line. */
-    char (*troubled)[TL_QUEUE_NAME_MAX + 1];
-    size_t n_troubled;
+    uint64_t commands_max;    /* in progress; above it the environment is `full` */
+    struct tl_named list;     /* of struct tl_queue; one that is troubled may have no line */
     struct tl_blocks *blocks; /* the blocked prefixes of addresses; NULL: none were ever read */
     uint64_t blocks_version;  /* counts their changes */
 };
@@ -40,9 +37,7 @@ struct tl_queue *tl_queues_find(const struct tl_queues *queues, const char *name
 enum tl_readiness tl_queues_readiness(const struct tl_queues *queues);
 /* Apart from the store: TL_READY when status and check can be answered from the lines in memory. */
 enum tl_readiness tl_queues_readiness_here(const struct tl_queues *queues);
-/* Is the data of this queue damaged, so that it is not followed? */
-bool tl_queues_troubled(const struct tl_queues *queues, const char *name);
-/* One line that names all such queues, "" for none. */
+/* One line that names all troubled queues, "" for none. */
 void tl_queues_troubles(const struct tl_queues *queues, char *text, size_t size);
 /* Commands accepted but not yet applied, over all queues. */
 size_t tl_queues_in_flight(const struct tl_queues *queues);
@@ -66,18 +61,14 @@ struct tl_taken tl_queues_take(struct tl_queues *queues, struct tl_change *chang
 /* What became of a batch on its way into the store. */
 void tl_queues_batch_sent(struct tl_queues *queues, const char *name,
                           const struct tl_batch_receipt *receipt, int64_t now_ms);
-/* Call every tick: asks the store about batches whose outcome is overdue. */
-void tl_queues_check(struct tl_queues *queues, int64_t now_ms);
 /* The store's answer. */
 void tl_queues_batch_checked(struct tl_queues *queues, const char *name, uint64_t number,
                              const struct tl_batch_check *check, int64_t now_ms);
 /* Call at the end of each turn of the loop: hands gathered batches to the ingest thread, and says
  * whether too many commands are in progress. */
 void tl_queues_flush(struct tl_queues *queues);
-/* Call every tick: sends what came true of the waits told, for a queue every ten seconds at most.
- */
-void tl_queues_report(struct tl_queues *queues, int64_t now_ms);
-/* Call every tick. */
+/* Call every tick: what queues do as time passes (tl_queue_tick); asks the store about batches
+ * whose outcome is overdue; reports what came true of the waits told. */
 void tl_queues_tick(struct tl_queues *queues, int64_t now_ms);
 /* The process ends: sends the presence not yet sent, and a farewell if it ever sent any. From then
  * on it sends none. */

@@ -4,7 +4,7 @@
 #define TL_ANSWER_H
 
 #include "common/auth/ticket.h"
-#include "worker/http/json_text.h"
+#include "common/base/json_text.h"
 #include "worker/visit/visit.h"
 
 /* A ticket of this queue's present generation, issued now. */

@@ -5,10 +5,10 @@
 
 #include "common/auth/draw.h"
 #include "common/auth/hex.h"
+#include "common/base/json_text.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "common/store/state.h"
-#include "worker/http/json_text.h"
 #include "worker/visit/view.h"
 
 enum { POLL_NEAR_MS = 1000, POLL_FAR_MS = 10000, POLL_ACTIVE_MS = 5000, NEAR = 100 };
@@ -50,7 +50,7 @@ void tl_view_time(struct tl_json *json, const char *name, int64_t ms)
 {
     char text[TL_UNITS_TEXT_MAX];
     tl_time_format(ms, text, sizeof(text));
-    tl_json_string(json, name, text);
+    tl_json_plain(json, name, text);
 }
 
 /* The rule of the opening, and by which id the list of the draw names the visitor. */
@@ -151,7 +151,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     tl_json_string(&json, "visitor", view->visitor);
     tl_json_string(&json, "status", names->status);
     if (view->ticket != NULL)
-        tl_json_string(&json, "ticket", view->ticket);
+        tl_json_plain(&json, "ticket", view->ticket);
     if (view->reference != NULL)
         tl_json_string(&json, "reference", view->reference);
     if (state == TL_PAGE_WAITING && !view->drawing)
@@ -168,7 +168,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
         if (view->claimed)
             tl_json_bool(&json, "claimed", true);
         if (view->pass != NULL)
-            tl_json_string(&json, "pass", view->pass);
+            tl_json_plain(&json, "pass", view->pass);
         if (view->settings->target_url[0] != '\0')
             tl_json_string(&json, "target_url", view->settings->target_url);
     }

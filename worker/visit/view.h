@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include "worker/http/json_text.h"
+#include "common/base/json_text.h"
 #include "worker/page/view.h"
 
 /* Bytes that are enough for any view, with the longest target_url, the longest notice and a pass.

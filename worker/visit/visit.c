@@ -94,8 +94,7 @@ bool tl_visit_brought(const struct tl_visit *visit, struct tl_ticket *ticket)
 bool tl_visit_no_queue(const struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    return tl_queues_find(&worker->queues, visit->name) == NULL && worker->env->listed &&
-           !tl_queues_troubled(&worker->queues, visit->name);
+    return tl_queues_find(&worker->queues, visit->name) == NULL && worker->env->listed;
 }
 
 bool tl_visit_queue(struct tl_visit *visit)
@@ -418,7 +417,8 @@ bool tl_visit_may_join(struct tl_visit *visit, bool paid)
 static bool stream_fits(const struct tl_worker *worker)
 {
     const int64_t streams = tl_metrics_get(worker->env->metrics, TL_WORKER_EVENT_STREAMS);
-    return (uint64_t)streams + tl_server_busy(worker->server) + worker->connections_max / 100 <
+    return (uint64_t)streams + tl_server_counts(worker->server).busy +
+               worker->connections_max / 100 <
            worker->connections_max;
 }
 

@@ -97,6 +97,45 @@ static void test_key_file_is_made(void **state)
     assert_non_null(strstr(err.text, "holds no HS256 key to sign passes with"));
 }
 
+/* Read again and again, by keys that remember it: what it says is the same each time, but its times
+ * count anew, and it is for no other issuer or queue. */
+static void test_a_pass_is_remembered(void **state)
+{
+    (void)state;
+    struct tl_error err = {0};
+    char text[TL_PASS_MAX];
+    struct tl_jwt_keys *keys =
+        tl_pass_keys_load(path_of("remembers.keys"), TL_JWT_HS256, true, &err);
+    assert_non_null(keys);
+    assert_non_null(keys->passes);
+    assert_true(tl_pass_sign(keys, ISSUER, "concert", &sample, text, &err));
+    const size_t length = strlen(text);
+    for (int i = 0; i < 3; i++) {
+        struct tl_pass read = {0};
+        assert_true(tl_pass_verify(keys, ISSUER, "concert", text, length, NOW, &read, &err));
+        assert_string_equal(read.visitor, sample.visitor);
+        assert_string_equal(read.id, sample.id);
+        assert_int_equal(read.issued, sample.issued);
+        assert_int_equal(read.expires, sample.expires);
+        assert_int_equal(read.generation, sample.generation);
+        assert_int_equal(read.place, sample.place);
+        assert_int_equal(read.event, sample.event);
+        assert_false(tl_pass_verify(keys, ISSUER, "concert", text, length,
+                                    sample.expires + TL_JWT_LEEWAY_S, &read, &err));
+        assert_non_null(strstr(err.text, "has expired"));
+        assert_false(tl_pass_verify(keys, ISSUER, "concert", text, length,
+                                    sample.issued - TL_JWT_LEEWAY_S - 1, &read, &err));
+        assert_non_null(strstr(err.text, "issued in the future"));
+        assert_false(tl_pass_verify(keys, ISSUER, "other", text, length, NOW, &read, &err));
+        assert_false(
+            tl_pass_verify(keys, ISSUER ".not", "concert", text, length, NOW, &read, &err));
+        text[length - 5] ^= 1;
+        assert_false(tl_pass_verify(keys, ISSUER, "concert", text, length, NOW, &read, &err));
+        text[length - 5] ^= 1;
+    }
+    tl_jwt_keys_free(&keys);
+}
+
 static void test_open_file_is_refused(void **state)
 {
     (void)state;
@@ -579,6 +618,7 @@ int main(void)
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_longest),
         cmocka_unit_test(test_unsignable),
+        cmocka_unit_test(test_a_pass_is_remembered),
         cmocka_unit_test(test_rotation),
         cmocka_unit_test(test_forgeries),
         cmocka_unit_test(test_confused_signatures),

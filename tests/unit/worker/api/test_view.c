@@ -8,9 +8,9 @@
 #include <cmocka.h>
 #include <jansson.h>
 
+#include "common/base/json_text.h"
 #include "common/config/queue_settings.h"
 #include "tests/unit/random.h"
-#include "worker/http/json_text.h"
 #include "worker/visit/view.h"
 
 static struct tl_queue_settings settings;

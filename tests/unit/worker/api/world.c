@@ -148,10 +148,10 @@ void tl_fetch_end(struct tl_fetch **fetch)
     *fetch = NULL;
 }
 
-uint64_t tl_server_busy(const struct tl_server *server)
+struct tl_server_counts tl_server_counts(const struct tl_server *server)
 {
     (void)server;
-    return 0;
+    return (struct tl_server_counts){0};
 }
 
 /* ---- the world ---- */

@@ -161,7 +161,7 @@ void site_say(int fd, const char *text)
 void site_turn(struct site *site)
 {
     uv_run(&site->loop, UV_RUN_NOWAIT);
-    site->accepted = (unsigned)tl_server_accepted(site->server);
+    site->accepted = (unsigned)tl_server_counts(site->server).accepted;
     site->crowded_out = (unsigned)tl_metrics_get(site->metrics, TL_WORKER_CROWDED_OUT);
     site->refused_full = (unsigned)tl_metrics_get(site->metrics, TL_WORKER_REFUSED_FULL);
     site->refused_address = (unsigned)tl_metrics_get(site->metrics, TL_WORKER_REFUSED_ADDRESS);

@@ -49,7 +49,7 @@ static void a_request_is_read_and_answered(void **state)
     assert_null(strstr(text, "X-Absent"));
     assert_null(strstr(text, "Connection: close"));
     assert_int_equal(site->answered, 1);
-    assert_int_equal(tl_server_connections(site->server), 1); /* kept alive */
+    assert_int_equal(tl_server_counts(site->server).connections, 1); /* kept alive */
 
     site_say(fd, "GET / HTTP/1.1\r\nHost: x\r\nX-Request-Id: not/valid\r\n\r\n");
     assert_true(site_hears(site, fd, "hello\n", text, sizeof(text)));
@@ -185,12 +185,12 @@ static void a_held_request_is_answered_in_a_later_turn(void **state)
     site_until(site, &site->handled, 1);
     site_settle(site);
     assert_int_equal(recv(fd, text, sizeof(text), MSG_DONTWAIT), -1);
-    assert_int_equal(tl_server_requests(site->server), 1);
+    assert_int_equal(tl_server_counts(site->server).requests, 1);
     site_answer(site->held, 201, "later\n");
     assert_true(site_hears(site, fd, "later\n", text, sizeof(text)));
     assert_int_equal(strncmp(text, "HTTP/1.1 201 ", 13), 0);
     site_settle(site);
-    assert_int_equal(tl_server_requests(site->server), 0);
+    assert_int_equal(tl_server_counts(site->server).requests, 0);
     close(fd);
 }
 
@@ -204,8 +204,8 @@ static void a_connection_can_be_taken_over(void **state)
     site_until(site, &site->handled, 1);
     assert_true(site->taken >= 0);
     site_settle(site);
-    assert_int_equal(tl_server_connections(site->server), 0); /* the server let go of it */
-    assert_int_equal(tl_server_requests(site->server), 0);
+    assert_int_equal(tl_server_counts(site->server).connections, 0); /* the server let go of it */
+    assert_int_equal(tl_server_counts(site->server).requests, 0);
     site_say(site->taken, "raw");
     assert_true(site_hears(site, fd, "raw", text, sizeof(text)));
     assert_string_equal(text, "raw");    /* nothing of the server's before it */
@@ -241,9 +241,9 @@ static void no_server_has_nothing(void **state)
     tl_server_quiesce(none);
     tl_server_tick(none, 0);
     tl_server_free(&none);
-    assert_int_equal(tl_server_connections(none), 0);
-    assert_int_equal(tl_server_busy(none), 0);
-    assert_int_equal(tl_server_requests(none), 0);
+    assert_int_equal(tl_server_counts(none).connections, 0);
+    assert_int_equal(tl_server_counts(none).busy, 0);
+    assert_int_equal(tl_server_counts(none).requests, 0);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, site_setup, site_teardown)

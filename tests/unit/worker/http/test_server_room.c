@@ -29,10 +29,10 @@ static void connections_without_a_whole_request_expire(void **state)
     site_until(site, &site->handled, 1);
     tl_server_tick(site->server, tl_clock_ms());
     site_settle(site);
-    assert_int_equal(tl_server_connections(site->server), 2);
+    assert_int_equal(tl_server_counts(site->server).connections, 2);
     tl_server_tick(site->server, tl_clock_ms() + IDLE_MS + 1000);
     assert_false(site_hears(site, slow, NULL, text, sizeof(text)));
-    assert_int_equal(tl_server_connections(site->server), 1); /* held requests stay */
+    assert_int_equal(tl_server_counts(site->server).connections, 1); /* held requests stay */
     site_answer(site->held, 200, "held\n");
     assert_true(site_hears(site, waiting, "held\n", text, sizeof(text)));
     site_settle(site);
@@ -90,7 +90,7 @@ static void all_that_are_too_many_make_room_for_one(void **state)
     while (tl_clock_ms() <= until_ms)
         site_turn(site);
     n += crowd(site, fds + n, 1, false, &site->crowded_out, BEYOND + 1);
-    assert_int_equal(tl_server_connections(site->server), LIMIT);
+    assert_int_equal(tl_server_counts(site->server).connections, LIMIT);
     while (n > 0)
         close(fds[--n]);
 }
@@ -124,7 +124,7 @@ static void answers_that_are_not_taken_make_room(void **state)
     }
     site_until(site, &site->handled, LIMIT);
     site_settle(site);
-    assert_int_equal(tl_server_busy(site->server), 0);
+    assert_int_equal(tl_server_counts(site->server).busy, 0);
     /* Two more than are spared while all are new. */
     int n = crowd(site, fds, TL_SERVER_FILES_SPARE / 2 + 2, false, &site->accepted,
                   TL_SERVER_FILES_SPARE / 2 + 2);
@@ -153,11 +153,11 @@ static void an_answer_is_taken_steadily_or_dropped(void **state)
         assert_true(takes(site, fd, 4 * (size_t)PERIOD_MS));
         tl_server_tick(site->server, now_ms + i * (int64_t)PERIOD_MS);
         site_settle(site);
-        assert_int_equal(tl_server_connections(site->server), 1);
+        assert_int_equal(tl_server_counts(site->server).connections, 1);
     }
     tl_server_tick(site->server, now_ms + (PERIODS + 1) * (int64_t)PERIOD_MS);
     site_settle(site);
-    assert_int_equal(tl_server_connections(site->server), 0);
+    assert_int_equal(tl_server_counts(site->server).connections, 0);
     assert_false(takes(site, fd, LARGE));
     close(fd);
 }

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "worker/http/json_text.h"
+#include "common/base/json_text.h"
 #include "worker/http/sse.h"
 
 static size_t write_object(char *text, size_t size)

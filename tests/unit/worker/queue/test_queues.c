@@ -193,6 +193,32 @@ static void readiness_needs_the_store_and_every_line(void **state)
     assert_int_equal(tl_queues_readiness(&stage->queues), TL_DRAINING);
 }
 
+/* Those that are sound are served. */
+static void troubled_queues_are_named(void **state)
+{
+    struct stage *stage = *state;
+    char text[64];
+    stage->world.env.listed = true;
+    take(stage, "bad", (struct tl_change){.kind = TL_CHANGE_TROUBLE});
+    take(stage, "bad", (struct tl_change){.kind = TL_CHANGE_TROUBLE});
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_TROUBLED), 1);
+    assert_int_equal(tl_queues_readiness_here(&stage->queues), TL_QUEUES_TROUBLED);
+    (void)add(stage, "a");
+    take(stage, "worse", (struct tl_change){.kind = TL_CHANGE_TROUBLE});
+    assert_int_equal(tl_queues_readiness_here(&stage->queues), TL_READY);
+    tl_queues_troubles(&stage->queues, text, sizeof(text));
+    assert_string_equal(text, "not served: bad, worse");
+    take(stage, "worse", (struct tl_change){.kind = TL_CHANGE_GONE});
+    take(stage, "bad", (struct tl_change){.kind = TL_CHANGE_SOUND});
+    assert_int_equal(world_metric(&stage->world, TL_WORKER_TROUBLED), 0);
+    assert_int_equal(tl_queues_readiness_here(&stage->queues),
+                     TL_LINES_LOADING); /* it has no line yet */
+    (void)add(stage, "bad");
+    assert_int_equal(tl_queues_readiness_here(&stage->queues), TL_READY);
+    tl_queues_troubles(&stage->queues, text, sizeof(text));
+    assert_string_equal(text, "");
+}
+
 static void receipt(struct stage *stage, const char *queue, bool taken)
 {
     tl_queues_batch_sent(
@@ -235,21 +261,21 @@ static void the_store_is_asked_about_a_batch_that_is_overdue(void **state)
     tl_queues_flush(&stage->queues);
     receipt(stage, "a", true);
     stage->world.env.follower_up = true;
-    tl_queues_check(&stage->queues, 3999);
+    tl_queues_tick(&stage->queues, 3999);
     assert_int_equal(sent.checks, 0);
     stage->world.env.ingest_up = false;
-    tl_queues_check(&stage->queues, 4000);
+    tl_queues_tick(&stage->queues, 4000);
     assert_int_equal(sent.checks, 0);
     stage->world.env.ingest_up = true;
     sent.no_memory = true;
-    tl_queues_check(&stage->queues, 4000);
+    tl_queues_tick(&stage->queues, 4000);
     sent.no_memory = false;
-    tl_queues_check(&stage->queues, 10000);
+    tl_queues_tick(&stage->queues, 10000);
     assert_int_equal(sent.checks, 1);
     const struct tl_batch_check gone = {.waits = false};
     tl_queues_batch_checked(&stage->queues, "unknown", sent.number, &gone, 10000);
     tl_queues_batch_checked(&stage->queues, "a", sent.number, &gone, 10000);
-    tl_queues_check(&stage->queues, 10000);
+    tl_queues_tick(&stage->queues, 10000);
     assert_int_equal(sent.checks, 1);
     assert_int_equal(world_metric(&stage->world, TL_WORKER_BATCHES_MISSED), 1);
     tl_queues_flush(&stage->queues);
@@ -348,21 +374,21 @@ static void what_came_true_goes_to_the_store(void **state)
     (void)add(stage, "a");
     break_a_promise(&add(stage, "b")->promises, at_ms - 3600000);
     stage->world.env.follower_up = true;
-    tl_queues_report(&stage->queues, at_ms + 9999);
+    tl_queues_tick(&stage->queues, at_ms + 9999);
     stage->world.env.ingest_up = false;
-    tl_queues_report(&stage->queues, at_ms + 10000);
+    tl_queues_tick(&stage->queues, at_ms + 10000);
     stage->world.env.ingest_up = true;
     stage->world.env.memory_full = true;
-    tl_queues_report(&stage->queues, at_ms + 10000);
+    tl_queues_tick(&stage->queues, at_ms + 10000);
     assert_int_equal(sent.promised, 0);
     stage->world.env.memory_full = false;
-    tl_queues_report(&stage->queues, at_ms + 10000);
-    tl_queues_report(&stage->queues, at_ms + 20000);
+    tl_queues_tick(&stage->queues, at_ms + 10000);
+    tl_queues_tick(&stage->queues, at_ms + 20000);
     assert_string_equal(sent.queue, "b");
     assert_true(sent.promised >= 1);
     assert_int_equal(sent.late, sent.promised);
     uint64_t once = sent.promised;
-    tl_queues_report(&stage->queues, at_ms + 40000);
+    tl_queues_tick(&stage->queues, at_ms + 40000);
     assert_int_equal(sent.promised, once);
 }
 
@@ -373,6 +399,7 @@ int main(void)
         TEST(a_second_line_is_for_the_same_queue),
         TEST(the_follower_reaches_the_queue),
         TEST(readiness_needs_the_store_and_every_line),
+        TEST(troubled_queues_are_named),
         TEST(batches_go_to_the_ingest_thread),
         TEST(the_store_is_asked_about_a_batch_that_is_overdue),
         TEST(too_many_commands_in_progress_are_noted_each_turn),

@@ -2,7 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "worker/http/json_text.h"
+#include "common/base/json_text.h"
 
 /* Where n more bytes go; NULL: they do not fit. */
 static char *room(struct tl_json *json, size_t n)
@@ -94,6 +94,14 @@ void tl_json_string(struct tl_json *json, const char *name, const char *value)
 {
     put_name(json, name);
     put_string(json, value);
+}
+
+void tl_json_plain(struct tl_json *json, const char *name, const char *value)
+{
+    put_name(json, name);
+    put_char(json, '"');
+    put(json, value, strlen(value));
+    put_char(json, '"');
 }
 
 void tl_json_uint(struct tl_json *json, const char *name, uint64_t value)

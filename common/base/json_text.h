@@ -19,6 +19,9 @@ struct tl_json {
 
 void tl_json_begin(struct tl_json *json, char *buffer, size_t size);
 void tl_json_string(struct tl_json *json, const char *name, const char *value);
+/* A value of printable ASCII without quotes and backslashes, such as base64url: it is not looked
+ * through. */
+void tl_json_plain(struct tl_json *json, const char *name, const char *value);
 void tl_json_uint(struct tl_json *json, const char *name, uint64_t value);
 void tl_json_bool(struct tl_json *json, const char *name, bool value);
 /* Members as another object has them, without its braces. */

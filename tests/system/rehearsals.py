@@ -28,15 +28,15 @@ FAST = ["--speed", "60"]
 API_KEY = "rehearsal " + "k" * 40 + "\n"
 
 
-def server(system: System) -> list[str]:
-    return ["--server", f"http://127.0.0.1:{system.of('worker')[0].http_port}"]
+def target(system: System) -> list[str]:
+    return ["--target", f"http://127.0.0.1:{system.of('worker')[0].http_port}"]
 
 
 def left(system: System) -> list[str]:
-    """What rehearsals have left in Redis, but for the mark of a deletion, which expires."""
+    """What rehearsals have left in Redis, but for the mark and the record of a deletion, which expire."""
     store = system.store
     keys = [key for key in store.command("KEYS", "*rehearsal-*")
-            if not (key.endswith(":retired") and store.command("PTTL", key) > 0)]
+            if not (key.endswith((":retired", ":changes")) and 0 < store.command("PTTL", key) <= 600000)]
     return keys + [
         name for name in system.store.command("SMEMBERS", "tl:queues") if name.startswith("rehearsal-")]
 
@@ -48,7 +48,7 @@ class Running:
         self.system, self.queue = system, queue
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            [str(BIN / "tellerline"), "rehearse", queue, *server(system), *args,
+            [str(BIN / "tellerline"), "rehearse", queue, *target(system), *args,
              "--config", str(config or system.config)],
             env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 

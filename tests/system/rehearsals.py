@@ -33,10 +33,11 @@ def target(system: System) -> list[str]:
 
 
 def left(system: System) -> list[str]:
-    """What rehearsals have left in Redis, but for what expires: the mark and the record of a deletion, and presence."""
+    """What rehearsals have left in Redis, but for what expires: the mark and the record of a deletion, presence,
+    and used invites."""
     store = system.store
     keys = [key for key in store.command("KEYS", "*rehearsal-*")
-            if not (re.search(r"\}:(retired|changes|seen:[\d:]+)$", key) and store.command("PTTL", key) > 0)]
+            if not (re.search(r"\}:(retired|changes|seen:[\d:]+|spent:.+)$", key) and store.command("PTTL", key) > 0)]
     return keys + [
         name for name in system.store.command("SMEMBERS", "tl:queues") if name.startswith("rehearsal-")]
 

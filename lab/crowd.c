@@ -12,11 +12,10 @@
 #include "lab/memory.h"
 #include "lab/options.h"
 
-#define SECONDS_MOST     100000000000.0 /* the year 5138 as Unix time */
-#define SPAN_MOST_MS     (INT64_C(366) * 86400000)
-#define SESSION_MOST_MS  (INT64_C(7) * 86400000)
-#define FIELD_BYTES_MOST 63
-#define NEVER            INT64_MAX
+#define SECONDS_MOST    100000000000.0 /* the year 5138 as Unix time */
+#define SPAN_MOST_MS    (INT64_C(366) * 86400000)
+#define SESSION_MOST_MS (INT64_C(7) * 86400000)
+#define NEVER           INT64_MAX
 
 enum {
     COLUMNS_MOST = 256,
@@ -44,18 +43,11 @@ static const char *const kind_names[] = {"", "seconds", "a time of day", "a date
 
 struct reader {
     const char *name;
-    const char *at, *end;
     size_t line; /* number of the line being read */
     int time_column, session_column;
     enum kind kind;
     size_t capacity;
     struct tl_arrivals *arrivals;
-};
-
-/* One field as text, without quotes; cut off at FIELD_BYTES_MOST with `whole` false. */
-struct field {
-    char text[FIELD_BYTES_MOST + 1];
-    bool whole;
 };
 
 static bool refuse(const struct reader *reader, const char *text, const char *why,
@@ -67,38 +59,26 @@ static bool refuse(const struct reader *reader, const char *text, const char *wh
                         why);
 }
 
-static void put(struct field *field, size_t *length, char c)
+/* Takes the next field of a line and moves *at behind its comma, or to NULL after the last. Blanks
+ * and quotes around it are taken off, a doubled quote inside stands for one (RFC 4180): in place.
+ */
+static char *take_field(char **at)
 {
-    if (*length < FIELD_BYTES_MOST)
-        field->text[(*length)++] = c;
-    else
-        field->whole = false;
-}
-
-/* Takes the next field of [*at, end) and moves *at behind its comma, or to NULL after the last.
- * Quotes around it are taken off, a doubled quote inside stands for one (RFC 4180). A null byte
- * makes the field not whole, since it would end the text. */
-static void take_field(const char **at, const char *end, struct field *field)
-{
-    const char *c = *at;
-    size_t length = 0;
-    *field = (struct field){.whole = true};
-    while (c < end && (*c == ' ' || *c == '\t'))
-        c++;
-    if (c < end && *c == '"') {
-        for (c++; c < end && !(*c == '"' && (c + 1 == end || c[1] != '"')); c++) {
-            c += *c == '"' ? 1 : 0;
-            put(field, &length, *c);
+    char *from = *at + strspn(*at, " \t"), *field = from, *to = from;
+    if (*from == '"') {
+        for (from++; *from != '\0' && (*from != '"' || from[1] == '"'); from++) {
+            from += *from == '"' ? 1 : 0;
+            *to++ = *from;
         }
-        c += c < end ? 1 : 0;
+        from += *from == '"' ? 1 : 0;
     }
-    for (; c < end && *c != ','; c++)
-        put(field, &length, *c);
-    while (length > 0 && (field->text[length - 1] == ' ' || field->text[length - 1] == '\t'))
-        length--;
-    field->text[length] = '\0';
-    field->whole = field->whole && strlen(field->text) == length;
-    *at = c < end ? c + 1 : NULL;
+    size_t rest = strcspn(from, ",");
+    *at = from[rest] == ',' ? from + rest + 1 : NULL;
+    memmove(to, from, rest);
+    for (to += rest; to > field && (to[-1] == ' ' || to[-1] == '\t'); to--)
+        ;
+    *to = '\0';
+    return field;
 }
 
 /* "12", "12.5", ".5": decimal seconds to ms. */
@@ -165,17 +145,16 @@ static bool add(struct reader *reader, int64_t at_ms, int64_t session_ms, struct
 }
 
 /* Finds the columns by the names in the first line. */
-static bool read_names(struct reader *reader, const char *at, const char *end, struct tl_error *err)
+static bool read_names(struct reader *reader, char *at, struct tl_error *err)
 {
-    struct field field;
     reader->time_column = reader->session_column = NO_COLUMN;
     for (int column = 0; at != NULL && column < COLUMNS_MOST; column++) {
-        take_field(&at, end, &field);
-        int *found = strcmp(field.text, "arrival") == 0   ? &reader->time_column
-                     : strcmp(field.text, "session") == 0 ? &reader->session_column
-                                                          : NULL;
+        const char *name = take_field(&at);
+        int *found = strcmp(name, "arrival") == 0   ? &reader->time_column
+                     : strcmp(name, "session") == 0 ? &reader->session_column
+                                                    : NULL;
         if (found != NULL && *found != NO_COLUMN)
-            return refuse(reader, field.text, "names two columns", err);
+            return refuse(reader, name, "names two columns", err);
         if (found != NULL)
             *found = column;
     }
@@ -185,72 +164,57 @@ static bool read_names(struct reader *reader, const char *at, const char *end, s
                         reader->name);
 }
 
-static bool read_row(struct reader *reader, const char *at, const char *end, struct tl_error *err)
+static bool read_row(struct reader *reader, char *at, struct tl_error *err)
 {
-    struct field field = {0};
-    struct field time = {0};
-    struct field session = {.whole = true};
-    int last =
-        reader->time_column > reader->session_column ? reader->time_column : reader->session_column;
-    int column = 0;
-    for (; at != NULL && column <= last; column++) {
-        take_field(&at, end, &field);
-        if (column == reader->time_column)
-            time = field;
-        if (column == reader->session_column)
-            session = field;
+    const char *time = NULL, *session = "";
+    int64_t at_ms = 0, session_ms = -1;
+    for (int column = 0; at != NULL && column < COLUMNS_MOST; column++) {
+        const char *field = take_field(&at);
+        time = column == reader->time_column ? field : time;
+        session = column == reader->session_column ? field : session;
     }
-    if (column <= reader->time_column)
+    if (time == NULL)
         return tl_error_set(err, TL_ERR_INVALID, "%s:%zu: the line has no arrival", reader->name,
                             reader->line);
-    int64_t at_ms = 0;
-    int64_t session_ms = -1;
-    enum kind kind = time.whole ? parse_time(time.text, &at_ms) : KIND_NONE;
+    enum kind kind = parse_time(time, &at_ms);
     if (kind == KIND_NONE)
-        return refuse(reader, time.text,
+        return refuse(reader, time,
                       "is not a time such as 12.5, 21:05:00 or 2026-12-01T20:00:00+09:00", err);
     if (reader->kind != KIND_NONE && kind != reader->kind) {
         char why[96];
         snprintf(why, sizeof(why), "is %s, but the lines before have %s", kind_names[kind],
                  kind_names[reader->kind]);
-        return refuse(reader, time.text, why, err);
+        return refuse(reader, time, why, err);
     }
     reader->kind = kind;
-    bool given = !session.whole || session.text[0] != '\0';
-    if (given && !(session.whole && (parse_seconds(session.text, &session_ms) ||
-                                     parse_clock(session.text, &session_ms))))
-        return refuse(reader, session.text, "is not a session such as 245 or 0:04:05", err);
+    if (session[0] != '\0' && !parse_seconds(session, &session_ms) &&
+        !parse_clock(session, &session_ms))
+        return refuse(reader, session, "is not a session such as 245 or 0:04:05", err);
     if (session_ms > SESSION_MOST_MS)
-        return refuse(reader, session.text, "is a session longer than 7 days", err);
+        return refuse(reader, session, "is a session longer than 7 days", err);
     return add(reader, at_ms, session_ms, err);
 }
 
-/* A first line whose first field is no time names the columns. */
-static bool names_columns(const char *at, const char *end)
+/* Does the first line name the columns? It begins as no time does. */
+static bool names_columns(const char *line)
 {
-    struct field field;
-    int64_t ms;
-    take_field(&at, end, &field);
-    return field.text[0] != '\0' && (!field.whole || parse_time(field.text, &ms) == KIND_NONE) &&
-           strchr("0123456789.-+", field.text[0]) == NULL;
+    char first = line[strspn(line, " \t\"")];
+    return first != '\0' && strchr("0123456789.-+,", first) == NULL;
 }
 
-static bool read_lines(struct reader *reader, struct tl_error *err)
+/* bytes ends with a zero. */
+static bool read_lines(struct reader *reader, char *bytes, struct tl_error *err)
 {
-    for (bool first = true; reader->at < reader->end; first = false) {
-        size_t left = (size_t)(reader->end - reader->at);
-        const char *next = memchr(reader->at, '\n', left);
-        const char *end = next != NULL ? next : reader->end;
-        const char *at = reader->at;
-        reader->at = next != NULL ? next + 1 : reader->end;
+    for (char *at = bytes, *line; (line = strsep(&at, "\n")) != NULL;) {
+        size_t length = strlen(line);
+        if (length == 0 && at == NULL)
+            break; /* behind the last line */
         reader->line++;
-        if (end > at && end[-1] == '\r')
-            end--;
-        if (end == at)
+        if (length > 0 && line[length - 1] == '\r')
+            line[--length] = '\0';
+        if (length == 0)
             continue;
-        bool good = first && names_columns(at, end) ? read_names(reader, at, end, err)
-                                                    : read_row(reader, at, end, err);
-        if (!good)
+        if (!(reader->line == 1 && names_columns(line) ? read_names : read_row)(reader, line, err))
             return false;
     }
     return reader->arrivals->n > 0 ||
@@ -267,20 +231,16 @@ static int compare(const void *a, const void *b)
     return one->row < other->row ? -1 : one->row > other->row;
 }
 
-bool tl_arrivals_parse(const char *name, const char *bytes, size_t length,
-                       struct tl_arrivals *arrivals, struct tl_error *err)
+bool tl_arrivals_parse(const char *name, char *bytes, size_t length, struct tl_arrivals *arrivals,
+                       struct tl_error *err)
 {
     static const char mark[] = "\xEF\xBB\xBF"; /* of UTF-8, as spreadsheets write it */
-    struct reader reader = {.name = name,
-                            .at = bytes,
-                            .end = bytes + length,
-                            .time_column = 0,
-                            .session_column = 1,
-                            .arrivals = arrivals};
+    struct reader reader = {
+        .name = name, .time_column = 0, .session_column = 1, .arrivals = arrivals};
     *arrivals = (struct tl_arrivals){0};
-    if (length >= 3 && memcmp(bytes, mark, 3) == 0)
-        reader.at += 3;
-    if (!read_lines(&reader, err)) {
+    for (char *zero = bytes; (zero = memchr(zero, '\0', length - (size_t)(zero - bytes))) != NULL;)
+        *zero = '?'; /* would end a text */
+    if (!read_lines(&reader, bytes + (strncmp(bytes, mark, 3) == 0 ? 3 : 0), err)) {
         tl_arrivals_free(arrivals);
         return false;
     }
@@ -478,11 +438,19 @@ bool tl_lanes_shares(const char *text, const struct tl_queue_settings *queue,
 
 /* ---- when ---- */
 
+static int compare_dues(const void *a, const void *b)
+{
+    const struct tl_due *one = a, *other = b;
+    if (one->at_ms != other->at_ms)
+        return one->at_ms < other->at_ms ? -1 : 1;
+    return (one->visitor > other->visitor) - (one->visitor < other->visitor);
+}
+
 void tl_dues_push(struct tl_dues *dues, struct tl_due due)
 {
     dues->list = tl_xgrow(dues->list, &dues->capacity, dues->n + 1, sizeof(*dues->list));
     size_t at = dues->n++;
-    for (; at > 0 && dues->list[(at - 1) / 2].at_ms > due.at_ms; at = (at - 1) / 2)
+    for (; at > 0 && compare_dues(&dues->list[(at - 1) / 2], &due) > 0; at = (at - 1) / 2)
         dues->list[at] = dues->list[(at - 1) / 2];
     dues->list[at] = due;
 }
@@ -493,23 +461,15 @@ struct tl_due tl_dues_pop(struct tl_dues *dues)
     struct tl_due moved = dues->list[--dues->n];
     size_t at = 0;
     for (size_t child; (child = 2 * at + 1) < dues->n; at = child) {
-        if (child + 1 < dues->n && dues->list[child + 1].at_ms < dues->list[child].at_ms)
+        if (child + 1 < dues->n && compare_dues(&dues->list[child], &dues->list[child + 1]) > 0)
             child++;
-        if (dues->list[child].at_ms >= moved.at_ms)
+        if (compare_dues(&dues->list[child], &moved) >= 0)
             break;
         dues->list[at] = dues->list[child];
     }
     if (dues->n > 0)
         dues->list[at] = moved;
     return top;
-}
-
-static int compare_dues(const void *a, const void *b)
-{
-    const struct tl_due *one = a, *other = b;
-    if (one->at_ms != other->at_ms)
-        return one->at_ms < other->at_ms ? -1 : 1;
-    return (one->visitor > other->visitor) - (one->visitor < other->visitor);
 }
 
 void tl_dues_sort(struct tl_due *list, size_t n)

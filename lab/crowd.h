@@ -51,9 +51,10 @@ struct tl_arrivals {
 /* Reads a file. TL_ERR_INVALID names the line of bad content, TL_ERR_SYSTEM says why it cannot be
  * read. */
 bool tl_arrivals_read(const char *path, struct tl_arrivals *arrivals, struct tl_error *err);
-/* The same from bytes in memory; `name` stands for the file in messages. */
-bool tl_arrivals_parse(const char *name, const char *bytes, size_t length,
-                       struct tl_arrivals *arrivals, struct tl_error *err);
+/* The same from bytes in memory, which end with a zero and are changed; `name` stands for the file
+ * in messages. */
+bool tl_arrivals_parse(const char *name, char *bytes, size_t length, struct tl_arrivals *arrivals,
+                       struct tl_error *err);
 /* Draws the arrivals of a crowd of 1 to TL_ARRIVALS_MOST visitors, over_ms at least 1. The same
  * seed gives the same arrivals. */
 void tl_arrivals_draw(const struct tl_crowd *crowd, uint64_t seed, struct tl_arrivals *arrivals);
@@ -105,7 +106,8 @@ struct tl_due {
     size_t visitor;
 };
 
-/* A heap, the earliest on top. Zeroed at first; the list is freed with free(). */
+/* A heap, the earliest on top, at the same time the lowest visitor. Zeroed at first; the list is
+ * freed with free(). */
 struct tl_dues {
     struct tl_due *list; /* the first one is the earliest */
     size_t n, capacity;

@@ -198,7 +198,7 @@ static bool apply_crowd(void *context, const char *value, struct tl_error *err)
 }
 
 /* Scheme, host and port, and nothing behind them. */
-static bool apply_server(void *context, const char *value, struct tl_error *err)
+static bool apply_target(void *context, const char *value, struct tl_error *err)
 {
     struct tl_error problem;
     char quoted[80];
@@ -324,14 +324,12 @@ size_t tl_rehearse_options_rows(struct tl_rehearse_options *options, struct tl_o
 {
     *options = (struct tl_rehearse_options){.speed = 1};
     const struct tl_option all[] = {
-        {"server", "URL", "a worker, or what is in front of it (default: http.listen, here)",
-         apply_server, &options->server, false, 0},
+        {"target", "URL", "a worker, or what is in front of it (default: http.listen, here)",
+         apply_target, &options->target, false, 0},
         {"speed", "N", "so many times faster than the sale (default: 1)", apply_speed,
          &options->speed, false, 0},
         {"leaving", "SHARE", "of those who give up: press leave, and do not just close the page",
          apply_leaving, &options->leaving, false, 0},
-        {"remove", NULL, "only remove QUEUE, a scratch queue that an earlier run left",
-         tl_option_flag, &options->remove, false, 0},
     };
     memcpy(rows, all, sizeof(all));
     return sizeof(all) / sizeof(all[0]);

@@ -27,10 +27,9 @@ struct tl_plan_options {
 };
 
 struct tl_rehearse_options {
-    const char *server; /* NULL: http.listen of the configuration */
+    const char *target; /* NULL: http.listen of the configuration */
     uint64_t speed;     /* 0: as fast as the sale */
     double leaving;     /* share of those who give up */
-    bool remove;        /* only remove a scratch queue that is left */
 };
 
 /* Each sets the defaults and writes its rows, which store into *options. Returns how many. Missing

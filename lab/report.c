@@ -702,7 +702,7 @@ json_t *tl_rehearse_report_json(const struct tl_rehearse_report *report)
     for (size_t i = 0; i < report->broken->n; i++)
         json_array_append_new(broken, json_string(report->broken->texts[i]));
     return json_pack("{s:s, s:s, s:o, s:s, s:o, s:I, s:b, s:o, s:o, s:o}", "queue", report->queue,
-                     "scratch_queue", report->scratch, "server", text_json(report->server),
+                     "scratch_queue", report->scratch, "target", text_json(report->target),
                      "settings_from", report->source, "visitors", text_json(report->visitors),
                      "speed", (json_int_t)report->speed, "kept", (int)(report->broken->n == 0),
                      "not_kept", broken, "rehearsed", rehearsed_json(report), "simulated",
@@ -759,7 +759,7 @@ void tl_rehearse_report_text(const struct tl_rehearse_report *report, const json
     const json_t *rehearsed = json_object_get(json, "rehearsed");
     const json_t *simulated = json_object_get(json, "simulated");
     tl_text_append(out, "Rehearsal of %s, with the settings %s, over %s\n  %s\n", report->queue,
-                   report->source, report->server, report->visitors);
+                   report->source, report->target, report->visitors);
     if (report->speed > 1)
         tl_text_append(out,
                        "  %llu times faster: the times of the scratch queue were divided by "

@@ -48,7 +48,7 @@ void tl_chart_svg(const struct tl_series *series, const char *title, const char 
 /* ---- rehearse ---- */
 
 struct tl_rehearse_report {
-    const char *queue, *scratch, *server;
+    const char *queue, *scratch, *target;
     const char *source;   /* where the settings are from */
     const char *visitors; /* who came */
     uint64_t speed;

@@ -512,7 +512,7 @@ static bool prepare(struct crowd *crowd, struct tl_error *err)
                                               .due_ms = NEVER,
                                               .position = -1};
     }
-    crowd->http = tl_http_new(settings->server, settings->signals->fd, err);
+    crowd->http = tl_http_new(settings->target, settings->signals->fd, err);
     return crowd->http != NULL;
 }
 

@@ -43,7 +43,7 @@ bool tl_door_join(const struct tl_door *door, const char *queue, size_t visitor,
 struct tl_crowd_progress;
 
 struct tl_crowd_settings {
-    const char *server, *queue;               /* where they go; the queue is there already */
+    const char *target, *queue;               /* where they go; the queue is there already */
     const struct tl_door *door;               /* how they join */
     const struct tl_queue_settings *settings; /* of the queue */
     const struct tl_arrivals *arrivals;       /* of the sale, like the visitors */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,24 +7,22 @@
 #include "common/line/line.h"
 #include "worker/queue/eta.h"
 
+#include "lab/crowd.h"
+#include "lab/memory.h"
+
 #include "bench/eta/baselines.h"
 #include "bench/eta/crowd.h"
 
 enum kind { ARRIVE, LEAVE, END, CHANGE, LOOK };
 
-struct turn {
-    int64_t at_ms;
-    enum kind kind;
-    size_t index;
-};
+enum { KIND_SHIFT = 48 };
 
 /* The worker process beside the simulated store. */
 struct world {
     const struct crowd *crowd;
     struct outcome *outcome;
     uint64_t random;
-    struct turn *heap;
-    size_t n, room;
+    struct tl_dues dues; /* the kind, and the index of the visitor or the change */
     struct tl_line *line;
     struct tl_eta eta;
     struct tl_promises promises;
@@ -37,69 +34,10 @@ struct world {
     double *told_s; /* the shortest wait told to each visitor; below 0: none yet */
 };
 
-/* ---- random numbers ---- */
-
-uint64_t crowd_random(uint64_t *state)
+/* Of all that is due at the same moment, the lowest kind comes first. */
+static void push(struct world *world, int64_t at_ms, enum kind kind, size_t index)
 {
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
-double crowd_uniform(uint64_t *state)
-{
-    return ((double)(crowd_random(state) >> 11) + 0.5) / 9007199254740992.0;
-}
-
-double crowd_normal(uint64_t *state)
-{
-    double radius = sqrt(-2 * log(crowd_uniform(state)));
-    return radius * cos(2 * M_PI * crowd_uniform(state));
-}
-
-static void *enlarge(void *list, size_t *room, size_t size)
-{
-    *room = *room == 0 ? 1024 : *room * 2;
-    void *larger = reallocarray(list, *room, size);
-    if (larger == NULL)
-        abort();
-    return larger;
-}
-
-/* ---- what comes next: a heap ---- */
-
-static bool is_before(const struct turn *a, const struct turn *b)
-{
-    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->kind < b->kind;
-}
-
-static void push(struct world *world, struct turn turn)
-{
-    if (world->n == world->room)
-        world->heap = enlarge(world->heap, &world->room, sizeof(*world->heap));
-    size_t i = world->n++;
-    for (; i > 0 && is_before(&turn, &world->heap[(i - 1) / 2]); i = (i - 1) / 2)
-        world->heap[i] = world->heap[(i - 1) / 2];
-    world->heap[i] = turn;
-}
-
-static struct turn pop(struct world *world)
-{
-    struct turn top = world->heap[0], last = world->heap[--world->n];
-    size_t i = 0;
-    for (;;) {
-        size_t child = 2 * i + 1;
-        if (child + 1 < world->n && is_before(&world->heap[child + 1], &world->heap[child]))
-            child++;
-        if (child >= world->n || !is_before(&world->heap[child], &last))
-            break;
-        world->heap[i] = world->heap[child];
-        i = child;
-    }
-    if (world->n > 0)
-        world->heap[i] = last;
-    return top;
+    tl_dues_push(&world->dues, (struct tl_due){at_ms, (size_t)kind << KIND_SHIFT | index});
 }
 
 /* ---- events, as the functions report them ---- */
@@ -135,7 +73,7 @@ static void admit(struct world *world, int64_t now_ms)
         visitor->admitted_ms = now_ms;
         baselines_admitted(&world->baselines);
         report(world, TL_EVENT_ADMITTED, seq - 1, 0, now_ms);
-        push(world, (struct turn){now_ms + visitor->session_ms, END, seq - 1});
+        push(world, now_ms + visitor->session_ms, END, seq - 1);
     }
     (void)tl_line_forget(world->line, now_ms, 100);
 }
@@ -185,8 +123,8 @@ static void tell(struct world *world, uint64_t position, int64_t now_ms)
     if (world->paused || now_ms < world->crowd->judge_from ||
         !baselines_tell(&world->baselines, position, promise.told))
         return;
-    if (outcome->n == outcome->room)
-        outcome->promises = enlarge(outcome->promises, &outcome->room, sizeof(promise));
+    outcome->promises =
+        tl_xgrow(outcome->promises, &outcome->room, outcome->n + 1, sizeof(promise));
     outcome->promises[outcome->n++] = promise;
 }
 
@@ -198,7 +136,7 @@ static void look(struct world *world, int64_t now_ms)
     tl_promises_tick(&world->promises, &world->eta, world->line, now_ms);
     for (int i = 0; i < 4 && from[i] <= waiting; i++) {
         uint64_t last = from[i + 1] - 1 < waiting ? from[i + 1] - 1 : waiting;
-        tell(world, from[i] + crowd_random(&world->random) % (last - from[i] + 1), now_ms);
+        tell(world, from[i] + tl_random_next(&world->random) % (last - from[i] + 1), now_ms);
     }
     if (waiting > 0) /* one who is asked again and again */
         tell(world, 1 + waiting / 2, now_ms);
@@ -211,41 +149,40 @@ static void arrive(struct world *world, size_t i, int64_t now_ms)
     const struct visitor *visitor = &world->crowd->visitors[i];
     report(world, TL_EVENT_JOINED, i, 0, now_ms);
     if (i + 1 < world->crowd->n)
-        push(world, (struct turn){world->crowd->visitors[i + 1].arrives_ms, ARRIVE, i + 1});
+        push(world, world->crowd->visitors[i + 1].arrives_ms, ARRIVE, i + 1);
     if (visitor->patience_ms != INT64_MAX)
-        push(world, (struct turn){now_ms + visitor->patience_ms, LEAVE, i});
+        push(world, now_ms + visitor->patience_ms, LEAVE, i);
     admit(world, now_ms);
     struct tl_line_view view = tl_line_look(world->line, place_of(i));
     if (view.status == TL_LINE_WAITING)
         tell(world, view.ahead + 1, now_ms);
 }
 
-static void take_turn(struct world *world, const struct turn *turn)
+static void take_turn(struct world *world, enum kind kind, size_t index, int64_t now_ms)
 {
-    int64_t now_ms = turn->at_ms;
-    switch (turn->kind) {
+    switch (kind) {
     case ARRIVE:
-        arrive(world, turn->index, now_ms);
+        arrive(world, index, now_ms);
         break;
     case LEAVE:
-        if (tl_line_look(world->line, place_of(turn->index)).status == TL_LINE_WAITING)
-            report(world, TL_EVENT_REMOVED, turn->index, TL_REASON_LEFT, now_ms);
+        if (tl_line_look(world->line, place_of(index)).status == TL_LINE_WAITING)
+            report(world, TL_EVENT_REMOVED, index, TL_REASON_LEFT, now_ms);
         break;
     case END:
-        report(world, TL_EVENT_FREED, turn->index, TL_REASON_COMPLETED, now_ms);
-        baselines_ended(&world->baselines, world->crowd->visitors[turn->index].session_ms);
+        report(world, TL_EVENT_FREED, index, TL_REASON_COMPLETED, now_ms);
+        baselines_ended(&world->baselines, world->crowd->visitors[index].session_ms);
         if (now_ms < world->crowd->judge_from) /* what an operator knows by then */
             world->baselines.constant_ms = world->baselines.sessions_ms / world->baselines.sessions;
         break;
     case CHANGE:
-        world->capacity = world->crowd->changes[turn->index].capacity;
-        world->paused = world->crowd->changes[turn->index].paused;
+        world->capacity = world->crowd->changes[index].capacity;
+        world->paused = world->crowd->changes[index].paused;
         world->changed_ms = now_ms;
         set_rule(world, now_ms);
         break;
     case LOOK:
         look(world, now_ms);
-        push(world, (struct turn){now_ms + world->crowd->look_ms, LOOK, 0});
+        push(world, now_ms + world->crowd->look_ms, LOOK, 0);
         break;
     }
     admit(world, now_ms);
@@ -292,8 +229,8 @@ void crowd_run(const struct crowd *crowd, struct outcome *outcome)
                           .capacity = crowd->capacity,
                           .changed_ms = INT64_MIN / 2,
                           .first = outcome->n};
-    world.told_s = calloc(crowd->n, sizeof(*world.told_s));
-    if (world.line == NULL || world.told_s == NULL)
+    world.told_s = tl_xalloc(crowd->n, sizeof(*world.told_s));
+    if (world.line == NULL)
         abort();
     world.baselines.constant_ms = crowd->session_ms;
     for (size_t i = 0; i < crowd->n; i++) {
@@ -302,16 +239,17 @@ void crowd_run(const struct crowd *crowd, struct outcome *outcome)
     }
     tl_line_start(world.line, 0, 0);
     set_rule(&world, 0);
-    push(&world, (struct turn){crowd->visitors[0].arrives_ms, ARRIVE, 0});
-    push(&world, (struct turn){crowd->look_ms, LOOK, 0});
+    push(&world, crowd->visitors[0].arrives_ms, ARRIVE, 0);
+    push(&world, crowd->look_ms, LOOK, 0);
     for (size_t i = 0; i < crowd->n_changes; i++)
-        push(&world, (struct turn){crowd->changes[i].at_ms, CHANGE, i});
-    while (world.n > 0 && world.heap[0].at_ms <= crowd->until_ms) {
-        struct turn turn = pop(&world);
-        take_turn(&world, &turn);
+        push(&world, crowd->changes[i].at_ms, CHANGE, i);
+    while (world.dues.n > 0 && world.dues.list[0].at_ms <= crowd->until_ms) {
+        struct tl_due due = tl_dues_pop(&world.dues);
+        take_turn(&world, (enum kind)(due.visitor >> KIND_SHIFT),
+                  due.visitor & (((size_t)1 << KIND_SHIFT) - 1), due.at_ms);
     }
     settle(&world);
-    free(world.heap);
+    free(world.dues.list);
     free(world.told_s);
     tl_placemap_clear(&world.eta.sessions.running);
     tl_line_free(&world.line);

@@ -73,10 +73,4 @@ struct outcome {
 void crowd_run(const struct crowd *crowd, struct outcome *outcome);
 void outcome_free(struct outcome *outcome);
 
-/* splitmix64 (G. Steele, D. Lea, C. Flood, "Fast splittable pseudorandom number generators", 2014)
- */
-uint64_t crowd_random(uint64_t *state);
-double crowd_uniform(uint64_t *state); /* in (0, 1) */
-double crowd_normal(uint64_t *state);
-
 #endif

@@ -2,26 +2,21 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "lab/crowd.h"
+#include "lab/memory.h"
+
 #include "bench/eta/scenarios.h"
 
 static int64_t exponential(uint64_t *random, double mean_ms)
 {
-    return 1 + (int64_t)(-mean_ms * log(crowd_uniform(random)));
+    return 1 + (int64_t)tl_exponential(mean_ms, tl_random_share(random));
 }
 
 /* spread: variance over squared mean */
 static int64_t lognormal(uint64_t *random, double mean_ms, double spread)
 {
-    double variance = log1p(spread);
-    return 1 + (int64_t)(mean_ms * exp(crowd_normal(random) * sqrt(variance) - variance / 2));
-}
-
-static struct visitor *visitors_new(size_t n)
-{
-    struct visitor *visitors = calloc(n, sizeof(*visitors));
-    if (visitors == NULL)
-        abort();
-    return visitors;
+    double u = tl_random_share(random), v = tl_random_share(random);
+    return 1 + (int64_t)tl_lognormal(mean_ms, sqrt(spread), u, v);
 }
 
 /* ---- the bank ---- */
@@ -30,16 +25,14 @@ static void bank_before(const struct bank *bank, unsigned fold, uint64_t counter
                         struct outcome *outcome)
 {
     size_t n = bank->n, quarter = n / 4, from = n - quarter;
-    struct visitor *visitors = visitors_new(n);
+    struct visitor *visitors = tl_xalloc(n, sizeof(struct visitor));
     uint64_t random = seed;
     double mean_s = 0;
-    size_t *order = calloc(n, sizeof(*order));
-    if (order == NULL)
-        abort();
+    size_t *order = tl_xalloc(n, sizeof(*order));
     for (size_t i = 0; i < n; i++)
         order[i] = i < fold * quarter ? i : i < from ? i + quarter : fold * quarter + i - from;
     for (size_t i = from; i < n; i++)
-        order[i] = fold * quarter + crowd_random(&random) % quarter;
+        order[i] = fold * quarter + tl_random_next(&random) % quarter;
     for (size_t i = 0; i < from; i++)
         mean_s += (double)bank->customers[order[i]].service_s / (double)from;
     /* Half as many again come as can be served. */
@@ -84,12 +77,12 @@ static int64_t session(const struct bank *bank, enum sessions kind, uint64_t *ra
     case EVEN: /* a check-out that takes everybody about as long */
         return lognormal(random, 90e3, 0.2);
     case NO_SHOWS: /* one in seven never comes: the claim time ends */
-        return crowd_random(random) % 7 == 0 ? 30000 : lognormal(random, 90e3, 0.6);
+        return tl_random_next(random) % 7 == 0 ? 30000 : lognormal(random, 90e3, 0.6);
     case BANK:
     case KINDS:
         break;
     }
-    return 300 * bank->customers[crowd_random(random) % bank->n].service_s;
+    return 300 * bank->customers[tl_random_next(random) % bank->n].service_s;
 }
 
 static void opening(const struct bank *bank, enum sessions kind, uint64_t capacity, bool patient,
@@ -100,7 +93,7 @@ static void opening(const struct bank *bank, enum sessions kind, uint64_t capaci
     for (int i = 0; i < 1000; i++)
         mean_ms += (double)session(bank, kind, &random) / 1000;
     size_t at_once = 8 * capacity, n = 20 * capacity;
-    struct visitor *visitors = visitors_new(n);
+    struct visitor *visitors = tl_xalloc(n, sizeof(struct visitor));
     double at_ms = 1;
     for (size_t i = 0; i < n;
          i++) { /* the crowd within a minute, then a little less than can go in */
@@ -118,7 +111,7 @@ static void opening(const struct bank *bank, enum sessions kind, uint64_t capaci
                           .look_ms = 10000,
                           .session_ms = mean_ms,
                           .until_ms = (int64_t)(at_ms + 30 * mean_ms)};
-    int64_t pause_ms = (int64_t)((4 + 4 * crowd_uniform(&random)) * mean_ms);
+    int64_t pause_ms = (int64_t)((4 + 4 * tl_random_share(&random)) * mean_ms);
     crowd.changes[crowd.n_changes++] = (struct change){pause_ms, capacity, true};
     crowd.changes[crowd.n_changes++] = (struct change){pause_ms + 60000, capacity, false};
     crowd_run(&crowd, outcome);
@@ -141,7 +134,7 @@ void scenario_steps(uint64_t seed, struct outcome *outcome)
     uint64_t random = seed;
     enum { N = 1500 };
     const double mean_ms = 20e3;
-    struct visitor *visitors = visitors_new(N);
+    struct visitor *visitors = tl_xalloc(N, sizeof(struct visitor));
     double at_ms = 1;
     bool even = seed % 2 == 0;
     struct crowd crowd = {.seed = seed,

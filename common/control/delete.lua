@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- delete: takes a queue away for good, because the operator says so. The memory is freed in the background.
--- args     1 how long the record of changes is kept, ms (retention.changes)   2 1: it is listed, so it is a queue, even
---          if it has no keys   and who
+-- args     1 how long the record of changes is kept, ms   2 1: it is listed, so it is a queue, even if it has no keys
+--          3 how long the mark of the deletion is kept, ms; 0: for good   and who
 -- returns  { 1 there was a queue | 0 there was none, its generation or '0' }
 --
 -- Invariants: no program creates the queue again by itself, until an operator does (ensure.lua); the places and passes
@@ -18,6 +18,7 @@ entry('delete', { 'allow-oom' }, function(keys, args)
     local retired = call('HGET', c.key.retired, 'generation')
     call('HSET', c.key.retired, 'generation', generation or retired or '0', 'away', '1', 'at', text.int(c.now), 'who',
         actor.by, 'from', actor.from)
+    if args[3] ~= '0' then call('PEXPIRE', c.key.retired, args[3]) end
     call('UNLINK', unpack(all))
     call('PEXPIRE', c.key.changes, args[1])
     return { 1, generation or '0' }

@@ -330,6 +330,10 @@ static bool unlist(struct tl_control_call *call, const char *generation, bool *l
     return reply != NULL;
 }
 
+/* What stays of the scratch queue of a rehearsal, whose name is never used again: until all
+ * programs know that it is gone. */
+enum { REHEARSAL_KEPT_MS = 600000 };
+
 /* Deletes the queue: its line, its sessions and its settings (delete.lua), and takes it off the
  * list. *existed is false when there was none. May be repeated after a failure. */
 static bool delete_queue(struct tl_control_call *call, bool *existed)
@@ -339,8 +343,10 @@ static bool delete_queue(struct tl_control_call *call, bool *existed)
     if (!tl_queue_listed(call->control, call->keys.queue, &listed, &call->err))
         return false;
     tl_call_begin(&args, TL_FN_DELETE, &call->keys);
-    tl_args_int(&args, call->config->retention.changes_ms);
+    const bool rehearsal = tl_queue_is_rehearsal(call->keys.queue);
+    tl_args_int(&args, rehearsal ? REHEARSAL_KEPT_MS : call->config->retention.changes_ms);
     tl_args_str(&args, listed ? "1" : "0");
+    tl_args_int(&args, rehearsal ? REHEARSAL_KEPT_MS : 0);
     tl_actor_append(call->request->actor, &args);
     struct tl_reply *reply = tl_call_once(call->redis, &args, &call->err);
     if (reply == NULL)

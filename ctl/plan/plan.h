@@ -4,6 +4,7 @@
 #define TL_CTL_PLAN_H
 
 #include "common/config/settings.h"
+#include "common/control/control.h"
 
 #include "lab/simulate.h"
 
@@ -44,16 +45,10 @@ uint64_t tl_scratch_speed_most(const struct tl_queue_settings *settings);
 void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int64_t now_ms,
                          int64_t opens_ms);
 
-/* May this user of the store take a queue off the list? Asked before one is made. */
-bool tl_scratch_removable(struct tl_ctl_session *session, const char *name, struct tl_error *err);
-/* Marks the queue as deleted, takes it off the list, waits until the programs have let go of it,
- * and deletes its keys; the mark expires. About three seconds; after `limit_ms` it gives up with
- * TL_ERR_TIMEOUT. */
-bool tl_scratch_remove(struct tl_ctl_session *session, const char *name, int64_t limit_ms,
+/* Deletes the queue as an operator does, again until the programs have let go of it: about three
+ * seconds. */
+bool tl_scratch_remove(struct tl_control *control, const struct tl_actor *actor, const char *name,
                        struct tl_error *err);
-/* How the operator removes what is left, in a sentence. */
-void tl_scratch_advice(const struct tl_ctl_session *session, const char *name, char *text,
-                       size_t size);
 
 /* ---- the verbs ---- */
 

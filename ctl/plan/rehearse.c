@@ -10,6 +10,7 @@
 #include "common/base/units.h"
 #include "common/client/http.h"
 #include "common/store/queue.h"
+#include "common/store/reply.h"
 
 #include "lab/report.h"
 #include "lab/visitors.h"
@@ -17,23 +18,23 @@
 #include "ctl/plan/plan.h"
 
 enum {
-    LEAD_MS = 5000,          /* from the creation of a queue with an opening to that opening */
-    READY_LIMIT_MS = 20000,  /* for the worker to learn of the queue */
-    READY_ALL_MS = 1500,     /* for its other processes, which look once a second */
-    REMOVE_LIMIT_MS = 20000, /* for the programs to let go of it */
-    DESCRIPTORS_KEPT = 64,   /* for all that is no connection to the worker */
-    OVERTIME_FACTOR = 2,     /* it may take so many times what is simulated... */
-    OVERTIME_MS = 60000,     /* ...and that long */
+    LEAD_MS = 5000,         /* from the creation of a queue with an opening to that opening */
+    READY_LIMIT_MS = 20000, /* for the worker to learn of the queue */
+    READY_ALL_MS = 1500,    /* for its other processes, which look once a second */
+    DESCRIPTORS_KEPT = 64,  /* for all that is no connection to the worker */
+    OVERTIME_FACTOR = 2,    /* it may take so many times what is simulated... */
+    OVERTIME_MS = 60000,    /* ...and that long */
     PROGRESS_SELDOM_MS = 10000,
-    SERVER_SIZE = 320,
 };
 
 struct rehearse {
     const struct tl_ctl_options *options;
     struct tl_ctl_session session;
+    struct tl_control *control;
     struct tl_signals signals;
     const char *queue;
-    char server[SERVER_SIZE];
+    const char *target;
+    char local[TL_CTL_LOCAL_MAX];
     char scratch[TL_QUEUE_NAME_MAX + 1];
     struct tl_door *door;
     bool stored; /* the settings are the store's */
@@ -49,20 +50,17 @@ struct rehearse {
 
 /* ---- before anything is made ---- */
 
-/* The address of this machine's worker. */
-static bool find_server(struct rehearse *rehearse, struct tl_error *err)
+/* Where the visitors go: --target, else this machine's worker. */
+static bool find_target(struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_listen *listen = &rehearse->session.config->http.listen;
-    if (rehearse->options->rehearse.server != NULL) {
-        int length = snprintf(rehearse->server, sizeof(rehearse->server), "%s",
-                              rehearse->options->rehearse.server);
-        return (size_t)length < sizeof(rehearse->server) ||
-               tl_error_set(err, TL_ERR_INVALID, "--server: the address is too long");
-    }
-    if (listen->port <= 0)
+    const char *given = rehearse->options->rehearse.target;
+    if (given == NULL && listen->port <= 0)
         return tl_error_set(err, TL_ERR_INVALID,
-                            "http.listen names no port: say with --server where the worker is");
-    tl_ctl_local_url(listen, rehearse->server);
+                            "http.listen names no port: say with --target where the worker is");
+    if (given == NULL)
+        tl_ctl_local_url(listen, rehearse->local);
+    rehearse->target = given != NULL ? given : rehearse->local;
     return true;
 }
 
@@ -167,7 +165,7 @@ static bool check_speed(const struct rehearse *rehearse, struct tl_error *err)
 static bool prepare(struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_plan_options *plan = &rehearse->options->plan;
-    if (!find_server(rehearse, err) ||
+    if (!find_target(rehearse, err) ||
         !tl_scratch_source(&rehearse->session, rehearse->queue, &rehearse->settings,
                            &rehearse->stored, err) ||
         !check_speed(rehearse, err) ||
@@ -187,14 +185,15 @@ static bool prepare(struct rehearse *rehearse, struct tl_error *err)
 static bool clean_up(struct rehearse *rehearse)
 {
     struct tl_error err = {0};
-    char advice[400];
     if (!rehearse->created)
         return true;
     fprintf(stderr, "Removing queue %s\n", rehearse->scratch);
-    if (tl_scratch_remove(&rehearse->session, rehearse->scratch, REMOVE_LIMIT_MS, &err))
+    if (tl_scratch_remove(rehearse->control, &rehearse->session.actor, rehearse->scratch, &err))
         return true;
-    tl_scratch_advice(&rehearse->session, rehearse->scratch, advice, sizeof(advice));
-    fprintf(stderr, "tellerline: %s\ntellerline: %s\n", err.text, advice);
+    fprintf(stderr,
+            "tellerline: %s\ntellerline: queue %s may still be in Redis: remove it with "
+            "`tellerline queue delete %s`, with the same --config, --redis or --data\n",
+            err.text, rehearse->scratch, rehearse->scratch);
     return false;
 }
 
@@ -204,14 +203,26 @@ static void clean_up_at_end(void *context)
     (void)clean_up(context);
 }
 
+/* May this user of the store take a queue off the list? Asked before one is made. */
+static bool may_remove(struct rehearse *rehearse, struct tl_error *err)
+{
+    char queues[TL_KEY_MAX];
+    struct tl_redis *redis = tl_ctl_session_redis(&rehearse->session, NULL, err);
+    tl_key_common(rehearse->session.config->redis.key_prefix, TL_COMMON_QUEUES, queues);
+    struct tl_reply *reply =
+        redis != NULL ? tl_ask(redis, err, "SREM", queues, rehearse->scratch, NULL) : NULL;
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
 static bool create(struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_plan_options *plan = &rehearse->options->plan;
     uint64_t speed = rehearse->options->rehearse.speed;
+    const char *prefix = rehearse->session.config->redis.key_prefix;
     struct tl_redis *redis = tl_ctl_session_redis(&rehearse->session, rehearse->scratch, err);
     int64_t now_us;
-    if (redis == NULL || !tl_redis_time(redis, &now_us, err) ||
-        !tl_scratch_removable(&rehearse->session, rehearse->scratch, err))
+    if (redis == NULL || !tl_redis_time(redis, &now_us, err) || !may_remove(rehearse, err))
         return false;
     int64_t now_ms = now_us / 1000;
     tl_door_set_clock(rehearse->door, now_ms / 1000, tl_clock_ms());
@@ -222,8 +233,8 @@ static bool create(struct rehearse *rehearse, struct tl_error *err)
     rehearse->opens_local_ms = opens ? tl_clock_ms() + lead_ms : 0;
     rehearse->created = true; /* also when its outcome is not known */
     tl_memory_last(clean_up_at_end, rehearse);
-    return tl_queue_ensure(redis, rehearse->session.config->redis.key_prefix, rehearse->scratch,
-                           &rehearse->scaled, &rehearse->session.actor, NULL, err);
+    return tl_queue_ensure(redis, prefix, rehearse->scratch, &rehearse->scaled,
+                           &rehearse->session.actor, NULL, err);
 }
 
 struct look {
@@ -242,7 +253,7 @@ static void looked(void *context, const struct tl_http_answer *answer)
  * as it comes in the sale. False without an error when the operator stops. */
 static bool wait_ready(struct rehearse *rehearse, struct tl_error *err)
 {
-    struct tl_http *http = tl_http_new(rehearse->server, -1, err);
+    struct tl_http *http = tl_http_new(rehearse->target, -1, err);
     struct look look = {0};
     char path[128];
     int64_t limit_ms = tl_clock_ms() + READY_LIMIT_MS;
@@ -254,11 +265,11 @@ static bool wait_ready(struct rehearse *rehearse, struct tl_error *err)
         ok = tl_http_ask(http, &call, err);
         if (ok && look.status != 200 && tl_clock_ms() >= limit_ms)
             ok = look.status == 0
-                     ? tl_error_set(err, TL_ERR_CONNECT, "%s: %s", rehearse->server, look.why)
+                     ? tl_error_set(err, TL_ERR_CONNECT, "%s: %s", rehearse->target, look.why)
                      : tl_error_set(err, TL_ERR_TIMEOUT,
                                     "%s does not serve queue %s (status %u): does it use the same "
                                     "Redis?",
-                                    rehearse->server, rehearse->scratch, look.status);
+                                    rehearse->target, rehearse->scratch, look.status);
         stopped = ok && look.status != 200 && tl_signals_wait(&rehearse->signals, 100);
     }
     tl_http_free(&http);
@@ -296,7 +307,7 @@ static bool run(struct rehearse *rehearse, struct tl_error *err)
     int64_t opens_in_ms =
         rehearse->opens_local_ms > 0 ? rehearse->opens_local_ms - tl_clock_ms() : 0;
     const struct tl_crowd_settings settings = {
-        .server = rehearse->server,
+        .target = rehearse->target,
         .queue = rehearse->scratch,
         .door = rehearse->door,
         .settings = &rehearse->scaled,
@@ -312,7 +323,7 @@ static bool run(struct rehearse *rehearse, struct tl_error *err)
         .context = rehearse,
     };
     fprintf(stderr, "Rehearsing %s on queue %s of %s, %" PRIu64 " times as fast; Ctrl-C ends it\n",
-            rehearse->queue, rehearse->scratch, rehearse->server, speed);
+            rehearse->queue, rehearse->scratch, rehearse->target, speed);
     bool ok = tl_crowd_run(&settings, &rehearse->rehearsal, err);
     if (rehearse->terminal)
         fputc('\n', stderr);
@@ -329,7 +340,7 @@ static int report(const struct rehearse *rehearse)
     const struct tl_rehearse_report whole = {
         .queue = rehearse->queue,
         .scratch = rehearse->scratch,
-        .server = rehearse->server,
+        .target = rehearse->target,
         .source = rehearse->stored ? "it has in the store" : "of the configuration",
         .visitors = rehearse->crowd.words,
         .speed = rehearse->options->rehearse.speed,
@@ -373,11 +384,6 @@ static int rehearse_queue(struct rehearse *rehearse, struct tl_error *err)
 static bool check_options(const struct tl_ctl_options *options, struct tl_error *err)
 {
     const struct tl_crowd *crowd = &options->plan.input.crowd;
-    if (options->rehearse.remove)
-        return tl_queue_is_rehearsal(options->words[0]) ||
-               tl_error_set(err, TL_ERR_INVALID,
-                            "--remove: the name of a scratch queue begins with " TL_REHEARSAL_PREFIX
-                            " and ends with - and six digits");
     if (options->plan.arrivals == NULL && crowd->visitors == 0)
         return tl_error_set(err, TL_ERR_INVALID, "who comes? --visitors N, or --arrivals FILE");
     if (crowd->visitors > TL_ARRIVALS_MOST)
@@ -398,14 +404,13 @@ int tl_command_rehearse(const struct tl_ctl_options *options)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     if (!tl_ctl_session_open(&rehearse.session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    int status = TL_EXIT_PROBLEM;
-    if (!options->rehearse.remove) {
-        tl_scratch_name(rehearse.queue, rehearse.scratch);
+    char url[TL_CTL_URL_MAX];
+    int status = TL_EXIT_FAILED;
+    tl_scratch_name(rehearse.queue, rehearse.scratch);
+    if (tl_ctl_redis_url(rehearse.session.config, options, url, &err) &&
+        (rehearse.control = tl_control_new(rehearse.session.config, url, &err)) != NULL)
         status = rehearse_queue(&rehearse, &err);
-    } else if (tl_scratch_remove(&rehearse.session, rehearse.queue, REMOVE_LIMIT_MS, &err)) {
-        printf("%s: removed\n", rehearse.queue);
-        status = TL_EXIT_OK;
-    }
+    tl_control_free(&rehearse.control);
     tl_ctl_session_close(&rehearse.session);
     return err.kind == TL_OK ? status : tl_ctl_fail(status, &err);
 }

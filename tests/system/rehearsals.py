@@ -28,17 +28,23 @@ FAST = ["--speed", "60"]
 API_KEY = "rehearsal " + "k" * 40 + "\n"
 
 
-def server(system: System) -> list[str]:
-    return ["--server", f"http://127.0.0.1:{system.of('worker')[0].http_port}"]
+def target(system: System) -> list[str]:
+    return ["--target", f"http://127.0.0.1:{system.of('worker')[0].http_port}"]
 
 
 def left(system: System) -> list[str]:
-    """What rehearsals have left in Redis, but for the mark of a deletion, which expires."""
+    """What rehearsals have left in Redis, but for what expires: the mark and the record of a deletion, presence,
+    and used invites."""
     store = system.store
     keys = [key for key in store.command("KEYS", "*rehearsal-*")
-            if not (key.endswith(":retired") and store.command("PTTL", key) > 0)]
+            if not (re.search(r"\}:(retired|changes|seen:[\d:]+|spent:.+)$", key) and store.command("PTTL", key) > 0)]
     return keys + [
         name for name in system.store.command("SMEMBERS", "tl:queues") if name.startswith("rehearsal-")]
+
+
+def numbers(system: System, queue: str) -> dict[str, int]:
+    """The counters that a rehearsal might touch. A busy machine's dispatcher may take its lease again meanwhile."""
+    return {name: value for name, value in system.numbers(queue).items() if name != "fence"}
 
 
 class Running:
@@ -48,7 +54,7 @@ class Running:
         self.system, self.queue = system, queue
         self.began = time.monotonic()
         self.process = subprocess.Popen(
-            [str(BIN / "tellerline"), "rehearse", queue, *server(system), *args,
+            [str(BIN / "tellerline"), "rehearse", queue, *target(system), *args,
              "--config", str(config or system.config)],
             env=environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
@@ -116,7 +122,7 @@ def run_all(system: System, take: Callable[..., str], crowds: dict[str, Crowd]) 
     try:
         for name, crowd in crowds.items():
             queue = take(**crowd.queue)
-            before[name] = queue, system.numbers(queue)
+            before[name] = queue, numbers(system, queue)
             running[name] = Running(system, crowd.named or queue, *crowd.args,
                                     config=crowd.config(system, queue) if crowd.config else None)
         notes = {name: crowd.meanwhile(running[name]) for name, crowd in crowds.items()}
@@ -125,8 +131,8 @@ def run_all(system: System, take: Callable[..., str], crowds: dict[str, Crowd]) 
             done = one.end()
             speed = re.search(r"--speed (\d+)", " ".join(crowds[name].args))
             most_ms = (time.monotonic() - one.began) * 1000 * int(speed[1] if speed else 1)
-            queue, numbers = before[name]
-            found[name] = Rehearsed(done, one.queue, most_ms, notes[name], system.numbers(queue) != numbers)
+            queue, old = before[name]
+            found[name] = Rehearsed(done, one.queue, most_ms, notes[name], numbers(system, queue) != old)
     finally:
         for one in running.values():
             one.process.kill()

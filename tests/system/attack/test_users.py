@@ -137,7 +137,7 @@ def test_whole_life_with_a_user_for_each_program(start):
                   ("visitor", "remove", "bank", visitors[1].ticket, "--yes")):
         assert system.ctl(*words).returncode == 0, words
     assert system.ctl("top", "--count", "1").returncode == 0
-    rehearsal = system.ctl("rehearse", "bank", "--server", f"http://127.0.0.1:{system.of('worker')[0].http_port}",
+    rehearsal = system.ctl("rehearse", "bank", "--target", f"http://127.0.0.1:{system.of('worker')[0].http_port}",
                            "--visitors", "5", "--over", "1s", "--session", "1s", "--speed", "2")
     assert rehearsal.returncode == 0, rehearsal.stdout + rehearsal.stderr
     wait_until(lambda: system.store.command("XLEN", system.key("bank", "signs")) > 0, PATIENCE, "signs are kept")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rehearsals import API_KEY, SALE, Crowd, Rehearsed, left, run_all, server, wanted
+from rehearsals import API_KEY, SALE, Crowd, Rehearsed, left, run_all, target, wanted
 from rehearsals import judged  # noqa: F401 (fixture)
 from shared_stack import Stack
 from tellerline import BIN, PATIENCE, System
@@ -131,7 +131,7 @@ def test_wrong_lanes(share, kind, lanes, said):
     stack = share(**kind)
     queue = stack.queue()
     few = ["--visitors", "10", "--session", "1m", "--lanes", lanes]
-    for done in (stack.ctl("rehearse", queue, *server(stack), *few, timeout=patient(PATIENCE)),
+    for done in (stack.ctl("rehearse", queue, *target(stack), *few, timeout=patient(PATIENCE)),
                  stack.ctl("plan", "--simulate", "--queue", queue, *few)):
         assert done.returncode != 0 and said in done.stderr, done
     assert left(stack) == []

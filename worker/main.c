@@ -32,10 +32,12 @@ int main(int argc, char **argv)
         .options = options,
         .listeners = {offsetof(struct tl_config, admin.worker),
                       offsetof(struct tl_config, http.listen)},
+        .out = stdout,
+        .errors = stderr,
     };
     const char *config_path = NULL;
     int status;
-    if (!tl_program_parse(&program, argc, argv, &config_path, &status, stdout, stderr))
+    if (!tl_program_parse(&program, argc, argv, &config_path, &status))
         return status;
     const struct tl_config *config = tl_program_start(program.name, "worker", config_path);
     if (config == NULL)

@@ -23,10 +23,9 @@ enum {
     STATUS_LINE_LEAST = 12, /* "HTTP/1.1 200" */
 };
 
-/* What the command line asks for, and where the answer goes. */
+/* What the command line asks for. */
 struct request {
     const struct tl_program *program;
-    FILE *out, *errors;
     const char *config_path;
     bool check, healthcheck, version, help;
 };
@@ -81,7 +80,7 @@ static int check_health(const struct request *request, const struct tl_config *c
             listen = one;
     }
     if (listen == NULL) {
-        fprintf(request->errors, "%s: no listener with a fixed port is configured for /livez\n",
+        fprintf(program->errors, "%s: no listener with a fixed port is configured for /livez\n",
                 program->name);
         return 1;
     }
@@ -90,13 +89,13 @@ static int check_health(const struct request *request, const struct tl_config *c
     snprintf(address, sizeof(address), is_ipv6 ? "[%s]:%d" : "%s:%d", listen->host, listen->port);
     int status = tl_http_get(listen->host, listen->port, HEALTH_PATH, HEALTH_TIMEOUT_MS, NULL, 0);
     if (status == 200) {
-        fprintf(request->out, "%s at %s is alive\n", program->name, address);
+        fprintf(program->out, "%s at %s is alive\n", program->name, address);
         return 0;
     }
     if (status < 0)
-        fprintf(request->errors, "%s at %s does not answer\n", program->name, address);
+        fprintf(program->errors, "%s at %s does not answer\n", program->name, address);
     else
-        fprintf(request->errors, "%s at %s answers " HEALTH_PATH " with %d\n", program->name,
+        fprintf(program->errors, "%s at %s answers " HEALTH_PATH " with %d\n", program->name,
                 address, status);
     return 1;
 }
@@ -104,25 +103,27 @@ static int check_health(const struct request *request, const struct tl_config *c
 /* --check and --healthcheck; returns the exit status. */
 static int run_check(const struct request *request)
 {
+    const struct tl_program *program = request->program;
     struct tl_error err = {0};
     const struct tl_config *config = tl_config_load(request->config_path, &err);
     int status = config != NULL ? 0 : 1;
     if (config == NULL)
-        fprintf(request->errors, "%s\n", err.text);
+        fprintf(program->errors, "%s\n", err.text);
     else if (request->healthcheck)
         status = check_health(request, config);
     else
-        fprintf(request->out, "%s: ok\n",
+        fprintf(program->out, "%s: ok\n",
                 request->config_path != NULL ? request->config_path : "environment");
     tl_config_free(&config);
     return status;
 }
 
 bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
-                      const char **config_path, int *status, FILE *out, FILE *errors)
+                      const char **config_path, int *status)
 {
     struct tl_option table[TL_OPTIONS_MAX + 1];
-    struct request request = {.program = program, .out = out, .errors = errors};
+    struct request request = {.program = program};
+    FILE *out = program->out;
     struct tl_error err = {0};
     build_table(&request, table);
     int first_operand = tl_options_read(table, argc, argv, &err);
@@ -147,7 +148,7 @@ bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
                      quoted);
     }
     if (err.kind != TL_OK) {
-        fprintf(errors, "%s: %s\n", program->name, err.text);
+        fprintf(program->errors, "%s: %s\n", program->name, err.text);
         *status = 2;
         return false;
     }

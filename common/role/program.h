@@ -25,6 +25,7 @@ struct tl_program {
     /* Its listeners that answer /livez, by their offsets in struct tl_config (0: none);
      * --healthcheck asks the first that is configured with a port. */
     size_t listeners[TL_LISTENERS_MAX];
+    FILE *out, *errors; /* what --help, --version, --check and --healthcheck say, and errors */
 };
 
 /* The setting of a listener at this offset. */
@@ -36,11 +37,10 @@ const char *tl_program_config_path(const char *given);
 
 /* Reads the command line. True: the program goes on, with *config_path (borrowed from argv or the
  * environment; NULL: not given). False: it exits with *status, which is 0, or 1 for an invalid
- * configuration or a program that is not alive, or 2 for a wrong command line. --help, --version,
- * --check and --healthcheck write to `out`, errors go to `errors`. --healthcheck waits for the
- * answer, three seconds at most. */
+ * configuration or a program that is not alive, or 2 for a wrong command line. --healthcheck
+ * waits for the answer, three seconds at most. */
 bool tl_program_parse(const struct tl_program *program, int argc, char **argv,
-                      const char **config_path, int *status, FILE *out, FILE *errors);
+                      const char **config_path, int *status);
 
 /* The first steps after that: reads the configuration, initialises libsodium, and starts the log
  * under the name `role` (borrowed). The caller frees what it returns. NULL: the program exits with

@@ -173,9 +173,12 @@ int tl_role_main(const struct tl_role *role, int argc, char **argv)
     char name[48];
     int status;
     snprintf(name, sizeof(name), "tellerline-%s", role->name);
-    const struct tl_program line = {
-        .name = name, .summary = role->summary, .listeners = {role->admin}};
-    if (!tl_program_parse(&line, argc, argv, &program.config_path, &status, stdout, stderr))
+    const struct tl_program line = {.name = name,
+                                    .summary = role->summary,
+                                    .listeners = {role->admin},
+                                    .out = stdout,
+                                    .errors = stderr};
+    if (!tl_program_parse(&line, argc, argv, &program.config_path, &status))
         return status;
     program.config = tl_program_start(name, role->name, program.config_path);
     if (program.config == NULL)

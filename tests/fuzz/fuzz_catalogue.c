@@ -41,19 +41,21 @@ static void check(const struct tl_catalogue *catalogue)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct tl_error err = {0};
-    char code[TL_LANGUAGE_CODE_MAX + 1];
+    const char *code;
     struct tl_catalogue *source = tl_catalogue_new(NULL, NULL);
-    require(source != NULL &&
-            tl_catalogue_read(source, "en.yaml", english, sizeof(english) - 1, NULL));
+    struct tl_yaml *root = tl_catalogue_parse("en.yaml", english, sizeof(english) - 1, &code, NULL);
+    require(source != NULL && root != NULL && tl_catalogue_read(source, "en.yaml", root, NULL));
+    tl_yaml_free(&root);
     struct tl_catalogue *catalogue = tl_catalogue_new(source, NULL);
     require(catalogue != NULL);
-    if (tl_catalogue_read(catalogue, "fuzz.yaml", data, size, &err)) {
-        require(tl_catalogue_read_code("fuzz.yaml", data, size, code, NULL));
+    root = tl_catalogue_parse("fuzz.yaml", data, size, &code, &err);
+    if (root != NULL && tl_catalogue_read(catalogue, "fuzz.yaml", root, &err)) {
         require(strcmp(code, catalogue->code) == 0);
         check(catalogue);
     } else {
         require(err.kind == TL_ERR_INVALID && strncmp(err.text, "fuzz.yaml:", 10) == 0);
     }
+    tl_yaml_free(&root);
     tl_catalogue_free(&catalogue);
     tl_catalogue_free(&source);
     return 0;

@@ -176,20 +176,15 @@ static void list_forms(struct tl_catalogue *catalogue)
     }
 }
 
-/* The mapping `language:` of a file; NULL: it has none. */
 static bool read_head(const struct reader *reader, const struct tl_yaml *language)
 {
     struct tl_catalogue *catalogue = reader->catalogue;
-    if (language == NULL || language->kind != TL_YAML_MAPPING)
-        return tl_yaml_fail(reader->err, reader->label,
-                            language == NULL ? (struct tl_yaml_place){1, 1} : language->place,
-                            "a catalogue begins with `language:`, a mapping with code and name");
     for (const struct tl_yaml *entry = language->first; entry != NULL; entry = entry->next) {
         if (!read_head_entry(reader, entry))
             return false;
     }
-    if (catalogue->code[0] == '\0' || catalogue->name[0] == '\0')
-        return fail_at_key(reader, language, "a new language needs a code and a name");
+    if (catalogue->name[0] == '\0')
+        return fail_at_key(reader, language, "a new language needs a name");
     if (catalogue->locale[0] == '\0')
         snprintf(catalogue->locale, sizeof(catalogue->locale), "%s", catalogue->code);
     catalogue->rule =
@@ -332,15 +327,17 @@ static const char *form_of(const struct tl_catalogue *catalogue, size_t i, enum 
     return text->forms[TL_PLURAL_OTHER] != NULL ? text->forms[TL_PLURAL_OTHER] : "";
 }
 
-/* Joins the forms of every text, for the page's script. */
+/* Joins the forms of every text that has some, for the page's script. */
 static bool join_forms(struct tl_catalogue *catalogue, struct tl_error *err)
 {
+    const unsigned forms = tl_plural_forms(catalogue->rule);
     for (size_t i = 0; i < catalogue->n_texts; i++) {
         char joined[TL_PLURALS * (TL_CATALOGUE_TEXT_MAX + 1)];
         size_t length = 0;
-        joined[0] = '\0';
-        for (int form = 0; form < TL_PLURALS && catalogue->source->texts[i].plural; form++) {
-            if ((tl_plural_forms(catalogue->rule) & (1U << form)) != 0)
+        if (!catalogue->source->texts[i].plural)
+            continue;
+        for (int form = 0; form < TL_PLURALS; form++) {
+            if ((forms & (1U << form)) != 0)
                 length += (size_t)snprintf(joined + length, sizeof(joined) - length, "%s%s",
                                            length > 0 ? "|" : "",
                                            form_of(catalogue, i, (enum tl_plural)form));
@@ -355,47 +352,37 @@ static bool join_forms(struct tl_catalogue *catalogue, struct tl_error *err)
 
 /* ---- reading ---- */
 
-static struct tl_yaml *parse(const char *label, const void *bytes, size_t length,
-                             struct tl_error *err)
+struct tl_yaml *tl_catalogue_parse(const char *label, const void *bytes, size_t length,
+                                   const char **code, struct tl_error *err)
 {
     if (length > TL_CATALOGUE_BYTES_MAX) {
         tl_yaml_fail(err, label, (struct tl_yaml_place){1, 1}, "larger than 128 KiB");
         return NULL;
     }
     struct tl_yaml *root = tl_yaml_parse(label, bytes, length, err);
-    if (root != NULL && root->kind != TL_YAML_MAPPING) {
-        tl_yaml_fail(err, label, root->place, "expected `language:` and `texts:`");
-        tl_yaml_free(&root);
-    }
-    return root;
-}
-
-bool tl_catalogue_read_code(const char *label, const void *bytes, size_t length,
-                            char code[TL_LANGUAGE_CODE_MAX + 1], struct tl_error *err)
-{
-    struct tl_yaml *root = parse(label, bytes, length, err);
     if (root == NULL)
-        return false;
-    const struct tl_yaml *language = tl_yaml_get(root, "language");
+        return NULL;
+    const bool is_mapping = root->kind == TL_YAML_MAPPING;
+    const struct tl_yaml *language = is_mapping ? tl_yaml_get(root, "language") : NULL;
     const struct tl_yaml *entry = language != NULL && language->kind == TL_YAML_MAPPING
                                       ? tl_yaml_get(language, "code")
                                       : NULL;
-    bool ok = entry != NULL && copy(entry, code, TL_LANGUAGE_CODE_MAX + 1, is_code);
-    if (!ok)
-        tl_yaml_fail(err, label, language != NULL ? language->place : root->place,
-                     "a catalogue begins with `language:` and the code of the language in it, such "
-                     "as `code: ko`");
+    if (entry != NULL && entry->kind == TL_YAML_SCALAR) {
+        *code = entry->text;
+        return root;
+    }
+    tl_yaml_fail(err, label, language != NULL ? language->place : root->place, "%s",
+                 is_mapping ? "a catalogue begins with `language:` and the code of the language in "
+                              "it, such as `code: ko`"
+                            : "expected `language:` and `texts:`");
     tl_yaml_free(&root);
-    return ok;
+    return NULL;
 }
 
-bool tl_catalogue_read(struct tl_catalogue *catalogue, const char *label, const void *bytes,
-                       size_t length, struct tl_error *err)
+bool tl_catalogue_read(struct tl_catalogue *catalogue, const char *label,
+                       const struct tl_yaml *root, struct tl_error *err)
 {
     const struct reader reader = {.catalogue = catalogue, .label = label, .err = err};
-    struct tl_yaml *root = parse(label, bytes, length, err);
-    if (root == NULL)
-        return false;
     bool ok = read_head(&reader, tl_yaml_get(root, "language"));
     for (const struct tl_yaml *entry = root->first; ok && entry != NULL; entry = entry->next) {
         if (strcmp(entry->key, "texts") == 0)
@@ -403,7 +390,6 @@ bool tl_catalogue_read(struct tl_catalogue *catalogue, const char *label, const 
         else if (strcmp(entry->key, "language") != 0)
             ok = fail_at_key(&reader, entry, "a catalogue has only `language:` and `texts:`");
     }
-    tl_yaml_free(&root);
     catalogue->complete = catalogue->complete || ok;
     return ok && join_forms(catalogue, err);
 }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "common/base/error.h"
+#include "common/config/yaml.h"
 
 #define TL_LANGUAGE_CODE_MAX 35 /* bytes of the code of a language (BCP 47): "zh-Hant" */
 
@@ -63,7 +64,7 @@ struct tl_catalogue_text {
     bool own;                /* has been read; else it is the source's */
     bool plural;             /* only of the source... */
     int values;              /* ...and so are the values that its forms hold, as bits */
-    char *joined;            /* owned */
+    char *joined;            /* owned: its forms; NULL: it has none */
 };
 
 /* Written by the functions below, and read by everyone. */
@@ -93,14 +94,15 @@ struct tl_catalogue {
 struct tl_catalogue *tl_catalogue_new(const struct tl_catalogue *source, struct tl_error *err);
 void tl_catalogue_free(struct tl_catalogue **catalogue);
 
-/* Reads the code of a catalogue's file, to find the language that it is for. */
-bool tl_catalogue_read_code(const char *label, const void *bytes, size_t length,
-                            char code[TL_LANGUAGE_CODE_MAX + 1], struct tl_error *err);
-/* Reads a file into a catalogue; errors begin with `label:line:column: `. What was read before
- * stays where this file has nothing. Unknown names, wrong values and missing plural forms are
- * errors; after one the catalogue is half changed and fit only for freeing. */
-bool tl_catalogue_read(struct tl_catalogue *catalogue, const char *label, const void *bytes,
-                       size_t length, struct tl_error *err);
+/* Parses a catalogue's file. *code: that of its language, borrowed from the result. NULL on
+ * failure, with an error that begins with `label:line:column: `; freed with tl_yaml_free. */
+struct tl_yaml *tl_catalogue_parse(const char *label, const void *bytes, size_t length,
+                                   const char **code, struct tl_error *err);
+/* Reads a parsed file into a catalogue; errors begin likewise. What was read before stays where
+ * this file has nothing. Unknown names, wrong values and missing plural forms are errors; after one
+ * the catalogue is half changed and fit only for freeing. */
+bool tl_catalogue_read(struct tl_catalogue *catalogue, const char *label,
+                       const struct tl_yaml *root, struct tl_error *err);
 /* The first text that is still the source's, or NULL: there is none. */
 const char *tl_catalogue_missing(const struct tl_catalogue *catalogue);
 

@@ -52,13 +52,16 @@ static struct tl_catalogue *add(struct tl_languages *languages, struct tl_error 
 static bool take_file(struct tl_languages *languages, const char *name, const void *bytes,
                       size_t length, struct tl_error *err)
 {
-    char code[TL_LANGUAGE_CODE_MAX + 1];
-    if (!tl_catalogue_read_code(name, bytes, length, code, err))
+    const char *code;
+    struct tl_yaml *root = tl_catalogue_parse(name, bytes, length, &code, err);
+    if (root == NULL)
         return false;
     struct tl_catalogue *catalogue = tl_languages_find(languages, code);
     if (catalogue == NULL)
         catalogue = add(languages, err);
-    return catalogue != NULL && tl_catalogue_read(catalogue, name, bytes, length, err);
+    const bool ok = catalogue != NULL && tl_catalogue_read(catalogue, name, root, err);
+    tl_yaml_free(&root);
+    return ok;
 }
 
 static bool load(struct tl_languages *languages, struct tl_error *err)

@@ -239,7 +239,9 @@ def crowded(contract: Contract, system: System) -> None:
         assert answer.problem(429)["type"] == "/problems/too-often"
     assert client.post(f"/q/bank/transfer?ticket={ticket}").status == 429
     assert redeem_by_page(client, "/q/bank/move", code).status == 429
-    assert client.get("/q/bank").status == 429
+    sorry = client.get("/q/bank")
+    assert sorry.status == 429 and sorry.headers["content-security-policy"] == "default-src 'none'"
+    assert sorry.headers["refresh"].startswith(f"{sorry.headers['retry-after']}; url=/q/bank")
     assert client.post("/q/bank/join").status == 429
     system.set("bank", "max_waiting=1")
     trusted = {"Authorization": f"Bearer {API_KEY}"}

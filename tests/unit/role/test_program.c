@@ -51,11 +51,6 @@ static void run(struct outcome *outcome, char **words)
         {"quiet", NULL, "say less", apply_quiet, outcome, false, 0},
         {0},
     };
-    const struct tl_program program = {.name = "tellerline-test",
-                                       .summary = "Tests the command line.",
-                                       .options = own_options,
-                                       .listeners = {offsetof(struct tl_config, admin.worker),
-                                                     offsetof(struct tl_config, http.listen)}};
     char *argv[16] = {(char[]){"argv0"}};
     int argc = 1;
     size_t length;
@@ -66,8 +61,15 @@ static void run(struct outcome *outcome, char **words)
     FILE *errors = open_memstream(&outcome->errors, &length);
     assert_non_null(out);
     assert_non_null(errors);
-    outcome->goes_on = tl_program_parse(&program, argc, argv, &outcome->config_path,
-                                        &outcome->status, out, errors);
+    const struct tl_program program = {.name = "tellerline-test",
+                                       .summary = "Tests the command line.",
+                                       .options = own_options,
+                                       .listeners = {offsetof(struct tl_config, admin.worker),
+                                                     offsetof(struct tl_config, http.listen)},
+                                       .out = out,
+                                       .errors = errors};
+    outcome->goes_on =
+        tl_program_parse(&program, argc, argv, &outcome->config_path, &outcome->status);
     assert_int_equal(fclose(out), 0);
     assert_int_equal(fclose(errors), 0);
 }

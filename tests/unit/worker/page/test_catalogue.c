@@ -22,14 +22,23 @@ static const char english[] = "language:\n"
 
 static struct tl_catalogue *source;
 
+/* Parses the file and reads it. */
+static bool take(struct tl_catalogue *catalogue, const char *label, const char *file,
+                 struct tl_error *err)
+{
+    const char *code;
+    struct tl_yaml *root = tl_catalogue_parse(label, file, strlen(file), &code, err);
+    bool ok = root != NULL && tl_catalogue_read(catalogue, label, root, err);
+    tl_yaml_free(&root);
+    return ok;
+}
+
 static int make_source(void **state)
 {
     struct tl_error err;
     (void)state;
     source = tl_catalogue_new(NULL, &err);
-    return source != NULL && tl_catalogue_read(source, "en.yaml", english, strlen(english), &err)
-               ? 0
-               : -1;
+    return source != NULL && take(source, "en.yaml", english, &err) ? 0 : -1;
 }
 
 static int free_source(void **state)
@@ -44,7 +53,7 @@ static struct tl_catalogue *read(const char *file)
     struct tl_error err;
     struct tl_catalogue *catalogue = tl_catalogue_new(source, &err);
     assert_non_null(catalogue);
-    if (!tl_catalogue_read(catalogue, "x.yaml", file, strlen(file), &err))
+    if (!take(catalogue, "x.yaml", file, &err))
         fail_msg("%s", err.text);
     return catalogue;
 }
@@ -54,7 +63,7 @@ static void is_refused(const char *file, const char *message)
     struct tl_error err = {0};
     struct tl_catalogue *catalogue = tl_catalogue_new(source, &err);
     assert_non_null(catalogue);
-    if (tl_catalogue_read(catalogue, "x.yaml", file, strlen(file), &err))
+    if (take(catalogue, "x.yaml", file, &err))
         fail_msg("taken, instead of: %s", message);
     assert_int_equal(err.kind, TL_ERR_INVALID);
     if (strstr(err.text, message) == NULL)
@@ -134,7 +143,7 @@ static void test_overriding(void **state)
     struct tl_catalogue *korean = read("language: {code: ko, name: 한국어}\n"
                                        "texts: {hello: \"안녕\", minute: \"{0}분\"}\n");
     assert_string_equal(text_of(korean, "minute"), "{0}분");
-    assert_true(tl_catalogue_read(korean, "own.yaml", more, strlen(more), &err));
+    assert_true(take(korean, "own.yaml", more, &err));
     assert_string_equal(text_of(korean, "hello"), "여보세요");
     assert_string_equal(text_of(korean, "minute"), "{0}분");
     assert_string_equal(korean->name, "한국어");
@@ -166,7 +175,7 @@ static void test_wrong_heads(void **state)
     (void)state;
     is_refused("", "x.yaml:1:1: a catalogue begins with `language:`");
     is_refused("- x\n", "expected `language:` and `texts:`");
-    is_refused("language: {code: ko}\n", "a new language needs a code and a name");
+    is_refused("language: {code: ko}\n", "a new language needs a name");
     is_refused("language: {code: ko, name: K}\nwords: {}\n", "x.yaml:2:1: \"words\": a catalogue");
     is_refused("language: {code: ko, nam: K}\n", "x.yaml:1:22: \"nam\": a language has no such");
     is_refused("language: {code: \"k o\", name: K}\n", "\"code\": a language's code, such as");
@@ -184,12 +193,14 @@ static void test_wrong_heads(void **state)
 static void test_codes(void **state)
 {
     (void)state;
-    char code[TL_LANGUAGE_CODE_MAX + 1];
+    const char *code = NULL;
     struct tl_error err;
     static const char good[] = "language: {code: zh-Hant}\n", bad[] = "language: {name: x}\n";
-    assert_true(tl_catalogue_read_code("x.yaml", good, strlen(good), code, &err));
+    struct tl_yaml *root = tl_catalogue_parse("x.yaml", good, strlen(good), &code, &err);
+    assert_non_null(root);
     assert_string_equal(code, "zh-Hant");
-    assert_false(tl_catalogue_read_code("x.yaml", bad, strlen(bad), code, &err));
+    tl_yaml_free(&root);
+    assert_null(tl_catalogue_parse("x.yaml", bad, strlen(bad), &code, &err));
     assert_non_null(strstr(err.text, "x.yaml:1:11: a catalogue begins with `language:` and"));
 }
 

@@ -10,8 +10,8 @@
 -- fails    POLICY   a policy this version does not know, or one by rate without a rate
 --
 -- Invariants: by counter, no admission takes active above capacity plus overbook; by rate, no window of rate.every
--- holds more than rate.admit + rate.burst admissions, and a lump begins rate.every after the last step of the one
--- before; only the modes open and draining admit, between opens_at and, with at_close=stop, closes_at; no visitor
+-- holds more than rate.admit + rate.burst admissions, and a batch begins rate.every after the last step of the one
+-- before; only the modes open and draining admit, between opens_at and, with after_close=stop, closes_at; no visitor
 -- passes another in the same lane. A step that finds wrong sizes only corrects them. Work is bounded by args[1].
 
 local R = defs.ADMIT
@@ -19,7 +19,7 @@ local FIELDS = state.fields({ 'admitted' }, { 'recover_until', 'budget', 'called
 local MORE_FIELDS = state.fields({ 'admitted' },
     { 'recover_until', 'budget', 'called', 'turns', 'capacity_now', 'draw', 'draw_hash' })
 local SETTINGS = settings.list({ 'policy', 'capacity', 'claim_ttl', 'session_ttl', 'opens_at', 'mode',
-    'closes_at', 'opening', 'lane_weights', 'capacity.min', 'overbook' })
+    'closes_at', 'order', 'lane_weights', 'capacity.min', 'overbook' })
 local LOOKS_AT, WRITES = { 'waiting', 'active' }, { 'events', 'sessions' }
 
 -- The budget of a policy by rate; nil for another policy.
@@ -55,7 +55,7 @@ end
 entry('admit', { 'allow-oom' }, function(keys, args)
     local most, c = args[1] + 0, state.begin(keys, args[2])
     local s = settings.read(c, SETTINGS)
-    local is_auto, has_draw = s['capacity.min'] > 0, s.opening == 'draw' and s.opens_at > 0
+    local is_auto, has_draw = s['capacity.min'] > 0, s.order == 'draw' and s.opens_at > 0
     if s.policy == 'rate' then s.overbook = 0 end
     state.open(c, (is_auto or has_draw or s.lane_weights ~= '') and MORE_FIELDS or FIELDS)
     local is_overbooked = s.overbook > 0 or (c.called or '') ~= ''
@@ -97,14 +97,14 @@ entry('admit', { 'allow-oom' }, function(keys, args)
     -- Where several policies apply to a queue, the smallest number counts.
     local left = min(room(c, s, capacity), budget and rate.left(budget, c.now) or 1 / 0)
     local closed = s.mode ~= 'open' and s.mode ~= 'draining' or c.now < s.opens_at or is_undrawn
-        or s.closes_at > 0 and c.now >= s.closes_at and call('HGET', c.key.config, 'at_close') == 'stop'
+        or s.closes_at > 0 and c.now >= s.closes_at and call('HGET', c.key.config, 'after_close') == 'stop'
     local n = closed and 0 or min(left, most, c.waiting)
     left = left - n
     if budget then
-        local lump_ends = budget.rule.lumps and not (n == most and left > 0) -- else it goes on with the next step
-        if not closed and (n > 0 or lump_ends and budget.used > 0) then
+        local batch_ends = budget.rule.batches and not (n == most and left > 0) -- else it goes on with the next step
+        if not closed and (n > 0 or batch_ends and budget.used > 0) then
             budget.is_changed = true
-            if rate.spend(budget, c.now, n, lump_ends) then left = min(left, rate.left(budget, c.now)) end
+            if rate.spend(budget, c.now, n, batch_ends) then left = min(left, rate.left(budget, c.now)) end
         end
         if budget.is_changed then state.set(c, 'budget', rate.text(budget)) end
     elseif n > 0 and (c.budget or '') ~= '' then

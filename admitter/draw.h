@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Holding the draws of queues with `opening: draw`: publishes the hash of the seed before the
+ * Holding the draws of queues with `order: draw`: publishes the hash of the seed before the
  * opening, and renumbers the line at the opening, in the order that common/auth/draw.h defines. The
  * steps are admitter/draw.lua; this reads the line, computes the order and goes on from step to
  * step.

@@ -17,7 +17,7 @@ local ANSWER = defs.DRAW_ANSWER
 local RETURN_MS = 5000 -- in which visitors come back whose joins the store has lost
 local LANE, EVENT, int = defs.LANE, defs.EVENT, text.int
 local FIELDS = state.fields({ 'seq' }, { 'draw', 'draw_hash', 'recover_until', 'marks', 'base_ms' })
-local SETTINGS = settings.list({ 'opening', 'opens_at', 'waiting_ttl' })
+local SETTINGS = settings.list({ 'order', 'opens_at', 'waiting_ttl' })
 local WRITES = { 'waiting', 'active', 'events', 'serials', 'drawn' }
 
 local function commit(c, d)
@@ -92,7 +92,7 @@ end
 entry('draw', { 'allow-oom' }, function(keys, args)
     local c, opens_at, hash, step = state.open(state.begin(keys, args[1]), FIELDS), args[2] + 0, args[3], args[4]
     local s, d = settings.read(c, SETTINGS), draw.of(c.draw, opens_at)
-    if s.opening ~= 'draw' or s.opens_at ~= opens_at or d and d.phase == draw.DONE then return { ANSWER.gone } end
+    if s.order ~= 'draw' or s.opens_at ~= opens_at or d and d.phase == draw.DONE then return { ANSWER.gone } end
     -- "opens_at:hash:salt"
     local announced_at, announced = match(c.draw_hash or '', '^(%d+):(%x+):')
     local is_announced = tonumber(announced_at) == opens_at

@@ -205,7 +205,7 @@ static struct tl_reply *take_step(struct admitter *self, const struct tl_held_qu
     int64_t started_us = tl_clock_us();
     tl_call_begin(&self->args, TL_FN_ADMIT, &held->keys);
     tl_args_uint(&self->args, self->process->config->admitter.batch);
-    tl_args_uint(&self->args, self->process->config->streams.events_length);
+    tl_args_uint(&self->args, self->process->config->retention.events_entries);
     tl_args_uint(&self->args, queue->generation);
     /* How the store's clock runs. A step that runs late makes it seem to have jumped, which only
      * delays an admission by rate. */
@@ -308,8 +308,9 @@ static bool open_admitter(void *context, struct tl_process *process, struct tl_e
     const struct tl_config *config = process->config;
     struct tl_actor actor;
     self->process = process;
-    tl_actor_of_program(&actor, "admitter", config->redis.changes_length);
-    self->drawer = tl_drawer_new(config->secrets.draw_key, config->streams.events_length, &actor);
+    tl_actor_of_program(&actor, "admitter", config->retention.changes_entries);
+    self->drawer =
+        tl_drawer_new(config->secrets.draw_key, config->retention.events_entries, &actor);
     if (self->drawer == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the admitter");
     self->steering = tl_steering_new(config, process->metrics, err);

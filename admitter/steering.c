@@ -55,14 +55,12 @@ struct tl_steering *tl_steering_new(const struct tl_config *config, struct tl_me
         return NULL;
     }
     steering->metrics = metrics;
-    steering->events_length = config->streams.events_length;
+    steering->events_length = config->retention.events_entries;
     for (size_t i = 0; i < config->n_queues; i++) {
         const struct tl_queue_config *queue = &config->queues[i];
         if (queue->probe.url[0] != '\0')
-            steering->probes[steering->n_probes++] =
-                (struct probe){.queue = queue->name,
-                               .config = &queue->probe,
-                               .full = strtod(queue->probe.full, NULL)};
+            steering->probes[steering->n_probes++] = (struct probe){
+                .queue = queue->name, .config = &queue->probe, .full = queue->probe.full};
     }
     if (n > 0 && (steering->fetcher = tl_fetcher_new(n, err)) == NULL)
         tl_steering_free(&steering);

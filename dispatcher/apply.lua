@@ -29,18 +29,18 @@ local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
 -- look at the active ones before they enter, and completions do not touch the line.
 local CLAIM = { writes = { 'active', 'events' }, -- each command begins with a look at the sessions
     fields = state.fields({ 'seq', 'fence' }, { 'called' }),
-    settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding' }) }
+    settings = settings.list({ 'waiting_ttl', 'order', 'session_ttl', 'session_max', 'session_sliding' }) }
 local END = { writes = { 'waiting', 'active', 'ended', 'events' },
     fields = state.fields({ 'seq', 'fence', 'completed', 'left' }, { 'called', 'handed' }),
-    settings = settings.list({ 'waiting_ttl', 'opening' }) }
+    settings = settings.list({ 'waiting_ttl', 'order' }) }
 local COMPLETIONS, LONE_END = { 'active', 'ended', 'events' }, { 'events' }
 local ENTER = { writes = { 'waiting', 'events' }, fields = state.fields({ 'seq', 'fence', 'joined' }, { 'marks' }),
-    settings = settings.list({ 'waiting_ttl', 'opening', 'max_waiting', 'mode', 'closes_at' }) }
+    settings = settings.list({ 'waiting_ttl', 'order', 'max_waiting', 'mode', 'closes_at' }) }
 local SEE = { writes = { 'events' }, fields = state.fields({ 'seq', 'fence', 'joined' }, {}), settings = END.settings }
 local ALL = { writes = END.writes,
     fields = state.fields({ 'seq', 'fence', 'joined', 'completed', 'left', 'admitted' },
         { 'marks', 'called', 'handed' }),
-    settings = settings.list({ 'waiting_ttl', 'opening', 'session_ttl', 'session_max', 'session_sliding',
+    settings = settings.list({ 'waiting_ttl', 'order', 'session_ttl', 'session_max', 'session_sliding',
         'max_waiting', 'mode', 'closes_at' }) }
 
 -- By the text of their kind, as it comes: to make a number of it would take longer than to look. length: how many
@@ -280,7 +280,7 @@ entry('apply', { 'allow-oom' }, function(keys, args)
         local any_new, seq_before = find_new(c, entries), text.int(c.seq)
         c.is_draw_open = needs ~= END or any_new
         local s = c.is_draw_open and settings.read(c, needs.settings) or {} -- ends need none
-        if s.opening == 'draw' then open_draw(c, entries) end
+        if s.order == 'draw' then open_draw(c, entries) end
         check(c, s, has, needs, n, any_new)
 
         for i = 1, #entries do

@@ -142,7 +142,7 @@ static bool open_dispatcher(void *context, struct tl_process *process, struct tl
     struct dispatcher *self = context;
     self->process = process;
     self->read_entries = TL_READ_ENTRIES_MIN;
-    self->apply = tl_apply_new(process->config->streams.events_length);
+    self->apply = tl_apply_new(process->config->retention.events_entries);
     self->streams.command = read_command;
     self->streams.writes = true;
     return self->apply != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for the dispatcher");

@@ -204,7 +204,7 @@ static bool take_step(struct expirer *self, const struct tl_held_queue *held, bo
     struct tl_schedule *schedule = &queue->schedule;
     tl_call_begin(&self->args, TL_FN_EXPIRE, &held->keys);
     tl_args_uint(&self->args, config->expirer.batch);
-    tl_args_uint(&self->args, config->streams.events_length);
+    tl_args_uint(&self->args, config->retention.events_entries);
     tl_args_int(&self->args, config->retention.ended_ms);
     struct tl_reply *reply = tl_call(held->redis, &self->args, err);
     if (reply == NULL)
@@ -337,7 +337,7 @@ static void prune(struct expirer *self, const struct tl_held_queue *held, int64_
         return;
     queue->prune_ms = now_ms + PRUNE_MS;
     tl_call_begin(&self->args, TL_FN_PRUNE, &held->keys);
-    tl_args_int(&self->args, config->retention.addresses_ms);
+    tl_args_int(&self->args, config->retention.misuse_ms);
     tl_args_int(&self->args, config->retention.changes_ms);
     struct tl_reply *reply = tl_call(held->redis, &self->args, &err);
     if (reply == NULL || !prune_common(self, tl_reply_integer(reply), &err))
@@ -414,7 +414,7 @@ static bool open_expirer(void *context, struct tl_process *process, struct tl_er
 {
     struct expirer *self = context;
     self->process = process;
-    self->absence = tl_absence_new(process->config->streams.events_length);
+    self->absence = tl_absence_new(process->config->retention.events_entries);
     return self->absence != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for the expirer");
 }
 

@@ -176,12 +176,12 @@ bool tl_plan_compute(const struct tl_plan_input *input, struct tl_plan *plan, st
                       ? input->calls
                       : input->calls * (double)input->session_ms / (double)input->calls_per_ms;
     plan->calls_used = plan->calls * (1 + input->failure_rate);
-    plan->settings =
-        (struct tl_queue_settings){.policy = input->policy,
-                                   .rate = {.every_ms = input->period_ms,
-                                            .burst = input->burst,
-                                            .shape = input->lumps ? TL_RATE_LUMPS : TL_RATE_SMOOTH},
-                                   .n_lanes = 1};
+    plan->settings = (struct tl_queue_settings){
+        .policy = input->policy,
+        .rate = {.every_ms = input->period_ms,
+                 .burst = input->burst,
+                 .shape = input->batches ? TL_RATE_BATCHES : TL_RATE_SMOOTH},
+        .n_lanes = 1};
     plan->settings.session_ttl_ms =
         round_up((double)input->session_ms * (1 + input->margin), SECOND_MS);
     plan->per_second = input->tps / plan->calls_used;
@@ -254,10 +254,10 @@ static void warn_of_limits(const struct tl_plan_input *input, const struct tl_pl
         (double)plan->settings.rate.admit < 0.9 * plan->per_period * (1 - input->safety))
         warn(warnings, "Rounding down takes more than a tenth of the admissions; a longer --period "
                        "takes less.");
-    if (rate && input->lumps)
-        warn_of_lump(input, warnings, plan->settings.rate.admit, "With --shape lumps",
+    if (rate && input->batches)
+        warn_of_lump(input, warnings, plan->settings.rate.admit, "With --shape batches",
                      "Use smooth, or a shorter --period.");
-    if (rate && !input->lumps && input->burst > 0)
+    if (rate && !input->batches && input->burst > 0)
         warn_of_lump(input, warnings, input->burst + 1, "After a pause", "Use a smaller --burst.");
     if (!rate)
         warn_of_lump(input, warnings, plan->settings.capacity,

@@ -34,7 +34,7 @@ struct tl_plan_input {
     double no_shows;       /* share of those called who do not come */
     int64_t period_ms;     /* of rate.every */
     enum tl_policy policy; /* which limits are used */
-    bool lumps;            /* rate.shape */
+    bool batches;          /* rate.shape */
     uint64_t burst;        /* rate.burst */
     /* Settings that the operator has chosen; 0: suggest them. */
     uint64_t capacity, admit;

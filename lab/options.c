@@ -180,8 +180,8 @@ static bool apply_policy(void *context, const char *value, struct tl_error *err)
 
 static bool apply_shape(void *context, const char *value, struct tl_error *err)
 {
-    static const char *const words[] = {"smooth", "lumps", NULL};
-    int found = word(value, words, "must be smooth or lumps", err);
+    static const char *const words[] = {"smooth", "batches", NULL};
+    int found = word(value, words, "must be smooth or batches", err);
     if (found >= 0)
         *(bool *)context = found == 1;
     return found >= 0;
@@ -249,8 +249,8 @@ static const struct {
      AT(input.policy)},
     {false, "period", "TIME", "rate.every: 100ms to 1d (default: 10s)", apply_period,
      AT(input.period_ms)},
-    {false, "shape", "NAME", "rate.shape: smooth or lumps (default: smooth)", apply_shape,
-     AT(input.lumps)},
+    {false, "shape", "NAME", "rate.shape: smooth or batches (default: smooth)", apply_shape,
+     AT(input.batches)},
     {false, "burst", "N", "rate.burst: so many more after a pause (default: 0)", apply_burst,
      AT(input.burst)},
     {false, "capacity", "N", "use this capacity instead of the computed one", apply_limit,
@@ -357,10 +357,10 @@ bool tl_plan_options_check(const struct tl_plan_options *options, bool json, str
                             "one lane");
     if (options->arrivals != NULL && input->crowd.visitors > 0)
         return tl_error_set(err, TL_ERR_INVALID, "--arrivals says who comes: leave out --visitors");
-    if (input->lumps && input->burst > 0)
+    if (input->batches && input->burst > 0)
         return tl_error_set(
             err, TL_ERR_INVALID,
-            "--burst is for --shape smooth: a lump is never larger than rate.admit");
+            "--burst is for --shape smooth: a batch is never larger than rate.admit");
     if (options->simulate && options->arrivals == NULL && input->crowd.visitors == 0)
         return tl_error_set(err, TL_ERR_INVALID,
                             "--simulate needs --visitors N or --arrivals FILE");

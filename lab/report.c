@@ -19,7 +19,7 @@ static const char *const policies[] = {
 
 static const char *shape_of(const struct tl_queue_settings *settings)
 {
-    return settings->rate.shape == TL_RATE_LUMPS ? "lumps" : "smooth";
+    return settings->rate.shape == TL_RATE_BATCHES ? "batches" : "smooth";
 }
 
 /* ---- numbers into JSON ---- */
@@ -318,7 +318,7 @@ void tl_plan_report_yaml(const struct tl_queue_settings *settings, struct tl_tex
         tl_text_append(out, "    rate: { admit: %" PRIu64 ", every: %s, shape: %s",
                        settings->rate.admit, setting(settings->rate.every_ms).text,
                        shape_of(settings));
-        if (settings->rate.shape != TL_RATE_LUMPS)
+        if (settings->rate.shape != TL_RATE_BATCHES)
             tl_text_append(out, ", burst: %" PRIu64, settings->rate.burst);
         tl_text_append(out, " }\n");
     }

@@ -33,7 +33,7 @@ struct run {
 
     uint64_t waiting, active, present;
     int64_t paced;     /* smooth: when the rate has made up for all admissions, in ms * admit */
-    int64_t next_lump; /* lumps: not before */
+    int64_t next_lump; /* batches: not before */
     int64_t line_since_ms;
     /* Slot time so far, in slots * ms, and what it was at the last admission. */
     double empty, empty_in_line, held, at_last[3];
@@ -54,9 +54,9 @@ static int64_t admission_due(const struct run *run)
      * cell rate algorithm" of ITU-T I.371). In units of ms * admit all of it is whole numbers. */
     int64_t admit = (int64_t)settings->rate.admit;
     int64_t paced = run->paced - (int64_t)settings->rate.burst * settings->rate.every_ms;
-    int64_t allowed = settings->rate.shape == TL_RATE_LUMPS ? run->next_lump
-                      : paced > 0                           ? (paced + admit - 1) / admit
-                                                            : 0;
+    int64_t allowed = settings->rate.shape == TL_RATE_BATCHES ? run->next_lump
+                      : paced > 0                             ? (paced + admit - 1) / admit
+                                                              : 0;
     return due > allowed ? due : allowed;
 }
 
@@ -116,7 +116,7 @@ static void admit_first(struct run *run)
 static void admit_due(struct run *run)
 {
     const struct tl_queue_settings *settings = run->settings;
-    uint64_t left = settings->rate.shape == TL_RATE_LUMPS ? settings->rate.admit : UINT64_MAX;
+    uint64_t left = settings->rate.shape == TL_RATE_BATCHES ? settings->rate.admit : UINT64_MAX;
     uint64_t before = run->point.admitted;
     for (; left > 0 && admission_due(run) <= run->now_ms; left--) {
         /* A due admission waits for the next whole ms. That is not a pause. */

@@ -12,17 +12,17 @@
 
 local int = text.int
 local FIELDS = state.fields({}, { 'draw', 'recover_until' })
-local SETTINGS = settings.list({ 'opens_at', 'opening', 'closes_at', 'at_close', 'mode' })
+local SETTINGS = settings.list({ 'opens_at', 'order', 'closes_at', 'after_close', 'mode' })
 
 -- What is so now.
 local function look(c)
     local s = settings.read(c, SETTINGS)
     local serves, d = s.mode == 'open' or s.mode == 'draining', nil
-    if s.opening == 'draw' then d = draw.of(c.draw, s.opens_at) end
+    if s.order == 'draw' then d = draw.of(c.draw, s.opens_at) end
     local is_over, is_drawn = s.closes_at > 0 and c.now >= s.closes_at, d and d.phase == draw.DONE
     return { opens_at = s.opens_at, closes_at = s.closes_at, drawn = is_drawn and d.drawn, is_over = is_over,
-        is_open = serves and c.now >= s.opens_at and (s.opening ~= 'draw' or s.opens_at == 0 or is_drawn),
-        is_drained = c.waiting == 0 and (s.mode == 'draining' or serves and is_over and s.at_close ~= 'stop'),
+        is_open = serves and c.now >= s.opens_at and (s.order ~= 'draw' or s.opens_at == 0 or is_drawn),
+        is_drained = c.waiting == 0 and (s.mode == 'draining' or serves and is_over and s.after_close ~= 'stop'),
         is_lost = c.recover_until and c.recover_until ~= '0' }
 end
 

@@ -119,10 +119,10 @@ static void begin_look(struct notifier *self, const struct tl_held_queue *held)
     }
     if (queue->n_feeds > 0)
         snprintf(wish, sizeof(wish), "%s:%llu", all ? "all" : "some",
-                 (unsigned long long)self->config->streams.journal_length);
+                 (unsigned long long)self->config->retention.webhooks_entries);
     tl_call_begin(args, TL_FN_LOOK, &held->keys);
     tl_args_str(args, wish);
-    tl_args_int(args, self->config->retention.journal_ms);
+    tl_args_int(args, self->config->retention.webhooks_ms);
     tl_args_uint(args, queue->generation);
     tl_args_uint(args, n_thresholds);
     for (size_t i = 0; i < n_thresholds; i++)
@@ -189,7 +189,7 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
                                         .generation = queue->generation,
                                         .journaled = queue->journaled,
                                         .store_ms = queue->store_ms + now_ms - queue->store_at_ms,
-                                        .kept_ms = self->config->retention.journal_ms};
+                                        .kept_ms = self->config->retention.webhooks_ms};
     for (size_t i = 0; i < queue->n_feeds; i++)
         if (!tl_feed_serve(&queue->feeds[i], &world, now_ms, due_ms, err))
             return false;
@@ -242,7 +242,7 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
     tl_alarm_watch(self->alarms, self->n_hooks, &self->watch, ok,
                    tl_roster_count(process->roster) > 0, now_ms);
     for (size_t i = 0; i < self->n_hooks; i++)
-        tl_alarm_serve(&self->alarms[i], process->id, self->config->retention.journal_ms, now_ms);
+        tl_alarm_serve(&self->alarms[i], process->id, self->config->retention.webhooks_ms, now_ms);
     count_failing(self, now_ms);
     if (!ok)
         return false;
@@ -258,8 +258,8 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
 static bool load_hooks(struct notifier *self, struct tl_error *err)
 {
     struct tl_metrics *metrics = self->process->metrics;
-    for (size_t i = 0; i < self->config->n_hooks; i++) {
-        const struct tl_hook_config *config = &self->config->hooks[i];
+    for (size_t i = 0; i < self->config->n_webhooks; i++) {
+        const struct tl_hook_config *config = &self->config->webhooks[i];
         struct tl_hook *hook = &self->hooks[i];
         *hook = (struct tl_hook){.config = config, .fetcher = self->fetcher, .metrics = metrics};
         if (!tl_hook_load(hook, err))
@@ -276,7 +276,7 @@ static bool open_notifier(void *context, struct tl_process *process, struct tl_e
     struct notifier *self = context;
     self->process = process;
     self->config = process->config;
-    if (self->config->n_hooks == 0) {
+    if (self->config->n_webhooks == 0) {
         process->idle = "no hooks are configured";
         tl_info("no hooks are configured: there is nothing to do");
         return true;

@@ -16,7 +16,7 @@ def precision() -> None:
     """Sessions begin over two seconds, a few every ten milliseconds, and end by themselves three seconds later."""
     rounds = 200
     with running({QUEUE: CALM | {"capacity": SESSIONS, "session_ttl": "3s", "claim_ttl": "3s"}},
-                 settings={"streams": {"events_length": 100_000}}) as system:
+                 settings={"retention": {"events_entries": 100_000}}) as system:
         for i in range(rounds):
             fill(system, SESSIONS // rounds, first=i * 1000)
             time.sleep(0.01)  # not a wait for anything: the pace at which they come

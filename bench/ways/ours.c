@@ -25,7 +25,7 @@
 #define PREFIX        "tl:"
 #define QUEUE         "bench"
 #define STEP          1000  /* admitter.batch and expirer.batch: the defaults */
-#define EVENTS_LENGTH 20000 /* streams.events_length: the default */
+#define EVENTS_LENGTH 20000 /* retention.events_entries: the default */
 
 struct ours {
     struct pipe pipe;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -74,6 +75,20 @@ bool tl_number_parse(const char *text, uint64_t *number, struct tl_error *err)
     if (!digits || *at != '\0')
         return refuse(err, text, "is not a whole number");
     *number = value;
+    return true;
+}
+
+bool tl_decimal_parse(const char *text, double *number, struct tl_error *err)
+{
+    static const char digits[] = "0123456789";
+    size_t length = strspn(text, digits);
+    size_t fraction = text[length] == '.' ? strspn(text + length + 1, digits) : 0;
+    if (length > 0 && fraction > 0)
+        length += 1 + fraction;
+    bool percent = text[length] == '%';
+    if (length == 0 || text[length + percent] != '\0')
+        return refuse(err, text, "is not a number such as 0.9 or 90%");
+    *number = strtod(text, NULL) / (percent ? 100 : 1);
     return true;
 }
 

@@ -18,6 +18,9 @@
 /* Decimal digits only: no sign, no space, no separators. */
 bool tl_number_parse(const char *text, uint64_t *number, struct tl_error *err);
 
+/* Digits, perhaps with a fraction or a per cent sign: "0.9", "200", "15%", which is 0.15. */
+bool tl_decimal_parse(const char *text, double *number, struct tl_error *err);
+
 /* A whole number with ms, s, m, h or d: "250ms", "10s", "5m", "2h", "1d". In milliseconds. */
 bool tl_duration_parse(const char *text, int64_t *ms, struct tl_error *err);
 /* The shortest exact form: 90000 is "90s", 600000 is "10m". */

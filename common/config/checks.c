@@ -144,14 +144,14 @@ bool tl_url_is_local(const char *url)
     return tl_origin_parse(url, &origin) && is_local(&origin);
 }
 
-bool tl_url_is_protected(const char *url, const char *plain_hosts)
+bool tl_url_is_protected(const char *url, const char *http_hosts)
 {
     struct tl_origin origin;
     if (!tl_origin_parse(url, &origin))
         return false;
     if (origin.secure || is_local(&origin))
         return true;
-    for (const char *at = plain_hosts + strspn(plain_hosts, " "); *at != '\0';) {
+    for (const char *at = http_hosts + strspn(http_hosts, " "); *at != '\0';) {
         size_t length = strcspn(at, " ");
         if (length == origin.host_length && strncasecmp(at, origin.host, length) == 0)
             return true;
@@ -181,17 +181,6 @@ bool tl_check_header(const char *value, struct tl_error *err)
     return value[strspn(value, token)] == '\0' ||
            tl_error_set(err, TL_ERR_INVALID,
                         "must be the name of a header: letters, digits, '-' and '_'");
-}
-
-bool tl_check_decimal(const char *value, struct tl_error *err)
-{
-    const char *digits = "0123456789";
-    size_t whole = strspn(value, digits);
-    size_t fraction = value[whole] == '.' ? strspn(value + whole + 1, digits) : 0;
-    size_t end = fraction > 0 ? whole + 1 + fraction : whole;
-    if (whole == 0 || value[end] != '\0' || strpbrk(value, "123456789") == NULL)
-        return tl_error_set(err, TL_ERR_INVALID, "not a decimal number above 0, such as 0.9");
-    return true;
 }
 
 /* The file need not be here: other programs than the worker do without it. */

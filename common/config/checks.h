@@ -28,15 +28,13 @@ bool tl_check_hook_url(const char *value, struct tl_error *err);
 /* Does it lead to this machine? Then no proxy of the environment is asked for it. */
 bool tl_url_is_local(const char *url);
 /* Is it https, or http to this machine or one of these hosts, separated by spaces? */
-bool tl_url_is_protected(const char *url, const char *plain_hosts);
+bool tl_url_is_protected(const char *url, const char *http_hosts);
 /* Letters, digits, '-', '_' and '.': names that are part of keys and messages. */
 bool tl_check_name(const char *value, struct tl_error *err);
 /* Names of queues, in which a star stands for any characters, separated by spaces. */
 bool tl_check_patterns(const char *value, struct tl_error *err);
 /* The name of an HTTP header; "" passes. */
 bool tl_check_header(const char *value, struct tl_error *err);
-/* A decimal number above 0, such as 0.9 or 200. */
-bool tl_check_decimal(const char *value, struct tl_error *err);
 /* A time zone of TL_ZONE_FOLDER, if this machine has that; "" passes. */
 #define TL_ZONE_FOLDER "/usr/share/zoneinfo"
 bool tl_check_timezone(const char *value, struct tl_error *err);

@@ -42,12 +42,13 @@ static bool validate(const struct tl_config *config, struct tl_error *err)
         config->challenge_service.provider != TL_PROVIDER_RECAPTCHA)
         return tl_error_set(err, TL_ERR_INVALID,
                             "challenge_service.min_score: only recaptcha (version 3) has a score");
-    for (size_t i = 0; i < config->n_hooks; i++)
-        if (!tl_url_is_protected(config->hooks[i].url, config->notifier.plain_hosts))
-            return tl_error_set(err, TL_ERR_INVALID,
-                                "hooks[%zu].url must be https://; http:// is for this machine and "
-                                "the hosts of notifier.plain_hosts only",
-                                i);
+    for (size_t i = 0; i < config->n_webhooks; i++)
+        if (!tl_url_is_protected(config->webhooks[i].url, config->notifier.http_hosts))
+            return tl_error_set(
+                err, TL_ERR_INVALID,
+                "webhooks[%zu].url must be https://; http:// is for this machine and "
+                "the hosts of notifier.http_hosts only",
+                i);
     return true;
 }
 
@@ -120,8 +121,8 @@ static bool complete_paths(struct tl_config *config, const char *config_path, st
     size_t n_paths = 0;
     while (paths[n_paths] != NULL)
         n_paths++;
-    for (size_t i = 0; i < config->n_hooks; i++)
-        paths[n_paths++] = config->hooks[i].secret_file;
+    for (size_t i = 0; i < config->n_webhooks; i++)
+        paths[n_paths++] = config->webhooks[i].secret_file;
     for (size_t i = 0; i < n_paths; i++)
         if (!complete_path(paths[i], sizeof(config->secrets.ticket_keys), config_path, err))
             return tl_error_prefix(err, "secrets");
@@ -200,7 +201,7 @@ void tl_config_free(const struct tl_config **config)
     *config = NULL;
     if (ours == NULL)
         return;
-    free(ours->hooks);
+    free(ours->webhooks);
     tl_config_free_queues(ours);
     free(ours);
 }

@@ -50,5 +50,5 @@ void tl_config_document(FILE *out)
     rows = tl_probe_table(&n);
     write_table("a probe", rows, n, false, out);
     rows = tl_hook_table(&n);
-    write_table("a hook", rows, n, false, out);
+    write_table("a webhook", rows, n, false, out);
 }

@@ -12,12 +12,12 @@
 #include "common/config/words.h"
 #include "common/config/yaml.h"
 
-#define ENV_PREFIX  "TELLERLINE_"
-#define ENV_QUEUES  "TELLERLINE_QUEUES"
-#define ENV_HOOKS   "TELLERLINE_HOOKS"
-#define ENV_CONFIG  "TELLERLINE_CONFIG"
-#define ENV_TOKEN   "TELLERLINE_TOKEN"
-#define FILE_SUFFIX "_FILE"
+#define ENV_PREFIX   "TELLERLINE_"
+#define ENV_QUEUES   "TELLERLINE_QUEUES"
+#define ENV_WEBHOOKS "TELLERLINE_WEBHOOKS"
+#define ENV_CONFIG   "TELLERLINE_CONFIG"
+#define ENV_TOKEN    "TELLERLINE_TOKEN"
+#define FILE_SUFFIX  "_FILE"
 
 enum { VARIABLE_FILE_MAX = TL_YAML_BYTES_MAX };
 
@@ -64,8 +64,8 @@ static void propose(const char *name, char best[TL_SETTING_PATH_MAX], size_t *st
     }
     if (tl_spelling_closer(name + skip, "QUEUES", steps))
         snprintf(best, TL_SETTING_PATH_MAX, ENV_QUEUES);
-    if (tl_spelling_closer(name + skip, "HOOKS", steps))
-        snprintf(best, TL_SETTING_PATH_MAX, ENV_HOOKS);
+    if (tl_spelling_closer(name + skip, "WEBHOOKS", steps))
+        snprintf(best, TL_SETTING_PATH_MAX, ENV_WEBHOOKS);
 }
 
 static bool fail_unknown(const char *name, struct tl_error *err)
@@ -94,7 +94,7 @@ static bool fail_unknown(const char *name, struct tl_error *err)
 /* Does the variable hold a part of the file, in YAML? */
 static bool is_yaml(const char *name)
 {
-    return strcmp(name, ENV_QUEUES) == 0 || strcmp(name, ENV_HOOKS) == 0;
+    return strcmp(name, ENV_QUEUES) == 0 || strcmp(name, ENV_WEBHOOKS) == 0;
 }
 
 /* An environment on its way into a configuration. */
@@ -116,7 +116,7 @@ static bool apply(const struct reader *reader, const struct tl_setting *row, con
     struct tl_yaml *root = tl_yaml_parse(name, value, strlen(value), err);
     if (root == NULL)
         return false;
-    bool hooks = strncmp(name, ENV_HOOKS, strlen(ENV_HOOKS)) == 0;
+    bool hooks = strncmp(name, ENV_WEBHOOKS, strlen(ENV_WEBHOOKS)) == 0;
     bool good = hooks ? tl_config_read_hooks(reader->config, name, root, err)
                       : tl_config_read_queues(reader->config, name, root, err);
     tl_yaml_free(&root);

@@ -20,20 +20,19 @@ static const char *const event_names[] = {
 
 static const struct tl_setting rows[] = {
     TEXT(name, "",
-         "Names the hook in messages and for `tellerline webhook`. A hook of another name is "
-         "another "
-         "hook: it is told what happens from then on.",
+         "Names the webhook in messages and for `tellerline webhook`. A webhook of another name is "
+         "another webhook: it is told what happens from then on.",
          .check = tl_check_name),
     TEXT(url, "",
          "Where the notifier posts: `https://`, or `http://` on this machine and the hosts of "
-         "`notifier.plain_hosts`. Redirects are not followed.",
+         "`notifier.http_hosts`. Redirects are not followed.",
          .check = tl_check_hook_url),
     TEXT(secret_file, "",
          "File with the secret that signs, in one line. A second line is another secret, which "
          "signs as well: so a secret is changed without a break. Made when missing. A relative "
          "path starts at the folder of the configuration file."),
     NAMES(events, event_names,
-          "What the hook is told of: `opened`, `drawn`, `paused`, `resumed`, `draining`, "
+          "What the webhook is told of: `opened`, `drawn`, `paused`, `resumed`, `draining`, "
           "`drained`, `closed`, `sold_out`, `passthrough`, `threshold`, `store_lost`, "
           "`store_back`, `admitted` ([webhooks.md](../integrators/webhooks.md))."),
     TEXT(queues, "*",

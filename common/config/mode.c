@@ -62,7 +62,7 @@ static bool is_past_close(const struct tl_queue_settings *settings, int64_t now_
 
 bool tl_mode_admits(const struct tl_queue_settings *settings, int64_t now_ms)
 {
-    bool stopped = settings->at_close == TL_AT_CLOSE_STOP && is_past_close(settings, now_ms);
+    bool stopped = settings->after_close == TL_AFTER_CLOSE_STOP && is_past_close(settings, now_ms);
     return !tl_mode_holds(settings->mode) && now_ms >= settings->opens_at_ms && !stopped;
 }
 
@@ -70,12 +70,12 @@ bool tl_mode_admits(const struct tl_queue_settings *settings, int64_t now_ms)
 static bool is_full(const struct tl_queue_settings *settings, const struct tl_phase_facts *facts)
 {
     uint64_t max = settings->max_waiting;
-    uint64_t margin = (max * settings->full_margin + 99) / 100;
+    uint64_t margin = (max * settings->reopen.margin + 99) / 100;
     if (max == 0 || facts->waiting >= max)
         return max > 0;
     return facts->full_since_ms != 0 &&
            (facts->waiting + margin > max ||
-            facts->now_ms < facts->full_since_ms + settings->full_cooldown_ms);
+            facts->now_ms < facts->full_since_ms + settings->reopen.after_ms);
 }
 
 enum tl_phase tl_phase_of(const struct tl_queue_settings *settings,

@@ -33,9 +33,6 @@ static const struct tl_setting process_rows[] = {
            "What must have happened to a change before a worker tells visitors of it: `memory` "
            "(Redis has it), `fsync` (Redis has written it to its disk; needs Redis 7.2 or Valkey "
            "and `appendonly yes`) or `replicated` (one replica has it, too)."),
-    NUMBER(redis.changes_length, "10000", 100, 1000000,
-           "Entries kept in the record of changes of a queue, and in that of what belongs to no "
-           "queue (`tellerline log`). About so many: Redis drops the oldest by the hundred."),
     LISTEN(http.listen, "0.0.0.0:8080",
            "Where the worker serves visitors. Port 0: any free port, which is logged.", .min = 1),
     TEXT(http.public_url, "http://localhost:8080",
@@ -84,6 +81,12 @@ static const struct tl_setting process_rows[] = {
          "API from the browser, beside the pages of `http.public_url`: they get CORS with "
          "credentials, and may send POST. Exact origins, without a path. Empty: none.",
          .check = tl_origins_valid),
+    TEXT(http.return_urls, "",
+         "Sites, separated by spaces, that the page may send visitors back to, beside the one of "
+         "the queue's `target_url`."),
+    FLAG(http.transfer, "true",
+         "A waiting place can be moved to another device. `false`: the page does not offer it, and "
+         "`POST .../transfer` is refused."),
     TEXT(bypass.networks, "",
          "Addresses or networks, separated by spaces, whose visitors `check` lets in past every "
          "line: staff, monitoring, search engines. Empty: none.",
@@ -112,9 +115,9 @@ static const struct tl_setting process_rows[] = {
          "The host name of the page on which the check must have been done, as the provider "
          "reports it; tokens of another one are refused. Empty: any that the provider allows.",
          .check = tl_check_hostname),
-    NUMBER(challenge_service.min_score, "0", 0, 100,
-           "For reCAPTCHA version 3: the lowest score that is accepted, in hundredths; 50 is 0.5. "
-           "0: the keys are of a version without a score."),
+    DECIMAL(challenge_service.min_score, "0", 0, 1,
+            "For reCAPTCHA version 3: the lowest score that is accepted, such as 0.5. 0: the keys "
+            "are of a version without a score."),
     DURATION(challenge_service.timeout, "3s", MILLISECONDS(100), SECONDS(30),
              "How long a join waits for the verification of its token, including its wait for a "
              "free one of `max_concurrent`. After it the service counts as unreachable."),
@@ -127,35 +130,29 @@ static const struct tl_setting process_rows[] = {
     NUMBER(challenge_service.max_concurrent, "64", 1, 1000,
            "Verifications under way at the same time, per worker process. Each has a connection of "
            "its own, which is used again."),
-    NUMBER(challenge_service.max_waiting, "1000", 0, 100000,
+    NUMBER(challenge_service.max_queued, "1000", 0, 100000,
            "Joins that wait for one of these, per worker process; more get 503 and `Retry-After`."),
     CHOICE(pass.algorithm, "HS256", algorithm_names,
            "How passes are signed: `HS256` (a secret shared with the site; fast) or `ES256` (the "
            "site needs public keys only)."),
-    TEXT(page.name, "", "Name of the site on the waiting page. Empty: the queue's name."),
-    TEXT(page.accent_light, "",
+    TEXT(brand.name, "", "Name of the site on the waiting page. Empty: the queue's name."),
+    TEXT(brand.accent_light, "",
          "Colour (`#rrggbb`) of buttons, links and progress on a light page; refused below a "
          "contrast of 4.5 to 1. Empty: the built-in colour."),
-    TEXT(page.accent_dark, "", "The same on a dark page."),
-    TEXT(page.style, "",
+    TEXT(brand.accent_dark, "", "The same on a dark page."),
+    TEXT(brand.style, "",
          "File with a style sheet (.css, at most 64 KiB) that the page applies after the built-in "
          "one. Empty: none."),
-    TEXT(page.logo, "", "File with the logo (.svg, .png or .webp, at most 100 KiB). Empty: none."),
-    FLAG(page.transfer, "true",
-         "A waiting place can be moved to another device. `false`: the page does not offer it, and "
-         "`POST .../transfer` is refused."),
-    TEXT(page.languages, "",
+    TEXT(brand.logo, "", "File with the logo (.svg, .png or .webp, at most 100 KiB). Empty: none."),
+    TEXT(brand.languages, "",
          "Folder with files of texts (.yaml): each changes texts of the page in one language, or "
          "adds a language. Empty: none."),
-    TEXT(page.timezone, "",
+    TEXT(brand.timezone, "",
          "In which time zone a page without JavaScript names times, such as `Asia/Seoul`; with it, "
          "the browser's own is used. Empty: UTC. Needs tzdata where the worker runs.",
          .check = tl_check_timezone),
-    TEXT(page.text_en, "", "A sentence or two of your own under the page, in English."),
-    TEXT(page.text_ko, "", "The same in Korean."),
-    TEXT(page.return_urls, "",
-         "Sites, separated by spaces, that the page may send visitors back to, beside the one of "
-         "the queue's `target_url`."),
+    TEXT(brand.text_en, "", "A sentence or two of your own under the page, in English."),
+    TEXT(brand.text_ko, "", "The same in Korean."),
     LISTEN(admin.worker, "127.0.0.1:8081",
            "The admin API, the dashboard, `/livez`, `/readyz` and `/metrics` of the worker, one "
            "answer for all its processes. Port 0: any free port, which is logged. Empty: none."),
@@ -185,7 +182,7 @@ static const struct tl_setting process_rows[] = {
          "whose `X-Forwarded-For` is trusted, for the record of changes and the limit of wrong "
          "tokens. Those of `http.trusted_proxies` are not, unless they are named here, too.",
          .check = tl_check_networks),
-    NUMBER(admin.failures_per_minute, "30", 0, 1000000,
+    NUMBER(admin.max_failed_logins_per_minute, "30", 0, 1000000,
            "Wrong tokens of one address (IPv6: one /56) that the admin API answers per minute. "
            "Further requests of the address get 429, but for those with the admin token, with a "
            "token that was right before, or with a session. 0: no limit."),
@@ -206,29 +203,33 @@ static const struct tl_setting process_rows[] = {
         "Visitors admitted in one atomic step at most. Redis serves nothing else during a step."),
     NUMBER(expirer.batch, "1000", 1, 10000,
            "Sessions and absent visitors ended in one atomic step at most."),
-    TEXT(notifier.plain_hosts, "",
-         "Names or addresses of hosts, separated by spaces, to which hooks may go by `http://`, "
+    TEXT(notifier.http_hosts, "",
+         "Names or addresses of hosts, separated by spaces, to which webhooks may go by `http://`, "
          "beside this machine: of a network that nobody else can read. Empty: none.",
          .check = tl_check_hosts),
-    NUMBER(streams.events_length, "20000", 10, 10000000,
-           "Entries kept in a queue's events stream. A worker that falls further behind takes a "
-           "snapshot."),
-    NUMBER(streams.journal_length, "100000", 100, 10000000,
-           "Entries kept at most for hooks that do not answer, per queue. An entry takes about 100 "
-           "bytes; one of admissions also the ids of those admitted in one step. Beyond it the "
-           "oldest are lost to those hooks, which are told how many."),
     DURATION(retention.ended, "1h", MINUTES(60), DAYS(30),
              "How long Redis keeps, by the visitor's id, how a place or a session ended, so that "
              "visitors are told. At most the 500,000 last ones of a queue."),
-    DURATION(retention.addresses, "7d", MINUTES(60), DAYS(90),
+    DURATION(retention.misuse, "7d", MINUTES(60), DAYS(90),
              "How long Redis keeps the signs of misuse, which name networks of visitors."),
     DURATION(retention.changes, "365d", DAYS(1), DAYS(3650),
              "How long Redis keeps the record of changes, which names operators and the addresses "
              "they came from."),
-    DURATION(retention.journal, "1d", MINUTES(1), DAYS(7),
-             "How long a hook is tried again, and what it was not told yet is kept, with the ids "
-             "of visitors."),
-    NUMBER(metrics.queues, "100", 0, 10000,
+    DURATION(
+        retention.webhooks, "1d", MINUTES(1), DAYS(7),
+        "How long a webhook is tried again, and what it was not told yet is kept, with the ids "
+        "of visitors."),
+    NUMBER(retention.changes_entries, "10000", 100, 1000000,
+           "Entries kept in the record of changes of a queue, and in that of what belongs to no "
+           "queue (`tellerline log`). About so many: Redis drops the oldest by the hundred."),
+    NUMBER(retention.events_entries, "20000", 10, 10000000,
+           "Entries kept in a queue's events stream. A worker that falls further behind takes a "
+           "snapshot."),
+    NUMBER(retention.webhooks_entries, "100000", 100, 10000000,
+           "Entries kept at most for webhooks that do not answer, per queue. An entry takes about "
+           "100 bytes; one of admissions also the ids of those admitted in one step. Beyond it the "
+           "oldest are lost to those webhooks, which are told how many."),
+    NUMBER(metrics.max_queues, "100", 0, 10000,
            "Queues with series of their own in `/metrics` of a program, about 70 for each queue. "
            "The others are added up as `_other`."),
     CHOICE(log.level, "info", level_names, "Lines below this level are not written."),
@@ -257,7 +258,7 @@ static const struct tl_setting process_rows[] = {
          "File with the secret that the provider of `challenge_service` gave you, in one line. "
          "Read again on SIGHUP."),
     TEXT(secrets.draw_key, "secrets/draw.key",
-         "File with the secret of the draws (`opening: draw`), which every admitter needs and no "
+         "File with the secret of the draws (`order: draw`), which every admitter needs and no "
          "other program reads. Made when the first queue with a draw is announced.",
          .min = 1),
 };

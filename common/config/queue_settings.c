@@ -60,6 +60,10 @@ const char *tl_queue_setting_show(const char *name, const char *value, char *tex
         bool is_time = rows[i].type == TL_SETTING_TIME;
         if (strcmp(rows[i].path, name) != 0)
             continue;
+        if (rows[i].type == TL_SETTING_SHARE) {
+            snprintf(text, TL_UNITS_TEXT_MAX, "%.30s%%", value);
+            return text;
+        }
         if ((!is_time && rows[i].type != TL_SETTING_DURATION) ||
             !tl_number_parse(value, &number, NULL) || number > INT64_MAX)
             break;
@@ -114,9 +118,10 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
             "policy \"%s\" needs a rate: set rate.admit, and rate.every (10s unless "
             "set)",
             settings->policy == TL_POLICY_RATE ? "rate" : "both");
-    if (settings->rate.shape == TL_RATE_LUMPS && settings->rate.burst > 0)
+    if (settings->rate.shape == TL_RATE_BATCHES && settings->rate.burst > 0)
         return tl_error_set(err, TL_ERR_INVALID,
-                            "rate.burst (%" PRIu64 ") is for the shape \"smooth\": a lump is never "
+                            "rate.burst (%" PRIu64
+                            ") is for the shape \"smooth\": a batch is never "
                             "larger than rate.admit",
                             settings->rate.burst);
     if (settings->capacity_min > settings->capacity)
@@ -140,9 +145,9 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
     }
     if (settings->closes_at_ms != 0 && settings->closes_at_ms <= settings->opens_at_ms)
         return tl_error_set(err, TL_ERR_INVALID, "closes_at must be after opens_at");
-    if (settings->opening == TL_OPENING_DRAW && settings->opens_at_ms == 0)
+    if (settings->order == TL_ORDER_DRAW && settings->opens_at_ms == 0)
         return tl_error_set(err, TL_ERR_INVALID,
-                            "opening \"draw\" needs opens_at: the draw is held then");
+                            "order \"draw\" needs opens_at: the draw is held then");
     if (settings->n_lanes < 1 || settings->n_lanes > TL_LANES_MAX)
         return tl_error_set(err, TL_ERR_INVALID, "a queue has 1 to %d lanes, not %zu", TL_LANES_MAX,
                             settings->n_lanes);

@@ -7,14 +7,14 @@
 
 static const char *const policy_names[] = {"counter", "rate", "both", NULL};
 static const char *const probe_names[] = {"json", "prometheus", NULL};
-static const char *const shape_names[] = {"smooth", "lumps", NULL};
+static const char *const shape_names[] = {"smooth", "batches", NULL};
 static const char *const challenge_names[] = {"none", "work", "external", NULL};
 static const char *const join_names[] = {"open", "invited", NULL};
 static const char *const sharing_names[] = {"count", "warn", "refuse", NULL};
 static const char *const mode_names[] = {"open",     "paused",      "draining", "closed",
                                          "sold_out", "passthrough", NULL};
-static const char *const at_close_names[] = {"drain", "stop", NULL};
-static const char *const opening_names[] = {"fifo", "draw", NULL};
+static const char *const after_close_names[] = {"drain", "stop", NULL};
+static const char *const order_names[] = {"arrival", "draw", NULL};
 static const char *const store_error_names[] = {"closed", "open", NULL};
 
 static const struct tl_setting queue_rows[] = {
@@ -34,19 +34,17 @@ static const struct tl_setting queue_rows[] = {
            "So many visitors more than `capacity` may be called, because some never come "
            "([no-shows.md](no-shows.md)); policies `counter` and `both`, and not more than "
            "`capacity`."),
-    NUMBER(
-        adaptive.load_max, "80", 1, 100,
-        "With a steered capacity: a reported load above it, in per cent, cuts the capacity. Below "
-        "nine tenths of all limits it may be raised."),
+    SHARE(adaptive.load_max, "80%", 1, 100,
+          "With a steered capacity: a reported load above it cuts the capacity. Below nine tenths "
+          "of all limits it may be raised."),
     DURATION(adaptive.latency_max, "0s", 0, MINUTES(10),
              "The same for a reported latency. `0s`: it is not judged."),
-    NUMBER(adaptive.errors_max, "5", 1, 100,
-           "The same for a reported share of failed requests, in per cent."),
+    SHARE(adaptive.errors_max, "5%", 1, 100, "The same for a reported share of failed requests."),
     DURATION(adaptive.every, "5s", SECONDS(1), MINUTES(60),
              "The capacity is raised once in this time at most."),
-    NUMBER(adaptive.raise, "2", 1, 100,
-           "By how much it is raised: per cent of `capacity`, at least 1 visitor."),
-    NUMBER(adaptive.cut, "30", 1, 90, "By how much it is cut: per cent of those who are active."),
+    SHARE(adaptive.raise, "2%", 1, 100,
+          "By how much it is raised: a share of `capacity`, at least 1 visitor."),
+    SHARE(adaptive.cut, "30%", 1, 90, "By how much it is cut: a share of those who are active."),
     DURATION(adaptive.hold, "15s", SECONDS(1), MINUTES(60),
              "So long after a cut it is neither cut nor raised: sessions have to end first."),
     DURATION(adaptive.fresh, "15s", SECONDS(1), MINUTES(60),
@@ -58,8 +56,8 @@ static const struct tl_setting queue_rows[] = {
     DURATION(rate.every, "10s", MILLISECONDS(100), DAYS(1),
              "...in this time: no window of this length holds more."),
     CHOICE(rate.shape, "smooth", shape_names,
-           "`smooth` spreads them over that time. `lumps` admits them at once, and the next not "
-           "before that time has passed; what a lump leaves over lapses."),
+           "`smooth` spreads them over that time. `batches` admits them at once, and the next not "
+           "before that time has passed; what a batch leaves over lapses."),
     NUMBER(rate.burst, "0", 0, 10000000,
            "With `smooth`: so many more may be admitted in a window, where admissions did not use "
            "up the rate before."),
@@ -89,11 +87,11 @@ static const struct tl_setting queue_rows[] = {
                 "visitors. Empty: a lane is served only while those before it are empty."),
     TIME(opens_at, "No one is admitted before this time. Empty: open at once."),
     TIME(closes_at, "From this time on no one joins any more. Empty: no such time."),
-    CHOICE(at_close, "drain", at_close_names,
+    CHOICE(after_close, "drain", after_close_names,
            "What becomes of the line at `closes_at`: `drain` serves it to its end, `stop` admits "
            "no one any more."),
-    CHOICE(opening, "fifo", opening_names,
-           "In which order those stand who joined before `opens_at`: `fifo` (as they came), or "
+    CHOICE(order, "arrival", order_names,
+           "In which order those stand who joined before `opens_at`: `arrival` (as they came), or "
            "`draw` (drawn by lot at the opening). Who comes after it stands behind."),
     CHOICE(
         join, "open", join_names,
@@ -101,10 +99,10 @@ static const struct tl_setting queue_rows[] = {
     NUMBER(max_waiting, "0", 0, 1000000000,
            "How many visitors may wait at most; a join beyond it is answered with 503 `full`, and "
            "the page tries again by itself. 0: any number."),
-    NUMBER(full_margin, "5", 0, 50,
-           "When the line was full: joins are taken again once this many percent of `max_waiting` "
-           "(rounded up) are free..."),
-    DURATION(full_cooldown, "10s", 0, DAYS(1),
+    SHARE(reopen.margin, "5%", 0, 50,
+          "When the line was full: joins are taken again once this share of `max_waiting` (rounded "
+          "up) is free..."),
+    DURATION(reopen.after, "10s", 0, DAYS(1),
              "...and this long after it became full. So the queue does not open and close with "
              "each visitor who leaves."),
     CHOICE(challenge, "none", challenge_names,
@@ -115,7 +113,7 @@ static const struct tl_setting queue_rows[] = {
     CHOICE(on_store_error, "closed", store_error_names,
            "What `check` answers while Redis cannot be reached, about visitors the worker does not "
            "know: `closed` refuses them, `open` lets them through."),
-    CHOICE(shared_sessions, "count", sharing_names,
+    CHOICE(session_sharing, "count", sharing_names,
            "What `check` does when several clients use one session in turn: `count` it, `warn` in "
            "the log too, or also `refuse` the clients that came later."),
     CHOICE(mode, "open", mode_names,
@@ -160,8 +158,8 @@ static const struct tl_setting probe_rows[] = {
          "What is read of it. `json`: the path to a number, such as `workers.busy` or "
          "`pools.0.used`. `prometheus`: a metric, whose series are added up, or one series with "
          "its labels, as the page writes it."),
-    TEXT(probe.full, "1", "The value that is a load of 100 %: `1`, `0.9`, `200`.",
-         .check = tl_check_decimal, .min = 1),
+    DECIMAL(probe.full, "1", 0, 1000000000,
+            "The value that is a load of 100 %: `1`, `0.9`, `200`."),
     DURATION(probe.every, "2s", MILLISECONDS(100), MINUTES(60), "How often it is asked."),
     DURATION(probe.timeout, "1s", MILLISECONDS(10), SECONDS(30), "How long the answer may take."),
 };

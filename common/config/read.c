@@ -58,8 +58,8 @@ static bool fail_unknown(const struct section *section, const struct tl_yaml *en
     bool top = *section->owner == '\0' && *section->prefix == '\0';
     if (top && tl_spelling_closer(entry->key, "queues", &steps))
         snprintf(best, sizeof(best), "queues");
-    if (top && tl_spelling_closer(entry->key, "hooks", &steps))
-        snprintf(best, sizeof(best), "hooks");
+    if (top && tl_spelling_closer(entry->key, "webhooks", &steps))
+        snprintf(best, sizeof(best), "webhooks");
     tl_quote(entry->key, quoted, sizeof(quoted));
     char place[TL_QUEUE_NAME_MAX + TL_SETTING_PATH_MAX + 16];
     snprintf(place, sizeof(place), "%s%s", section->owner, section->prefix);
@@ -229,6 +229,8 @@ static bool read_settings(struct tl_queue_config *queue, const struct section *s
 static bool check_probe(const struct tl_queue_config *queue, struct tl_error *err)
 {
     const struct tl_probe_config *probe = &queue->probe;
+    if (!(probe->full > 0))
+        return tl_error_set(err, TL_ERR_INVALID, "probe.full must be above 0");
     return probe->url[0] == '\0' || probe->value[0] != '\0' ||
            tl_error_set(err, TL_ERR_INVALID,
                         "probe.url needs probe.value: %s to read of the answer",
@@ -321,57 +323,57 @@ bool tl_config_read_queues(struct tl_config *config, const char *name, const str
 static bool read_hook(struct tl_config *config, const char *name, const struct tl_yaml *entry,
                       struct tl_error *err)
 {
-    size_t nth = config->n_hooks;
-    struct tl_hook_config *hook = &config->hooks[nth];
+    size_t nth = config->n_webhooks;
+    struct tl_hook_config *hook = &config->webhooks[nth];
     char owner[32];
     struct section section = {.name = name, .owner = owner, .prefix = "", .base = hook, .err = err};
     section.rows = tl_hook_table(&section.n);
-    snprintf(owner, sizeof(owner), "hooks[%zu].", nth);
+    snprintf(owner, sizeof(owner), "webhooks[%zu].", nth);
     if (entry->kind != TL_YAML_MAPPING)
         return tl_yaml_fail(err, name, entry->place,
-                            "hooks[%zu]: expected a mapping of settings, found %s", nth,
+                            "webhooks[%zu]: expected a mapping of settings, found %s", nth,
                             kind_name(entry));
     tl_settings_default(section.rows, section.n, hook);
     if (!read_section(&section, entry))
         return false;
     bool good = true;
     if (hook->name[0] == '\0' || hook->url[0] == '\0' || hook->secret_file[0] == '\0')
-        good = tl_error_set(err, TL_ERR_INVALID, "a hook needs name, url and secret_file");
+        good = tl_error_set(err, TL_ERR_INVALID, "a webhook needs name, url and secret_file");
     else if (hook->events == 0)
-        good = tl_error_set(err, TL_ERR_INVALID, "a hook needs events: what it is told of");
+        good = tl_error_set(err, TL_ERR_INVALID, "a webhook needs events: what it is told of");
     else if ((hook->events & (UINT64_C(1) << TL_HOOK_THRESHOLD)) != 0 && hook->threshold == 0)
         good = tl_error_set(err, TL_ERR_INVALID,
                             "the event threshold needs threshold: how many visitors wait");
     for (size_t i = 0; good && i < nth; i++)
-        if (strcmp(config->hooks[i].name, hook->name) == 0)
-            good = tl_error_set(err, TL_ERR_INVALID, "there are two hooks \"%s\"", hook->name);
-    config->n_hooks++;
+        if (strcmp(config->webhooks[i].name, hook->name) == 0)
+            good = tl_error_set(err, TL_ERR_INVALID, "there are two webhooks \"%s\"", hook->name);
+    config->n_webhooks++;
     if (good)
         return true;
-    tl_error_prefix(err, "hooks[%zu]", nth);
+    tl_error_prefix(err, "webhooks[%zu]", nth);
     return tl_yaml_locate(err, name, entry->place);
 }
 
 bool tl_config_read_hooks(struct tl_config *config, const char *name, const struct tl_yaml *hooks,
                           struct tl_error *err)
 {
-    free(config->hooks);
-    config->hooks = NULL;
-    config->n_hooks = 0;
+    free(config->webhooks);
+    config->webhooks = NULL;
+    config->n_webhooks = 0;
     if (hooks->kind != TL_YAML_LIST && !hooks->null)
-        return tl_yaml_fail(err, name, hooks->place, "hooks: expected a list of hooks, found %s",
-                            kind_name(hooks));
+        return tl_yaml_fail(err, name, hooks->place,
+                            "webhooks: expected a list of webhooks, found %s", kind_name(hooks));
     size_t n = 0;
     for (const struct tl_yaml *entry = hooks->first; entry != NULL; entry = entry->next)
         n++;
     if (n == 0)
         return true;
     if (n > TL_HOOKS_MAX)
-        return tl_yaml_fail(err, name, hooks->place, "hooks: %zu of them; at most %d are possible",
-                            n, TL_HOOKS_MAX);
-    config->hooks = calloc(n, sizeof(*config->hooks));
-    if (config->hooks == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "out of memory for %zu hooks", n);
+        return tl_yaml_fail(err, name, hooks->place,
+                            "webhooks: %zu of them; at most %d are possible", n, TL_HOOKS_MAX);
+    config->webhooks = calloc(n, sizeof(*config->webhooks));
+    if (config->webhooks == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "out of memory for %zu webhooks", n);
     for (const struct tl_yaml *entry = hooks->first; entry != NULL; entry = entry->next)
         if (!read_hook(config, name, entry, err))
             return false;
@@ -390,7 +392,7 @@ bool tl_config_read(struct tl_config *config, const char *name, const struct tl_
         bool good;
         if (strcmp(entry->key, "queues") == 0)
             good = tl_config_read_queues(config, name, entry, err);
-        else if (strcmp(entry->key, "hooks") == 0)
+        else if (strcmp(entry->key, "webhooks") == 0)
             good = tl_config_read_hooks(config, name, entry, err);
         else
             good = read_entry(&top, entry);

@@ -27,6 +27,11 @@
 
 #define NUMBER(m, standard, least, most, ...)                                                      \
     BOUNDED(m, m, NUMBER, standard, least, most, __VA_ARGS__)
+/* In whole per cent. */
+#define SHARE(m, standard, least, most, ...)                                                       \
+    BOUNDED(m, m, SHARE, standard, least, most, __VA_ARGS__)
+#define DECIMAL(m, standard, least, most, ...)                                                     \
+    BOUNDED(m, m, DECIMAL, standard, least, most, __VA_ARGS__)
 #define SIZE(m, standard, least, most, ...) BOUNDED(m, m, SIZE, standard, least, most, __VA_ARGS__)
 #define DURATION(m, standard, least, most, ...)                                                    \
     BOUNDED(m, m##_ms, DURATION, standard, least, most, __VA_ARGS__)

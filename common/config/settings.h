@@ -18,7 +18,7 @@
 enum tl_probe_format { TL_PROBE_JSON, TL_PROBE_PROMETHEUS };
 enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
 /* Admission by rate: spread evenly over the period, or all at its start. */
-enum tl_rate_shape { TL_RATE_SMOOTH, TL_RATE_LUMPS };
+enum tl_rate_shape { TL_RATE_SMOOTH, TL_RATE_BATCHES };
 enum tl_challenge_mode { TL_CHALLENGE_NONE, TL_CHALLENGE_WORK, TL_CHALLENGE_EXTERNAL };
 /* Who verifies the tokens of `challenge: external`. */
 enum tl_challenge_provider { TL_PROVIDER_TURNSTILE, TL_PROVIDER_HCAPTCHA, TL_PROVIDER_RECAPTCHA };
@@ -40,9 +40,9 @@ enum tl_queue_mode {
     TL_MODES
 };
 /* What becomes of the line at closes_at. */
-enum tl_at_close { TL_AT_CLOSE_DRAIN, TL_AT_CLOSE_STOP };
+enum tl_after_close { TL_AFTER_CLOSE_DRAIN, TL_AFTER_CLOSE_STOP };
 /* In which order those stand who joined before the opening. */
-enum tl_opening_mode { TL_OPENING_FIFO, TL_OPENING_DRAW };
+enum tl_order_rule { TL_ORDER_ARRIVAL, TL_ORDER_DRAW };
 /* Who speaks TLS on the admin listener of the worker. */
 enum tl_admin_tls { TL_ADMIN_TLS_NONE, TL_ADMIN_TLS_TERMINATED, TL_ADMIN_TLS_LOOPBACK };
 enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
@@ -90,15 +90,17 @@ struct tl_queue_settings {
     unsigned default_lane;          /* index into lanes */
     int64_t opens_at_ms;            /* Unix time in ms; 0: open at once */
     int64_t closes_at_ms; /* Unix time in ms: no one joins from then on; 0: no such time */
-    enum tl_at_close at_close;
-    enum tl_opening_mode opening;
+    enum tl_after_close after_close;
+    enum tl_order_rule order;
     enum tl_join_mode join;
-    uint64_t max_waiting;             /* visitors in the line; 0: any number */
-    uint64_t full_margin;             /* percent of max_waiting that are free again... */
-    int64_t full_cooldown_ms;         /* ...and after how long, before a full line takes joins */
+    uint64_t max_waiting; /* visitors in the line; 0: any number */
+    struct {
+        uint64_t margin;  /* share of max_waiting, per cent, that is free again... */
+        int64_t after_ms; /* ...and after how long, before a full line takes joins */
+    } reopen;
     enum tl_challenge_mode challenge; /* before a new place is given */
     enum tl_store_error_mode on_store_error;
-    enum tl_sharing_mode shared_sessions;
+    enum tl_sharing_mode session_sharing;
     enum tl_queue_mode mode;
     char closed_text_en[512], closed_text_ko[512];     /* what visitors read; "": the built-in */
     char sold_out_text_en[512], sold_out_text_ko[512]; /* likewise */
@@ -111,7 +113,7 @@ struct tl_probe_config {
     char url[512]; /* "": there is no probe */
     enum tl_probe_format format;
     char value[256]; /* the path in the JSON, or the series */
-    char full[32];   /* the value that is a load of 1, a decimal number above 0 */
+    double full;     /* the value that is a load of 1, above 0 */
     int64_t every_ms;
     int64_t timeout_ms;
 };
@@ -173,7 +175,6 @@ struct tl_config {
         char ca_file[256];   /* for rediss:// */
         int64_t timeout_ms;  /* connect and command */
         enum tl_durability durability;
-        uint64_t changes_length; /* entries kept of a record of changes */
     } redis;
     struct {
         struct tl_listen listen;
@@ -189,6 +190,8 @@ struct tl_config {
         char trusted_proxies[1024];       /* networks, separated by spaces, whose X-Forwarded-For is
                                              believed */
         char allowed_origins[1024];       /* separated by spaces: whose pages may call the API */
+        char return_urls[1024];           /* addresses, separated by spaces, beside target_url */
+        bool transfer;                    /* places move to other devices */
     } http;
     struct {
         char networks[1024]; /* separated by spaces: whose checks pass without a place */
@@ -200,17 +203,17 @@ struct tl_config {
         char script_url[512]; /* likewise */
         char site_key[256];   /* "": there is no service */
         char hostname[256];   /* of the site where the check was done; "": any */
-        uint64_t min_score;   /* in hundredths; 0: none, as there is no score */
+        double min_score;     /* 0 to 1; 0: none, as there is no score */
         int64_t timeout_ms;
         enum tl_unreachable_mode on_unreachable;
         bool send_address;
         uint64_t max_concurrent; /* verifications under way, per worker process */
-        uint64_t max_waiting;    /* those that wait for one of these to end */
+        uint64_t max_queued;     /* those that wait for one of these to end */
     } challenge_service;
     struct {
         enum tl_jwt_algorithm algorithm;
     } pass;
-    struct tl_page_settings {
+    struct tl_brand_settings {
         char name[81]; /* the site's, instead of the queue's; "": none */
         char
             accent_light[16]; /* "#rrggbb" for buttons, links and progress on a light page; or "" */
@@ -221,18 +224,16 @@ struct tl_config {
         char timezone[64];   /* "Asia/Seoul"; "": UTC */
         char text_en[2001];  /* a sentence or two at the foot of the page; for all languages... */
         char text_ko[2001];  /* ...but Korean; "": none */
-        bool transfer;       /* places move to other devices */
-        char return_urls[1024]; /* addresses, separated by spaces, beside target_url */
-    } page;
+    } brand;
     struct {
         struct tl_listen worker, dispatcher, admitter, expirer, notifier;
         enum tl_admin_tls tls;
-        char public_url[256];         /* "": there is none */
-        char redis_url[512];          /* "": that of `redis.url` */
-        int64_t session_ttl_ms;       /* of a sign-in in a browser */
-        uint64_t failures_per_minute; /* of one address; 0: no limit */
-        char trusted_proxies[1024];   /* networks, as those of http */
-        uint64_t max_queues;          /* that the admin API creates */
+        char public_url[256];                  /* "": there is none */
+        char redis_url[512];                   /* "": that of `redis.url` */
+        int64_t session_ttl_ms;                /* of a sign-in in a browser */
+        uint64_t max_failed_logins_per_minute; /* of one address; 0: no limit */
+        char trusted_proxies[1024];            /* networks, as those of http */
+        uint64_t max_queues;                   /* that the admin API creates */
     } admin;
     struct {
         uint64_t processes;
@@ -247,20 +248,19 @@ struct tl_config {
         uint64_t batch; /* ends per step of the function */
     } expirer;
     struct {
-        char plain_hosts[1024]; /* separated by spaces: where hooks may go without TLS */
+        char http_hosts[1024]; /* separated by spaces: where hooks may go without TLS */
     } notifier;
     struct {
-        uint64_t events_length;  /* entries kept in the events stream of a queue */
-        uint64_t journal_length; /* the same of the journal */
-    } streams;
-    struct {
-        int64_t ended_ms;     /* how a place or session ended */
-        int64_t addresses_ms; /* signs of misuse, which name networks */
-        int64_t changes_ms;   /* the record of changes */
-        int64_t journal_ms; /* how long the journal, which names visitors, waits for its readers */
+        int64_t ended_ms;          /* how a place or session ended */
+        int64_t misuse_ms;         /* its signs, which name networks */
+        int64_t changes_ms;        /* the record of changes */
+        int64_t webhooks_ms;       /* the journal, which names visitors and waits for its readers */
+        uint64_t changes_entries;  /* of a record of changes */
+        uint64_t events_entries;   /* of the events stream of a queue */
+        uint64_t webhooks_entries; /* of the journal */
     } retention;
     struct {
-        uint64_t queues; /* with series of their own */
+        uint64_t max_queues; /* with series of their own */
     } metrics;
     struct {
         enum tl_log_level level;
@@ -276,8 +276,8 @@ struct tl_config {
         char draw_key[256];
         char token_key[256];
     } secrets; /* file paths; tl_config_load completes relative ones */
-    size_t n_hooks;
-    struct tl_hook_config *hooks; /* in the file's order */
+    size_t n_webhooks;
+    struct tl_hook_config *webhooks; /* in the file's order */
     size_t n_queues;
     struct tl_queue_config *queues; /* in the file's order */
     char queues_source[256];        /* the file or variable that they are from, for messages */

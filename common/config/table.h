@@ -22,6 +22,8 @@
 enum tl_setting_type {
     TL_SETTING_BOOL,     /* true, false: bool */
     TL_SETTING_NUMBER,   /* uint64_t */
+    TL_SETTING_SHARE,    /* 80% or 0.8: uint64_t, whole per cent, which the store keeps */
+    TL_SETTING_DECIMAL,  /* 0.9: double */
     TL_SETTING_SIZE,     /* 64KiB: uint64_t, bytes */
     TL_SETTING_DURATION, /* 10m: int64_t, ms */
     TL_SETTING_TIME,     /* RFC 3339 or nothing: int64_t, Unix ms, 0 for nothing */

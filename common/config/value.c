@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <ctype.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,43 @@ static bool set_unsigned(const struct assignment *set)
     if (!good)
         return with_bounds(set);
     if (number < (uint64_t)set->row->min || number > (uint64_t)set->row->max)
+        return out_of_bounds(set);
+    memcpy(set->field, &number, sizeof(number));
+    return true;
+}
+
+/* In whole per cent, as the store has it. */
+static bool set_share(const struct assignment *set)
+{
+    uint64_t percent;
+    double share;
+    if (set->form == TL_FORM_STORE) {
+        if (!tl_number_parse(set->value, &percent, set->err))
+            return false;
+    } else {
+        if (!tl_decimal_parse(set->value, &share, set->err))
+            return with_bounds(set);
+        share = share < 10 ? share * 100 : 1000; /* beyond all bounds */
+        percent = (uint64_t)(share + 0.5);
+        if (fabs(share - (double)percent) > 1e-6) {
+            char quoted[64];
+            tl_quote(set->value, quoted, sizeof(quoted));
+            tl_error_set(set->err, TL_ERR_INVALID, "%s is finer than a whole per cent", quoted);
+            return with_bounds(set);
+        }
+    }
+    if (percent < (uint64_t)set->row->min || percent > (uint64_t)set->row->max)
+        return out_of_bounds(set);
+    memcpy(set->field, &percent, sizeof(percent));
+    return true;
+}
+
+static bool set_decimal(const struct assignment *set)
+{
+    double number;
+    if (!tl_decimal_parse(set->value, &number, set->err))
+        return with_bounds(set);
+    if (number < (double)set->row->min || number > (double)set->row->max)
         return out_of_bounds(set);
     memcpy(set->field, &number, sizeof(number));
     return true;
@@ -313,6 +351,10 @@ bool tl_setting_set(const struct tl_setting *row, void *base, const char *value,
     case TL_SETTING_NUMBER:
     case TL_SETTING_SIZE:
         return set_unsigned(&set);
+    case TL_SETTING_SHARE:
+        return set_share(&set);
+    case TL_SETTING_DECIMAL:
+        return set_decimal(&set);
     case TL_SETTING_DURATION:
     case TL_SETTING_TIME:
         return set_ms(&set);
@@ -372,7 +414,11 @@ void tl_setting_get(const struct tl_setting *row, const void *base, char *value,
         break;
     case TL_SETTING_NUMBER:
     case TL_SETTING_SIZE:
+    case TL_SETTING_SHARE:
         snprintf(value, size, "%" PRIu64, *(const uint64_t *)from);
+        break;
+    case TL_SETTING_DECIMAL:
+        snprintf(value, size, "%.15g", *(const double *)from);
         break;
     case TL_SETTING_DURATION:
     case TL_SETTING_TIME:
@@ -407,15 +453,18 @@ void tl_setting_get(const struct tl_setting *row, const void *base, char *value,
 
 void tl_setting_show(const struct tl_setting *row, const void *base, char *value, size_t size)
 {
+    const void *field = (const char *)base + row->offset;
     int64_t ms = 0;
     if (row->type == TL_SETTING_DURATION || row->type == TL_SETTING_TIME)
-        memcpy(&ms, (const char *)base + row->offset, sizeof(ms));
+        memcpy(&ms, field, sizeof(ms));
     if (row->type == TL_SETTING_DURATION)
         tl_duration_format(ms, value, size);
     else if (row->type == TL_SETTING_TIME && ms != 0)
         tl_time_format(ms, value, size);
     else if (row->type == TL_SETTING_TIME)
         snprintf(value, size, "%s", "");
+    else if (row->type == TL_SETTING_SHARE)
+        snprintf(value, size, "%" PRIu64 "%%", *(const uint64_t *)field);
     else
         tl_setting_get(row, base, value, size);
 }

@@ -30,8 +30,9 @@ static void range_words(const struct tl_setting *row, char bounds[TL_SETTING_BOU
         tl_size_format((uint64_t)row->min, low, sizeof(low));
         tl_size_format((uint64_t)row->max, high, sizeof(high));
     } else {
-        snprintf(low, sizeof(low), "%" PRId64, row->min);
-        snprintf(high, sizeof(high), "%" PRId64, row->max);
+        const char *unit = row->type == TL_SETTING_SHARE ? "%" : "";
+        snprintf(low, sizeof(low), "%" PRId64 "%s", row->min, unit);
+        snprintf(high, sizeof(high), "%" PRId64 "%s", row->max, unit);
     }
     snprintf(bounds, TL_SETTING_BOUNDS_MAX, "%s to %s", low, high);
 }
@@ -44,6 +45,8 @@ void tl_setting_bounds(const struct tl_setting *row, char bounds[TL_SETTING_BOUN
         snprintf(bounds, size, "true or false");
         break;
     case TL_SETTING_NUMBER:
+    case TL_SETTING_SHARE:
+    case TL_SETTING_DECIMAL:
     case TL_SETTING_SIZE:
     case TL_SETTING_DURATION:
         range_words(row, bounds);
@@ -83,6 +86,7 @@ const char *tl_setting_type_name(const struct tl_setting *row)
 {
     static const char *const names[] = {
         [TL_SETTING_BOOL] = "boolean",   [TL_SETTING_NUMBER] = "number",
+        [TL_SETTING_SHARE] = "share",    [TL_SETTING_DECIMAL] = "decimal",
         [TL_SETTING_SIZE] = "size",      [TL_SETTING_DURATION] = "duration",
         [TL_SETTING_TIME] = "time",      [TL_SETTING_STRING] = "text",
         [TL_SETTING_LISTEN] = "address", [TL_SETTING_CHOICE] = "choice",

@@ -56,10 +56,9 @@ json_t *tl_handle_draw_get(struct tl_control_call *call)
     bool is_done = draw->phase == TL_DRAW_DONE;
     if (is_done && limit > 0 && (ids = read_ids(call, from, limit)) == NULL)
         return NULL;
-    bool is_announced =
-        draw->announced_for_ms != 0 && (is_done || settings.opening == TL_OPENING_DRAW);
+    bool is_announced = draw->announced_for_ms != 0 && (is_done || settings.order == TL_ORDER_DRAW);
     return json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:o, s:o*}", "queue", call->keys.queue,
-                     "opening", settings.opening == TL_OPENING_DRAW ? "draw" : "fifo", "opens_at",
+                     "order", settings.order == TL_ORDER_DRAW ? "draw" : "arrival", "opens_at",
                      tl_call_time(is_done ? draw->opens_at_ms : settings.opens_at_ms), "phase",
                      phase_words[draw->phase], "drawn", (json_int_t)(is_done ? draw->drawn : 0),
                      "hash", is_announced ? json_string(draw->hash) : json_null(), "seed",
@@ -71,7 +70,7 @@ json_t *tl_handle_draw_set(struct tl_control_call *call)
     const char *opens_at = NULL;
     if (!tl_call_body(call, "opens_at?", &opens_at, NULL))
         return NULL;
-    const struct tl_queue_change list[] = {{.name = "opening", .value = "draw"},
+    const struct tl_queue_change list[] = {{.name = "order", .value = "draw"},
                                            {.name = "opens_at", .value = opens_at}};
     const struct tl_queue_changes changes = {.list = list, .n = opens_at != NULL ? 2 : 1};
     return tl_resource_change(call, &changes);

@@ -82,13 +82,13 @@ json_t *tl_hooks_to_json(const struct tl_config *config, const char *queue,
     qsort(hooks, n, sizeof(hooks[0]), by_name);
     for (size_t i = 0; i < n; i++) {
         bool outlived =
-            hooks[i].oldest_ms >= 0 && now_ms - hooks[i].oldest_ms > config->retention.journal_ms;
+            hooks[i].oldest_ms >= 0 && now_ms - hooks[i].oldest_ms > config->retention.webhooks_ms;
         tl_list_add(&list, describe(&hooks[i], word_of(&hooks[i], watched, outlived), now_ms));
         json_decref(hooks[i].kept);
     }
-    for (size_t i = 0; i < config->n_hooks; i++) {
-        const struct hook hook = {.name = config->hooks[i].name, .oldest_ms = -1};
-        if (tl_hook_watches(&config->hooks[i], queue) &&
+    for (size_t i = 0; i < config->n_webhooks; i++) {
+        const struct hook hook = {.name = config->webhooks[i].name, .oldest_ms = -1};
+        if (tl_hook_watches(&config->webhooks[i], queue) &&
             bsearch(&hook, hooks, n, sizeof(hooks[0]), by_name) == NULL)
             tl_list_add(&list, describe(&hook, "unwatched", now_ms));
     }

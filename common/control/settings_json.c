@@ -39,6 +39,9 @@ static json_t *value_of(const struct tl_setting *row, const char *value)
     case TL_SETTING_NUMBER:
     case TL_SETTING_SIZE:
         return json_integer(strtoll(value, NULL, 10));
+    case TL_SETTING_SHARE:
+        snprintf(text, sizeof(text), "%.30s%%", value);
+        return json_string(text);
     case TL_SETTING_DURATION:
         tl_duration_format(strtoll(value, NULL, 10), text, sizeof(text));
         return json_string(text);
@@ -168,6 +171,8 @@ static bool text_of(const struct tl_setting *row, const json_t *value,
         n = snprintf(text, size, "%s", json_is_true(value) ? "true" : "false");
     else if (json_is_integer(value) && !is_list)
         n = snprintf(text, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+    else if (json_is_real(value) && row->type == TL_SETTING_SHARE)
+        n = snprintf(text, size, "%.6f", json_real_value(value));
     else if (json_is_string(value) && row->type != TL_SETTING_BOOL)
         n = snprintf(text, size, "%s", json_string_value(value));
     if (n >= 0 || !is_list || !json_is_array(value))

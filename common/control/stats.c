@@ -97,7 +97,7 @@ static enum tl_phase phase_of(const struct facts *facts)
                                          .waiting = facts->state.waiting,
                                          .full_since_ms = facts->state.recovery.full_since_ms,
                                          .drawing =
-                                             facts->settings.opening == TL_OPENING_DRAW &&
+                                             facts->settings.order == TL_ORDER_DRAW &&
                                              facts->state.recovery.draw.phase != TL_DRAW_DONE,
                                          .recovering = facts->state.recovery.until_ms != 0};
     return tl_phase_of(&facts->settings, &phase);
@@ -311,8 +311,8 @@ static json_t *describe(const struct facts *facts, const char *queue)
     tl_object_set(&stats, "mode", json_string(tl_mode_name(settings->mode)));
     tl_object_set(&stats, "phase", json_string(tl_phase_name(phase_of(facts))));
     tl_object_set(&stats, "policy", json_string(policies[settings->policy]));
-    tl_object_set(&stats, "opening",
-                  json_string(settings->opening == TL_OPENING_DRAW ? "draw" : "fifo"));
+    tl_object_set(&stats, "order",
+                  json_string(settings->order == TL_ORDER_DRAW ? "draw" : "arrival"));
     tl_object_set(&stats, "opens_at", tl_call_time(settings->opens_at_ms));
     tl_object_set(&stats, "closes_at", tl_call_time(settings->closes_at_ms));
     tl_notice_to_json(&stats, facts->notice, strlen(facts->notice));

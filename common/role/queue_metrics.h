@@ -44,7 +44,7 @@ struct tl_queue_series {
     struct tl_queue_series *next;
 };
 
-/* tables is borrowed; most: metrics.queues. NULL when out of memory. */
+/* tables is borrowed; most: metrics.max_queues. NULL when out of memory. */
 struct tl_queue_metrics *tl_queue_metrics_new(const struct tl_queue_metrics_tables *tables,
                                               uint64_t most);
 /* Frees the series that are still there, too. */

@@ -107,7 +107,7 @@ struct tl_process *tl_process_new(const struct tl_role *role, const struct tl_co
     process->metrics = tl_metrics_new(role->metrics, role->n_metrics + TL_ROLE_METRICS);
     process->queue_metrics =
         tl_queue_metrics_new(role->queue_metrics != NULL ? role->queue_metrics : &no_queue_metrics,
-                             config->metrics.queues);
+                             config->metrics.max_queues);
     bool ok = (process->self != NULL && process->tail != NULL && process->troubles != NULL &&
                process->metrics != NULL && process->queue_metrics != NULL) ||
               tl_error_set(err, TL_ERR_NOMEM, "no memory for the role");

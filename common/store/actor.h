@@ -13,7 +13,7 @@
 struct tl_actor {
     char name[TL_ACTOR_NAME_MAX + 1]; /* an operator's name, a token's, or a program's */
     char from[TL_ACTOR_FROM_MAX + 1]; /* `cli`, a client's address, or a program's host */
-    uint64_t kept; /* about how many changes the record keeps: redis.changes_length */
+    uint64_t kept; /* about how many changes the record keeps: retention.changes_entries */
 };
 
 /* A program that changes something by itself, as it creates a queue of its file: its name (without

@@ -70,7 +70,7 @@ struct tl_inventory *tl_inventory_new(const struct tl_inventory_settings *settin
     if (self == NULL)
         return NULL;
     self->settings = *settings;
-    tl_actor_of_program(&self->actor, settings->program, config->redis.changes_length);
+    tl_actor_of_program(&self->actor, settings->program, config->retention.changes_entries);
     for (size_t i = 0; i < config->n_queues; i++) {
         struct entry *entry = find_or_add(self, config->queues[i].name);
         if (entry == NULL) {

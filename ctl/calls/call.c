@@ -24,7 +24,7 @@ static bool open_control(struct tl_ctl_call *call, struct tl_error *err)
     call->config = tl_config_load(call->options->config, err);
     if (call->config == NULL || !tl_ctl_redis_url(call->config, call->options, url, err))
         return false;
-    tl_actor_of_user(&call->actor, call->config->redis.changes_length);
+    tl_actor_of_user(&call->actor, call->config->retention.changes_entries);
     call->control = tl_control_new(call->config, url, err);
     return call->control != NULL;
 }

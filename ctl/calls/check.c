@@ -45,7 +45,7 @@ int tl_command_check(const struct tl_ctl_options *options)
     const struct tl_config *config = tl_config_load(options->config, &err);
     if (config == NULL)
         return tl_ctl_fail(tl_ctl_file_status(&err), &err);
-    struct tl_languages *languages = tl_languages_new(config->page.languages, &err);
+    struct tl_languages *languages = tl_languages_new(config->brand.languages, &err);
     struct tl_event_looks events = {0};
     bool good = languages != NULL && tl_page_read(config, languages, NULL, &events, &err);
     tl_event_looks_free(&events);

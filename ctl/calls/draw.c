@@ -29,8 +29,8 @@ static void report(const char *queue, const json_t *draw)
     if (done)
         printf("%s: %" PRIu64 " visitors were drawn at the opening of %s\n", queue,
                tl_json_count(draw, "drawn"), opens_at);
-    else if (strcmp(tl_json_text(draw, "opening"), "draw") != 0)
-        printf("%s: no draw; visitors stand in the order of arrival (opening: fifo)\n", queue);
+    else if (strcmp(tl_json_text(draw, "order"), "draw") != 0)
+        printf("%s: no draw; visitors stand in the order of arrival (order: arrival)\n", queue);
     else
         printf("%s: %s at %s\n", queue,
                strcmp(phase, "none") == 0 ? "the draw is held" : "the draw is under way, since",

@@ -60,7 +60,7 @@ static bool languages_are_read(const struct tl_ctl_options *options,
                 (int)length, word);
         for (at = 0; at < n; at++)
             fprintf(stderr, " %s", languages->all[at]->code);
-        fputs("; --config names the file of workers that have more (page.languages). Nothing was "
+        fputs("; --config names the file of workers that have more (brand.languages). Nothing was "
               "changed\n",
               stderr);
         return false;
@@ -75,7 +75,7 @@ static int check_languages(const struct tl_ctl_options *options)
         return TL_EXIT_OK;
     const struct tl_config *config = tl_config_load(options->config, &err);
     struct tl_languages *languages =
-        config != NULL ? tl_languages_new(config->page.languages, &err) : NULL;
+        config != NULL ? tl_languages_new(config->brand.languages, &err) : NULL;
     int status = TL_EXIT_OK;
     if (languages == NULL)
         status = tl_ctl_fail(tl_ctl_file_status(&err), &err);

@@ -67,7 +67,7 @@ bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_opt
     session->config = tl_config_load(options->config, err);
     if (session->config == NULL)
         return false;
-    tl_actor_of_user(&session->actor, session->config->redis.changes_length);
+    tl_actor_of_user(&session->actor, session->config->retention.changes_entries);
     char url[TL_CTL_URL_MAX];
     if (!tl_ctl_redis_url(session->config, options, url, err))
         goto failed;

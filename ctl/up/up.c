@@ -214,7 +214,7 @@ static bool start_all(struct up *up, struct tl_error *err)
     if (is_private(up) && !start_redis(up, err))
         return false;
     for (size_t i = 0; i < N_PROGRAMS; i++) {
-        if (up->config->n_hooks == 0 && strcmp(programs[i], "notifier") == 0)
+        if (up->config->n_webhooks == 0 && strcmp(programs[i], "notifier") == 0)
             continue; /* it would have nothing to do */
         if (!start_program(up, i, err))
             return false;

@@ -55,7 +55,7 @@ export interface View {
   pass?: string;
   target_url?: string;
   opens_at?: string;
-  opening?: 'draw';
+  order?: 'draw';
   draw_id?: string;
   as_of?: string;
   paused?: true;

@@ -29,7 +29,7 @@
 struct input {
     struct tl_view view;
     struct tl_queue_settings settings;
-    struct tl_page_settings brand;
+    struct tl_brand_settings brand;
 };
 
 static bool set_state(struct tl_view *view, const char *value)
@@ -48,7 +48,7 @@ static bool set_state(struct tl_view *view, const char *value)
 static bool set_text(struct input *input, const char *name, const char *value)
 {
     struct tl_view *view = &input->view;
-    struct tl_page_settings *brand = &input->brand;
+    struct tl_brand_settings *brand = &input->brand;
     const struct {
         const char *name;
         const char **text;

@@ -144,7 +144,7 @@ void test_rate_rule(struct world *world, const char *policy, const struct rule *
     const struct tl_queue_change list[] = {
         {"rate.admit", admit},
         {"rate.every", every},
-        {"rate.shape", rule->lumps ? "lumps" : "smooth"},
+        {"rate.shape", rule->batches ? "batches" : "smooth"},
         {"rate.burst", burst},
         {"policy", policy},
     };
@@ -183,7 +183,7 @@ static long long window_limit(const struct world *world, size_t last, size_t fir
     for (size_t i = world->steps[first].rule; i <= world->steps[last].rule; i++) {
         const struct rule *other = &world->rules[i];
         long long n = (rule->every * other->admit + other->every - 1) / other->every;
-        if (other->lumps && other->admit > n)
+        if (other->batches && other->admit > n)
             n = other->admit;
         limit = n > limit ? n : limit;
         burst = other->burst > burst ? other->burst : burst;
@@ -209,15 +209,15 @@ void test_rate_windows(const struct world *world)
     }
 }
 
-/* A lump begins `every` after the last step of the one before. */
+/* A batch begins `every` after the last step of the one before. */
 void test_rate_lumps(const struct world *world)
 {
     for (size_t i = 1; i < world->n_steps; i++) {
         const struct step *before = &world->steps[i - 1], *now = &world->steps[i];
         const struct rule *rule = &world->rules[now->rule];
         bool goes_on = before->full && before->rule == now->rule;
-        if (rule->lumps && !goes_on && now->at - before->at < rule->every)
-            fail_msg("step %zu begins a lump %lld ms after the one before, not %lld", i,
+        if (rule->batches && !goes_on && now->at - before->at < rule->every)
+            fail_msg("step %zu begins a batch %lld ms after the one before, not %lld", i,
                      now->at - before->at, rule->every);
     }
 }

@@ -20,14 +20,14 @@ enum {
 
 struct rule {
     long long admit, every, burst;
-    bool lumps;
+    bool batches;
 };
 
 /* One admission, in the time that really passed. */
 struct step {
     long long at, n;
     size_t rule; /* the first of the rules in force: the number of changes before */
-    bool full;   /* as many as the step was allowed: a lump may go on */
+    bool full;   /* as many as the step was allowed: a batch may go on */
 };
 
 struct world {
@@ -70,7 +70,7 @@ void test_rate_forget(struct world *world, const char *kept);
 /* The field of the state. */
 void test_rate_budget(struct world *world, char text[200]);
 
-/* Fail unless no window held more than it may; unless each lump began `every` after the last step
+/* Fail unless no window held more than it may; unless each batch began `every` after the last step
  * of the one before. */
 void test_rate_windows(const struct world *world);
 void test_rate_lumps(const struct world *world);

@@ -31,7 +31,7 @@ struct world {
 #define SETTINGS                                                                                   \
     "lanes=only capacity=200 capacity.min=20 adaptive.every=5s "                                   \
     "adaptive.hold=15s "                                                                           \
-    "adaptive.fresh=15s adaptive.raise=5 adaptive.cut=30 adaptive.latency_max=500ms"
+    "adaptive.fresh=15s adaptive.raise=5% adaptive.cut=30% adaptive.latency_max=500ms"
 
 static void begin(struct world *world, void **state)
 {

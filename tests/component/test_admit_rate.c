@@ -70,11 +70,11 @@ static void nothing_of_the_rate_is_lost(void **state)
         {{.admit = 333, .every = 1000}, 0, 1000},
         {{.admit = 140, .every = 1000}, 0, 1000},
         {{.admit = 500, .every = 100}, 0, 1000},
-        {{.admit = 50, .every = 500, .lumps = true}, 0, 1000},
+        {{.admit = 50, .every = 500, .batches = true}, 0, 1000},
         {{.admit = 140, .every = 1000}, 3, 1000 * 1000 / 1003},
         {{.admit = 100, .every = 1000}, 9, 1000 * 1000 / 1009},
         {{.admit = 100, .every = 1000, .burst = 2}, 9, 1000},
-        {{.admit = 50, .every = 500, .lumps = true}, 3, 1000 * 500 / 503},
+        {{.admit = 50, .every = 500, .batches = true}, 3, 1000 * 500 / 503},
     };
     uint64_t random = random_seed("nothing_of_the_rate_is_lost");
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -82,7 +82,7 @@ static void nothing_of_the_rate_is_lost(void **state)
         test_store_clean(state);
         const struct rule *rule = &cases[i].rule;
         struct world *world = test_rate_new(*state, "lanes=only");
-        test_rate_rule(world, rule->lumps ? "rate" : "both", rule);
+        test_rate_rule(world, rule->batches ? "rate" : "both", rule);
         test_rate_set(world, "capacity", "10000000");
         test_rate_join(world, rule->admit * (PERIODS + 2));
         long long n = run(world, PERIODS, rule->every, cases[i].late, &random);
@@ -113,12 +113,12 @@ static void an_unused_rate_adds_up_to_the_burst_only(void **state)
     test_rate_free(&world);
 }
 
-/* ---- lumps ---- */
+/* ---- batches ---- */
 
 static void lumps_are_whole_and_apart(void **state)
 {
     struct world *world = test_rate_new(*state, "lanes=only");
-    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
+    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .batches = true});
     test_rate_join(world, 1000);
     assert_int_equal(test_rate_admit(world), 0); /* begins spent */
     assert_int_equal(world->again_ms, 1000);
@@ -143,7 +143,7 @@ static void lumps_are_whole_and_apart(void **state)
 static void a_lump_takes_several_steps(void **state)
 {
     struct world *world = test_rate_new(*state, "lanes=only");
-    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
+    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .batches = true});
     test_rate_join(world, 1000);
     test_rate_admit(world);
     world->time_ms += 1000;
@@ -165,11 +165,11 @@ static void a_lump_takes_several_steps(void **state)
     test_rate_free(&world);
 }
 
-/* A step that is full, and then no visitor waits: the lump is over for those who come later. */
+/* A step that is full, and then no visitor waits: the batch is over for those who come later. */
 static void what_a_lump_leaves_over_lapses(void **state)
 {
     struct world *world = test_rate_new(*state, "lanes=only");
-    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
+    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .batches = true});
     test_rate_admit(world);
     world->time_ms += 1000;
     test_rate_join(world, 30);
@@ -193,7 +193,7 @@ static void what_a_lump_leaves_over_lapses(void **state)
 static void by_rate_sessions_do_not_limit(void **state)
 {
     struct world *world = test_rate_new(*state, "lanes=only capacity=0");
-    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
+    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .batches = true});
     test_rate_join(world, 1000);
     test_rate_admit(world);
     for (int i = 1; i <= 3; i++) {
@@ -208,7 +208,7 @@ static void by_rate_sessions_do_not_limit(void **state)
 static void both_takes_the_smaller(void **state)
 {
     struct world *world = test_rate_new(*state, "lanes=only capacity=130");
-    test_rate_rule(world, "both", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
+    test_rate_rule(world, "both", &(struct rule){.admit = 100, .every = 1000, .batches = true});
     test_rate_join(world, 1000);
     test_rate_admit(world);
     world->time_ms += 1000;
@@ -216,7 +216,7 @@ static void both_takes_the_smaller(void **state)
     world->time_ms += 1000;
     assert_int_equal(test_rate_admit(world), 30);
     test_rate_end_sessions(world, 60);
-    assert_int_equal(test_rate_admit(world), 0); /* the lump is over */
+    assert_int_equal(test_rate_admit(world), 0); /* the batch is over */
     world->time_ms += 1000;
     assert_int_equal(test_rate_admit(world), 60);
     world->time_ms += 1000;
@@ -239,12 +239,12 @@ static void a_policy_by_rate_needs_a_rate(void **state)
     test_rate_free(&world);
 }
 
-/* Before the queue opens the budget is made: the first lump is at the opening. */
+/* Before the queue opens the budget is made: the first batch is at the opening. */
 static void the_first_lump_is_at_the_opening(void **state)
 {
     struct world *world = test_rate_new(*state, "lanes=only");
     char opens_at[TL_UNITS_TEXT_MAX];
-    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
+    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .batches = true});
     tl_time_format(world->time_ms + 5000, opens_at, sizeof(opens_at));
     test_rate_set(world, "opens_at", opens_at);
     test_rate_join(world, 500);
@@ -260,7 +260,7 @@ static void the_first_lump_is_at_the_opening(void **state)
 static void from_counter_to_rate_the_budget_is_spent(void **state)
 {
     struct world *world = test_rate_new(*state, "lanes=only capacity=1000");
-    const struct rule rule = {.admit = 100, .every = 1000, .lumps = true};
+    const struct rule rule = {.admit = 100, .every = 1000, .batches = true};
     char text[200];
     test_rate_rule(world, "rate", &rule);
     test_rate_join(world, 1000);
@@ -284,13 +284,13 @@ static void a_store_that_forgot_counts_as_spent(void **state)
 {
     struct world *world = test_rate_new(*state, "lanes=only");
     char before[200];
-    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
+    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .batches = true});
     test_rate_join(world, 1000);
     test_rate_admit(world);
     world->time_ms += 1000;
     test_rate_budget(world, before);
     assert_int_equal(test_rate_admit(world), 100);
-    test_rate_forget(world, before); /* without the lump */
+    test_rate_forget(world, before); /* without the batch */
     assert_int_equal(test_rate_admit(world), 0);
     assert_int_equal(world->again_ms, 1000);
     world->time_ms += 1000;
@@ -304,7 +304,7 @@ static void a_store_that_forgot_counts_as_spent(void **state)
 static void a_clock_that_jumps_grants_nothing(void **state)
 {
     struct world *world = test_rate_new(*state, "lanes=only");
-    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
+    test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .batches = true});
     test_rate_join(world, 1000);
     test_rate_admit(world);
     world->time_ms += 1000;
@@ -332,7 +332,7 @@ static void a_jump_grants_nothing_to_an_admitter_that_takes_over(void **state)
     for (int way = 0; way < 8; way++) {
         test_store_clean(state);
         struct world *world = test_rate_new(*state, "lanes=only");
-        test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .lumps = true});
+        test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000, .batches = true});
         test_rate_join(world, 1000);
         test_rate_admit(world);
         world->time_ms += 1000;
@@ -377,9 +377,9 @@ static void a_change_carries_the_rest_over(void **state)
     run(world, 1, 1000, 0, &unused);
     test_rate_rule(world, "rate", &(struct rule){.admit = 100, .every = 1000});
     assert_true(run(world, 2, 1000, 0, &unused) >= 100); /* not the rest of the day */
-    test_rate_rule(world, "rate", &(struct rule){.admit = 50, .every = 1000, .lumps = true});
+    test_rate_rule(world, "rate", &(struct rule){.admit = 50, .every = 1000, .batches = true});
     run(world, 4, 1000, 0, &unused);
-    test_rate_rule(world, "rate", &(struct rule){.admit = 70, .every = 300, .lumps = true});
+    test_rate_rule(world, "rate", &(struct rule){.admit = 70, .every = 300, .batches = true});
     run(world, 4, 1000, 0, &unused);
     test_rate_windows(world);
     test_rate_lumps(world);
@@ -391,8 +391,8 @@ static struct rule any_rule(uint64_t *random)
     struct rule rule = {.admit = 1 + (long long)random_below(random, 60),
                         .every = 100 + (long long)random_below(random, 2000),
                         .burst = (long long)random_below(random, 12),
-                        .lumps = random_below(random, 3) == 0};
-    if (random_below(random, 2) == 0 || rule.lumps)
+                        .batches = random_below(random, 3) == 0};
+    if (random_below(random, 2) == 0 || rule.batches)
         rule.burst = 0;
     if (random_below(random, 8) == 0)
         rule.admit *= 50;
@@ -466,7 +466,7 @@ static void any_history(void **state, uint64_t *random)
     test_rate_free(&world);
 }
 
-/* Whatever happens, no window holds more than the rate allows, and lumps keep their distance. */
+/* Whatever happens, no window holds more than the rate allows, and batches keep their distance. */
 static void random_histories_keep_the_rate(void **state)
 {
     uint64_t random = random_seed("random_histories_keep_the_rate");

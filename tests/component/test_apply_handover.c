@@ -189,7 +189,7 @@ static void a_draw_takes_the_serials_along(void **state)
     hand_over(store, "zoe", 3, 1, 88);
     test_batch(store);
     int64_t opens_at_ms = test_redis_ms(store->redis);
-    test_redis_ask(store->redis, "HSET %s opening draw opens_at %lld",
+    test_redis_ask(store->redis, "HSET %s order draw opens_at %lld",
                    store->keys.names[TL_KEY_CONFIG], (long long)opens_at_ms);
     struct tl_drawer *drawer = tl_drawer_new(path, 1000, &test_actor);
     assert_true(tl_drawer_announce(drawer, test_held(store, 0), opens_at_ms, &err));

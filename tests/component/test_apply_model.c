@@ -333,7 +333,7 @@ static void each_visitor_ends_as_in_the_model(void **state)
 /* Also where joins of one call find room for some of them only. */
 static void a_full_line_takes_exactly_so_many(void **state)
 {
-    run_model(*state, " max_waiting=25 full_margin=0 full_cooldown=0s", 25, false);
+    run_model(*state, " max_waiting=25 reopen.margin=0% reopen.after=0s", 25, false);
 }
 
 /* Whatever the mode, those who hold a place keep it, and no one else gets one while it is closed.
@@ -342,7 +342,7 @@ static void a_mode_keeps_newcomers_out_and_no_one_else(void **state)
 {
     run_model(*state, "", 0, true);
     test_redis_ask(((struct test_store *)*state)->redis, "FLUSHALL");
-    run_model(*state, " max_waiting=25 full_margin=0 full_cooldown=0s", 25, true);
+    run_model(*state, " max_waiting=25 reopen.margin=0% reopen.after=0s", 25, true);
 }
 
 int main(void)

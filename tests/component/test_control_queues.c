@@ -264,7 +264,7 @@ static void notice_recovery_and_draw(void **state)
     assert_int_equal(
         test_call(world, "POST", Q "/draw", "{\"opens_at\": \"2999-01-01T00:00:00Z\"}"), 200);
     assert_int_equal(test_call(world, "GET", Q "/draw", NULL), 200);
-    assert_string_equal(test_member(world, "opening"), "draw");
+    assert_string_equal(test_member(world, "order"), "draw");
     assert_string_equal(test_member(world, "phase"), "none");
     assert_string_equal(test_member(world, "opens_at"), "2999-01-01T00:00:00Z");
     assert_string_equal(test_changes(world, "q"),
@@ -388,7 +388,7 @@ static void the_state_of_hooks_is_told(void **state)
     assert_string_equal(test_member(world, "hooks.0.state"), "failing");
     test_redis_ask(redis, "XTRIM tl:{q}:journal MAXLEN 0");
     test_redis_ask(redis, "XADD tl:{q}:journal 6-0 n 3 at %lld what paused data -",
-                   now - world->config->retention.journal_ms - 60000);
+                   now - world->config->retention.webhooks_ms - 60000);
     assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
     assert_string_equal(test_member(world, "hooks.0.state"), "dead");
     assert_string_equal(test_member(world, "hooks.0.lost"), "0");

@@ -205,7 +205,7 @@ static const struct damaged {
      "visitors were admitted although the mode is paused"},
     {"redis.call('HSET', config, 'closes_at', '1000')", 12,
      "visitors joined although the mode is open and closes_at has passed"},
-    {"redis.call('HSET', config, 'closes_at', '1000', 'at_close', 'stop')", 12,
+    {"redis.call('HSET', config, 'closes_at', '1000', 'after_close', 'stop')", 12,
      "visitors were admitted although the mode is open and closes_at has passed"},
     /* 6, 10: the serials of places that were handed over */
     {"redis.call('HSET', key('serials'), 99, '1:1:nobody')", 6, "\"nobody\" does not hold that"},

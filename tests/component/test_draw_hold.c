@@ -45,7 +45,7 @@ static int64_t queue_opening_in(struct test_store *store, int64_t ms)
     char settings[160], opens_at[TL_UNITS_TEXT_MAX];
     int64_t opens_at_ms = test_redis_ms(store->redis) + ms;
     tl_time_format(opens_at_ms, opens_at, sizeof(opens_at));
-    snprintf(settings, sizeof(settings), "lanes=vip,normal capacity=5 opening=draw opens_at=%s",
+    snprintf(settings, sizeof(settings), "lanes=vip,normal capacity=5 order=draw opens_at=%s",
              opens_at);
     test_store_queue(store, settings);
     return opens_at_ms;

@@ -41,8 +41,7 @@ static void make_queue(struct test_store *store)
 {
     char settings[128], opens_at[TL_UNITS_TEXT_MAX];
     tl_time_format(test_redis_ms(store->redis) + 3600000, opens_at, sizeof(opens_at));
-    snprintf(settings, sizeof(settings), "lanes=only capacity=5 opening=draw opens_at=%s",
-             opens_at);
+    snprintf(settings, sizeof(settings), "lanes=only capacity=5 order=draw opens_at=%s", opens_at);
     test_store_queue(store, settings);
 }
 
@@ -307,7 +306,7 @@ static void a_queue_made_after_the_opening_numbers_above_all_latecomers(void **s
     struct test_store *store = *state;
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
-    settings.opening = TL_OPENING_DRAW;
+    settings.order = TL_ORDER_DRAW;
     settings.opens_at_ms = test_redis_ms(store->redis) - 1000;
     tl_keys_init(&store->keys, "tl:", "q");
     long long base =

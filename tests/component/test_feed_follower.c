@@ -47,7 +47,7 @@ static int set_up_configured(void **state)
 {
     static struct tl_queue_config queue = {.name = "q"};
     static const struct tl_config config = {
-        .n_queues = 1, .queues = &queue, .redis = {.changes_length = 1000}};
+        .n_queues = 1, .queues = &queue, .retention = {.changes_entries = 1000}};
     tl_queue_settings_defaults(&queue.settings);
     return feed_world_start(state, &config, false);
 }

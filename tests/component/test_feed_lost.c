@@ -21,7 +21,7 @@ static int set_up_restricted(void **state)
 {
     static struct tl_queue_config queues[] = {{.name = "q"}, {.name = "late"}};
     static const struct tl_config config = {
-        .n_queues = 2, .queues = queues, .redis = {.changes_length = 1000}};
+        .n_queues = 2, .queues = queues, .retention = {.changes_entries = 1000}};
     tl_queue_settings_defaults(&queues[0].settings);
     tl_queue_settings_defaults(&queues[1].settings);
     return feed_world_start(state, &config, true);

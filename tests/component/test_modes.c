@@ -119,7 +119,7 @@ static void after_closes_at_no_one_joins(void **state)
     test_batch(store);
     test_exceptions_are(store, "0:1:1");
     assert_int_equal(test_admit(store, 1), 1); /* the line is served */
-    configure(store, "at_close", "stop");
+    configure(store, "after_close", "stop");
     assert_int_equal(test_admit(store, 1), 0);
 }
 
@@ -136,7 +136,8 @@ static bool told_config(struct test_store *store)
 static void a_full_line_opens_again_beyond_its_margin(void **state)
 {
     struct test_store *store = *state;
-    test_store_queue(store, "lanes=only capacity=0 max_waiting=10 full_margin=20 full_cooldown=0s");
+    test_store_queue(store,
+                     "lanes=only capacity=0 max_waiting=10 reopen.margin=20% reopen.after=0s");
     test_join_many(store, "v", 9, 0);
     assert_int_equal(test_state(store, "full_since"), -1);
     assert_false(told_config(store));
@@ -161,7 +162,7 @@ static void and_not_before_its_cooldown(void **state)
 {
     struct test_store *store = *state;
     test_store_queue(store,
-                     "lanes=only capacity=0 max_waiting=2 full_margin=0 full_cooldown=300ms");
+                     "lanes=only capacity=0 max_waiting=2 reopen.margin=0% reopen.after=300ms");
     assert_true(joins(store, "anna"));
     assert_true(joins(store, "berta"));
     int64_t since = test_state(store, "full_since");

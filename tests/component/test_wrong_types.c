@@ -162,7 +162,7 @@ static void with_an_opening(struct test_store *store)
 {
     busy(store);
     set_state(store, "generation 1735689600000000"); /* before the opening */
-    test_redis_ask(store->redis, "HSET tl:{q}:config opening draw opens_at " OPENING);
+    test_redis_ask(store->redis, "HSET tl:{q}:config order draw opens_at " OPENING);
 }
 
 static void with_a_batch_of_the_opening(struct test_store *store)

@@ -66,7 +66,7 @@ class Project:
         services = {service: dict(marked) for service in ("setup", "shop", "crowd", *CORE)}
         if queues is not None:
             settings = {"TELLERLINE_QUEUES": json.dumps(json.dumps(queues)),
-                        "TELLERLINE_STREAMS_EVENTS_LENGTH": '"1000000"', "TELLERLINE_HTTP_JOINS_PER_MINUTE": '"0"'}
+                        "TELLERLINE_RETENTION_EVENTS_ENTRIES": '"1000000"', "TELLERLINE_HTTP_JOINS_PER_MINUTE": '"0"'}
             for program in (*PROGRAMS, "control"):
                 services[program]["environment"] = settings
             # The gateway limits no proxy in front of it.

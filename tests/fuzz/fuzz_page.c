@@ -31,7 +31,7 @@ static void render(const struct tl_view *view, uint8_t number)
 {
     static struct tl_languages *languages;
     static struct tl_brand *brand;
-    static const struct tl_page_settings settings = {.name = "Hall"};
+    static const struct tl_brand_settings settings = {.name = "Hall"};
     if (brand == NULL) {
         languages = tl_languages_new(NULL, NULL);
         require(languages != NULL);

@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         return 0;
     unsigned status = statuses[bytes[0] % 4];
     const struct tl_verdict_rules rules = {.hostname = bytes[1] & 1 ? "shop.example" : "",
-                                           .min_score = bytes[1] & 2 ? 50 : 0};
+                                           .min_score = bytes[1] & 2 ? 0.5 : 0};
     struct tl_verdict verdict;
     /* A copy of exactly this size, so that reading past its end is noticed. */
     char *text = malloc(length - 1);

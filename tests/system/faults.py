@@ -20,7 +20,7 @@ from waiting import patient, wait_until
 #: A worker may be this far behind (seconds) during and after a fault.
 STALENESS = 8.0
 #: What the operator sets before the faults, and is in force after them. The files say something else.
-MARK = "full_margin=37"
+MARK = "reopen.margin=37%"
 #: What programs may say of these faults.
 TROUBLE = (r"kind=(connect|timeout|loading|readonly|misconf|oom|nogroup|store|stale|noqueue|protocol|order)\b",
            r"role=worker .*ended by signal 9 \(Killed\)", r"(poison|aside|unreadable)")
@@ -247,7 +247,7 @@ def live_through(system: System, queue: str, capacity: int, seed: int, kinds: li
         end_visits(stop, crowd, history)
     print(f"{time.monotonic() - began:.1f} s of faults and visitors")
     conclude(system, queue, capacity, crowd, history, STALENESS, f"seed {seed}, {faults.done}")
-    name, value = MARK.split("=")
+    name, value = MARK.removesuffix("%").split("=")
     assert system.store.hash(system.key(queue, "config"))[name] == value, f"not in force any more (seed {seed})"
     return (f"seed {seed}: {faults.done}, {len(history.stays)} acknowledged joins, "
             f"{history.joins_without_answer} without an answer")

@@ -155,7 +155,7 @@ class Rate(NamedTuple):
     every: float
     ttl: float
     burst: int = 0
-    lumps: bool = False  # each in one step: `admit` is at most the admitter's batch
+    batches: bool = False  # each in one step: `admit` is at most the admitter's batch
 
 
 @dataclass
@@ -616,9 +616,9 @@ def _check_rate(history: History, steps: list[wire.Step], rate: Rate) -> None:
     Lumps begin a whole period after the one before."""
     every, ttl = round(rate.every * 1000), round(rate.ttl * 1000)
     admissions = [(step.deadlines[step.admitted[0]] - ttl, len(step.admitted)) for step in steps if step.admitted]
-    if rate.lumps:
+    if rate.batches:
         for (before, _), (at, _) in zip(admissions, admissions[1:]):
-            assert at - before >= every, f"a lump {at - before} ms after the one before"
+            assert at - before >= every, f"a batch {at - before} ms after the one before"
     _check_windows(admissions, every, rate.admit + rate.burst, "the steps")
     told = [(round(stay.inside_until * 1000) - ttl, 1) for stay in history.stays if stay.inside_until is not None]
     _check_windows(sorted(told), every, rate.admit + rate.burst, "what visitors were told")

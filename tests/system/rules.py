@@ -25,7 +25,7 @@ API_KEY = "k" * 40
 LANES, WEIGHTS = ["vip", "normal"], (2, 1)
 CAPACITY, ACTORS, STALENESS, TTL = 6, 12, 3.0, 30.0
 #: Both limit: visitors stay so long that six of them take about twenty turns a second.
-RATES = {"smooth": Rate(20, 1.0, TTL, burst=2), "lumps": Rate(6, 0.4, TTL, lumps=True)}
+RATES = {"smooth": Rate(20, 1.0, TTL, burst=2), "batches": Rate(6, 0.4, TTL, batches=True)}
 
 
 def seed() -> int:
@@ -35,7 +35,7 @@ def seed() -> int:
 
 
 def rate_setting(rate: Rate) -> dict[str, Any]:
-    shape = {"shape": "lumps"} if rate.lumps else {"burst": rate.burst}
+    shape = {"shape": "batches"} if rate.batches else {"burst": rate.burst}
     return {"admit": rate.admit, "every": f"{rate.every * 1000:g}ms"} | shape
 
 
@@ -48,7 +48,7 @@ def queue_of(rate: Rate) -> dict[str, Any]:
 
 def settings(folder: Path) -> dict[str, Any]:
     return {"secrets": {"api_keys": key_file(folder / "api.keys", f"shop {API_KEY}\n")}, "http": {"join_wait": "1s"},
-            "redis": {"timeout": "1s"}, "streams": {"events_length": 1000000}}
+            "redis": {"timeout": "1s"}, "retention": {"events_entries": 1000000}}
 
 
 class LaneActor(Actor):

@@ -632,7 +632,7 @@ PLOTS = {
     "unlisted": Plot(unlisted),
     "damage": Plot(damage),
     "tail": Plot(tail, {"claim_ttl": WINDOW}, redis={"appendfsync": "always"}),
-    "draw": Plot(draw, {"opening": "draw", "opens_at": "2099-01-01T00:00:00Z"}, actors=0, one_place=False),
+    "draw": Plot(draw, {"order": "draw", "opens_at": "2099-01-01T00:00:00Z"}, actors=0, one_place=False),
     "loss": Plot(loss, {"recovery_window": WINDOW}),
 }
 

@@ -109,7 +109,7 @@ static void log_refusal(struct tl_admin_access *access, const struct tl_admin_he
 /* How many that are not genuine are looked at in a minute. 0: no limit. */
 static uint64_t most_of(const struct tl_admin_access *access, enum tl_limiter_kind kind)
 {
-    uint64_t most = access->config->admin.failures_per_minute;
+    uint64_t most = access->config->admin.max_failed_logins_per_minute;
     return kind == TL_LIMITER_SESSIONS ? most * SESSIONS_TIMES : most;
 }
 

@@ -237,7 +237,7 @@ bool tl_admin_call_authorise(struct tl_admin_call *call, const struct tl_admin_c
 void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_call_env *env,
                            struct tl_admin_backend *backend)
 {
-    struct tl_actor actor = {.kept = env->config->redis.changes_length};
+    struct tl_actor actor = {.kept = env->config->retention.changes_entries};
     json_t *body;
     if (!read_body(call, &body))
         return;

@@ -154,7 +154,7 @@ bool tl_verification_begin(struct tl_visit *visit, const char *token, tl_step *s
         return false;
     if (worker->waits.lists[TL_WAIT_VERDICT].count >=
         worker->config->challenge_service.max_concurrent +
-            worker->config->challenge_service.max_waiting) {
+            worker->config->challenge_service.max_queued) {
         tl_metrics_add(worker->env->metrics, TL_WORKER_JOINS_REFUSED, 1);
         return worker->service.down ? refuse_unverified(visit)
                                     : tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,

@@ -53,10 +53,10 @@ static void write_head(struct tl_json *json, const struct tl_queue *queue)
                                          [TL_DRAW_DONE] = "done"};
     const struct tl_queue_settings *settings = &queue->settings;
     const struct tl_draw_record *draw = &queue->lost.known.draw;
-    bool done = is_done(draw), draws = settings->opening == TL_OPENING_DRAW;
+    bool done = is_done(draw), draws = settings->order == TL_ORDER_DRAW;
     int64_t opens_at_ms = done ? draw->opens_at_ms : settings->opens_at_ms;
     tl_json_string(json, "queue", queue->name);
-    tl_json_string(json, "opening", draws ? "draw" : "fifo");
+    tl_json_string(json, "order", draws ? "draw" : "arrival");
     if (opens_at_ms != 0)
         tl_view_time(json, "opens_at", opens_at_ms);
     tl_json_string(json, "phase", phases[draw->phase]);

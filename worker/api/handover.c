@@ -60,7 +60,7 @@ static void write_address(const struct tl_visit *visit, struct made *made)
 /* May places move, and has the visitor a ticket of one? Then takes the step. */
 static bool begin(struct tl_visit *visit, tl_step *step)
 {
-    if (!visit->worker->config->page.transfer)
+    if (!visit->worker->config->http.transfer)
         return tl_refuse(&visit->refusal, TL_REFUSAL_NO_TRANSFER, "%s", "");
     return tl_visit_passes_blocks(visit) && tl_visit_ticket(visit, step);
 }

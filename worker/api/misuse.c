@@ -143,7 +143,7 @@ static void note_session(const struct tl_visit *visit, const struct tl_address *
     tl_misuse_count(worker, visit->name, signs[sign].count);
     if (tally != NULL)
         ++*(sign == SHARED ? &tally->shared : &tally->fast);
-    if ((sign == SHARED && visit->queue->settings.shared_sessions == TL_SHARING_COUNT) ||
+    if ((sign == SHARED && visit->queue->settings.session_sharing == TL_SHARING_COUNT) ||
         !tl_log_allow(&worker->misuse->session_logs[sign], visit->now_ms, LOG_EVERY_MS,
                       &suppressed))
         return;
@@ -169,7 +169,7 @@ bool tl_misuse_session(struct tl_visit *visit)
     if (sight.fast)
         note_session(visit, &address, FAST);
     if (!sight.shared || !sight.newer ||
-        visit->queue->settings.shared_sessions != TL_SHARING_REFUSE)
+        visit->queue->settings.session_sharing != TL_SHARING_REFUSE)
         return true;
     tl_metrics_add(worker->env->metrics, TL_WORKER_SHARED_REFUSED, 1);
     return tl_refuse(&visit->refusal, TL_REFUSAL_SHARED,

@@ -73,8 +73,8 @@ void tl_return_to_read(const struct tl_visit *visit, const char *target_url,
     if (!gathering.valid || tl_address_or_null(result->address) == NULL)
         result->refused = "not an absolute address of http or https, or too long";
     else if (!tl_return_address_allowed(result->address, target_url,
-                                        visit->worker->config->page.return_urls))
-        result->refused = "its origin is neither that of target_url nor in page.return_urls";
+                                        visit->worker->config->http.return_urls))
+        result->refused = "its origin is neither that of target_url nor in http.return_urls";
     if (result->refused != NULL)
         result->address[0] = '\0';
 }
@@ -272,7 +272,7 @@ static void render_view(struct tl_request *request, const struct tl_view *view, 
     shown->event = tl_event_looks_find(worker->events, view->queue);
     shown->from = first_position(visit);
     shown->poll_after_ms = tl_view_poll_after_ms(view);
-    shown->no_transfer = !worker->config->page.transfer;
+    shown->no_transfer = !worker->config->http.transfer;
     tl_shown_place_write(visit, page.place_name);
     shown->place_name = page.place_name;
     if (shown->page != TL_PAGE_MOVED) {

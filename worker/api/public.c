@@ -54,7 +54,7 @@ static void write_state(struct tl_json *json, const struct tl_queue_settings *se
 static void write_draw(struct tl_json *json, const struct tl_queue_settings *settings,
                        const struct tl_draw_record *draw)
 {
-    tl_json_string(json, "opening", "draw");
+    tl_json_string(json, "order", "draw");
     if (draw->announced_for_ms == settings->opens_at_ms || draw->seed[0] != '\0')
         tl_json_string(json, "draw_seed_hash", draw->hash);
     if (draw->seed[0] == '\0')
@@ -78,7 +78,7 @@ bool tl_handle_queue(struct tl_visit *visit)
     if (settings->opens_at_ms != 0)
         tl_view_time(&json, "opens_at", settings->opens_at_ms);
     write_state(&json, settings, weather);
-    if (settings->opening == TL_OPENING_DRAW)
+    if (settings->order == TL_ORDER_DRAW)
         write_draw(&json, settings, &queue->lost.known.draw);
     tl_json_uint(&json, "waiting", tl_line_waiting(queue->line));
     tl_json_uint(&json, "active", tl_line_active(queue->line));

@@ -78,11 +78,11 @@ static bool read_own_file(struct tl_languages *languages, const char *folder, co
     char path[PATH_MAX];
     size_t length = 0;
     if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path))
-        return tl_error_set(err, TL_ERR_INVALID, "page.languages: the path of %s is too long",
+        return tl_error_set(err, TL_ERR_INVALID, "brand.languages: the path of %s is too long",
                             name);
     char *bytes = tl_file_read("", path, TL_CATALOGUE_BYTES_MAX, &length, err);
     if (bytes == NULL)
-        return tl_error_prefix(err, "page.languages");
+        return tl_error_prefix(err, "brand.languages");
     bool ok = take_file(languages, path, bytes, length, err);
     free(bytes);
     return ok;
@@ -100,7 +100,7 @@ static bool load_folder(struct tl_languages *languages, const char *folder, stru
     struct dirent **entries;
     int n = scandir(folder, &entries, is_catalogue, alphasort);
     if (n < 0)
-        return tl_error_set(err, TL_ERR_SYSTEM, "page.languages: cannot read the folder %s: %s",
+        return tl_error_set(err, TL_ERR_SYSTEM, "brand.languages: cannot read the folder %s: %s",
                             folder, strerror(errno));
     bool ok = true;
     for (int i = 0; i < n; i++) {
@@ -109,7 +109,7 @@ static bool load_folder(struct tl_languages *languages, const char *folder, stru
     }
     free(entries);
     if (n == 0)
-        return tl_error_set(err, TL_ERR_INVALID, "page.languages: no .yaml file is in %s", folder);
+        return tl_error_set(err, TL_ERR_INVALID, "brand.languages: no .yaml file is in %s", folder);
     return ok;
 }
 

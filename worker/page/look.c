@@ -196,7 +196,7 @@ static bool load_built_in(struct tl_brand *brand, struct tl_error *err)
     return good;
 }
 
-static bool make_colours(struct tl_brand *brand, const struct tl_page_settings *settings,
+static bool make_colours(struct tl_brand *brand, const struct tl_brand_settings *settings,
                          struct tl_error *err)
 {
     const char *const accents[ACCENTS] = {settings->accent_light, settings->accent_dark};
@@ -220,7 +220,7 @@ static bool make_colours(struct tl_brand *brand, const struct tl_page_settings *
     return good;
 }
 
-struct tl_brand *tl_brand_load(const struct tl_page_settings *settings,
+struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
                                const struct tl_languages *languages, struct tl_error *err)
 {
     struct tl_brand *brand = calloc(1, sizeof(*brand));
@@ -436,7 +436,7 @@ static bool read_events(const struct tl_config *config, const struct tl_language
 bool tl_page_read(const struct tl_config *config, const struct tl_languages *languages,
                   struct tl_brand **brand, struct tl_event_looks *looks, struct tl_error *err)
 {
-    struct tl_brand *read = tl_brand_load(&config->page, languages, err);
+    struct tl_brand *read = tl_brand_load(&config->brand, languages, err);
     *looks = (struct tl_event_looks){0};
     bool good = read != NULL && read_events(config, languages, looks, err);
     if (!good)

@@ -33,7 +33,7 @@ double tl_colour_gradient_contrast(uint32_t text, const uint32_t *colours, size_
 
 /* One operator's look: name, accent colours, style sheet, logo and texts. It never changes. */
 struct tl_brand {
-    const struct tl_page_settings *settings; /* borrowed */
+    const struct tl_brand_settings *settings; /* borrowed */
     struct tl_page_source sources[TL_PAGE_SOURCES];
     struct tl_asset_file logo;            /* may be absent */
     struct tl_template *template;         /* owned: of the waiting page */
@@ -43,7 +43,7 @@ struct tl_brand {
 /* Reads the files and checks every setting. With empty settings the brand has the default look.
  * Settings and languages are borrowed. NULL on failure, with an error that names the setting; freed
  * with tl_brand_free. */
-struct tl_brand *tl_brand_load(const struct tl_page_settings *settings,
+struct tl_brand *tl_brand_load(const struct tl_brand_settings *settings,
                                const struct tl_languages *languages, struct tl_error *err);
 void tl_brand_free(struct tl_brand **brand);
 

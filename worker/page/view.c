@@ -42,7 +42,7 @@ enum tl_queue_mode tl_view_told_mode(const struct tl_view *view)
     bool moves = !tl_mode_holds(view->mode);
     if (view->phase != TL_PHASE_OVER || view->mode > TL_MODE_DRAINING)
         return view->mode;
-    if (view->settings->at_close == TL_AT_CLOSE_STOP)
+    if (view->settings->after_close == TL_AFTER_CLOSE_STOP)
         return TL_MODE_CLOSED;
     return moves ? TL_MODE_DRAINING : view->mode;
 }

@@ -63,7 +63,7 @@ struct tl_view {
     double eta_low_s, eta_median_s, eta_high_s;
     const char *eta_reason; /* why there is none, or why it grew (tl_eta_reason_name); or NULL */
     uint64_t admitted;      /* of the whole queue, during the last minute */
-    const struct tl_draw_record *draw; /* as the store says; of a queue with `opening: draw` */
+    const struct tl_draw_record *draw; /* as the store says; of a queue with `order: draw` */
     const char *pass;                  /* ACTIVE; NULL: none */
     const char *reference;             /* the visitor's code; NULL: not told here */
     const char *notice;                /* what the operator says; NULL: nothing */
@@ -106,7 +106,7 @@ struct tl_view {
  * pending. */
 enum tl_page_state tl_view_state(const struct tl_view *view);
 /* What those who wait are told of the line, as one of the modes: that of the queue; after closes_at
- * draining or closed, as at_close says. */
+ * draining or closed, as after_close says. */
 enum tl_queue_mode tl_view_told_mode(const struct tl_view *view);
 
 /* The position that a page shows: from 1; 0: nobody knows, or it is not told. */

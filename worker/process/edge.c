@@ -239,7 +239,7 @@ static void on_tick(uv_timer_t *timer)
                    (int64_t)tl_queues_in_flight(&edge->worker.queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->worker.connections_max);
-    tl_metrics_set(metrics, TL_WORKER_HOOKS, (int64_t)edge->config->n_hooks);
+    tl_metrics_set(metrics, TL_WORKER_HOOKS, (int64_t)edge->config->n_webhooks);
     log_limits(edge, now_ms);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)tl_waits_count(&edge->worker.waits));
     atomic_store(&slot->readiness, (int)tl_queues_readiness(&edge->worker.queues));
@@ -314,7 +314,7 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
         .url =
             url[0] != '\0' ? url : tl_provider_of(config->challenge_service.provider)->verify_url,
         .rules = {.hostname = config->challenge_service.hostname,
-                  .min_score = (unsigned)config->challenge_service.min_score},
+                  .min_score = config->challenge_service.min_score},
         .max_concurrent = config->challenge_service.max_concurrent,
         .metrics = edge->env.metrics,
         .context = &edge->worker,

@@ -410,17 +410,18 @@ static bool prepare(struct parent *parent, struct tl_error *err)
     parent->supervisor = tl_supervisor_new(&restarts, err);
     /* Settings that would make every child fail are found before anything waits for the store. */
     struct tl_store *store = tl_store_new(&redis, err);
-    parent->shared.languages = tl_languages_new(config->page.languages, err);
+    parent->shared.languages = tl_languages_new(config->brand.languages, err);
     bool ok = store != NULL && parent->shared.languages != NULL &&
               tl_page_read(config, parent->shared.languages, &parent->shared.brand,
                            &parent->shared.events, err) &&
-              tl_zone_set(config->page.timezone, err);
+              tl_zone_set(config->brand.timezone, err);
     tl_store_free(&store);
     return ok && parent->supervisor != NULL &&
            tl_notify_open(&parent->notify, tl_clock_ms(), err) &&
            (n > 0 ? prepare_visitors(parent, err) : prepare_operators(parent, err)) &&
            add_processes(parent, err) &&
-           tl_board_init(&parent->shared.board, n, parent->shared.config->metrics.queues, err) &&
+           tl_board_init(&parent->shared.board, n, parent->shared.config->metrics.max_queues,
+                         err) &&
            (parent->shared.limiter = tl_limiter_new(err)) != NULL &&
            (parent->shared.sharing = tl_sharing_new(err)) != NULL;
 }

@@ -179,7 +179,7 @@ static struct tl_eta_range by_rate(const struct tl_eta_rule *rule, double positi
 {
     double every_s = (double)rule->every_ms / 1000;
     double most_s = ceil(position / (double)rule->admit) * every_s;
-    if (rule->lumps) /* the next one at any time within the period */
+    if (rule->batches) /* the next one at any time within the period */
         return (struct tl_eta_range){
             .low_s = most_s - every_s, .median_s = most_s - every_s / 2, .high_s = most_s};
     double one_s = every_s / (double)rule->admit;
@@ -215,7 +215,7 @@ static bool is_stalled(const struct tl_eta *eta, int64_t now_ms)
     const struct tl_eta_rule *rule = &eta->rule;
     double gap_ms = 0;
     if (rule->admit > 0)
-        gap_ms = (double)rule->every_ms / (rule->lumps ? 1 : (double)rule->admit);
+        gap_ms = (double)rule->every_ms / (rule->batches ? 1 : (double)rule->admit);
     return is_possible(eta) && (double)(now_ms - eta->possible_ms) > 2 * gap_ms + stalled_ms;
 }
 

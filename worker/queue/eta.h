@@ -148,7 +148,7 @@ struct tl_eta_rule {
     uint64_t admit;   /* a rate: so many... 0: there is none */
     int64_t every_ms; /* ...in this time */
     uint64_t burst;
-    bool lumps; /* all at once, every `every` */
+    bool batches; /* all at once, every `every` */
 };
 
 /* Why there is no estimate, or why it is longer than it was. */

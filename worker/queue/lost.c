@@ -298,8 +298,7 @@ bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings 
                      uint64_t event)
 {
     const struct tl_draw_record *draw = &lost->known.draw;
-    return settings->opening == TL_OPENING_DRAW &&
-           (draw->phase != TL_DRAW_DONE || event < draw->event);
+    return settings->order == TL_ORDER_DRAW && (draw->phase != TL_DRAW_DONE || event < draw->event);
 }
 
 bool tl_lost_before_draw(const struct tl_lost *lost, tl_place place)

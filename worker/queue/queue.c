@@ -186,7 +186,7 @@ void tl_queue_set_settings(struct tl_queue *queue, const struct tl_queue_setting
         .admit = settings->policy != TL_POLICY_COUNTER ? settings->rate.admit : 0,
         .every_ms = settings->rate.every_ms,
         .burst = settings->rate.burst,
-        .lumps = settings->rate.shape == TL_RATE_LUMPS};
+        .batches = settings->rate.shape == TL_RATE_BATCHES};
     queue->settings = *settings;
     queue->weather.version++;
     queue->weather.known = false;

@@ -3,7 +3,8 @@
  * What is counted by queue.
  *
  * Metrics with the label `queue`: counters of single queues, in shared memory of all processes of a
- * worker. The first queues (metrics.queues) have series of their own; the others share the series
+ * worker. The first queues (metrics.max_queues) have series of their own; the others share the
+ * series
  * "_other", so that many queues do not become many series. No locks: a process can be killed
  * anywhere in it.
  *

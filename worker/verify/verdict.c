@@ -80,7 +80,7 @@ static void decode_consent(const json_t *root, const struct tl_verdict_rules *ru
         (hostname == NULL || strcasecmp(hostname, rules->hostname) != 0))
         tl_verdict_set(verdict, TL_VERDICT_REFUSED, "The check was done on another site");
     else if (rules->min_score > 0 &&
-             !(json_is_number(score) && json_number_value(score) * 100 >= rules->min_score))
+             !(json_is_number(score) && json_number_value(score) >= rules->min_score))
         tl_verdict_set(verdict, TL_VERDICT_REFUSED, "The service is not sure about this visitor");
     else
         *verdict = (struct tl_verdict){.kind = TL_VERDICT_PASSED};

@@ -41,7 +41,7 @@ struct tl_verdict {
 /* What we ask for beyond the service's consent. */
 struct tl_verdict_rules {
     const char *hostname; /* "": any. Borrowed */
-    unsigned min_score;   /* in hundredths; 0: none */
+    double min_score;     /* 0 to 1; 0: none */
 };
 
 /* Decodes an answer, with its HTTP status. What an answer to a strange token could look like is

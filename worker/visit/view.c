@@ -59,9 +59,9 @@ static void write_draw(struct tl_json *json, const struct tl_view *view)
     const struct tl_draw_record *draw = view->draw;
     unsigned char id[TL_DRAW_ID_BYTES];
     char digits[TL_DRAW_ID_DIGITS + 1];
-    if (view->settings->opening != TL_OPENING_DRAW)
+    if (view->settings->order != TL_ORDER_DRAW)
         return;
-    tl_json_string(json, "opening", "draw");
+    tl_json_string(json, "order", "draw");
     bool late = draw->phase != TL_DRAW_NONE && tl_place_seq(view->place) > draw->last;
     if (draw->announced_for_ms != view->settings->opens_at_ms || late)
         return;

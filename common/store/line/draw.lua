@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- The draw: who joined before the opening of a queue with `opening: draw` stands in the order of a draw, which the
+-- The draw: who joined before the opening of a queue with `order: draw` stands in the order of a draw, which the
 -- admitter holds (admitter/draw.lua). Its records, and what makes them safe: docs/contributors/wire-format.md.
 --
 -- Seqs up to `cut` were given before the opening. The drawn get new ones between `cut` and `last`; who comes after the
@@ -23,7 +23,7 @@ end
 
 -- Reads the draw of the queue into c: opens_at, or nil; drawn, once it is fixed who came before the opening, or nil.
 function draw.open(c)
-    local found = call('HMGET', c.key.config, 'opening', 'opens_at')
+    local found = call('HMGET', c.key.config, 'order', 'opens_at')
     c.is_draw_open, c.opens_at = true, found[1] == 'draw' and tonumber(found[2]) or nil
     c.drawn = c.opens_at and draw.of(call('HGET', c.key.state, 'draw'), c.opens_at)
 end
@@ -36,7 +36,7 @@ end
 -- By how much the seqs given out until now may be ahead of the base. t: the record of the draw, as text or false. An
 -- opening that is not in it may be in the lost end of the history.
 function draw.seqs_ahead(c, t)
-    local found = call('HMGET', c.key.config, 'opening', 'opens_at')
+    local found = call('HMGET', c.key.config, 'order', 'opens_at')
     local drawn_at, phase, last = match(t or '', '^(%d+):(%d):%d+:%d+:(%d+):')
     local opens_at = tonumber(found[2]) or 1 / 0
     drawn_at = tonumber(drawn_at)

@@ -12,11 +12,11 @@ local RULE = '^(%d+):(%d+):(%d+):(%l+)$' -- in the budget: admit, every, burst, 
 local function rule_of(admit, every, burst, shape)
     local t = (admit or '') .. ':' .. (every or '') .. ':' .. (burst or '0')
     if not find(t, '^[1-9]%d*:[1-9]%d*:%d+$') then return nil end
-    local slots, ms, lumps = admit + 0, every + 0, shape == 'lumps'
-    local group = lumps and slots or ceil(slots * min(STEP_MS, ms) / ms)
+    local slots, ms, batches = admit + 0, every + 0, shape == 'batches'
+    local group = batches and slots or ceil(slots * min(STEP_MS, ms) / ms)
     local interval = ceil(group * ms / slots) -- between two groups, ms
-    return { admit = slots, every = ms, lumps = lumps, burst = lumps and 0 or (burst or 0) + 0,
-        text = t .. (lumps and ':lumps' or ':smooth'), group = group, interval = interval,
+    return { admit = slots, every = ms, batches = batches, burst = batches and 0 or (burst or 0) + 0,
+        text = t .. (batches and ':batches' or ':smooth'), group = group, interval = interval,
         catch_up = max(min(CATCH_UP_MS, floor(ms / 10)), interval - 1) }
 end
 
@@ -86,16 +86,16 @@ function rate.open(c, texts, clock)
         -- `every` after the last admission, which leaves no window with visitors of both. Lumps start then.
         local next_slot = min(old.admit, ceil(b.used / old.group) * old.group)
         local from, latest = b.from + offset_of(old, next_slot) + b.late + rule.interval, b.last + rule.every
-        b.from, b.used, b.late, b.rule_text = rule.lumps and latest or min(from, latest), 0, 0, rule.text
+        b.from, b.used, b.late, b.rule_text = rule.batches and latest or min(from, latest), 0, 0, rule.text
     end
-    if not rule.lumps then lapse(b, rule, c.now - rule.catch_up - ceil(rule.burst * rule.every / rule.admit)) end
+    if not rule.batches then lapse(b, rule, c.now - rule.catch_up - ceil(rule.burst * rule.every / rule.admit)) end
     return b
 end
 
 -- How many visitors the budget allows now.
 function rate.left(b, now) return max(0, slots_due(b.rule, now - b.from) - b.used) end
 
--- Takes n slots. closes: a lump is over, and what is left of it lapses. Returns whether the next period follows now.
+-- Takes n slots. closes: a batch is over, and what is left of it lapses. Returns whether the next period follows now.
 function rate.spend(b, now, n, closes)
     local rule = b.rule
     if n > 0 then

@@ -11,7 +11,7 @@ local ENDS_KNOWN_MS = 3600000 -- how long ends are kept, at least: later nobody 
 local UNREACHED_MS = 1000     -- to look again, while no worker has come
 local DROPPED_MAX = 1000      -- visitors, in one step
 local WINDOW = settings.list({ 'recovery_window' })
-local OPENING = settings.list({ 'opening', 'opens_at' })
+local OPENING = settings.list({ 'order', 'opens_at' })
 
 recovery.NAMED_BY = { memory = '1', ticket = '2', operator = '3' }
 
@@ -210,7 +210,7 @@ function recovery.step(c, most)
     state.check(c, { 'waiting', 'active', 'ended', 'events' })
     -- Places of before a draw are not among them: the fronts are those of the drawn.
     local s, ids, spans = settings.read(c, OPENING), {}, {}
-    local undrawn = s.opening == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
+    local undrawn = s.order == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
     for lane = 0, LANES - 1 do
         local front, room = tonumber(call('HGET', c.key.state, 'front:' .. lane)), min(most, DROPPED_MAX) - #ids
         local found = front and room > 0 and call('ZRANGE', c.key.waiting, int(lane * LANE + undrawn),

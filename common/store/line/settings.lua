@@ -5,12 +5,12 @@
 local number, counter = text.number, text.counter
 
 local REQUIRED = { capacity = true, session_ttl = true, session_max = true, claim_ttl = true, waiting_ttl = true }
-local NUMBERS = { opens_at = 0, closes_at = 0, max_waiting = 0, full_margin = 5, full_cooldown = 10000, overbook = 0,
-    recovery_window = 60000, ['capacity.min'] = 0, ['adaptive.load_max'] = 80, ['adaptive.latency_max'] = 0,
-    ['adaptive.errors_max'] = 5, ['adaptive.every'] = 5000, ['adaptive.raise'] = 2, ['adaptive.cut'] = 30,
-    ['adaptive.hold'] = 15000, ['adaptive.fresh'] = 15000 }
+local NUMBERS = { opens_at = 0, closes_at = 0, max_waiting = 0, ['reopen.margin'] = 5, ['reopen.after'] = 10000,
+    overbook = 0, recovery_window = 60000, ['capacity.min'] = 0, ['adaptive.load_max'] = 80,
+    ['adaptive.latency_max'] = 0, ['adaptive.errors_max'] = 5, ['adaptive.every'] = 5000, ['adaptive.raise'] = 2,
+    ['adaptive.cut'] = 30, ['adaptive.hold'] = 15000, ['adaptive.fresh'] = 15000 }
 local FLAGS = { session_sliding = true }
-local TEXTS = { opening = 'fifo', mode = 'open', at_close = 'drain', lane_weights = '' }
+local TEXTS = { order = 'arrival', mode = 'open', after_close = 'drain', lane_weights = '' }
 
 -- The settings that a step reads, by kind: required ones, numbers, flags and texts. A step reads what it needs and no
 -- more: each costs a small one 1 %.
@@ -70,11 +70,11 @@ end
 
 ---- when a JOIN gets no new place
 --
--- The mode takes no joins, closes_at has passed, or the line is full: until full_margin percent of max_waiting are free
--- and full_cooldown has passed, so that it does not open and close with each visitor who leaves. `full_since` of the
--- state tells all readers since when, or 0. common/config/mode.c decides the same.
+-- The mode takes no joins, closes_at has passed, or the line is full: until reopen.margin per cent of max_waiting
+-- are free and reopen.after has passed, so that it does not open and close with each visitor who leaves. `full_since`
+-- of the state tells all readers since when, or 0. common/config/mode.c decides the same.
 
-local FULL = settings.list({ 'full_margin', 'full_cooldown' })
+local FULL = settings.list({ 'reopen.margin', 'reopen.after' })
 
 -- With as many waiting visitors, a JOIN gets no new place. s: max_waiting, mode and closes_at.
 function settings.limit(c, s)
@@ -82,9 +82,9 @@ function settings.limit(c, s)
     local closed = s.mode ~= 'open' and s.mode ~= 'paused' or s.closes_at > 0 and c.now >= s.closes_at
     if most == 0 then return closed and 0 or 1 / 0 end
     local full, before = settings.read(c, FULL), number(call('HGET', c.key.state, 'full_since')) or 0
-    local since, margin = before, ceil(most * full.full_margin / 100)
+    local since, margin = before, ceil(most * full['reopen.margin'] / 100)
     if since == 0 and c.waiting >= most then since = c.now end
-    local stays = c.now < since + full.full_cooldown or margin > 0 and c.waiting + margin > most
+    local stays = c.now < since + full['reopen.after'] or margin > 0 and c.waiting + margin > most
     if not stays and c.waiting < most then since = 0 end
     c.full = { most = most, before = before, since = since }
     return (closed or since > 0 and stays) and 0 or most
@@ -110,7 +110,7 @@ local GRACE_MS = 1000 -- between the start of a step and the id of its entry
 
 -- What the mode and the times of a queue allow, against its last events.
 function settings.check_mode(c)
-    local v = call('HMGET', c.key.config, 'mode', 'closes_at', 'at_close')
+    local v = call('HMGET', c.key.config, 'mode', 'closes_at', 'after_close')
     local found = call('HMGET', c.key.state, 'full_since', 'base_seq', 'lost_generation')
     local mode, closes_at, full_since, base_seq = v[1] or 'open', tonumber(v[2]) or 0, found[1], tonumber(found[2]) or 0
     if full_since and (tonumber(full_since) or 1 / 0) > c.now + 60000 then

@@ -114,7 +114,7 @@ def test_a_pending_ticket_gives_one_place(start: Callable[..., System]) -> None:
 
 def test_a_solution_is_not_spent_on_a_full_line(share: Callable[..., Stack]) -> None:
     system = share(workers=2)
-    bank = system.queue(challenge="work", capacity=0, max_waiting=1, full_cooldown="1s")
+    bank = system.queue(challenge="work", capacity=0, max_waiting=1, reopen={"after": "1s"})
     first, second = system.client(), system.client()
     solution = solve(asked(second, bank))
     place = Visitor(first, bank, join(first, bank, solve(asked(first, bank))).json["ticket"])

@@ -218,7 +218,7 @@ def test_a_puzzle_instead(begin: Begin) -> None:
 
 def test_as_many_as_may_wait(begin: Begin, service: ChallengeService) -> None:
     """Two at a time, two more wait, and the fifth is refused at once. Connections are used again."""
-    system = begin(max_concurrent=2, max_waiting=2)
+    system = begin(max_concurrent=2, max_queued=2)
     clients = [system.client() for _ in range(5)]
     for i, client in enumerate(clients[:4]):
         client.send("POST", "/v1/queues/bank/join", json.dumps({"token": f"slow-{i}"}).encode())
@@ -250,7 +250,7 @@ def test_a_token_under_way_is_used(gate: Gate, service: ChallengeService) -> Non
 
 def test_a_client_that_hangs_up(begin: Begin, service: ChallengeService) -> None:
     """It frees its hold and its question, long before the time limit."""
-    system = begin(max_concurrent=1, max_waiting=0)
+    system = begin(max_concurrent=1, max_queued=0)
     worker = system.of("worker")[0]
     body = b'{"token": "stuck-1"}'
     with socket.create_connection(("127.0.0.1", worker.http_port)) as peer:
@@ -370,7 +370,7 @@ def test_a_browser_joins_with_the_widget(begin: Begin, service: ChallengeService
 def test_a_browser_with_a_score(begin: Begin, service: ChallengeService, browser: Any) -> None:
     """reCAPTCHA 3 has no widget: a low score is refused, and the next token taken."""
     origin = f"http://127.0.0.1:{service.port}"
-    system = begin(provider="recaptcha", min_score=50, script_url=f"{origin}/score.js?hl=en", queue=QUEUE | {"capacity": 0})
+    system = begin(provider="recaptcha", min_score=0.5, script_url=f"{origin}/score.js?hl=en", queue=QUEUE | {"capacity": 0})
     visit(browser, f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/bank")
     until(browser, lambda page: page.state == "waiting", "joined")
     browser.execute_script("sessionStorage.clear()")

@@ -224,7 +224,7 @@ def test_codes_of_places_that_do_not_wait(share):
 
 
 def test_it_can_be_switched_off(start):
-    system = start({"shop": {"capacity": 0} | CALM}, settings={"page": {"transfer": False}})
+    system = start({"shop": {"capacity": 0} | CALM}, settings={"http": {"transfer": False}})
     visitor = system.join("shop")
     answer = system.client().post(f"{visitor.path}/transfer", ticket=visitor.ticket)
     assert answer.problem(403)["type"] == "/problems/no-transfer"

@@ -64,7 +64,7 @@ def test_modes_are_told_in_order_signed_as_the_documentation_verifies(start, tmp
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({"shop": {"capacity": 0} | CALM, "other": {}}, notifiers=1,
-                       settings={"hooks": [receiver.hook("site", MODES, queues="sh*p")]})
+                       settings={"webhooks": [receiver.hook("site", MODES, queues="sh*p")]})
         watched(system)
         ctl(system, "queue", "pause", "other")
         for command in ("pause", "open", "drain", "close", "sell-out", "close", "open", "passthrough"):
@@ -95,7 +95,7 @@ def test_admissions_are_gathered_and_a_kill_loses_none(start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({"shop": {"capacity": 1000} | CALM}, notifiers=2, prepare=guarded,
-                       settings={"hooks": [receiver.hook("site", ["admitted"])]})
+                       settings={"webhooks": [receiver.hook("site", ["admitted"])]})
         watched(system)
         joined = []
         for i in range(60):
@@ -125,7 +125,7 @@ def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
         for receiver in (*moods.values(), good):
             serving.enter_context(receiver.serving())
         hooks = [bad.hook(mood, MODES, timeout="1s") for mood, bad in moods.items()] + [good.hook("good", MODES)]
-        system = start({"shop": CALM}, notifiers=1, settings={"hooks": hooks})
+        system = start({"shop": CALM}, notifiers=1, settings={"webhooks": hooks})
         watched(system)
         ctl(system, "queue", "pause", "shop")
         good.wait_for("paused")
@@ -165,7 +165,7 @@ def test_a_dead_hook_loses_events_past_the_bound_and_is_told_how_many(start, tmp
     receiver.mood = "error"
     with receiver.serving():
         system = start({"shop": CALM}, notifiers=1,
-                       settings={"hooks": [receiver.hook("site", MODES)], "streams": {"journal_length": 100}})
+                       settings={"webhooks": [receiver.hook("site", MODES)], "retention": {"webhooks_entries": 100}})
         watched(system)
         ctl(system, "queue", "pause", "shop")
         keys = [system.key("shop", "hooks"), system.key("shop", "journal")]
@@ -193,7 +193,7 @@ def test_times_thresholds_and_the_loss_of_the_store(start, tmp_path):
     events = ["opened", "threshold", "closed", "drained", "store_lost", "store_back"]
     with receiver.serving():
         system = start({"shop": {"capacity": 1, "opens_at": "2999-01-01T00:00:00Z", "recovery_window": "1s"} | CALM},
-                       notifiers=1, settings={"hooks": [receiver.hook("site", events, threshold=4)]})
+                       notifiers=1, settings={"webhooks": [receiver.hook("site", events, threshold=4)]})
         watched(system)
         visitors = [system.join("shop") for _ in range(6)]
         receiver.wait_for("threshold")
@@ -229,7 +229,7 @@ def test_times_thresholds_and_the_loss_of_the_store(start, tmp_path):
 def test_a_test_event_goes_the_whole_way(start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
-        system = start({"shop": {}}, notifiers=1, settings={"hooks": [receiver.hook("site", ["drawn"])]})
+        system = start({"shop": {}}, notifiers=1, settings={"webhooks": [receiver.hook("site", ["drawn"])]})
         watched(system)
         assert "204" in ctl(system, "webhook", "test", "site")
         receiver.wait_for("test")
@@ -251,7 +251,7 @@ def test_no_proxy_leads_to_this_machine(start, tmp_path):
             program.env |= nowhere
 
     with receiver.serving():
-        system = start({"shop": {}}, notifiers=1, settings={"hooks": [receiver.hook("site", ["drawn"])]}, prepare=prepare)
+        system = start({"shop": {}}, notifiers=1, settings={"webhooks": [receiver.hook("site", ["drawn"])]}, prepare=prepare)
         watched(system)
         assert "204" in ctl(system, "webhook", "test", "site")
         done = run(BIN / "tellerline", "webhook", "list", "--server", f"http://127.0.0.1:{system.of('worker')[0].admin_port}",
@@ -269,7 +269,7 @@ def test_hooks_through_the_admin_api(start, tmp_path):
 
     with receiver.serving():
         system = start({"shop": {}, "other": {}}, notifiers=1, prepare=prepare,
-                       settings={"hooks": [receiver.hook("site", ["drawn"], queues="shop")]})
+                       settings={"webhooks": [receiver.hook("site", ["drawn"], queues="shop")]})
         watched(system)
         admin = Admin(system.of("worker")[0])
         token = tmp_path / "operator.token"
@@ -319,7 +319,7 @@ def test_a_notifier_whose_allocations_fail(start, tmp_path):
 
     with receiver.serving():
         system = start({"shop": {"capacity": 1000} | CALM}, notifiers=1, prepare=prepare,
-                       settings={"hooks": [receiver.hook("site", ["admitted", "threshold"], threshold=1)]})
+                       settings={"webhooks": [receiver.hook("site", ["admitted", "threshold"], threshold=1)]})
         system.expect("role=notifier|no memory|out of memory")
         watched(system)
         program = system.of("notifier")[0]

@@ -526,14 +526,14 @@ def test_answers_are_as_documented(contract, start, tmp_path):
         verified(contract, system, service)
     crowded(contract, start({"bank": bank}, settings={"http": {"joins_per_minute": 1}}, prepare=keys))
     blocked(contract, start({"bank": bank}))
-    lottery = start({"sale": bank | {"opening": "draw", "opens_at": "2999-01-01T00:00:00Z"}},
+    lottery = start({"sale": bank | {"order": "draw", "opens_at": "2999-01-01T00:00:00Z"}},
                     settings={"redis": {"timeout": "1s"}, "http": {"trusted_proxies": "127.0.0.1"},
                               "worker": {"processes": 1}})
     lottery.expect(STORE_TROUBLE)
     drawn(contract, lottery)
     states(contract, start({"bank": bank | {"target_url": "https://shop.example/in"}}))
     forged(contract, start({"bank": bank}, settings=shop.settings | {"pass": {"algorithm": "ES256"}}), shop)
-    shared(contract, start({"bank": bank | {"shared_sessions": "refuse"}},
+    shared(contract, start({"bank": bank | {"session_sharing": "refuse"}},
                            settings={"http": {"trusted_proxies": "127.0.0.1"}}))
     slow_dispatcher(contract, start({"bank": bank}, settings={
         "http": {"join_wait": "300ms"}, "worker": {"max_pending": 8}}))

@@ -187,7 +187,7 @@ def test_every_call_answers_as_described(start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({}, notifiers=1, prepare=admin_file,
-                       settings={"hooks": [receiver.hook("site", ["drawn"], queues="sale")]})
+                       settings={"webhooks": [receiver.hook("site", ["drawn"], queues="sale")]})
         admin = AdminWitness(contract, system)
         queues(admin)
         visitors(admin, system)

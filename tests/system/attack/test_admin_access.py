@@ -30,7 +30,7 @@ def room(start):
             if prepare is not None:
                 prepare(system)
 
-        return start(QUEUES, settings={"admin": {"failures_per_minute": 0} | admin, "redis": store or {}}, prepare=make)
+        return start(QUEUES, settings={"admin": {"max_failed_logins_per_minute": 0} | admin, "redis": store or {}}, prepare=make)
 
     return begin
 
@@ -43,7 +43,7 @@ def token_file(tmp_path_factory) -> str:
 @pytest.fixture
 def desk(share, token_file) -> tuple[System, str]:
     """The stack that the tests of this file share, and a queue of it."""
-    system = share(settings={"admin": {"failures_per_minute": 0}, "secrets": {"admin_token": token_file}})
+    system = share(settings={"admin": {"max_failed_logins_per_minute": 0}, "secrets": {"admin_token": token_file}})
     return system, system.queue()
 
 
@@ -107,7 +107,7 @@ def test_the_roles(desk):
 
 
 def test_wrong_tokens_of_an_address_are_limited(room):
-    system = room(failures_per_minute=20)
+    system = room(max_failed_logins_per_minute=20)
     worker = system.of("worker")[0]
     jane = Admin(worker, Admin(worker).make_token("jane", "viewer"), source="127.0.0.2")
     assert jane.call("GET", "queues").status == 200
@@ -212,7 +212,7 @@ def test_a_link_has_the_address_of_browsers(room):
 
 def test_planted_cookies_lock_nobody_out(room):
     """Another host of the domain makes the operator's browser send them with every request."""
-    system = room(failures_per_minute=3)
+    system = room(max_failed_logins_per_minute=3)
     worker = system.of("worker")[0]
     browser = Browser(worker)
     name, _, session = browser.cookie.partition("=")

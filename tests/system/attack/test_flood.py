@@ -112,7 +112,7 @@ def test_a_flood_leaves_the_room_to_others(start, figure):
 
 def test_a_full_line_is_told_and_mends_itself(start):
     """Two workers, which do not know of each other's joins at once, together take exactly so many."""
-    system = start({"bank": {"capacity": 0, "max_waiting": 5, "full_cooldown": "1s"} | CALM}, workers=2)
+    system = start({"bank": {"capacity": 0, "max_waiting": 5, "reopen": {"after": "1s"}} | CALM}, workers=2)
     ports = [program.http_port for program in system.programs if program.role == "worker"]
     clients = [Client(ports[i % 2]) for i in range(12)]
     for client in clients:

@@ -227,7 +227,7 @@ def test_a_session_is_one_visitor_s(share):
     """Two clients use one session in turn: noticed, and the one that came later is refused if the queue says so. The
     visitor who changes the network is not."""
     system = share(workers=2, settings=PROXY)
-    bank = system.queue(shared_sessions="refuse")
+    bank = system.queue(session_sharing="refuse")
     visitor, (ticket, session_pass) = active(system, bank)
     worker = system.of("worker")[0]
     before = count(worker, "sessions_shared"), count(worker, "sessions_shared_refused")
@@ -255,7 +255,7 @@ def test_a_session_is_one_visitor_s(share):
     assert count(worker, "sessions_shared") == before[0] + 1
     assert count(worker, "sessions_shared_refused") >= before[1] + 6
     assert "is used by several clients in turn" in worker.text()
-    system.set(bank, "shared_sessions=count")
+    system.set(bank, "session_sharing=count")
     wait_until(lambda: other() == 204, PATIENCE, "only counted")
 
 

@@ -108,7 +108,7 @@ def denied(client: Redis, *command: str) -> bool:
 def test_whole_life_with_a_user_for_each_program(start):
     """Joins, admission, claim, renewal, ends of all kinds, presence, settings, notices, a restart and a total loss."""
     system = start({"bank": {"capacity": 2} | CALM,
-                    "sale": {"mode": "paused", "opening": "draw", "opens_at": "2999-01-01T00:00:00Z"} | CALM,
+                    "sale": {"mode": "paused", "order": "draw", "opens_at": "2999-01-01T00:00:00Z"} | CALM,
                     "short": {"capacity": 1, "session_ttl": "1s", "claim_ttl": "1s", "waiting_ttl": "2s"}},
                    workers=2, prepare=guarded)
     for client in (system.client(0), system.client(1)):
@@ -185,7 +185,7 @@ def test_a_notifier_lives_through_a_loss(start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({"bank": {"capacity": 2} | CALM}, notifiers=1, prepare=guarded,
-                       settings={"hooks": [receiver.hook("site", ["store_lost"])]})
+                       settings={"webhooks": [receiver.hook("site", ["store_lost"])]})
         wait_until(lambda: system.store.hash(system.key("bank", "hooks")).get("wanted"), PATIENCE, "the queue is watched")
         system.store.command("FLUSHALL")
         system.expect(r"kind=(noqueue|nogroup|store|stale)\b")

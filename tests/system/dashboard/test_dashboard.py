@@ -324,13 +324,13 @@ def test_the_opening_is_set_in_the_time_of_the_operator(browser, room):
                                  ("2999-07-15", "Jul 15, 2999", "2999-07-15T18:00:00")):
         desk.press("Set the opening")
         desk.fill("#opens-at", f"{day}T20:00")
-        desk.fill("#opening", "draw")
+        desk.fill("#order", "draw")
         desk.confirm("Set", "Until then visitors join and wait")
         desk.sees(shown, "20:00:00", "by a draw")
         desk.press("Set the opening")
         desk.confirm("Set")
         stats = admin.done("GET", "queues/sale/stats")
-        assert stats["opening"] == "draw" and stats["opens_at"].startswith(expected), stats
+        assert stats["order"] == "draw" and stats["opens_at"].startswith(expected), stats
     assert len(admin.done("GET", "changes?queue=sale")["changes"]) == 3, "created, and opened at two times"
     browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": ""})
     admin.close()
@@ -418,7 +418,7 @@ def test_webhooks_that_fail_are_shown_and_tested(browser, start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({"sale": CALM}, notifiers=1, prepare=admin_file,
-                       settings={"hooks": [receiver.hook("site", ["paused"], queues="sale")]})
+                       settings={"webhooks": [receiver.hook("site", ["paused"], queues="sale")]})
         wait_until(lambda: system.store.hash(system.key("sale", "hooks")).get("wanted"), PATIENCE, "it is watched")
         desk = Desk(browser, system)
         desk.open("#/queues/sale")

@@ -262,7 +262,7 @@ def test_a_lease_holder_dies_when_the_clock_of_redis_went_back(start, role, tmp_
     wait_until(visitors[-1].is_active, PATIENCE, "the line moves")
 
 
-@pytest.mark.parametrize("shape", ["lumps", "smooth"])
+@pytest.mark.parametrize("shape", ["batches", "smooth"])
 def test_a_jump_grants_nothing_when_a_standby_takes_over(start, shape, tmp_path):
     """A jump forward ends all leases: the next step may be that of a process that never served this queue. It followed
     the clock, too. Its budget begins spent, so nobody is admitted here."""

@@ -38,7 +38,7 @@ def seed() -> int:
 def run(start, figure, kinds: list[str], fsync: str = "always", **how: float) -> None:
     system = start({"door": QUEUE}, workers=2, dispatchers=2, admitters=2, expirers=2, redis={"appendfsync": fsync},
                    settings={"http": {"join_wait": "1s"}, "worker": {"processes": 2}, "redis": {"timeout": "1s"},
-                             "streams": {"events_length": 1000000}})
+                             "retention": {"events_entries": 1000000}})
     figure(live_through(system, "door", CAPACITY, seed(), kinds, **how))
 
 
@@ -106,10 +106,10 @@ def test_a_steered_capacity_stays_within_its_bounds(start, figure):
         probe = {"url": f"http://127.0.0.1:{site.port}/load", "value": "pool.busy", "full": 200, "every": "200ms",
                  "timeout": "400ms"}
         queue = QUEUE | {"capacity": {"min": 2, "max": 6}, "probe": probe,
-                         "adaptive": {"every": "1s", "raise": 20, "hold": "1s", "fresh": "2s"}}
+                         "adaptive": {"every": "1s", "raise": "20%", "hold": "1s", "fresh": "2s"}}
         system = start({"door": queue}, admitters=2, redis={"appendfsync": "always"},
                        settings={"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"},
-                                 "streams": {"events_length": 1000000}})
+                                 "retention": {"events_entries": 1000000}})
         system.expect(r"the probe of the site failed")
         capacities = Capacities(system, "door")
         capacities.start()

@@ -406,14 +406,14 @@ def by_rate(history: History, steps: list[Step], **rate: float) -> None:
 
 
 @pytest.mark.parametrize("rate", [{"admit": 1, "every": 2.2}, {"admit": 2, "every": 60}, {"admit": 1, "burst": 1, "every": 60},
-                                  {"admit": 2, "every": 2.2, "lumps": True}])
+                                  {"admit": 2, "every": 2.2, "batches": True}])
 def test_a_rate_that_is_kept_passes(rate):
     by_rate(*good_story(), **rate)
 
 
 @pytest.mark.parametrize("rate, complaint", [
     ({"admit": 1, "every": 2.201}, "2 were admitted within 2201 ms by the steps"),
-    ({"admit": 2, "every": 2.201, "lumps": True}, "a lump 2200 ms after the one before")])
+    ({"admit": 2, "every": 2.201, "batches": True}, "a batch 2200 ms after the one before")])
 def test_a_rate_that_is_not_kept_fails(rate, complaint):
     with pytest.raises(AssertionError, match=complaint):
         by_rate(*good_story(), **rate)

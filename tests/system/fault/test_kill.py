@@ -104,7 +104,7 @@ def test_kill_any_program_at_any_moment(start, figure):
     queue = {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": "20s", "waiting_ttl": "60s"}
     system = start({"door": queue}, workers=2, dispatchers=2, admitters=2, expirers=2,
                    settings={"http": {"join_wait": "1s"}, "worker": {"processes": 2},
-                             "streams": {"events_length": 1000000}})
+                             "retention": {"events_entries": 1000000}})
     system.expect(r"role=worker .*ended by signal 9 \(Killed\)")
     history, stop = History(), threading.Event()
     ports = [program.http_port for program in system.of("worker")]
@@ -187,7 +187,7 @@ def test_bulk_joins_while_dispatchers_and_workers_are_killed(start, figure):
     print(f"TELLERLINE_SEED={seed}")
     capacity = 4 * IN_LIST
     system = start({"door": {"capacity": capacity} | CALM}, workers=2, dispatchers=2, prepare=admin_file,
-                   settings={"worker": {"processes": 2}, "streams": {"events_length": 1000000}})
+                   settings={"worker": {"processes": 2}, "retention": {"events_entries": 1000000}})
     system.expect(r"role=worker .*ended by signal 9 \(Killed\)")
     wait_until(lambda: "generation" in system.store.hash(system.key("door", "state")), PATIENCE, "there is a queue")
     history, stop = History(), threading.Event()
@@ -260,7 +260,7 @@ def test_a_line_drains_and_sessions_are_extended_while_programs_are_killed(start
     claim = f"{patient(5):.0f}s"
     queue = {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": claim, "waiting_ttl": "5m"}
     system = start({"door": queue}, dispatchers=2, admitters=2, expirers=2,
-                   settings={"http": {"join_wait": "1s"}, "streams": {"events_length": 1000000}})
+                   settings={"http": {"join_wait": "1s"}, "retention": {"events_entries": 1000000}})
     history, stop = History(), threading.Event()
     ports = [program.http_port for program in system.of("worker")]
     newcomers = [Newcomer(i, seed, ports, "door", history, stop, float("inf")) for i in range(ACTORS)]

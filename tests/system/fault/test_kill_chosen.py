@@ -88,7 +88,7 @@ def test_killed_at_chosen_instructions(start, figure, tmp_path, role):
     ttl = f"{patient(6):.0f}s" if role == "expirer" else "60s"
     system = start({"door": {"capacity": CAPACITY, "session_ttl": ttl, "claim_ttl": ttl, "waiting_ttl": "60s"}},
                    settings={"http": {"join_wait": "1s"}, "worker": {"processes": 2},
-                             "streams": {"events_length": 1000000}}, prepare=prepare)
+                             "retention": {"events_entries": 1000000}}, prepare=prepare)
     for pattern in TROUBLE:
         system.expect(pattern)
     history, stop = History(), threading.Event()

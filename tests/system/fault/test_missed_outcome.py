@@ -58,7 +58,7 @@ def gets_its_place(client: Client, ticket: str) -> str:
 
 def test_worker_asleep_past_the_trimming(start):
     """The events with the outcomes of its joins are trimmed before the worker reads them."""
-    system = start({"bank": {"capacity": 0} | CALM}, workers=2, settings=PROMPT | {"streams": {"events_length": 10}})
+    system = start({"bank": {"capacity": 0} | CALM}, workers=2, settings=PROMPT | {"retention": {"events_entries": 10}})
     system.expect(STORE_TROUBLE)
     system.join("bank")
     worker = system.of("worker")[0]

@@ -235,7 +235,7 @@ def test_promotion_while_places_go_to_other_devices(start, figure, replication):
     seed = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))
     print(f"TELLERLINE_SEED={seed}")
     store = replication(replicas=1, sentinels=1)
-    settings = PROMPT | {"redis": PROMPT["redis"] | {"durability": "replicated"}, "streams": {"events_length": 1000000}}
+    settings = PROMPT | {"redis": PROMPT["redis"] | {"durability": "replicated"}, "retention": {"events_entries": 1000000}}
     queue = {"capacity": 3} | CALM | {"claim_ttl": f"{patient(12):.0f}s"}  # a place whose join got no answer is never claimed
     system = start({"bank": queue}, workers=2, settings=settings, prepare=store.prepare)
     history, stop = History(), threading.Event()

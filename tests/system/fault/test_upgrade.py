@@ -286,7 +286,7 @@ def test_upgrade_roll_back_and_upgrade_again(start, figure):
             program.folder = previous
 
     system = start({"sale": calm | {"capacity": ACTIVE}, "door": calm | {"capacity": SEATS}}, workers=2, dispatchers=2,
-                   prepare=prepare, settings={"http": {"join_wait": "2s"}, "streams": {"events_length": 10000000}})
+                   prepare=prepare, settings={"http": {"join_wait": "2s"}, "retention": {"events_entries": 10000000}})
     site = Site(system)
     site.open()
     site.all_is_well()

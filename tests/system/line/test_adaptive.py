@@ -22,7 +22,7 @@ from waiting import wait_until
 pytestmark = pytest.mark.together(seconds=60)
 
 STEERED = {"capacity": {"min": 2, "max": 20},
-           "adaptive": {"every": "1s", "raise": 20, "hold": "2s", "fresh": "2s"}} | CALM
+           "adaptive": {"every": "1s", "raise": "20%", "hold": "2s", "fresh": "2s"}} | CALM
 OTHER_KEY = "o" * 40
 #: What admitters say of a probe that fails.
 FAILS = r"the probe of the site failed"
@@ -215,7 +215,7 @@ def test_three_admitters_that_die_do_not_steer_faster(start, tmp_path):
     """One after the other is killed at a random moment: raises and cuts keep their distances by Redis's clock."""
     api = key_file(tmp_path / "api.keys", f"shop {API_KEY}\n")
     queue = STEERED | {"capacity": {"min": 10, "max": 200},
-                       "adaptive": {"every": "1s", "raise": 5, "hold": "2s", "fresh": "10s"}}
+                       "adaptive": {"every": "1s", "raise": "5%", "hold": "2s", "fresh": "10s"}}
     system = start({"shop": queue}, admitters=3, settings={"secrets": {"api_keys": api}})
     crowd(system, 220)
     seed = random.SystemRandom().randrange(10**6)

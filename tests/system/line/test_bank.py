@@ -209,7 +209,7 @@ def test_bank_days(start, figure):
     speed = max(day[-1].arrival - day[0].arrival for day in days.values()) / REPLAY_SECONDS
     queues = {name(day, capacity): {"capacity": capacity} | CALM for day in days for capacity in CAPACITIES}
     # Without persistence: the test does not measure the disk.
-    system = start(queues, settings={"streams": {"events_length": 100000}}, redis={"appendonly": "no"})
+    system = start(queues, settings={"retention": {"events_entries": 100000}}, redis={"appendonly": "no"})
     replay = Replay(system, days, speed)
     metronome = Metronome()
     try:

@@ -33,7 +33,7 @@ def with_secrets(system: System) -> None:
 
 
 def begin(start, opens_at: str, **more) -> System:
-    return start({"sale": {"capacity": 1, "opening": "draw", "opens_at": opens_at} | CALM | more.pop("queue", {})},
+    return start({"sale": {"capacity": 1, "order": "draw", "opens_at": opens_at} | CALM | more.pop("queue", {})},
                  settings=PROMPT | more.pop("settings", {}), prepare=with_secrets, **more)
 
 
@@ -84,7 +84,7 @@ def test_the_draw_is_announced_held_and_verified(start, tmp_path):
     ids = []
     for visitor in visitors:
         view = visitor.status()
-        assert view["status"] == "waiting" and view["opening"] == "draw"
+        assert view["status"] == "waiting" and view["order"] == "draw"
         assert "position" not in view and "ahead" not in view and "eta_seconds" not in view
         assert view["opens_at"]
         ids.append(view["draw_id"])
@@ -358,7 +358,7 @@ def test_a_place_on_another_device_stays_there_through_a_late_draw(start):
     code = old.client.post(f"{old.path}/transfer", ticket=old.ticket).json["code"]
     new = Visitor(system.client(), "sale", redeem(old.client, "sale", code).json["ticket"])
     opens_at = time_in(0.3)
-    system.set("sale", "opening=draw", f"opens_at={opens_at}")
+    system.set("sale", "order=draw", f"opens_at={opens_at}")
     wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
     wait_until(lambda: "position" in new.status(), PATIENCE, "the new device has a place")
     assert new.view["visitor"] == old.view["visitor"]

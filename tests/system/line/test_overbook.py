@@ -146,7 +146,7 @@ def test_three_admitters_that_die_let_no_more_in(start):
     """Visitors come or do not come, while admitters are killed: active and claimed stay within their bounds, and who has
     the next turn keeps it, by the events and by what visitors were told."""
     system = start({"shop": {"capacity": 5, "overbook": 5} | CALM | {"claim_ttl": "1s"}}, admitters=3, workers=2,
-                   settings={"streams": {"events_length": 1000000}})
+                   settings={"retention": {"events_entries": 1000000}})
     learned(system, "shop")
     seed = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))
     print(f"TELLERLINE_SEED={seed}")

@@ -27,14 +27,14 @@ STALENESS = 3.0
 RULES = {
     "smooth": ("rate", None, Rate(10, 1.0, TTL)),
     "smooth-burst": ("rate", None, Rate(10, 1.0, TTL, burst=3)),
-    "lumps": ("rate", None, Rate(10, 1.0, TTL, lumps=True)),
+    "batches": ("rate", None, Rate(10, 1.0, TTL, batches=True)),
     "both": ("both", 4, Rate(10, 1.0, TTL)),
-    "both-lumps": ("both", 4, Rate(5, 0.5, TTL, lumps=True)),
+    "both-batches": ("both", 4, Rate(5, 0.5, TTL, batches=True)),
 }
 
 
 def settings_of(policy: str, capacity: int | None, rate: Rate) -> dict:
-    shape = {"shape": "lumps"} if rate.lumps else {"burst": rate.burst}
+    shape = {"shape": "batches"} if rate.batches else {"burst": rate.burst}
     queue = {"policy": policy, "rate": {"admit": rate.admit, "every": f"{rate.every * 1000:g}ms"} | shape,
              "session_ttl": f"{TTL:g}s", "claim_ttl": f"{TTL:g}s", "waiting_ttl": "20s"}
     return queue | ({"capacity": capacity} if capacity is not None else {})
@@ -65,7 +65,7 @@ def test_admitters_that_die_never_exceed_the_rate(start):
     seed = int(os.environ.get("TELLERLINE_SEED", random.SystemRandom().randrange(10**6)))
     print(f"TELLERLINE_SEED={seed}")
     system = start({queue: settings_of(*rule) for queue, rule in RULES.items()}, admitters=3,
-                   settings={"http": {"join_wait": "1s"}, "streams": {"events_length": 1000000}})
+                   settings={"http": {"join_wait": "1s"}, "retention": {"events_entries": 1000000}})
     histories, stop = {queue: History() for queue in RULES}, threading.Event()
     ports = [program.http_port for program in system.of("worker")]
     deadline = time.monotonic() + patient(120)
@@ -87,7 +87,7 @@ def test_admitters_that_die_never_exceed_the_rate(start):
 
 
 def test_a_rate_is_changed_while_visitors_wait(start):
-    """At once, announced, and neither lost nor granted twice: a day's rate becomes one of seconds, then lumps."""
+    """At once, announced, and neither lost nor granted twice: a day's rate becomes one of seconds, then batches."""
     system = start({"door": {"policy": "rate", "rate": {"admit": 1, "every": "1d"}} | CALM}, settings=PROMPT)
     visitors = [system.join("door") for _ in range(12)]
     assert system.client().get("/v1/queues/door").json.get("capacity") is None
@@ -97,8 +97,8 @@ def test_a_rate_is_changed_while_visitors_wait(start):
     public = system.client().get("/v1/queues/door").json
     assert (public["rate_admit"], public["rate_every_ms"]) == (5, 400)
     assert "capacity" not in public and "capacity" not in visitors[-1].status()
-    system.set("door", "rate.shape=lumps", "rate.every=800ms")
-    wait_until(visitors[11].is_active, PATIENCE, "the lumps are admitted")
+    system.set("door", "rate.shape=batches", "rate.every=800ms")
+    wait_until(visitors[11].is_active, PATIENCE, "the batches are admitted")
     system.set("door", "policy=counter", "capacity=13")
     later = [system.join("door") for _ in range(3)]
     wait_until(later[0].is_active, PATIENCE, "one is left of the capacity")
@@ -109,7 +109,7 @@ def test_a_rate_is_changed_while_visitors_wait(start):
 
 def test_a_wait_by_rate_is_known_at_once(start):
     """The estimate of a queue with a rate is the rate, before any admission was seen."""
-    system = start({"door": {"policy": "rate", "rate": {"admit": 2, "every": "1h", "shape": "lumps"}} | CALM},
+    system = start({"door": {"policy": "rate", "rate": {"admit": 2, "every": "1h", "shape": "batches"}} | CALM},
                    settings=PROMPT)
     visitors = [system.join("door") for _ in range(5)]
     views = [visitor.status() for visitor in visitors]

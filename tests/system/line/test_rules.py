@@ -157,8 +157,8 @@ def test_reload_and_drain_of_all_programs_under_load(begin):
 def test_a_queue_deleted_under_load_leaves_the_rules_of_others(begin):
     """Two queues with rules: one is deleted again and again. It is made again with its settings, and a budget that begins
     spent."""
-    rate = RATES["lumps"]
-    system, chosen = begin("lumps", {"bank": rules.queue_of(rate) | {"recovery_window": "0s"}}), rules.seed()
+    rate = RATES["batches"]
+    system, chosen = begin("batches", {"bank": rules.queue_of(rate) | {"recovery_window": "0s"}}), rules.seed()
     system.expect(STORE_TROUBLE)
     with rules.visitors(system, "door", rate, chosen) as history:
         for _ in range(2):

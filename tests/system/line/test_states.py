@@ -200,7 +200,7 @@ def test_passthrough_by_the_file_while_redis_is_away(start):
 
 def test_a_full_queue_does_not_flap(share):
     system = share(workers=2)
-    bank = system.queue(capacity=0, max_waiting=10, full_margin=20, full_cooldown="1s")
+    bank = system.queue(capacity=0, max_waiting=10, reopen={"margin": "20%", "after": "1s"})
     visitors = [system.join(bank, worker=i % 2) for i in range(10)]
     for worker in (0, 1):
         client = system.client(worker)
@@ -223,10 +223,10 @@ def test_a_full_queue_does_not_flap(share):
     assert system.waiting(bank) == 10
 
 
-@pytest.mark.parametrize("at_close, admits", [("drain", True), ("stop", False)])
-def test_after_closes_at_no_one_joins(share, at_close, admits):
+@pytest.mark.parametrize("after_close, admits", [("drain", True), ("stop", False)])
+def test_after_closes_at_no_one_joins(share, after_close, admits):
     system = share(workers=2)
-    bank = system.queue(at_close=at_close)
+    bank = system.queue(after_close=after_close)
     first, second = system.join(bank), system.join(bank)
     wait_until(first.is_active, PATIENCE, "one is in")
     seconds = int(system.store.command("TIME")[0]) + 2

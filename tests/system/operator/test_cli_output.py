@@ -320,7 +320,7 @@ def test_diff_shows_and_apply_settles(start):
     assert system.ctl("diff").returncode == 0
     system.set("sale", "max_waiting=7")  # the file does not mention it
     file = edited(system, {"sale": {"capacity": 5, "session_ttl": "9m", "rate": {"every": "20s"}, "lanes": ["vip", "all"],
-                                    "shared_sessions": "warn", "session_sliding": True},
+                                    "session_sharing": "warn", "session_sliding": True},
                            "new": {"capacity": 3, "mode": "paused"}})
 
     def ctl(*words: str):
@@ -332,7 +332,7 @@ def test_diff_shows_and_apply_settles(start):
     assert found["only_in_file"] == ["new"] and found["only_in_store"] == ["extra"]
     differences = {row["setting"]: (row["file"], row["store"]) for row in found["differences"]}
     assert differences == {"capacity": ("5", "1"), "session_ttl": ("9m", "5m"), "lanes": ("vip,all", "vip,normal"),
-                           "shared_sessions": ("warn", "count"), "session_sliding": ("true", "false")} | {
+                           "session_sharing": ("warn", "count"), "session_sliding": ("true", "false")} | {
                                name: value for name, value in differences.items() if name == "session_max"}
     before = system.store.hash(system.key("sale", "config"))
     assert ctl("apply", "--dry-run").returncode == 0 and system.store.hash(system.key("sale", "config")) == before

@@ -124,8 +124,8 @@ def test_shells_complete(tmp_path, start):
         assert completed(shell, f"tellerline queue pause {config} sa", tmp_path) == {"sale", "sample"}, shell
         names = completed(shell, "tellerline queue set sale capacity", tmp_path)
         assert names == {"capacity=", "capacity.min="}, shell
-        values = completed(shell, "tellerline queue set sale opening=", tmp_path)
-        assert {value.removeprefix("opening=") for value in values} == {"fifo", "draw"}, shell
+        values = completed(shell, "tellerline queue set sale order=", tmp_path)
+        assert {value.removeprefix("order=") for value in values} == {"arrival", "draw"}, shell
         offered = completed(shell, "tellerline check --config pl", tmp_path)
         assert offered == ({":files"} if shell == "zsh" else {"plan.yaml"}), shell
 

@@ -37,7 +37,7 @@ WRONG = [
     ("capacity: 10", "rate: {admit: many}", (5, 19), "rate.admit"),
     ("capacity: 10", "rate: {admit: 9, every: 1ms}", (5, 29), "100ms"),
     ("capacity: 10", "rate: {admit: 9, shape: square}", (5, 29), "rate.shape"),
-    ("capacity: 10", "rate: {admit: 9, shape: lumps, burst: 2}", (4, 3), "rate.burst"),
+    ("capacity: 10", "rate: {admit: 9, shape: batches, burst: 2}", (4, 3), "rate.burst"),
     ("capacity: 10", "opens_at: tomorrow", (5, 15), "opens_at"),
     ("  bank:", "  Bank!:", (4, 3), "Bank"),
     ("lanes: [vip, normal]", "lanes: []", (6, 12), "lanes"),
@@ -46,8 +46,8 @@ WRONG = [
     ("url: redis://127.0.0.1:1/0", "url: http://127.0.0.1/", (2, 8), "redis"),
     ("capacity: 10", "capacity: &a 10", (5, 15), "anchor"),
     ("capacity: 10", "capacity: *a", (5, 15), "alias"),
-    ("queues:", "page:\n  timezone: Asia/Soul\nqueues:", (4, 13), "zone"),
-    ("queues:", "page:\n  timezone: ../etc/passwd\nqueues:", (4, 13), "Asia/Seoul"),
+    ("queues:", "brand:\n  timezone: Asia/Soul\nqueues:", (4, 13), "zone"),
+    ("queues:", "brand:\n  timezone: ../etc/passwd\nqueues:", (4, 13), "Asia/Seoul"),
     ("capacity: 10", "capacity: {", None, ""),
     ("    capacity: 10", "\tcapacity: 10", None, ""),
 ]
@@ -91,7 +91,7 @@ def test_check_only_looks(tmp_path, program):
 
 def test_check_reads_the_files_of_the_page(tmp_path):
     languages = tmp_path / "languages"
-    path = write(tmp_path, GOOD + "page: {languages: languages}\n")
+    path = write(tmp_path, GOOD + "brand: {languages: languages}\n")
 
     def check() -> str:
         done = run(BIN / "tellerline", "check", "--config", str(path), cwd=tmp_path)
@@ -147,7 +147,7 @@ def test_own_style_sheet(start, tmp_path):
     style = tmp_path / "own.css"
     style.write_text(".card { border-radius: 0 }\n")
     page = {"style": style, "accent_light": '"#8b1a4a"'}
-    system = start({"bank": {"capacity": 1} | CALM}, settings={"page": page})
+    system = start({"bank": {"capacity": 1} | CALM}, settings={"brand": page})
     client = system.client()
     answer = client.get("/q/bank")
     sheets = re.findall("<style>(.*?)</style>", answer.body.decode(), re.DOTALL)
@@ -158,7 +158,7 @@ def test_own_style_sheet(start, tmp_path):
 
 
 def test_style_sheet_that_cannot_be_read(tmp_path):
-    text = GOOD.replace("queues:", f"page:\n  style: {tmp_path}/none.css\nqueues:", 1)
+    text = GOOD.replace("queues:", f"brand:\n  style: {tmp_path}/none.css\nqueues:", 1)
     done = run(BIN / "tellerline-worker", "--config", str(write(tmp_path, text)), cwd=tmp_path)
     assert done.returncode not in (0, -6, -11), done
     assert f"style: cannot open {tmp_path}/none.css: No such file" in done.stderr

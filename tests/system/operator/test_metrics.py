@@ -106,7 +106,7 @@ def test_a_queue_and_its_lanes(start):
 
 
 def test_many_queues_are_not_many_series(start):
-    """More queues than metrics.queues: the rest is added up."""
+    """More queues than metrics.max_queues: the rest is added up."""
     names = [f"q{i}" for i in range(12)]
     system = start({name: {"capacity": 3} | CALM for name in names}, settings={"metrics": {"queues": 4}})
     wait_until(lambda: len(samples(system, "admitter").get("tellerline_queue_state", {})) == 5, PATIENCE, "all are held")

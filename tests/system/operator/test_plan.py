@@ -127,10 +127,10 @@ def test_waits():
 
 
 @pytest.mark.parametrize("policy", ["counter", "rate", "both"])
-@pytest.mark.parametrize("more", [[], ["--burst", "50"], ["--shape", "lumps", "--period", "1m"],
+@pytest.mark.parametrize("more", [[], ["--burst", "50"], ["--shape", "batches", "--period", "1m"],
                                   ["--tps", "49.5", "--period", "250ms", "--calls", "1/session", "--session", "1s"],
                                   ["--visitors", "1000000", "--no-shows", "20%"]],
-                         ids=["plain", "burst", "lumps", "small", "crowd"])
+                         ids=["plain", "burst", "batches", "small", "crowd"])
 def test_configuration_is_valid(tmp_path, policy, more):
     done = plan(*SITE, *more, "--policy", policy, "--yaml")
     assert done.returncode == 0, done
@@ -172,7 +172,7 @@ WRONG = [
     ([*SITE, "--simulate", "--visitors", "5", "--yaml"], 2, "leave out -o and --simulate"),
     ([*SITE, "--simulate", "--arrivals", "/nonexistent.csv"], 2, "cannot open /nonexistent.csv: No such file"),
     ([*SITE, "--simulate", "--visitors", "5", "--svg", "/nonexistent/x.svg"], 2, "cannot create /nonexistent/x.svg"),
-    ([*SITE, "--shape", "lumps", "--burst", "3"], 2, "--burst is for --shape smooth"),
+    ([*SITE, "--shape", "batches", "--burst", "3"], 2, "--burst is for --shape smooth"),
     ([*SITE, "--peak", "11m"], 2, "--peak is later than --over"),
     (["--simulate", "--visitors", "5", "--queue", "none"], 1, 'there is no queue "none"'),
     ([*SITE, "word"], 2, "usage: tellerline plan [options]"),

@@ -18,19 +18,19 @@ READ, REFUSED = "configuration read again", "reload refused"
 TEXTS = {
     "redis.url": "unix:///nowhere/redis.sock", "redis.key_prefix": "other:", "redis.ca_file": "other.pem",
     "http.public_url": "https://other.example", "http.trusted_proxies": "10.0.0.0/8", "http.allowed_origins": "https://shop.example",
-    "bypass.networks": "10.1.0.0/16", "bypass.header": "X-Staff", "page.name": "Another", "page.accent_light": "#224488",
-    "page.accent_dark": "#ddeeff", "page.timezone": "Asia/Seoul", "page.text_en": "Hello", "page.text_ko": "안녕",
-    "page.return_urls": "https://shop.example/back", "admin.public_url": "https://admin.example",
-    "admin.redis_url": "unix:///nowhere/admin.sock", "admin.trusted_proxies": "10.2.0.0/16", "notifier.plain_hosts": "hooks",
+    "bypass.networks": "10.1.0.0/16", "bypass.header": "X-Staff", "brand.name": "Another", "brand.accent_light": "#224488",
+    "brand.accent_dark": "#ddeeff", "brand.timezone": "Asia/Seoul", "brand.text_en": "Hello", "brand.text_ko": "안녕",
+    "http.return_urls": "https://shop.example/back", "admin.public_url": "https://admin.example",
+    "admin.redis_url": "unix:///nowhere/admin.sock", "admin.trusted_proxies": "10.2.0.0/16", "notifier.http_hosts": "hooks",
     "challenge_service.site_key": "key", "challenge_service.verify_url": "https://verify.example/v",
     "challenge_service.script_url": "https://script.example/s.js", "challenge_service.hostname": "shop.example",
     # Files that do not exist.
-    "page.style": "none.css", "page.logo": "none.svg", "page.languages": "none",
+    "brand.style": "none.css", "brand.logo": "none.svg", "brand.languages": "none",
     "secrets.ticket_keys": "none", "secrets.api_keys": "none", "secrets.pass_keys": "none", "secrets.invite_keys": "none",
     "secrets.challenge_secret": "none", "secrets.admin_token": "none", "secrets.token_key": "none", "secrets.draw_key": "none",
 }
 #: Whose files workers read at a reload. These are not there, or hold something else.
-FILES_READ = {"pass.algorithm", "page.style", "page.logo", "secrets.ticket_keys", "secrets.pass_keys", "secrets.invite_keys",
+FILES_READ = {"pass.algorithm", "brand.style", "brand.logo", "secrets.ticket_keys", "secrets.pass_keys", "secrets.invite_keys",
               "secrets.challenge_secret"}
 #: Every program refuses this one: the provider has no score.
 INVALID = {"challenge_service.min_score"}

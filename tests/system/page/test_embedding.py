@@ -395,7 +395,7 @@ def test_challenge_service_is_the_pages_to_show(browser, line, site):
 
 def test_full_line_is_joined_when_there_is_room(browser, opened, site):
     site.hurry()
-    _, others = opened(max_waiting=2, full_cooldown="1s")
+    _, others = opened(max_waiting=2, reopen={"after": "1s"})
     record(browser, site)
     wait_until(lambda: told(browser, "full"), PATIENCE, "full", 0.05)
     others[2].leave()

@@ -251,7 +251,7 @@ def test_a_restarted_process_keeps_a_logo_that_is_gone(start, tmp_path):
     """The one of all pages, which is read at the start only."""
     logo = tmp_path / "logo.png"
     picture(logo)
-    system = start({QUEUE: {"capacity": 0, "page": EVENT} | CALM}, settings={"page": {"logo": str(logo)}}, prepare=prepare)
+    system = start({QUEUE: {"capacity": 0, "page": EVENT} | CALM}, settings={"brand": {"logo": str(logo)}}, prepare=prepare)
     path = re.search('/q/assets/logo-[^"]*', page(system.client(), QUEUE))
     assert path
     good = logo.read_bytes()
@@ -263,7 +263,7 @@ def test_a_restarted_process_keeps_a_logo_that_is_gone(start, tmp_path):
 def test_times_in_the_zone_of_the_site(start):
     """In what browsers without JavaScript read: of every process, and in the preview."""
     system = start({QUEUE: {"capacity": 0, "page": EVENT, "opens_at": "2040-07-01T09:00:00+02:00"} | CALM},
-                   settings={"page": {"timezone": "Europe/Berlin"}}, prepare=prepare)
+                   settings={"brand": {"timezone": "Europe/Berlin"}}, prepare=prepare)
     for html in (page(system.client(), QUEUE), preview(system), page(restart_processes(system), QUEUE)):
         assert ">12 Dec 2026, 11:00 CET</" in html, re.findall(".{60}(?:CET|UTC)", html)
         assert " UTC" not in html, re.findall(".{60} UTC", html)

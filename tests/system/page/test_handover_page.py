@@ -34,7 +34,7 @@ def other_browser(start) -> Iterator[webdriver.Chrome]:  # pylint: disable=unuse
 def line(start) -> tuple[System, str]:
     """A queue with one visitor inside and one who waits, and the address of its page."""
     system = start({"shop": CALM | {"capacity": 1}}, settings={"worker": {"processes": 2},
-                                                               "page": {"return_urls": "https://shop.example"}})
+                                                               "http": {"return_urls": "https://shop.example"}})
     first, second = (system.join("shop") for _ in range(2))
     wait_until(first.is_active, PATIENCE, "the first is in")
     assert second.view["status"] == "waiting"
@@ -246,7 +246,7 @@ def cookie_of(visitor: Visitor) -> dict[str, str]:
 
 def test_an_old_page_without_scripts_does_nothing_to_another_place(start):
     """Its forms act on the place of the cookie: only if that is the one it shows."""
-    system = start({"shop": CALM | {"capacity": 1}}, settings={"page": {"return_urls": "https://shop.example"}})
+    system = start({"shop": CALM | {"capacity": 1}}, settings={"http": {"return_urls": "https://shop.example"}})
     inside, old, new = (system.join("shop") for _ in range(3))
     wait_until(inside.is_active, PATIENCE, "the first is in")
     client = system.client()

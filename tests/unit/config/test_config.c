@@ -59,7 +59,7 @@ static void keys_are_checked(void **state)
          "t.yaml:3:12: unknown setting \"amdit\" in queues.demo.rate; did you mean \"admit\"?"},
         {"queues:\n  demo:\n    admit: 3\n",
          "t.yaml:3:5: unknown setting \"admit\" in queues.demo"},
-        {"page:\n  template: own.html\n", "t.yaml:2:3: unknown setting \"template\" in page"},
+        {"brand:\n  template: own.html\n", "t.yaml:2:3: unknown setting \"template\" in brand"},
         {"queues:\n  page.template:\n    template: x\n",
          "t.yaml:3:5: unknown setting \"template\" in queues.page.template"},
         {"redis.url: x\n", "t.yaml:1:1: unknown setting \"redis.url\""},
@@ -116,6 +116,11 @@ static void types_are_checked(void **state)
         {"http: {max_body: big}\n",
          "t.yaml:1:18: http.max_body: \"big\" is not a size such as 512, "
          "64KiB or 1MB (256B to 1MiB)"},
+        {"queues: {a: {adaptive: {cut: 0.305}}}\n", "t.yaml:1:30: queues.a.adaptive.cut: \"0.305\" "
+                                                    "is finer than a whole per cent (1% to 90%)"},
+        {"queues: {a: {adaptive: {cut: most}}}\n",
+         "t.yaml:1:30: queues.a.adaptive.cut: \"most\" is not a number such as 0.9 or 90% (1% to "
+         "90%)"},
         {"queues: {a: {session_sliding: yes}}\n",
          "t.yaml:1:31: queues.a.session_sliding: \"yes\" is neither true nor false"},
         {"queues: {a: {opens_at: 1796122800000}}\n",
@@ -146,6 +151,13 @@ static void bounds_are_checked(void **state)
          "t.yaml:1:24: queues.a.capacity: \"10000001\" is out of bounds (0 to 10000000)"},
         {"queues: {a: {capacity: -1}}\n",
          "t.yaml:1:24: queues.a.capacity: \"-1\" is not a whole number (0 to 10000000)"},
+        {"queues: {a: {reopen: {margin: 51%}}}\n",
+         "t.yaml:1:31: queues.a.reopen.margin: \"51%\" is out of bounds (0% to 50%)"},
+        {"queues: {a: {adaptive: {load_max: 80}}}\n",
+         "t.yaml:1:35: queues.a.adaptive.load_max: \"80\" is out of bounds (1% to 100%)"},
+        {"queues: {a: {probe: {full: 0}}}\n", "t.yaml:1:10: queues.a: probe.full must be above 0"},
+        {"challenge_service: {min_score: 1.1}\n",
+         "t.yaml:1:32: challenge_service.min_score: \"1.1\" is out of bounds (0 to 1)"},
         {"queues: {a: {session_ttl: 99ms}}\n",
          "t.yaml:1:27: queues.a.session_ttl: \"99ms\" is out of bounds (100ms to 7d)"},
         {"queues: {a: {waiting_ttl: 8d}}\n",
@@ -189,7 +201,7 @@ static void a_challenge_service_is_checked(void **state)
         {"challenge_service: {hostname: 'https://a'}\n",
          "t.yaml:1:31: challenge_service.hostname: not the name of a host, such as shop.example, "
          "without scheme and port"},
-        {"challenge_service: {min_score: 50}\n",
+        {"challenge_service: {min_score: 0.5}\n",
          "t.yaml: challenge_service.min_score: only recaptcha (version 3) has a score"},
         {"challenge_service: {timeout: 31s}\n",
          "t.yaml:1:30: challenge_service.timeout: \"31s\" is out of bounds (100ms to 30s)"},
@@ -201,7 +213,7 @@ static void a_challenge_service_is_checked(void **state)
     struct tl_error err = {0};
     static const char good[] =
         "challenge_service: {site_key: 1x00-_A, verify_url: 'http://[::1]:1/v', provider: "
-        "recaptcha, min_score: 50}\nsecrets: {challenge_secret: s}\n"
+        "recaptcha, min_score: 0.5}\nsecrets: {challenge_secret: s}\n"
         "queues: {a: {challenge: external}}\n";
     const struct tl_config *config = tl_config_parse("t.yaml", good, strlen(good), &err);
     if (config == NULL) {
@@ -217,15 +229,15 @@ static void texts_and_names_are_checked(void **state)
 {
     (void)state;
     static const struct bad cases[] = {
-        {"page: {timezone: 'Asia Seoul'}\n", "t.yaml:1:18: page.timezone: not the name of a time "
-                                             "zone, such as Asia/Seoul or Europe/Berlin"},
+        {"brand: {timezone: 'Asia Seoul'}\n", "t.yaml:1:19: brand.timezone: not the name of a time "
+                                              "zone, such as Asia/Seoul or Europe/Berlin"},
         {"http: {public_url: ''}\n",
          "t.yaml:1:20: http.public_url: must not be empty (1 to 255 bytes)"},
         {"redis: {key_prefix: '12345678901234567890123456789012'}\n",
          "t.yaml:1:21: redis.key_prefix: is 32 bytes long; at most 31 fit"},
-        {"page: {name: "
+        {"brand: {name: "
          "'123456789012345678901234567890123456789012345678901234567890123456789012345678901'}\n",
-         "t.yaml:1:14: page.name: is 81 bytes long; at most 80 fit"},
+         "t.yaml:1:15: brand.name: is 81 bytes long; at most 80 fit"},
         {"redis: {key_prefix: 'a{b'}\n",
          "t.yaml:1:21: redis.key_prefix: must be ASCII without spaces and braces"},
         {"redis: {url: \"redis://h\\n\"}\n",
@@ -292,8 +304,9 @@ static void bounds_across_settings_are_checked(void **state)
         {"queues:\n  a: {policy: both, rate: {every: 5s}}\n",
          "t.yaml:2:3: queues.a: policy \"both\" needs a rate: set rate.admit, and rate.every (10s "
          "unless set)"},
-        {"queues:\n  a: {rate: {admit: 9, shape: lumps, burst: 2}}\n",
-         "t.yaml:2:3: queues.a: rate.burst (2) is for the shape \"smooth\": a lump is never larger "
+        {"queues:\n  a: {rate: {admit: 9, shape: batches, burst: 2}}\n",
+         "t.yaml:2:3: queues.a: rate.burst (2) is for the shape \"smooth\": a batch is never "
+         "larger "
          "than rate.admit"},
         {"queues:\n  a: {session_ttl: 10m, session_max: 90s, session_sliding: true}\n",
          "t.yaml:2:3: queues.a: session_max (90s) must not be shorter than session_ttl (10m) with "

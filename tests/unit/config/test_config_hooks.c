@@ -17,7 +17,7 @@
 
 static void hooks_are_read_in_order(void **state)
 {
-    static const char yaml[] = "hooks:\n"
+    static const char yaml[] = "webhooks:\n"
                                "- name: shop\n"
                                "  url: https://shop.example/hooks\n"
                                "  secret_file: secrets/shop\n"
@@ -33,16 +33,16 @@ static void hooks_are_read_in_order(void **state)
         fail_msg("%s", err.text);
         return;
     }
-    assert_int_equal(config->n_hooks, 2);
-    const struct tl_hook_config *hook = &config->hooks[0];
+    assert_int_equal(config->n_webhooks, 2);
+    const struct tl_hook_config *hook = &config->webhooks[0];
     assert_string_equal(hook->name, "shop");
     assert_int_equal(hook->timeout_ms, 10000);
     assert_true(tl_hook_wants(hook, TL_HOOK_OPENED) && tl_hook_wants(hook, TL_HOOK_ADMITTED));
     assert_false(tl_hook_wants(hook, TL_HOOK_PAUSED));
     assert_true(tl_hook_watches(hook, "sale-1") && tl_hook_watches(hook, "vip"));
     assert_false(tl_hook_watches(hook, "sale") || tl_hook_watches(hook, "vip2"));
-    assert_int_equal(config->hooks[1].timeout_ms, 2000);
-    assert_true(tl_hook_watches(&config->hooks[1], "anything"));
+    assert_int_equal(config->webhooks[1].timeout_ms, 2000);
+    assert_true(tl_hook_watches(&config->webhooks[1], "anything"));
     tl_config_free(&config);
 }
 
@@ -85,24 +85,26 @@ static void a_wrong_hook_is_refused_with_what_is_wrong(void **state)
     static const struct {
         const char *yaml, *says;
     } rows[] = {
-        {"hooks: {a: b}", "expected a list of hooks"},
-        {"hooks: [x]", "expected a mapping"},
-        {"hooks: [{name: a}]", "needs name, url and secret_file"},
-        {"hooks: [{name: a, url: https://h/, secret_file: s}]", "needs events"},
-        {"hooks: [" HOOK ", queues: ''}]", "must not be empty"},
-        {"hooks: [" HOOK ", colour: red}]", "unknown setting \"colour\" in hooks[0]"},
-        {"hooks: [" HOOK "}, " HOOK "}]", "two hooks \"a\""},
-        {"hooks: [{name: a, url: https://h/, secret_file: s, events: [threshold]}]",
+        {"webhooks: {a: b}", "expected a list of webhooks"},
+        {"webhooks: [x]", "expected a mapping"},
+        {"webhooks: [{name: a}]", "needs name, url and secret_file"},
+        {"webhooks: [{name: a, url: https://h/, secret_file: s}]", "needs events"},
+        {"webhooks: [" HOOK ", queues: ''}]", "must not be empty"},
+        {"webhooks: [" HOOK ", colour: red}]", "unknown setting \"colour\" in webhooks[0]"},
+        {"webhooks: [" HOOK "}, " HOOK "}]", "two webhooks \"a\""},
+        {"webhooks: [{name: a, url: https://h/, secret_file: s, events: [threshold]}]",
          "needs threshold"},
-        {"hooks: [{name: a, url: https://h/, secret_file: s, events: [joined]}]",
+        {"webhooks: [{name: a, url: https://h/, secret_file: s, events: [joined]}]",
          "\"joined\" is not one of"},
-        {"hooks: [{name: a, url: http://h/, secret_file: s, events: [paused]}]",
+        {"webhooks: [{name: a, url: http://h/, secret_file: s, events: [paused]}]",
          "must be https://"},
-        {"hooks: [{name: a, url: 'ftp://h/', secret_file: s, events: [paused]}]", "not an address"},
-        {"hooks: [{name: a, url: 'https://u:p@h/', secret_file: s, events: [paused]}]",
+        {"webhooks: [{name: a, url: 'ftp://h/', secret_file: s, events: [paused]}]",
          "not an address"},
-        {"hooks: [{name: 'a b', url: https://h/, secret_file: s, events: [paused]}]", "not a name"},
-        {"hoks: []", "did you mean \"hooks\"?"},
+        {"webhooks: [{name: a, url: 'https://u:p@h/', secret_file: s, events: [paused]}]",
+         "not an address"},
+        {"webhooks: [{name: 'a b', url: https://h/, secret_file: s, events: [paused]}]",
+         "not a name"},
+        {"webhoks: []", "did you mean \"webhooks\"?"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -116,7 +118,7 @@ static void a_wrong_hook_is_refused_with_what_is_wrong(void **state)
 
 static void at_most_twenty(void **state)
 {
-    char yaml[8192] = "hooks:\n";
+    char yaml[8192] = "webhooks:\n";
     (void)state;
     for (int i = 0; i < TL_HOOKS_MAX + 1; i++) {
         size_t used = strlen(yaml);

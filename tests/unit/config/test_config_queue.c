@@ -52,15 +52,15 @@ static const struct pair defaults[] = {
     {"lane_weights", ""},
     {"opens_at", "0"},
     {"closes_at", "0"},
-    {"at_close", "drain"},
-    {"opening", "fifo"},
+    {"after_close", "drain"},
+    {"order", "arrival"},
     {"join", "open"},
     {"max_waiting", "0"},
-    {"full_margin", "5"},
-    {"full_cooldown", "10000"},
+    {"reopen.margin", "5"},
+    {"reopen.after", "10000"},
     {"challenge", "none"},
     {"on_store_error", "closed"},
-    {"shared_sessions", "count"},
+    {"session_sharing", "count"},
     {"mode", "open"},
     {"closed_text_en", ""},
     {"closed_text_ko", ""},
@@ -100,7 +100,7 @@ static const struct pair changes[] = {
     {"adaptive.fresh", "3600000"},
     {"rate.admit", "7"},
     {"rate.every", "60000"},
-    {"rate.shape", "lumps"},
+    {"rate.shape", "batches"},
     {"rate.burst", "9"},
     {"session_ttl", "1500"},
     {"session_sliding", "true"},
@@ -113,15 +113,15 @@ static const struct pair changes[] = {
     {"lane_weights", "30,5,1"},
     {"opens_at", "1796122800250"},
     {"closes_at", "1796122900250"},
-    {"at_close", "stop"},
-    {"opening", "draw"},
+    {"after_close", "stop"},
+    {"order", "draw"},
     {"join", "invited"},
     {"max_waiting", "2000000"},
-    {"full_margin", "50"},
-    {"full_cooldown", "0"},
+    {"reopen.margin", "50"},
+    {"reopen.after", "0"},
     {"challenge", "external"},
     {"on_store_error", "open"},
-    {"shared_sessions", "refuse"},
+    {"session_sharing", "refuse"},
     {"mode", "sold_out"},
     {"closed_text_en", "Come back tomorrow."},
     {"closed_text_ko", "내일 다시 오세요."},
@@ -268,9 +268,9 @@ static void what_spans_settings_is_validated(void **state)
          "policy \"rate\" needs a rate: set rate.admit, and rate.every (10s unless set)"},
         {"policy", "both",
          "policy \"both\" needs a rate: set rate.admit, and rate.every (10s unless set)"},
-        {"rate.shape", "lumps",
-         "rate.burst (2) is for the shape \"smooth\": a lump is never larger than rate.admit"},
-        {"opening", "draw", "opening \"draw\" needs opens_at: the draw is held then"},
+        {"rate.shape", "batches",
+         "rate.burst (2) is for the shape \"smooth\": a batch is never larger than rate.admit"},
+        {"order", "draw", "order \"draw\" needs opens_at: the draw is held then"},
         {"session_max", "599999ms",
          "session_max (599999ms) must not be shorter than session_ttl (10m) with session_sliding"},
     };
@@ -298,7 +298,7 @@ static void a_policy_by_rate_with_a_rate_is_valid(void **state)
         assert_true(tl_queue_settings_set(&settings, "policy", policies[i], TL_FORM_FILE, NULL));
         assert_true(tl_queue_settings_set(&settings, "rate.admit", "1", TL_FORM_FILE, NULL));
         assert_true(tl_queue_settings_validate(&settings, NULL));
-        assert_true(tl_queue_settings_set(&settings, "rate.shape", "lumps", TL_FORM_FILE, NULL));
+        assert_true(tl_queue_settings_set(&settings, "rate.shape", "batches", TL_FORM_FILE, NULL));
         assert_true(tl_queue_settings_validate(&settings, NULL));
     }
 }

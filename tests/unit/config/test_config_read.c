@@ -59,7 +59,7 @@ static void an_empty_file_gives_the_defaults(void **state)
         assert_int_equal(config->worker.max_pending, 100000);
         assert_int_equal(config->admitter.batch, 1000);
         assert_int_equal(config->expirer.batch, 1000);
-        assert_int_equal(config->streams.events_length, 20000);
+        assert_int_equal(config->retention.events_entries, 20000);
         assert_int_equal(config->log.level, TL_LOG_INFO);
         assert_int_equal(config->log.format, TL_LOG_LOGFMT);
         assert_string_equal(config->secrets.ticket_keys, "secrets/ticket.keys");
@@ -260,6 +260,37 @@ static void the_shipped_file_holds_every_setting_with_its_default(void **state)
     free(text);
 }
 
+static void shares_and_decimals_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *written;
+        uint64_t percent;
+    } shares[] = {{"80%", 80}, {"0.8", 80}, {"1%", 1}, {"0.01", 1}, {"0.29", 29}, {"1", 100}};
+    char yaml[128], shown[TL_QUEUE_VALUE_MAX];
+    for (size_t i = 0; i < COUNT(shares); i++) {
+        snprintf(yaml, sizeof(yaml), "queues: {a: {adaptive: {load_max: %s}}}", shares[i].written);
+        const struct tl_config *config = parse(yaml);
+        assert_int_equal(config->queues[0].settings.adaptive.load_max, shares[i].percent);
+        size_t n;
+        const struct tl_setting *row = tl_queue_table(&n);
+        while (strcmp(row->path, "adaptive.load_max") != 0)
+            row++;
+        tl_setting_show(row, &config->queues[0].settings, shown, sizeof(shown));
+        snprintf(yaml, sizeof(yaml), "%u%%", (unsigned)shares[i].percent);
+        assert_string_equal(shown, yaml);
+        tl_setting_get(row, &config->queues[0].settings, shown, sizeof(shown));
+        yaml[strlen(yaml) - 1] = '\0'; /* the store has the bare number */
+        assert_string_equal(shown, yaml);
+        tl_config_free(&config);
+    }
+    const struct tl_config *config =
+        parse("challenge_service: {provider: recaptcha, min_score: 0.55}");
+    assert_true(config->challenge_service.min_score > 0.5499 &&
+                config->challenge_service.min_score < 0.5501);
+    tl_config_free(&config);
+}
+
 static void a_probe_is_of_the_file_only(void **state)
 {
     (void)state;
@@ -274,7 +305,7 @@ static void a_probe_is_of_the_file_only(void **state)
     assert_string_equal(probe->url, "http://site:9100/metrics");
     assert_int_equal(probe->format, TL_PROBE_PROMETHEUS);
     assert_string_equal(probe->value, "busy");
-    assert_string_equal(probe->full, "0.9");
+    assert_true(probe->full > 0.8999 && probe->full < 0.9001);
     assert_int_equal(probe->every_ms, 500);
     assert_int_equal(probe->timeout_ms, 1000);
     assert_string_equal(config->queues[1].probe.url, "");
@@ -370,7 +401,7 @@ static void the_documentation_is_up_to_date(void **state)
     assert_non_null(strstr(stored, limits));
     snprintf(limits, sizeof(limits), "at most %d queues)", TL_YAML_ENTRIES_MAX);
     assert_non_null(strstr(stored, limits));
-    snprintf(limits, sizeof(limits), "under `hooks:`, of at most %d,", TL_HOOKS_MAX);
+    snprintf(limits, sizeof(limits), "under `webhooks:`, of at most %d,", TL_HOOKS_MAX);
     assert_non_null(strstr(stored, limits));
     snprintf(limits, sizeof(limits), "1 to %d bytes each", TL_EVENT_HEAD_MAX);
     assert_non_null(strstr(stored, limits));
@@ -389,6 +420,7 @@ int main(void)
         cmocka_unit_test(a_file_that_cannot_be_read_is_named),
         cmocka_unit_test(the_tables_are_sound),
         cmocka_unit_test(the_shipped_file_holds_every_setting_with_its_default),
+        cmocka_unit_test(shares_and_decimals_are_read),
         cmocka_unit_test(a_probe_is_of_the_file_only),
         cmocka_unit_test(a_capacity_is_fixed_or_has_bounds),
         cmocka_unit_test(the_examples_are_valid),

@@ -70,7 +70,7 @@ static void only_open_and_draining_admit_and_in_their_time(void **state)
         assert_false(tl_mode_admits(&settings, 999));
         assert_int_equal(tl_mode_admits(&settings, 1000), admits);
         assert_int_equal(tl_mode_admits(&settings, 5000), admits); /* drained */
-        settings.at_close = TL_AT_CLOSE_STOP;
+        settings.after_close = TL_AFTER_CLOSE_STOP;
         assert_int_equal(tl_mode_admits(&settings, 1999), admits);
         assert_false(tl_mode_admits(&settings, 2000));
     }
@@ -105,8 +105,8 @@ static void a_full_line_stays_full_for_a_while(void **state)
     struct tl_phase_facts facts = {.now_ms = 1000, .waiting = 100};
     (void)state;
     settings.max_waiting = 100;
-    settings.full_margin = 5;
-    settings.full_cooldown_ms = 10000;
+    settings.reopen.margin = 5;
+    settings.reopen.after_ms = 10000;
     assert_int_equal(tl_phase_of(&settings, &facts), TL_PHASE_FULL);
     facts.waiting = 99;
     assert_int_equal(tl_phase_of(&settings, &facts), TL_PHASE_OPEN); /* it never was full */

@@ -88,7 +88,7 @@ static void test_rate(void **state)
     assert_admitted(&settings, 8, at, NULL,
                     (int64_t[]){0, 0, 5000, 10000, 15000, 60000, 60000, 65000});
     settings.rate.burst = 0;
-    settings.rate.shape = TL_RATE_LUMPS;
+    settings.rate.shape = TL_RATE_BATCHES;
     assert_admitted(&settings, 8, at, NULL,
                     (int64_t[]){0, 0, 10000, 10000, 20000, 60000, 60000, 70000});
     /* Three in a second do not divide it: each a whole millisecond later, never sooner. */
@@ -96,11 +96,11 @@ static void test_rate(void **state)
     settings.rate.admit = 3;
     settings.rate.every_ms = 1000;
     assert_admitted(&settings, 4, (int64_t[]){0, 0, 0, 0}, NULL, (int64_t[]){0, 334, 667, 1000});
-    /* What a lump cannot use, because the slots are taken, lapses. */
+    /* What a batch cannot use, because the slots are taken, lapses. */
     settings =
         (struct tl_queue_settings){.policy = TL_POLICY_BOTH,
                                    .capacity = 1,
-                                   .rate = {.admit = 2, .every_ms = 100, .shape = TL_RATE_LUMPS},
+                                   .rate = {.admit = 2, .every_ms = 100, .shape = TL_RATE_BATCHES},
                                    .session_ttl_ms = 1000};
     assert_admitted(&settings, 3, (int64_t[]){0, 0, 0}, (int64_t[]){30, 30, 30},
                     (int64_t[]){0, 100, 200});
@@ -167,7 +167,7 @@ static struct tl_queue_settings random_settings(uint64_t *seed)
         .capacity = 1 + random_below(seed, 20),
         .rate = {.admit = 1 + random_below(seed, 12),
                  .every_ms = 100 + (int64_t)random_below(seed, 10000),
-                 .shape = random_below(seed, 3) == 0 ? TL_RATE_LUMPS : TL_RATE_SMOOTH,
+                 .shape = random_below(seed, 3) == 0 ? TL_RATE_BATCHES : TL_RATE_SMOOTH,
                  .burst = random_below(seed, 2) * random_below(seed, 10)},
         .session_ttl_ms = 500 + (int64_t)random_below(seed, 5000),
         .claim_ttl_ms = 1 + (int64_t)random_below(seed, 1000),
@@ -210,7 +210,7 @@ static void check_capacity(const struct tl_simulation *simulation, size_t n, uin
 }
 
 /* Admissions are in order of arrival; no window of every_ms holds more than the rate allows, and
- * lumps are that far apart. */
+ * batches are that far apart. */
 static void check_order_and_rate(const struct tl_queue_settings *settings,
                                  const struct tl_arrivals *arrivals,
                                  const struct tl_simulation *simulation)
@@ -227,11 +227,11 @@ static void check_order_and_rate(const struct tl_queue_settings *settings,
         times[count++] = at;
     }
     uint64_t limit =
-        settings->rate.admit + (settings->rate.shape == TL_RATE_LUMPS ? 0 : settings->rate.burst);
+        settings->rate.admit + (settings->rate.shape == TL_RATE_BATCHES ? 0 : settings->rate.burst);
     for (size_t i = 0; settings->policy != TL_POLICY_COUNTER && i + limit < count; i++)
         assert_true(times[i + limit] - times[i] >= settings->rate.every_ms);
     for (size_t i = 1; settings->policy != TL_POLICY_COUNTER &&
-                       settings->rate.shape == TL_RATE_LUMPS && i < count;
+                       settings->rate.shape == TL_RATE_BATCHES && i < count;
          i++)
         assert_true(times[i] == times[i - 1] || times[i] - times[i - 1] >= settings->rate.every_ms);
     assert_int_equal(count, simulation->served + simulation->no_shows);

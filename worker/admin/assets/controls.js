@@ -100,7 +100,7 @@ export class Controls {
     if (stats.rate) this.every.textContent = 'in each ' + stats.rate.every;
     this.notice.update(stats);
     const opens = stats.opens_at ? full(Date.parse(stats.opens_at)) : 'no time is set';
-    const text = 'Opens: ' + opens + (stats.opening === 'draw' ? ', by a draw' : ', first come first served');
+    const text = 'Opens: ' + opens + (stats.order === 'draw' ? ', by a draw' : ', first come first served');
     if (this.opensAt.textContent !== text) this.opensAt.textContent = text;
     this.exports[0].href = '/v1/admin' + this.path('/export?format=csv');
     this.exports[1].href = '/v1/admin' + this.path('/export?format=jsonl');
@@ -141,15 +141,15 @@ export class Controls {
 
   async setOpening() {
     const { body, etag } = await readWithTag(this.path()); /* the numbers may be a second old */
-    const { opens_at: opensAt, opening } = body.settings;
+    const { opens_at: opensAt, order } = body.settings;
     const at = opensAt ? localTime(new Date(opensAt)) : '';
     const time = h('input', { type: 'datetime-local', id: 'opens-at', value: at });
-    const draw = h('select', { id: 'opening' }, h('option', { value: 'fifo' }, 'first come, first served'),
-      h('option', { value: 'draw', selected: opening === 'draw' }, 'a draw among all who are there'));
+    const draw = h('select', { id: 'order' }, h('option', { value: 'arrival' }, 'first come, first served'),
+      h('option', { value: 'draw', selected: order === 'draw' }, 'a draw among all who are there'));
     this.run({ title: 'The opening of ' + this.stats.queue, says: ['Until then visitors join and wait. No time: it is open.'],
       fields: [h('label', { class: 'field' }, 'Opens at (your time)', time), h('label', { class: 'field' }, 'Who goes first', draw)],
       confirm: 'Set', act: () => change('PATCH', this.path(),
-        { opening: draw.value, opens_at: time.value ? new Date(time.value).toISOString() : null }, etag) });
+        { order: draw.value, opens_at: time.value ? new Date(time.value).toISOString() : null }, etag) });
   }
 
   deleteQueue() {

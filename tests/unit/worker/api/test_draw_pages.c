@@ -29,7 +29,7 @@ static void set_draw(struct world *world, enum tl_draw_phase phase, const char *
     snprintf(known.draw.hash, sizeof(known.draw.hash), "%s", hash);
     if (phase == TL_DRAW_DONE)
         snprintf(known.draw.seed, sizeof(known.draw.seed), "%s", SEED);
-    world->settings.opening = TL_OPENING_DRAW;
+    world->settings.order = TL_ORDER_DRAW;
     world->settings.opens_at_ms = WORLD_STORE_MS;
     world_load(world);
     world_take(world, (struct tl_change){.kind = TL_CHANGE_RECOVERY, .recovery = known});

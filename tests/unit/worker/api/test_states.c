@@ -94,7 +94,7 @@ static void after_closes_at_the_time_is_over(void **state)
         .method = "GET", .path = "/q/concert", .headers = {{"Authorization", ticket.text}}};
     world_handle(world, &page);
     assert_answer(&page, 200, "data-tl=\"mode-draining\">");
-    world->settings.at_close = TL_AT_CLOSE_STOP;
+    world->settings.after_close = TL_AFTER_CLOSE_STOP;
     world_load(world);
     status = world_send(world, "GET", STATUS, ticket.text);
     assert_answer(&status, 200, "\"phase\":\"over\",\"paused\":true");
@@ -111,7 +111,7 @@ static void a_line_that_was_full_stays_so(void **state)
     const struct tl_recovery known = {.present = WORLD_GENERATION,
                                       .full_since_ms = WORLD_STORE_MS - 1000};
     world->settings.max_waiting = 12; /* 11 wait */
-    world->settings.full_cooldown_ms = 600000;
+    world->settings.reopen.after_ms = 600000;
     world_load(world);
     struct tl_request request = world_send(world, "GET", "/v1/queues/concert", NULL);
     assert_answer(&request, 200, "\"phase\":\"open\"");
@@ -120,7 +120,7 @@ static void a_line_that_was_full_stays_so(void **state)
     assert_answer(&request, 200, "\"phase\":\"full\",\"joins\":false");
     request = world_send(world, "POST", JOIN, NULL);
     assert_problem(&request, 503, "full");
-    world->settings.full_cooldown_ms = 500;
+    world->settings.reopen.after_ms = 500;
     world_load(world);
     request = world_send(world, "GET", "/v1/queues/concert", NULL);
     assert_answer(&request, 200, "\"phase\":\"open\",\"joins\":true");

@@ -203,7 +203,7 @@ static void make_config(struct world *world)
                      "secrets: {ticket_keys: %s/ticket, api_keys: %s/api, pass_keys: %s/pass, "
                      "invite_keys: %s/invite, challenge_secret: %s/service}\n"
                      "challenge_service: {provider: hcaptcha, site_key: site-1, max_concurrent: 1, "
-                     "max_waiting: 1, script_url: \"https://mirror.example:8443/api.js?x=1\"}\n"
+                     "max_queued: 1, script_url: \"https://mirror.example:8443/api.js?x=1\"}\n"
                      "http: {public_url: https://wait.example, joins_per_minute: 9, "
                      "trusted_proxies: \"10.0.0.0/8\", "
                      "allowed_origins: \"https://shop.example http://127.0.0.1:3000\"}\n"

@@ -46,23 +46,23 @@ static const char *write_file(const char *name, const void *bytes, size_t length
 static const struct tl_event_looks no_events;
 
 /* These stay valid until the next call, as those that a brand borrows. */
-static struct tl_page_settings with_file;
+static struct tl_brand_settings with_file;
 
-static const struct tl_page_settings *with_logo(const char *path)
+static const struct tl_brand_settings *with_logo(const char *path)
 {
-    with_file = (struct tl_page_settings){0};
+    with_file = (struct tl_brand_settings){0};
     snprintf(with_file.logo, sizeof(with_file.logo), "%s", path);
     return &with_file;
 }
 
-static const struct tl_page_settings *with_style(const char *path)
+static const struct tl_brand_settings *with_style(const char *path)
 {
-    with_file = (struct tl_page_settings){.accent_light = "#8b1a4a"};
+    with_file = (struct tl_brand_settings){.accent_light = "#8b1a4a"};
     snprintf(with_file.style, sizeof(with_file.style), "%s", path);
     return &with_file;
 }
 
-static struct tl_brand *load(const struct tl_page_settings *settings)
+static struct tl_brand *load(const struct tl_brand_settings *settings)
 {
     struct tl_error err;
     struct tl_brand *brand = tl_brand_load(settings, languages, &err);
@@ -71,7 +71,7 @@ static struct tl_brand *load(const struct tl_page_settings *settings)
     return brand;
 }
 
-static void is_refused(const struct tl_page_settings *settings, const char *message)
+static void is_refused(const struct tl_brand_settings *settings, const char *message)
 {
     struct tl_error err = {.kind = TL_OK};
     struct tl_brand *brand = tl_brand_load(settings, languages, &err);
@@ -105,7 +105,7 @@ static const char *source_of(const struct tl_brand *brand, enum tl_page_sources 
 static void test_default(void **state)
 {
     (void)state;
-    struct tl_brand *brand = load(&(struct tl_page_settings){.name = ""});
+    struct tl_brand *brand = load(&(struct tl_brand_settings){.name = ""});
     assert_null(source_of(brand, TL_SOURCE_COLOURS));
     assert_null(source_of(brand, TL_SOURCE_OWN));
     assert_non_null(source_of(brand, TL_SOURCE_PAGE));
@@ -120,7 +120,7 @@ static void test_default(void **state)
 static void test_accents(void **state)
 {
     (void)state;
-    struct tl_brand *brand = load(&(struct tl_page_settings){
+    struct tl_brand *brand = load(&(struct tl_brand_settings){
         .name = "Hall", .accent_light = "#8b1a4a", .accent_dark = "#f0a0c0"});
     const char *style = source_of(brand, TL_SOURCE_COLOURS);
     assert_non_null(style);
@@ -128,14 +128,14 @@ static void test_accents(void **state)
     assert_non_null(strstr(style, "--accent: #f0a0c0"));
     tl_brand_free(&brand);
 
-    is_refused(&(struct tl_page_settings){.accent_light = "#ffcc00"},
+    is_refused(&(struct tl_brand_settings){.accent_light = "#ffcc00"},
                "accent_light: #ffcc00 on #ffffff has a contrast of 1.5");
-    is_refused(&(struct tl_page_settings){.accent_light = "#ffcc00"}, "choose a darker colour");
-    is_refused(&(struct tl_page_settings){.accent_dark = "#203040"}, "choose a lighter colour");
-    is_refused(&(struct tl_page_settings){.accent_light = "red; }"},
+    is_refused(&(struct tl_brand_settings){.accent_light = "#ffcc00"}, "choose a darker colour");
+    is_refused(&(struct tl_brand_settings){.accent_dark = "#203040"}, "choose a lighter colour");
+    is_refused(&(struct tl_brand_settings){.accent_light = "red; }"},
                "accent_light: not a colour such as #1a5fb4");
     /* Enough on white, not enough on the page behind it. */
-    is_refused(&(struct tl_page_settings){.accent_light = "#767676"}, "on #f5f4fa");
+    is_refused(&(struct tl_brand_settings){.accent_light = "#767676"}, "on #f5f4fa");
 }
 
 static void test_logo(void **state)
@@ -153,9 +153,9 @@ static void test_logo(void **state)
     tl_brand_free(&brand);
     unlink(path);
 
-    is_refused(&(struct tl_page_settings){.logo = "/nowhere/logo.svg"},
+    is_refused(&(struct tl_brand_settings){.logo = "/nowhere/logo.svg"},
                "logo: cannot open /nowhere/logo.svg: No such file");
-    is_refused(&(struct tl_page_settings){.logo = "logo.gif"}, "must end in .svg, .png or");
+    is_refused(&(struct tl_brand_settings){.logo = "logo.gif"}, "must end in .svg, .png or");
     path = write_file("logo.png", svg, sizeof(svg) - 1);
     is_refused(with_logo(path), "its content is not image/png");
     unlink(path);
@@ -194,7 +194,7 @@ static void test_style(void **state)
     is_refused(with_style(path), "own.css: is not UTF-8");
     unlink(path);
     is_refused(with_style(path), "style: cannot open /tmp/");
-    is_refused(&(struct tl_page_settings){.style = "own.html"},
+    is_refused(&(struct tl_brand_settings){.style = "own.html"},
                "style: own.html: the name must end in .css");
 
     char *large = malloc(TL_BRAND_STYLE_MAX + 1);

@@ -185,8 +185,8 @@ static void is_refused(const char *of, const char *message)
 static void test_wrong_files(void **state)
 {
     (void)state;
-    is_refused("/nowhere", "page.languages: cannot read the folder /nowhere: No such file");
-    is_refused(folder, "page.languages: no .yaml file is in /tmp/");
+    is_refused("/nowhere", "brand.languages: cannot read the folder /nowhere: No such file");
+    is_refused(folder, "brand.languages: no .yaml file is in /tmp/");
     write_file("1.yaml", "language: {code: en}\ntexts: {waiting_heat: x}\n");
     is_refused(folder, "/1.yaml:2:9: \"waiting_heat\": there is no text of this name");
     write_file("1.yaml", "language: {code: en}\ntexts: {waiting_head: \"{0}\"}\n");

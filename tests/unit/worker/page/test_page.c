@@ -46,7 +46,7 @@ static struct tl_brand *brand;
 static int load_brand(void **state)
 {
     (void)state;
-    static const struct tl_page_settings own = {
+    static const struct tl_brand_settings own = {
         .name = "Hall & <Co>", .text_en = "Own words", .text_ko = "우리 말"};
     languages = tl_languages_new(NULL, NULL);
     if (languages != NULL)
@@ -542,7 +542,7 @@ static void test_order_of_style_sheets(void **state)
     assert_true(fd >= 0);
     assert_int_equal(write(fd, "p {}\r\n", 6), 6);
     assert_int_equal(close(fd), 0);
-    struct tl_page_settings looks = {.accent_light = "#8b1a4a"};
+    struct tl_brand_settings looks = {.accent_light = "#8b1a4a"};
     snprintf(looks.style, sizeof(looks.style), "%s", path);
     struct tl_brand *own = tl_brand_load(&looks, languages, NULL);
     assert_int_equal(unlink(path), 0);

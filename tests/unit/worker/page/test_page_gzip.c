@@ -56,7 +56,7 @@ static void test_comes_through_and_is_light(void **state)
     assert_non_null(languages);
     const struct tl_catalogue *korean = tl_languages_find(languages, "ko");
     struct tl_brand *brand = tl_brand_load(
-        &(struct tl_page_settings){.name = "Hall", .accent_light = "#8b1a4a"}, languages, NULL);
+        &(struct tl_brand_settings){.name = "Hall", .accent_light = "#8b1a4a"}, languages, NULL);
     assert_non_null(brand);
     view.puzzle = "a-puzzle";
     view.wait = "a-wait";

@@ -16,7 +16,7 @@
 static struct tl_languages *languages;
 static struct tl_brand *brand;
 
-static const struct tl_page_settings no_settings;
+static const struct tl_brand_settings no_settings;
 
 static int load(void **state)
 {

@@ -165,16 +165,17 @@ static void test_a_rate_says_the_wait(void **state)
 {
     (void)state;
     static const uint64_t positions[] = {1, 30, 100, 101, 12345};
-    for (int lumps = 0; lumps <= 1; lumps++) {
+    for (int batches = 0; batches <= 1; batches++) {
         struct world world;
-        start(&world, &(struct tl_eta_rule){.admit = 100, .every_ms = 10000, .lumps = lumps == 1});
+        start(&world,
+              &(struct tl_eta_rule){.admit = 100, .every_ms = 10000, .batches = batches == 1});
         step(&world, TL_EVENT_JOINED, &world.joined, 20000, 1000);
         for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++) {
             double most_s = ceil((double)positions[i] / 100) * 10;
             struct tl_eta_range range = ask(&world, positions[i], 2000, TL_ETA_PLAIN);
             assert_true(range.high_s <= most_s);
             assert_true(range.low_s >= most_s - 10 - 0.1 - 1e-9);
-            if (!lumps)
+            if (!batches)
                 near(range.median_s, (double)positions[i] / 10, 1e-9);
         }
         tl_placemap_clear(&world.eta.sessions.running);

@@ -405,7 +405,7 @@ static struct tl_recovery drawn(enum tl_draw_phase phase)
 static void a_place_of_before_the_draw_leads_to_that_after_it(void **state)
 {
     (void)state;
-    struct tl_queue_settings settings = {.opening = TL_OPENING_DRAW};
+    struct tl_queue_settings settings = {.order = TL_ORDER_DRAW};
     struct tl_lost *lost = new_lost();
     struct tl_recovery now = drawn(TL_DRAW_CUT);
     struct tl_ticket ticket = {.generation = PRESENT, .place = tl_place_make(1, 40)};

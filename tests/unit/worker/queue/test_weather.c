@@ -23,7 +23,7 @@ static void change_settings(struct world *world, int64_t now_ms)
     settings.mode = (enum tl_queue_mode)below(TL_MODES);
     settings.capacity = below(3);
     settings.max_waiting = below(3);
-    settings.opening = below(2) == 0 ? TL_OPENING_DRAW : settings.opening;
+    settings.order = below(2) == 0 ? TL_ORDER_DRAW : settings.order;
     settings.opens_at_ms = (int64_t)below(2) * (WORLD_STORE_MS + now_ms + 5);
     settings.closes_at_ms = (int64_t)below(2) * (WORLD_STORE_MS + now_ms + 5);
     tl_queue_set_settings(world->queue, &settings, now_ms);

@@ -132,7 +132,7 @@ static void our_rules_decide_too(void **state)
         {200, TL_VERDICT_REFUSED, "{\"success\":true}", "site"},
     };
     check(of_host, COUNT(of_host), &host);
-    static const struct tl_verdict_rules score = {.hostname = "", .min_score = 50};
+    static const struct tl_verdict_rules score = {.hostname = "", .min_score = 0.5};
     static const struct sample of_score[] = {
         {200, TL_VERDICT_PASSED, "{\"success\":true,\"score\":0.5}", ""},
         {200, TL_VERDICT_PASSED, "{\"success\":true,\"score\":1}", ""},

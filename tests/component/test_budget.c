@@ -28,8 +28,8 @@ static struct rule any_rate(void)
 {
     static const long long admits[] = {1, 3, 7, 50, 333, 1000}, everys[] = {100, 101, 1000, 60000};
     struct rule rule = {.admit = admits[below(6)], .every = everys[below(4)]};
-    rule.lumps = below(3) == 0;
-    rule.burst = rule.lumps ? 0 : below(3) * below(20);
+    rule.batches = below(3) == 0;
+    rule.burst = rule.batches ? 0 : below(3) * below(20);
     return rule;
 }
 
@@ -74,7 +74,7 @@ static void any_history(void **state)
                     &(struct tl_rate){.admit = (uint64_t)rule.admit,
                                       .every_ms = rule.every,
                                       .burst = (uint64_t)rule.burst,
-                                      .batches = rule.lumps},
+                                      .batches = rule.batches},
                     world->time_ms);
     for (int i = 0; i < STEPS; i++) {
         if (below(4) == 0) {

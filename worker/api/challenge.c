@@ -19,23 +19,12 @@ enum {
     CLOCK_S = 120, /* how far the clocks of two workers may differ, and more */
 };
 
-/* What puzzles of this visit are bound to: its queue and the prefix of its address, which is
- * zeroed where that is unknown. */
-static struct tl_puzzle_scope scope_of(const struct tl_visit *visit, struct tl_prefix *prefix)
-{
-    struct tl_address address;
-    *prefix = (struct tl_prefix){0};
-    if (tl_visit_address(visit, &address))
-        *prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    return (struct tl_puzzle_scope){.queue = visit->queue->name, .prefix = prefix};
-}
-
 static void make(const struct tl_visit *visit, enum tl_puzzle_kind kind, unsigned amount,
                  char text[TL_PUZZLE_MAX])
 {
     const struct tl_worker *worker = visit->worker;
-    struct tl_prefix prefix;
-    const struct tl_puzzle_scope scope = scope_of(visit, &prefix);
+    const struct tl_prefix network = tl_visit_network(visit);
+    const struct tl_puzzle_scope scope = {.queue = visit->queue->name, .prefix = &network};
     tl_puzzle_make(worker->secrets.keyring, &scope, kind, amount,
                    tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000, text);
 }
@@ -300,8 +289,8 @@ bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
         return ask_for_token(visit, TL_REFUSAL_CHALLENGE, "");
     if (!is_given(proof->solution))
         return refuse(visit, TL_REFUSAL_CHALLENGE, "");
-    struct tl_prefix prefix;
-    const struct tl_puzzle_scope scope = scope_of(visit, &prefix);
+    const struct tl_prefix network = tl_visit_network(visit);
+    const struct tl_puzzle_scope scope = {.queue = visit->queue->name, .prefix = &network};
     enum tl_puzzle_result result =
         tl_puzzle_check(worker->secrets.keyring, &scope, proof->solution, strlen(proof->solution),
                         tl_queue_env_store_ms(worker->env, now_ms) / 1000, solved);

@@ -119,17 +119,14 @@ static bool by_invite(struct tl_visit *visit)
 static void note(const struct tl_visit *visit, const char *by)
 {
     struct tl_worker *worker = visit->worker;
-    char text[TL_PREFIX_TEXT_MAX] = "an unknown address";
-    struct tl_address address;
+    char text[TL_PREFIX_TEXT_MAX];
+    const struct tl_prefix network = tl_visit_network(visit);
     unsigned suppressed;
     tl_metrics_add(worker->env->metrics, TL_WORKER_BYPASSED, 1);
     tl_misuse_count(worker, visit->name, TL_QUEUE_BYPASSED);
     if (!tl_log_allow(&worker->bypass_log, visit->now_ms, LOG_EVERY_MS, &suppressed))
         return;
-    if (tl_visit_address(visit, &address)) {
-        const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-        tl_prefix_format(&prefix, text);
-    }
+    tl_prefix_format(&network, text);
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = visit->name},
            "%s got in past the line by %s; %u more since the last such line", text, by, suppressed);
 }

@@ -16,6 +16,8 @@
 #include "worker/visit/answer.h"
 #include "worker/visit/subscribers.h"
 
+enum { KEY_MIN = 16, KEY_MAX = 128 }; /* characters of an Idempotency-Key */
+
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
 static tl_step joined, left, joined_again;
@@ -73,6 +75,35 @@ struct opener {
     bool trusted;
 };
 
+/* The key with which a join may be sent again; NULL: it has none. */
+static const char *key_of(const struct tl_visit *visit)
+{
+    return tl_request_header(visit->request, "Idempotency-Key");
+}
+
+/* Names a visitor who brings no name. A join with a key that is sent again names the same one, and
+ * so finds the place that the first one got: with any proof, because each is good only once. A
+ * proof names its visitor, too: then it never gives two places, even if the store does not answer
+ * for a while. proof: its id, or NULL. */
+static void name_newcomer(struct tl_visit *visit, const char *proof,
+                          char visitor[TL_VISITOR_MAX + 1])
+{
+    struct tl_worker *worker = visit->worker;
+    const char *key = key_of(visit), *caller = tl_visit_caller(visit);
+    char network[TL_PREFIX_TEXT_MAX], sender[TL_CALLER_NAME_MAX + TL_PREFIX_TEXT_MAX];
+    if (key != NULL) {
+        const struct tl_prefix prefix = tl_visit_network(visit);
+        tl_prefix_format(&prefix, network);
+        snprintf(sender, sizeof(sender), "%s %s", caller != NULL ? "caller" : "from",
+                 caller != NULL ? caller : network);
+        tl_visitor_keyed(worker->secrets.keyring, visit->name, sender, key, visitor);
+    } else if (proof != NULL) {
+        snprintf(visitor, TL_VISITOR_MAX + 1, "%s", proof + 1);
+    } else {
+        tl_visitor_random(&worker->visitor_ids, visitor);
+    }
+}
+
 /* Joins this visitor, and waits until the place is known. Joining again returns the place already
  * held. */
 static bool join(struct tl_visit *visit, const char *visitor, unsigned lane, struct opener by)
@@ -94,8 +125,9 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
 {
     struct tl_puzzle_solved solved = {0};
     char fresh[TL_VISITOR_MAX + 1];
-    /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. */
-    if (!tl_visit_newcomers(visit))
+    /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. A join
+     * with a key may be one that was accepted. */
+    if ((visitor != NULL || key_of(visit) == NULL) && !tl_visit_newcomers(visit))
         return count_refused(visit);
     if (tl_challenge_takes_token(visit, proof)) {
         struct tl_ticket joins = {.place = tl_place_make(lane, 0)};
@@ -110,25 +142,21 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
     bool paid = solved.id[0] != '\0';
     if (!tl_visit_may_join(visit, paid))
         return false;
-    /* The puzzle names the new visitor: so a repeated request gets the same place, and a solution
-     * never has two, even if the store does not answer for a while. */
-    if (visitor == NULL && paid)
-        snprintf(fresh, sizeof(fresh), "%s", solved.id + 1);
-    else if (visitor == NULL)
-        tl_visitor_random(&visit->worker->visitor_ids, fresh);
+    if (visitor == NULL)
+        name_newcomer(visit, paid ? solved.id : NULL, fresh);
     return join(visit, visitor != NULL ? visitor : fresh, lane,
                 (struct opener){.id = paid ? solved.id : NULL, .kept_until = solved.kept_until});
 }
 
 static bool verified(struct tl_visit *visit)
 {
-    const struct tl_ticket joins = visit->ticket;
-    const char *id = visit->wait.about;
-    struct opener by = {.id = id};
-    /* The token names a new visitor: it never has two places, even if it was accepted twice. */
-    return tl_verification_passed(visit, &by.kept_until) &&
-           join(visit, joins.visitor[0] != '\0' ? joins.visitor : id + 1,
-                tl_place_lane(joins.place), by);
+    struct tl_ticket joins = visit->ticket;
+    struct opener by = {.id = visit->wait.about};
+    if (!tl_verification_passed(visit, &by.kept_until))
+        return false;
+    if (joins.visitor[0] == '\0')
+        name_newcomer(visit, by.id, joins.visitor);
+    return join(visit, joins.visitor, tl_place_lane(joins.place), by);
 }
 
 bool tl_join_by_ticket(struct tl_visit *visit)
@@ -204,6 +232,17 @@ static bool read_body(struct tl_visit *visit, bool may_be_form, struct tl_join_b
            tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
 }
 
+/* Many visitors may share a network, so a key must be one that nobody else has. */
+static bool is_key_valid(struct tl_visit *visit)
+{
+    const char *key = key_of(visit);
+    const size_t length = key != NULL ? strlen(key) : 0;
+    return key == NULL || (length >= KEY_MIN && tl_printable(key, length, KEY_MAX)) ||
+           tl_refuse(&visit->refusal, TL_REFUSAL_MALFORMED,
+                     "Idempotency-Key: expected %d to %d printable ASCII characters", KEY_MIN,
+                     KEY_MAX);
+}
+
 /* It may have been given up through another worker a moment ago, with the event still on its way
  * here. A command knows: it follows in the ingest stream what gave the place up. JOIN returns the
  * place held, or takes a new one; where an invite or a solution is needed for that, CLAIM only
@@ -252,7 +291,7 @@ bool tl_handle_join(struct tl_visit *visit)
         return true;
     struct tl_join_body body;
     unsigned lane;
-    if (!tl_visit_queue(visit) || !read_body(visit, false, &body))
+    if (!tl_visit_queue(visit) || !is_key_valid(visit) || !read_body(visit, false, &body))
         return false;
     const struct tl_proof proof = {.solution = body.solution, .token = body.token};
     bool trusted = tl_visit_trusted(visit);
@@ -275,7 +314,7 @@ bool tl_handle_join(struct tl_visit *visit)
     if (!trusted)
         return tl_join_newcomer(visit, NULL, lane, &proof);
     if (body.visitor[0] == '\0')
-        tl_visitor_random(&visit->worker->visitor_ids, body.visitor);
+        name_newcomer(visit, NULL, body.visitor);
     return join(visit, body.visitor, lane, (struct opener){.trusted = true});
 }
 

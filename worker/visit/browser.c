@@ -86,7 +86,7 @@ bool tl_cross_site_preflight(const struct tl_worker *worker, struct tl_request *
     struct tl_answer answer = {.status = 204};
     tl_answer_header(&answer, "Access-Control-Allow-Methods", "GET, POST");
     tl_answer_header(&answer, "Access-Control-Allow-Headers",
-                     "Authorization, Content-Type, Last-Event-ID, X-Request-Id");
+                     "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id");
     tl_answer_header(&answer, "Access-Control-Max-Age", "600");
     tl_request_answer(request, &answer);
     return true;

@@ -157,7 +157,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     if (state == TL_PAGE_WAITING && !view->drawing)
         write_waiting(&json, view);
     if (names->reason != NULL)
-        tl_json_string(&json, "reason", names->reason);
+        tl_json_string(&json, "end_reason", names->reason);
     if (!write_shared(&json, view, in_line)) {
         write_sizes(&json, view);
         if (in_line)

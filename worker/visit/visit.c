@@ -293,6 +293,14 @@ bool tl_visit_address(const struct tl_visit *visit, struct tl_address *address)
     return true;
 }
 
+struct tl_prefix tl_visit_network(const struct tl_visit *visit)
+{
+    struct tl_address address;
+    if (!tl_visit_address(visit, &address))
+        return (struct tl_prefix){0};
+    return tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+}
+
 bool tl_visit_shares(const struct tl_visit *visit, const struct tl_address *address)
 {
     struct tl_address other_end;

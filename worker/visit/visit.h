@@ -80,6 +80,8 @@ bool tl_rejoin_gave_place(const struct tl_pending_result *result);
 /* The visitor's address: the other end of the connection; or, where that is a trusted proxy, the
  * last address in X-Forwarded-For that is not one. False when it is unknown. */
 bool tl_visit_address(const struct tl_visit *visit, struct tl_address *address);
+/* The network of its address that counts as one customer; all zero when the address is unknown. */
+struct tl_prefix tl_visit_network(const struct tl_visit *visit);
 /* Does the request come, as far as it says itself, through a proxy that is not trusted? Then its
  * visitors all have this address, that of the proxy. */
 bool tl_visit_shares(const struct tl_visit *visit, const struct tl_address *address);

@@ -13,7 +13,7 @@
 #include "common/auth/draw.h"
 #include "common/auth/hex.h"
 #include "common/base/clock.h"
-#include "worker/api/routes.h"
+#include "worker/api/handlers.h"
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/visit/view.h"
@@ -187,8 +187,9 @@ static bool ask(struct tl_visit *visit, const struct page *page, uint64_t n)
     if (worker->waits.lists[TL_WAIT_PAGE].count >= WAITING_MAX)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                          "Too many ask for this list now; try again");
+    visit->wait.number = ++worker->waits.last_number;
     if (!tl_queue_env_store_up(worker->env) ||
-        !tl_ingest_drawn(worker->env->ingest, visit->name, page->from, n, tl_wait_number(visit)))
+        !tl_ingest_drawn(worker->env->ingest, visit->name, page->from, n, visit->wait.number))
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "%s", "");
     static_assert(sizeof(visit->wait.about) == TAG_MAX, "the tag fits");
     memcpy(visit->wait.about, page->tag, TAG_MAX);

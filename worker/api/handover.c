@@ -15,8 +15,7 @@
 #include <sodium.h>
 
 #include "worker/api/body.h"
-#include "worker/api/page_renderer.h"
-#include "worker/api/routes.h"
+#include "worker/api/handlers.h"
 #include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"

@@ -6,17 +6,17 @@
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
-#include "worker/api/gate.h"
-#include "worker/api/join.h"
-#include "worker/api/misuse.h"
-#include "worker/api/page_renderer.h"
-#include "worker/api/routes.h"
+#include "worker/api/handlers.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/subscribers.h"
 
-enum { KEY_MIN = 16, KEY_MAX = 128 }; /* characters of an Idempotency-Key */
+enum {
+    KEY_MIN = 16, /* characters of an Idempotency-Key */
+    KEY_MAX = 128,
+    ADMISSION_WAIT_MS = 250, /* a running admitter needs a few ms */
+};
 
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
@@ -387,14 +387,13 @@ static bool answer_place(struct tl_visit *visit)
 {
     const struct tl_wait *wait = &visit->wait;
     struct tl_metrics *metrics = visit->worker->env->metrics;
-    int64_t now_us = tl_clock_us();
     visit->ticket =
-        tl_answer_ticket(visit->queue, wait->pending->visitor, wait->result->place, now_us / 1000);
+        tl_answer_ticket(visit->queue, wait->pending->visitor, wait->result->place, visit->now_ms);
     tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
-    tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - wait->since_us);
+    tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, tl_clock_us() - wait->since_us);
     visit->gives_ticket = true;
-    return (tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) &&
-            tl_subscribers_wait_for_admission(visit, wait->since_us / 1000)) ||
+    return (tl_queue_about_to_admit(visit->queue, visit->ticket.place, visit->now_ms) &&
+            tl_subscribers_wait(visit, wait->since_us / 1000 + ADMISSION_WAIT_MS, true)) ||
            tl_answer_anew(visit);
 }
 

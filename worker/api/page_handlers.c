@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "worker/api/gate.h"
-#include "worker/api/join.h"
-#include "worker/api/misuse.h"
-#include "worker/api/page_renderer.h"
-#include "worker/api/routes.h"
+#include "worker/api/handlers.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
 

@@ -12,7 +12,7 @@
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
-#include "worker/api/routes.h"
+#include "worker/api/handlers.h"
 #include "worker/http/json_text.h"
 #include "worker/page/page_assets.h"
 #include "worker/visit/answer.h"

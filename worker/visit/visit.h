@@ -1,14 +1,153 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request of a visitor: who it comes from, what place it is about, and whether it may do what
- * it asks. Predicates fill in the visit's refusal instead of answering. */
-#ifndef TL_API_VISIT_H
-#define TL_API_VISIT_H
+/*
+ * One request of a visitor: who it comes from, what place it is about, whether it may do what it
+ * asks, and what it waits for. Predicates fill in the visit's refusal instead of answering.
+ *
+ * A visit waits for one thing at a time: the outcome of a command, the store's answer about its
+ * place (a lookup), an event that this process has not read yet, a page of a draw's list, or the
+ * verdict of the challenge service. Its request is held meanwhile. When that has come, or not in
+ * time, the visit takes its next step, once. A visit without a request may wait, too: the lookup of
+ * an event stream.
+ */
+#ifndef TL_VISIT_H
+#define TL_VISIT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "worker/visit/context.h"
-#include "worker/visit/wait.h"
+#include <uv.h>
+
+#include "common/auth/ticket.h"
+#include "common/base/log.h"
+#include "common/base/net.h"
+#include "common/config/config.h"
+#include "worker/feed/ingest.h"
+#include "worker/feed/outbox.h"
+#include "worker/http/clients.h"
+#include "worker/http/limiter.h"
+#include "worker/http/refusal.h"
+#include "worker/http/router.h"
+#include "worker/page/look.h"
+#include "worker/queue/queue.h"
+#include "worker/queue/queues.h"
+#include "worker/verify/verifier.h"
+#include "worker/visit/recent.h"
+#include "worker/visit/secrets.h"
+#include "worker/visit/subscriber_table.h"
+
+/* ---- visits ---- */
+
+enum tl_wait_kind {
+    TL_WAIT_COMMAND,
+    TL_WAIT_LOOKUP,
+    TL_WAIT_EVENT,
+    TL_WAIT_PAGE,
+    TL_WAIT_VERDICT,
+    TL_WAIT_KINDS
+};
+
+struct tl_fetch;
+
+/* Part of its visit. What has come of it is the next step's to read. */
+struct tl_wait {
+    enum tl_wait_kind kind;
+    tl_step *step;    /* what follows */
+    int64_t since_us; /* local monotonic time */
+    int64_t deadline_ms;
+    struct tl_visit *prev, *next; /* in the list of its kind, the earliest deadline first */
+    struct tl_visit *next_waiter; /* for the same command */
+    /* Of the question to the store; or the event. */
+    uint64_t number;
+    /* A command, with result NULL: it has no outcome in time. */
+    struct tl_pending_command *pending;
+    const struct tl_pending_result *result;
+    /* A lookup: is the place known now, or could the store not say? Does the store know it, and the
+     * line not yet? How the place of a pending ticket has ended (enum tl_reason), or 0. */
+    bool known, behind;
+    unsigned ended;
+    /* A page: the bytes of its draw ids; NULL: the store could not say. */
+    const unsigned char *ids;
+    size_t length;
+    struct tl_fetch *fetch; /* a verdict: the question to the service */
+    /* What the wait is about: the tag of a page, the id of a token. */
+    char about[80];
+};
+
+/* All visits of a worker that wait. */
+struct tl_waits {
+    struct tl_wait_list {
+        struct tl_visit *first, *last;
+        uint64_t count;
+    } lists[TL_WAIT_KINDS];
+    uint64_t last_number;
+};
+
+/* One request of a visitor: who it comes from, what place it is about, and what it waits for. Made
+ * and freed with its request. */
+struct tl_visit {
+    struct tl_worker *worker;
+    struct tl_request *request;
+    tl_step *handler;               /* of its route */
+    char name[TL_ROUTER_QUEUE_MAX]; /* of the queue, as the path says; "": none */
+    /* The other end of the connection; or, where that is a trusted proxy, the last address in
+     * X-Forwarded-For that is not one. */
+    struct tl_address address;
+    bool has_address;          /* else it is not known */
+    struct tl_queue *queue;    /* NULL: not asked for yet, or its line is not loaded */
+    struct tl_ticket ticket;   /* together with: */
+    enum tl_worth worth;       /* as it was judged, and... */
+    struct tl_line_view state; /* ...the state of its place */
+    struct tl_refusal refusal; /* why it is refused */
+    struct tl_wait wait;
+    int64_t now_ms;               /* of this step: local monotonic time */
+    bool gives_ticket;            /* the answer carries the ticket, as one to a join */
+    bool joins;                   /* asks for a new place if that of its pending ticket has ended */
+    enum tl_command_kind command; /* that its route stands for */
+};
+
+/* ---- the worker ---- */
+
+struct tl_worker {
+    /* The process gives: */
+    const struct tl_config *config;
+    struct tl_queue_env *env;
+    const struct tl_brand *brand;  /* of the pages; borrowed */
+    struct tl_event_looks *events; /* of the queues' pages; borrowed, replaced at a reload */
+    struct tl_secrets secrets;     /* taken over */
+    struct tl_limiter *limiter;    /* of all processes */
+    struct tl_sharing *sharing;    /* likewise */
+    struct tl_server *server;      /* NULL until it serves */
+    uv_loop_t *loop;
+    uint64_t connections_max; /* event streams and the server's connections together */
+    /* The worker's own: */
+    const struct tl_languages *languages; /* of the brand */
+    struct tl_recent *passes;             /* that were given */
+    struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
+    struct tl_networks *bypass;           /* who gets in past the line */
+    struct tl_misuse *misuse;
+    struct tl_visitor_ids visitor_ids; /* for newcomers */
+    struct tl_log_limit bypass_log;    /* of who got in so */
+    struct tl_log_limit untrusted_log; /* of joins refused behind a proxy that is not trusted */
+    struct tl_clients *clients;        /* the event streams and long polls of each address */
+    struct tl_effort effort;           /* that puzzles ask for */
+    struct tl_waits waits;
+    struct tl_queues queues;
+    struct tl_subscribers { /* the event streams and long polls */
+        struct tl_subscriber_table table;
+        int64_t swept_ms;
+        uint64_t owed;          /* turns due, in subscribers * ms; the fraction of a turn is kept */
+        int64_t drain_until_ms; /* 0: not draining */
+    } subscribers;
+    struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
+    struct { /* the challenge service, as worker/api/challenge.c keeps it */
+        struct tl_recent *tokens;
+        int64_t look_ms; /* when to look for clients that are gone */
+        bool down;       /* the last question had no verdict */
+        struct tl_log_limit down_log;
+    } service;
+    struct tl_log_limit no_service_log; /* of queues with a challenge that no service is for */
+};
 
 /* The visit of this request, which begins; it lasts as long as the request. name: of the queue. */
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
@@ -77,14 +216,11 @@ bool tl_rejoin_gave_place(const struct tl_pending_result *result);
 
 /* ---- addresses and limits ---- */
 
-/* The visitor's address: the other end of the connection; or, where that is a trusted proxy, the
- * last address in X-Forwarded-For that is not one. False when it is unknown. */
-bool tl_visit_address(const struct tl_visit *visit, struct tl_address *address);
 /* The network of its address that counts as one customer; all zero when the address is unknown. */
 struct tl_prefix tl_visit_network(const struct tl_visit *visit);
 /* Does the request come, as far as it says itself, through a proxy that is not trusted? Then its
  * visitors all have this address, that of the proxy. */
-bool tl_visit_shares(const struct tl_visit *visit, const struct tl_address *address);
+bool tl_visit_shares(const struct tl_visit *visit);
 /* An address that stands for something else that is counted: this one of the queue. */
 struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
 /* May the visitor's address join the queue and follow it, or is it blocked (common/store/blocks.h)?
@@ -103,8 +239,46 @@ void tl_visit_unverified(const struct tl_visit *visit, enum tl_limiter_kind kind
  * challenge was passed for it, which is the limit then. */
 bool tl_visit_may_join(struct tl_visit *visit, bool paid);
 /* May the request become an event stream or a long poll, or are all in use that there are, or that
- * its address may have? *client is the address that counts for it, or stays NULL; `address` is
- * where it is stored. */
+ * its address may have? */
 bool tl_visit_may_stay(const struct tl_visit *visit);
+
+/* Takes a step: the one place where a refusal is rendered. The visit may be gone afterwards. */
+void tl_visit_take(struct tl_visit *visit, tl_step *step);
+
+/* ---- beginning ---- */
+
+/* Waits until the command has an outcome, at most http.join_wait. False: refused, if `pending` is
+ * NULL: there was no memory for it. */
+bool tl_wait_command(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *step);
+/* Asks the store about the place of the visit's ticket, and waits as long for the answer. False:
+ * that cannot be asked. */
+bool tl_wait_lookup(struct tl_visit *visit, tl_step *step);
+/* Waits until the queue has read this event, 250 ms at most. */
+void tl_wait_event(struct tl_visit *visit, uint64_t event, tl_step *step);
+/* Waits so long for the answer. */
+void tl_wait_begin(struct tl_visit *visit, enum tl_wait_kind kind, int64_t ms, tl_step *step);
+
+/* ---- ending ---- */
+
+/* Ends it with what has come of it so far. */
+void tl_wait_end(struct tl_visit *visit);
+/* Was the command applied? */
+bool tl_wait_applied(const struct tl_wait *wait);
+/* A command has an outcome: ends all that wait for it. */
+void tl_waits_settle(struct tl_pending_command *pending, const struct tl_pending_result *result);
+/* The store's answer to a lookup; of these two each does nothing if it comes too late. */
+void tl_waits_found(struct tl_worker *worker, uint64_t number, enum tl_lookup_found found,
+                    enum tl_reason reason);
+/* The bytes of the draw ids, or NULL if the store could not say. */
+void tl_waits_drawn(struct tl_worker *worker, uint64_t number, const void *ids, size_t length);
+/* Call every tick: ends what has reached its deadline, lookups whose place the line has learned,
+ * and waits for an event that it has read. */
+void tl_waits_tick(struct tl_worker *worker, int64_t now_ms);
+/* The queue is recreated or deleted, or all are (NULL): ends what waits for something of it that
+ * does not come any more. Commands go on. */
+void tl_waits_drop(struct tl_worker *worker, const struct tl_queue *queue);
+
+/* How many wait. */
+uint64_t tl_waits_count(const struct tl_waits *waits);
 
 #endif

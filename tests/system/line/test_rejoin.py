@@ -61,5 +61,7 @@ def test_a_join_whose_answer_got_lost(start):
     place = system.visitor("bank")
     place.ticket = again["ticket"]
     place.leave()
+    system.set("bank", "max_waiting=3")
+    wait_until(lambda: system.client(1).get("/v1/queues/bank").json["phase"] == "open", PATIENCE, "there is room")
     taken = system.client(1).post(path, headers=key).json
     assert (taken["visitor"], taken["position"]) == (first["visitor"], 2), "a new place, as the old one has ended"

@@ -12,7 +12,7 @@
 #include "common/auth/draw.h"
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/visit/context.h"
+#include "worker/visit/visit.h"
 
 #define DRAW  "/v1/queues/concert/draw"
 #define HASH  "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"

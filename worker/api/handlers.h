@@ -76,16 +76,16 @@ void tl_verifications_tick(struct tl_worker *worker, int64_t now_ms);
  * as the end is remembered. */
 bool tl_join_may_follow(struct tl_visit *visit);
 
-/* Joins a visitor who holds no place and has no invite: the request must pass the queue's
- * challenge. visitor: as of an earlier ticket, or NULL for a new one. Counted against the address.
+/* Joins a visitor who holds no place and has no invite, where the queue needs none: the request
+ * must pass its challenge. visitor: as of an earlier ticket, or NULL for a new one. Counted against
+ * the address.
  */
 bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane,
                       const struct tl_proof *proof);
 /* Joins the visitor of an invite. */
 bool tl_join_by_invite(struct tl_visit *visit, const char *invite);
-/* Joins again with the ticket of a place that the visitor holds, as far as this process knows.
- */
-bool tl_join_confirm(struct tl_visit *visit);
+/* Joins with a ticket, which was judged: the place still held, or a new one in the default lane. */
+bool tl_join_again(struct tl_visit *visit, const struct tl_proof *proof);
 /* Joins the visitor of a pending ticket again: the same join. */
 bool tl_join_by_ticket(struct tl_visit *visit);
 /* The holder of a pending ticket leaves: the place is given up as soon as its number is known. */

@@ -125,6 +125,8 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
 {
     struct tl_puzzle_solved solved = {0};
     char fresh[TL_VISITOR_MAX + 1];
+    if (visit->queue->settings.join == TL_JOIN_INVITED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. A join
      * with a key may be one that was accepted. */
     if ((visitor != NULL || key_of(visit) == NULL) && !tl_visit_newcomers(visit))
@@ -248,7 +250,7 @@ static bool is_key_valid(struct tl_visit *visit)
  * place held, or takes a new one; where an invite or a solution is needed for that, CLAIM only
  * looks. Without the store, or asked too often, the place is given as known.
  */
-bool tl_join_confirm(struct tl_visit *visit)
+static bool confirm(struct tl_visit *visit)
 {
     struct tl_queue *queue = visit->queue;
     const struct tl_ticket *ticket = &visit->ticket;
@@ -266,11 +268,9 @@ bool tl_join_confirm(struct tl_visit *visit)
     return tl_answer_view(visit);
 }
 
-/* A visitor who comes with a ticket: the place still held, or a new one in the default lane. */
-static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
+bool tl_join_again(struct tl_visit *visit, const struct tl_proof *proof)
 {
     const struct tl_ticket *ticket = &visit->ticket;
-    tl_visit_judge(visit);
     if (visit->worth == TL_WORTH_PENDING) /* accepted before: what newcomers need does not matter */
         return tl_join_by_ticket(visit);
     if (tl_visit_may_return(visit))
@@ -278,9 +278,7 @@ static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
     if (!tl_join_may_follow(visit))
         return false;
     if (tl_visit_is_held(visit))
-        return tl_join_confirm(visit);
-    if (visit->queue->settings.join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+        return confirm(visit);
     return tl_join_newcomer(visit, ticket->visitor, tl_rejoin_lane(visit->queue, ticket->place),
                             proof);
 }
@@ -305,10 +303,10 @@ bool tl_handle_join(struct tl_visit *visit)
                          "\"visitor\" and \"lane\" are taken only with an API key");
     if (body.invite[0] != '\0')
         return tl_join_by_invite(visit, body.invite);
-    if (!named && tl_visit_brought(visit, &visit->ticket))
-        return join_again(visit, &proof);
-    if (!trusted && visit->queue->settings.join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    if (!named && tl_visit_brought(visit, &visit->ticket)) {
+        tl_visit_judge(visit);
+        return tl_join_again(visit, &proof);
+    }
     if (!find_lane(visit, body.lane, &lane))
         return false;
     if (!trusted)
@@ -325,15 +323,13 @@ bool tl_handle_join(struct tl_visit *visit)
 static bool join_past_end(struct tl_visit *visit)
 {
     struct tl_join_body body;
-    const struct tl_queue_settings *settings = &visit->queue->settings;
-    if (settings->join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     if (!read_body(visit, true, &body))
         return false;
     const char *solution = tl_request_query(visit->request, "solution"); /* of the page */
     const struct tl_proof proof = {.solution = body.solution[0] != '\0' ? body.solution : solution,
                                    .token = body.token};
-    return tl_join_newcomer(visit, visit->ticket.visitor, settings->default_lane, &proof);
+    return tl_join_newcomer(visit, visit->ticket.visitor, visit->queue->settings.default_lane,
+                            &proof);
 }
 
 /* The store has said what became of the place of a pending ticket. */

@@ -263,7 +263,7 @@ def drawn(contract: Contract, system: System) -> None:
     page = client.get(path)
     assert len(page.json["ids"]) == 3
     assert client.get(path, headers={"If-None-Match": page.headers["etag"]}).status == 304
-    for query in ("from=0", "from=x", "from=", "from=1099511627777", "limit=1001", "limit=-1"):
+    for query in ("starting_after=-1", "starting_after=x", "starting_after=", "starting_after=1099511627777", "limit=1001", "limit=-1"):
         client.get(f"{path}?{query}").problem(400)
     there, away = system.key("sale", "drawn"), system.key("sale", "away")
     system.store.command("RENAME", there, away)

@@ -177,7 +177,7 @@ static void a_key_that_others_could_have_is_refused(void **state)
         struct tl_request request = {
             .method = "POST", .path = PATH, .headers = {{"Idempotency-Key", keys[i]}}};
         world_handle(world, &request);
-        assert_problem(&request, 400, "malformed");
+        assert_problem(&request, 400, "bad-request");
     }
     struct tl_request longest_valid = {
         .method = "POST", .path = PATH, .headers = {{"Idempotency-Key", longest + 1}}};

@@ -113,7 +113,7 @@ static bool give_code(struct tl_visit *visit)
     tl_json_string(&json, "address", made.address);
     tl_json_uint(&json, "expires_in_seconds", TL_TICKET_CODE_S);
     tl_json_string(&json, "svg", svg.data);
-    (void)tl_answer_json(visit, 200, &json, NULL);
+    (void)tl_answer_json(visit, 200, &json);
     tl_text_free(&svg);
     free(text);
     return true;

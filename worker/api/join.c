@@ -240,7 +240,7 @@ static bool is_key_valid(struct tl_visit *visit)
     const char *key = key_of(visit);
     const size_t length = key != NULL ? strlen(key) : 0;
     return key == NULL || (length >= KEY_MIN && tl_printable(key, length, KEY_MAX)) ||
-           tl_refuse(&visit->refusal, TL_REFUSAL_MALFORMED,
+           tl_refuse(&visit->refusal, TL_REFUSAL_BAD_REQUEST,
                      "Idempotency-Key: expected %d to %d printable ASCII characters", KEY_MIN,
                      KEY_MAX);
 }

@@ -74,7 +74,6 @@ bool tl_worker_start(struct tl_worker *worker, const struct tl_config *files, uv
     const struct tl_config *config = worker->config;
     worker->env->worker = worker;
     worker->env->settle = settled;
-    worker->languages = worker->brand->languages;
     if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (worker->bypass = tl_networks_parse(config->bypass.networks, err)) == NULL)
         return false;
@@ -122,7 +121,7 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
 {
     struct tl_secrets fresh;
     struct tl_event_looks events = {0};
-    if (!tl_page_read(config, worker->languages, NULL, &events, err) ||
+    if (!tl_page_read(config, worker->brand->languages, NULL, &events, err) ||
         !tl_secrets_load(&fresh, config, false, err)) {
         tl_event_looks_free(&events);
         return false;

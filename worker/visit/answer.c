@@ -301,15 +301,12 @@ size_t tl_answer_write_view(const struct tl_visit *visit, const char *language, 
 
 /* ---- JSON ---- */
 
-bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,
-                    const char *cookie)
+bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json)
 {
-    struct tl_answer answer = {.status = status,
-                               .type = "application/json",
-                               .body = json->text,
-                               .length = tl_json_end(json)};
-    tl_answer_header(&answer, "Set-Cookie", cookie);
-    tl_request_answer(visit->request, &answer);
+    tl_request_answer(visit->request, &(struct tl_answer){.status = status,
+                                                          .type = "application/json",
+                                                          .body = json->text,
+                                                          .length = tl_json_end(json)});
     return true;
 }
 

@@ -36,9 +36,8 @@ bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason);
  * language: of the notice, or NULL. Returns its length. */
 size_t tl_answer_write_view(const struct tl_visit *visit, const char *language, char *text);
 
-/* Answers with this object. cookie: for Set-Cookie, or NULL. Returns true. */
-bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,
-                    const char *cookie);
+/* Answers with this object. Returns true. */
+bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json);
 
 /* How JSON answers look; context is the worker. */
 extern const struct tl_renderer tl_json_renderer;

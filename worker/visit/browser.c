@@ -294,7 +294,7 @@ enum tl_navigation tl_navigation_of(const struct tl_request *request)
 const struct tl_catalogue *tl_language_of(const struct tl_visit *visit)
 {
     const struct tl_request *request = visit->request;
-    return tl_languages_choose(visit->worker->languages, tl_request_query(request, "lang"),
+    return tl_languages_choose(visit->worker->brand->languages, tl_request_query(request, "lang"),
                                tl_request_cookie(request, "tellerline_lang"),
                                tl_request_header(request, "Accept-Language"));
 }

@@ -483,16 +483,6 @@ static bool has_all(const struct tl_visit *visit, struct tl_subscriber **oldest)
     return most > 0 && n >= most;
 }
 
-/* Ends a stream in favour of a newer one of the same ticket, and tells its reader, so that the two
- * do not replace each other in turns. */
-static void replace(struct tl_subscriber *subscriber, int64_t now_ms)
-{
-    if (tl_telling_retry(subscriber, REPLACED_MS, REPLACED_MS))
-        say(subscriber, "replaced", now_ms);
-    tl_metrics_add(subscriber->worker->env->metrics, TL_WORKER_STREAMS_REPLACED, 1);
-    drop(subscriber);
-}
-
 bool tl_subscribers_stream(struct tl_visit *visit, const char *language)
 {
     const int64_t now_ms = visit->now_ms;
@@ -501,8 +491,13 @@ bool tl_subscribers_stream(struct tl_visit *visit, const char *language)
     char head[TL_STREAM_HEAD_MAX];
     size_t length = tl_stream_head(visit->request, RETRY_MIN_MS, RETRY_SPREAD_MS, head);
     struct tl_subscriber *oldest;
-    if (has_all(visit, &oldest) && oldest != NULL)
-        replace(oldest, now_ms);
+    if (has_all(visit, &oldest) && oldest != NULL) {
+        /* Its reader is told, so that the two do not replace each other in turns. */
+        if (tl_telling_retry(oldest, REPLACED_MS, REPLACED_MS))
+            say(oldest, "replaced", now_ms);
+        tl_metrics_add(metrics, TL_WORKER_STREAMS_REPLACED, 1);
+        drop(oldest);
+    }
     struct tl_subscriber *subscriber = add(visit, true);
     if (subscriber == NULL)
         return false;

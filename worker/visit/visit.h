@@ -121,10 +121,9 @@ struct tl_worker {
     uv_loop_t *loop;
     uint64_t connections_max; /* event streams and the server's connections together */
     /* The worker's own: */
-    const struct tl_languages *languages; /* of the brand */
-    struct tl_recent *passes;             /* that were given */
-    struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
-    struct tl_networks *bypass;           /* who gets in past the line */
+    struct tl_recent *passes;    /* that were given */
+    struct tl_networks *proxies; /* whose X-Forwarded-For is trusted */
+    struct tl_networks *bypass;  /* who gets in past the line */
     struct tl_misuse *misuse;
     struct tl_visitor_ids visitor_ids; /* for newcomers */
     struct tl_log_limit bypass_log;    /* of who got in so */

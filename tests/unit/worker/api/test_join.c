@@ -137,7 +137,7 @@ static void a_join_with_a_key_may_be_sent_again(void **state)
             assert_int_equal(strlen(visitor), 22);
             if (turn == 1)
                 assert_string_equal(visitor, visitors[i]);
-            strcpy(visitors[i], visitor);
+            memcpy(visitors[i], visitor, strlen(visitor) + 1);
             for (size_t k = 0; k < i; k++)
                 assert_string_not_equal(visitor, visitors[k]);
         }

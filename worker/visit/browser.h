@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "common/auth/reference.h"
-#include "worker/visit/visit.h"
+#include "worker/visit/context.h"
 
 /*
  * What pages of other web sites make a browser send (CSRF, CORS).

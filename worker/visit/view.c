@@ -154,10 +154,10 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     bool in_line = state == TL_PAGE_WAITING || state == TL_PAGE_PENDING;
     tl_json_begin(&json, text, TL_VIEW_MAX);
     tl_json_string(&json, "queue", view->queue);
-    if (view->visitor != NULL)
+    if (!view->through)
         tl_json_string(&json, "visitor", view->visitor);
     tl_json_string(&json, "status", names->status);
-    if (state == TL_PAGE_PASSTHROUGH) {
+    if (view->through) {
         write_target(&json, view);
         return tl_json_end(&json);
     }

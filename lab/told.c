@@ -27,6 +27,7 @@ static enum tl_told_status status_of(const char *name)
     } names[] = {
         {"pending", TL_TOLD_PENDING}, {"waiting", TL_TOLD_WAITING}, {"active", TL_TOLD_ACTIVE},
         {"completed", TL_TOLD_ENDED}, {"expired", TL_TOLD_ENDED},   {"left", TL_TOLD_ENDED},
+        {"removed", TL_TOLD_ENDED},
     };
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(name, names[i].name) == 0)

@@ -19,6 +19,7 @@ enum {
     LENGTH_AT = 29,
     VISITOR_AT = 30,
     MAC_BYTES = 16,
+    ID_BYTES = 16, /* of a visitor's id */
     BYTES_MIN = VISITOR_AT + 1 + MAC_BYTES,
     BYTES_MAX = VISITOR_AT + TL_VISITOR_MAX + MAC_BYTES,
 };
@@ -175,11 +176,27 @@ int64_t tl_ticket_age_s(const struct tl_ticket *ticket, int64_t now_s)
 
 void tl_visitor_random(struct tl_visitor_ids *ids, char visitor[TL_VISITOR_MAX + 1])
 {
-    enum { ID_BYTES = 16 };
     if (ids->left == 0) {
         randombytes_buf(ids->bytes, sizeof(ids->bytes));
         ids->left = sizeof(ids->bytes);
     }
     ids->left -= ID_BYTES;
     tl_base64_encode(ids->bytes + ids->left, ID_BYTES, visitor);
+}
+
+void tl_visitor_keyed(const struct tl_keyring *keyring, const char *queue, const char *sender,
+                      const char *key, char visitor[TL_VISITOR_MAX + 1])
+{
+    static const unsigned char purpose[crypto_generichash_blake2b_PERSONALBYTES] = "tl idempotent";
+    const char *const parts[] = {queue, sender, key};
+    unsigned char id[ID_BYTES];
+    crypto_generichash_blake2b_state state;
+    /* Fails only for lengths out of bounds; these constants are within them. */
+    (void)crypto_generichash_blake2b_init_salt_personal(
+        &state, keyring->keys[0].bytes, TL_SIGNING_KEY_BYTES, sizeof(id), NULL, purpose);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        (void)crypto_generichash_blake2b_update(&state, (const unsigned char *)parts[i],
+                                                strlen(parts[i]) + 1);
+    (void)crypto_generichash_blake2b_final(&state, id, sizeof(id));
+    tl_base64_encode(id, sizeof(id), visitor);
 }

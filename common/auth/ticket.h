@@ -99,5 +99,9 @@ struct tl_visitor_ids {
 
 /* A fresh visitor id: 128 random bits in base64url, 22 characters. */
 void tl_visitor_random(struct tl_visitor_ids *ids, char visitor[TL_VISITOR_MAX + 1]);
+/* The visitor id that a sender's Idempotency-Key stands for in this queue: looks like a fresh one,
+ * and is the same each time, as long as the first key of the ring is. */
+void tl_visitor_keyed(const struct tl_keyring *keyring, const char *queue, const char *sender,
+                      const char *key, char visitor[TL_VISITOR_MAX + 1]);
 
 #endif

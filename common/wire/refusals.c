@@ -5,8 +5,8 @@
 
 static const struct tl_refusal_row rows[TL_REFUSAL_COUNT] = {
     [TL_REFUSAL_BAD_REQUEST] = {"bad-request", 400, 0, "The request is malformed",
-                                "Where the head or the body ends is not clear, or the address is "
-                                "not well formed. `detail` says what is wrong."},
+                                "Where the head or the body ends is not clear, or the address or "
+                                "a header is not well formed. `detail` says what is wrong."},
     [TL_REFUSAL_BAD_QUERY] = {"bad-query", 400, 0, "A query parameter is not valid",
                               "A parameter is unknown, missing, given twice or out of its bounds. "
                               "`detail` names it."},

@@ -206,7 +206,7 @@ static bool verify_at(const char *address, struct tl_draw_check *check, struct t
         char target[TARGET_MAX + 64];
         json_t *page = NULL;
         before = pages.n;
-        snprintf(target, sizeof(target), "%s?from=%" PRIu64 "&limit=%d", path, before + 1,
+        snprintf(target, sizeof(target), "%s?starting_after=%" PRIu64 "&limit=%d", path, before,
                  TL_DRAW_PAGE_IDS);
         ok = fetch_page(http, target, &page, err) && tl_draw_pages_add(&pages, page, err);
         json_decref(page);

@@ -102,6 +102,21 @@ class Contract:
                             found.add((name, status, media, kind))
         return found
 
+    def bodies(self) -> dict[tuple[str, str], tuple[list[Any], dict[str, Any]]]:
+        """The examples and the schema of every JSON body, by operation and "request" or the status of a success."""
+        found = {}
+        for item in self.document["paths"].values():
+            for operation in (item[name] for name in METHODS if name in item):
+                asked = {"request": operation["requestBody"]} if "requestBody" in operation else {}
+                given = {status: response for status, response in operation["responses"].items() if status[0] == "2"}
+                for part, body in (asked | given).items():
+                    for media, content in self.resolve(body).get("content", {}).items():
+                        if media.endswith("json"):
+                            named = [self.resolve(each)["value"] for each in content.get("examples", {}).values()]
+                            single = [content["example"]] if "example" in content else []
+                            found[operation["operationId"], part] = single + named, content["schema"]
+        return found
+
     def _problem_types(self, schema: dict[str, Any]) -> list[str]:
         for part in schema.get("allOf", []):
             kinds = part.get("properties", {}).get("type", {}).get("enum")

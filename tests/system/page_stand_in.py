@@ -107,7 +107,7 @@ class StandIn:
         self.push("admitted", view | ({"target_url": target} if target else {}))
 
     def ended(self, status: str, reason: str) -> None:
-        self.push("ended", {"queue": "concert", "visitor": "v1", "status": status, "reason": reason})
+        self.push("ended", {"queue": "concert", "visitor": "v1", "status": status, "end_reason": reason})
 
     def push(self, event: str, data: dict[str, Any]) -> None:
         """Sends an event on every open stream. A view also becomes the answer of status."""
@@ -169,8 +169,8 @@ class StandIn:
         """The page and its policy."""
         view = self.view
         state = view["status"]
-        if state == "expired" and view.get("reason") in ("absent", "removed", "unclaimed"):
-            state = view["reason"]
+        if state == "expired" and view.get("end_reason") in ("absent", "unclaimed"):
+            state = view["end_reason"]
         fields: dict[str, Any] = {"state": state, "visitor": "v1", "waiting_ttl_ms": 600000,
                                   "poll_after_ms": view.get("poll_after_ms", 1000)}
         for name, member in (("ahead", "ahead"), ("eta_low_s", "eta_low"), ("eta_high_s", "eta_high"),

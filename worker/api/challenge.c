@@ -6,7 +6,7 @@
 #include <arpa/inet.h>
 
 #include "common/base/clock.h"
-#include "worker/api/challenge.h"
+#include "worker/api/handlers.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/verify/verifier.h"
@@ -19,23 +19,12 @@ enum {
     CLOCK_S = 120, /* how far the clocks of two workers may differ, and more */
 };
 
-/* What puzzles of this visit are bound to: its queue and the prefix of its address, which is
- * zeroed where that is unknown. */
-static struct tl_puzzle_scope scope_of(const struct tl_visit *visit, struct tl_prefix *prefix)
-{
-    struct tl_address address;
-    *prefix = (struct tl_prefix){0};
-    if (tl_visit_address(visit, &address))
-        *prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    return (struct tl_puzzle_scope){.queue = visit->queue->name, .prefix = prefix};
-}
-
 static void make(const struct tl_visit *visit, enum tl_puzzle_kind kind, unsigned amount,
                  char text[TL_PUZZLE_MAX])
 {
     const struct tl_worker *worker = visit->worker;
-    struct tl_prefix prefix;
-    const struct tl_puzzle_scope scope = scope_of(visit, &prefix);
+    const struct tl_prefix network = tl_visit_network(visit);
+    const struct tl_puzzle_scope scope = {.queue = visit->queue->name, .prefix = &network};
     tl_puzzle_make(worker->secrets.keyring, &scope, kind, amount,
                    tl_queue_env_store_ms(worker->env, visit->now_ms) / 1000, text);
 }
@@ -93,11 +82,6 @@ static bool ask_for_token(struct tl_visit *visit, enum tl_refusal_kind kind, con
     return false;
 }
 
-static bool refuse_token(struct tl_visit *visit, const char *why)
-{
-    return ask_for_token(visit, TL_REFUSAL_CHALLENGE_FAILED, why);
-}
-
 /* The service cannot say whether a token is good. Returns false. */
 static bool refuse_unverified(struct tl_visit *visit)
 {
@@ -132,13 +116,12 @@ static struct tl_fetch *ask(const struct tl_visit *visit, const char *token, int
 {
     const struct tl_worker *worker = visit->worker;
     char text[INET6_ADDRSTRLEN];
-    struct tl_address address;
     struct tl_question question = {
         .secret = worker->secrets.challenge_secret, .token = token, .until_ms = until_ms};
-    if (worker->config->challenge_service.send_address && tl_visit_address(visit, &address)) {
-        bool ipv4 = tl_address_is_ipv4(&address); /* mapped: the last four bytes */
-        question.address = inet_ntop(ipv4 ? AF_INET : AF_INET6, address.bytes + (ipv4 ? 12 : 0),
-                                     text, sizeof(text));
+    if (worker->config->challenge_service.send_address && visit->has_address) {
+        bool ipv4 = tl_address_is_ipv4(&visit->address); /* mapped: the last four bytes */
+        question.address = inet_ntop(ipv4 ? AF_INET : AF_INET6,
+                                     visit->address.bytes + (ipv4 ? 12 : 0), text, sizeof(text));
     }
     return worker->env->verifier != NULL ? tl_verifier_ask(worker->env->verifier, &question) : NULL;
 }
@@ -164,7 +147,7 @@ bool tl_verification_begin(struct tl_visit *visit, const char *token, tl_step *s
     if (!tl_recent_token(worker->service.tokens, id, now_ms)) {
         tl_metrics_add(worker->env->metrics, TL_WORKER_TOKENS_REFUSED, 1);
         tl_visit_unverified(visit, TL_LIMITER_TOKENS, NULL, token);
-        return refuse_token(visit, "The token has been used already");
+        return ask_for_token(visit, TL_REFUSAL_CHALLENGE_FAILED, "The token has been used already");
     }
     visit->wait.fetch = ask(visit, token, now_ms + timeout_ms);
     if (visit->wait.fetch == NULL) {
@@ -235,7 +218,7 @@ bool tl_verification_passed(struct tl_visit *visit, int64_t *kept_until)
     if (verdict.kind != TL_VERDICT_REFUSED)
         return refuse_unverified(visit);
     tl_visit_unverified(visit, TL_LIMITER_TOKENS, NULL, NULL);
-    return refuse_token(visit, verdict.why);
+    return ask_for_token(visit, TL_REFUSAL_CHALLENGE_FAILED, verdict.why);
 }
 
 /* Instead of the step: the client is gone, and nobody needs the verdict. */
@@ -300,8 +283,8 @@ bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
         return ask_for_token(visit, TL_REFUSAL_CHALLENGE, "");
     if (!is_given(proof->solution))
         return refuse(visit, TL_REFUSAL_CHALLENGE, "");
-    struct tl_prefix prefix;
-    const struct tl_puzzle_scope scope = scope_of(visit, &prefix);
+    const struct tl_prefix network = tl_visit_network(visit);
+    const struct tl_puzzle_scope scope = {.queue = visit->queue->name, .prefix = &network};
     enum tl_puzzle_result result =
         tl_puzzle_check(worker->secrets.keyring, &scope, proof->solution, strlen(proof->solution),
                         tl_queue_env_store_ms(worker->env, now_ms) / 1000, solved);
@@ -309,7 +292,7 @@ bool tl_challenge_passed(struct tl_visit *visit, const struct tl_proof *proof,
         result = TL_PUZZLE_FORGED; /* a wait is for browsers without scripts */
     if (result != TL_PUZZLE_SOLVED) {
         tl_metrics_add(worker->env->metrics, TL_WORKER_SOLUTIONS_REFUSED, 1);
-        return external ? refuse_token(visit, reasons[result])
+        return external ? ask_for_token(visit, TL_REFUSAL_CHALLENGE_FAILED, reasons[result])
                         : refuse(visit, TL_REFUSAL_CHALLENGE_FAILED, reasons[result]);
     }
     if (solved->kind == TL_PUZZLE_WAIT &&
@@ -328,6 +311,6 @@ bool tl_challenge_refuse_spent(struct tl_visit *visit, const char *id)
     if (id[0] != '~' || strlen(id) != TL_PUZZLE_ID_LENGTH)
         return tl_refuse(&visit->refusal, TL_REFUSAL_INVITE_SPENT, "%s", "");
     if (is_external(visit))
-        return refuse_token(visit, "This has been used already");
+        return ask_for_token(visit, TL_REFUSAL_CHALLENGE_FAILED, "This has been used already");
     return refuse(visit, TL_REFUSAL_CHALLENGE_FAILED, "The solution has been used already");
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of a draw, for everyone: GET /v1/queues/{queue}/draw?from=&limit=, a page at a time.
+ * The list of a draw, for everyone: GET /v1/queues/{queue}/draw?starting_after=&limit=, a page
+ * at a time.
  * Hash, seed and how many were drawn are in memory; the draw ids are in the store, which the ingest
  * thread asks while the request is held. How many requests wait, and how often an address may ask,
  * is bounded.
@@ -14,7 +15,9 @@
 #include "common/auth/hex.h"
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
+#include "worker/api/handlers.h"
 #include "worker/api/routes.h"
+#include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/visit/view.h"
 
@@ -33,8 +36,8 @@ enum {
 #define CACHE_CONTROL "public, max-age=3600"
 
 struct page {
-    uint64_t from, limit;
-    char tag[TAG_MAX]; /* of this page of this draw, for ETag; "" before the draw is done */
+    uint64_t after, limit; /* ranks */
+    char tag[TAG_MAX];     /* of this page of this draw, for ETag; "" before the draw is done */
 };
 
 /* ---- answers ---- */
@@ -74,7 +77,7 @@ static void write_tag(const struct tl_queue *queue, const struct page *page, cha
     tag[0] = '\0';
     if (is_done(draw))
         snprintf(tag, TAG_MAX, "\"%.*s-%llx-%llu-%llu\"", TAG_DIGITS, draw->hash,
-                 (unsigned long long)queue->line->generation, (unsigned long long)page->from,
+                 (unsigned long long)queue->line->generation, (unsigned long long)page->after,
                  (unsigned long long)page->limit);
 }
 
@@ -100,6 +103,7 @@ static bool answer(struct tl_visit *visit, const struct page *page, const unsign
         }
         tl_json_array_end(&json);
     }
+    tl_json_bool(&json, "has_more", done && page->after + n < visit->queue->lost.known.draw.drawn);
     struct tl_answer page_answer = {.status = 200, .type = "application/json", .body = text};
     page_answer.length = tl_json_end(&json);
     if (done) {
@@ -126,8 +130,7 @@ static bool is_known(struct tl_request *request, const struct page *page)
 /* ---- requests ---- */
 
 /* A number of the query; *value stays without one. */
-static bool read_number(struct tl_visit *visit, const char *name, uint64_t least, uint64_t most,
-                        uint64_t *value)
+static bool read_number(struct tl_visit *visit, const char *name, uint64_t most, uint64_t *value)
 {
     const char *text = tl_request_query(visit->request, name);
     if (text == NULL)
@@ -135,10 +138,9 @@ static bool read_number(struct tl_visit *visit, const char *name, uint64_t least
     size_t length = strlen(text);
     bool digits = length > 0 && length <= 13 && strspn(text, "0123456789") == length;
     uint64_t number = digits ? strtoull(text, NULL, 10) : 0;
-    if (!digits || number < least || number > most)
+    if (!digits || number > most)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_QUERY,
-                         "%s: expected a number from %llu to %llu", name, (unsigned long long)least,
-                         (unsigned long long)most);
+                         "%s: expected a number from 0 to %llu", name, (unsigned long long)most);
     *value = number;
     return true;
 }
@@ -146,9 +148,9 @@ static bool read_number(struct tl_visit *visit, const char *name, uint64_t least
 /* Which page the query asks for, of a queue whose line is loaded. False: refused. */
 static bool read_page(struct tl_visit *visit, struct page *page)
 {
-    *page = (struct page){.from = 1, .limit = IDS_MAX};
-    if (!tl_visit_queue(visit) || !read_number(visit, "from", 1, RANK_MAX, &page->from) ||
-        !read_number(visit, "limit", 0, IDS_MAX, &page->limit))
+    *page = (struct page){.limit = IDS_MAX};
+    if (!tl_visit_queue(visit) || !read_number(visit, "starting_after", RANK_MAX, &page->after) ||
+        !read_number(visit, "limit", IDS_MAX, &page->limit))
         return false;
     write_tag(visit->queue, page, page->tag);
     return true;
@@ -158,7 +160,7 @@ static bool read_page(struct tl_visit *visit, struct page *page)
 static uint64_t length_of(const struct tl_queue *queue, const struct page *page)
 {
     const struct tl_draw_record *draw = &queue->lost.known.draw;
-    uint64_t left = is_done(draw) && page->from <= draw->drawn ? draw->drawn - page->from + 1 : 0;
+    uint64_t left = is_done(draw) && page->after < draw->drawn ? draw->drawn - page->after : 0;
     return left < page->limit ? left : page->limit;
 }
 
@@ -187,8 +189,9 @@ static bool ask(struct tl_visit *visit, const struct page *page, uint64_t n)
     if (worker->waits.lists[TL_WAIT_PAGE].count >= WAITING_MAX)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                          "Too many ask for this list now; try again");
+    visit->wait.number = ++worker->waits.last_number;
     if (!tl_queue_env_store_up(worker->env) ||
-        !tl_ingest_drawn(worker->env->ingest, visit->name, page->from, n, tl_wait_number(visit)))
+        !tl_ingest_drawn(worker->env->ingest, visit->name, page->after + 1, n, visit->wait.number))
         return tl_refuse(&visit->refusal, TL_REFUSAL_STORE, "%s", "");
     static_assert(sizeof(visit->wait.about) == TAG_MAX, "the tag fits");
     memcpy(visit->wait.about, page->tag, TAG_MAX);

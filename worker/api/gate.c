@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who gets in: the check of gateways; and past the line, without a place, everyone, in the mode
+ * passthrough; and staff, monitoring and crawlers with a bypass, by network, by a header that a
+ * trusted proxy sets, or by an invite with the claim `bypass`. Each is counted, by queue too, and
+ * those with a bypass are logged, at most once in ten seconds.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,9 +13,11 @@
 #include "common/base/json_text.h"
 #include "common/base/text.h"
 #include "worker/api/gate.h"
+#include "worker/api/handlers.h"
 #include "worker/api/misuse.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
+#include "worker/page/view.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
@@ -17,7 +25,6 @@
 enum {
     ADDRESS_MAX = 1024,
     LOCATION_MAX = 256 + TL_QUEUE_NAME_MAX + 3 * ADDRESS_MAX + 32,
-    ANSWER_MAX = 4096,
     LOG_EVERY_MS = 10000,
     COOKIE_MAX = 4096,
     INVITE_MAX = COOKIE_MAX - 256,
@@ -45,25 +52,17 @@ static const struct tl_queue_settings *configured(const struct tl_visit *visit)
     return tl_config_queue(config->queues, config->n_queues, visit->name);
 }
 
-/* Answers a join or the page of one who gets in without a place. JSON: 200
- * `{"queue","status":"passthrough","target_url"}`. A page: goes on to where the visitor wants to
- * go; without an address, says that they may. cookie: for Set-Cookie, or NULL. Returns true. */
+/* Answers a join or the page of one who gets in without a place. cookie: for Set-Cookie, or NULL.
+ * Returns true. */
 static bool answer_through(const struct tl_visit *visit, const char *cookie)
 {
-    char text[ANSWER_MAX];
-    struct tl_json json;
     const struct tl_queue *queue = tl_queues_find(&visit->worker->queues, visit->name);
-    const struct tl_queue_settings *settings =
-        queue != NULL && queue->line != NULL ? &queue->settings : configured(visit);
-    const char *target = settings != NULL ? settings->target_url : "";
-    if (strncmp(tl_request_path(visit->request), "/q/", 3) == 0)
-        return tl_page_send_through(visit, target, cookie);
-    tl_json_begin(&json, text, sizeof(text));
-    tl_json_string(&json, "queue", visit->name);
-    tl_json_string(&json, "status", "passthrough");
-    if (target[0] != '\0')
-        tl_json_string(&json, "target_url", target);
-    return tl_answer_json(visit, 200, &json, cookie);
+    const bool loaded = queue != NULL && queue->line != NULL;
+    const struct tl_view view = {.queue = visit->name,
+                                 .through = true,
+                                 .settings = loaded ? &queue->settings : configured(visit)};
+    tl_render_view(visit->request, &view, cookie);
+    return true;
 }
 
 bool tl_past_everyone(const struct tl_visit *visit)
@@ -119,17 +118,14 @@ static bool by_invite(struct tl_visit *visit)
 static void note(const struct tl_visit *visit, const char *by)
 {
     struct tl_worker *worker = visit->worker;
-    char text[TL_PREFIX_TEXT_MAX] = "an unknown address";
-    struct tl_address address;
+    char text[TL_PREFIX_TEXT_MAX];
+    const struct tl_prefix network = tl_visit_network(visit);
     unsigned suppressed;
     tl_metrics_add(worker->env->metrics, TL_WORKER_BYPASSED, 1);
     tl_misuse_count(worker, visit->name, TL_QUEUE_BYPASSED);
     if (!tl_log_allow(&worker->bypass_log, visit->now_ms, LOG_EVERY_MS, &suppressed))
         return;
-    if (tl_visit_address(visit, &address)) {
-        const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-        tl_prefix_format(&prefix, text);
-    }
+    tl_prefix_format(&network, text);
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = visit->name},
            "%s got in past the line by %s; %u more since the last such line", text, by, suppressed);
 }
@@ -372,9 +368,8 @@ static bool pass_through(const struct tl_visit *visit, bool has_ticket)
 /* By network, by a header, or by an invite. False: not so. */
 static bool gets_past(struct tl_visit *visit)
 {
-    struct tl_address address;
     const char *by = NULL;
-    if (tl_visit_address(visit, &address) && tl_networks_contain(visit->worker->bypass, &address))
+    if (visit->has_address && tl_networks_contain(visit->worker->bypass, &visit->address))
         by = "network";
     else if (by_header(visit))
         by = "header";

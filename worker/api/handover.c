@@ -16,8 +16,10 @@
 
 #include "common/base/json_text.h"
 #include "worker/api/body.h"
+#include "worker/api/handlers.h"
 #include "worker/api/page_renderer.h"
 #include "worker/api/routes.h"
+#include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/page/page_address.h"
 #include "worker/visit/answer.h"
@@ -112,9 +114,9 @@ static bool give_code(struct tl_visit *visit)
     tl_json_begin(&json, text, size);
     tl_json_string(&json, "code", made.code);
     tl_json_string(&json, "address", made.address);
-    tl_json_uint(&json, "expires_in", TL_TICKET_CODE_S);
+    tl_json_uint(&json, "expires_in_seconds", TL_TICKET_CODE_S);
     tl_json_string(&json, "svg", svg.data);
-    (void)tl_answer_json(visit, 200, &json, NULL);
+    (void)tl_answer_json(visit, 200, &json);
     tl_text_free(&svg);
     free(text);
     return true;

@@ -6,15 +6,17 @@
 #include "common/base/clock.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
-#include "worker/api/gate.h"
-#include "worker/api/join.h"
-#include "worker/api/misuse.h"
-#include "worker/api/page_renderer.h"
-#include "worker/api/routes.h"
+#include "worker/api/handlers.h"
 #include "worker/http/router.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/subscribers.h"
+
+enum {
+    KEY_MIN = 16, /* characters of an Idempotency-Key */
+    KEY_MAX = 128,
+    ADMISSION_WAIT_MS = 250, /* a running admitter needs a few ms */
+};
 
 /* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
  * place, and then it may be a CLAIM. */
@@ -73,6 +75,35 @@ struct opener {
     bool trusted;
 };
 
+/* The key with which a join may be sent again; NULL: it has none. */
+static const char *key_of(const struct tl_visit *visit)
+{
+    return tl_request_header(visit->request, "Idempotency-Key");
+}
+
+/* Names a visitor who brings no name. A join with a key that is sent again names the same one, and
+ * so finds the place that the first one got: with any proof, because each is good only once. A
+ * proof names its visitor, too: then it never gives two places, even if the store does not answer
+ * for a while. proof: its id, or NULL. */
+static void name_newcomer(struct tl_visit *visit, const char *proof,
+                          char visitor[TL_VISITOR_MAX + 1])
+{
+    struct tl_worker *worker = visit->worker;
+    const char *key = key_of(visit), *caller = tl_visit_caller(visit);
+    char network[TL_PREFIX_TEXT_MAX], sender[TL_CALLER_NAME_MAX + TL_PREFIX_TEXT_MAX];
+    if (key != NULL) {
+        const struct tl_prefix prefix = tl_visit_network(visit);
+        tl_prefix_format(&prefix, network);
+        snprintf(sender, sizeof(sender), "%s %s", caller != NULL ? "caller" : "from",
+                 caller != NULL ? caller : network);
+        tl_visitor_keyed(worker->secrets.keyring, visit->name, sender, key, visitor);
+    } else if (proof != NULL) {
+        snprintf(visitor, TL_VISITOR_MAX + 1, "%s", proof + 1);
+    } else {
+        tl_visitor_random(&worker->visitor_ids, visitor);
+    }
+}
+
 /* Joins this visitor, and waits until the place is known. Joining again returns the place already
  * held. */
 static bool join(struct tl_visit *visit, const char *visitor, unsigned lane, struct opener by)
@@ -94,8 +125,11 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
 {
     struct tl_puzzle_solved solved = {0};
     char fresh[TL_VISITOR_MAX + 1];
-    /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. */
-    if (!tl_visit_newcomers(visit))
+    if (visit->queue->settings.join == TL_JOIN_INVITED)
+        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. A join
+     * with a key may be one that was accepted. */
+    if ((visitor != NULL || key_of(visit) == NULL) && !tl_visit_newcomers(visit))
         return count_refused(visit);
     if (tl_challenge_takes_token(visit, proof)) {
         struct tl_ticket joins = {.place = tl_place_make(lane, 0)};
@@ -110,25 +144,21 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
     bool paid = solved.id[0] != '\0';
     if (!tl_visit_may_join(visit, paid))
         return false;
-    /* The puzzle names the new visitor: so a repeated request gets the same place, and a solution
-     * never has two, even if the store does not answer for a while. */
-    if (visitor == NULL && paid)
-        snprintf(fresh, sizeof(fresh), "%s", solved.id + 1);
-    else if (visitor == NULL)
-        tl_visitor_random(&visit->worker->visitor_ids, fresh);
+    if (visitor == NULL)
+        name_newcomer(visit, paid ? solved.id : NULL, fresh);
     return join(visit, visitor != NULL ? visitor : fresh, lane,
                 (struct opener){.id = paid ? solved.id : NULL, .kept_until = solved.kept_until});
 }
 
 static bool verified(struct tl_visit *visit)
 {
-    const struct tl_ticket joins = visit->ticket;
-    const char *id = visit->wait.about;
-    struct opener by = {.id = id};
-    /* The token names a new visitor: it never has two places, even if it was accepted twice. */
-    return tl_verification_passed(visit, &by.kept_until) &&
-           join(visit, joins.visitor[0] != '\0' ? joins.visitor : id + 1,
-                tl_place_lane(joins.place), by);
+    struct tl_ticket joins = visit->ticket;
+    struct opener by = {.id = visit->wait.about};
+    if (!tl_verification_passed(visit, &by.kept_until))
+        return false;
+    if (joins.visitor[0] == '\0')
+        name_newcomer(visit, by.id, joins.visitor);
+    return join(visit, joins.visitor, tl_place_lane(joins.place), by);
 }
 
 bool tl_join_by_ticket(struct tl_visit *visit)
@@ -204,12 +234,23 @@ static bool read_body(struct tl_visit *visit, bool may_be_form, struct tl_join_b
            tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
 }
 
+/* Many visitors may share a network, so a key must be one that nobody else has. */
+static bool is_key_valid(struct tl_visit *visit)
+{
+    const char *key = key_of(visit);
+    const size_t length = key != NULL ? strlen(key) : 0;
+    return key == NULL || (length >= KEY_MIN && tl_printable(key, length, KEY_MAX)) ||
+           tl_refuse(&visit->refusal, TL_REFUSAL_BAD_REQUEST,
+                     "Idempotency-Key: expected %d to %d printable ASCII characters", KEY_MIN,
+                     KEY_MAX);
+}
+
 /* It may have been given up through another worker a moment ago, with the event still on its way
  * here. A command knows: it follows in the ingest stream what gave the place up. JOIN returns the
  * place held, or takes a new one; where an invite or a solution is needed for that, CLAIM only
  * looks. Without the store, or asked too often, the place is given as known.
  */
-bool tl_join_confirm(struct tl_visit *visit)
+static bool confirm(struct tl_visit *visit)
 {
     struct tl_queue *queue = visit->queue;
     const struct tl_ticket *ticket = &visit->ticket;
@@ -227,11 +268,9 @@ bool tl_join_confirm(struct tl_visit *visit)
     return tl_answer_view(visit);
 }
 
-/* A visitor who comes with a ticket: the place still held, or a new one in the default lane. */
-static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
+bool tl_join_again(struct tl_visit *visit, const struct tl_proof *proof)
 {
     const struct tl_ticket *ticket = &visit->ticket;
-    tl_visit_judge(visit);
     if (visit->worth == TL_WORTH_PENDING) /* accepted before: what newcomers need does not matter */
         return tl_join_by_ticket(visit);
     if (tl_visit_may_return(visit))
@@ -239,9 +278,7 @@ static bool join_again(struct tl_visit *visit, const struct tl_proof *proof)
     if (!tl_join_may_follow(visit))
         return false;
     if (tl_visit_is_held(visit))
-        return tl_join_confirm(visit);
-    if (visit->queue->settings.join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+        return confirm(visit);
     return tl_join_newcomer(visit, ticket->visitor, tl_rejoin_lane(visit->queue, ticket->place),
                             proof);
 }
@@ -252,7 +289,7 @@ bool tl_handle_join(struct tl_visit *visit)
         return true;
     struct tl_join_body body;
     unsigned lane;
-    if (!tl_visit_queue(visit) || !read_body(visit, false, &body))
+    if (!tl_visit_queue(visit) || !is_key_valid(visit) || !read_body(visit, false, &body))
         return false;
     const struct tl_proof proof = {.solution = body.solution, .token = body.token};
     bool trusted = tl_visit_trusted(visit);
@@ -266,16 +303,16 @@ bool tl_handle_join(struct tl_visit *visit)
                          "\"visitor\" and \"lane\" are taken only with an API key");
     if (body.invite[0] != '\0')
         return tl_join_by_invite(visit, body.invite);
-    if (!named && tl_visit_brought(visit, &visit->ticket))
-        return join_again(visit, &proof);
-    if (!trusted && visit->queue->settings.join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
+    if (!named && tl_visit_brought(visit, &visit->ticket)) {
+        tl_visit_judge(visit);
+        return tl_join_again(visit, &proof);
+    }
     if (!find_lane(visit, body.lane, &lane))
         return false;
     if (!trusted)
         return tl_join_newcomer(visit, NULL, lane, &proof);
     if (body.visitor[0] == '\0')
-        tl_visitor_random(&visit->worker->visitor_ids, body.visitor);
+        name_newcomer(visit, NULL, body.visitor);
     return join(visit, body.visitor, lane, (struct opener){.trusted = true});
 }
 
@@ -286,15 +323,13 @@ bool tl_handle_join(struct tl_visit *visit)
 static bool join_past_end(struct tl_visit *visit)
 {
     struct tl_join_body body;
-    const struct tl_queue_settings *settings = &visit->queue->settings;
-    if (settings->join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
     if (!read_body(visit, true, &body))
         return false;
     const char *solution = tl_request_query(visit->request, "solution"); /* of the page */
     const struct tl_proof proof = {.solution = body.solution[0] != '\0' ? body.solution : solution,
                                    .token = body.token};
-    return tl_join_newcomer(visit, visit->ticket.visitor, settings->default_lane, &proof);
+    return tl_join_newcomer(visit, visit->ticket.visitor, visit->queue->settings.default_lane,
+                            &proof);
 }
 
 /* The store has said what became of the place of a pending ticket. */
@@ -348,14 +383,13 @@ static bool answer_place(struct tl_visit *visit)
 {
     const struct tl_wait *wait = &visit->wait;
     struct tl_metrics *metrics = visit->worker->env->metrics;
-    int64_t now_us = tl_clock_us();
     visit->ticket =
-        tl_answer_ticket(visit->queue, wait->pending->visitor, wait->result->place, now_us / 1000);
+        tl_answer_ticket(visit->queue, wait->pending->visitor, wait->result->place, visit->now_ms);
     tl_metrics_add(metrics, TL_WORKER_JOINS, 1);
-    tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, now_us - wait->since_us);
+    tl_metrics_observe(metrics, TL_WORKER_JOIN_TIME, tl_clock_us() - wait->since_us);
     visit->gives_ticket = true;
-    return (tl_queue_about_to_admit(visit->queue, visit->ticket.place, now_us / 1000) &&
-            tl_subscribers_wait_for_admission(visit, wait->since_us / 1000)) ||
+    return (tl_queue_about_to_admit(visit->queue, visit->ticket.place, visit->now_ms) &&
+            tl_subscribers_wait(visit, wait->since_us / 1000 + ADMISSION_WAIT_MS, true)) ||
            tl_answer_anew(visit);
 }
 

@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "common/base/net.h"
 #include "common/store/signs.h"
-#include "worker/api/misuse.h"
+#include "worker/api/handlers.h"
 #include "worker/http/sharing.h"
 #include "worker/report/queue_counts.h"
 #include "worker/report/worker_metrics.h"
@@ -18,14 +18,26 @@ enum {
     REPORTED = 5, /* of one network in one report: fewer are no part of a sign */
 };
 
-/* Requests that come too often. */
-enum kind { JOINS, FAILURES, KINDS };
-/* Of a session that is not used by one person. */
-enum sign { SHARED, FAST, SIGNS };
+/* Requests that come too often; and a session that is not used by one person. */
+enum sign { JOINS, FAILURES, SHARED, FAST, SIGNS };
+
+static const struct {
+    enum tl_worker_metric metric;
+    enum tl_queue_count count;
+    const char *what;
+} signs[SIGNS] = {
+    [JOINS] = {TL_WORKER_JOINS_MANY, TL_QUEUE_JOINS_MANY, "joins"},
+    [FAILURES] = {TL_WORKER_FAILURES_MANY, TL_QUEUE_FAILURES_MANY,
+                  "tickets and passes that open nothing"},
+    [SHARED] = {TL_WORKER_SESSIONS_SHARED, TL_QUEUE_SESSIONS_SHARED,
+                "is used by several clients in turn"},
+    [FAST] = {TL_WORKER_SESSIONS_FAST, TL_QUEUE_SESSIONS_FAST,
+              "is checked faster than a person browses"},
+};
 
 struct tl_misuse {
-    struct tl_hitters hitters[KINDS]; /* of all queues, in this minute */
-    struct tl_log_limit logs[KINDS], session_logs[SIGNS];
+    struct tl_hitters hitters[FAILURES + 1]; /* of all queues, in this minute */
+    struct tl_log_limit logs[SIGNS];
     struct tl_tallies tallies; /* since the last report */
     int64_t reported_ms;
 };
@@ -48,14 +60,13 @@ void tl_misuse_count(const struct tl_worker *worker, const char *queue, enum tl_
 
 /* What an operator can do about this address. One that many visitors share is not to be blocked:
  * that of a proxy. */
-static void write_advice(const struct tl_visit *visit, const struct tl_address *address,
-                         const char *prefix, char text[ADVICE_MAX])
+static void write_advice(const struct tl_visit *visit, const char *prefix, char text[ADVICE_MAX])
 {
-    if (tl_networks_contain(visit->worker->proxies, address))
+    if (tl_networks_contain(visit->worker->proxies, &visit->address))
         snprintf(text, ADVICE_MAX,
                  "it is one of http.trusted_proxies, which has to send X-Forwarded-For, or all its "
                  "visitors count as one");
-    else if (tl_visit_shares(visit, address))
+    else if (tl_visit_shares(visit))
         snprintf(
             text, ADVICE_MAX,
             "if it is a proxy, name it in http.trusted_proxies; else `tellerline block add %s` "
@@ -65,41 +76,40 @@ static void write_advice(const struct tl_visit *visit, const struct tl_address *
         snprintf(text, ADVICE_MAX, "`tellerline block add %s` refuses it", prefix);
 }
 
-/* tally: the queue's; NULL: it has none. */
-static void note(const struct tl_visit *visit, struct tl_tally *tally, enum kind kind)
+/* Counts this sign. Is it to be logged? Then writes the visitor's network. */
+static bool count(const struct tl_visit *visit, enum sign sign, char network[TL_PREFIX_TEXT_MAX])
 {
-    static const struct {
-        enum tl_worker_metric metric;
-        enum tl_queue_count count;
-        const char *what;
-    } kinds[KINDS] = {[JOINS] = {TL_WORKER_JOINS_MANY, TL_QUEUE_JOINS_MANY, "joins"},
-                      [FAILURES] = {TL_WORKER_FAILURES_MANY, TL_QUEUE_FAILURES_MANY,
-                                    "tickets and passes that open nothing"}};
-    char text[TL_PREFIX_TEXT_MAX];
-    char advice[ADVICE_MAX];
-    unsigned suppressed;
-    struct tl_address address;
     const struct tl_worker *worker = visit->worker;
-    struct tl_misuse *misuse = worker->misuse;
-    if (!tl_visit_address(visit, &address))
+    const struct tl_prefix prefix = tl_visit_network(visit);
+    unsigned suppressed;
+    tl_metrics_add(worker->env->metrics, signs[sign].metric, 1);
+    tl_misuse_count(worker, visit->name, signs[sign].count);
+    if ((sign == SHARED && visit->queue->settings.shared_sessions == TL_SHARING_COUNT) ||
+        !tl_log_allow(&worker->misuse->logs[sign], visit->now_ms, LOG_EVERY_MS, &suppressed))
+        return false;
+    tl_prefix_format(&prefix, network);
+    return true;
+}
+
+/* tally: the queue's; NULL: it has none. */
+static void note(const struct tl_visit *visit, struct tl_tally *tally, enum sign sign)
+{
+    char network[TL_PREFIX_TEXT_MAX], advice[ADVICE_MAX];
+    struct tl_hitters *hitters = &visit->worker->misuse->hitters[sign];
+    const struct tl_prefix prefix = tl_visit_network(visit);
+    if (!visit->has_address)
         return;
-    const int64_t now_ms = visit->now_ms;
-    const struct tl_prefix prefix = tl_prefix_of(&address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    uint32_t stream = tl_queue_counts_stream(visit->name);
-    uint32_t count = tl_hitters_add(&misuse->hitters[kind], &prefix, stream, now_ms);
+    const uint32_t n =
+        tl_hitters_add(hitters, &prefix, tl_queue_counts_stream(visit->name), visit->now_ms);
     if (tally != NULL)
-        (void)tl_hitters_add(kind == JOINS ? &tally->joins : &tally->failures, &prefix, 0, now_ms);
-    if (count <= MANY)
+        (void)tl_hitters_add(sign == JOINS ? &tally->joins : &tally->failures, &prefix, 0,
+                             visit->now_ms);
+    if (n <= MANY || !count(visit, sign, network))
         return;
-    tl_metrics_add(worker->env->metrics, kinds[kind].metric, 1);
-    tl_queue_counts_add(worker->env->queue_counts, visit->name, stream, kinds[kind].count, 1);
-    if (!tl_log_allow(&misuse->logs[kind], now_ms, LOG_EVERY_MS, &suppressed))
-        return;
-    tl_prefix_format(&prefix, text);
-    write_advice(visit, &address, text, advice);
+    write_advice(visit, network, advice);
     tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = visit->name},
-           "%s sent %u %s to this process within a minute, of %llu in all; %s", text, count,
-           kinds[kind].what, (unsigned long long)misuse->hitters[kind].total, advice);
+           "%s sent %u %s to this process within a minute, of %llu in all; %s", network, n,
+           signs[sign].what, (unsigned long long)hitters->total, advice);
 }
 
 static struct tl_tally *tally_of(const struct tl_worker *worker, const char *queue)
@@ -124,50 +134,31 @@ void tl_misuse_failed(const struct tl_visit *visit)
 
 /* ---- sessions ---- */
 
-static void note_session(const struct tl_visit *visit, const struct tl_address *address,
-                         enum sign sign)
+static void note_session(const struct tl_visit *visit, enum sign sign)
 {
-    static const struct {
-        enum tl_worker_metric metric;
-        enum tl_queue_count count;
-        const char *what;
-    } signs[SIGNS] = {[SHARED] = {TL_WORKER_SESSIONS_SHARED, TL_QUEUE_SESSIONS_SHARED,
-                                  "is used by several clients in turn"},
-                      [FAST] = {TL_WORKER_SESSIONS_FAST, TL_QUEUE_SESSIONS_FAST,
-                                "is checked faster than a person browses"}};
-    const struct tl_worker *worker = visit->worker;
-    struct tl_tally *tally = tally_of(worker, visit->name);
-    char text[TL_PREFIX_TEXT_MAX];
-    unsigned suppressed;
-    tl_metrics_add(worker->env->metrics, signs[sign].metric, 1);
-    tl_misuse_count(worker, visit->name, signs[sign].count);
+    struct tl_tally *tally = tally_of(visit->worker, visit->name);
+    char network[TL_PREFIX_TEXT_MAX];
     if (tally != NULL)
         ++*(sign == SHARED ? &tally->shared : &tally->fast);
-    if ((sign == SHARED && visit->queue->settings.session_sharing == TL_SHARING_COUNT) ||
-        !tl_log_allow(&worker->misuse->session_logs[sign], visit->now_ms, LOG_EVERY_MS,
-                      &suppressed))
-        return;
-    const struct tl_prefix prefix = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
-    tl_prefix_format(&prefix, text);
-    tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = visit->name},
-           "the session of visitor %s %s, now %s; `tellerline visitor remove` ends it",
-           visit->ticket.visitor, signs[sign].what, text);
+    if (count(visit, sign, network))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = visit->name},
+               "the session of visitor %s %s, now %s; `tellerline visitor remove` ends it",
+               visit->ticket.visitor, signs[sign].what, network);
 }
 
 bool tl_misuse_session(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
     const struct tl_ticket *ticket = &visit->ticket;
-    struct tl_address address;
-    if (!tl_visit_address(visit, &address))
+    if (!visit->has_address)
         return true;
-    const struct tl_sharing_sight sight =
-        tl_sharing_see(worker->sharing, visit->name, ticket->generation, ticket->place, &address,
-                       tl_request_header(visit->request, "User-Agent"), visit->now_ms);
+    const struct tl_sharing_sight sight = tl_sharing_see(
+        worker->sharing, visit->name, ticket->generation, ticket->place, &visit->address,
+        tl_request_header(visit->request, "User-Agent"), visit->now_ms);
     if (sight.noticed)
-        note_session(visit, &address, SHARED);
+        note_session(visit, SHARED);
     if (sight.fast)
-        note_session(visit, &address, FAST);
+        note_session(visit, FAST);
     if (!sight.shared || !sight.newer ||
         visit->queue->settings.session_sharing != TL_SHARING_REFUSE)
         return true;
@@ -195,14 +186,14 @@ void tl_misuse_tick(const struct tl_worker *worker, int64_t now_ms)
     misuse->reported_ms = now_ms;
     for (size_t i = 0; i < misuse->tallies.n; i++) {
         const struct tl_tally *tally = &misuse->tallies.list[i];
-        struct tl_signs signs = {
+        struct tl_signs seen = {
             .failed = tally->failed, .shared = tally->shared, .fast = tally->fast};
         char text[TL_SIGNS_TEXT_MAX];
-        name_networks(&tally->joins, &signs.joins);
-        name_networks(&tally->failures, &signs.failures);
-        if (signs.failed + signs.shared + signs.fast + signs.joins.n == 0)
+        name_networks(&tally->joins, &seen.joins);
+        name_networks(&tally->failures, &seen.failures);
+        if (seen.failed + seen.shared + seen.fast + seen.joins.n == 0)
             continue;
-        tl_signs_format(&signs, text);
+        tl_signs_format(&seen, text);
         if (tl_queue_env_takes_notes(worker->env) &&
             tl_queues_find(&worker->queues, tally->queue) != NULL)
             (void)tl_ingest_note(worker->env->ingest, TL_NOTE_SIGNS, tally->queue, text);

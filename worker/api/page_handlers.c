@@ -1,34 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "worker/api/gate.h"
-#include "worker/api/join.h"
-#include "worker/api/misuse.h"
-#include "worker/api/page_renderer.h"
-#include "worker/api/routes.h"
+#include "worker/api/handlers.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
 
 static bool join(struct tl_visit *visit, bool has_ticket)
 {
-    const struct tl_queue_settings *settings = &visit->queue->settings;
     const char *invite = tl_request_query(visit->request, "invite");
+    const struct tl_proof proof = {.solution = tl_request_query(visit->request, "solution")};
     if (!has_ticket)
         tl_misuse_join(visit);
     if (invite != NULL)
         return tl_join_by_invite(visit, invite);
-    if (has_ticket && visit->worth == TL_WORTH_PENDING) /* was accepted before */
-        return tl_join_by_ticket(visit);
-    if (settings->join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    if (has_ticket && tl_visit_is_held(visit)) {
-        if (settings->challenge == TL_CHALLENGE_NONE && tl_visit_newcomers(visit))
-            return tl_join_confirm(visit);
-        return tl_answer_view(visit);
-    }
-    const struct tl_proof proof = {.solution = tl_request_query(visit->request, "solution")};
-    return tl_join_newcomer(visit, has_ticket ? visit->ticket.visitor : NULL,
-                            settings->default_lane, &proof);
+    return has_ticket ? tl_join_again(visit, &proof)
+                      : tl_join_newcomer(visit, NULL, visit->queue->settings.default_lane, &proof);
 }
 
 /* Does a browser open the page that says what it does, and has not shown yet that it keeps cookies?

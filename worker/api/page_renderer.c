@@ -6,8 +6,7 @@
 #include <sodium.h>
 
 #include "worker/api/body.h"
-#include "worker/api/challenge.h"
-#include "worker/api/page_renderer.h"
+#include "worker/api/handlers.h"
 #include "worker/page/page.h"
 #include "worker/verify/verdict.h"
 #include "worker/visit/browser.h"
@@ -235,15 +234,21 @@ bool tl_page_send(const struct tl_visit *visit, const struct tl_view *what)
     return send_page(visit, &page.view, 200, 0, NULL);
 }
 
-bool tl_page_send_through(const struct tl_visit *visit, const char *target_url, const char *cookie)
+/* A visitor who gets in without a place: on to `?return=` or the target_url, else a page that says
+ * so. */
+static void send_through(const struct tl_visit *visit, const struct tl_view *view,
+                         const char *cookie)
 {
     struct page page;
+    const char *target_url = view->settings != NULL ? view->settings->target_url : "";
     begin(visit, TL_PAGE_PASSTHROUGH, &page);
     set_return(visit, target_url, &page);
     page.view.ticket = page.view.invite = NULL;
     const char *address = page.view.return_url != NULL ? page.view.return_url : target_url;
-    return address[0] == '\0' ? send_page(visit, &page.view, 200, 0, cookie)
-                              : see_other(visit, address, cookie);
+    if (address[0] == '\0')
+        send_page(visit, &page.view, 200, 0, cookie);
+    else
+        see_other(visit, address, cookie);
 }
 
 bool tl_page_redirect(const struct tl_visit *visit, enum tl_page_redirection to)
@@ -268,6 +273,10 @@ static void render_view(struct tl_request *request, const struct tl_view *view, 
     const struct tl_visit *visit = tl_request_visit(request);
     struct page page = {.view = *view};
     struct tl_view *shown = &page.view;
+    if (view->through) {
+        send_through(visit, view, cookie);
+        return;
+    }
     shown->page = tl_view_state(view);
     shown->event = tl_event_looks_find(worker->events, view->queue);
     shown->from = first_position(visit);

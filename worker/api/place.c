@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "common/base/units.h"
-#include "worker/api/join.h"
-#include "worker/api/routes.h"
+#include "worker/api/handlers.h"
 #include "worker/http/sse.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
@@ -42,8 +41,7 @@ static bool waits(struct tl_visit *visit, int64_t wait_ms)
         visit->ticket.outdated && tl_visit_bearer(visit) == NULL && tl_cookie_sent(visit);
     return wait_ms > 0 && !replaces && !visit->worker->env->draining &&
            (visit->worth == TL_WORTH_WAITS || visit->worth == TL_WORTH_ACTIVE) &&
-           tl_visit_may_stay(visit) &&
-           tl_subscribers_wait(visit, visit->now_ms, visit->now_ms + wait_ms);
+           tl_visit_may_stay(visit) && tl_subscribers_wait(visit, visit->now_ms + wait_ms, false);
 }
 
 static bool status(struct tl_visit *visit)
@@ -115,8 +113,7 @@ static void answer_short(struct tl_visit *visit)
 static bool stream(struct tl_visit *visit)
 {
     if (strcmp(tl_request_method(visit->request), "GET") != 0 || visit->worker->env->draining ||
-        !tl_visit_may_stay(visit) ||
-        !tl_subscribers_stream(visit, tl_language_of(visit)->code, visit->now_ms))
+        !tl_visit_may_stay(visit) || !tl_subscribers_stream(visit, tl_language_of(visit)->code))
         answer_short(visit);
     return true;
 }

@@ -13,7 +13,9 @@
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
+#include "worker/api/handlers.h"
 #include "worker/api/routes.h"
+#include "worker/http/json_text.h"
 #include "worker/page/page_assets.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/view.h"
@@ -97,7 +99,7 @@ bool tl_handle_queue(struct tl_visit *visit)
     for (size_t i = 0; i < settings->n_lanes; i++)
         tl_json_item(&json, settings->lanes[i]);
     tl_json_array_end(&json);
-    return tl_answer_json(visit, 200, &json, NULL);
+    return tl_answer_json(visit, 200, &json);
 }
 
 bool tl_handle_jwks(struct tl_visit *visit)
@@ -184,7 +186,7 @@ bool tl_handle_feedback(struct tl_visit *visit)
     tl_json_string(&json, "queue", visit->name);
     tl_json_uint(&json, "capacity", tl_queue_capacity(settings));
     tl_json_bool(&json, "steered", settings->capacity_min > 0);
-    return tl_answer_json(visit, 202, &json, NULL);
+    return tl_answer_json(visit, 202, &json);
 }
 
 /* ---- static files ---- */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/api/routes.h"
-#include "worker/api/page_renderer.h"
+#include "worker/api/handlers.h"
 #include "worker/visit/answer.h"
 
 const struct tl_route tl_routes[] = {

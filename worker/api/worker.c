@@ -3,9 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "worker/api/challenge.h"
-#include "worker/api/misuse.h"
-#include "worker/api/routes.h"
+#include "worker/api/handlers.h"
 #include "worker/api/worker.h"
 #include "worker/http/refusal.h"
 #include "worker/http/router.h"
@@ -13,7 +11,7 @@
 #include "worker/visit/answer.h"
 #include "worker/visit/browser.h"
 #include "worker/visit/subscribers.h"
-#include "worker/visit/wait.h"
+#include "worker/visit/visit.h"
 
 #include "common/auth/keyring.h"
 #include "common/base/clock.h"
@@ -27,7 +25,6 @@ static void settled(void *context, struct tl_pending_command *pending,
 {
     struct tl_queue *queue = context;
     struct tl_worker *worker = queue->env->worker;
-    struct tl_subscribers *subscribers = worker->subscribers;
     tl_queue_settled(queue, pending, result);
     if (pending->leaves && result->end == TL_PENDING_APPLIED && tl_rejoin_gave_place(result) &&
         tl_queue_serial(queue, result->place) == 0) /* else the pending ticket does not count */
@@ -38,11 +35,11 @@ static void settled(void *context, struct tl_pending_command *pending,
     if (result->end != TL_PENDING_APPLIED)
         return;
     if (pending->kind == TL_COMMAND_JOIN)
-        tl_subscribers_joined(subscribers, queue, pending, result, tl_clock_ms());
+        tl_subscribers_joined(worker, queue, pending, result, tl_clock_ms());
     else if (pending->kind == TL_COMMAND_RESTORE ||
              ((pending->kind == TL_COMMAND_RENEW || pending->kind == TL_COMMAND_CLAIM) &&
               result->outcome == TL_OUTCOME_WAITING))
-        tl_subscribers_look(subscribers, queue, pending->place, tl_clock_ms());
+        tl_subscribers_look(worker, queue, pending->place, tl_clock_ms());
 }
 
 void tl_worker_take(void *context, struct tl_change *change)
@@ -54,15 +51,15 @@ void tl_worker_take(void *context, struct tl_change *change)
     case TL_TAKEN:
         break;
     case TL_TAKEN_ENTRY:
-        tl_subscribers_entry(worker->subscribers, taken.queue, &taken.entry, now_ms);
+        tl_subscribers_entry(worker, taken.queue, &taken.entry, now_ms);
         tl_events_free(&taken.entry);
         break;
     case TL_TAKEN_RECREATED:
         tl_waits_drop(worker, taken.queue);
-        tl_subscribers_recreated(worker->subscribers, taken.queue, now_ms);
+        tl_subscribers_recreated(worker, taken.queue, now_ms);
         break;
     case TL_TAKEN_DELETED:
-        tl_subscribers_end(worker->subscribers, taken.queue);
+        tl_subscribers_end(worker, taken.queue);
         tl_waits_drop(worker, taken.queue); /* no stream is left that would ask again */
         tl_queue_free(&taken.queue);
         break;
@@ -77,7 +74,6 @@ bool tl_worker_start(struct tl_worker *worker, const struct tl_config *files, uv
     const struct tl_config *config = worker->config;
     worker->env->worker = worker;
     worker->env->settle = settled;
-    worker->languages = worker->brand->languages;
     if ((worker->proxies = tl_networks_parse(config->http.trusted_proxies, err)) == NULL ||
         (worker->bypass = tl_networks_parse(config->bypass.networks, err)) == NULL)
         return false;
@@ -87,16 +83,17 @@ bool tl_worker_start(struct tl_worker *worker, const struct tl_config *files, uv
     worker->clients = tl_clients_new(config->http.streams_per_address);
     worker->queues =
         (struct tl_queues){.env = worker->env, .commands_max = config->worker.max_pending};
-    worker->subscribers = tl_subscribers_new(worker, loop);
-    if (worker->clients == NULL || worker->subscribers == NULL || worker->passes == NULL ||
-        worker->misuse == NULL || worker->service.tokens == NULL)
+    worker->loop = loop;
+    tl_subscriber_table_init(&worker->subscribers.table);
+    if (worker->clients == NULL || worker->passes == NULL || worker->misuse == NULL ||
+        worker->service.tokens == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the API");
     return tl_queue_env_read(worker->env, files, err);
 }
 
 void tl_worker_stop(struct tl_worker *worker)
 {
-    tl_subscribers_end(worker->subscribers, NULL);
+    tl_subscribers_end(worker, NULL);
     tl_waits_drop(worker, NULL);
     tl_queues_clear(&worker->queues);
 }
@@ -105,7 +102,8 @@ void tl_worker_free(struct tl_worker *worker)
 {
     if (worker->env == NULL)
         return;
-    tl_subscribers_free(&worker->subscribers);
+    tl_subscribers_end(worker, NULL);
+    tl_subscriber_table_clear(&worker->subscribers.table);
     tl_queues_clear(&worker->queues);
     tl_clients_free(&worker->clients);
     tl_misuse_free(&worker->misuse);
@@ -123,7 +121,7 @@ bool tl_worker_reload(struct tl_worker *worker, const struct tl_config *config,
 {
     struct tl_secrets fresh;
     struct tl_event_looks events = {0};
-    if (!tl_page_read(config, worker->languages, NULL, &events, err) ||
+    if (!tl_page_read(config, worker->brand->languages, NULL, &events, err) ||
         !tl_secrets_load(&fresh, config, false, err)) {
         tl_event_looks_free(&events);
         return false;
@@ -180,5 +178,5 @@ void tl_worker_tick(struct tl_worker *worker, int64_t now_ms)
 bool tl_worker_idle(const struct tl_worker *worker)
 {
     return tl_waits_count(&worker->waits) == 0 && tl_queues_flushed(&worker->queues) &&
-           tl_subscribers_count(worker->subscribers) == 0;
+           worker->subscribers.table.n == 0;
 }

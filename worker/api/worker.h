@@ -10,7 +10,7 @@
 #include <uv.h>
 
 #include "common/base/error.h"
-#include "worker/visit/context.h"
+#include "worker/visit/visit.h"
 
 /* Starts a worker that has what the process gives it; the rest is zero. files: whose queues in
  * passthrough count, as it was read last. False: tl_worker_free frees what there is. */

@@ -20,6 +20,8 @@ static enum tl_page_state end_of(enum tl_reason reason)
 
 enum tl_page_state tl_view_state(const struct tl_view *view)
 {
+    if (view->through)
+        return TL_PAGE_PASSTHROUGH;
     if (view->moved)
         return TL_PAGE_MOVED;
     if (tl_place_seq(view->place) == 0 && view->state.status != TL_LINE_ENDED)

@@ -59,6 +59,7 @@ struct tl_view {
     bool drawing;      /* those who wait are yet to be drawn: nobody has a position */
     bool recovering;   /* the queue recovers from a loss of its data */
     bool moved;        /* the place is on another device; its state is ENDED */
+    bool through;      /* gets in without a place: only the queue and its settings count */
     bool lost;         /* the store lost the place, and it does not come back */
     double eta_low_s, eta_median_s, eta_high_s;
     const char *eta_reason; /* why there is none, or why it grew (tl_eta_reason_name); or NULL */

@@ -12,7 +12,7 @@
 #include "common/base/net.h"
 #include "common/role/program.h"
 #include "common/role/signals.h"
-#include "worker/api/challenge.h"
+#include "worker/api/handlers.h"
 #include "worker/api/worker.h"
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
@@ -22,7 +22,7 @@
 #include "worker/verify/verdict.h"
 #include "worker/verify/verifier.h"
 #include "worker/visit/subscribers.h"
-#include "worker/visit/wait.h"
+#include "worker/visit/visit.h"
 
 enum {
     TICK_MS = 50,
@@ -128,7 +128,7 @@ static void drain(struct edge *edge)
      * port at once. */
     if (!edge->shared->keeps_listening && shutdown(edge->listen_fd, SHUT_RDWR) != 0)
         tl_debug("shutdown of the listening socket failed");
-    tl_subscribers_drain(edge->worker.subscribers, now_ms, now_ms + SEND_AWAY_MS);
+    tl_subscribers_drain(&edge->worker, now_ms, now_ms + SEND_AWAY_MS);
     tl_queues_farewell(&edge->worker.queues);
 }
 
@@ -198,8 +198,8 @@ static void serve_when_ready(struct edge *edge, int64_t now_ms)
 
 static void on_sweep(uv_timer_t *timer)
 {
-    const struct edge *edge = timer->data;
-    tl_subscribers_sweep(edge->worker.subscribers, tl_clock_ms());
+    struct edge *edge = timer->data;
+    tl_subscribers_sweep(&edge->worker, tl_clock_ms());
 }
 
 /* Says once per period what visitors get to feel. */

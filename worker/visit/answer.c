@@ -121,27 +121,18 @@ static void fill(const struct tl_visit *visit, const struct tl_ticket *give, str
     }
 }
 
-/* The language only matters to a notice of several: choosing it is a good part of a status. */
-static const char *language_of(const struct tl_visit *visit)
-{
-    return tl_notice_varies(&visit->queue->notice) ? tl_language_of(visit)->code : NULL;
-}
-
-/* What the operator says, in the visitor's language. */
-static void add_notice(const struct tl_queue *queue, const char *language, struct filled *filled)
-{
-    const char *notice = tl_notice_text(&queue->notice, language);
-    filled->view.notice = notice[0] != '\0' ? notice : NULL;
-}
-
-/* Only beside a ticket, as it stays what it is, and at the end, when visitors have questions. */
-static void add_reference(const struct tl_worker *worker, struct filled *filled)
+/* What the operator says, in this language; and the reference: only beside a ticket, as it stays
+ * what it is, and at the end, when visitors have questions. */
+static void add_texts(const struct tl_visit *visit, const char *language, struct filled *filled)
 {
     struct tl_view *view = &filled->view;
+    const char *notice = tl_notice_text(&visit->queue->notice, language);
+    view->notice = notice[0] != '\0' ? notice : NULL;
     bool ended = view->state.status == TL_LINE_ENDED && !view->moved;
     if (view->ticket == NULL && !ended)
         return;
-    tl_reference_write(worker->secrets.keyring, view->queue, view->visitor, filled->reference);
+    tl_reference_write(visit->worker->secrets.keyring, view->queue, view->visitor,
+                       filled->reference);
     view->reference = filled->reference;
 }
 
@@ -162,17 +153,17 @@ static bool renews_cookie(const struct tl_visit *visit, const struct tl_view *vi
 /* The view, with the cookie of the ticket that it carries, or with a renewed one. */
 static bool send_view(const struct tl_visit *visit, struct filled *filled)
 {
-    const struct tl_worker *worker = visit->worker;
     const struct tl_view *view = &filled->view;
     char cookie[TL_COOKIE_TEXT_MAX];
     char renewed[TL_TICKET_MAX];
-    add_notice(visit->queue, language_of(visit), filled);
-    add_reference(worker, filled);
+    /* Choosing the language is a good part of a status. It only matters to a notice of several. */
+    const bool varies = tl_notice_varies(&visit->queue->notice);
+    add_texts(visit, varies ? tl_language_of(visit)->code : NULL, filled);
     const char *ticket = view->ticket;
     if (ticket == NULL && renews_cookie(visit, view)) {
         const struct tl_ticket fresh =
             tl_answer_ticket(visit->queue, view->visitor, view->place, visit->now_ms);
-        tl_ticket_sign(worker->secrets.keyring, view->queue, &fresh, renewed);
+        tl_ticket_sign(visit->worker->secrets.keyring, view->queue, &fresh, renewed);
         ticket = renewed;
     }
     if (ticket != NULL)
@@ -181,20 +172,13 @@ static bool send_view(const struct tl_visit *visit, struct filled *filled)
     return true;
 }
 
-/* 200 with an end that the line does not say. moved: the ticket does not count any more, and the
- * answer says no more than that. */
-static bool answer_end(struct tl_visit *visit, enum tl_reason reason, bool moved)
+bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason)
 {
     struct filled filled;
     visit->state = (struct tl_line_view){.status = TL_LINE_ENDED, .reason = reason};
     fill(visit, NULL, &filled);
-    filled.view.moved = moved;
+    filled.view.moved = reason == TL_REASON_MOVED;
     return send_view(visit, &filled);
-}
-
-bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason)
-{
-    return answer_end(visit, reason, false);
 }
 
 bool tl_answer_unknown(struct tl_visit *visit)
@@ -242,7 +226,7 @@ bool tl_answer_view(struct tl_visit *visit)
     case TL_WORTH_MAY_RETURN:
         return tl_visit_restore(visit, 0, 0);
     case TL_WORTH_MOVED:
-        return answer_end(visit, TL_REASON_MOVED, true);
+        return tl_answer_ended(visit, TL_REASON_MOVED);
     case TL_WORTH_ASK_STORE:
         return tl_wait_lookup(visit, answer_asked) || tl_answer_unknown(visit);
     default:
@@ -311,22 +295,18 @@ size_t tl_answer_write_view(const struct tl_visit *visit, const char *language, 
     const struct tl_ticket give =
         tl_answer_ticket(visit->queue, ticket->visitor, ticket->place, visit->now_ms);
     fill(visit, visit->gives_ticket ? &give : NULL, &filled);
-    add_notice(visit->queue, language, &filled);
-    add_reference(visit->worker, &filled);
+    add_texts(visit, language, &filled);
     return tl_view_write(&filled.view, text);
 }
 
 /* ---- JSON ---- */
 
-bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,
-                    const char *cookie)
+bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json)
 {
-    struct tl_answer answer = {.status = status,
-                               .type = "application/json",
-                               .body = json->text,
-                               .length = tl_json_end(json)};
-    tl_answer_header(&answer, "Set-Cookie", cookie);
-    tl_request_answer(visit->request, &answer);
+    tl_request_answer(visit->request, &(struct tl_answer){.status = status,
+                                                          .type = "application/json",
+                                                          .body = json->text,
+                                                          .length = tl_json_end(json)});
     return true;
 }
 

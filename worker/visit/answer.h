@@ -28,16 +28,16 @@ tl_step tl_answer_unknown;
  * the lane and the invite of the visit's ticket, and of its time if it is a pending ticket itself.
  */
 tl_step tl_answer_pending;
-/* 200 with the view of a pending ticket whose place has ended in this way. */
+/* 200 with an end that the line does not say. MOVED: the ticket does not count any more, and the
+ * view says no more than that. */
 bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason);
 
 /* Writes the view of the visit's place in its state as JSON (TL_VIEW_MAX bytes), for event streams.
  * language: of the notice, or NULL. Returns its length. */
 size_t tl_answer_write_view(const struct tl_visit *visit, const char *language, char *text);
 
-/* Answers with this object. cookie: for Set-Cookie, or NULL. Returns true. */
-bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json,
-                    const char *cookie);
+/* Answers with this object. Returns true. */
+bool tl_answer_json(const struct tl_visit *visit, unsigned status, struct tl_json *json);
 
 /* How JSON answers look; context is the worker. */
 extern const struct tl_renderer tl_json_renderer;

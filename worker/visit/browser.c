@@ -86,7 +86,7 @@ bool tl_cross_site_preflight(const struct tl_worker *worker, struct tl_request *
     struct tl_answer answer = {.status = 204};
     tl_answer_header(&answer, "Access-Control-Allow-Methods", "GET, POST");
     tl_answer_header(&answer, "Access-Control-Allow-Headers",
-                     "Authorization, Content-Type, Last-Event-ID, X-Request-Id");
+                     "Authorization, Content-Type, Idempotency-Key, Last-Event-ID, X-Request-Id");
     tl_answer_header(&answer, "Access-Control-Max-Age", "600");
     tl_request_answer(request, &answer);
     return true;
@@ -138,24 +138,19 @@ static struct cookie_name name_of(const char *prefix, const char *queue)
     return name;
 }
 
-static int64_t life_s(const struct tl_queue_settings *settings, int64_t store_ms)
-{
-    int64_t session_ms = tl_queue_session_longest_ms(settings);
-    int64_t opens_in_ms = settings->opens_at_ms > store_ms ? settings->opens_at_ms - store_ms : 0;
-    int64_t life =
-        (opens_in_ms + settings->waiting_ttl_ms + settings->claim_ttl_ms + session_ms) / 1000;
-    if (life < LIFE_MIN_S)
-        return LIFE_MIN_S;
-    return life < LIFE_MAX_S ? life : LIFE_MAX_S;
-}
-
 void tl_cookie_write(const struct tl_visit *visit, const char *ticket,
                      char text[TL_COOKIE_TEXT_MAX])
 {
+    const struct tl_queue_settings *settings = &visit->queue->settings;
     bool https = tl_cross_site_https(visit);
     int64_t store_ms = tl_queue_env_store_ms(visit->worker->env, visit->now_ms);
+    int64_t opens_in_ms = settings->opens_at_ms > store_ms ? settings->opens_at_ms - store_ms : 0;
+    int64_t life_s = (opens_in_ms + settings->waiting_ttl_ms + settings->claim_ttl_ms +
+                      tl_queue_session_longest_ms(settings)) /
+                     1000;
+    life_s = life_s < LIFE_MIN_S ? LIFE_MIN_S : life_s < LIFE_MAX_S ? life_s : LIFE_MAX_S;
     char age[24];
-    snprintf(age, sizeof(age), "%" PRId64, life_s(&visit->queue->settings, store_ms));
+    snprintf(age, sizeof(age), "%" PRId64, life_s);
     const char *const parts[] = {https ? prefixes[0] : "",
                                  STEM,
                                  visit->name,
@@ -299,7 +294,7 @@ enum tl_navigation tl_navigation_of(const struct tl_request *request)
 const struct tl_catalogue *tl_language_of(const struct tl_visit *visit)
 {
     const struct tl_request *request = visit->request;
-    return tl_languages_choose(visit->worker->languages, tl_request_query(request, "lang"),
+    return tl_languages_choose(visit->worker->brand->languages, tl_request_query(request, "lang"),
                                tl_request_cookie(request, "tellerline_lang"),
                                tl_request_header(request, "Accept-Language"));
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all steps of a worker process work on: the visit of a request, what it waits for, and the
  * worker itself. */
-#ifndef TL_API_CONTEXT_H
-#define TL_API_CONTEXT_H
+#ifndef TL_CONTEXT_H
+#define TL_CONTEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include <uv.h>
 
 #include "common/auth/ticket.h"
 #include "common/base/log.h"
@@ -23,6 +25,7 @@
 #include "worker/verify/verifier.h"
 #include "worker/visit/recent.h"
 #include "worker/visit/secrets.h"
+#include "worker/visit/subscriber_table.h"
 
 /* ---- visits ---- */
 
@@ -78,11 +81,15 @@ struct tl_visit {
     struct tl_request *request;
     tl_step *handler;               /* of its route */
     char name[TL_ROUTER_QUEUE_MAX]; /* of the queue, as the path says; "": none */
-    struct tl_queue *queue;         /* NULL: not asked for yet, or its line is not loaded */
-    struct tl_ticket ticket;        /* together with: */
-    enum tl_worth worth;            /* as it was judged, and... */
-    struct tl_line_view state;      /* ...the state of its place */
-    struct tl_refusal refusal;      /* why it is refused */
+    /* The other end of the connection; or, where that is a trusted proxy, the last address in
+     * X-Forwarded-For that is not one. */
+    struct tl_address address;
+    bool has_address;          /* else it is not known */
+    struct tl_queue *queue;    /* NULL: not asked for yet, or its line is not loaded */
+    struct tl_ticket ticket;   /* together with: */
+    enum tl_worth worth;       /* as it was judged, and... */
+    struct tl_line_view state; /* ...the state of its place */
+    struct tl_refusal refusal; /* why it is refused */
     struct tl_wait wait;
     int64_t now_ms;               /* of this step: local monotonic time */
     bool gives_ticket;            /* the answer carries the ticket, as one to a join */
@@ -91,8 +98,6 @@ struct tl_visit {
 };
 
 /* ---- the worker ---- */
-
-struct tl_subscribers;
 
 struct tl_worker {
     /* The process gives: */
@@ -104,12 +109,12 @@ struct tl_worker {
     struct tl_limiter *limiter;    /* of all processes */
     struct tl_sharing *sharing;    /* likewise */
     struct tl_server *server;      /* NULL until it serves */
-    uint64_t connections_max;      /* event streams and the server's connections together */
+    uv_loop_t *loop;
+    uint64_t connections_max; /* event streams and the server's connections together */
     /* The worker's own: */
-    const struct tl_languages *languages; /* of the brand */
-    struct tl_recent *passes;             /* that were given */
-    struct tl_networks *proxies;          /* whose X-Forwarded-For is trusted */
-    struct tl_networks *bypass;           /* who gets in past the line */
+    struct tl_recent *passes;    /* that were given */
+    struct tl_networks *proxies; /* whose X-Forwarded-For is trusted */
+    struct tl_networks *bypass;  /* who gets in past the line */
     struct tl_misuse *misuse;
     struct tl_visitor_ids visitor_ids; /* for newcomers */
     struct tl_log_limit bypass_log;    /* of who got in so */
@@ -118,7 +123,12 @@ struct tl_worker {
     struct tl_effort effort;           /* that puzzles ask for */
     struct tl_waits waits;
     struct tl_queues queues;
-    struct tl_subscribers *subscribers; /* the event streams and long polls */
+    struct tl_subscribers { /* the event streams and long polls */
+        struct tl_subscriber_table table;
+        int64_t swept_ms;
+        uint64_t owed;          /* turns due, in subscribers * ms; the fraction of a turn is kept */
+        int64_t drain_until_ms; /* 0: not draining */
+    } subscribers;
     struct tl_pending_command *leaving; /* follows the join that is being settled; or NULL */
     struct { /* the challenge service, as worker/api/challenge.c keeps it */
         struct tl_recent *tokens;

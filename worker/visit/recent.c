@@ -51,7 +51,7 @@ static struct tl_recent_entry *set_of(struct tl_recent *recent, const char *id)
     return &recent->entries[number % (recent->n / WAYS) * WAYS];
 }
 
-static struct tl_recent_entry *find(struct tl_recent *recent, const char *id)
+struct tl_recent_entry *tl_recent_find(struct tl_recent *recent, const char *id)
 {
     struct tl_recent_entry *set = set_of(recent, id);
     for (size_t i = 0; i < WAYS; i++) {
@@ -61,14 +61,9 @@ static struct tl_recent_entry *find(struct tl_recent *recent, const char *id)
     return NULL;
 }
 
-const struct tl_recent_entry *tl_recent_find(struct tl_recent *recent, const char *id)
-{
-    return find(recent, id);
-}
-
 void tl_recent_keep(struct tl_recent *recent, const char *id, const struct tl_recent_entry *value)
 {
-    struct tl_recent_entry *place = find(recent, id);
+    struct tl_recent_entry *place = tl_recent_find(recent, id);
     if (place == NULL) {
         struct tl_recent_entry *set = place = set_of(recent, id);
         for (size_t i = 1; i < WAYS; i++)
@@ -83,7 +78,7 @@ void tl_recent_keep(struct tl_recent *recent, const char *id, const struct tl_re
 
 void tl_recent_forget(struct tl_recent *recent, const char *id)
 {
-    struct tl_recent_entry *entry = find(recent, id);
+    struct tl_recent_entry *entry = tl_recent_find(recent, id);
     if (entry != NULL)
         entry->until = 0;
 }

@@ -29,7 +29,7 @@ struct tl_recent *tl_recent_new(size_t most);   /* entries; NULL when out of mem
 void tl_recent_free(struct tl_recent **recent); /* NULL behind it is allowed */
 void tl_recent_clear(struct tl_recent *recent);
 /* What is kept by this id, borrowed until the next call of another function; NULL: nothing. */
-const struct tl_recent_entry *tl_recent_find(struct tl_recent *recent, const char *id);
+struct tl_recent_entry *tl_recent_find(struct tl_recent *recent, const char *id);
 /* Keeps a copy, in place of what was kept by this id. Without memory it is not kept. */
 void tl_recent_keep(struct tl_recent *recent, const char *id, const struct tl_recent_entry *value);
 

@@ -110,7 +110,7 @@ void tl_telling_note(struct tl_subscriber *subscriber, const struct tl_line_view
 
 /* Sends an event. data is JSON. */
 bool tl_telling_event(struct tl_subscriber *subscriber, const char *event, const char *data,
-                      int64_t now_ms);
+                      size_t length, int64_t now_ms);
 /* Sends the view of the place. */
 bool tl_telling_view(struct tl_subscriber *subscriber, const struct tl_line_view *state,
                      int64_t now_ms);

@@ -11,11 +11,10 @@
 #include "worker/visit/answer.h"
 #include "worker/visit/subscriber_table.h"
 #include "worker/visit/subscribers.h"
-#include "worker/visit/wait.h"
+#include "worker/visit/visit.h"
 
 enum {
     ROUND_MS = 500,          /* each subscriber has one turn in this time */
-    ADMISSION_WAIT_MS = 250, /* a running admitter needs a few ms */
     ASK_AGAIN_MS = 1000,     /* between two questions about an unknown place */
     RESTORE_AGAIN_MS = 5000, /* between two questions for a place of a lost generation */
     REPLACED_MS = 60000,     /* before the reader of a replaced stream reconnects, the least */
@@ -24,42 +23,18 @@ enum {
     DISMISSED_MIN_MS = 100, /* the same when they are sent to another worker */
 };
 
-struct tl_subscribers {
-    struct tl_worker *worker;
-    uv_loop_t *loop;
-    struct tl_subscriber_table table;
-    int64_t swept_ms;
-    uint64_t owed;          /* turns due, in subscribers * ms; the fraction of a turn is kept */
-    int64_t drain_until_ms; /* 0: not draining */
-};
-
-struct tl_subscribers *tl_subscribers_new(struct tl_worker *worker, uv_loop_t *loop)
-{
-    struct tl_subscribers *subscribers = calloc(1, sizeof(*subscribers));
-    if (subscribers == NULL)
-        return NULL;
-    subscribers->worker = worker;
-    subscribers->loop = loop;
-    tl_subscriber_table_init(&subscribers->table);
-    return subscribers;
-}
-
-size_t tl_subscribers_count(const struct tl_subscribers *subscribers)
-{
-    return subscribers->table.n;
-}
-
 /* The subscriber of a visit. Is it counted for its address? */
 static struct tl_subscriber *add(const struct tl_visit *visit, bool counted)
 {
     struct tl_worker *worker = visit->worker;
     struct tl_subscriber *subscriber =
-        tl_subscriber_table_add(&worker->subscribers->table, visit->queue, &visit->ticket);
+        tl_subscriber_table_add(&worker->subscribers.table, visit->queue, &visit->ticket);
     if (subscriber == NULL)
         return NULL;
     subscriber->worker = worker;
     subscriber->blocks = worker->queues.blocks_version;
-    subscriber->has_address = counted && tl_visit_address(visit, &subscriber->address);
+    subscriber->address = visit->address;
+    subscriber->has_address = counted && visit->has_address;
     if (subscriber->has_address)
         subscriber->client = tl_clients_enter(worker->clients, &subscriber->address);
     tl_metrics_add(worker->env->metrics, TL_WORKER_SUBSCRIBERS, 1);
@@ -69,13 +44,13 @@ static struct tl_subscriber *add(const struct tl_visit *visit, bool counted)
 /* Removes the subscriber. Its request, if it is one, is the caller's to answer. */
 static void drop(struct tl_subscriber *subscriber)
 {
-    const struct tl_worker *worker = subscriber->worker;
+    struct tl_worker *worker = subscriber->worker;
     tl_metrics_add(worker->env->metrics, TL_WORKER_SUBSCRIBERS, -1);
     if (subscriber->stream != NULL)
         tl_metrics_add(worker->env->metrics, TL_WORKER_EVENT_STREAMS, -1);
     tl_stream_close(&subscriber->stream);
     tl_clients_leave(worker->clients, subscriber->client);
-    tl_subscriber_table_remove(&worker->subscribers->table, subscriber);
+    tl_subscriber_table_remove(&worker->subscribers.table, subscriber);
 }
 
 static void on_broken(void *context)
@@ -130,24 +105,14 @@ static void refuse(struct tl_subscriber *subscriber, enum tl_refusal_kind kind)
         tl_render_refused(visit->request, kind, "");
 }
 
-void tl_subscribers_end(struct tl_subscribers *subscribers, const struct tl_queue *queue)
+void tl_subscribers_end(struct tl_worker *worker, const struct tl_queue *queue)
 {
-    for (size_t n = subscribers->table.n; n > 0; n--) {
-        struct tl_subscriber *subscriber = tl_subscriber_table_next(&subscribers->table);
+    for (size_t n = worker->subscribers.table.n; n > 0; n--) {
+        struct tl_subscriber *subscriber = tl_subscriber_table_next(&worker->subscribers.table);
         if (queue == NULL || subscriber->queue == queue)
             refuse(subscriber,
                    subscriber->queue->deleted ? TL_REFUSAL_NO_QUEUE : TL_REFUSAL_STOPPING);
     }
-}
-
-void tl_subscribers_free(struct tl_subscribers **subscribers)
-{
-    if (*subscribers == NULL)
-        return;
-    tl_subscribers_end(*subscribers, NULL);
-    tl_subscriber_table_clear(&(*subscribers)->table);
-    free(*subscribers);
-    *subscribers = NULL;
 }
 
 /* ---- telling ---- */
@@ -178,7 +143,7 @@ static void ask_back(struct tl_subscriber *subscriber, int64_t now_ms)
 static void say(struct tl_subscriber *subscriber, const char *event, int64_t now_ms)
 {
     if (subscriber->stream != NULL)
-        (void)tl_telling_event(subscriber, event, "{}", now_ms);
+        (void)tl_telling_event(subscriber, event, "{}", 2, now_ms);
 }
 
 /* Judges the subscriber's ticket, and follows its place. *state: of that place; *known is false
@@ -197,7 +162,7 @@ static bool judge(struct tl_subscriber *subscriber, int64_t now_ms, struct tl_li
         return true;
     }
     if (ticket.outdated) {
-        if (!tl_subscriber_table_set_place(&subscriber->worker->subscribers->table, subscriber,
+        if (!tl_subscriber_table_set_place(&subscriber->worker->subscribers.table, subscriber,
                                            ticket.generation, ticket.place))
             return false; /* tried again at the next turn */
         subscriber->give_ticket = true;
@@ -273,10 +238,11 @@ static void look(struct tl_subscriber *subscriber, int64_t now_ms)
 
 /* ---- from events and answers ---- */
 
-void tl_subscribers_look(struct tl_subscribers *subscribers, const struct tl_queue *queue,
-                         tl_place place, int64_t now_ms)
+void tl_subscribers_look(struct tl_worker *worker, const struct tl_queue *queue, tl_place place,
+                         int64_t now_ms)
 {
-    struct tl_subscriber *next = tl_subscriber_table_first(&subscribers->table, queue, "", place);
+    struct tl_subscriber *next =
+        tl_subscriber_table_first(&worker->subscribers.table, queue, "", place);
     while (next != NULL) {
         struct tl_subscriber *subscriber = next;
         next = next->chain;
@@ -284,35 +250,35 @@ void tl_subscribers_look(struct tl_subscribers *subscribers, const struct tl_que
     }
 }
 
-void tl_subscribers_entry(struct tl_subscribers *subscribers, const struct tl_queue *queue,
+void tl_subscribers_entry(struct tl_worker *worker, const struct tl_queue *queue,
                           const struct tl_event_entry *entry, int64_t now_ms)
 {
     bool moved = false;
-    for (size_t i = 0; subscribers->table.n > 0 && i < entry->n_events; i++) {
+    for (size_t i = 0; worker->subscribers.table.n > 0 && i < entry->n_events; i++) {
         const struct tl_event *event = &entry->events[i];
         if ((event->kind == TL_EVENT_RENEWED || event->kind == TL_EVENT_HANDED) &&
             event->places.n > 0) /* a turn has come, or another device */
-            tl_subscribers_look(subscribers, queue, event->places.runs[0].first, now_ms);
+            tl_subscribers_look(worker, queue, event->places.runs[0].first, now_ms);
         if (event->kind != TL_EVENT_ADMITTED && event->kind != TL_EVENT_REMOVED &&
             event->kind != TL_EVENT_FREED)
             continue;
         moved = true;
         for (size_t r = 0; r < event->places.n; r++)
             for (uint64_t k = 0; k < event->places.runs[r].count; k++)
-                tl_subscribers_look(subscribers, queue, event->places.runs[r].first + k, now_ms);
+                tl_subscribers_look(worker, queue, event->places.runs[r].first + k, now_ms);
     }
-    if (!moved || subscribers->table.n == 0)
+    if (!moved || worker->subscribers.table.n == 0)
         return;
     tl_place front[TL_TELLING_FRONT];
     size_t n = tl_line_first(queue->line, front, TL_TELLING_FRONT);
     for (size_t i = 0; i < n; i++)
-        tl_subscribers_look(subscribers, queue, front[i], now_ms);
+        tl_subscribers_look(worker, queue, front[i], now_ms);
 }
 
 /* The pending place has this number. */
 static void number(struct tl_subscriber *subscriber, tl_place place, int64_t now_ms)
 {
-    if (!tl_subscriber_table_set_place(&subscriber->worker->subscribers->table, subscriber,
+    if (!tl_subscriber_table_set_place(&subscriber->worker->subscribers.table, subscriber,
                                        subscriber->queue->line->generation, place))
         return;
     subscriber->give_ticket = true;
@@ -329,11 +295,11 @@ static void wait_for_room(struct tl_subscriber *subscriber, int64_t wait_ms, int
         return;
     subscriber->ask_after_ms = now_ms + wait_ms;
     snprintf(data, sizeof(data), "{\"poll_after_ms\":%lld}", (long long)wait_ms);
-    if (!tl_telling_event(subscriber, "full", data, now_ms))
+    if (!tl_telling_event(subscriber, "full", data, strlen(data), now_ms))
         drop(subscriber);
 }
 
-void tl_subscribers_joined(struct tl_subscribers *subscribers, const struct tl_queue *queue,
+void tl_subscribers_joined(struct tl_worker *worker, const struct tl_queue *queue,
                            const struct tl_pending_command *join,
                            const struct tl_pending_result *result, int64_t now_ms)
 {
@@ -341,7 +307,7 @@ void tl_subscribers_joined(struct tl_subscribers *subscribers, const struct tl_q
     uint32_t issued;
     const bool spent = result->outcome == TL_OUTCOME_SPENT && tl_rejoin_issued(join, &issued);
     struct tl_subscriber *next =
-        tl_subscriber_table_first(&subscribers->table, queue, join->visitor, 0);
+        tl_subscriber_table_first(&worker->subscribers.table, queue, join->visitor, 0);
     while (next != NULL) {
         struct tl_subscriber *subscriber = next;
         next = next->chain;
@@ -360,7 +326,7 @@ void tl_subscribers_joined(struct tl_subscribers *subscribers, const struct tl_q
 /* The place of the pending ticket of this visit has ended. */
 static void end_pending(const struct tl_visit *visit, int64_t now_ms)
 {
-    struct tl_subscriber *next = tl_subscriber_table_first(&visit->worker->subscribers->table,
+    struct tl_subscriber *next = tl_subscriber_table_first(&visit->worker->subscribers.table,
                                                            visit->queue, visit->ticket.visitor, 0);
     while (next != NULL) {
         struct tl_subscriber *subscriber = next;
@@ -377,7 +343,7 @@ static bool found(struct tl_visit *visit)
 {
     const int64_t now_ms = tl_clock_ms();
     if (tl_place_seq(visit->ticket.place) != 0)
-        tl_subscribers_look(visit->worker->subscribers, visit->queue, visit->ticket.place, now_ms);
+        tl_subscribers_look(visit->worker, visit->queue, visit->ticket.place, now_ms);
     else if (visit->wait.known)
         end_pending(visit, now_ms);
     free(visit);
@@ -386,12 +352,12 @@ static bool found(struct tl_visit *visit)
 
 /* ---- another generation ---- */
 
-void tl_subscribers_recreated(struct tl_subscribers *subscribers, const struct tl_queue *queue,
+void tl_subscribers_recreated(struct tl_worker *worker, const struct tl_queue *queue,
                               int64_t now_ms)
 {
     uint64_t generation = queue->line->generation;
-    for (size_t n = subscribers->table.n; n > 0; n--) {
-        struct tl_subscriber *subscriber = tl_subscriber_table_next(&subscribers->table);
+    for (size_t n = worker->subscribers.table.n; n > 0; n--) {
+        struct tl_subscriber *subscriber = tl_subscriber_table_next(&worker->subscribers.table);
         struct tl_line_view state;
         bool known;
         if (subscriber->queue != queue || tl_place_seq(subscriber->ticket.place) == 0 ||
@@ -438,7 +404,7 @@ static bool is_blocked(struct tl_subscriber *subscriber, int64_t now_ms)
 /* One turn of a subscriber. Frees it if it is done. */
 static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
 {
-    if (subscriber->worker->subscribers->drain_until_ms != 0) {
+    if (subscriber->worker->subscribers.drain_until_ms != 0) {
         dismiss(subscriber, now_ms);
         return;
     }
@@ -468,8 +434,9 @@ static void serve(struct tl_subscriber *subscriber, int64_t now_ms)
         update(subscriber, &state, known, now_ms);
 }
 
-void tl_subscribers_sweep(struct tl_subscribers *self, int64_t now_ms)
+void tl_subscribers_sweep(struct tl_worker *worker, int64_t now_ms)
 {
+    struct tl_subscribers *self = &worker->subscribers;
     int64_t passed = now_ms - self->swept_ms;
     self->swept_ms = now_ms;
     if (self->table.n == 0)
@@ -489,9 +456,9 @@ void tl_subscribers_sweep(struct tl_subscribers *self, int64_t now_ms)
         serve(subscriber, now_ms);
 }
 
-void tl_subscribers_drain(struct tl_subscribers *subscribers, int64_t now_ms, int64_t until_ms)
+void tl_subscribers_drain(struct tl_worker *worker, int64_t now_ms, int64_t until_ms)
 {
-    subscribers->drain_until_ms = until_ms > now_ms ? until_ms : now_ms + 1;
+    worker->subscribers.drain_until_ms = until_ms > now_ms ? until_ms : now_ms + 1;
 }
 
 /* ---- new subscribers ---- */
@@ -505,7 +472,7 @@ static bool has_all(const struct tl_visit *visit, struct tl_subscriber **oldest)
     uint64_t n = 0;
     *oldest = NULL;
     for (struct tl_subscriber *subscriber = tl_subscriber_table_first(
-             &visit->worker->subscribers->table, visit->queue, ticket->visitor, ticket->place);
+             &visit->worker->subscribers.table, visit->queue, ticket->visitor, ticket->place);
          subscriber != NULL && n < most; subscriber = subscriber->chain) {
         if (strcmp(subscriber->ticket.visitor, ticket->visitor) != 0)
             continue; /* of a former generation */
@@ -516,34 +483,30 @@ static bool has_all(const struct tl_visit *visit, struct tl_subscriber **oldest)
     return most > 0 && n >= most;
 }
 
-/* Ends a stream in favour of a newer one of the same ticket, and tells its reader, so that the two
- * do not replace each other in turns. */
-static void replace(struct tl_subscriber *subscriber, int64_t now_ms)
+bool tl_subscribers_stream(struct tl_visit *visit, const char *language)
 {
-    if (tl_telling_retry(subscriber, REPLACED_MS, REPLACED_MS))
-        say(subscriber, "replaced", now_ms);
-    tl_metrics_add(subscriber->worker->env->metrics, TL_WORKER_STREAMS_REPLACED, 1);
-    drop(subscriber);
-}
-
-bool tl_subscribers_stream(struct tl_visit *visit, const char *language, int64_t now_ms)
-{
-    struct tl_metrics *metrics = visit->worker->env->metrics;
+    const int64_t now_ms = visit->now_ms;
+    const struct tl_worker *worker = visit->worker;
+    struct tl_metrics *metrics = worker->env->metrics;
     char head[TL_STREAM_HEAD_MAX];
     size_t length = tl_stream_head(visit->request, RETRY_MIN_MS, RETRY_SPREAD_MS, head);
     struct tl_subscriber *oldest;
-    if (has_all(visit, &oldest) && oldest != NULL)
-        replace(oldest, now_ms);
+    if (has_all(visit, &oldest) && oldest != NULL) {
+        /* Its reader is told, so that the two do not replace each other in turns. */
+        if (tl_telling_retry(oldest, REPLACED_MS, REPLACED_MS))
+            say(oldest, "replaced", now_ms);
+        tl_metrics_add(metrics, TL_WORKER_STREAMS_REPLACED, 1);
+        drop(oldest);
+    }
     struct tl_subscriber *subscriber = add(visit, true);
     if (subscriber == NULL)
         return false;
     subscriber->wrote_ms = subscriber->ticket_ms = now_ms;
     subscriber->language = language;
     subscriber->give_ticket = visit->ticket.outdated;
-    uv_loop_t *loop = visit->worker->subscribers->loop;
     int fd = tl_request_take_over(visit->request); /* and the visit with it */
     if (fd >= 0)
-        subscriber->stream = tl_stream_open(loop, fd, on_broken, subscriber);
+        subscriber->stream = tl_stream_open(worker->loop, fd, on_broken, subscriber);
     if (subscriber->stream != NULL) {
         tl_metrics_add(metrics, TL_WORKER_EVENT_STREAMS, 1);
         tl_metrics_add(metrics, TL_WORKER_STREAMS_OPENED, 1);
@@ -555,38 +518,23 @@ bool tl_subscribers_stream(struct tl_visit *visit, const char *language, int64_t
     return true;
 }
 
-/* The subscriber is this visit's request, which waits until its place changes. False when it could
- * not be made. */
-static bool wait_for_change(struct tl_subscriber *subscriber, struct tl_visit *visit,
-                            int64_t now_ms, int64_t deadline_ms)
+bool tl_subscribers_wait(struct tl_visit *visit, int64_t deadline_ms, bool until_admitted)
 {
+    struct tl_subscriber *oldest;
     bool known;
+    struct tl_subscriber *subscriber =
+        !until_admitted && has_all(visit, &oldest) ? NULL : add(visit, !until_admitted);
     if (subscriber == NULL)
         return false;
     struct tl_line_view state = tl_queue_look(visit->queue, visit->ticket.place, &known);
     tl_queue_touch(visit->queue, subscriber->ticket.visitor, subscriber->ticket.place, &state,
-                   now_ms);
-    tl_telling_note(subscriber, &state, now_ms);
+                   visit->now_ms);
+    tl_telling_note(subscriber, &state, visit->now_ms);
+    subscriber->until_admitted = until_admitted;
+    subscriber->give_ticket = until_admitted || visit->ticket.outdated;
     subscriber->visit = visit;
-    subscriber->ticket_ms = now_ms;
+    subscriber->ticket_ms = visit->now_ms;
     subscriber->deadline_ms = deadline_ms;
     tl_request_hold(visit->request);
     return true;
-}
-
-bool tl_subscribers_wait(struct tl_visit *visit, int64_t now_ms, int64_t deadline_ms)
-{
-    struct tl_subscriber *oldest;
-    struct tl_subscriber *subscriber = has_all(visit, &oldest) ? NULL : add(visit, true);
-    if (subscriber != NULL)
-        subscriber->give_ticket = visit->ticket.outdated;
-    return wait_for_change(subscriber, visit, now_ms, deadline_ms);
-}
-
-bool tl_subscribers_wait_for_admission(struct tl_visit *visit, int64_t now_ms)
-{
-    struct tl_subscriber *subscriber = add(visit, false);
-    if (subscriber != NULL)
-        subscriber->until_admitted = subscriber->give_ticket = true;
-    return wait_for_change(subscriber, visit, now_ms, now_ms + ADMISSION_WAIT_MS);
 }

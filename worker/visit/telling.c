@@ -66,24 +66,18 @@ void tl_telling_note(struct tl_subscriber *subscriber, const struct tl_line_view
 
 /* ---- streams ---- */
 
-/* Sends this event to a stream that is ready. */
-static bool send_event(struct tl_subscriber *subscriber, const char *event, const char *data,
-                       size_t length, int64_t now_ms)
+bool tl_telling_event(struct tl_subscriber *subscriber, const char *event, const char *data,
+                      size_t length, int64_t now_ms)
 {
     char text[EVENT_MAX];
+    if (!tl_stream_ready(subscriber->stream))
+        return true;
     size_t n = tl_sse_event(text, sizeof(text), event, data, length);
     if (n == 0)
         return false;
     subscriber->wrote_ms = now_ms;
     tl_metrics_add(subscriber->worker->env->metrics, TL_WORKER_PUSHED, 1);
     return tl_stream_send(subscriber->stream, text, n);
-}
-
-bool tl_telling_event(struct tl_subscriber *subscriber, const char *event, const char *data,
-                      int64_t now_ms)
-{
-    return !tl_stream_ready(subscriber->stream) ||
-           send_event(subscriber, event, data, strlen(data), now_ms);
 }
 
 bool tl_telling_view(struct tl_subscriber *subscriber, const struct tl_line_view *state,
@@ -97,13 +91,13 @@ bool tl_telling_view(struct tl_subscriber *subscriber, const struct tl_line_view
     visit.state = *state;
     visit.gives_ticket = tl_telling_gives_ticket(subscriber, state, now_ms);
     tl_queue_touch(subscriber->queue, ticket->visitor, ticket->place, state, now_ms);
-    size_t length = tl_answer_write_view(&visit, subscriber->language, text);
+    const size_t length = tl_answer_write_view(&visit, subscriber->language, text);
     tl_telling_note(subscriber, state, now_ms);
     subscriber->give_ticket = false;
     if (visit.gives_ticket)
         subscriber->ticket_ms = now_ms;
     const char *event = tl_view_event_name(ticket->place, state->status);
-    return send_event(subscriber, event, text, length, now_ms);
+    return tl_telling_event(subscriber, event, text, length, now_ms);
 }
 
 bool tl_telling_retry(struct tl_subscriber *subscriber, unsigned min_ms, unsigned spread_ms)
@@ -120,8 +114,8 @@ bool tl_telling_maintain(struct tl_subscriber *subscriber, int64_t now_ms)
         return now_ms - subscriber->wrote_ms < STUCK_MS;
     if (subscriber->notice != notice->version) { /* a new stream is at version 0 */
         subscriber->notice = notice->version;
-        return tl_telling_event(subscriber, "notice", tl_notice_json(notice, subscriber->language),
-                                now_ms);
+        const char *json = tl_notice_json(notice, subscriber->language);
+        return tl_telling_event(subscriber, "notice", json, strlen(json), now_ms);
     }
     if (now_ms - subscriber->wrote_ms < HEARTBEAT_MS)
         return true;

@@ -53,6 +53,12 @@ void tl_view_time(struct tl_json *json, const char *name, int64_t ms)
     tl_json_plain(json, name, text);
 }
 
+static void write_target(struct tl_json *json, const struct tl_view *view)
+{
+    if (view->settings != NULL && view->settings->target_url[0] != '\0')
+        tl_json_string(json, "target_url", view->settings->target_url);
+}
+
 /* The rule of the opening, and by which id the list of the draw names the visitor. */
 static void write_draw(struct tl_json *json, const struct tl_view *view)
 {
@@ -91,8 +97,8 @@ static void write_queue(struct tl_json *json, const struct tl_view *view)
         tl_json_string(json, "phase", tl_phase_name(view->phase));
     if (tl_mode_holds(tl_view_told_mode(view)) && view->mode != TL_MODE_PASSTHROUGH)
         tl_json_bool(json, "paused", true);
-    if (view->mode == TL_MODE_PASSTHROUGH && view->settings->target_url[0] != '\0')
-        tl_json_string(json, "target_url", view->settings->target_url);
+    if (view->mode == TL_MODE_PASSTHROUGH)
+        write_target(json, view);
     if (view->recovering)
         tl_json_bool(json, "recovering", true);
     if (view->notice != NULL)
@@ -148,8 +154,13 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     bool in_line = state == TL_PAGE_WAITING || state == TL_PAGE_PENDING;
     tl_json_begin(&json, text, TL_VIEW_MAX);
     tl_json_string(&json, "queue", view->queue);
-    tl_json_string(&json, "visitor", view->visitor);
+    if (!view->through)
+        tl_json_string(&json, "visitor", view->visitor);
     tl_json_string(&json, "status", names->status);
+    if (view->through) {
+        write_target(&json, view);
+        return tl_json_end(&json);
+    }
     if (view->ticket != NULL)
         tl_json_plain(&json, "ticket", view->ticket);
     if (view->reference != NULL)
@@ -157,7 +168,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
     if (state == TL_PAGE_WAITING && !view->drawing)
         write_waiting(&json, view);
     if (names->reason != NULL)
-        tl_json_string(&json, "reason", names->reason);
+        tl_json_string(&json, "end_reason", names->reason);
     if (!write_shared(&json, view, in_line)) {
         write_sizes(&json, view);
         if (in_line)
@@ -169,8 +180,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
             tl_json_bool(&json, "claimed", true);
         if (view->pass != NULL)
             tl_json_plain(&json, "pass", view->pass);
-        if (view->settings->target_url[0] != '\0')
-            tl_json_string(&json, "target_url", view->settings->target_url);
+        write_target(&json, view);
     }
     if (in_line || state == TL_PAGE_ACTIVE) {
         write_draw(&json, view);

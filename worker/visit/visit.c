@@ -26,6 +26,18 @@ enum {
     FORGERIES_MAX = 100, /* of a kind in a minute: 15 ms of verifying */
 };
 
+static void read_address(struct tl_visit *visit)
+{
+    const struct tl_networks *proxies = visit->worker->proxies;
+    const char *lines[FORWARDED_LINES_MAX];
+    visit->has_address = tl_request_peer(visit->request, &visit->address);
+    if (visit->has_address && tl_networks_contain(proxies, &visit->address)) {
+        size_t n =
+            tl_request_headers(visit->request, "X-Forwarded-For", lines, FORWARDED_LINES_MAX);
+        tl_forwarded_walk(proxies, lines, n, &visit->address);
+    }
+}
+
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
                                 const char *name)
 {
@@ -34,6 +46,7 @@ struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *req
     visit->request = request;
     visit->now_ms = tl_clock_ms();
     (void)tl_text_copy(visit->name, sizeof(visit->name), name);
+    read_address(visit);
     return visit;
 }
 
@@ -278,25 +291,17 @@ bool tl_rejoin_may(struct tl_visit *visit)
 
 /* ---- addresses and limits ---- */
 
-bool tl_visit_address(const struct tl_visit *visit, struct tl_address *address)
+struct tl_prefix tl_visit_network(const struct tl_visit *visit)
 {
-    const struct tl_networks *proxies = visit->worker->proxies;
-    const char *lines[FORWARDED_LINES_MAX];
-    if (!tl_request_peer(visit->request, address))
-        return false;
-    if (tl_networks_contain(proxies, address)) {
-        size_t n =
-            tl_request_headers(visit->request, "X-Forwarded-For", lines, FORWARDED_LINES_MAX);
-        tl_forwarded_walk(proxies, lines, n, address);
-    }
-    return true;
+    return visit->has_address ? tl_prefix_of(&visit->address, TL_PREFIX_IPV4, TL_PREFIX_IPV6)
+                              : (struct tl_prefix){0};
 }
 
-bool tl_visit_shares(const struct tl_visit *visit, const struct tl_address *address)
+bool tl_visit_shares(const struct tl_visit *visit)
 {
     struct tl_address other_end;
-    return tl_request_peer(visit->request, &other_end) &&
-           memcmp(&other_end, address, sizeof(other_end)) == 0 &&
+    return visit->has_address && tl_request_peer(visit->request, &other_end) &&
+           memcmp(&other_end, &visit->address, sizeof(other_end)) == 0 &&
            tl_request_header(visit->request, "X-Forwarded-For") != NULL;
 }
 
@@ -316,9 +321,8 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
     const struct tl_blocks *blocks = worker->queues.blocks;
-    struct tl_address address;
-    if (blocks == NULL || blocks->n == 0 || !tl_visit_address(visit, &address) ||
-        tl_blocks_find(blocks, &address, visit->name,
+    if (blocks == NULL || blocks->n == 0 || !visit->has_address ||
+        tl_blocks_find(blocks, &visit->address, visit->name,
                        tl_queue_env_store_ms(worker->env, visit->now_ms)) == NULL)
         return true;
     tl_metrics_add(worker->env->metrics, TL_WORKER_BLOCKED, 1);
@@ -327,19 +331,17 @@ bool tl_visit_passes_blocks(struct tl_visit *visit)
 
 bool tl_visit_within(const struct tl_visit *visit, enum tl_limiter_kind kind, uint64_t most)
 {
-    struct tl_address address;
-    return !tl_visit_address(visit, &address) ||
-           tl_limiter_allow(visit->worker->limiter, kind, &address, most, visit->now_ms);
+    return !visit->has_address ||
+           tl_limiter_allow(visit->worker->limiter, kind, &visit->address, most, visit->now_ms);
 }
 
 /* Who is counted for tokens of the request that are not genuine? False: nobody. */
 static bool counted_as(const struct tl_visit *visit, struct tl_address *address)
 {
     struct tl_ticket ticket;
-    if (!tl_visit_brought(visit, &ticket))
-        return tl_visit_address(visit, address);
-    *address = tl_visitor_stand_in(visit->name, ticket.visitor);
-    return true;
+    const bool brought = tl_visit_brought(visit, &ticket);
+    *address = brought ? tl_visitor_stand_in(visit->name, ticket.visitor) : visit->address;
+    return brought || visit->has_address;
 }
 
 /* Is a token counted, by these keys? */
@@ -369,14 +371,13 @@ void tl_visit_unverified(const struct tl_visit *visit, enum tl_limiter_kind kind
 }
 
 /* Says now and then that visitors are counted as one because their proxy is not trusted. */
-static void note_untrusted_proxy(const struct tl_visit *visit, const struct tl_address *address,
-                                 int64_t now_ms)
+static void note_untrusted_proxy(const struct tl_visit *visit)
 {
-    const struct tl_prefix peer = tl_prefix_of(address, TL_PREFIX_IPV4, TL_PREFIX_IPV6);
+    const struct tl_prefix peer = tl_visit_network(visit);
     char text[TL_PREFIX_TEXT_MAX];
     unsigned suppressed;
-    if (!tl_visit_shares(visit, address) ||
-        !tl_log_allow(&visit->worker->untrusted_log, now_ms, UNTRUSTED_LOG_MS, &suppressed))
+    if (!tl_visit_shares(visit) ||
+        !tl_log_allow(&visit->worker->untrusted_log, visit->now_ms, UNTRUSTED_LOG_MS, &suppressed))
         return;
     tl_prefix_format(&peer, text);
     tl_warn("joins from %s are refused by http.joins_per_minute, and have X-Forwarded-For: if that "
@@ -386,28 +387,26 @@ static void note_untrusted_proxy(const struct tl_visit *visit, const struct tl_a
 
 bool tl_visit_may_join(struct tl_visit *visit, bool paid)
 {
-    struct tl_worker *worker = visit->worker;
+    const struct tl_worker *worker = visit->worker;
     const struct tl_queue_env *env = worker->env;
-    const int64_t now_ms = visit->now_ms;
     const struct tl_press press = {
         .pending = env->in_flight,
         .pending_max = worker->config->worker.max_pending,
-        .lag_ms = tl_outbox_lag_ms(visit->queue->outbox, now_ms),
+        .lag_ms = tl_outbox_lag_ms(visit->queue->outbox, visit->now_ms),
         .lag_max_ms = worker->config->worker.max_lag_ms,
         .memory_percent = env->memory_percent,
     };
     const uint64_t most = worker->config->http.joins_per_minute, share = tl_press_share(&press);
-    struct tl_address address;
-    if (most == 0 || !tl_visit_address(visit, &address))
+    if (most == 0)
         return true;
-    if (!tl_limiter_allow(worker->limiter, TL_LIMITER_SHARES, &address, share, now_ms)) {
+    if (!tl_visit_within(visit, TL_LIMITER_SHARES, share)) {
         tl_metrics_add(env->metrics, TL_WORKER_JOINS_REFUSED, 1);
         return tl_refuse(&visit->refusal, TL_REFUSAL_BUSY,
                          "Too many join at the moment, and this address had its share; try again");
     }
-    if (paid || tl_limiter_allow(worker->limiter, TL_LIMITER_JOINS, &address, most, now_ms))
+    if (paid || tl_visit_within(visit, TL_LIMITER_JOINS, most))
         return true;
-    note_untrusted_proxy(visit, &address, now_ms);
+    note_untrusted_proxy(visit);
     return tl_refuse(&visit->refusal, TL_REFUSAL_TOO_MANY,
                      "At most %llu a minute; please wait a little", (unsigned long long)most);
 }
@@ -425,9 +424,12 @@ static bool stream_fits(const struct tl_worker *worker)
 bool tl_visit_may_stay(const struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
-    struct tl_address address;
-    if (stream_fits(worker) &&
-        (!tl_visit_address(visit, &address) || tl_clients_may(worker->clients, &address)))
+    /* Connections are to be left for the requests of others. Those that wait for their client give
+     * way. */
+    const int64_t streams = tl_metrics_get(worker->env->metrics, TL_WORKER_EVENT_STREAMS);
+    if ((uint64_t)streams + tl_server_busy(worker->server) + worker->connections_max / 100 <
+            worker->connections_max &&
+        (!visit->has_address || tl_clients_may(worker->clients, &visit->address)))
         return true;
     tl_metrics_add(worker->env->metrics, TL_WORKER_STREAMS_SHORT, 1);
     return false;

@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One request of a visitor: who it comes from, what place it is about, and whether it may do what
- * it asks. Predicates fill in the visit's refusal instead of answering. */
-#ifndef TL_API_VISIT_H
-#define TL_API_VISIT_H
+/*
+ * One request of a visitor: who it comes from, what place it is about, whether it may do what it
+ * asks, and what it waits for. Predicates fill in the visit's refusal instead of answering.
+ *
+ * A visit waits for one thing at a time: the outcome of a command, the store's answer about its
+ * place (a lookup), an event that this process has not read yet, a page of a draw's list, or the
+ * verdict of the challenge service. Its request is held meanwhile. When that has come, or not in
+ * time, the visit takes its next step, once. A visit without a request may wait, too: the lookup of
+ * an event stream.
+ */
+#ifndef TL_VISIT_H
+#define TL_VISIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "worker/feed/ingest.h"
 #include "worker/visit/context.h"
-#include "worker/visit/wait.h"
 
 /* The visit of this request, which begins; it lasts as long as the request. name: of the queue. */
 struct tl_visit *tl_visit_begin(struct tl_worker *worker, struct tl_request *request,
@@ -77,12 +85,11 @@ bool tl_rejoin_gave_place(const struct tl_pending_result *result);
 
 /* ---- addresses and limits ---- */
 
-/* The visitor's address: the other end of the connection; or, where that is a trusted proxy, the
- * last address in X-Forwarded-For that is not one. False when it is unknown. */
-bool tl_visit_address(const struct tl_visit *visit, struct tl_address *address);
+/* The network of its address that counts as one customer; all zero when the address is unknown. */
+struct tl_prefix tl_visit_network(const struct tl_visit *visit);
 /* Does the request come, as far as it says itself, through a proxy that is not trusted? Then its
  * visitors all have this address, that of the proxy. */
-bool tl_visit_shares(const struct tl_visit *visit, const struct tl_address *address);
+bool tl_visit_shares(const struct tl_visit *visit);
 /* An address that stands for something else that is counted: this one of the queue. */
 struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
 /* May the visitor's address join the queue and follow it, or is it blocked (common/store/blocks.h)?
@@ -101,8 +108,46 @@ void tl_visit_unverified(const struct tl_visit *visit, enum tl_limiter_kind kind
  * challenge was passed for it, which is the limit then. */
 bool tl_visit_may_join(struct tl_visit *visit, bool paid);
 /* May the request become an event stream or a long poll, or are all in use that there are, or that
- * its address may have? *client is the address that counts for it, or stays NULL; `address` is
- * where it is stored. */
+ * its address may have? */
 bool tl_visit_may_stay(const struct tl_visit *visit);
+
+/* Takes a step: the one place where a refusal is rendered. The visit may be gone afterwards. */
+void tl_visit_take(struct tl_visit *visit, tl_step *step);
+
+/* ---- beginning ---- */
+
+/* Waits until the command has an outcome, at most http.join_wait. False: refused, if `pending` is
+ * NULL: there was no memory for it. */
+bool tl_wait_command(struct tl_visit *visit, struct tl_pending_command *pending, tl_step *step);
+/* Asks the store about the place of the visit's ticket, and waits as long for the answer. False:
+ * that cannot be asked. */
+bool tl_wait_lookup(struct tl_visit *visit, tl_step *step);
+/* Waits until the queue has read this event, 250 ms at most. */
+void tl_wait_event(struct tl_visit *visit, uint64_t event, tl_step *step);
+/* Waits so long for the answer. */
+void tl_wait_begin(struct tl_visit *visit, enum tl_wait_kind kind, int64_t ms, tl_step *step);
+
+/* ---- ending ---- */
+
+/* Ends it with what has come of it so far. */
+void tl_wait_end(struct tl_visit *visit);
+/* Was the command applied? */
+bool tl_wait_applied(const struct tl_wait *wait);
+/* A command has an outcome: ends all that wait for it. */
+void tl_waits_settle(struct tl_pending_command *pending, const struct tl_pending_result *result);
+/* The store's answer to a lookup; of these two each does nothing if it comes too late. */
+void tl_waits_found(struct tl_worker *worker, uint64_t number, enum tl_lookup_found found,
+                    enum tl_reason reason);
+/* The bytes of the draw ids, or NULL if the store could not say. */
+void tl_waits_drawn(struct tl_worker *worker, uint64_t number, const void *ids, size_t length);
+/* Call every tick: ends what has reached its deadline, lookups whose place the line has learned,
+ * and waits for an event that it has read. */
+void tl_waits_tick(struct tl_worker *worker, int64_t now_ms);
+/* The queue is recreated or deleted, or all are (NULL): ends what waits for something of it that
+ * does not come any more. Commands go on. */
+void tl_waits_drop(struct tl_worker *worker, const struct tl_queue *queue);
+
+/* How many wait. */
+uint64_t tl_waits_count(const struct tl_waits *waits);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "worker/visit/wait.h"
 #include "common/base/clock.h"
 #include "worker/feed/ingest.h"
 #include "worker/report/worker_metrics.h"
+#include "worker/visit/visit.h"
 
 /* An event is read within a few ms of its making. A worker that is further behind than this is in
  * trouble, and those who wait should hear something. */
@@ -24,12 +24,6 @@ uint64_t tl_waits_count(const struct tl_waits *waits)
 }
 
 /* ---- beginning ---- */
-
-uint64_t tl_wait_number(struct tl_visit *visit)
-{
-    visit->wait.number = ++visit->worker->waits.last_number;
-    return visit->wait.number;
-}
 
 void tl_wait_begin(struct tl_visit *visit, enum tl_wait_kind kind, int64_t ms, tl_step *step)
 {
@@ -66,9 +60,10 @@ bool tl_wait_command(struct tl_visit *visit, struct tl_pending_command *pending,
 
 bool tl_wait_lookup(struct tl_visit *visit, tl_step *step)
 {
-    const struct tl_worker *worker = visit->worker;
+    struct tl_worker *worker = visit->worker;
+    visit->wait.number = ++worker->waits.last_number;
     if (!tl_queue_env_store_up(worker->env) ||
-        !tl_ingest_look(worker->env->ingest, visit->name, &visit->ticket, tl_wait_number(visit)))
+        !tl_ingest_look(worker->env->ingest, visit->name, &visit->ticket, visit->wait.number))
         return false;
     tl_wait_begin(visit, TL_WAIT_LOOKUP, worker->config->http.join_wait_ms, step);
     tl_metrics_add(worker->env->metrics, TL_WORKER_LOOKUPS, 1);

@@ -2,7 +2,7 @@
  * A visitor's place in one queue: joins, asks and listens, for all tabs with this place at once, and says what is new.
  * Part of tellerline.js, and of page.js, which shows it; both are ES5. A script that joins has puzzle.js, too.
  */
-var ENDS = ['completed', 'left', 'expired', 'moved'];
+var ENDS = ['completed', 'left', 'expired', 'removed', 'moved'];
 var EVENTS = ['pending', 'position', 'admitted', 'ended'];
 var HELD = 20;                // seconds that a held question waits for news
 var FIRST_EVENT = 10000;      // a stream silent for this long is held up by something on the way

@@ -427,8 +427,7 @@
     if (updated.textContent !== text) updated.textContent = text;
   }
 
-  var ENDINGS = { completed: 'completed', left: 'left', unclaimed: 'unclaimed', absent: 'absent', removed: 'removed',
-    unknown: 'ended', lost: 'lost' };
+  var ENDINGS = { unclaimed: 'unclaimed', absent: 'absent', unknown: 'ended', lost: 'lost' };
 
   function show(view) {
     if (!isMine(view)) return;
@@ -438,7 +437,7 @@
     var asOf = Date.parse(view.as_of);
     heardAt = asOf > 0 ? now() - Math.max(0, place.now() - asOf) : now();
     troubled = asOf > 0 ? 'store' : '';
-    var name = view.status === 'expired' ? ENDINGS[view.reason] || 'expired' : view.status;
+    var name = view.status === 'expired' ? ENDINGS[view.end_reason] || 'expired' : view.status;
     if (name !== 'active' && view.mode !== 'passthrough') {
       clearTimeout(goTimer);
       goTimer = 0;
@@ -606,7 +605,7 @@
   var moveTimer = 0;
 
   function showCode(code) {
-    var until = now() + code.expires_in * 1000;
+    var until = now() + code.expires_in_seconds * 1000;
     find('qr').innerHTML = code.svg;
     find('move-link').href = code.address;
     clearInterval(moveTimer);

@@ -72,7 +72,7 @@ def test_a_place_goes_to_another_device(share):
     answer = old.client.post(f"{old.path}/transfer", ticket=old.ticket)
     code = answer.json
     assert code["address"].endswith(f"/q/{bank}/move#{code['code']}")
-    assert code["expires_in"] == 120 and code["svg"].startswith("<svg ")
+    assert code["expires_in_seconds"] == 120 and code["svg"].startswith("<svg ")
     answer = redeem(system, code["code"], bank)
     new = system.visitor(bank)
     new.ticket = answer.json["ticket"]

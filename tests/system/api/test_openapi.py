@@ -110,8 +110,12 @@ def ordinary(contract: Contract, system: System, shop: Shop) -> None:
     joined = client.post("/v1/queues/bank/join",
                          json.dumps({"invite": shop.invite("user-1", jti="1")}).encode())
     Visitor(client, "bank", joined.json["ticket"]).leave()
-    trusted = client.post("/v1/queues/bank/join", b'{"visitor": "u", "lane": "vip"}', ticket=API_KEY)
-    assert trusted.json["visitor"] == "u"
+    shop_joins, solved = contract.bodies()["join", "request"][0]
+    trusted = client.post("/v1/queues/bank/join", json.dumps(shop_joins).encode(), ticket=API_KEY)
+    assert trusted.json["visitor"] == shop_joins["visitor"]
+    assert client.post("/v1/queues/bank/join", json.dumps(solved).encode()).status == 200, "no solution is asked for"
+    (report,), _ = contract.bodies()["feedback", "request"]
+    assert client.post("/v1/queues/bank/feedback", json.dumps(report).encode(), ticket=API_KEY).status == 202
     answer = client.get("/openapi.yaml")
     assert yaml.safe_load(answer.body) == contract.document, "it is served as it is"
 
@@ -163,10 +167,11 @@ def refused(contract: Contract, system: System, shop: Shop) -> None:
     for body, status in ((b"{", 400), (b'{"visitor": "u"}', 403), (b'{"invite": "x.y.z"}', 403),
                          (json.dumps({"invite": shop.invite("user-2", jti="1")}).encode(), 403)):
         client.post(join, body).problem(status)
+    client.post(join, headers={"Idempotency-Key": "too short"}).problem(400)
     client.post("/v1/queues/club/join").problem(403)
     removed = Visitor(client, "bank").join()
     assert system.ctl("visitor", "remove", "bank", removed.ticket, "--yes").returncode == 0
-    wait_until(lambda: removed.status().get("reason") == "removed", PATIENCE, "removed")
+    wait_until(lambda: removed.status().get("end_reason") == "removed", PATIENCE, "removed")
     client.post(join, ticket=removed.ticket).problem(403)
     feedback = "/v1/queues/bank/feedback"
     assert client.post(feedback, b'{"load": 0.5}', ticket=API_KEY).status == 202
@@ -260,7 +265,7 @@ def drawn(contract: Contract, system: System) -> None:
     page = client.get(path)
     assert len(page.json["ids"]) == 3
     assert client.get(path, headers={"If-None-Match": page.headers["etag"]}).status == 304
-    for query in ("from=0", "from=x", "from=", "from=1099511627777", "limit=1001", "limit=-1"):
+    for query in ("starting_after=-1", "starting_after=x", "starting_after=", "starting_after=1099511627777", "limit=1001", "limit=-1"):
         client.get(f"{path}?{query}").problem(400)
     there, away = system.key("sale", "drawn"), system.key("sale", "away")
     system.store.command("RENAME", there, away)
@@ -412,7 +417,7 @@ def slow_dispatcher(contract: Contract, system: System) -> None:
     worker.start()
     worker.wait_ready()
     stream = EventStream(client.port, "/v1/queues/bank/events", inside.ticket)
-    assert stream.event("ended").json["reason"] == "completed"
+    assert stream.event("ended").json["end_reason"] == "completed"
     stream.close()
 
 
@@ -474,13 +479,22 @@ def test_document_is_sound(contract):
     walk(contract.document)
     for schema in contract.document["components"]["schemas"].values():
         jsonschema.Draft202012Validator.check_schema(schema)
-    for group in ("parameters", "headers", "responses", "schemas"):
+    for group in ("parameters", "headers", "responses", "schemas", "examples"):
         for name in contract.document["components"][group]:
             if name != "Notice":  # described in prose: OpenAPI has no schema for single events
                 assert f"#/components/{group}/{name}" in used, f"{group}/{name} is used nowhere"
     names = [item[method]["operationId"] for item in contract.document["paths"].values()
              for method in METHODS if method in item]
     assert len(names) == len(set(names))
+
+
+def test_every_body_has_an_example(contract):
+    bodies = contract.bodies()
+    assert {"join", "status", "leave", "move", "transfer", "feedback", "draw", "queue", "keys"} <= {name for name, _ in bodies}
+    for which, (examples, schema) in bodies.items():
+        assert examples, f"{which}: no example"
+        for example in examples:
+            contract.validate(example, schema, f"{which}: the example")
 
 
 def test_every_route_is_documented(contract):

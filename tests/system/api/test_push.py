@@ -131,7 +131,7 @@ def test_position_falls_step_by_step(share, open_stream):
     assert event.json["pass"] and event.json["expires_at"]
     last.complete()
     event = stream.event("position", "admitted", "ended")
-    assert (event.kind, event.json["reason"]) == ("ended", "completed")
+    assert (event.kind, event.json["end_reason"]) == ("ended", "completed")
 
 
 def test_admission_is_told_at_once(share, open_stream, figure):

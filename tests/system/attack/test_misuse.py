@@ -61,7 +61,7 @@ def test_a_revoked_session_opens_nothing(share):
         wait_until(lambda w=worker: gets_nothing(system, w, visitor, credentials), PATIENCE, "the gate is shut")
     wait_until(following.is_active, PATIENCE, "the next comes in")
     view = visitor.status()
-    assert (view["status"], view["reason"]) == ("expired", "removed") and "pass" not in view
+    assert (view["status"], view["end_reason"]) == ("removed", "removed") and "pass" not in view
     answer = visitor.client.post(f"{visitor.path}/join", ticket=visitor.ticket)
     assert answer.problem(403)["type"] == "/problems/removed"
     cookie = {"Cookie": f"tellerline_{bank}={visitor.ticket}"}
@@ -86,7 +86,7 @@ def test_a_removed_visitor_is_told(share):
     stream.event("position")
     assert "removed from the line" in remove(system, bank, visitor.view["visitor"])
     ended = stream.event("ended").json
-    assert (ended["status"], ended["reason"]) == ("expired", "removed")
+    assert (ended["status"], ended["end_reason"]) == ("removed", "removed")
     stream.close()
     wait_until(lambda: behind.status()["position"] == before - 1, PATIENCE, "the other moves up")
     for arguments, status, says in [
@@ -108,7 +108,7 @@ def test_a_total_loss_brings_no_removed_visitor_back(start):
     waiting, honest = system.join("bank"), system.join("bank")
     remove(system, "bank", visitor.ticket)
     remove(system, "bank", waiting.ticket)
-    wait_until(lambda: waiting.status().get("reason") == "removed", PATIENCE, "the worker knows")
+    wait_until(lambda: waiting.status().get("end_reason") == "removed", PATIENCE, "the worker knows")
     before = system.numbers("bank")["generation"]
     system.store.command("FLUSHALL")
     wait_until(lambda: system.numbers("bank").get("generation", before) != before, PATIENCE, "it is created again")

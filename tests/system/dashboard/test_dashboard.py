@@ -150,7 +150,7 @@ def test_a_sale_from_the_dashboard_alone(browser, room):
     desk.press("Revoke")
     desk.confirm("Revoke", typed="yes")
     wait_until(visitors[4].is_active, PATIENCE, "the place of the revoked one is the VIP's")
-    assert visitors[1].status()["status"] == "expired"
+    assert visitors[1].status()["status"] == "removed"
     desk.press("Drain")
     desk.confirm("Drain", "No one new can join")
     wait_until(lambda: system.client().post("/v1/queues/sale/join").status == 403, PATIENCE, "no one can join")

@@ -207,7 +207,7 @@ def test_a_sale_with_keys_alone(browser, room):  # noqa: F811
     keys.type("yes")
     keys.press(Keys.ENTER)
     keys.until(lambda at: at.name == "The visitor found", "the focus is at what became of the visitor")
-    wait_until(lambda: visitors[4].status()["status"] == "expired", PATIENCE, "the visitor is out")
+    wait_until(lambda: visitors[4].status()["status"] == "removed", PATIENCE, "the visitor is out")
 
     # What was changed is taken back, with its own button; others come above it meanwhile.
     undo = keys.to("Undo notice", BACK)

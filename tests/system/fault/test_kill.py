@@ -238,7 +238,7 @@ class Slow(Visits):
             answer = visitor.client.post(f"{visitor.path}/extend", ticket=visitor.ticket)
             assert answer.status in (200, 409, 503), f"extend: {answer.status} {answer.body[:300]!r}"
             view = answer.json if answer.status == 200 else {"status": "waiting"}
-            return view.get("reason", view["status"]) if view["status"] != "waiting" else None
+            return view.get("end_reason", view["status"]) if view["status"] != "waiting" else None
 
         status = wait_until(asked, PATIENCE, "is called", every=0.05)
         if status != "active":

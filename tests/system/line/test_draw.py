@@ -127,14 +127,15 @@ def test_anyone_can_fetch_and_verify_the_list(start, tmp_path):
     open_now(system)
     wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
 
-    pages = [client.get(f"{path}?from={first}&limit=7") for first in range(1, 31, 7)]
+    pages = [client.get(f"{path}?starting_after={last}&limit=7") for last in range(0, 30, 7)]
     ids = [one for page in pages for one in page.json["ids"]]
     lines = published(system, tmp_path)
     assert ids == lines[lines.index("") + 1:], "the list that the operator writes"
     assert len({page.headers["etag"] for page in pages}) == len(pages)
-    same = client.get(f"{path}?from=8&limit=7", headers={"If-None-Match": pages[1].headers["etag"]})
+    same = client.get(f"{path}?starting_after=7&limit=7", headers={"If-None-Match": pages[1].headers["etag"]})
     assert same.status == 304 and not same.body and "max-age" in same.headers["cache-control"]
-    assert client.get(f"{path}?from=31").json["ids"] == []
+    assert [page.json["has_more"] for page in pages] == [True] * 4 + [False]
+    assert client.get(f"{path}?starting_after=30").json["ids"] == []
     text = b"".join(page.body for page in pages).decode()
     assert not [visitor for visitor in visitors if visitor.view["visitor"] in text], "draw ids only"
 

@@ -61,7 +61,7 @@ def test_session_ends_at_its_deadline(share, figure):
         has_been(visitor, "active", "expired")
     for visitor in visitors:
         has_been(visitor, "expired")
-        assert visitor.view["reason"] == "expired", visitor.view
+        assert visitor.view["end_reason"] == "expired", visitor.view
     late = sorted(lateness(system, bank, {read_ticket(visitor.ticket).place for visitor in visitors}))
     figure(f"sessions ended {late[0]} to {late[-1]} ms after their deadline")
     assert late[0] >= 0 and late[len(late) // 2] < patient(LATE_MS), late
@@ -79,7 +79,7 @@ def test_unclaimed_admission_is_given_on(share):
     _, reason = end_of(system, bank, silent)
     assert reason == 4
     view = silent.status()
-    assert (view["status"], view["reason"]) == ("expired", "unclaimed")
+    assert (view["status"], view["end_reason"]) == ("expired", "unclaimed")
     assert system.numbers(bank)["unclaimed"] == 1
     # A claimed session lasts longer than claim_ttl.
     claimed = system.key(bank, "sessions")
@@ -129,7 +129,7 @@ def test_absent_are_dropped_and_present_kept(start):
         assert visitor.status()["position"] == i + 1
     for visitor in absent:
         view = visitor.status()
-        assert (view["status"], view["reason"]) == ("expired", "absent")
+        assert (view["status"], view["end_reason"]) == ("expired", "absent")
     assert system.numbers(bank)["absent"] == len(absent)
 
 

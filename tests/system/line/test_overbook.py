@@ -95,7 +95,7 @@ def test_a_claim_that_goes_away_gives_its_turn_up(share):
     gets_in(system, visitors[0])
     assert check(system, visitors[1]) == 401
     wait_until(lambda: system.active(shop) == 1, PATIENCE, "who does not ask again loses the turn")
-    wait_until(lambda: visitors[1].status().get("reason") == "unclaimed", PATIENCE, "and is told so")
+    wait_until(lambda: visitors[1].status().get("end_reason") == "unclaimed", PATIENCE, "and is told so")
     visitors[0].complete()
     wait_until(visitors[2].is_active, PATIENCE, "the next one is called")
     assert check(system, visitors[2]) == 204

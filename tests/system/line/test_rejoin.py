@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Giving a place up at one worker and joining again at once at another gives a new place, not the old one."""
+"""Giving a place up at one worker and joining again at once at another gives a new place, not the old one; a join that is
+sent again gives the old one."""
 from __future__ import annotations
 
 import os
@@ -42,3 +43,25 @@ def test_joining_again_at_another_worker(start):
     first.ticket = view["ticket"]
     assert first.join().view["position"] == VISITORS
     assert system.numbers("bank")["joined"] == 2 * VISITORS
+
+
+def test_a_join_whose_answer_got_lost(start):
+    """It is sent again with its key and no ticket, to another worker, and the line is full by then."""
+    system = start({"bank": {"capacity": 0, "max_waiting": 2} | CALM}, workers=2)
+    key, another = ({"Idempotency-Key": f"0d53a1c2-4b9e-4f4e-{n}"} for n in "ab")
+    path = "/v1/queues/bank/join"
+    first = system.client(0).post(path, headers=key).json
+    system.join("bank")
+    wait_until(lambda: system.client(1).get("/v1/queues/bank").json["phase"] == "full", PATIENCE, "the line is full")
+    for worker in (0, 1):
+        again = system.client(worker).post(path, headers=key).json
+        assert (again["visitor"], again["position"]) == (first["visitor"], 1)
+        assert system.client(worker).post(path, headers=another).problem(503)["type"] == "/problems/full"
+    assert system.numbers("bank")["joined"] == 2
+    place = system.visitor("bank")
+    place.ticket = again["ticket"]
+    place.leave()
+    system.set("bank", "max_waiting=3")
+    wait_until(lambda: system.client(1).get("/v1/queues/bank").json["phase"] == "open", PATIENCE, "there is room")
+    taken = system.client(1).post(path, headers=key).json
+    assert (taken["visitor"], taken["position"]) == (first["visitor"], 2), "a new place, as the old one has ended"

@@ -239,7 +239,7 @@ def test_endings_offer_to_join_again(browser, stand_in):
 def test_a_removed_visitor_is_told_and_cannot_join_again(browser, stand_in):
     open_page(browser, stand_in)
     stream_is_open(stand_in)
-    stand_in.ended("expired", "removed")
+    stand_in.ended("removed", "removed")
     page = until(browser, lambda page: page.state == "removed", "removed")
     assert page.headings == ["Your place was removed"] and JOIN not in page.offered
     wait_until(lambda: stand_in.streams == 0, PATIENCE, "nothing is listened to any more", 0.05)

@@ -58,7 +58,7 @@ def test_listens_only_to_tabs_with_the_same_place(browser, stand_in):  # noqa: F
     until(browser, stands_at("1,234"), "the place")
     loaded = browser.execute_script("return performance.timeOrigin")
     shows("v2")
-    say("v2", {"view": {"queue": "concert", "visitor": "v2", "status": "left", "reason": "left"}})
+    say("v2", {"view": {"queue": "concert", "visitor": "v2", "status": "left", "end_reason": "left"}})
     say("v2", {"refused": {"type": "/problems/bad-ticket", "status": 401}})
     wait_until(lambda: stand_in.statuses == 1, PATIENCE, "it asks whose place the cookie is of")
     stream_is_open(stand_in)

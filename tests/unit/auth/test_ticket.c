@@ -387,6 +387,33 @@ static void test_random_visitors(void **state)
     }
 }
 
+static void test_keyed_visitors(void **state)
+{
+    (void)state;
+    static const struct tl_keyring ring = {.n = 1, .keys = {{.id = 1, .bytes = {1}}}},
+                                   other = {.n = 1, .keys = {{.id = 2, .bytes = {2}}}};
+    /* Each differs from the one before it in one thing, or in where one thing ends. */
+    const struct {
+        const struct tl_keyring *ring;
+        const char *queue, *sender, *key;
+    } cases[] = {{&ring, "concert", "from 192.0.2.1", "k1"},
+                 {&ring, "concert", "from 192.0.2.1", "k2"},
+                 {&ring, "concert", "from 192.0.2.", "1k2"},
+                 {&ring, "concer", "tfrom 192.0.2.", "1k2"},
+                 {&other, "concer", "tfrom 192.0.2.", "1k2"}};
+    enum { N = sizeof(cases) / sizeof(cases[0]) };
+    char visitors[N][TL_VISITOR_MAX + 1], again[TL_VISITOR_MAX + 1];
+    for (size_t i = 0; i < N; i++) {
+        tl_visitor_keyed(cases[i].ring, cases[i].queue, cases[i].sender, cases[i].key, visitors[i]);
+        tl_visitor_keyed(cases[i].ring, cases[i].queue, cases[i].sender, cases[i].key, again);
+        assert_string_equal(visitors[i], again);
+        assert_int_equal(strlen(visitors[i]), 22);
+        assert_true(tl_visitor_valid(visitors[i], strlen(visitors[i])));
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(visitors[i], visitors[k]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -403,6 +430,7 @@ int main(void)
         cmocka_unit_test(test_file_of_others_is_refused),
         cmocka_unit_test(test_creation_race),
         cmocka_unit_test(test_random_visitors),
+        cmocka_unit_test(test_keyed_visitors),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -15,7 +15,7 @@
 #include "tests/unit/auth/jwt_forge.h"
 #include "tests/unit/auth/puzzle_solve.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/api/challenge.h"
+#include "worker/api/handlers.h"
 #include "worker/report/worker_metrics.h"
 
 #define PATH "/v1/queues/concert/join"

@@ -12,8 +12,8 @@
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/visit/browser.h"
-#include "worker/visit/context.h"
 #include "worker/visit/subscribers.h"
+#include "worker/visit/visit.h"
 
 #define JOIN "/v1/queues/concert/join"
 
@@ -337,7 +337,6 @@ static void every_view_renews_the_cookie(void **state)
 static void the_answer_to_a_question_that_waited_sets_no_cookie(void **state)
 {
     struct world *world = *state;
-    struct tl_subscribers *subscribers = world->worker->subscribers;
     struct tl_ticket old = {.visitor = "alice",
                             .generation = WORLD_GENERATION,
                             .place = tl_place_make(0, 4),
@@ -350,7 +349,7 @@ static void the_answer_to_a_question_that_waited_sets_no_cookie(void **state)
                                      .queries = {{"wait", "20s"}}};
         world_handle(world, &request);
         assert_true(request.held);
-        tl_subscribers_sweep(subscribers, tl_clock_ms() + 25000);
+        tl_subscribers_sweep(world->worker, tl_clock_ms() + 25000);
         assert_answer(&request, 200, "\"position\":3,");
         assert_null(fake_answer_header(&request, "Set-Cookie"));
     }

@@ -9,9 +9,8 @@
 #include <cmocka.h>
 
 #include "tests/unit/worker/api/world.h"
-#include "worker/visit/context.h"
 #include "worker/visit/subscribers.h"
-#include "worker/visit/wait.h"
+#include "worker/visit/visit.h"
 
 static struct tl_request request_of(const char *method, const char *path,
                                     const struct world_ticket *ticket)
@@ -40,7 +39,7 @@ static void a_deleted_queue_leaves_no_request_behind(void **state)
     assert_problem(&poll, 404, "no-such-queue");
     assert_int_equal(lookup.answers, 1);
     assert_problem(&leave, 404, "no-such-queue");
-    assert_int_equal(tl_subscribers_count(world->worker->subscribers), 0);
+    assert_int_equal(world->worker->subscribers.table.n, 0);
     assert_int_equal(tl_waits_count(&world->worker->waits), 0);
     close(stream.client);
 }

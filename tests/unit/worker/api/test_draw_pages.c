@@ -12,7 +12,7 @@
 #include "common/auth/draw.h"
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/visit/context.h"
+#include "worker/visit/visit.h"
 
 #define DRAW  "/v1/queues/concert/draw"
 #define HASH  "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -35,12 +35,12 @@ static void set_draw(struct world *world, enum tl_draw_phase phase, const char *
     world_take(world, (struct tl_change){.kind = TL_CHANGE_RECOVERY, .recovery = known});
 }
 
-static struct tl_request ask(const char *from, const char *limit)
+static struct tl_request ask(const char *after, const char *limit)
 {
-    return (struct tl_request){
-        .method = "GET",
-        .path = DRAW,
-        .queries = {{from != NULL ? "from" : NULL, from}, {limit != NULL ? "limit" : NULL, limit}}};
+    return (struct tl_request){.method = "GET",
+                               .path = DRAW,
+                               .queries = {{after != NULL ? "starting_after" : NULL, after},
+                                           {limit != NULL ? "limit" : NULL, limit}}};
 }
 
 /* The store's answer to the last question: ids of zeros. */
@@ -55,7 +55,8 @@ static void before_the_draw_there_is_the_hash_only(void **state)
     struct world *world = *state;
     set_draw(world, TL_DRAW_NONE, HASH);
     struct tl_request request = world_send(world, "GET", DRAW, NULL);
-    assert_answer(&request, 200, "\"phase\":\"none\",\"drawn\":0,\"hash\":\"" HASH "\"}");
+    assert_answer(&request, 200,
+                  "\"phase\":\"none\",\"drawn\":0,\"hash\":\"" HASH "\",\"has_more\":false}");
     assert_string_equal(request.cache, "");
     assert_null(fake_answer_header(&request, "ETag"));
     assert_int_equal(world->asked, 0);
@@ -65,7 +66,7 @@ static void a_page_comes_from_the_store(void **state)
 {
     struct world *world = *state;
     set_draw(world, TL_DRAW_DONE, HASH);
-    struct tl_request request = ask("2499", "10");
+    struct tl_request request = ask("2498", "10");
     world_handle(world, &request);
     assert_waits(&request);
     assert_int_equal(world->worker->waits.lists[TL_WAIT_PAGE].count, 1);
@@ -74,7 +75,8 @@ static void a_page_comes_from_the_store(void **state)
     read_ids(world, 2);
     assert_answer(&request, 200,
                   "\"drawn\":2500,\"hash\":\"" HASH "\",\"seed\":\"" SEED "\",\"ids\":["
-                  "\"00000000000000000000000000000000\",\"00000000000000000000000000000000\"]}");
+                  "\"00000000000000000000000000000000\",\"00000000000000000000000000000000\"],"
+                  "\"has_more\":false}");
     assert_string_equal(request.cache, "public, max-age=3600");
     assert_int_equal(world->worker->waits.lists[TL_WAIT_PAGE].count, 0);
 }
@@ -96,12 +98,12 @@ static void a_known_page_is_not_asked_for_again(void **state)
 {
     struct world *world = *state;
     set_draw(world, TL_DRAW_DONE, HASH);
-    struct tl_request first = ask("1", "3");
+    struct tl_request first = ask("0", "3");
     world_handle(world, &first);
     read_ids(world, 3);
     char tag[64];
     snprintf(tag, sizeof(tag), "%s", fake_answer_header(&first, "ETag"));
-    struct tl_request again = ask("1", "3"), other = ask("1", "4");
+    struct tl_request again = ask("0", "3"), other = ask("0", "4");
     again.headers[0] = other.headers[0] = (struct fake_value){"If-None-Match", tag};
     world_handle(world, &again);
     assert_answer(&again, 304, "");
@@ -110,7 +112,7 @@ static void a_known_page_is_not_asked_for_again(void **state)
     assert_waits(&other);
     read_ids(world, 4);
     set_draw(world, TL_DRAW_DONE, SEED); /* another draw */
-    struct tl_request changed = ask("1", "3");
+    struct tl_request changed = ask("0", "3");
     changed.headers[0] = again.headers[0];
     world_handle(world, &changed);
     assert_waits(&changed);
@@ -122,25 +124,25 @@ static void behind_the_last_place_there_is_nothing(void **state)
 {
     struct world *world = *state;
     set_draw(world, TL_DRAW_DONE, HASH);
-    struct tl_request behind = ask("2501", NULL), none = ask("1", "0");
+    struct tl_request behind = ask("2500", NULL), none = ask("0", "0");
     world_handle(world, &behind);
-    assert_answer(&behind, 200, "\"ids\":[]}");
+    assert_answer(&behind, 200, "\"ids\":[],\"has_more\":false}");
     world_handle(world, &none);
-    assert_answer(&none, 200, "\"ids\":[]}");
+    assert_answer(&none, 200, "\"ids\":[],\"has_more\":true}");
     assert_int_equal(world->asked, 0);
 }
 
 static void what_is_no_place_is_refused(void **state)
 {
     struct world *world = *state;
-    static const char *const wrong[] = {"", "0", "x", "1x", "-1", " 1", "99999999999999"};
+    static const char *const wrong[] = {"", "1.5", "x", "1x", "-1", " 1", "99999999999999"};
     set_draw(world, TL_DRAW_DONE, HASH);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct tl_request request = ask(wrong[i], NULL);
         world_handle(world, &request);
         assert_problem(&request, 400, "bad-query");
     }
-    struct tl_request request = ask("1", "1001");
+    struct tl_request request = ask("0", "1001");
     world_handle(world, &request);
     assert_problem(&request, 400, "bad-query");
     request = world_send(world, "GET", "/v1/queues/nowhere/draw", NULL);
@@ -151,7 +153,7 @@ static void a_lost_list_is_not_found(void **state)
 {
     struct world *world = *state;
     set_draw(world, TL_DRAW_DONE, HASH);
-    struct tl_request request = ask("1", "3");
+    struct tl_request request = ask("0", "3");
     world_handle(world, &request);
     read_ids(world, 2);
     assert_problem(&request, 404, "not-found");
@@ -162,11 +164,11 @@ static void without_the_store_it_is_refused(void **state)
     struct world *world = *state;
     set_draw(world, TL_DRAW_DONE, HASH);
     world->deaf = true;
-    struct tl_request request = ask("1", "3");
+    struct tl_request request = ask("0", "3");
     world_handle(world, &request);
     assert_problem(&request, 503, "store-unavailable");
     world->deaf = false;
-    struct tl_request silent = ask("1", "3"), failed = ask("1", "3"), changed = ask("1", "3");
+    struct tl_request silent = ask("0", "3"), failed = ask("0", "3"), changed = ask("0", "3");
     world_handle(world, &failed);
     tl_waits_drawn(world->worker, world->number, NULL, 0);
     assert_problem(&failed, 503, "store-unavailable");
@@ -181,7 +183,7 @@ static void without_the_store_it_is_refused(void **state)
     assert_problem(&silent, 503, "store-unavailable");
     read_ids(world, 3); /* too late */
     world->env.ingest_up = false;
-    request = ask("1", "3");
+    request = ask("0", "3");
     world_handle(world, &request);
     assert_problem(&request, 503, "store-unavailable");
     assert_int_equal(world->worker->waits.lists[TL_WAIT_PAGE].count, 0);
@@ -190,10 +192,10 @@ static void without_the_store_it_is_refused(void **state)
 static void many_at_once_are_refused(void **state)
 {
     struct world *world = *state;
-    struct tl_request requests[16], more = ask("1", "3");
+    struct tl_request requests[16], more = ask("0", "3");
     set_draw(world, TL_DRAW_DONE, HASH);
     for (size_t i = 0; i < 16; i++) {
-        requests[i] = ask("1", "3");
+        requests[i] = ask("0", "3");
         world_handle(world, &requests[i]);
         assert_waits(&requests[i]);
     }
@@ -211,7 +213,7 @@ static void an_address_has_so_many_a_second(void **state)
     bool limited = false;
     set_draw(world, TL_DRAW_DONE, HASH);
     for (int i = 0; i < 60 && !limited; i++) {
-        struct tl_request request = ask("1", "0");
+        struct tl_request request = ask("0", "0");
         request.peer = "192.0.2.1";
         world_handle(world, &request);
         limited = request.status == 429;
@@ -219,7 +221,7 @@ static void an_address_has_so_many_a_second(void **state)
         assert_true(!limited || i >= 20);
     }
     assert_true(limited);
-    struct tl_request other = ask("1", "0");
+    struct tl_request other = ask("0", "0");
     other.peer = "192.0.2.2";
     world_handle(world, &other);
     assert_answer(&other, 200, "");

@@ -13,8 +13,8 @@
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/visit/context.h"
 #include "worker/visit/subscribers.h"
+#include "worker/visit/visit.h"
 
 #define PATH "/v1/queues/concert/join"
 #define JSON                                                                                       \
@@ -464,7 +464,6 @@ static void a_join_that_takes_too_long_is_pending(void **state)
 static void a_join_about_to_be_admitted_waits_a_moment(void **state)
 {
     struct world *world = *state;
-    struct tl_subscribers *subscribers = world->worker->subscribers;
     world->settings.capacity = 10;
     world_load(world);
     struct tl_request request = {.method = "POST", .path = PATH};
@@ -472,9 +471,9 @@ static void a_join_about_to_be_admitted_waits_a_moment(void **state)
     world_applied(world, world_batch(world, true), 2);
     assert_waits(&request);
     assert_true(request.held);
-    tl_subscribers_sweep(subscribers, tl_clock_ms());
+    tl_subscribers_sweep(world->worker, tl_clock_ms());
     assert_waits(&request);
-    tl_subscribers_sweep(subscribers, tl_clock_ms() + 1000); /* no admitter runs */
+    tl_subscribers_sweep(world->worker, tl_clock_ms() + 1000); /* no admitter runs */
     assert_answer(&request, 200, "\"position\":1,");
     assert_int_equal(world_given(world, &request).place, tl_place_make(0, 2));
 }

@@ -12,7 +12,6 @@
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/visit/context.h"
 #include "worker/visit/visit.h"
 
 #define CHECK "/v1/queues/concert/check"

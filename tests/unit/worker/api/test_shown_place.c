@@ -11,7 +11,7 @@
 
 #include "tests/unit/worker/api/world.h"
 #include "worker/visit/browser.h"
-#include "worker/visit/context.h"
+#include "worker/visit/visit.h"
 
 struct name {
     char text[TL_REFERENCE_MAX];

@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/api/challenge.h"
+#include "worker/api/handlers.h"
 #include "worker/report/worker_metrics.h"
 
 #define PATH "/v1/queues/concert/join"

@@ -132,7 +132,7 @@ static void test_ended(void **state)
         {TL_LINE_ENDED, TL_REASON_EXPIRED, "expired", "expired"},
         {TL_LINE_ENDED, TL_REASON_UNCLAIMED, "expired", "unclaimed"},
         {TL_LINE_ENDED, TL_REASON_ABSENT, "expired", "absent"},
-        {TL_LINE_ENDED, TL_REASON_REMOVED, "expired", "removed"},
+        {TL_LINE_ENDED, TL_REASON_REMOVED, "removed", "removed"},
         {TL_LINE_UNKNOWN, 0, "expired", "unknown"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -140,13 +140,13 @@ static void test_ended(void **state)
         view.state.reason = cases[i].reason;
         json_t *json = read_view(&view, 7);
         string_is(json, "status", cases[i].name);
-        string_is(json, "reason", cases[i].reason_name);
+        string_is(json, "end_reason", cases[i].reason_name);
         json_decref(json);
     }
     struct tl_view lost = sample(TL_LINE_UNKNOWN);
     lost.lost = true;
     json_t *json = read_view(&lost, 7);
-    string_is(json, "reason", "lost");
+    string_is(json, "end_reason", "lost");
     json_decref(json);
 }
 

@@ -12,8 +12,8 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/visit/context.h"
 #include "worker/visit/subscribers.h"
+#include "worker/visit/visit.h"
 
 #define STATUS "/v1/queues/concert/status"
 #define EVENTS "/v1/queues/concert/events"
@@ -116,14 +116,13 @@ static struct tl_request waiting_for(const struct world_ticket *ticket, const ch
 static void the_status_can_wait_for_a_change(void **state)
 {
     struct world *world = *state;
-    struct tl_subscribers *subscribers = world->worker->subscribers;
     const struct world_ticket ticket = numbered(world, 4);
     struct tl_request request = waiting_for(&ticket, "20s");
     world_handle(world, &request);
     assert_true(request.held);
-    tl_subscribers_sweep(subscribers, tl_clock_ms() + 15000);
+    tl_subscribers_sweep(world->worker, tl_clock_ms() + 15000);
     assert_waits(&request);
-    tl_subscribers_sweep(subscribers, tl_clock_ms() + 25000);
+    tl_subscribers_sweep(world->worker, tl_clock_ms() + 25000);
     assert_answer(&request, 200, "\"position\":3,");
     assert_null(strstr(request.text, "\"ticket\""));
 }
@@ -164,9 +163,9 @@ static void a_worker_that_drains_waits_for_its_subscribers(void **state)
     assert_waits(&poll);
     assert_false(tl_worker_idle(world->worker));
     world->env.draining = true;
-    tl_subscribers_drain(world->worker->subscribers, now_ms, now_ms + 1000);
+    tl_subscribers_drain(world->worker, now_ms, now_ms + 1000);
     assert_false(tl_worker_idle(world->worker));
-    tl_subscribers_sweep(world->worker->subscribers, now_ms + 2000);
+    tl_subscribers_sweep(world->worker, now_ms + 2000);
     assert_answer(&poll, 200, "\"position\":3,");
     assert_true(tl_worker_idle(world->worker));
 }
@@ -471,7 +470,7 @@ static void what_waits_is_told_that_the_queue_was_recreated(void **state)
     world_recreate(world);
     assert_problem(&poll, 409, "queue-recreated");
     assert_problem(&lookup, 409, "queue-recreated");
-    assert_int_equal(tl_subscribers_count(world->worker->subscribers), 0);
+    assert_int_equal(world->worker->subscribers.table.n, 0);
     close(stream.client);
     world_applied(world, world_batch(world, true), 5);
     assert_problem(&leave, 409, "queue-recreated");

@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 #include "tests/unit/worker/api/world.h"
-#include "worker/api/challenge.h"
+#include "worker/api/handlers.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/visit.h"
@@ -95,7 +95,7 @@ static struct tl_visit *wait_for(struct world *world, uint64_t event)
 static struct tl_visit *ask(struct world *world, enum tl_wait_kind kind, int64_t ms)
 {
     struct tl_visit *visit = visit_of(world, 0);
-    (void)tl_wait_number(visit);
+    visit->wait.number = ++visit->worker->waits.last_number;
     tl_wait_begin(visit, kind, ms, step);
     return visit;
 }

@@ -20,7 +20,7 @@
 #include "worker/http/server.h"
 #include "worker/http/sharing.h"
 #include "worker/report/worker_metrics.h"
-#include "worker/visit/context.h"
+#include "worker/visit/visit.h"
 
 static _Alignas(64) unsigned char metrics_memory[16384];
 

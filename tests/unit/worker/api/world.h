@@ -20,7 +20,7 @@
 #include "worker/feed/change.h"
 #include "worker/feed/followed_queues.h"
 #include "worker/verify/verifier.h"
-#include "worker/visit/wait.h"
+#include "worker/visit/visit.h"
 
 #define WORLD_STORE_MS   INT64_C(1795000000000) /* the store's clock when the test begins */
 #define WORLD_GENERATION 7

@@ -17,7 +17,7 @@
 #include "worker/visit/answer.h"
 #include "worker/visit/subscribers.h"
 #include "worker/visit/view.h"
-#include "worker/visit/wait.h"
+#include "worker/visit/visit.h"
 
 enum {
     T = 100000, /* the test begins at this local time */
@@ -96,14 +96,6 @@ void tl_visit_take(struct tl_visit *visit, tl_step *step)
     assert_true(step(visit));
 }
 
-bool tl_visit_address(const struct tl_visit *visit, struct tl_address *address)
-{
-    (void)visit;
-    if (stage.client != NULL)
-        *address = *stage.client;
-    return stage.client != NULL;
-}
-
 bool tl_visit_may_send(struct tl_visit *visit)
 {
     assert_int_equal(visit->ticket.generation, 0);
@@ -156,7 +148,7 @@ bool tl_wait_lookup(struct tl_visit *visit, tl_step *step)
 
 static inline void taken(struct world *world, const struct tl_event_entry *entry, int64_t now_ms)
 {
-    tl_subscribers_entry(stage.worker.subscribers, world->queue, entry, now_ms);
+    tl_subscribers_entry(&stage.worker, world->queue, entry, now_ms);
 }
 
 /* 1 to 3 are active, 4 to 20003 wait. */
@@ -170,15 +162,16 @@ static inline int start(void **state)
                                       .env = &stage.world.env,
                                       .queues = {.env = &stage.world.env, .blocks_version = 1},
                                       .clients = tl_clients_new(PER_ADDRESS)};
-    stage.worker.subscribers = tl_subscribers_new(&stage.worker, NULL);
+    tl_subscriber_table_init(&stage.worker.subscribers.table);
     *state = &stage;
-    return stage.worker.subscribers == NULL;
+    return stage.worker.clients == NULL;
 }
 
 static inline int finish(void **state)
 {
     (void)state;
-    tl_subscribers_free(&stage.worker.subscribers);
+    tl_subscribers_end(&stage.worker, NULL);
+    tl_subscriber_table_clear(&stage.worker.subscribers.table);
     tl_clients_free(&stage.worker.clients);
     free(stage.lookup);
     int64_t left = world_metric(&stage.world, TL_WORKER_SUBSCRIBERS) +
@@ -195,11 +188,15 @@ static inline struct tl_ticket ticket_of(const char *visitor, tl_place place)
 }
 
 /* The visit of a request about the place of this ticket. */
-static inline struct tl_visit *visit_of(struct tl_request *request, const struct tl_ticket *ticket)
+static inline struct tl_visit *visit_of(struct tl_request *request, const struct tl_ticket *ticket,
+                                        int64_t now_ms)
 {
     struct tl_visit *visit = &stage.visits[stage.n_visits++ % VISITS];
-    *visit = tl_visit_of(&stage.worker, stage.world.queue, ticket, 0);
+    *visit = tl_visit_of(&stage.worker, stage.world.queue, ticket, now_ms);
     visit->request = request;
+    visit->has_address = stage.client != NULL;
+    if (visit->has_address)
+        visit->address = *stage.client;
     return visit;
 }
 
@@ -207,14 +204,14 @@ static inline bool stream(struct tl_request *request, const struct tl_ticket *ti
                           const struct tl_address *client, const char *language, int64_t now_ms)
 {
     stage.client = client;
-    return tl_subscribers_stream(visit_of(request, ticket), language, now_ms);
+    return tl_subscribers_stream(visit_of(request, ticket, now_ms), language);
 }
 
 static inline bool wait_for(struct tl_request *request, const struct tl_ticket *ticket,
                             const struct tl_address *client, int64_t now_ms, int64_t deadline_ms)
 {
     stage.client = client;
-    return tl_subscribers_wait(visit_of(request, ticket), now_ms, deadline_ms);
+    return tl_subscribers_wait(visit_of(request, ticket, now_ms), deadline_ms, false);
 }
 
 /* The JOIN of a visitor was applied with this outcome; issued: of the ticket that it repeats. */
@@ -225,7 +222,7 @@ static inline void joined(const char *visitor, uint32_t issued,
     struct tl_pending_command join = {.kind = TL_COMMAND_JOIN, .invite = invite};
     snprintf(invite, sizeof(invite), "%lu", (unsigned long)issued);
     snprintf(join.visitor, sizeof(join.visitor), "%s", visitor);
-    tl_subscribers_joined(stage.worker.subscribers, stage.world.queue, &join, result, now_ms);
+    tl_subscribers_joined(&stage.worker, stage.world.queue, &join, result, now_ms);
 }
 
 static inline void numbered(const char *visitor, tl_place place, int64_t now_ms)
@@ -276,7 +273,7 @@ static inline void admit_next(int admitted, int64_t now_ms)
 
 static inline void sweep(int64_t now_ms)
 {
-    tl_subscribers_sweep(stage.worker.subscribers, now_ms);
+    tl_subscribers_sweep(&stage.worker, now_ms);
 }
 
 #endif

@@ -11,7 +11,7 @@ static void the_first_event_comes_at_once(void **state)
     expect(open_stream("a", 1), ADMITTED);
     tl_queue_remember_end(stage.world.queue, 900000, TL_REASON_LEFT);
     expect(open_stream("x", 900000), "event: ended\ndata: e0\n\n");
-    assert_int_equal(tl_subscribers_count(stage.worker.subscribers), 3);
+    assert_int_equal(stage.worker.subscribers.table.n, 3);
     assert_int_equal(world_metric(&stage.world, TL_WORKER_EVENT_STREAMS), 3);
     assert_int_equal(world_metric(&stage.world, TL_WORKER_PUSHED), 3);
 }
@@ -131,7 +131,7 @@ static void a_stuck_reader_is_dropped(void **state)
     assert_true(stream->open);
     sweep(T + 30000);
     assert_false(stream->open);
-    assert_int_equal(tl_subscribers_count(stage.worker.subscribers), 0);
+    assert_int_equal(stage.worker.subscribers.table.n, 0);
 }
 
 static void a_broken_stream_is_dropped(void **state)
@@ -147,7 +147,7 @@ static void a_broken_stream_is_dropped(void **state)
     admit_next(0, T + 1);
     assert_false(breaking->open);
     assert_true(stream(&request, &ticket, NULL, NULL, T));
-    assert_int_equal(tl_subscribers_count(stage.worker.subscribers), 0);
+    assert_int_equal(stage.worker.subscribers.table.n, 0);
 }
 
 static void the_oldest_stream_of_a_ticket_gives_way(void **state)
@@ -171,7 +171,7 @@ static void the_oldest_stream_of_a_ticket_gives_way(void **state)
     assert_true(second->open && third->open && other->open);
     assert_true(poll.held);
     assert_int_equal(world_metric(&stage.world, TL_WORKER_STREAMS_REPLACED), 1);
-    assert_int_equal(tl_subscribers_count(stage.worker.subscribers), 4);
+    assert_int_equal(stage.worker.subscribers.table.n, 4);
 }
 
 static void a_pending_ticket_has_the_same_limit(void **state)
@@ -295,10 +295,10 @@ static void an_unknown_place_asks_the_store(void **state)
 
     tl_queue_remember_end(stage.world.queue, 20004, TL_REASON_COMPLETED);
     tl_queue_remember_end(stage.world.queue, 30000, 0);
-    tl_subscribers_look(stage.worker.subscribers, stage.world.queue, 20004, T + 1600);
+    tl_subscribers_look(&stage.worker, stage.world.queue, 20004, T + 1600);
     expect(stream, "event: ended\ndata: e0\n\n");
     expect(nowhere, "");
-    tl_subscribers_look(stage.worker.subscribers, stage.world.queue, 30000, T + 1600);
+    tl_subscribers_look(&stage.worker, stage.world.queue, 30000, T + 1600);
     expect(nowhere, "event: ended\ndata: u0\n\n");
     sweep(T + 3000);
     assert_int_equal(stage.place_questions, 4);
@@ -323,7 +323,7 @@ static void a_long_poll_is_answered_at_a_change(void **state)
     sweep(T + 601);
     assert_int_equal(stage.answers, 2);
     assert_ptr_equal(stage.answered, &far);
-    assert_int_equal(tl_subscribers_count(stage.worker.subscribers), 0);
+    assert_int_equal(stage.worker.subscribers.table.n, 0);
 }
 
 static void a_long_poll_is_answered_at_its_deadline(void **state)
@@ -337,7 +337,7 @@ static void a_long_poll_is_answered_at_its_deadline(void **state)
     assert_int_equal(stage.answers, 0);
     sweep(T + 40000);
     assert_int_equal(stage.answers, 1);
-    assert_int_equal(tl_subscribers_count(stage.worker.subscribers), 0);
+    assert_int_equal(stage.worker.subscribers.table.n, 0);
 }
 
 static void a_join_waits_a_moment_for_its_admission(void **state)
@@ -345,8 +345,8 @@ static void a_join_waits_a_moment_for_its_admission(void **state)
     (void)state;
     struct tl_request first = {0}, second = {0};
     struct tl_ticket first_ticket = ticket_of("d", 4), second_ticket = ticket_of("e", 5);
-    assert_true(tl_subscribers_wait_for_admission(visit_of(&first, &first_ticket), T));
-    assert_true(tl_subscribers_wait_for_admission(visit_of(&second, &second_ticket), T));
+    assert_true(tl_subscribers_wait(visit_of(&first, &first_ticket, T), T + 250, true));
+    assert_true(tl_subscribers_wait(visit_of(&second, &second_ticket, T), T + 250, true));
     admit_next(0, T + 100); /* the second moves up, which is not enough */
     assert_int_equal(stage.answers, 1);
     assert_ptr_equal(stage.answered, &first);
@@ -387,16 +387,16 @@ static void draining_spreads_the_farewells(void **state)
     for (size_t i = 0; i < N; i++)
         expect(open_stream("d", 4), POSITION("w0"));
     assert_true(wait_for(&request, &ticket, NULL, T, T + 25000));
-    tl_subscribers_drain(stage.worker.subscribers, T, T + 10000);
+    tl_subscribers_drain(&stage.worker, T, T + 10000);
     for (int64_t t = 250; t < 10000; t += 250) {
         sweep(T + t);
         size_t steady = (N + 1) - (N + 1) * (size_t)t / 10000;
-        size_t left = tl_subscribers_count(stage.worker.subscribers);
+        size_t left = stage.worker.subscribers.table.n;
         assert_true(left + 2 >= steady && left <= steady + 2);
     }
     sweep(T + 10000);
     sweep(T + 10500);
-    assert_int_equal(tl_subscribers_count(stage.worker.subscribers), 0);
+    assert_int_equal(stage.worker.subscribers.table.n, 0);
     for (size_t i = 0; i < N; i++) {
         assert_false(fake_streams[i].open);
         assert_memory_equal(fake_streams[i].text, "retry: ", 7);
@@ -410,13 +410,13 @@ static void a_few_subscribers_are_not_sent_away_early(void **state)
     sweep(T);
     (void)open_stream("d", 4);
     (void)open_stream("d", 4);
-    tl_subscribers_drain(stage.worker.subscribers, T, T + 10000);
+    tl_subscribers_drain(&stage.worker, T, T + 10000);
     for (int64_t t = 10; t <= 3000; t += 10)
         sweep(T + t);
-    assert_int_equal(tl_subscribers_count(stage.worker.subscribers), 2);
+    assert_int_equal(stage.worker.subscribers.table.n, 2);
     for (int64_t t = 3010; t <= 10500; t += 10)
         sweep(T + t);
-    assert_int_equal(tl_subscribers_count(stage.worker.subscribers), 0);
+    assert_int_equal(stage.worker.subscribers.table.n, 0);
 }
 
 static void another_generation_ends_the_subscriptions_to_places_of_the_former(void **state)
@@ -432,7 +432,7 @@ static void another_generation_ends_the_subscriptions_to_places_of_the_former(vo
     tl_line_start(line, 8, 0);
     assert_true(tl_line_add_active(line, 4, WORLD_STORE_MS + 60000)); /* a stranger */
     assert_true(tl_queue_set_line(stage.world.queue, line, T + 100));
-    tl_subscribers_recreated(stage.worker.subscribers, stage.world.queue, T + 100);
+    tl_subscribers_recreated(&stage.worker, stage.world.queue, T + 100);
     expect(waiting, POSITION("w0")); /* and nothing else */
     assert_false(waiting->open);
     assert_ptr_equal(stage.answered, &request);
@@ -489,15 +489,15 @@ static void who_listens_at_a_lost_place_asks_for_it(void **state)
     assert_int_equal(restores(6), 0);
 }
 
-static void freeing_ends_streams_and_refuses_requests(void **state)
+static void ending_ends_streams_and_refuses_requests(void **state)
 {
     (void)state;
     struct tl_request request = {0};
     struct tl_ticket ticket = ticket_of("d", 4);
     struct tl_stream *stream = open_stream("d", 4);
     assert_true(wait_for(&request, &ticket, NULL, T, T + 25000));
-    tl_subscribers_free(&stage.worker.subscribers);
-    assert_null(stage.worker.subscribers);
+    tl_subscribers_end(&stage.worker, NULL);
+    assert_int_equal(stage.worker.subscribers.table.n, 0);
     assert_false(stream->open);
     assert_int_equal(stage.refusals, 1);
     assert_int_equal(stage.answers, 0);
@@ -532,7 +532,7 @@ static void blocked_clients_are_sent_off(void **state)
     assert_true(unknown->open);
     assert_int_equal(stage.refusals, 1);
     assert_int_equal(stage.blocks, 1);
-    assert_int_equal(tl_subscribers_count(stage.worker.subscribers), 2);
+    assert_int_equal(stage.worker.subscribers.table.n, 2);
     assert_true(tl_block_parse("192.0.2.8", "q", &blocks->list[0], NULL)); /* says nobody */
     sweep(T + 1500);
     assert_true(fake_streams[1].open);
@@ -569,7 +569,7 @@ int main(void)
         TEST(a_few_subscribers_are_not_sent_away_early),
         TEST(another_generation_ends_the_subscriptions_to_places_of_the_former),
         TEST(who_listens_at_a_lost_place_asks_for_it),
-        TEST(freeing_ends_streams_and_refuses_requests),
+        TEST(ending_ends_streams_and_refuses_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,7 +84,7 @@ static bool count(const struct tl_visit *visit, enum sign sign, char network[TL_
     unsigned suppressed;
     tl_metrics_add(worker->env->metrics, signs[sign].metric, 1);
     tl_misuse_count(worker, visit->name, signs[sign].count);
-    if ((sign == SHARED && visit->queue->settings.shared_sessions == TL_SHARING_COUNT) ||
+    if ((sign == SHARED && visit->queue->settings.session_sharing == TL_SHARING_COUNT) ||
         !tl_log_allow(&worker->misuse->logs[sign], visit->now_ms, LOG_EVERY_MS, &suppressed))
         return false;
     tl_prefix_format(&prefix, network);

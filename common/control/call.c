@@ -30,6 +30,13 @@ bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl
     return tl_keys_of(keys, control->config->redis.key_prefix, queue, err);
 }
 
+void *tl_call_refuse_listed(struct tl_control_call *call, json_t *errors, const char *detail)
+{
+    tl_call_refuse(call, TL_REFUSAL_INVALID, "%s", detail);
+    tl_object_set(&call->answer->body, "errors", json_incref(errors));
+    return NULL;
+}
+
 /* Is this one of the members that tl_call_body was given? */
 static bool is_one_of(const char *name, va_list members)
 {

@@ -56,9 +56,14 @@ struct tl_control_call {
 /* Refuses the call: as tl_control_problem, with the kind and what printf takes. */
 #define tl_call_refuse(call, ...) tl_control_problem((call)->answer, __VA_ARGS__)
 
+/* Finds the route of the request, checks the query, fills in what the path names, and opens the
+ * connection. False: the call is refused. */
+bool tl_call_prepare(struct tl_control_call *call);
 /* Opens the connections that are not open. queue: NULL for the one of no queue. */
 struct tl_redis *tl_call_connect(struct tl_control *control, const char *queue,
                                  struct tl_error *err);
+/* Refuses the call as invalid, with a list of what is wrong: [{"name", "detail"}...]. */
+void *tl_call_refuse_listed(struct tl_control_call *call, json_t *errors, const char *detail);
 /* The keys of a queue; TL_ERR_INVALID when that is no valid name. */
 bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl_keys *keys,
                   struct tl_error *err);
@@ -135,64 +140,20 @@ json_t *tl_notice_value(const char *notice, size_t length);
  * TL_ERR_INVALID for anything else. */
 bool tl_notice_of_json(const json_t *texts, struct tl_text *notice, struct tl_error *err);
 
-/* ---- the handlers, by the file that has them ---- */
+/* ---- the handlers; docs/integrators/openapi-admin.yaml says what each takes and answers ---- */
 
-/* queues.c */
-json_t *tl_handle_queue_list(struct tl_control_call *call);
-/* {"name", "settings"}: 409 when there is one of that name. */
-json_t *tl_handle_queue_create(struct tl_control_call *call);
-json_t *tl_handle_queue_get(struct tl_control_call *call);
-/* All settings, or those that are named; 412 unless If-Match names the present ones. */
-json_t *tl_handle_queue_put(struct tl_control_call *call);
-json_t *tl_handle_queue_patch(struct tl_control_call *call);
-/* ?confirm= must be the queue's name. */
-json_t *tl_handle_queue_delete(struct tl_control_call *call);
-/* modes.c. The mode of the route. */
-json_t *tl_handle_mode(struct tl_control_call *call);
-/* {"text"} for everyone, "" removes the notice; or {"texts"}: {"en": ..., "ko": ...}. */
-json_t *tl_handle_notice(struct tl_control_call *call);
-/* {"wait_seconds"}: how long it goes on; 0: it ends. */
-json_t *tl_handle_recover(struct tl_control_call *call);
-/* draw.c. A page of the draw ids, whose keys are their ranks. */
-json_t *tl_handle_draw_get(struct tl_control_call *call);
-/* {"opens_at"}: the queue opens then, by lot. */
-json_t *tl_handle_draw_set(struct tl_control_call *call);
-/* stats.c: all of it, from one pipeline. */
-json_t *tl_handle_stats(struct tl_control_call *call);
-/* history.c. ?step_seconds=&from=&to= */
-json_t *tl_handle_history(struct tl_control_call *call);
-/* line.c. A page of those who wait, whose keys are their positions, 1 being the first. */
-json_t *tl_handle_line(struct tl_control_call *call);
-/* joins.c. {"visitors": [{"visitor", "lane"}...]}, at most 1000: through the ingest stream, as a
- * worker does. 202 when their places are not known in time. */
-json_t *tl_handle_joins(struct tl_control_call *call);
-/* visitors.c: one visitor. {visitor} is an id or a ticket; ?reference= is the code that the
- * visitor's page shows. */
-json_t *tl_handle_visitor_get(struct tl_control_call *call);
-json_t *tl_handle_visitor_find(struct tl_control_call *call);
-/* Takes the visitor out of the line, or revokes the session. */
-json_t *tl_handle_visitor_remove(struct tl_control_call *call);
-/* Removes the visitor, and erases the id wherever it is kept. */
-json_t *tl_handle_visitor_forget(struct tl_control_call *call);
-/* {"lane"} */
-json_t *tl_handle_visitor_move(struct tl_control_call *call);
-/* webhooks.c: those of the notifier. */
-json_t *tl_handle_webhook_list(struct tl_control_call *call);
-json_t *tl_handle_queue_webhooks(struct tl_control_call *call);
-json_t *tl_handle_webhook_test(struct tl_control_call *call);
-/* changes.c. ?queue= A page, newest first, whose keys are the ids. */
-json_t *tl_handle_changes(struct tl_control_call *call);
-/* tokens.c: the tokens of operators. */
-json_t *tl_handle_token_list(struct tl_control_call *call);
-/* {"name", "role"}: the answer has the token's text, this once. */
-json_t *tl_handle_token_create(struct tl_control_call *call);
-json_t *tl_handle_token_revoke(struct tl_control_call *call);
-/* blocks.c: blocked prefixes of addresses. */
-json_t *tl_handle_block_list(struct tl_control_call *call);
-/* {"prefix", "queue", "for_seconds"} */
-json_t *tl_handle_block_create(struct tl_control_call *call);
-/* ?prefix=&queue= */
-json_t *tl_handle_block_delete(struct tl_control_call *call);
+tl_control_handler tl_handle_queue_list, tl_handle_queue_create, tl_handle_queue_get,
+    tl_handle_queue_put, tl_handle_queue_patch, tl_handle_queue_delete;
+tl_control_handler tl_handle_mode, tl_handle_notice, tl_handle_recover; /* the mode of the route */
+tl_control_handler tl_handle_draw_get, tl_handle_draw_set;
+tl_control_handler tl_handle_stats, tl_handle_history;
+tl_control_handler tl_handle_line, tl_handle_joins;
+tl_control_handler tl_handle_visitor_get, tl_handle_visitor_find, tl_handle_visitor_remove,
+    tl_handle_visitor_forget, tl_handle_visitor_move;
+tl_control_handler tl_handle_webhook_list, tl_handle_queue_webhooks, tl_handle_webhook_test;
+tl_control_handler tl_handle_changes;
+tl_control_handler tl_handle_token_list, tl_handle_token_create, tl_handle_token_revoke;
+tl_control_handler tl_handle_block_list, tl_handle_block_create, tl_handle_block_delete;
 
 /* ---- what a topic offers the others ---- */
 

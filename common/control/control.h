@@ -91,7 +91,8 @@ void tl_control_call(struct tl_control *control, const struct tl_control_request
 
 /* ---- the table of the calls: the only one ---- */
 
-struct tl_control_call;
+struct tl_control_call; /* under way; its definition belongs to the handlers */
+typedef json_t *tl_control_handler(struct tl_control_call *call);
 
 enum tl_control_kind {
     TL_CONTROL_CALL,   /* tl_control_call answers it */
@@ -113,9 +114,9 @@ struct tl_control_route {
     bool changes;            /* it changes something, if it succeeds */
     enum tl_control_kind kind;
     enum tl_control_repeat repeat;
-    const char *query; /* the parameters it takes, separated by spaces; NULL: none */
-    json_t *(*handler)(struct tl_control_call *call); /* NULL unless TL_CONTROL_CALL */
-    enum tl_queue_mode mode;                          /* of the calls that set it */
+    const char *query;           /* the parameters it takes, separated by spaces; NULL: none */
+    tl_control_handler *handler; /* NULL unless TL_CONTROL_CALL */
+    enum tl_queue_mode mode;     /* of the calls that set it */
 };
 
 /* All routes. Static storage. */

@@ -248,27 +248,19 @@ static bool write_page(struct tl_control_export *self, struct tl_error *err)
 
 /* ---- the export ---- */
 
-/* The queue and the format that are asked for. */
-static bool read_request(struct tl_control_export *self, const struct tl_control_request *request,
-                         struct tl_control_answer *answer)
+/* The queue and the format that are asked for. False: the call is refused. */
+static bool read_request(struct tl_control_export *self, struct tl_control_call *call)
 {
-    char allow[64];
-    struct tl_target target;
-    struct tl_error err = {0};
-    if (!tl_target_parse(request->target, &target, &err))
-        return tl_control_problem(answer, TL_REFUSAL_BAD_REQUEST, "%s", err.text);
-    const struct tl_control_route *route = tl_control_route_of(request->method, &target, allow);
-    if (route == NULL || route->kind != TL_CONTROL_EXPORT)
-        return tl_control_problem(answer, TL_REFUSAL_NOT_FOUND, "this is no export");
-    const char *format = tl_target_parameter(&target, "format");
+    if (!tl_call_prepare(call))
+        return false;
+    if (call->route->kind != TL_CONTROL_EXPORT)
+        return tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "this is no export");
+    const char *format = tl_target_parameter(&call->target, "format");
+    self->control = call->control;
+    self->keys = call->keys;
     self->csv = format == NULL || strcmp(format, "csv") == 0;
-    if (target.n_parameters > (format != NULL ? 1U : 0U) ||
-        (!self->csv && strcmp(format, "jsonl") != 0))
-        return tl_control_problem(answer, TL_REFUSAL_BAD_QUERY,
-                                  "the query is ?format=csv or ?format=jsonl");
-    return tl_call_keys(self->control, tl_target_part(&target, route->path, "queue"), &self->keys,
-                        &err) ||
-           tl_control_problem_of(answer, &err);
+    return self->csv || strcmp(format, "jsonl") == 0 ||
+           tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "format: csv or jsonl");
 }
 
 /* How many visitors there are, and the settings. */
@@ -297,20 +289,20 @@ struct tl_control_export *tl_control_export_begin(struct tl_control *control,
                                                   const struct tl_control_request *request,
                                                   struct tl_control_answer *answer)
 {
-    struct tl_error err = {0};
+    struct tl_control_call call = {
+        .control = control, .config = control->config, .request = request, .answer = answer};
     struct tl_control_export *self = calloc(1, sizeof(*self));
-    *answer = (struct tl_control_answer){.status = 200};
-    if (self == NULL) {
-        tl_control_problem(answer, TL_REFUSAL_INTERNAL, "no memory for an export");
-        return NULL;
-    }
-    self->control = control;
+    *answer = (struct tl_control_answer){0};
+    if (self == NULL)
+        return tl_control_problem(answer, TL_REFUSAL_INTERNAL, "no memory for an export");
     memcpy(self->cursor, "0", 2);
-    bool asked = read_request(self, request, answer);
-    if (asked && begin(self, &err))
+    bool asked = read_request(self, &call);
+    if (asked && begin(self, &call.err)) {
+        answer->status = 200;
         return self;
+    }
     if (asked)
-        tl_control_problem_of(answer, &err);
+        tl_control_problem_of(answer, &call.err);
     tl_control_export_end(&self);
     return NULL;
 }

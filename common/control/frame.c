@@ -68,13 +68,13 @@ static bool find_route(struct tl_control_call *call)
         memcpy(call->answer->allow, allow, sizeof(allow));
         return false;
     }
-    return call->route->handler != NULL ||
-           tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "this call answers as a stream only");
+    return true;
 }
 
-/* Fills in what the path names, and opens the connection. */
-static bool prepare(struct tl_control_call *call)
+bool tl_call_prepare(struct tl_control_call *call)
 {
+    if (!find_route(call) || !check_query(call))
+        return false;
     const char *path = call->route->path;
     const char *queue = tl_target_part(&call->target, path, "queue");
     const char *visitor = tl_target_part(&call->target, path, "visitor");
@@ -119,9 +119,11 @@ void tl_control_call(struct tl_control *control, const struct tl_control_request
                                    .answer = answer,
                                    .status = 200};
     *answer = (struct tl_control_answer){0};
-    if (!find_route(&call) || !check_query(&call) || !prepare(&call))
+    if (!tl_call_prepare(&call))
         return;
-    if (request->body != NULL && !json_is_object(request->body))
+    if (call.route->handler == NULL)
+        tl_call_refuse(&call, TL_REFUSAL_NOT_FOUND, "this call answers as a stream only");
+    else if (request->body != NULL && !json_is_object(request->body))
         tl_call_refuse(&call, TL_REFUSAL_BAD_BODY, "the body must be a JSON object");
     else if (call.route->repeat == TL_REPEAT_KEPT && request->idempotency_key != NULL &&
              call.keys.queue[0] != '\0')

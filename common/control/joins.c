@@ -75,16 +75,10 @@ static bool read_list(struct tl_control_call *call, struct bulk *bulk)
         if (wrong != NULL)
             tl_list_add(&errors, json_pack("{s:s, s:s}", "name", name, "detail", wrong));
     }
-    bool ok = bulk->list != NULL && errors != NULL;
-    if (!ok) {
-        tl_call_refuse(call, TL_REFUSAL_INTERNAL, "no memory for %zu visitors", bulk->n);
-    } else if (json_array_size(errors) > 0) {
-        ok = false;
-        tl_call_refuse(call, TL_REFUSAL_INVALID,
-                       "nobody was joined: some entries are not valid, see errors");
-        if (json_object_set(call->answer->body, "errors", errors) != 0)
-            tl_call_refuse(call, TL_REFUSAL_INTERNAL, "no memory for the answer");
-    }
+    bool ok = bulk->list != NULL && errors != NULL && json_array_size(errors) == 0;
+    if (errors != NULL && json_array_size(errors) > 0)
+        tl_call_refuse_listed(call, errors,
+                              "nobody was joined: some entries are not valid, see errors");
     json_decref(errors);
     return ok;
 }

@@ -174,14 +174,11 @@ json_t *tl_handle_queue_get(struct tl_control_call *call)
 /* Refuses with all errors of the wish. */
 static bool refuse_wish(struct tl_control_call *call, const struct tl_settings_wish *wish)
 {
+    char detail[TROUBLE_MAX];
     const json_t *first = json_array_get(wish->errors, 0);
-    size_t n = json_array_size(wish->errors);
-    tl_call_refuse(call, TL_REFUSAL_INVALID, "%s%s",
-                   json_string_value(json_object_get(first, "detail")),
-                   n > 1 ? "; see errors for the others" : "");
-    if (json_object_set(call->answer->body, "errors", wish->errors) != 0)
-        tl_call_refuse(call, TL_REFUSAL_INTERNAL, "no memory for the answer");
-    return false;
+    snprintf(detail, sizeof(detail), "%s%s", json_string_value(json_object_get(first, "detail")),
+             json_array_size(wish->errors) > 1 ? "; see errors for the others" : "");
+    return tl_call_refuse_listed(call, wish->errors, detail);
 }
 
 /* Makes the settings those that are wished. */

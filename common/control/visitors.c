@@ -192,41 +192,32 @@ static struct tl_reply *run(struct tl_control_call *call, const char *function, 
     return tl_call_once(call->redis, &args, &call->err);
 }
 
-/* Nothing was changed, because the visitor has gone. text: the record of the end. */
-static void refuse_ended(struct tl_control_call *call, const char *visitor, const char *text)
+/* Nothing was changed: the visitor has gone, as the record of the end says, or was never here. */
+static json_t *refuse_absent(struct tl_control_call *call, const char *visitor, const char *record)
 {
     struct tl_end_record end;
-    if (!tl_record_end(text, &end)) {
-        tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "there is no visitor %s", visitor);
-        return;
-    }
     char time[TL_UNITS_TEXT_MAX];
+    if (!tl_record_end(record, &end))
+        return tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "there is no visitor %s", visitor);
     tl_time_format(end.ended_ms, time, sizeof(time));
-    tl_call_refuse(call, TL_REFUSAL_CONFLICT, "visitor %s is neither waiting nor active since %s%s",
-                   visitor, time, end.reason == TL_REASON_REMOVED ? " (removed)" : "");
+    return tl_call_refuse(call, TL_REFUSAL_CONFLICT,
+                          "visitor %s is neither waiting nor active since %s%s", visitor, time,
+                          end.reason == TL_REASON_REMOVED ? " (removed)" : "");
 }
 
 json_t *tl_handle_visitor_remove(struct tl_control_call *call)
 {
     char visitor[TL_VISITOR_MAX + 1] = "";
-    json_t *body = NULL;
     if (!tl_call_body(call, NULL) || !find(call, visitor))
         return NULL;
     struct tl_reply *reply = run(call, TL_FN_REMOVE, visitor, NULL);
     if (reply == NULL)
         return NULL;
-    switch (tl_reply_signed(reply, 0)) {
-    case TL_REMOVE_WAITING:
-    case TL_REMOVE_ACTIVE:
-        body = json_pack("{s:s, s:s, s:s}", "queue", call->keys.queue, "visitor", visitor, "was",
-                         tl_reply_signed(reply, 0) == TL_REMOVE_WAITING ? "waiting" : "active");
-        break;
-    case TL_REMOVE_ENDED:
-        refuse_ended(call, visitor, tl_reply_text(reply, 1));
-        break;
-    default:
-        tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "there is no visitor %s", visitor);
-    }
+    int64_t was = tl_reply_signed(reply, 0);
+    json_t *body = was == TL_REMOVE_WAITING || was == TL_REMOVE_ACTIVE
+                       ? json_pack("{s:s, s:s, s:s}", "queue", call->keys.queue, "visitor", visitor,
+                                   "was", was == TL_REMOVE_WAITING ? "waiting" : "active")
+                       : refuse_absent(call, visitor, tl_reply_text(reply, 1));
     tl_reply_free(reply);
     return body;
 }
@@ -256,11 +247,8 @@ json_t *tl_handle_visitor_move(struct tl_control_call *call)
     case TL_MOVE_ACTIVE:
         tl_call_refuse(call, TL_REFUSAL_CONFLICT, "visitor %s is active already", visitor);
         break;
-    case TL_MOVE_ENDED:
-        refuse_ended(call, visitor, text);
-        break;
     default:
-        tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "there is no visitor %s", visitor);
+        refuse_absent(call, visitor, text);
     }
     tl_reply_free(reply);
     return body;

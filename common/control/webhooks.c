@@ -19,6 +19,7 @@ struct hook {
     json_int_t gone;    /* those that it is never told of, since its last answer */
     int64_t oldest_ms;  /* when the first of the pending ones happened; -1: none is */
     int64_t failing_ms; /* since when it fails; 0: it does not */
+    bool unwatched;     /* no notifier tells it */
 };
 
 static json_int_t member(const json_t *object, const char *name)
@@ -47,23 +48,26 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Dead: it fails, and events that it was not told of are gone, or go next. */
-static const char *word_of(const struct hook *hook, bool watched, bool outlived)
+static const char *word_of(const struct hook *hook, int64_t age_ms, int64_t kept_ms)
 {
-    if (!watched)
+    if (hook->unwatched)
         return "unwatched";
     if (hook->failing_ms != 0)
-        return hook->gone > 0 || outlived ? "dead" : "failing";
+        return hook->gone > 0 || age_ms > kept_ms ? "dead" : "failing";
     return member(hook->kept, "at") != 0 ? "answers" : "new";
 }
 
-static json_t *describe(const struct hook *hook, const char *word, int64_t now_ms)
+/* kept_ms: how long the journal is kept. */
+static json_t *describe(const struct hook *hook, int64_t now_ms, int64_t kept_ms)
 {
-    int64_t age_ms = now_ms > hook->oldest_ms ? now_ms - hook->oldest_ms : 0;
+    bool has_pending = hook->oldest_ms >= 0;
+    int64_t age_ms = has_pending && now_ms > hook->oldest_ms ? now_ms - hook->oldest_ms : 0;
     json_int_t status = member(hook->kept, "status");
     const char *problem = json_string_value(json_object_get(hook->kept, "problem"));
     return json_pack("{s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:s?, s:o, s:I}", "name", hook->name,
-                     "state", word, "pending", hook->pending, "oldest_pending_ms",
-                     hook->oldest_ms >= 0 ? json_integer((json_int_t)age_ms) : json_null(), "told",
+                     "state", word_of(hook, age_ms, kept_ms), "pending", hook->pending,
+                     "oldest_pending_ms",
+                     has_pending ? json_integer((json_int_t)age_ms) : json_null(), "told",
                      member(hook->kept, "told"), "lost", member(hook->kept, "lost") + hook->gone,
                      "asked_at", tl_call_time(member(hook->kept, "at")), "status",
                      status != 0 ? json_integer(status) : json_null(), "problem",
@@ -71,40 +75,44 @@ static json_t *describe(const struct hook *hook, const char *word, int64_t now_m
                      tl_call_time(hook->failing_ms), "event", hook->event);
 }
 
+static bool has_hook(const struct hook *hooks, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(hooks[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 json_t *tl_webhooks_to_json(const struct tl_config *config, const char *queue,
                             const struct tl_reply *reply, int64_t now_ms)
 {
     enum { PARTS = 6 };
-    struct hook hooks[TL_HOOKS_MAX] = {0};
+    struct hook hooks[2 * TL_HOOKS_MAX] = {0}; /* those that are kept, and those of the file */
     size_t n = 0;
-    bool watched = *tl_reply_text(reply, 0) != '\0';
+    bool unwatched = *tl_reply_text(reply, 0) == '\0';
     bool ok = true;
-    json_t *list = json_array();
-    for (size_t i = 1; i + PARTS <= tl_reply_count(reply) && n < TL_HOOKS_MAX; i += PARTS)
-        ok = read_hook(reply, i, &hooks[n++]) && ok;
+    for (size_t i = 1; i + PARTS <= tl_reply_count(reply) && n < TL_HOOKS_MAX; i += PARTS) {
+        ok = read_hook(reply, i, &hooks[n]) && ok;
+        hooks[n++].unwatched = unwatched;
+    }
+    for (size_t i = 0; i < config->n_hooks; i++) {
+        const struct tl_hook_config *hook = &config->hooks[i];
+        if (tl_hook_watches(hook, queue) && !has_hook(hooks, n, hook->name))
+            hooks[n++] = (struct hook){.name = hook->name, .oldest_ms = -1, .unwatched = true};
+    }
     qsort(hooks, n, sizeof(hooks[0]), by_name);
+    json_t *list = ok ? json_array() : NULL;
     for (size_t i = 0; i < n; i++) {
-        bool outlived =
-            hooks[i].oldest_ms >= 0 && now_ms - hooks[i].oldest_ms > config->retention.webhooks_ms;
-        tl_list_add(&list, describe(&hooks[i], word_of(&hooks[i], watched, outlived), now_ms));
+        tl_list_add(&list, describe(&hooks[i], now_ms, config->retention.webhooks_ms));
         json_decref(hooks[i].kept);
     }
-    for (size_t i = 0; i < config->n_webhooks; i++) {
-        const struct hook hook = {.name = config->webhooks[i].name, .oldest_ms = -1};
-        if (tl_hook_watches(&config->webhooks[i], queue) &&
-            bsearch(&hook, hooks, n, sizeof(hooks[0]), by_name) == NULL)
-            tl_list_add(&list, describe(&hook, "unwatched", now_ms));
-    }
-    if (ok)
-        return list;
-    json_decref(list);
-    return NULL;
+    return list;
 }
 
 /* ---- calls ---- */
 
-/* Appends the webhooks of a queue that belong to the page. NULL for the list: what went wrong. A
- * queue that is just being deleted has none, if it is one of several. */
+/* Appends the webhooks of a queue that belong to the page. One of several queues that is just being
+ * deleted has none. */
 static bool append_webhooks(struct tl_control_call *call, const char *queue, bool is_one_of_several,
                             struct tl_list_page *page, json_t **list)
 {

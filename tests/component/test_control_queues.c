@@ -364,7 +364,8 @@ static void read_pages(struct test_control *world, const char *path, const char 
             const char *name = json_string_value(json_object_get(json_array_get(entries, i), key));
             size_t used = strlen(keys);
             snprintf(keys + used, 256 - used, "%s%s", used > 0 ? " " : "", name);
-            (void)tl_percent_encode(name, last, sizeof(last));
+            const char *id = json_string_value(json_object_get(json_array_get(entries, i), "id"));
+            (void)tl_percent_encode(id != NULL ? id : name, last, sizeof(last));
         }
         more = json_is_true(json_object_get(world->answer.body, "has_more"));
     }
@@ -423,6 +424,15 @@ static void the_state_of_hooks_is_told(void **state)
                    now - 1000);
     assert_int_equal(test_call(world, "GET", "/v1/admin/webhooks", NULL), 200);
     assert_string_equal(test_member(world, "webhooks.0.state"), "unwatched"); /* no notifier runs */
+    /* Those of the file stand among them by their names. */
+    struct tl_config *config = (struct tl_config *)(uintptr_t)world->config;
+    struct tl_hook_config mine = {.name = "none", .queues = "*"};
+    config->hooks = &mine;
+    config->n_hooks = 1;
+    read_pages(world, Q "/webhooks", "webhooks", "name", 1, keys);
+    config->hooks = NULL;
+    config->n_hooks = 0;
+    assert_string_equal(keys, "late none site");
     test_redis_ask(redis, "SET tl:{q}:notifier somebody");
     assert_int_equal(test_call(world, "GET", "/v1/admin/webhooks", NULL), 200);
     assert_string_equal(test_member(world, "webhooks.0.queue"), "q");

@@ -126,7 +126,7 @@ bool tl_admin_answer_call(struct tl_admin_call *call, bool secure)
 #define TYPE_YAML "application/yaml; charset=utf-8"
 
 #define FILE_ROW(file, symbol, extension, hash)                                                    \
-    {.name = (file),                                                                               \
+    {.path = (file),                                                                               \
      .type = TYPE_##extension,                                                                     \
      .etag = "\"" hash "\"",                                                                       \
      .bytes = tl_web_##symbol,                                                                     \
@@ -134,9 +134,10 @@ bool tl_admin_answer_call(struct tl_admin_call *call, bool secure)
      .gzip = tl_web_##symbol##_gzip,                                                               \
      .gzip_length = sizeof(tl_web_##symbol##_gzip)},
 
-static const struct tl_admin_file files[] = {TL_WEB_FILES(FILE_ROW)};
+/* Their paths are their names. */
+static const struct tl_asset files[] = {TL_WEB_FILES(FILE_ROW)};
 
-const struct tl_admin_file *tl_admin_file_find(const char *path, size_t length)
+const struct tl_asset *tl_admin_file_find(const char *path, size_t length)
 {
     static const char folder[] = "/assets/", first[] = "index.html";
     const char *name = path;
@@ -151,42 +152,35 @@ const struct tl_admin_file *tl_admin_file_find(const char *path, size_t length)
         return NULL;
     }
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-        if (strlen(files[i].name) == n && memcmp(files[i].name, name, n) == 0)
+        if (strlen(files[i].path) == n && memcmp(files[i].path, name, n) == 0)
             return &files[i];
     return NULL;
 }
 
-bool tl_admin_answer_file(struct MHD_Connection *connection, const struct tl_admin_file *file)
+bool tl_admin_answer_file(struct MHD_Connection *connection, const struct tl_asset *file,
+                          enum tl_admin_file_kind kind)
 {
     const char *known =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH);
     const char *encodings =
         MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT_ENCODING);
-    bool same = known != NULL && strstr(known, file->etag) != NULL;
-    bool gzip = encodings != NULL && strstr(encodings, "gzip") != NULL;
-    size_t length = same ? 0 : gzip ? file->gzip_length : file->length;
-    const void *bytes = gzip ? file->gzip : file->bytes;
-    /* The library's signature is not const, but PERSISTENT only reads. */
+    bool ours = kind == TL_ADMIN_FILE_DASHBOARD;
+    bool same = ours && known != NULL && strstr(known, file->etag) != NULL;
+    bool gzip = ours && !same && encodings != NULL && strstr(encodings, "gzip") != NULL;
+    /* The library's signature is not const; PERSISTENT only reads. */
     struct MHD_Response *response =
-        MHD_create_response_from_buffer(length, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT);
+        MHD_create_response_from_buffer(same   ? 0
+                                        : gzip ? file->gzip_length
+                                               : file->length,
+                                        (void *)(uintptr_t)(gzip ? file->gzip : file->bytes),
+                                        ours ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY);
     if (response == NULL)
         return false;
-    bool complete = add_protection(response, PAGE_POLICY) && add(response, "ETag", file->etag) &&
-                    add(response, "Cache-Control", "no-cache") &&
-                    add(response, "Vary", "Accept-Encoding") &&
+    bool complete = add_protection(response, ours ? PAGE_POLICY : TL_ASSET_POLICY) &&
+                    add(response, "ETag", ours ? file->etag : NULL) &&
+                    add(response, "Cache-Control", ours ? "no-cache" : TL_ASSET_CACHE_CONTROL) &&
+                    add(response, "Vary", ours ? "Accept-Encoding" : NULL) &&
                     add(response, "Content-Type", file->type) &&
-                    add(response, "Content-Encoding", gzip && !same ? "gzip" : NULL);
+                    add(response, "Content-Encoding", gzip ? "gzip" : NULL);
     return queue(connection, same ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response, complete);
-}
-
-bool tl_admin_answer_asset(struct MHD_Connection *connection, const struct tl_asset *asset)
-{
-    struct MHD_Response *response = MHD_create_response_from_buffer(
-        asset->length, (void *)(uintptr_t)asset->bytes, MHD_RESPMEM_MUST_COPY);
-    if (response == NULL)
-        return false;
-    bool complete = add_protection(response, TL_ASSET_POLICY) &&
-                    add(response, "Cache-Control", TL_ASSET_CACHE_CONTROL) &&
-                    add(response, "Content-Type", asset->type);
-    return queue(connection, MHD_HTTP_OK, response, complete);
 }

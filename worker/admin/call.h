@@ -16,8 +16,12 @@ struct tl_admin_call_env {
     struct tl_admin_previews *previews;
 };
 
+struct tl_admin_server;
+
 struct tl_admin_call {
+    struct tl_admin_server *server;
     struct MHD_Connection *connection; /* borrowed */
+    bool begun;                        /* its head was looked at: what comes is the body */
     struct tl_admin_head head;
     char *target; /* owned */
     char *body;   /* owned */

@@ -105,33 +105,32 @@ static bool origin_of_host(const char *host, char text[TL_ADDRESS_MAX], struct t
            tl_origin_parse(text, origin);
 }
 
-static bool same_name(const struct tl_origin *a, const struct tl_origin *b)
+/* Is the host of the request this one? */
+static bool is_host(const struct tl_origin *host, const char *url)
 {
-    return a->host_length == b->host_length && strncasecmp(a->host, b->host, a->host_length) == 0;
+    struct tl_origin other;
+    return tl_origin_parse(url, &other) && host->host_length == other.host_length &&
+           strncasecmp(host->host, other.host, host->host_length) == 0;
 }
 
 bool tl_admin_host_allowed(const struct tl_admin_head *head, const char *public_url)
 {
     char text[TL_ADDRESS_MAX];
-    struct tl_origin host, allowed;
+    struct tl_origin host;
     struct tl_address address;
-    if (head->host == NULL || !origin_of_host(head->host, text, &host))
-        return false;
-    return tl_address_parse(head->host, &address) ||
-           (tl_origin_parse("http://localhost", &allowed) && same_name(&host, &allowed)) ||
-           (public_url[0] != '\0' && tl_origin_parse(public_url, &allowed) &&
-            same_name(&host, &allowed));
+    return head->host != NULL && origin_of_host(head->host, text, &host) &&
+           (tl_address_parse(head->host, &address) || is_host(&host, "http://localhost") ||
+            is_host(&host, public_url));
 }
 
 bool tl_admin_host_loopback(const struct tl_admin_head *head)
 {
     char text[TL_ADDRESS_MAX];
-    struct tl_origin host, local;
+    struct tl_origin host;
     struct tl_address address;
-    if (head->host == NULL || !origin_of_host(head->host, text, &host))
-        return false;
-    return (tl_address_parse(head->host, &address) && tl_address_is_loopback(&address)) ||
-           (tl_origin_parse("http://localhost", &local) && same_name(&host, &local));
+    return head->host != NULL && origin_of_host(head->host, text, &host) &&
+           ((tl_address_parse(head->host, &address) && tl_address_is_loopback(&address)) ||
+            is_host(&host, "http://localhost"));
 }
 
 bool tl_admin_origin_own(const struct tl_admin_head *head, const char *public_url)

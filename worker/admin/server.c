@@ -20,38 +20,30 @@ struct tl_admin_server {
     struct tl_admin *admin;
 };
 
-struct request {
-    struct tl_admin_call *call;
-    struct tl_admin_server *server;
-    bool begun; /* its head was looked at: what comes is the body */
-};
-
 /* ---- requests ---- */
 
-static bool respond(const struct request *request, struct tl_admin *admin)
+static bool respond(struct tl_admin_call *call, struct tl_admin *admin)
 {
-    struct tl_admin_call *call = request->call;
     if (call->stream == NULL)
         tl_admin_busy(admin, call->connection, false);
-    return tl_admin_answer_call(call, request->server->secure);
+    return tl_admin_answer_call(call, call->server->secure);
 }
 
 /* What needs the store: who asks, and then the call, which takes its body first if it has one. */
-static bool work(const struct request *request, struct tl_admin *admin, bool authorised)
+static bool work(struct tl_admin_call *call, struct tl_admin *admin, bool authorised)
 {
-    struct tl_admin_server *server = request->server;
-    struct tl_admin_call *call = request->call;
+    struct tl_admin_server *server = call->server;
     tl_admin_busy(admin, call->connection, true);
     struct tl_admin_backend *backend = tl_admin_backend_borrow(server->backends, &call->answer);
     if (backend == NULL)
-        return respond(request, admin);
+        return respond(call, admin);
     bool may = authorised || tl_admin_call_authorise(call, &server->env, backend);
     bool later = may && !authorised && tl_admin_call_takes_body(call);
     if (may && !later)
         tl_admin_call_perform(call, &server->env, backend);
     tl_admin_backend_return(server->backends, backend);
     if (!later)
-        return respond(request, admin);
+        return respond(call, admin);
     tl_admin_busy(admin, call->connection, false);
     return true;
 }
@@ -67,95 +59,90 @@ static bool write_problem(const char *path, size_t length, struct tl_text *page)
     return tl_refusal_page(name, page) && !page->failed;
 }
 
-static bool serve_file(const struct request *request, struct tl_admin *admin, const char *method)
+static bool serve_file(struct tl_admin_call *call, struct tl_admin *admin, const char *method)
 {
-    struct tl_admin_call *call = request->call;
+    struct tl_admin_previews *previews = call->server->env.previews;
     size_t length = tl_admin_head_path(&call->head);
-    const struct tl_admin_file *file = tl_admin_file_find(call->target, length);
-    struct tl_admin_previews *previews = request->server->env.previews;
-    const struct tl_asset *asset = tl_admin_previews_borrow(previews, call->target, length);
     struct tl_text text = {0};
     struct tl_asset problem = {.type = "text/plain; charset=utf-8"};
-    if (write_problem(call->target, length, &text)) {
+    enum tl_admin_file_kind kind = TL_ADMIN_FILE_DASHBOARD;
+    bool served = false, sent = false;
+    const struct tl_asset *file = tl_admin_file_find(call->target, length);
+    const struct tl_asset *shown = tl_admin_previews_borrow(previews, call->target, length);
+    if (file == NULL) {
+        kind = TL_ADMIN_FILE_OTHER;
+        file = shown;
+    }
+    if (file == NULL && write_problem(call->target, length, &text)) {
         problem.bytes = text.data;
         problem.length = text.length;
-        asset = &problem;
+        file = &problem;
     }
-    bool responds = true;
-    bool sent = false;
-    if (file == NULL && asset == NULL) {
+    if (file == NULL) {
         tl_control_problem(&call->answer, TL_REFUSAL_NOT_FOUND, "There is no such page");
     } else if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
         tl_control_problem(&call->answer, TL_REFUSAL_METHOD, "This path takes GET");
         memcpy(call->answer.allow, "GET", sizeof("GET"));
-    } else if (tl_admin_access_browser(request->server->env.access, &call->head, &call->answer)) {
-        responds = false;
-        sent = file != NULL ? tl_admin_answer_file(call->connection, file)
-                            : tl_admin_answer_asset(call->connection, asset);
+    } else if (tl_admin_access_browser(call->server->env.access, &call->head, &call->answer)) {
+        served = true;
+        sent = tl_admin_answer_file(call->connection, file, kind);
     }
     tl_admin_previews_return(previews);
     tl_text_free(&text);
-    return responds ? respond(request, admin) : sent;
+    return served ? sent : respond(call, admin);
 }
 
-static bool start(const struct request *request, struct tl_admin *admin, const char *method,
+static bool start(struct tl_admin_call *call, struct tl_admin *admin, const char *method,
                   const char *version)
 {
-    const struct tl_admin_server *server = request->server;
-    struct tl_admin_call *call = request->call;
+    const struct tl_admin_server *server = call->server;
     const char *problem = tl_framing_problem(call->connection, method, version);
     tl_admin_head_read(&call->head, call->connection, method, call->target, server->secure,
                        server->proxies);
     if (problem != NULL) {
         tl_control_problem(&call->answer, TL_REFUSAL_BAD_REQUEST, "%s", problem);
-        return respond(request, admin);
+        return respond(call, admin);
     }
     if (strncmp(call->target, "/v1/", 4) != 0 &&
         strncmp(call->target, TL_ADMIN_PREVIEWS, sizeof(TL_ADMIN_PREVIEWS) - 1) != 0)
-        return serve_file(request, admin, method);
-    return tl_admin_call_find(call) ? work(request, admin, false) : respond(request, admin);
+        return serve_file(call, admin, method);
+    return tl_admin_call_find(call) ? work(call, admin, false) : respond(call, admin);
 }
 
 static bool handle(void *context, struct tl_admin *admin, void *memory,
                    struct MHD_Connection *connection, const char *method, const char *version,
                    const char *upload, size_t *upload_size)
 {
-    struct request *request = memory;
+    struct tl_admin_call *call = memory;
     (void)context;
-    if (request == NULL)
+    if (call == NULL)
         return false; /* out of memory */
-    if (!request->begun) {
-        request->begun = true;
-        request->call->connection = connection;
-        return start(request, admin, method, version);
+    if (!call->begun) {
+        call->begun = true;
+        call->connection = connection;
+        return start(call, admin, method, version);
     }
     if (*upload_size > 0) {
-        bool ok = tl_admin_call_receive(request->call, upload, *upload_size);
+        bool ok = tl_admin_call_receive(call, upload, *upload_size);
         *upload_size = 0;
         return ok;
     }
-    return work(request, admin, true);
+    return work(call, admin, true);
 }
 
 static void *begin(void *context, const char *target)
 {
-    struct request *request = calloc(1, sizeof(*request));
-    if (request == NULL)
-        return NULL;
-    request->server = context;
-    request->call = tl_admin_call_new(target);
-    if (request->call != NULL)
-        return request;
-    free(request);
-    return NULL;
+    struct tl_admin_call *call = tl_admin_call_new(target);
+    if (call != NULL)
+        call->server = context;
+    return call;
 }
 
 static void end(void *context, void *memory)
 {
-    struct request *request = memory;
+    struct tl_admin_call *call = memory;
     (void)context;
-    tl_admin_call_free(&request->call);
-    free(request);
+    tl_admin_call_free(&call);
 }
 
 /* ---- life ---- */

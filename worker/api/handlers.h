@@ -121,7 +121,7 @@ void tl_misuse_count(const struct tl_worker *worker, const char *queue, enum tl_
 void tl_misuse_join(const struct tl_visit *visit);
 /* Notes a ticket or pass that did not open the gate. */
 void tl_misuse_failed(const struct tl_visit *visit);
-/* May this client use the session of the visit's ticket, by the queue's setting shared_sessions? */
+/* May this client use the session of the visit's ticket, by the queue's setting session_sharing? */
 bool tl_misuse_session(struct tl_visit *visit);
 
 /* Call every tick: sends what was seen at each queue to the store, every ten seconds. */

@@ -101,7 +101,7 @@ def test_the_roles(desk):
     operator.call("GET", "tokens").problem(403)
     newest = admin.done("GET", f"changes?queue={bank}&limit=1")["changes"][0]
     assert (newest["who"], newest["from"], newest["what"]) == (f"jane-{bank}", "127.0.0.1", "mode"), newest
-    assert viewer.call("GET", "session").json == {"name": f"eve-{bank}", "role": "viewer"}
+    assert viewer.call("GET", "session").json == {"name": f"eve-{bank}", "role": "viewer", "csrf": None, "ends_at": None}
     admin.done("DELETE", f"tokens/eve-{bank}")
     viewer.call("GET", f"queues/{bank}/stats").problem(401)
 
@@ -353,7 +353,7 @@ def test_without_the_store_the_admin_token_is_known(desk):
     jane = Admin(worker, Admin(worker).make_token(f"jane-{bank}", "viewer"))
     system.expect(STORE_TROUBLE)
     system.redis.stop()
-    assert Admin(worker).call("GET", "session").json == {"name": "admin", "role": "admin"}
+    assert Admin(worker).call("GET", "session").json == {"name": "admin", "role": "admin", "csrf": None, "ends_at": None}
     assert Browser(worker).signed_in.status == 200
     assert "retry-after" in Admin(worker).call("GET", "queues").headers
     Admin(worker).call("GET", "queues").problem(503)

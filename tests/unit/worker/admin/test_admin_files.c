@@ -10,7 +10,7 @@
 
 #include "worker/admin/answer.h"
 
-static const struct tl_admin_file *find(const char *path)
+static const struct tl_asset *find(const char *path)
 {
     return tl_admin_file_find(path, strlen(path));
 }
@@ -44,7 +44,7 @@ static void nothing_else(void **state)
 /* The policy of the page allows no inline script and no inline style. */
 static void nothing_is_inline(void **state)
 {
-    const struct tl_admin_file *page = find("/");
+    const struct tl_asset *page = find("/");
     static const char *const forbidden[] = {"<style", "style=", " onclick", " onsubmit",
                                             "javascript:"};
     (void)state;

@@ -118,30 +118,6 @@ static void append_escaped(struct tl_text *out, const char *text)
     }
 }
 
-/* The smallest of 1, 2, 5, 10, 20, ... of which at most five make up the top. */
-static uint64_t value_step(uint64_t top)
-{
-    static const uint64_t factors[] = {1, 2, 5};
-    for (uint64_t power = 1;; power *= 10) {
-        for (size_t i = 0; i < sizeof(factors) / sizeof(factors[0]); i++) {
-            if (factors[i] * power * 5 >= top)
-                return factors[i] * power;
-        }
-    }
-}
-
-static int64_t time_step(int64_t end_ms)
-{
-    static const int64_t seconds[] = {1,   2,    5,    10,   15,   30,    60,    120,   300,
-                                      600, 1200, 1800, 3600, 7200, 14400, 28800, 43200, 86400};
-    for (size_t i = 0; i < sizeof(seconds) / sizeof(seconds[0]); i++) {
-        if (seconds[i] * 1000 * 8 >= end_ms)
-            return seconds[i] * 1000;
-    }
-    int64_t days = end_ms / 86400000 / 8 + 1;
-    return days * 86400000;
-}
-
 /* Where a curve is drawn. */
 struct panel {
     const char *name, *style;
@@ -155,43 +131,40 @@ static double x_of(int64_t ms, int64_t end_ms)
     return LEFT + (double)ms / (double)end_ms * (WIDTH - LEFT - RIGHT);
 }
 
-static void draw_grid(const struct panel *panel, uint64_t axis, uint64_t step, int64_t end_ms,
-                      struct tl_text *out)
+/* The top and the middle, and eight stretches of time. */
+static void draw_grid(const struct panel *panel, uint64_t top, int64_t end_ms, struct tl_text *out)
 {
-    int height = panel->bottom - panel->top;
-    for (uint64_t value = 0; value <= axis; value += step) {
-        double y = panel->bottom - (double)value / (double)axis * height;
+    for (int i = 0; i <= 2; i++) {
+        double y = panel->bottom - i / 2.0 * (panel->bottom - panel->top);
         tl_text_append(out,
                        "<line class=\"grid\" x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\"/>"
                        "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n",
-                       LEFT, y, WIDTH - RIGHT, y, LEFT - 8, y + 4, tl_words_whole(value).text);
+                       LEFT, y, WIDTH - RIGHT, y, LEFT - 8, y + 4,
+                       tl_words_number((double)top * i / 2, 1).text);
     }
-    int64_t unit = time_step(end_ms);
-    for (int64_t ms = 0; ms <= end_ms; ms += unit) {
+    for (int i = 0; i <= 8; i++) {
+        int64_t ms = end_ms * i / 8;
         double x = x_of(ms, end_ms);
         tl_text_append(out, "<line class=\"grid\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>\n",
                        x, panel->top, x, panel->bottom);
-        if (!panel->times)
-            continue;
-        tl_text_append(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x,
-                       panel->bottom + 20, tl_words_time(ms).text);
+        if (panel->times)
+            tl_text_append(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x,
+                           panel->bottom + 20, tl_words_time(ms).text);
     }
 }
 
 static void draw_panel(const struct tl_series *series, const struct panel *panel,
                        struct tl_text *out)
 {
-    uint64_t top = most(series, panel->value, 0, series->n);
-    uint64_t step = value_step(top);
-    uint64_t axis = top == 0 ? step : (top + step - 1) / step * step;
+    uint64_t found = most(series, panel->value, 0, series->n), top = found > 0 ? found : 1;
     int64_t end_ms = (int64_t)series->n * series->width_ms;
     tl_text_append(out, "<text x=\"%d\" y=\"%d\">%s</text>\n", LEFT, panel->top - 8, panel->name);
-    draw_grid(panel, axis, step, end_ms, out);
+    draw_grid(panel, top, end_ms, out);
     /* Steps, because the line is constant between two events. */
     tl_text_append(out, "<path class=\"%s\" d=\"M%d %d", panel->style, LEFT, panel->bottom);
     for (size_t i = 0; i < series->n; i++)
         tl_text_append(out, "V%.1fH%.1f",
-                       panel->bottom - (double)panel->value(&series->points[i]) / (double)axis *
+                       panel->bottom - (double)panel->value(&series->points[i]) / (double)top *
                                            (panel->bottom - panel->top),
                        x_of((int64_t)(i + 1) * series->width_ms, end_ms));
     tl_text_append(out, "V%dZ\"/>\n", panel->bottom);

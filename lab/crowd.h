@@ -19,23 +19,9 @@
 #include "common/base/error.h"
 #include "common/config/settings.h"
 
+#include "lab/model.h"
+
 /* ---- arrivals ---- */
-
-enum tl_crowd_shape {
-    TL_CROWD_EVEN, /* at any time alike */
-    TL_CROWD_RUSH, /* most of them at the beginning */
-    TL_CROWD_WAVE, /* more and more until the peak, then fewer */
-};
-
-enum { TL_ARRIVALS_MOST = 10000000 }; /* of a crowd that is replayed */
-
-/* How a crowd comes, in ms from the first moment at which anyone may arrive. */
-struct tl_crowd {
-    uint64_t visitors; /* 0: not known */
-    enum tl_crowd_shape shape;
-    int64_t over_ms; /* they all arrive within this time */
-    int64_t peak_ms; /* of a wave, up to over_ms; -1: the middle */
-};
 
 struct tl_arrival {
     int64_t at_ms;      /* since the first one of a file, or the beginning of a crowd */

@@ -23,21 +23,24 @@ struct tl_door {
     int64_t store_s, at_ms; /* the store's clock, and ours at that time */
 };
 
+/* Reads a file of secrets, if one is named and there. False: it cannot be read. */
+static bool read_secrets(const char *path, char **text, size_t *length, struct tl_error *err)
+{
+    bool missing = path[0] == '\0';
+    struct tl_error problem = {0};
+    *text = missing ? NULL : tl_secret_read(path, length, &missing, &problem);
+    if (*text == NULL && !missing)
+        *err = problem;
+    return *text != NULL || missing;
+}
+
 /* The first key of secrets.api_keys, if there is one. */
 static bool find_api_key(struct tl_door *door, const char *path, struct tl_error *err)
 {
-    bool missing = false;
-    if (path[0] == '\0')
-        return true;
-    struct tl_error problem = {0};
-    door->api_keys = tl_secret_read(path, &door->api_keys_length, &missing, &problem);
-    if (door->api_keys == NULL && !missing)
-        *err = problem;
-    if (door->api_keys == NULL)
-        return missing;
-    char *rest = door->api_keys;
-    char *line;
-    while (door->api_key == NULL && tl_secret_line(&rest, &line, NULL)) {
+    if (!read_secrets(path, &door->api_keys, &door->api_keys_length, err))
+        return false;
+    char *rest = door->api_keys, *line;
+    while (rest != NULL && door->api_key == NULL && tl_secret_line(&rest, &line, NULL)) {
         size_t name = strcspn(line, " \t");
         const char *key = line + name + strspn(line + name, " \t");
         if (key[0] != '\0')
@@ -48,16 +51,10 @@ static bool find_api_key(struct tl_door *door, const char *path, struct tl_error
 
 static bool read_invite_keys(struct tl_door *door, const char *path, struct tl_error *err)
 {
-    bool missing = path[0] == '\0';
     size_t length = 0;
-    struct tl_error problem = {0};
-    char *text = missing ? NULL : tl_secret_read(path, &length, &missing, &problem);
-    if (missing)
-        return true;
-    if (text == NULL) {
-        *err = problem;
-        return false;
-    }
+    char *text;
+    if (!read_secrets(path, &text, &length, err) || text == NULL)
+        return err->kind == TL_OK;
     door->invite_keys = tl_jwt_keys_parse(path, text, TL_JWT_VERIFY, err);
     tl_secret_free(&text, length);
     if (door->invite_keys == NULL)

@@ -20,7 +20,22 @@
 #include "common/base/error.h"
 #include "common/config/settings.h"
 
-#include "lab/crowd.h"
+/* How a crowd arrives. */
+enum tl_crowd_shape {
+    TL_CROWD_EVEN, /* at any time alike */
+    TL_CROWD_RUSH, /* most of them at the beginning */
+    TL_CROWD_WAVE, /* more and more until the peak, then fewer */
+};
+
+enum { TL_ARRIVALS_MOST = 10000000 }; /* of a crowd that is replayed */
+
+/* How a crowd comes, in ms from the first moment at which anyone may arrive. */
+struct tl_crowd {
+    uint64_t visitors; /* 0: not known */
+    enum tl_crowd_shape shape;
+    int64_t over_ms; /* they all arrive within this time */
+    int64_t peak_ms; /* of a wave, up to over_ms; -1: the middle */
+};
 
 /* Each within the bounds that the options have (options.c); 0 where an option is missing. */
 struct tl_plan_input {

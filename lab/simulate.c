@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/config/queue_settings.h"
+#include "common/line/budget.h"
 #include "common/line/turns.h"
 
 #include "lab/memory.h"
@@ -32,8 +33,7 @@ struct run {
     struct tl_dues ends;           /* of sessions, and of waits for a claim */
 
     uint64_t waiting, active, present;
-    int64_t paced;     /* smooth: when the rate has made up for all admissions, in ms * admit */
-    int64_t next_lump; /* lumps: not before */
+    struct tl_budget budget; /* of the rate */
     int64_t line_since_ms;
     /* Slot time so far, in slots * ms, and what it was at the last admission. */
     double empty, empty_in_line, held, at_last[3];
@@ -41,22 +41,16 @@ struct run {
 };
 
 /* When the first of the line can be admitted, at the earliest now. */
-static int64_t admission_due(const struct run *run)
+static int64_t admission_due(struct run *run)
 {
     const struct tl_queue_settings *settings = run->settings;
     if (run->waiting == 0 ||
         (settings->policy != TL_POLICY_RATE && run->active >= settings->capacity))
         return NEVER;
     int64_t due = run->now_ms > settings->opens_at_ms ? run->now_ms : settings->opens_at_ms;
-    if (settings->policy == TL_POLICY_COUNTER)
+    if (settings->policy == TL_POLICY_COUNTER || tl_budget_left(&run->budget, run->now_ms) > 0)
         return due;
-    /* Smooth is a token bucket, written as the moment at which it is full again (the "generic
-     * cell rate algorithm" of ITU-T I.371). In units of ms * admit all of it is whole numbers. */
-    int64_t admit = (int64_t)settings->rate.admit;
-    int64_t paced = run->paced - (int64_t)settings->rate.burst * settings->rate.every_ms;
-    int64_t allowed = settings->rate.shape == TL_RATE_LUMPS ? run->next_lump
-                      : paced > 0                           ? (paced + admit - 1) / admit
-                                                            : 0;
+    int64_t allowed = tl_budget_due_ms(&run->budget);
     return due > allowed ? due : allowed;
 }
 
@@ -113,21 +107,20 @@ static void admit_first(struct run *run)
     run->point.admitted++;
 }
 
+/* Admits all that the store would, in one step for each budget that is left. */
 static void admit_due(struct run *run)
 {
-    const struct tl_queue_settings *settings = run->settings;
-    uint64_t left = settings->rate.shape == TL_RATE_LUMPS ? settings->rate.admit : UINT64_MAX;
+    const bool rated = run->settings->policy != TL_POLICY_COUNTER;
     uint64_t before = run->point.admitted;
-    for (; left > 0 && admission_due(run) <= run->now_ms; left--) {
-        /* A due admission waits for the next whole ms. That is not a pause. */
-        int64_t now = run->now_ms * (int64_t)settings->rate.admit;
-        run->paced = (run->paced > now - (int64_t)settings->rate.admit ? run->paced : now) +
-                     settings->rate.every_ms;
-        admit_first(run);
+    while (admission_due(run) <= run->now_ms) {
+        uint64_t left = rated ? tl_budget_left(&run->budget, run->now_ms) : UINT64_MAX, n = 0;
+        for (; n < left && admission_due(run) <= run->now_ms; n++)
+            admit_first(run);
+        if (rated)
+            tl_budget_spend(&run->budget, n, run->budget.rate.batches, run->now_ms);
     }
     if (run->point.admitted == before)
         return;
-    run->next_lump = run->now_ms + settings->rate.every_ms;
     run->at_last[0] = run->empty;
     run->at_last[1] = run->empty_in_line;
     run->at_last[2] = run->held;
@@ -211,7 +204,7 @@ static void look(struct run *run)
         result->line_empty_from_ms = run->now_ms;
 }
 
-static int64_t next_moment(const struct run *run)
+static int64_t next_moment(struct run *run)
 {
     int64_t next = admission_due(run);
     if (run->next_arrival < run->arrivals->n && run->arrivals->list[run->next_arrival].at_ms < next)
@@ -223,6 +216,20 @@ static int64_t next_moment(const struct run *run)
         run->drops[run->next_drop].at_ms < next)
         next = run->drops[run->next_drop].at_ms;
     return next;
+}
+
+/* The queue has stood for long, so that any burst is there, and a period begins now. */
+static void begin_budget(struct run *run)
+{
+    const struct tl_queue_settings *settings = run->settings;
+    const struct tl_rate rate = {.admit = settings->rate.admit,
+                                 .every_ms = settings->rate.every_ms,
+                                 .burst = settings->rate.burst,
+                                 .batches = settings->rate.shape == TL_RATE_LUMPS};
+    if (settings->policy == TL_POLICY_COUNTER)
+        return;
+    tl_budget_begin(&run->budget, &rate, 0);
+    run->budget.from_ms = -(int64_t)(rate.burst / rate.admit + 2) * rate.every_ms;
 }
 
 static void prepare(struct run *run)
@@ -237,6 +244,7 @@ static void prepare(struct run *run)
         run->result->visitors[i].lane = tl_visitor_lane(run->visitors, i);
     }
     tl_turns_weigh(&run->turns, &run->settings->lane_weights);
+    begin_budget(run);
     if (run->visitors->patience_ms == 0)
         return;
     /* When the absent are dropped does not depend on the line, so it is sorted once. */

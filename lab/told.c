@@ -8,7 +8,7 @@
 #include "common/base/units.h"
 
 #include "lab/memory.h"
-#include "lab/told.h"
+#include "lab/visitors.h"
 
 /* ---- views ---- */
 

@@ -10,7 +10,6 @@
 #include "common/config/queue_settings.h"
 
 #include "lab/memory.h"
-#include "lab/told.h"
 #include "lab/visitors.h"
 
 #define NEVER INT64_MAX
@@ -25,7 +24,8 @@ enum {
     RECHECK_MS = 100,
     STREAM_RETRY_LEAST_MS = 100,
     STREAM_RETRY_MOST_MS = 5000,
-    PROGRESS_MS = 1000,
+    PROGRESS_MS = 1000, /* on a terminal */
+    PROGRESS_SELDOM_MS = 10000,
     PATH_SIZE = 128,
 };
 
@@ -516,17 +516,17 @@ static bool prepare(struct crowd *crowd, struct tl_error *err)
     return crowd->http != NULL;
 }
 
-static void show(struct crowd *crowd, int64_t *next_ms)
+/* Progress, in the time of the sale. Returns when to show it again. */
+static int64_t show(const struct crowd *crowd)
 {
-    if (crowd->now_ms < *next_ms)
-        return;
-    *next_ms = crowd->now_ms + PROGRESS_MS;
-    const struct tl_crowd_progress progress = {.now_ms = crowd->now_ms,
-                                               .arrived = crowd->next,
-                                               .waiting = crowd->waiting,
-                                               .present = crowd->present,
-                                               .gone = crowd->gone};
-    crowd->settings->progress(crowd->settings->context, &progress);
+    const bool terminal = crowd->settings->terminal;
+    int64_t seconds = crowd->now_ms * (int64_t)crowd->settings->speed / 1000;
+    fprintf(stderr,
+            "%safter %" PRId64 ":%02" PRId64 ":%02" PRId64 ": %zu arrived, %" PRIu64
+            " wait, %" PRIu64 " are on the site, %" PRIu64 " are gone%s",
+            terminal ? "\r\033[K" : "", seconds / 3600, seconds / 60 % 60, seconds % 60,
+            crowd->next, crowd->waiting, crowd->present, crowd->gone, terminal ? "" : "\n");
+    return crowd->now_ms + (terminal ? PROGRESS_MS : PROGRESS_SELDOM_MS);
 }
 
 static bool run(struct crowd *crowd, struct tl_error *err)
@@ -535,7 +535,8 @@ static bool run(struct crowd *crowd, struct tl_error *err)
     crowd->start_ms = tl_clock_ms();
     while (crowd->gone < crowd->rehearsal->n) {
         int64_t next_ms = act_due(crowd);
-        show(crowd, &progress_ms);
+        if (crowd->now_ms >= progress_ms)
+            progress_ms = show(crowd);
         next_ms = progress_ms < next_ms ? progress_ms : next_ms;
         int64_t wait_ms = next_ms > crowd->now_ms ? next_ms - crowd->now_ms : 0;
         if (!tl_http_turn(crowd->http, wait_ms, err))
@@ -555,6 +556,8 @@ bool tl_crowd_run(const struct tl_crowd_settings *settings, struct tl_rehearsal 
     struct crowd crowd = {.settings = settings, .rehearsal = rehearsal};
     bool ok = prepare(&crowd, err) && run(&crowd, err);
     rehearsal->end_ms = crowd.now_ms;
+    if (settings->terminal)
+        fputc('\n', stderr);
     tl_http_free(&crowd.http);
     for (size_t i = 0; i < rehearsal->n; i++)
         tl_event_reader_free(&crowd.visitors[i].reader);

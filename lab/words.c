@@ -38,6 +38,11 @@ struct tl_words tl_words_whole(uint64_t value)
     return tl_words_number((double)value, 0);
 }
 
+struct tl_words tl_words_rate(double value)
+{
+    return tl_words_number(value, value < 1 ? 6 : 2);
+}
+
 struct tl_words tl_words_time(int64_t ms)
 {
     static const struct {

@@ -16,6 +16,8 @@ struct tl_words {
  * "43,478.26", "6". */
 struct tl_words tl_words_number(double value, int decimals);
 struct tl_words tl_words_whole(uint64_t value);
+/* So many per second, with decimals that show one below 1, too. */
+struct tl_words tl_words_rate(double value);
 /* In two units at most: "7.1 s", "6 min 15 s", "1 h 59 min", "3 d 4 h"; "-" for one that is not
  * known (less than 0). */
 struct tl_words tl_words_time(int64_t ms);

@@ -24,7 +24,6 @@ enum {
     DESCRIPTORS_KEPT = 64,  /* for all that is no connection to the worker */
     OVERTIME_FACTOR = 2,    /* it may take so many times what is simulated... */
     OVERTIME_MS = 60000,    /* ...and that long */
-    PROGRESS_SELDOM_MS = 10000,
 };
 
 struct rehearse {
@@ -33,19 +32,16 @@ struct rehearse {
     struct tl_control *control;
     struct tl_signals signals;
     const char *queue;
-    const char *target;
     char local[TL_CTL_LOCAL_MAX];
     char scratch[TL_QUEUE_NAME_MAX + 1];
-    struct tl_door *door;
     bool stored; /* the settings are the store's */
     struct tl_queue_settings settings, scaled;
     struct tl_plan_crowd crowd;
     struct tl_simulation *simulation;
     struct tl_rehearsal rehearsal;
-    size_t streams_most;
-    bool created, terminal;
+    struct tl_crowd_settings go; /* what its visitors need */
+    bool created;
     int64_t opens_local_ms; /* when the queue opens; 0: is open */
-    int64_t next_line_ms;   /* of progress */
 };
 
 /* ---- before anything is made ---- */
@@ -60,7 +56,7 @@ static bool find_target(struct rehearse *rehearse, struct tl_error *err)
                             "http.listen names no port: say with --target where the worker is");
     if (given == NULL)
         tl_ctl_local_url(listen, rehearse->local);
-    rehearse->target = given != NULL ? given : rehearse->local;
+    rehearse->go.target = given != NULL ? given : rehearse->local;
     return true;
 }
 
@@ -72,7 +68,7 @@ static bool refuses(const struct rehearse *rehearse, uint64_t limit)
     const struct tl_arrivals *arrivals = &rehearse->crowd.arrivals;
     const uint64_t at_once = limit > AT_ONCE ? limit / AT_ONCE : limit;
     const uint64_t evenly = at_once < limit ? limit - at_once : limit;
-    const double one_ms = 60000.0 * (double)rehearse->options->rehearse.speed / (double)evenly;
+    const double one_ms = 60000.0 * (double)rehearse->go.speed / (double)evenly;
     double back_ms = 0; /* when the whole allowance is there again */
     for (size_t i = 0; i < arrivals->n; i++) {
         double at_ms = (double)arrivals->list[i].at_ms;
@@ -98,7 +94,7 @@ static bool check_limits(const struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_queue_settings *settings = &rehearse->settings;
     uint64_t limit = rehearse->session.config->http.joins_per_minute;
-    if (tl_door_trusted(rehearse->door))
+    if (tl_door_trusted(rehearse->go.door))
         return true;
     if (chooses_lane(rehearse))
         return tl_error_set(err, TL_ERR_INVALID, "--lanes: %s", tl_rehearse_advice("lane"));
@@ -109,15 +105,8 @@ static bool check_limits(const struct rehearse *rehearse, struct tl_error *err)
         return tl_error_set(err, TL_ERR_INVALID, "challenge: %s",
                             tl_rehearse_advice("challenge-required"));
     if (limit > 0 && refuses(rehearse, limit))
-        return tl_error_set(
-            err, TL_ERR_INVALID,
-            "http.joins_per_minute is %" PRIu64
-            " for one address, a third of them at once, which is less than this "
-            "rehearsal needs: make an API key (a line \"rehearsal KEY\" in the file "
-            "of secrets.api_keys, here and for the workers) or a key HS256 in that "
-            "of secrets.invite_keys, raise the limit while you rehearse, or choose "
-            "fewer --visitors or a lower --speed",
-            limit);
+        return tl_error_set(err, TL_ERR_INVALID, "http.joins_per_minute is %" PRIu64 ": %s", limit,
+                            tl_rehearse_advice("too-many-joins"));
     return true;
 }
 
@@ -131,13 +120,14 @@ static bool check_descriptors(struct rehearse *rehearse, struct tl_error *err)
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
         return tl_error_set(err, TL_ERR_SYSTEM, "setrlimit: %s", strerror(errno));
     uint64_t kept = DESCRIPTORS_KEPT + TL_HTTP_SHORT_MOST;
-    rehearse->streams_most = limit.rlim_max > kept ? (size_t)(limit.rlim_max - kept) : 0;
-    if (rehearse->simulation->longest_line > rehearse->streams_most)
-        return tl_error_set(
-            err, TL_ERR_INVALID,
-            "%" PRIu64 " will wait at once, each with a connection, and this "
-            "process may have %zu (`ulimit -n` %" PRIu64 "): raise it, or choose fewer --visitors",
-            rehearse->simulation->longest_line, rehearse->streams_most, (uint64_t)limit.rlim_max);
+    rehearse->go.streams_most = limit.rlim_max > kept ? (size_t)(limit.rlim_max - kept) : 0;
+    if (rehearse->simulation->longest_line > rehearse->go.streams_most)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "%" PRIu64 " will wait at once, each with a connection, and this "
+                            "process may have %zu (`ulimit -n` %" PRIu64
+                            "): raise it, or choose fewer --visitors",
+                            rehearse->simulation->longest_line, rehearse->go.streams_most,
+                            (uint64_t)limit.rlim_max);
     uint64_t here = rehearse->session.config->http.streams_per_address;
     here *= here > 0 && rehearse->session.config->worker.processes > 0
                 ? rehearse->session.config->worker.processes
@@ -154,7 +144,7 @@ static bool check_descriptors(struct rehearse *rehearse, struct tl_error *err)
 static bool check_speed(const struct rehearse *rehearse, struct tl_error *err)
 {
     uint64_t most = tl_scratch_speed_most(&rehearse->settings);
-    return rehearse->options->rehearse.speed <= most ||
+    return rehearse->go.speed <= most ||
            tl_error_set(err, TL_ERR_INVALID,
                         "--speed: at most %" PRIu64 " with the settings of %s, or their times "
                         "would be too short to be kept over HTTP",
@@ -169,7 +159,7 @@ static bool prepare(struct rehearse *rehearse, struct tl_error *err)
         !tl_scratch_source(&rehearse->session, rehearse->queue, &rehearse->settings,
                            &rehearse->stored, err) ||
         !check_speed(rehearse, err) ||
-        (rehearse->door = tl_door_new(rehearse->session.config, err)) == NULL ||
+        (rehearse->go.door = tl_door_new(rehearse->session.config, err)) == NULL ||
         !tl_plan_gather(plan, &rehearse->settings, &rehearse->crowd, err))
         return false;
     struct tl_queue_settings settings = rehearse->settings;
@@ -218,18 +208,18 @@ static bool may_remove(struct rehearse *rehearse, struct tl_error *err)
 static bool create(struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_plan_options *plan = &rehearse->options->plan;
-    uint64_t speed = rehearse->options->rehearse.speed;
     const char *prefix = rehearse->session.config->redis.key_prefix;
     struct tl_redis *redis = tl_ctl_session_redis(&rehearse->session, rehearse->scratch, err);
     int64_t now_us;
     if (redis == NULL || !tl_redis_time(redis, &now_us, err) || !may_remove(rehearse, err))
         return false;
     int64_t now_ms = now_us / 1000;
-    tl_door_set_clock(rehearse->door, now_ms / 1000, tl_clock_ms());
+    tl_door_set_clock(rehearse->go.door, now_ms / 1000, tl_clock_ms());
     bool opens = rehearse->settings.opens_at_ms > 0 || plan->opens_after_ms > 0;
-    int64_t lead_ms = LEAD_MS + plan->opens_after_ms / (int64_t)speed;
+    int64_t lead_ms = LEAD_MS + plan->opens_after_ms / (int64_t)rehearse->go.speed;
     rehearse->scaled = rehearse->settings;
-    tl_scratch_settings(&rehearse->scaled, speed, now_ms, opens ? now_ms + lead_ms : 0);
+    tl_scratch_settings(&rehearse->scaled, rehearse->go.speed, now_ms,
+                        opens ? now_ms + lead_ms : 0);
     rehearse->opens_local_ms = opens ? tl_clock_ms() + lead_ms : 0;
     rehearse->created = true; /* also when its outcome is not known */
     tl_memory_last(clean_up_at_end, rehearse);
@@ -253,7 +243,7 @@ static void looked(void *context, const struct tl_http_answer *answer)
  * as it comes in the sale. False without an error when the operator stops. */
 static bool wait_ready(struct rehearse *rehearse, struct tl_error *err)
 {
-    struct tl_http *http = tl_http_new(rehearse->target, -1, err);
+    struct tl_http *http = tl_http_new(rehearse->go.target, -1, err);
     struct look look = {0};
     char path[128];
     int64_t limit_ms = tl_clock_ms() + READY_LIMIT_MS;
@@ -265,16 +255,16 @@ static bool wait_ready(struct rehearse *rehearse, struct tl_error *err)
         ok = tl_http_ask(http, &call, err);
         if (ok && look.status != 200 && tl_clock_ms() >= limit_ms)
             ok = look.status == 0
-                     ? tl_error_set(err, TL_ERR_CONNECT, "%s: %s", rehearse->target, look.why)
+                     ? tl_error_set(err, TL_ERR_CONNECT, "%s: %s", rehearse->go.target, look.why)
                      : tl_error_set(err, TL_ERR_TIMEOUT,
                                     "%s does not serve queue %s (status %u): does it use the same "
                                     "Redis?",
-                                    rehearse->target, rehearse->scratch, look.status);
+                                    rehearse->go.target, rehearse->scratch, look.status);
         stopped = ok && look.status != 200 && tl_signals_wait(&rehearse->signals, 100);
     }
     tl_http_free(&http);
-    int64_t lead_ms = rehearse->opens_local_ms - rehearse->options->plan.opens_after_ms /
-                                                     (int64_t)rehearse->options->rehearse.speed;
+    int64_t lead_ms = rehearse->opens_local_ms -
+                      rehearse->options->plan.opens_after_ms / (int64_t)rehearse->go.speed;
     int64_t wait_ms = lead_ms - tl_clock_ms();
     if (ok && !stopped)
         stopped =
@@ -285,49 +275,16 @@ static bool wait_ready(struct rehearse *rehearse, struct tl_error *err)
 
 /* ---- the run ---- */
 
-static void show_progress(void *context, const struct tl_crowd_progress *progress)
-{
-    struct rehearse *rehearse = context;
-    uint64_t speed = rehearse->options->rehearse.speed;
-    if (!rehearse->terminal && progress->now_ms < rehearse->next_line_ms)
-        return;
-    rehearse->next_line_ms = progress->now_ms + PROGRESS_SELDOM_MS;
-    int64_t seconds = progress->now_ms * (int64_t)speed / 1000;
-    fprintf(stderr,
-            "%safter %" PRId64 ":%02" PRId64 ":%02" PRId64 ": %" PRIu64 " arrived, %" PRIu64
-            " wait, %" PRIu64 " are on the site, %" PRIu64 " are gone%s",
-            rehearse->terminal ? "\r\033[K" : "", seconds / 3600, seconds / 60 % 60, seconds % 60,
-            progress->arrived, progress->waiting, progress->present, progress->gone,
-            rehearse->terminal ? "" : "\n");
-}
-
 static bool run(struct rehearse *rehearse, struct tl_error *err)
 {
-    uint64_t speed = rehearse->options->rehearse.speed;
-    int64_t opens_in_ms =
-        rehearse->opens_local_ms > 0 ? rehearse->opens_local_ms - tl_clock_ms() : 0;
-    const struct tl_crowd_settings settings = {
-        .target = rehearse->target,
-        .queue = rehearse->scratch,
-        .door = rehearse->door,
-        .settings = &rehearse->scaled,
-        .arrivals = &rehearse->crowd.arrivals,
-        .visitors = &rehearse->crowd.visitors,
-        .leaving = rehearse->options->rehearse.leaving,
-        .speed = speed,
-        .streams_most = rehearse->streams_most,
-        .opens_in_ms = opens_in_ms,
-        .limit_ms = OVERTIME_MS + OVERTIME_FACTOR * (rehearse->simulation->end_ms / (int64_t)speed),
-        .signals = &rehearse->signals,
-        .progress = show_progress,
-        .context = rehearse,
-    };
+    struct tl_crowd_settings *go = &rehearse->go;
+    if (rehearse->opens_local_ms > 0)
+        go->opens_in_ms = rehearse->opens_local_ms - tl_clock_ms();
+    go->limit_ms =
+        OVERTIME_MS + OVERTIME_FACTOR * (rehearse->simulation->end_ms / (int64_t)go->speed);
     fprintf(stderr, "Rehearsing %s on queue %s of %s, %" PRIu64 " times as fast; Ctrl-C ends it\n",
-            rehearse->queue, rehearse->scratch, rehearse->target, speed);
-    bool ok = tl_crowd_run(&settings, &rehearse->rehearsal, err);
-    if (rehearse->terminal)
-        fputc('\n', stderr);
-    return ok;
+            rehearse->queue, rehearse->scratch, go->target, go->speed);
+    return tl_crowd_run(go, &rehearse->rehearsal, err);
 }
 
 /* Returns the exit status. */
@@ -340,10 +297,10 @@ static int report(const struct rehearse *rehearse)
     const struct tl_rehearse_report whole = {
         .queue = rehearse->queue,
         .scratch = rehearse->scratch,
-        .target = rehearse->target,
+        .target = rehearse->go.target,
         .source = rehearse->stored ? "it has in the store" : "of the configuration",
         .visitors = rehearse->crowd.words,
-        .speed = rehearse->options->rehearse.speed,
+        .speed = rehearse->go.speed,
         .settings = &rehearse->settings,
         .rehearsal = &rehearse->rehearsal,
         .figures = &figures,
@@ -375,7 +332,7 @@ static int rehearse_queue(struct rehearse *rehearse, struct tl_error *err)
     free(rehearse->rehearsal.visitors);
     tl_simulation_free(&rehearse->simulation);
     tl_arrivals_free(&rehearse->crowd.arrivals);
-    tl_door_free(&rehearse->door);
+    tl_door_free(&rehearse->go.door);
     tl_signals_close(&rehearse->signals);
     return clean ? status : TL_EXIT_PROBLEM;
 }
@@ -396,10 +353,16 @@ static bool check_options(const struct tl_ctl_options *options, struct tl_error 
 int tl_command_rehearse(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    struct rehearse rehearse = {.options = options,
-                                .queue = options->words[0],
-                                .signals = {.fd = -1},
-                                .terminal = isatty(STDERR_FILENO) == 1};
+    struct rehearse rehearse = {
+        .options = options, .queue = options->words[0], .signals = {.fd = -1}};
+    rehearse.go = (struct tl_crowd_settings){.queue = rehearse.scratch,
+                                             .settings = &rehearse.scaled,
+                                             .arrivals = &rehearse.crowd.arrivals,
+                                             .visitors = &rehearse.crowd.visitors,
+                                             .leaving = options->rehearse.leaving,
+                                             .speed = options->rehearse.speed,
+                                             .signals = &rehearse.signals,
+                                             .terminal = isatty(STDERR_FILENO) == 1};
     if (!check_options(options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     if (!tl_ctl_session_open(&rehearse.session, options, &err))

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lab/told.h"
+#include "lab/visitors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
 

@@ -91,11 +91,18 @@ static void test_rate(void **state)
     settings.rate.shape = TL_RATE_LUMPS;
     assert_admitted(&settings, 8, at, NULL,
                     (int64_t[]){0, 0, 10000, 10000, 20000, 60000, 60000, 70000});
-    /* Three in a second do not divide it: each a whole millisecond later, never sooner. */
+    /* Three in a second do not divide it: slots of whole milliseconds, of which the one before the
+     * first visitor has not lapsed yet. No second has four. */
     settings.rate.shape = TL_RATE_SMOOTH;
     settings.rate.admit = 3;
     settings.rate.every_ms = 1000;
-    assert_admitted(&settings, 4, (int64_t[]){0, 0, 0, 0}, NULL, (int64_t[]){0, 334, 667, 1000});
+    assert_admitted(&settings, 4, (int64_t[]){0, 0, 0, 0}, NULL, (int64_t[]){0, 333, 667, 1000});
+    /* The store admits at most every 20 ms, so two at a time here. Those of the last 100 ms, which
+     * nobody took, come at once, and the next period begins so much later. */
+    settings.rate.admit = 1000;
+    settings.rate.every_ms = 10000;
+    assert_admitted(&settings, 14, (int64_t[14]){0}, NULL,
+                    (int64_t[14]){[10] = 100, 100, 120, 120});
     /* What a lump cannot use, because the slots are taken, lapses. */
     settings =
         (struct tl_queue_settings){.policy = TL_POLICY_BOTH,

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "lab/told.h"
+#include "lab/visitors.h"
 
 static struct tl_told told_of(const char *text)
 {

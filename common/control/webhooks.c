@@ -95,8 +95,8 @@ json_t *tl_webhooks_to_json(const struct tl_config *config, const char *queue,
         ok = read_hook(reply, i, &hooks[n]) && ok;
         hooks[n++].unwatched = unwatched;
     }
-    for (size_t i = 0; i < config->n_hooks; i++) {
-        const struct tl_hook_config *hook = &config->hooks[i];
+    for (size_t i = 0; i < config->n_webhooks; i++) {
+        const struct tl_hook_config *hook = &config->webhooks[i];
         if (tl_hook_watches(hook, queue) && !has_hook(hooks, n, hook->name))
             hooks[n++] = (struct hook){.name = hook->name, .oldest_ms = -1, .unwatched = true};
     }

@@ -57,8 +57,7 @@ json_t *tl_handle_draw_get(struct tl_control_call *call)
         return NULL;
     size_t n = json_array_size(ids);
     bool has_more = n == page.limit && after + n < draw->drawn;
-    bool is_announced =
-        draw->announced_for_ms != 0 && (is_done || settings.order == TL_ORDER_DRAW);
+    bool is_announced = draw->announced_for_ms != 0 && (is_done || settings.order == TL_ORDER_DRAW);
     return json_pack("{s:s, s:s, s:o, s:s, s:I, s:o, s:o, s:o, s:b}", "queue", call->keys.queue,
                      "order", settings.order == TL_ORDER_DRAW ? "draw" : "arrival", "opens_at",
                      tl_call_time(is_done ? draw->opens_at_ms : settings.opens_at_ms), "phase",

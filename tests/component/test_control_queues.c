@@ -427,11 +427,11 @@ static void the_state_of_hooks_is_told(void **state)
     /* Those of the file stand among them by their names. */
     struct tl_config *config = (struct tl_config *)(uintptr_t)world->config;
     struct tl_hook_config mine = {.name = "none", .queues = "*"};
-    config->hooks = &mine;
-    config->n_hooks = 1;
+    config->webhooks = &mine;
+    config->n_webhooks = 1;
     read_pages(world, Q "/webhooks", "webhooks", "name", 1, keys);
-    config->hooks = NULL;
-    config->n_hooks = 0;
+    config->webhooks = NULL;
+    config->n_webhooks = 0;
     assert_string_equal(keys, "late none site");
     test_redis_ask(redis, "SET tl:{q}:notifier somebody");
     assert_int_equal(test_call(world, "GET", "/v1/admin/webhooks", NULL), 200);

@@ -549,8 +549,8 @@ static void a_page_may_need_a_long_history(void **state)
     for (long long i = 0; i <= 1300; i++) {
         tl_time_format(start + 10000 * i, time, sizeof(time));
         /* The first joined before the history began. */
-        snprintf(expected, sizeof(expected), "\"w%lld\",waiting,,\"vip\",%lld,%lld,%s,", i, 1000 + i,
-                 i + 4, i == 0 ? "" : time);
+        snprintf(expected, sizeof(expected), "\"w%lld\",waiting,,\"vip\",%lld,%lld,%s,", i,
+                 1000 + i, i + 4, i == 0 ? "" : time);
         if (strstr(csv, expected) == NULL)
             fail_msg("no %s", expected);
     }

@@ -16,8 +16,6 @@
 #include "common/base/clock.h"
 #include "common/base/json_text.h"
 #include "worker/api/handlers.h"
-#include "worker/api/routes.h"
-#include "worker/http/json_text.h"
 #include "worker/http/router.h"
 #include "worker/visit/view.h"
 

@@ -14,8 +14,6 @@
 #include "common/config/queue_settings.h"
 #include "worker/api/body.h"
 #include "worker/api/handlers.h"
-#include "worker/api/routes.h"
-#include "worker/http/json_text.h"
 #include "worker/page/page_assets.h"
 #include "worker/visit/answer.h"
 #include "worker/visit/view.h"

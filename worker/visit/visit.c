@@ -411,23 +411,13 @@ bool tl_visit_may_join(struct tl_visit *visit, bool paid)
                      "At most %llu a minute; please wait a little", (unsigned long long)most);
 }
 
-/* Are connections left for another event stream or long poll, and for the requests of others?
- * Connections that wait for their client give way. */
-static bool stream_fits(const struct tl_worker *worker)
-{
-    const int64_t streams = tl_metrics_get(worker->env->metrics, TL_WORKER_EVENT_STREAMS);
-    return (uint64_t)streams + tl_server_counts(worker->server).busy +
-               worker->connections_max / 100 <
-           worker->connections_max;
-}
-
 bool tl_visit_may_stay(const struct tl_visit *visit)
 {
     const struct tl_worker *worker = visit->worker;
     /* Connections are to be left for the requests of others. Those that wait for their client give
      * way. */
     const int64_t streams = tl_metrics_get(worker->env->metrics, TL_WORKER_EVENT_STREAMS);
-    if ((uint64_t)streams + tl_server_busy(worker->server) + worker->connections_max / 100 <
+    if ((uint64_t)streams + tl_server_counts(worker->server).busy + worker->connections_max / 100 <
             worker->connections_max &&
         (!visit->has_address || tl_clients_may(worker->clients, &visit->address)))
         return true;

@@ -28,7 +28,8 @@ export interface Storage {
 
 /** A later release may have others: show them as "please wait". */
 export type Status =
-  'pending' | 'waiting' | 'active' | 'completed' | 'left' | 'expired' | 'moved' | 'passthrough' | (string & {});
+  'pending' | 'waiting' | 'active' | 'completed' | 'left' | 'expired' | 'removed' | 'moved' | 'passthrough' |
+  (string & {});
 
 /** The state of the place and of its queue. Members that do not apply are absent. Times are RFC 3339. */
 export interface View {
@@ -44,7 +45,7 @@ export interface View {
   eta_low?: number;
   eta_high?: number;
   eta_reason?: string;
-  reason?: string;
+  end_reason?: string;
   called?: true;
   admitted_last_minute?: number;
   waiting?: number;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -227,63 +226,50 @@ void tl_figures_compute(const struct tl_rehearsal *rehearsal,
 
 /* ---- the verdict ---- */
 
-static void say(struct tl_broken *broken, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void say(struct tl_broken *broken, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    if (broken->n < sizeof(broken->texts) / sizeof(broken->texts[0])) {
-        char *text = broken->texts[broken->n++];
-        vsnprintf(text, sizeof(broken->texts[0]), format, args);
-    }
-    va_end(args);
-}
-
 static void judge_limits(const struct tl_rehearsal *rehearsal,
                          const struct tl_queue_settings *settings, const struct tl_figures *figures,
-                         struct tl_broken *broken)
+                         struct tl_sentences *broken)
 {
     uint64_t burst = settings->rate.shape == TL_RATE_SMOOTH ? settings->rate.burst : 0;
     uint64_t called = settings->capacity + settings->overbook;
     if (settings->policy != TL_POLICY_RATE && rehearsal->most_active > called)
-        say(broken, "visitors were told that %" PRIu64 " are active; the settings allow %" PRIu64,
-            rehearsal->most_active, called);
+        tl_say(broken,
+               "visitors were told that %" PRIu64 " are active; the settings allow %" PRIu64,
+               rehearsal->most_active, called);
     if (settings->policy != TL_POLICY_RATE && rehearsal->most_on_the_site > settings->capacity)
-        say(broken,
-            "%" PRIu64 " visitors were on the site at once; the capacity of the settings is "
-            "%" PRIu64,
-            rehearsal->most_on_the_site, settings->capacity);
+        tl_say(broken,
+               "%" PRIu64 " visitors were on the site at once; the capacity of the settings is "
+               "%" PRIu64,
+               rehearsal->most_on_the_site, settings->capacity);
     if (settings->policy != TL_POLICY_COUNTER && figures->per_period > settings->rate.admit + burst)
-        say(broken,
-            "%" PRIu64 " were admitted within one rate.every; the rate of the settings allows "
-            "%" PRIu64,
-            figures->per_period, settings->rate.admit + burst);
+        tl_say(broken,
+               "%" PRIu64 " were admitted within one rate.every; the rate of the settings allows "
+               "%" PRIu64,
+               figures->per_period, settings->rate.admit + burst);
 }
 
 void tl_figures_judge(const struct tl_rehearsal *rehearsal,
                       const struct tl_queue_settings *settings, const struct tl_figures *figures,
-                      struct tl_broken *broken)
+                      struct tl_sentences *broken)
 {
-    *broken = (struct tl_broken){0};
+    *broken = (struct tl_sentences){0};
     judge_limits(rehearsal, settings, figures, broken);
     if (figures->overtaken > 0)
-        say(broken, "%" PRIu64 " visitors were admitted before somebody who had joined earlier",
-            figures->overtaken);
+        tl_say(broken, "%" PRIu64 " visitors were admitted before somebody who had joined earlier",
+               figures->overtaken);
     /* With several lanes, who joins a better one is rightly put before others. */
     if (rehearsal->set_back > 0 && settings->n_lanes <= 1)
-        say(broken, "a visitor was told a higher position than before, %" PRIu64 " times",
-            rehearsal->set_back);
+        tl_say(broken, "a visitor was told a higher position than before, %" PRIu64 " times",
+               rehearsal->set_back);
     if (figures->fates[TL_FATE_DROPPED] > 0)
-        say(broken, "%" PRIu64 " visitors who listened lost their places",
-            figures->fates[TL_FATE_DROPPED]);
+        tl_say(broken, "%" PRIu64 " visitors who listened lost their places",
+               figures->fates[TL_FATE_DROPPED]);
     if (figures->joined == 0 && !rehearsal->stopped)
-        say(broken, "nobody could join");
+        tl_say(broken, "nobody could join");
     if (figures->fates[TL_FATE_FAILED] > 0)
-        say(broken, "%" PRIu64 " visitors failed: errors, again and again",
-            figures->fates[TL_FATE_FAILED]);
+        tl_say(broken, "%" PRIu64 " visitors failed: errors, again and again",
+               figures->fates[TL_FATE_FAILED]);
     if (rehearsal->overtime)
-        say(broken, "%" PRIu64 " visitors were not done long after the simulation says",
-            figures->fates[TL_FATE_OPEN]);
+        tl_say(broken, "%" PRIu64 " visitors were not done long after the simulation says",
+               figures->fates[TL_FATE_OPEN]);
 }

@@ -14,6 +14,7 @@
 #include "common/config/settings.h"
 
 #include "lab/simulate.h"
+#include "lab/words.h"
 
 enum tl_fate {
     TL_FATE_OPEN,    /* not known: the rehearsal ended before */
@@ -83,13 +84,9 @@ struct tl_figures {
 void tl_figures_compute(const struct tl_rehearsal *rehearsal,
                         const struct tl_queue_settings *settings, struct tl_figures *figures);
 
-/* What the settings promise and the rehearsal did not keep: sentences. */
-struct tl_broken {
-    size_t n;
-    char texts[10][200];
-};
+/* What the settings promise and the rehearsal did not keep. */
 void tl_figures_judge(const struct tl_rehearsal *rehearsal,
                       const struct tl_queue_settings *settings, const struct tl_figures *figures,
-                      struct tl_broken *broken);
+                      struct tl_sentences *broken);
 
 #endif

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lab/model.h"
-#include "lab/words.h"
 
 /* Bounds of the settings (common/config/program_table.c). */
 #define SESSION_TTL_MOST_MS (INT64_C(7) * 86400000)
@@ -210,50 +208,38 @@ int64_t tl_plan_wait_ms(uint64_t ahead, double per_second)
     return (int64_t)fmin((double)ahead / per_second * SECOND_MS, (double)INT64_MAX / 2);
 }
 
-static void warn(struct tl_plan_warnings *warnings, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-static void warn(struct tl_plan_warnings *warnings, const char *format, ...)
-{
-    if (warnings->n == sizeof(warnings->texts) / sizeof(warnings->texts[0]))
-        return;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(warnings->texts[warnings->n++], sizeof(warnings->texts[0]), format, args);
-    va_end(args);
-}
-
 /* So many visitors make their first request in the same moment. */
-static void warn_of_lump(const struct tl_plan_input *input, struct tl_plan_warnings *warnings,
+static void warn_of_lump(const struct tl_plan_input *input, struct tl_sentences *warnings,
                          uint64_t visitors, const char *when, const char *instead)
 {
     if ((double)visitors <= input->tps)
         return;
-    warn(warnings,
-         "%s, %s visitors come at once: their first requests alone take %s s of the site's %s "
-         "requests per second. %s",
-         when, tl_words_whole(visitors).text,
-         tl_words_number((double)visitors / input->tps, 1).text,
-         tl_words_number(input->tps, 1).text, instead);
+    tl_say(warnings,
+           "%s, %s visitors come at once: their first requests alone take %s s of the site's %s "
+           "requests per second. %s",
+           when, tl_words_whole(visitors).text,
+           tl_words_number((double)visitors / input->tps, 1).text,
+           tl_words_number(input->tps, 1).text, instead);
 }
 
 static void warn_of_limits(const struct tl_plan_input *input, const struct tl_plan *plan,
-                           struct tl_plan_warnings *warnings)
+                           struct tl_sentences *warnings)
 {
     bool rate = input->policy != TL_POLICY_COUNTER;
     bool counter = input->policy != TL_POLICY_RATE;
     if (rate && (double)plan->settings.rate.admit > plan->per_period)
-        warn(warnings, "--admit %s is above what the site serves: %s per period.",
-             tl_words_whole(plan->settings.rate.admit).text,
-             tl_words_number(floor(plan->per_period), 0).text);
+        tl_say(warnings, "--admit %s is above what the site serves: %s per period.",
+               tl_words_whole(plan->settings.rate.admit).text,
+               tl_words_number(floor(plan->per_period), 0).text);
     if (counter && (double)plan->settings.capacity > plan->at_once)
-        warn(warnings, "--capacity %s is above what the site serves: %s at once.",
-             tl_words_whole(plan->settings.capacity).text,
-             tl_words_number(floor(plan->at_once), 0).text);
+        tl_say(warnings, "--capacity %s is above what the site serves: %s at once.",
+               tl_words_whole(plan->settings.capacity).text,
+               tl_words_number(floor(plan->at_once), 0).text);
     if (rate && input->admit == 0 &&
         (double)plan->settings.rate.admit < 0.9 * plan->per_period * (1 - input->safety))
-        warn(warnings, "Rounding down takes more than a tenth of the admissions; a longer --period "
-                       "takes less.");
+        tl_say(warnings,
+               "Rounding down takes more than a tenth of the admissions; a longer --period "
+               "takes less.");
     if (rate && input->batches)
         warn_of_lump(input, warnings, plan->settings.rate.admit, "With --shape batches",
                      "Use smooth, or a shorter --period.");
@@ -264,35 +250,35 @@ static void warn_of_limits(const struct tl_plan_input *input, const struct tl_pl
                      "With policy counter, when the queue opens",
                      "Policy both lets them in at the rate.");
     if (!counter)
-        warn(warnings, "Policy rate does not limit how many are on the site: when sessions take "
-                       "longer than planned, they pile up. Policy both limits that, too.");
+        tl_say(warnings, "Policy rate does not limit how many are on the site: when sessions take "
+                         "longer than planned, they pile up. Policy both limits that, too.");
 }
 
 void tl_plan_warn(const struct tl_plan_input *input, const struct tl_plan *plan,
-                  struct tl_plan_warnings *warnings)
+                  struct tl_sentences *warnings)
 {
     warnings->n = 0;
     if (input->safety < 0.1)
-        warn(warnings, "With a --safety below 0.1 the site has no room for other visitors, slow "
-                       "moments or wrong figures.");
+        tl_say(warnings, "With a --safety below 0.1 the site has no room for other visitors, slow "
+                         "moments or wrong figures.");
     if (input->failure_rate >= 0.3)
-        warn(warnings,
-             "With %s of failures, repeats fail, too. Visitors who repeat until it works use %s "
-             "requests per session. Find out first why requests fail.",
-             tl_words_share(input->failure_rate).text,
-             tl_words_number(plan->calls / (1 - input->failure_rate), 2).text);
+        tl_say(warnings,
+               "With %s of failures, repeats fail, too. Visitors who repeat until it works use %s "
+               "requests per session. Find out first why requests fail.",
+               tl_words_share(input->failure_rate).text,
+               tl_words_number(plan->calls / (1 - input->failure_rate), 2).text);
     if (plan->calls < 1)
-        warn(warnings, "Less than one request per session: is --calls right?");
+        tl_say(warnings, "Less than one request per session: is --calls right?");
     warn_of_limits(input, plan, warnings);
     if (input->no_shows > 0 && plan->settings.claim_ttl_ms >= input->session_ms)
-        warn(warnings, "claim_ttl is not shorter than a session: someone who does not come costs "
-                       "as much as a visit.");
+        tl_say(warnings, "claim_ttl is not shorter than a session: someone who does not come costs "
+                         "as much as a visit.");
     if (plan->settings.claim_ttl_ms > plan->settings.session_ttl_ms)
-        warn(warnings, "--claim-ttl is longer than session_ttl.");
+        tl_say(warnings, "--claim-ttl is longer than session_ttl.");
     double wait_ms = longest_wait_ms(input, plan->admitted);
     if (wait_ms > 4.0 * 3600 * SECOND_MS)
-        warn(warnings,
-             "The last visitor would wait %s. Few will: tell them early, or limit the line with "
-             "max_waiting.",
-             tl_words_time((int64_t)fmin(wait_ms, 1e15)).text);
+        tl_say(warnings,
+               "The last visitor would wait %s. Few will: tell them early, or limit the line with "
+               "max_waiting.",
+               tl_words_time((int64_t)fmin(wait_ms, 1e15)).text);
 }

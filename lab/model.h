@@ -20,6 +20,8 @@
 #include "common/base/error.h"
 #include "common/config/settings.h"
 
+#include "lab/words.h"
+
 /* How a crowd arrives. */
 enum tl_crowd_shape {
     TL_CROWD_EVEN, /* at any time alike */
@@ -93,11 +95,7 @@ bool tl_plan_compute(const struct tl_plan_input *input, struct tl_plan *plan, st
 int64_t tl_plan_wait_ms(uint64_t ahead, double per_second);
 
 /* Warnings: sentences about choices that are not safe. */
-struct tl_plan_warnings {
-    size_t n;
-    char texts[16][320];
-};
 void tl_plan_warn(const struct tl_plan_input *input, const struct tl_plan *plan,
-                  struct tl_plan_warnings *warnings);
+                  struct tl_sentences *warnings);
 
 #endif

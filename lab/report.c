@@ -54,6 +54,14 @@ static json_t *text_json(const char *text)
     return value != NULL ? value : json_null(); /* it is not UTF-8 */
 }
 
+static json_t *sentences_json(const struct tl_sentences *sentences)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < sentences->n; i++)
+        json_array_append_new(list, text_json(sentences->texts[i]));
+    return list;
+}
+
 static json_t *met_json(const struct tl_met *met, uint64_t speed)
 {
     static const struct member members[] = {{OF(tl_met, arrived)}, {OF(tl_met, admitted)}};
@@ -313,13 +321,10 @@ static json_t *replay_json(const struct tl_plan_report *report)
 
 json_t *tl_plan_report_json(const struct tl_plan_report *report)
 {
-    json_t *warnings = json_array();
-    for (size_t i = 0; i < report->warnings->n; i++)
-        json_array_append_new(warnings, json_string(report->warnings->texts[i]));
     return json_pack("{s:o, s:o, s:o}", "plan",
                      report->plan != NULL ? plan_json(report) : json_null(), "simulation",
                      report->simulation != NULL ? replay_json(report) : json_null(), "warnings",
-                     warnings);
+                     sentences_json(report->warnings));
 }
 
 /* ---- rehearse ---- */
@@ -414,13 +419,11 @@ static json_t *rehearsed_json(const struct tl_rehearse_report *report)
 
 json_t *tl_rehearse_report_json(const struct tl_rehearse_report *report)
 {
-    json_t *broken = json_array();
-    for (size_t i = 0; i < report->broken->n; i++)
-        json_array_append_new(broken, json_string(report->broken->texts[i]));
     return json_pack("{s:s, s:s, s:o, s:s, s:o, s:I, s:b, s:o, s:o, s:o}", "queue", report->queue,
                      "scratch_queue", report->scratch, "target", text_json(report->target),
                      "settings_from", report->source, "visitors", text_json(report->visitors),
                      "speed", (json_int_t)report->speed, "kept", (int)(report->broken->n == 0),
-                     "not_kept", broken, "rehearsed", rehearsed_json(report), "simulated",
+                     "not_kept", sentences_json(report->broken), "rehearsed",
+                     rehearsed_json(report), "simulated",
                      simulation_json(report->settings, report->simulation));
 }

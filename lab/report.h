@@ -22,7 +22,7 @@
 struct tl_plan_report {
     const struct tl_plan_input *input;
     const struct tl_plan *plan; /* NULL: there are no figures to compute one from */
-    const struct tl_plan_warnings *warnings;
+    const struct tl_sentences *warnings;
     const struct tl_simulation *simulation;   /* NULL: none, and the next two are not used */
     const struct tl_queue_settings *settings; /* that were simulated */
     const char *visitors;                     /* who was replayed, as a sentence */
@@ -55,7 +55,7 @@ struct tl_rehearse_report {
     const struct tl_queue_settings *settings; /* of the sale; the scratch queue's are scaled */
     const struct tl_rehearsal *rehearsal;
     const struct tl_figures *figures;
-    const struct tl_broken *broken;
+    const struct tl_sentences *broken;
     const struct tl_simulation *simulation; /* of the same crowd */
 };
 

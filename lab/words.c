@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,4 +87,14 @@ struct tl_words tl_words_share(double share)
     snprintf(words.text, sizeof(words.text), "%.44s %%",
              tl_words_number(percent, fabs(percent) < 9.95 ? 1 : 0).text);
     return words;
+}
+
+void tl_say(struct tl_sentences *sentences, const char *format, ...)
+{
+    if (sentences->n == sizeof(sentences->texts) / sizeof(sentences->texts[0]))
+        return;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(sentences->texts[sentences->n++], sizeof(sentences->texts[0]), format, args);
+    va_end(args);
 }

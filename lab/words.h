@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers and times as the planner shows them to people. */
+/* Numbers, times and sentences as the planner shows them to people. */
 #ifndef TL_LAB_WORDS_H
 #define TL_LAB_WORDS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 enum { TL_WORDS_MAX = 48 }; /* bytes of any of them, with the terminating zero */
@@ -23,5 +24,13 @@ struct tl_words tl_words_rate(double value);
 struct tl_words tl_words_time(int64_t ms);
 /* A share of 1 in percent: "12 %", "0.4 %". */
 struct tl_words tl_words_share(double share);
+
+/* What a report has to say, whole sentences; no more than there is room for. */
+struct tl_sentences {
+    size_t n;
+    char texts[16][320];
+};
+void tl_say(struct tl_sentences *sentences, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

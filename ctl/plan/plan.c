@@ -116,15 +116,15 @@ static void write_report(const struct tl_ctl_options *options, const struct tl_p
     tl_text_print(&out);
 }
 
-/* Replays the visitors and reports. */
-static int simulate(const struct tl_ctl_options *options, struct tl_plan_report *report,
+/* Replays the visitors, and completes the report. */
+static int simulate(const struct tl_ctl_options *options, struct tl_plan_report report,
                     struct tl_error *err)
 {
     const struct tl_plan_options *plan = &options->plan;
     struct tl_queue_settings settings;
     struct tl_plan_crowd crowd;
     if (plan->queue == NULL)
-        settings = report->plan->settings;
+        settings = report.plan->settings;
     else if (!use_queue(options, &settings, err))
         return TL_EXIT_PROBLEM;
     settings.opens_at_ms = plan->opens_after_ms;
@@ -134,12 +134,12 @@ static int simulate(const struct tl_ctl_options *options, struct tl_plan_report 
     struct tl_simulation *simulation =
         tl_simulation_run(&settings, &crowd.visitors, &crowd.arrivals);
     tl_arrivals_free(&crowd.arrivals);
-    report->visitors = crowd.words;
-    report->settings = &settings;
-    report->simulation = simulation;
-    bool ok = plan->svg == NULL || write_svg(plan->svg, report, err);
+    report.visitors = crowd.words;
+    report.settings = &settings;
+    report.simulation = simulation;
+    bool ok = plan->svg == NULL || write_svg(plan->svg, &report, err);
     if (ok)
-        write_report(options, report);
+        write_report(options, &report);
     tl_simulation_free(&simulation);
     return ok ? TL_EXIT_OK : TL_EXIT_FAILED;
 }
@@ -149,7 +149,7 @@ int tl_command_plan(const struct tl_ctl_options *options)
     struct tl_error err = {0};
     const struct tl_plan_input *input = &options->plan.input;
     struct tl_plan plan;
-    struct tl_plan_warnings warnings = {0};
+    struct tl_sentences warnings = {0};
     struct tl_plan_report report = {
         .input = input, .warnings = &warnings, .colour = tl_terminal_colour(stdout)};
     if (!tl_plan_options_check(&options->plan, options->output != TL_OUTPUT_TABLE, &err))
@@ -165,6 +165,6 @@ int tl_command_plan(const struct tl_ctl_options *options)
         write_report(options, &report);
         return TL_EXIT_OK;
     }
-    int status = simulate(options, &report, &err);
+    int status = simulate(options, report, &err);
     return status == TL_EXIT_OK ? status : tl_ctl_fail(status, &err);
 }

@@ -291,7 +291,7 @@ static bool run(struct rehearse *rehearse, struct tl_error *err)
 static int report(const struct rehearse *rehearse)
 {
     struct tl_figures figures;
-    struct tl_broken broken;
+    struct tl_sentences broken;
     tl_figures_compute(&rehearse->rehearsal, &rehearse->scaled, &figures);
     tl_figures_judge(&rehearse->rehearsal, &rehearse->scaled, &figures, &broken);
     const struct tl_rehearse_report whole = {

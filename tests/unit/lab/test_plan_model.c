@@ -225,7 +225,7 @@ static void test_refused(void **state)
 static bool warned(const struct tl_plan_input *input, const char *part)
 {
     struct tl_plan plan = computed(input);
-    struct tl_plan_warnings warnings;
+    struct tl_sentences warnings;
     tl_plan_warn(input, &plan, &warnings);
     for (size_t i = 0; i < warnings.n; i++)
         if (strstr(warnings.texts[i], part) != NULL)

@@ -41,7 +41,7 @@ static struct tl_figures figures_of(const struct tl_rehearsal *rehearsal)
 static size_t broken_of(const struct tl_rehearsal *rehearsal, const char *part)
 {
     struct tl_figures figures = figures_of(rehearsal);
-    struct tl_broken broken;
+    struct tl_sentences broken;
     tl_figures_judge(rehearsal, &settings, &figures, &broken);
     if (broken.n > 0 && strstr(broken.texts[0], part) == NULL)
         fail_msg("\"%s\" does not say \"%s\"", broken.texts[0], part);

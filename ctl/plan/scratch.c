@@ -111,17 +111,15 @@ void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int
 static bool delete_once(struct tl_control *control, const struct tl_actor *actor, const char *name,
                         bool *existed, struct tl_error *err)
 {
-    char target[sizeof("/v1/admin/queues/") + TL_QUEUE_NAME_MAX];
+    char target[sizeof("/v1/admin/queues/?confirm=") + 2 * TL_QUEUE_NAME_MAX];
     struct tl_control_answer answer = {0};
-    json_t *body = json_pack("{s:s}", "name", name);
-    snprintf(target, sizeof(target), "/v1/admin/queues/%s", name);
+    snprintf(target, sizeof(target), "/v1/admin/queues/%s?confirm=%s", name, name);
     const struct tl_control_request request = {
-        .method = "DELETE", .target = target, .body = body, .actor = actor};
+        .method = "DELETE", .target = target, .actor = actor};
     tl_control_call(control, &request, &answer);
     *existed = tl_control_succeeded(&answer);
     bool ok = *existed || answer.status == 404 ||
               tl_error_set(err, TL_ERR_STORE, "%s", tl_json_text(answer.body, "detail"));
-    json_decref(body);
     tl_control_answer_clear(&answer);
     return ok;
 }

@@ -96,20 +96,27 @@ local function hooks_of(c)
     return list
 end
 
----- the numbers
+---- the numbers, as the members of the answer; null: not known. What is damaged must not be infinite: JSON has no such
+---- number.
 
--- The lanes, and how many there are.
+-- How long ago that was, ms; ms: -1 for a time that is not known.
+local function ago(c, ms) return ms >= 0 and max(0, c.now - ms) or cjson.null end
+
+-- The lanes, and when the first of all those who wait joined, or -1.
 local function lanes_of(c, both)
-    local list, n_lanes = {}, #settings.lanes(c)
-    for n = 0, n_lanes - 1 do
-        local from, below = int(n * LANE), '(' .. int((n + 1) * LANE)
+    local list, names, oldest = {}, settings.lanes(c), -1
+    if #names == 0 then names[1] = '' end -- the setting is damaged
+    for i, name in ipairs(names) do
+        local from, below = int((i - 1) * LANE), '(' .. int(i * LANE)
         local first = call('ZRANGE', c.key.waiting, from, below, 'BYSCORE', 'LIMIT', 0, 1, 'WITHSCORES')[2]
-        list[2 * n + 1] = call('ZCOUNT', c.key.waiting, from, below)
-        list[2 * n + 2] = first and int((joined_at(both, first % LANE, c.now))) or '-1'
+        local since = first and joined_at(both, first % LANE, c.now) or -1
+        list[i] = { name = name, waiting = call('ZCOUNT', c.key.waiting, from, below), oldest_wait_ms = ago(c, since) }
+        if since >= 0 and (oldest < 0 or since < oldest) then oldest = since end
     end
-    return list, n_lanes
+    return list, oldest
 end
 
+-- How many wait at a place up to this seq.
 local function waiting_up_to(c, n_lanes, seq)
     local n = 0
     for lane = 0, n_lanes - 1 do n = n + call('ZCOUNT', c.key.waiting, int(lane * LANE), int(lane * LANE + seq)) end
@@ -122,34 +129,53 @@ local function point_before(c, ms)
     return one and point_of(one)
 end
 
-local function line_of(c, oldest, n_lanes)
-    local began = oldest and oldest.at or c.now
-    local unknown = c.now - began >= BOUNDS[#BOUNDS] and 0
-        or waiting_up_to(c, n_lanes, oldest and oldest.seq or LANE - 1)
-    local list = { unknown }
-    for i, bound in ipairs(BOUNDS) do
-        local point = began <= c.now - bound and point_before(c, bound)
-        list[2 * i], list[2 * i + 1] = int(bound), point and waiting_up_to(c, n_lanes, point.seq) or unknown
-    end
-    return list
-end
-
-local function programs_of(c)
-    local list, reports = {}, call('ZRANGE', c.key.reports, 0, WORKERS - 1, 'REV', 'WITHSCORES')
-    for i = 1, #reports, 2 do
-        if sub(reports[i], 1, 8) ~= 'silence:' then
-            list[#list + 1], list[#list + 2] = reports[i], int(tonumber(reports[i + 1]))
-        end
-    end
-    return list
-end
-
-local function waits_of(c, both)
+-- How long some of those who are active waited, picked at random, ascending; to 5 % of the time since they joined.
+local function sample_of(c, both)
     local list, sessions = {}, both[1].oldest and call('HRANDFIELD', c.key.sessions, SAMPLE, 'WITHVALUES') or {}
     for i = 2, #sessions, 2 do
         local session = text.parse_session(sessions[i])
         local joined = session and joined_at(both, session.place % LANE, c.now, true) or -1
-        if joined >= 0 then list[#list + 1] = int(max(0, session.admitted - joined)) end
+        if joined >= 0 then list[#list + 1] = max(0, min(session.admitted, c.now) - joined) end
+    end
+    sort(list)
+    return list
+end
+
+local function waited_of(sample)
+    local n = #sample
+    return n > 0 and { sample = n, p50_ms = sample[floor(n / 2) + 1], p90_ms = sample[floor(n * 9 / 10) + 1] }
+        or cjson.null
+end
+
+-- Who waits how long, and how long those of the sample waited: how many under each of the bounds, and beyond the last
+-- one. not_known: how many of those who wait joined before the history began, unless that is beyond all bounds.
+local function waits_of(c, oldest, n_lanes, waiting, sample)
+    local began, more, at, of = oldest and oldest.at or c.now, waiting, 0, { waiting = {}, admitted = {} }
+    local unknown = c.now - began >= BOUNDS[#BOUNDS] and 0
+        or waiting_up_to(c, n_lanes, oldest and oldest.seq or LANE - 1)
+    for i = 1, #BOUNDS + 1 do
+        local bound = BOUNDS[i] or 1 / 0
+        local point = BOUNDS[i] and began <= c.now - bound and point_before(c, bound)
+        local longer, from = point and waiting_up_to(c, n_lanes, point.seq) or unknown, at
+        while sample[at + 1] and sample[at + 1] < bound do at = at + 1 end
+        of.waiting[i], of.admitted[i], more = max(0, more - longer), at - from, longer
+    end
+    of.bounds_ms, of.not_known = BOUNDS, unknown
+    return of
+end
+
+-- Who holds the leases, and which workers report.
+local function programs_of(c)
+    local list, reports = {}, call('ZRANGE', c.key.reports, 0, WORKERS - 1, 'REV', 'WITHSCORES')
+    for i, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
+        local owner = call('GET', c.key[role])
+        list[i] = { role = role, id = owner or cjson.null, serves = owner and true, reported_ago_ms = cjson.null }
+    end
+    for i = 1, #reports, 2 do
+        if sub(reports[i], 1, 8) ~= 'silence:' then
+            list[#list + 1] = { role = 'worker', id = reports[i], serves = cjson.null,
+                reported_ago_ms = ago(c, reports[i + 1] + 0) }
+        end
     end
     return list
 end
@@ -157,38 +183,49 @@ end
 -- The totals as they were so long ago, and since when they were that: a point holds until the next one.
 local function totals_before(c, oldest, ms)
     local point = point_before(c, ms) or oldest
-    return point and point.values, point and int(max(point.at, c.now - ms))
+    return point and point.values, point and max(point.at, c.now - ms)
 end
 
-local function told_of(c, oldest)
+-- By the totals about a minute ago. Fewer than then: the queue was created again.
+local function per_minute_of(c, totals, oldest)
+    local past, since = totals_before(c, oldest, RATE_MS)
+    local span = past and c.now - since or 0
+    if span < 1000 then return cjson.null end
+    local rates = { span_ms = span }
+    for name, n in pairs(totals) do rates[name] = max(0, n - (past[name] or 0)) * 60000 / span end
+    return rates
+end
+
+-- What came true of the waits told in the last hour, or since the history began.
+local function eta_of(c, oldest)
     local past, since = totals_before(c, oldest, TOLD_MS)
-    local told, is_known = call('HMGET', c.key.promised, unpack(defs.PROMISED)), past
+    local told = call('HMGET', c.key.promised, unpack(defs.PROMISED))
     for i, name in ipairs(defs.PROMISED) do
-        told[i] = (tonumber(told[i]) or 0) - (past and past[name] or 0)
-        is_known = is_known and told[i] >= 0 -- else lost, or created again
+        told[i] = (text.number(told[i]) or 0) - (past and past[name] or 0)
+        if not past or told[i] < 0 then return cjson.null end -- lost, or created again
     end
-    if not is_known then told = { 0, 0, 0, 0 } end
-    return { since or int(c.now), unpack(told) }
+    local judged, early, late, off = unpack(told)
+    return judged > 0 and { since = since, judged = judged, early = early, late = late,
+        inside_percent = 100 * (judged - early - late) / judged, error_percent = off / judged } or cjson.null
 end
 
 -- stats: everything that the numbers of a queue are made of, as of one moment.
 -- args     1... fields of the state to read
 -- returns  STATS. Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 hooks
 entry('stats', { 'no-writes' }, function(keys, args)
-    local c = state.find(keys)
-    local both = histories_of(c)
-    local lanes_now, n_lanes = lanes_of(c, both)
-    local oldest = both[1].oldest
-    local past, since = totals_before(c, oldest, RATE_MS)
-    local leases, before = {}, { since or nil }
-    for i, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do
-        leases[2 * i - 1], leases[2 * i] = call('GET', c.key[role]) or '', call('PTTL', c.key[role])
+    local c, totals = state.find(keys), {}
+    for i, n in ipairs(call('HMGET', c.key.state, unpack(defs.TOTAL))) do
+        totals[defs.TOTAL[i]] = text.number(n) or 0
     end
-    for i, total in ipairs(past and defs.TOTAL or {}) do before[i + 1] = int(past[total] or 0) end
-    return { int(c.now), call('HMGET', c.key.state, unpack(args)), call('HGETALL', c.key.config), lanes_now,
-        leases, programs_of(c), waits_of(c, both), before,
-        { call('XLEN', c.key.ingest), call('XLEN', c.key.poison) }, hooks_of(c), line_of(c, oldest, n_lanes),
-        told_of(c, oldest) }
+    local waiting, active, called = unpack(call('HMGET', c.key.state, 'waiting', 'active', 'called'))
+    local unclaimed, both = match(called or '', '^%d+:(%d+):'), histories_of(c) -- as line/overbook.lua counts them
+    local oldest, sample, lanes_now, since = both[1].oldest, sample_of(c, both), lanes_of(c, both)
+    return { int(c.now), call('HMGET', c.key.state, unpack(args)), call('HGETALL', c.key.config), hooks_of(c),
+        cjson.encode({ totals = totals, per_minute = per_minute_of(c, totals, oldest),
+            claimed = unclaimed and (text.number(active) or 0) - unclaimed or cjson.null,
+            lanes = lanes_now, oldest_wait_ms = ago(c, since), waited = waited_of(sample),
+            waits = waits_of(c, oldest, #lanes_now, text.number(waiting) or 0, sample), eta = eta_of(c, oldest),
+            programs = programs_of(c), ingest = call('XLEN', c.key.ingest), set_aside = call('XLEN', c.key.poison) }) }
 end)
 
 -- hooks: how far the hooks were told what happened to a queue. Returns { now ms, the hooks as hooks_of says }.

@@ -483,8 +483,8 @@ static void the_last_hour_says_what_came_true(void **state)
     assert_string_equal(test_member(world, "eta.judged"), "100");
     assert_string_equal(test_member(world, "eta.early"), "10");
     assert_string_equal(test_member(world, "eta.late"), "5");
-    assert_string_equal(test_member(world, "eta.inside_percent"), "85.0");
-    assert_string_equal(test_member(world, "eta.error_percent"), "10.0");
+    assert_string_equal(test_member(world, "eta.inside_percent"), "85");
+    assert_string_equal(test_member(world, "eta.error_percent"), "10");
     assert_in_range(seconds_ago(world, "eta.since", now), 3590, 3601);
     set_told(world, 40); /* the totals were lost */
     assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);

@@ -16,7 +16,10 @@ enum {
     PATIENCE_MS = 60000,   /* an entry of the ingest stream is applied within this time */
     LOOK_AGAIN_MS = 300,   /* what heals or has only just begun is gone then */
     HOLDERS_MOST = 500000, /* sessions whose places are compared with each other */
+    CURSOR_MAX = 32,
 };
+
+#define START "-" /* the cursor of the first page */
 
 /* A session's place and visitor. */
 struct holder {
@@ -174,73 +177,11 @@ static bool read_settings(struct audit *audit, struct tl_error *err)
     return reply != NULL;
 }
 
-/* ---- the waiting set, page by page ---- */
-
-static bool check_waiting(struct audit *audit, struct tl_error *err)
-{
-    char from[32] = "-inf";
-    while (from[0] != '\0') {
-        tl_call_begin(&audit->args, TL_FN_AUDIT_WAITING, audit->keys);
-        tl_args_str(&audit->args, from);
-        tl_args_uint(&audit->args, PAGE);
-        struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
-        if (reply == NULL)
-            return false;
-        snprintf(from, sizeof(from), "%s", tl_reply_text(reply, 0));
-        add_all(audit->report, tl_reply_at(reply, 1), tl_reply_signed(reply, 2));
-        tl_reply_free(reply);
-    }
-    return true;
-}
-
-/* ---- pages of a scan ---- */
-
-/* Checks at most PAGE members of a set, or fields of a hash. */
-typedef bool check_members(struct audit *audit, const char *const members[], size_t n,
-                           struct tl_error *err);
-
-/* members: these and their values in turn, as a scan returns them. */
-static bool check_page(struct audit *audit, const struct tl_reply *members, check_members *check,
-                       struct tl_error *err)
-{
-    const char *page[PAGE];
-    size_t count = tl_reply_count(members);
-    for (size_t i = 0; i < count;) { /* a small one comes in one page, whatever was asked for */
-        size_t n = 0;
-        for (; n < PAGE && i < count; i += 2)
-            page[n++] = tl_reply_text(members, i);
-        if (!check(audit, page, n, err))
-            return false;
-    }
-    return true;
-}
-
-/* command: ZSCAN or HSCAN. */
-static bool check_pages(struct audit *audit, const char *command, const char *key,
-                        check_members *check, struct tl_error *err)
-{
-    char cursor[24] = "0";
-    do {
-        tl_args_reset(&audit->args);
-        tl_args_strs(&audit->args, command, key, cursor, "COUNT", NULL);
-        tl_args_uint(&audit->args, PAGE);
-        struct tl_reply *page = tl_redis_call(audit->redis, &audit->args, err);
-        if (page == NULL)
-            return false;
-        snprintf(cursor, sizeof(cursor), "%s", tl_reply_text(page, 0));
-        bool ok = check_page(audit, tl_reply_at(page, 1), check, err);
-        tl_reply_free(page);
-        if (!ok)
-            return false;
-    } while (strcmp(cursor, "0") != 0 && cursor[0] != '\0');
-    return true;
-}
-
-/* ---- the active set, page by page ---- */
+/* ---- the sets, page by page ---- */
 
 static void keep_holder(struct audit *audit, const char *visitor, const char *place)
 {
-    if (place[0] == '\0' || strlen(visitor) > TL_VISITOR_MAX || audit->n_holders == HOLDERS_MOST)
+    if (strlen(visitor) > TL_VISITOR_MAX || audit->n_holders == HOLDERS_MOST)
         return;
     audit->holders = tl_xgrow(audit->holders, &audit->holders_capacity, audit->n_holders + 1,
                               sizeof(*audit->holders));
@@ -250,25 +191,37 @@ static void keep_holder(struct audit *audit, const char *visitor, const char *pl
     snprintf(holder->visitor, sizeof(holder->visitor), "%s", visitor);
 }
 
-/* Checks these visitors. With `keep`, remembers their places. */
-static bool check_visitors(struct audit *audit, const char *const visitors[], size_t n, bool keep,
-                           struct tl_error *err)
+/* Checks a page; *cursor then is that of the next one, "" after the last. pair: two visitors to
+ * look at instead; of others, remembers who holds which place. */
+static bool check_page(struct audit *audit, const char *function, const char *const pair[2],
+                       char cursor[CURSOR_MAX], struct tl_error *err)
 {
-    if (n == 0)
-        return true;
-    tl_call_begin(&audit->args, TL_FN_AUDIT_ACTIVE, audit->keys);
+    tl_call_begin(&audit->args, function, audit->keys);
+    tl_args_str(&audit->args, cursor);
+    tl_args_uint(&audit->args, PAGE);
     tl_args_int(&audit->args, audit->longest_ms);
-    for (size_t i = 0; i < n; i++)
-        tl_args_str(&audit->args, visitors[i]);
+    for (size_t i = 0; pair != NULL && i < 2; i++)
+        tl_args_str(&audit->args, pair[i]);
     struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
     if (reply == NULL)
         return false;
-    const struct tl_reply *places = tl_reply_at(reply, 2);
+    const struct tl_reply *places = tl_reply_at(reply, 3);
+    snprintf(cursor, CURSOR_MAX, "%s", tl_reply_text(reply, 0));
+    add_all(audit->report, tl_reply_at(reply, 1), tl_reply_signed(reply, 2));
     audit->pages++;
-    add_all(audit->report, tl_reply_at(reply, 0), tl_reply_signed(reply, 1));
-    for (size_t i = 0; keep && i < n; i++)
-        keep_holder(audit, visitors[i], tl_reply_text(places, i));
+    for (size_t i = 0; pair == NULL && i + 1 < tl_reply_count(places); i += 2)
+        keep_holder(audit, tl_reply_text(places, i), tl_reply_text(places, i + 1));
     tl_reply_free(reply);
+    return true;
+}
+
+static bool check_pages(struct audit *audit, const char *function, struct tl_error *err)
+{
+    char cursor[CURSOR_MAX] = START;
+    while (cursor[0] != '\0') {
+        if (!check_page(audit, function, NULL, cursor, err))
+            return false;
+    }
     return true;
 }
 
@@ -289,45 +242,13 @@ static bool check_holders(struct audit *audit, struct tl_error *err)
     for (size_t i = 1; i < audit->n_holders; i++) {
         const struct holder *one = &audit->holders[i - 1], *other = &audit->holders[i];
         const char *const pair[] = {one->visitor, other->visitor};
+        char cursor[CURSOR_MAX] = START;
         if (one->place == other->place && one->page != other->page &&
-            strcmp(pair[0], pair[1]) != 0 && !check_visitors(audit, pair, 2, false, err))
+            strcmp(pair[0], pair[1]) != 0 &&
+            !check_page(audit, TL_FN_AUDIT_ACTIVE, pair, cursor, err))
             return false;
     }
     return true;
-}
-
-static bool check_and_keep(struct audit *audit, const char *const visitors[], size_t n,
-                           struct tl_error *err)
-{
-    return check_visitors(audit, visitors, n, true, err);
-}
-
-static bool check_active(struct audit *audit, struct tl_error *err)
-{
-    return check_pages(audit, "ZSCAN", audit->keys->names[TL_KEY_ACTIVE], check_and_keep, err) &&
-           check_holders(audit, err);
-}
-
-/* ---- the places that were handed over, page by page ---- */
-
-static bool check_seqs(struct audit *audit, const char *const seqs[], size_t n,
-                       struct tl_error *err)
-{
-    tl_call_begin(&audit->args, TL_FN_AUDIT_SERIALS, audit->keys);
-    for (size_t i = 0; i < n; i++)
-        tl_args_str(&audit->args, seqs[i]);
-    struct tl_reply *reply = tl_call(audit->redis, &audit->args, err);
-    if (reply == NULL)
-        return false;
-    add_all(audit->report, tl_reply_at(reply, 0), tl_reply_signed(reply, 1));
-    tl_reply_free(reply);
-    return true;
-}
-
-static bool check_serials(struct audit *audit, struct tl_error *err)
-{
-    char key[TL_KEY_MAX];
-    return check_pages(audit, "HSCAN", tl_key(audit->keys, TL_KEY_SERIALS, key), check_seqs, err);
 }
 
 /* ---- all ---- */
@@ -364,9 +285,10 @@ bool tl_audit_queue(struct tl_redis *redis, const struct tl_keys *keys,
         .redis = redis, .keys = keys, .longest_ms = longest_session_ms(), .report = report};
     *report = (struct tl_audit_report){0};
     bool ok = check_state(&audit, err) && done(&audit, read_settings(&audit, err), err) &&
-              done(&audit, check_waiting(&audit, err), err) &&
-              done(&audit, check_active(&audit, err), err) &&
-              done(&audit, check_serials(&audit, err), err);
+              done(&audit, check_pages(&audit, TL_FN_AUDIT_WAITING, err), err) &&
+              done(&audit, check_pages(&audit, TL_FN_AUDIT_ACTIVE, err), err) &&
+              done(&audit, check_holders(&audit, err), err) &&
+              done(&audit, check_pages(&audit, TL_FN_AUDIT_SERIALS, err), err);
     free(audit.holders);
     tl_args_free(&audit.args);
     return ok;

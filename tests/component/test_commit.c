@@ -215,9 +215,9 @@ static void a_step_that_changes_nothing_commits_nothing(void **state)
         {TL_FN_SNAPSHOT_ACTIVE, "0 100"},
         {TL_FN_PRESENCE, ""},
         {TL_FN_AUDIT_STATE, "60000"},
-        {TL_FN_AUDIT_ACTIVE, "604800000 v1 v4 nobody"},
-        {TL_FN_AUDIT_WAITING, "-inf 2"},
-        {TL_FN_AUDIT_SERIALS, "1 4"},
+        {TL_FN_AUDIT_ACTIVE, "- 2 604800000"},
+        {TL_FN_AUDIT_WAITING, "- 2"},
+        {TL_FN_AUDIT_SERIALS, "- 2"},
         {TL_FN_REMOVE, "1000 nobody"},
     };
     fill(store);

@@ -162,8 +162,7 @@ static bool set_string(const struct assignment *set)
     return true;
 }
 
-/* "host:port" or "[IPv6 address]:port" into *listen. */
-static bool parse_listen(const char *value, struct tl_listen *listen)
+bool tl_listen_parse(const char *value, struct tl_listen *listen)
 {
     const char *colon = strrchr(value, ':');
     uint64_t port;
@@ -191,7 +190,7 @@ static bool set_listen(const struct assignment *set)
 {
     struct tl_listen listen = {.host = "", .port = -1};
     bool none = *set->value == '\0' && set->row->min == 0;
-    if (!none && !parse_listen(set->value, &listen)) {
+    if (!none && !tl_listen_parse(set->value, &listen)) {
         char quoted[64];
         tl_quote(set->value, quoted, sizeof(quoted));
         tl_error_set(set->err, TL_ERR_INVALID, "%s is not a listening address", quoted);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
+#include "common/config/settings.h"
 #include "common/config/table.h"
 
 /* Whether the value is text as people write it, in the file, on a command line or in an admin call,
@@ -15,6 +16,8 @@
  * plain milliseconds and nothing else, as the functions calculate with them. */
 enum tl_setting_form { TL_FORM_FILE, TL_FORM_STORE };
 
+/* "host:port" or "[IPv6 address]:port" into *listen. */
+bool tl_listen_parse(const char *value, struct tl_listen *listen);
 /* Parses the value and stores it in the field of `base`; on failure nothing is changed and err says
  * what is wrong with it and what the limit is. The value of a plain string is never part of the
  * message, as it may hold a password. */

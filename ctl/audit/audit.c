@@ -132,34 +132,32 @@ static bool check_state(struct audit *audit, struct tl_error *err)
     return ok;
 }
 
-static bool is_setting(const char *name)
+/* The value of a setting that is stored, or NULL. pairs: names and values in turn. */
+static const char *value_of(const struct tl_reply *pairs, const char *name)
 {
-    size_t n;
-    const struct tl_setting *rows = tl_queue_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        if (strcmp(rows[i].path, name) == 0)
-            return true;
+    for (size_t i = 0; i + 1 < tl_reply_count(pairs); i += 2) {
+        if (strcmp(tl_reply_text(pairs, i), name) == 0)
+            return tl_reply_text(pairs, i + 1);
     }
-    return false;
+    return NULL;
 }
 
-/* Every value can be read, and they agree with each other. Names of a newer version are skipped. */
+/* Every value can be read, and they agree with each other. */
 static void check_settings(const struct tl_reply *reply, struct tl_audit_report *report)
 {
     struct tl_error err = {0};
     struct tl_queue_settings settings;
     char text[512];
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n); /* `lanes` before default_lane */
     tl_queue_settings_defaults(&settings);
-    for (int pass = 0; pass < 2; pass++) { /* `lanes` first: default_lane is one of them */
-        for (size_t i = 0; i + 1 < tl_reply_count(reply); i += 2) {
-            const char *name = tl_reply_text(reply, i);
-            const char *value = tl_reply_text(reply, i + 1);
-            if ((strcmp(name, "lanes") == 0) != (pass == 0) || !is_setting(name) ||
-                tl_queue_settings_set(&settings, name, value, TL_FORM_STORE, &err))
-                continue;
-            snprintf(text, sizeof(text), "a setting cannot be read: %s", err.text);
-            tl_audit_add(report, 10, text, "programs use the default: set it again");
-        }
+    for (size_t i = 0; i < n; i++) {
+        const char *value = value_of(reply, rows[i].path);
+        if (value == NULL ||
+            tl_queue_settings_set(&settings, rows[i].path, value, TL_FORM_STORE, &err))
+            continue;
+        snprintf(text, sizeof(text), "a setting cannot be read: %s", err.text);
+        tl_audit_add(report, 10, text, "programs use the default: set it again");
     }
     if (!tl_queue_settings_validate(&settings, &err)) {
         snprintf(text, sizeof(text), "the settings do not agree: %s", err.text);

@@ -17,7 +17,7 @@
  *  11. a worker shows the sizes that the state has (worker.c)
  *  12. since the settings last changed, no one joined or was admitted whom the mode or the time of
  *      closing keeps out
- *  13. those who were drawn stand in the order of the draw, and its list is whole (draw.c)
+ *  13. those who were drawn stand in the order of the draw (draw.c), and its list is whole
  *
  * One function makes each comparison at one moment of the data, and what programs mend by
  * themselves is looked at twice, so that every reported violation is real, however busy the queue
@@ -60,9 +60,9 @@ void tl_audit_add(struct tl_audit_report *report, int rule, const char *text, co
 bool tl_audit_queue(struct tl_redis *redis, const struct tl_keys *keys,
                     struct tl_audit_report *report, struct tl_error *err);
 
-/* Rule 13: the seed has the published hash, the list is complete, nobody waits at a place of before
- * the draw, and those who were drawn stand by their draw keys. A queue without a draw that is done
- * has nothing to check. False when the queue cannot be read. */
+/* Rule 13, but for the list: the seed has the published hash, and those who were drawn stand by
+ * their draw keys. A queue without a draw that is done has nothing to check. False when the queue
+ * cannot be read. */
 bool tl_audit_draw(struct tl_redis *redis, const struct tl_keys *keys,
                    struct tl_audit_report *report, struct tl_error *err);
 

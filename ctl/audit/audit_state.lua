@@ -159,6 +159,29 @@ local function check_numbers(c)
     end
 end
 
+---- a draw that is done; ctl/audit/draw.c checks its order
+
+local DRAWN_ID_BYTES = 16
+local REPORT_DRAW = 'pause the queue and report how it came to this; to draw again, delete the queue and create it '
+    .. 'again'
+
+local function check_draw(c)
+    local d, undrawn = draw.of(call('HGET', c.key.state, 'draw')), 0
+    if not d or d.phase ~= draw.DONE then return end
+    local length = c.exists.drawn and call('STRLEN', c.key.drawn) or 0
+    if length ~= DRAWN_ID_BYTES * (d.drawn + 1) then
+        found(c, 13, 'drawn', REPORT_DRAW,
+            '%.0f visitors were drawn, but their list has %d bytes, not 16 for each and 16 more', d.drawn, length)
+    end
+    for lane = 0, c.exists.waiting and defs.LANES_MAX - 1 or -1 do
+        local first = lane * defs.LANE
+        undrawn = undrawn + call('ZCOUNT', c.key.waiting, text.int(first + 1), text.int(first + d.cut))
+    end
+    if undrawn > 0 then
+        found(c, 13, 'undrawn', REPORT_DRAW, 'visitors wait at places of before the draw, though it is done')
+    end
+end
+
 ---- the ingest stream, its group, and ends
 
 local AGAIN = 'the dispatcher makes it again within a minute; if not, restart it'
@@ -245,6 +268,7 @@ entry('audit_state', { 'no-writes' }, function(keys, args)
         lanes.check(c)
         check_recovery(c)
         check_batches(c)
+        check_draw(c)
     else
         found(c, 10, 'state', RESTORE_DATA, '%s is missing, but other keys of the queue exist', c.key.state)
     end

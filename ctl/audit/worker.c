@@ -18,6 +18,7 @@ enum {
     ROUNDS = 5, /* a busy line has sizes between two polls; a worker that is wrong is so in each */
     BODY_MAX = 8192,
     ADDRESS_MAX = 280,
+    TEXT_MAX = 400,
 };
 
 enum { WAITING, ACTIVE, SIZES };
@@ -67,28 +68,28 @@ static bool ask(const struct tl_listen *worker, const char *queue, uint64_t show
                         worker->host, worker->port, path, status);
 }
 
-/* One round: *differs, with text, when a sample was never the state's within the window. */
+/* One round: says in text which sample was never the state's within the window; "": none. */
 static bool compare(struct tl_redis *redis, const struct tl_keys *keys,
-                    const struct tl_listen *worker, bool *differs, char *text, size_t size,
-                    struct tl_error *err)
+                    const struct tl_listen *worker, char text[TEXT_MAX], struct tl_error *err)
 {
     struct window window = {.least = {UINT64_MAX, UINT64_MAX}};
     int64_t until_ms = tl_clock_ms() + WINDOW_MS;
-    *differs = false;
+    text[0] = '\0';
     while (tl_clock_ms() < until_ms) {
         if (!widen(redis, keys, &window, err))
             return false;
         tl_ctl_pause(POLL_MS);
     }
-    for (int i = 0; i < SAMPLES && !*differs; i++) {
+    for (int i = 0; i < SAMPLES && text[0] == '\0'; i++) {
         uint64_t shown[SIZES];
         if (!widen(redis, keys, &window, err) || !ask(worker, keys->queue, shown, err) ||
             !widen(redis, keys, &window, err))
             return false;
+        bool differs = false;
         for (size_t k = 0; k < SIZES; k++)
-            *differs = *differs || shown[k] < window.least[k] || shown[k] > window.most[k];
-        if (*differs)
-            snprintf(text, size,
+            differs = differs || shown[k] < window.least[k] || shown[k] > window.most[k];
+        if (differs)
+            snprintf(text, TEXT_MAX,
                      "the worker at %.200s port %d shows %" PRIu64 " waiting and %" PRIu64
                      " active; the state has %" PRIu64 " and %" PRIu64,
                      worker->host, worker->port, shown[WAITING], shown[ACTIVE],
@@ -101,13 +102,12 @@ static bool check_worker(struct tl_redis *redis, const struct tl_keys *keys,
                          const struct tl_listen *worker, struct tl_audit_report *report,
                          struct tl_error *err)
 {
-    char text[400];
-    bool differs = true;
-    for (int round = 0; round < ROUNDS && differs; round++) {
-        if (!compare(redis, keys, worker, &differs, text, sizeof(text), err))
+    char text[TEXT_MAX] = "?";
+    for (int round = 0; round < ROUNDS && text[0] != '\0'; round++) {
+        if (!compare(redis, keys, worker, text, err))
             return false;
     }
-    if (differs)
+    if (text[0] != '\0')
         tl_audit_add(report, 11, text,
                      "look at the log of the worker and at tellerline_worker_gaps_total; a restart "
                      "reads the line again");

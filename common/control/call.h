@@ -111,7 +111,7 @@ json_t *tl_call_time(int64_t unix_ms);
 /* What is known of a visitor; what does not apply is 0 or NULL. */
 struct tl_visitor_facts {
     const char *visitor;
-    const char *status; /* "waiting", "active", or how it ended: "completed", "left", "expired" */
+    const char *status;     /* "waiting", "active", or how it ended: "completed", "removed" */
     const char *end_reason; /* the same in more detail: "unclaimed" */
     bool has_place;
     tl_place place;
@@ -119,7 +119,10 @@ struct tl_visitor_facts {
     int64_t joined_ms, admitted_ms, expires_ms, ended_ms;
     int claimed; /* -1: does not apply */
 };
-/* Sets the status and the rest of a visitor who has gone. */
+/* Sets the status and the rest of a visitor with a session, whose record and deadline these texts
+ * of the store are. False: that is no record. */
+bool tl_visitor_active(struct tl_visitor_facts *facts, const char *session, const char *deadline);
+/* The same of a visitor who has gone. */
 void tl_visitor_ended(struct tl_visitor_facts *facts, const struct tl_end_record *end);
 /* All members, null where they do not apply. NULL: out of memory. */
 json_t *tl_visitor_to_json(const struct tl_visitor_facts *facts,
@@ -203,32 +206,11 @@ bool tl_reference_find(struct tl_redis *redis, const struct tl_keys *keys,
 
 /* line.c */
 
-/*
- * When visitors joined: when their places got their numbers. Nothing keeps it for each place. The
- * history of the queue tells it, to 10 s for a day and to a minute for a week. Begins zeroed.
- */
-struct tl_joined {
-    uint64_t first, last; /* the seqs it is to be read for; 0: none */
-    int64_t now_ms;
-    bool known; /* the history reaches back to the first */
-    struct tl_joined_point {
-        int64_t at_ms;
-        uint64_t seq; /* the last one given then */
-    } * points;
-    size_t n;
-};
-
-/* Makes it be read for this place, too. */
-void tl_joined_want(struct tl_joined *joined, tl_place place);
-/* Reads it for the places that are wanted. At most as much as the history has points: 20 bytes for
- * each, 17000 of them. */
-bool tl_joined_read(struct tl_joined *joined, struct tl_control *control,
+/* Sets when those joined who have a place: when it got its number. Nothing keeps it for each place;
+ * the history of the queue tells it, to 10 s for a day and to a minute for a week. 0: not known,
+ * because the history begins later. Places of a draw: when it numbered them. */
+bool tl_joined_fill(struct tl_visitor_facts *list, size_t n, struct tl_control *control,
                     const struct tl_keys *keys, struct tl_error *err);
-/* When the visitor of the place joined, Unix ms; 0: not known, because the history begins later.
- * Places of a draw: when it numbered them. */
-int64_t tl_joined_at(const struct tl_joined *joined, tl_place place);
-/* Empties it. */
-void tl_joined_clear(struct tl_joined *joined);
 
 /* history.c */
 

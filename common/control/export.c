@@ -107,26 +107,16 @@ static struct tl_reply *ask(struct tl_control_export *self, struct tl_args *args
     return reply;
 }
 
-/* When those joined whose places are the i-th texts of a list, from the second one on in steps of
- * two, as `read` reads them. */
-typedef bool read_place(const char *text, tl_place *place);
-
-static bool place_of_session(const char *text, tl_place *place)
+/* Writes a page of those who have a place. rows: owned; NULL: out of memory. */
+static bool write_rows(struct tl_control_export *self, struct tl_visitor_facts *rows, size_t n,
+                       struct tl_error *err)
 {
-    struct tl_session_record session;
-    bool ok = tl_record_session(text, &session);
-    *place = ok ? session.place : 0;
+    bool ok = rows != NULL ? tl_joined_fill(rows, n, self->control, &self->keys, err)
+                           : tl_error_set(err, TL_ERR_NOMEM, "no memory for an export");
+    for (size_t i = 0; ok && i < n; i++)
+        append_row(self, &rows[i]);
+    free(rows);
     return ok;
-}
-
-static bool read_joined(struct tl_control_export *self, const struct tl_reply *list,
-                        read_place *read, struct tl_joined *joined, struct tl_error *err)
-{
-    tl_place place;
-    for (size_t i = 1; i < tl_reply_count(list); i += 2)
-        if (read(tl_reply_text(list, i), &place))
-            tl_joined_want(joined, place);
-    return tl_joined_read(joined, self->control, &self->keys, err);
 }
 
 /* The next page of the line: by place, so that nobody is missed when those before leave. */
@@ -139,22 +129,21 @@ static bool write_waiting(struct tl_control_export *self, struct tl_error *err)
                  "LIMIT", "0", NULL);
     tl_args_uint(&args, PAGE);
     tl_args_str(&args, "WITHSCORES");
-    struct tl_joined joined = {0};
     struct tl_reply *page = ask(self, &args, err);
-    bool ok = page != NULL && read_joined(self, page, tl_record_place, &joined, err);
+    if (page == NULL)
+        return false;
     size_t n = tl_reply_count(page) / 2;
-    for (size_t i = 0; ok && i < n; i++) {
-        struct tl_visitor_facts row = {.visitor = tl_reply_text(page, 2 * i),
-                                       .status = "waiting",
-                                       .position = ++self->position,
-                                       .claimed = -1};
-        row.has_place = tl_record_place(tl_reply_text(page, 2 * i + 1), &row.place);
-        if (row.has_place)
-            self->after = row.place;
-        row.joined_ms = tl_joined_at(&joined, row.place);
-        append_row(self, &row);
+    struct tl_visitor_facts *rows = calloc(n + 1, sizeof(*rows));
+    for (size_t i = 0; rows != NULL && i < n; i++) {
+        rows[i] = (struct tl_visitor_facts){.visitor = tl_reply_text(page, 2 * i),
+                                            .status = "waiting",
+                                            .position = ++self->position,
+                                            .claimed = -1};
+        rows[i].has_place = tl_record_place(tl_reply_text(page, 2 * i + 1), &rows[i].place);
+        if (rows[i].has_place)
+            self->after = rows[i].place;
     }
-    tl_joined_clear(&joined);
+    bool ok = write_rows(self, rows, n, err);
     tl_reply_free(page);
     if (ok && n < PAGE)
         self->part = PART_ACTIVE;
@@ -182,36 +171,26 @@ static bool write_active(struct tl_control_export *self, struct tl_error *err)
 {
     struct tl_reply *page;
     const struct tl_reply *list = scan(self, "HSCAN", TL_KEY_SESSIONS, &page, err);
-    if (page == NULL)
-        return false;
+    size_t n = tl_reply_count(list) / 2;
+    if (n == 0) {
+        bool received = page != NULL;
+        tl_reply_free(page);
+        return received;
+    }
     struct tl_args args = {0};
     tl_args_strs(&args, "ZMSCORE", self->keys.names[TL_KEY_ACTIVE], NULL);
-    size_t n = tl_reply_count(list) / 2;
     for (size_t i = 0; i < n; i++)
         tl_args_str(&args, tl_reply_text(list, 2 * i));
-    struct tl_reply *deadlines = n > 0 ? ask(self, &args, err) : NULL;
-    struct tl_joined joined = {0};
-    bool ok =
-        (n == 0 || deadlines != NULL) && read_joined(self, list, place_of_session, &joined, err);
-    for (size_t i = 0; ok && i < n; i++) {
-        struct tl_session_record session;
-        struct tl_visitor_facts row = {
-            .visitor = tl_reply_text(list, 2 * i), .status = "active", .claimed = -1};
-        uint64_t deadline = 0;
-        (void)tl_record_score(tl_reply_text(deadlines, i), &deadline);
-        row.expires_ms = (int64_t)deadline;
-        if (tl_record_session(tl_reply_text(list, 2 * i + 1), &session)) {
-            row.has_place = true;
-            row.place = session.place;
-            row.joined_ms = tl_joined_at(&joined, row.place);
-            row.admitted_ms = session.admitted_ms;
-            row.claimed = session.claimed ? 1 : 0;
-        }
-        append_row(self, &row);
+    struct tl_reply *deadlines = ask(self, &args, err);
+    struct tl_visitor_facts *rows = calloc(n, sizeof(*rows));
+    for (size_t i = 0; rows != NULL && i < n; i++) {
+        rows[i] = (struct tl_visitor_facts){.visitor = tl_reply_text(list, 2 * i), .claimed = -1};
+        (void)tl_visitor_active(&rows[i], tl_reply_text(list, 2 * i + 1),
+                                tl_reply_text(deadlines, i));
     }
-    if (n == 0)
-        tl_args_free(&args);
-    tl_joined_clear(&joined);
+    bool ok = deadlines != NULL && write_rows(self, rows, n, err);
+    if (deadlines == NULL)
+        free(rows);
     tl_reply_free(deadlines);
     tl_reply_free(page);
     return ok;

@@ -45,6 +45,22 @@ void tl_place_to_json(json_t **object, const struct tl_queue_settings *settings,
                   place != NULL ? json_integer((json_int_t)tl_place_seq(*place)) : json_null());
 }
 
+bool tl_visitor_active(struct tl_visitor_facts *facts, const char *session, const char *deadline)
+{
+    struct tl_session_record record;
+    uint64_t expires_ms = 0;
+    (void)tl_record_score(deadline, &expires_ms);
+    facts->status = "active";
+    facts->expires_ms = (int64_t)expires_ms;
+    facts->has_place = tl_record_session(session, &record);
+    if (facts->has_place) {
+        facts->place = record.place;
+        facts->admitted_ms = record.admitted_ms;
+        facts->claimed = record.claimed;
+    }
+    return facts->has_place;
+}
+
 void tl_visitor_ended(struct tl_visitor_facts *facts, const struct tl_end_record *end)
 {
     static const struct {
@@ -55,7 +71,7 @@ void tl_visitor_ended(struct tl_visitor_facts *facts, const struct tl_end_record
         [TL_REASON_EXPIRED] = {"expired", "expired"},
         [TL_REASON_UNCLAIMED] = {"expired", "unclaimed"},
         [TL_REASON_ABSENT] = {"expired", "absent"},
-        [TL_REASON_REMOVED] = {"expired", "removed"},
+        [TL_REASON_REMOVED] = {"removed", "removed"},
     };
     facts->status = words[end->reason].status;
     facts->end_reason = words[end->reason].reason;

@@ -8,7 +8,20 @@ enum {
     POINTS_MAX = 20000, /* more than a day of 10 s and a week of minutes */
 };
 
-void tl_joined_want(struct tl_joined *joined, tl_place place)
+/* The history of some places. Begins zeroed. */
+struct joined {
+    uint64_t first, last; /* the seqs it is to be read for; 0: none */
+    int64_t now_ms;
+    bool known; /* the history reaches back to the first */
+    struct point {
+        int64_t at_ms;
+        uint64_t seq; /* the last one given then */
+    } * points;
+    size_t n;
+};
+
+/* Makes it be read for this place, too. */
+static void want(struct joined *joined, tl_place place)
 {
     uint64_t seq = tl_place_seq(place);
     if (joined->first == 0 || seq < joined->first)
@@ -17,9 +30,8 @@ void tl_joined_want(struct tl_joined *joined, tl_place place)
         joined->last = seq;
 }
 
-static struct tl_reply *ask(const struct tl_joined *joined, uint64_t first,
-                            struct tl_control *control, const struct tl_keys *keys,
-                            struct tl_error *err)
+static struct tl_reply *ask(const struct joined *joined, uint64_t first, struct tl_control *control,
+                            const struct tl_keys *keys, struct tl_error *err)
 {
     struct tl_args args = {0};
     struct tl_redis *redis = tl_call_connect(control, keys->queue, err);
@@ -33,24 +45,25 @@ static struct tl_reply *ask(const struct tl_joined *joined, uint64_t first,
 }
 
 /* Appends the points of an answer. */
-static bool append(struct tl_joined *joined, const struct tl_reply *reply, struct tl_error *err)
+static bool append(struct joined *joined, const struct tl_reply *reply, struct tl_error *err)
 {
     size_t n = tl_reply_count(reply) > 2 ? (tl_reply_count(reply) - 2) / 2 : 0;
     if (n == 0)
         return true;
-    struct tl_joined_point *points =
-        reallocarray(joined->points, joined->n + n, sizeof(joined->points[0]));
+    struct point *points = reallocarray(joined->points, joined->n + n, sizeof(joined->points[0]));
     if (points == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu points of the history", n);
     joined->points = points;
     for (size_t i = 0; i < n; i++)
-        points[joined->n++] = (struct tl_joined_point){.at_ms = tl_reply_signed(reply, 2 + 2 * i),
-                                                       .seq = tl_reply_number(reply, 3 + 2 * i)};
+        points[joined->n++] = (struct point){.at_ms = tl_reply_signed(reply, 2 + 2 * i),
+                                             .seq = tl_reply_number(reply, 3 + 2 * i)};
     return true;
 }
 
-bool tl_joined_read(struct tl_joined *joined, struct tl_control *control,
-                    const struct tl_keys *keys, struct tl_error *err)
+/* Reads it for the places that are wanted. At most as much as the history has points: 20 bytes for
+ * each, 17000 of them. */
+static bool read_history(struct joined *joined, struct tl_control *control,
+                         const struct tl_keys *keys, struct tl_error *err)
 {
     bool ok = true;
     bool more = joined->last > 0;
@@ -73,7 +86,7 @@ bool tl_joined_read(struct tl_joined *joined, struct tl_control *control,
     return ok;
 }
 
-int64_t tl_joined_at(const struct tl_joined *joined, tl_place place)
+static int64_t joined_at(const struct joined *joined, tl_place place)
 {
     uint64_t seq = tl_place_seq(place);
     size_t low = 0, high = joined->n; /* the first point that knows it */
@@ -89,35 +102,44 @@ int64_t tl_joined_at(const struct tl_joined *joined, tl_place place)
     return low < joined->n ? joined->points[low].at_ms : joined->now_ms;
 }
 
-void tl_joined_clear(struct tl_joined *joined)
+bool tl_joined_fill(struct tl_visitor_facts *list, size_t n, struct tl_control *control,
+                    const struct tl_keys *keys, struct tl_error *err)
 {
-    free(joined->points);
-    *joined = (struct tl_joined){0};
+    struct joined joined = {0};
+    for (size_t i = 0; i < n; i++)
+        if (list[i].has_place)
+            want(&joined, list[i].place);
+    bool ok = read_history(&joined, control, keys, err);
+    for (size_t i = 0; ok && i < n; i++)
+        if (list[i].has_place)
+            list[i].joined_ms = joined_at(&joined, list[i].place);
+    free(joined.points);
+    return ok;
 }
+
+/* ---- a page of the line ---- */
 
 #define POSITION_MAX (UINT64_C(1) << 40)
 
-static tl_place place_at(const struct tl_reply *page, size_t i)
+/* The visitors of a page, from their names and scores in turn, behind a position. */
+static json_t *list_of(struct tl_control_call *call, const struct tl_queue_settings *settings,
+                       const struct tl_reply *reply, uint64_t after)
 {
-    tl_place place = 0;
-    (void)tl_record_place(tl_reply_text(page, i + 1), &place);
-    return place;
-}
-
-/* The visitors of a page, from their names and scores in turn, behind a position. NULL: out of
- * memory. */
-static json_t *list_of(const struct tl_reply *page, const struct tl_queue_settings *settings,
-                       const struct tl_joined *joined, uint64_t after)
-{
-    json_t *list = json_array();
-    for (size_t i = 0; i + 1 < tl_reply_count(page); i += 2) {
-        tl_place place = place_at(page, i);
-        json_t *visitor = json_pack(
-            "{s:I, s:s, s:o}", "position", (json_int_t)after + 1 + (json_int_t)(i / 2), "visitor",
-            tl_reply_text(page, i), "joined_at", tl_call_time(tl_joined_at(joined, place)));
-        tl_place_to_json(&visitor, settings, &place);
+    size_t n = tl_reply_count(reply) / 2;
+    struct tl_visitor_facts *rows = calloc(n + 1, sizeof(*rows));
+    json_t *list = NULL;
+    for (size_t i = 0; rows != NULL && i < n; i++)
+        rows[i].has_place = tl_record_place(tl_reply_text(reply, 2 * i + 1), &rows[i].place);
+    if (rows != NULL && tl_joined_fill(rows, n, call->control, &call->keys, &call->err))
+        list = json_array();
+    for (size_t i = 0; list != NULL && i < n; i++) {
+        json_t *visitor =
+            json_pack("{s:I, s:s, s:o}", "position", (json_int_t)(after + 1 + i), "visitor",
+                      tl_reply_text(reply, 2 * i), "joined_at", tl_call_time(rows[i].joined_ms));
+        tl_place_to_json(&visitor, settings, rows[i].has_place ? &rows[i].place : NULL);
         tl_list_add(&list, visitor);
     }
+    free(rows);
     return list;
 }
 
@@ -127,9 +149,7 @@ json_t *tl_handle_line(struct tl_control_call *call)
     struct tl_state state;
     struct tl_list_page page;
     struct tl_args args = {0};
-    struct tl_joined joined = {0};
     uint64_t after = 0;
-    json_t *body = NULL;
     if (!tl_list_page_read(call, &page) ||
         !tl_call_number(call, "starting_after", 0, POSITION_MAX, &after) ||
         !tl_queue_load(call->redis, &call->keys, &settings, &call->err) ||
@@ -141,14 +161,10 @@ json_t *tl_handle_line(struct tl_control_call *call)
     tl_args_str(&args, "WITHSCORES");
     struct tl_reply *reply = tl_redis_once(call->redis, &args, &call->err);
     size_t n = tl_reply_count(reply) / 2;
-    for (size_t i = 0; i < n; i++)
-        tl_joined_want(&joined, place_at(reply, 2 * i));
-    if (reply != NULL && tl_joined_read(&joined, call->control, &call->keys, &call->err))
-        body = json_pack("{s:s, s:I, s:o, s:b}", "queue", call->keys.queue, "waiting",
-                         (json_int_t)state.waiting, "visitors",
-                         list_of(reply, &settings, &joined, after), "has_more",
-                         n > 0 && after + n < state.waiting);
-    tl_joined_clear(&joined);
+    json_t *list = reply != NULL ? list_of(call, &settings, reply, after) : NULL;
     tl_reply_free(reply);
-    return body;
+    return list == NULL ? NULL
+                        : json_pack("{s:s, s:I, s:o, s:b}", "queue", call->keys.queue, "waiting",
+                                    (json_int_t)state.waiting, "visitors", list, "has_more",
+                                    n > 0 && after + n < state.waiting);
 }

@@ -98,39 +98,21 @@ static json_t *reference_of(const struct tl_control_call *call, const char *visi
 /* The session, the place in line, or how it ended. False: nothing is known. */
 static bool read_facts(struct tl_reply *const answers[ANSWERS], struct tl_visitor_facts *facts)
 {
-    struct tl_session_record session;
     struct tl_end_record end;
-    if (tl_record_session(tl_reply_string(answers[OF_SESSION], NULL), &session)) {
-        uint64_t deadline = 0;
-        (void)tl_record_score(tl_reply_string(answers[OF_DEADLINE], NULL), &deadline);
-        facts->status = "active";
-        facts->has_place = true;
-        facts->place = session.place;
-        facts->admitted_ms = session.admitted_ms;
-        facts->claimed = session.claimed;
-        facts->expires_ms = (int64_t)deadline;
-    } else if (tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &facts->place)) {
-        facts->status = "waiting";
-        facts->has_place = true;
-        facts->position = (uint64_t)tl_reply_integer(answers[OF_RANK]) + 1;
-    } else if (tl_record_end(tl_reply_string(answers[OF_END], NULL), &end)) {
-        tl_visitor_ended(facts, &end);
-    }
-    return facts->status != NULL;
-}
-
-/* When the visitor joined. */
-static bool find_joined(struct tl_control_call *call, struct tl_visitor_facts *facts)
-{
-    struct tl_joined joined = {0};
-    if (!facts->has_place)
+    if (tl_visitor_active(facts, tl_reply_string(answers[OF_SESSION], NULL),
+                          tl_reply_string(answers[OF_DEADLINE], NULL)))
         return true;
-    tl_joined_want(&joined, facts->place);
-    bool ok = tl_joined_read(&joined, call->control, &call->keys, &call->err);
-    if (ok)
-        facts->joined_ms = tl_joined_at(&joined, facts->place);
-    tl_joined_clear(&joined);
-    return ok;
+    facts->expires_ms = 0;
+    facts->has_place = tl_record_place(tl_reply_string(answers[OF_WAITING], NULL), &facts->place);
+    if (facts->has_place) {
+        facts->status = "waiting";
+        facts->position = (uint64_t)tl_reply_integer(answers[OF_RANK]) + 1;
+        return true;
+    }
+    if (!tl_record_end(tl_reply_string(answers[OF_END], NULL), &end))
+        return false;
+    tl_visitor_ended(facts, &end);
+    return true;
 }
 
 static json_t *show(struct tl_control_call *call, const struct tl_queue_settings *settings,
@@ -143,7 +125,7 @@ static json_t *show(struct tl_control_call *call, const struct tl_queue_settings
     if (asked && !read_facts(answers, &facts))
         tl_call_refuse(call, TL_REFUSAL_NOT_FOUND,
                        "there is no visitor %s; ends are known for an hour", visitor);
-    else if (asked && find_joined(call, &facts))
+    else if (asked && tl_joined_fill(&facts, 1, call->control, &call->keys, &call->err))
         body = tl_visitor_to_json(&facts, settings);
     for (size_t i = 0; i < ANSWERS; i++)
         tl_reply_free(answers[i]);

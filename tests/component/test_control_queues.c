@@ -424,15 +424,6 @@ static void the_state_of_hooks_is_told(void **state)
                    now - 1000);
     assert_int_equal(test_call(world, "GET", "/v1/admin/webhooks", NULL), 200);
     assert_string_equal(test_member(world, "webhooks.0.state"), "unwatched"); /* no notifier runs */
-    /* Those of the file stand among them by their names. */
-    struct tl_config *config = (struct tl_config *)(uintptr_t)world->config;
-    struct tl_hook_config mine = {.name = "none", .queues = "*"};
-    config->webhooks = &mine;
-    config->n_webhooks = 1;
-    read_pages(world, Q "/webhooks", "webhooks", "name", 1, keys);
-    config->webhooks = NULL;
-    config->n_webhooks = 0;
-    assert_string_equal(keys, "late none site");
     test_redis_ask(redis, "SET tl:{q}:notifier somebody");
     assert_int_equal(test_call(world, "GET", "/v1/admin/webhooks", NULL), 200);
     assert_string_equal(test_member(world, "webhooks.0.queue"), "q");
@@ -485,6 +476,24 @@ static void while_the_store_is_away_calls_say_so(void **state)
     world->store->redis = test_redis_connect(world->store->server);
 }
 
+/* Those of the file stand among the others by their names. */
+static void webhooks_are_sorted(void **state)
+{
+    struct test_control *world = *state;
+    struct tl_config *config = (struct tl_config *)(uintptr_t)world->config;
+    struct tl_hook_config mine = {.name = "none", .queues = "*"};
+    char keys[256];
+    test_redis_ask(world->store->redis, "HSET tl:{q}:hooks journaled 5 wanted some:100");
+    set_cursor(world->store->redis, "cursor:site", "4-0 4");
+    set_cursor(world->store->redis, "cursor:late", "1-0 1");
+    config->webhooks = &mine;
+    config->n_webhooks = 1;
+    read_pages(world, Q "/webhooks", "webhooks", "name", 1, keys);
+    config->webhooks = NULL;
+    config->n_webhooks = 0;
+    assert_string_equal(keys, "late none site");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -501,6 +510,7 @@ int main(void)
         cmocka_unit_test_setup(a_deleted_queue_is_gone_for_good, setup),
         cmocka_unit_test_setup(no_more_queues_than_allowed, setup),
         cmocka_unit_test_setup(lists_come_in_pages, setup),
+        cmocka_unit_test_setup(webhooks_are_sorted, setup),
         cmocka_unit_test_setup(the_state_of_hooks_is_told, setup),
         cmocka_unit_test_setup(while_the_store_is_away_calls_say_so, setup),
     };

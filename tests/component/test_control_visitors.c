@@ -91,7 +91,7 @@ static void a_visitor_is_found_moved_and_removed(void **state)
     assert_int_equal(test_call(world, "DELETE", Q "/visitors/a1", NULL), 409);
     assert_int_equal(test_call(world, "DELETE", Q "/visitors/nobody", NULL), 404);
     assert_int_equal(test_call(world, "GET", Q "/visitors/a1", NULL), 200);
-    assert_string_equal(test_member(world, "status"), "expired");
+    assert_string_equal(test_member(world, "status"), "removed");
     assert_string_equal(test_member(world, "end_reason"), "removed");
     assert_string_equal(test_changes(world, "q"), "ann remove ann remove ann move tester create");
     test_invariants(world->store->redis, &world->store->keys);
@@ -146,7 +146,7 @@ static void a_reference_code_names_a_visitor(void **state)
     assert_int_equal(find_by(world, none), 404);
     assert_int_equal(test_call(world, "DELETE", Q "/visitors/b3", NULL), 200);
     assert_int_equal(find_by(world, code), 200);
-    assert_string_equal(test_member(world, "status"), "expired");
+    assert_string_equal(test_member(world, "status"), "removed");
     assert_string_equal(test_member(world, "end_reason"), "removed");
     assert_string_equal(test_member(world, "reference"), code);
     assert_int_equal(find_by(world, "Q5T9-4XD"), 422);
@@ -299,7 +299,7 @@ static void an_export_has_everybody(void **state)
         strstr(csv, "visitor,status,end_reason,lane,seq,position,joined_at,admitted_at,claimed,"
                     "expires_at,ended_at\r\n\"a3\",waiting,,\"vip\",3,1,,,,,\r\n"));
     assert_non_null(strstr(csv, "\r\n\"a1\",active,,\"vip\",1,,,20"));
-    assert_non_null(strstr(csv, "\r\n\"a2\",expired,removed,,,,,,,,20"));
+    assert_non_null(strstr(csv, "\r\n\"a2\",removed,removed,,,,,,,,20"));
     free(csv);
     char *lines = export_all(world, Q "/export?format=jsonl", &written);
     assert_int_equal(written, 8);

@@ -216,7 +216,7 @@ def test_the_example_of_each_call_runs(start, tmp_path):
     order = sorted(operations, key=lambda name: (operations[name][0] == "delete",
                                                  first.index(name) if name in first else len(first)))
     with receiver.serving():
-        system = start({}, notifiers=1, prepare=admin_file, settings={"hooks": [receiver.hook("shop", ["drawn"])]})
+        system = start({}, notifiers=1, prepare=admin_file, settings={"webhooks": [receiver.hook("shop", ["drawn"])]})
         admin = Admin(system.of("worker")[0])
         at = f"http://127.0.0.1:{admin.port}/v1/admin"
         described = AdminContract().document["info"]["description"]

@@ -8,7 +8,8 @@
 
 #include "ctl/commands.h"
 #include "ctl/help.h"
-#include "ctl/options.h"
+
+enum { WIDTH = 100 };
 
 /* ---- help ---- */
 
@@ -54,6 +55,24 @@ void tl_ctl_help_list(const char *first, FILE *out)
         fprintf(out, "  %d  %s\n", status, meaning_of(status));
 }
 
+/* Writes paragraphs, each broken to lines of at most WIDTH columns; lines that are indented are
+ * examples, and stand as they are. */
+static void write_paragraphs(const char *text, FILE *out)
+{
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n"), at = 0;
+        while (length - at > WIDTH && text[0] != ' ') {
+            size_t end = at + WIDTH;
+            while (end > at && text[end] != ' ')
+                end--;
+            fprintf(out, "%.*s\n", (int)(end - at), text + at);
+            at = end + 1;
+        }
+        fprintf(out, "%.*s\n", (int)(length - at), text + at);
+        text += length + (text[length] == '\n' ? 1 : 0);
+    }
+}
+
 void tl_ctl_help_command(const struct tl_ctl_command *command, FILE *out)
 {
     struct tl_option table[TL_OPTIONS_MAX + 1];
@@ -62,8 +81,10 @@ void tl_ctl_help_command(const struct tl_ctl_command *command, FILE *out)
     fprintf(out, "Usage: tellerline %s [options]%s%s\n\n%s\n", command->name,
             command->words != NULL ? " " : "", command->words != NULL ? command->words : "",
             command->summary);
-    if (command->details != NULL)
-        fprintf(out, "\n%s\n", command->details);
+    if (command->details != NULL) {
+        fputc('\n', out);
+        write_paragraphs(command->details, out);
+    }
     if (command->status != NULL)
         fprintf(out, "\nExit status: 0 ok, 1 %s, 2 failed.\n", command->status);
     fprintf(out, "\nOptions:\n");
@@ -117,16 +138,17 @@ static void write_options(const struct tl_ctl_command *command)
     struct tl_option table[TL_OPTIONS_MAX + 1];
     struct tl_ctl_options unused;
     tl_ctl_options_rows(command, &unused, table);
-    for (const struct tl_option *option = table; option->name != NULL; option++) {
+    for (const struct tl_option *option = table; option->value.path != NULL; option++) {
         char name[80];
         bool has_value = option->argument != NULL;
         int length =
             option->letter != '\0' ? snprintf(name, sizeof(name), "`-%c`, ", option->letter) : 0;
-        length += snprintf(name + length, sizeof(name) - (size_t)length, "`--%s`%s%s", option->name,
-                           has_value ? " " : "", has_value ? option->argument : "");
+        length +=
+            snprintf(name + length, sizeof(name) - (size_t)length, "`--%s`%s%s", option->value.path,
+                     has_value ? " " : "", has_value ? option->argument : "");
         fputs(".TP\n", stdout);
         write_line(name, (size_t)length);
-        write_line(option->help, strlen(option->help));
+        write_line(option->value.help, strlen(option->value.help));
     }
 }
 
@@ -195,9 +217,10 @@ static enum tl_operand operand_of(const char *name, size_t length)
         const char *name;
         enum tl_operand operand;
     } rows[] = {
-        {"QUEUE", TL_OPERAND_QUEUE},   {"NAME=VALUE", TL_OPERAND_ASSIGNMENT},
-        {"FILE", TL_OPERAND_FILE},     {"DIR", TL_OPERAND_FOLDER},
-        {"FORMAT", TL_OPERAND_FORMAT}, {"FORM", TL_OPERAND_OUTPUT},
+        {"QUEUE", TL_OPERAND_QUEUE},
+        {"SETTING=VALUE", TL_OPERAND_ASSIGNMENT},
+        {"FILE", TL_OPERAND_FILE},
+        {"DIR", TL_OPERAND_FOLDER},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         if (strlen(rows[i].name) == length && memcmp(rows[i].name, name, length) == 0)
@@ -208,18 +231,9 @@ static enum tl_operand operand_of(const char *name, size_t length)
 
 enum tl_operand tl_operand_at(const char *words, int i)
 {
-    while (words != NULL) {
-        words += strspn(words, " []");
-        size_t length = strcspn(words, " .]");
-        if (length == 0)
-            return TL_OPERAND_NONE;
-        bool repeats = strncmp(words + length, "...", 3) == 0;
-        if (i == 0 || repeats)
-            return operand_of(words, length);
-        i--;
-        words += length + strspn(words + length, ".]");
-    }
-    return TL_OPERAND_NONE;
+    size_t length;
+    const char *name = tl_operand_name(words, i, &length);
+    return name != NULL ? operand_of(name, length) : TL_OPERAND_NONE;
 }
 
 /* ---- completions ---- */
@@ -229,32 +243,24 @@ static bool begins_with(const char *text, const char *typed)
     return strncmp(text, typed, strlen(typed)) == 0;
 }
 
-/* The first words of all names, each once. */
-static void list_first_words(const char *typed)
+/* The first words of all names, each once; or the second words of those with this first one. */
+static void list_words(const char *first, const char *typed)
 {
     size_t n;
     const struct tl_ctl_command *commands = tl_ctl_commands(&n);
+    if (first == NULL && begins_with("help", typed))
+        printf("help\tShow the commands, or what one does\n");
     for (size_t i = 0; i < n; i++) {
         const char *name = commands[i].name;
         int length = (int)strcspn(name, " ");
         bool repeated = i > 0 && strncmp(name, commands[i - 1].name, (size_t)length + 1) == 0;
-        if (commands[i].hidden || repeated || !begins_with(name, typed))
+        const char *summary =
+            name[length] == ' ' ? tl_ctl_group_title(commands[i].group) : commands[i].summary;
+        if (commands[i].hidden || (first != NULL && !is_of(&commands[i], first)))
             continue;
-        if (name[length] == ' ')
-            printf("%.*s\t%s\n", length, name, tl_ctl_group_title(commands[i].group));
-        else
-            printf("%s\t%s\n", name, commands[i].summary);
-    }
-}
-
-static void list_second_words(const char *first, const char *typed)
-{
-    size_t n, length = strlen(first);
-    const struct tl_ctl_command *commands = tl_ctl_commands(&n);
-    for (size_t i = 0; i < n; i++) {
-        const char *name = commands[i].name;
-        if (!commands[i].hidden && begins_with(name, first) && name[length] == ' ' &&
-            begins_with(name + length + 1, typed))
+        if (first == NULL && !repeated && begins_with(name, typed))
+            printf("%.*s\t%s\n", length, name, summary);
+        else if (first != NULL && begins_with(name + length + 1, typed))
             printf("%s\t%s\n", name + length + 1, commands[i].summary);
     }
 }
@@ -321,12 +327,6 @@ static void list_operand(enum tl_operand operand, const struct tl_ctl_options *o
     case TL_OPERAND_FOLDER:
         puts(":folders");
         break;
-    case TL_OPERAND_FORMAT:
-        puts("csv\njsonl");
-        break;
-    case TL_OPERAND_OUTPUT:
-        puts("table\njson\nyaml");
-        break;
     case TL_OPERAND_NONE:
     case TL_OPERAND_OTHER:
         break;
@@ -335,20 +335,20 @@ static void list_operand(enum tl_operand operand, const struct tl_ctl_options *o
 
 static void list_options(const struct tl_option table[], const char *typed)
 {
-    for (const struct tl_option *option = table; option->name != NULL; option++) {
-        if (begins_with(option->name, typed + 2))
-            printf("--%s\t%s\n", option->name, option->help);
+    for (const struct tl_option *option = table; option->value.path != NULL; option++) {
+        if (begins_with(option->value.path, typed + 2))
+            printf("--%s\t%s\n", option->value.path, option->value.help);
     }
 }
 
 /* The option of which this word wants a value; NULL: of none. */
 static const struct tl_option *find_open(const struct tl_option table[], const char *word)
 {
-    for (const struct tl_option *option = table; option->name != NULL; option++) {
+    for (const struct tl_option *option = table; option->value.path != NULL; option++) {
         bool is_letter =
             word[0] == '-' && word[1] == option->letter && word[1] != '\0' && word[2] == '\0';
-        if (option->argument != NULL &&
-            (is_letter || (strncmp(word, "--", 2) == 0 && strcmp(word + 2, option->name) == 0)))
+        if (option->argument != NULL && (is_letter || (strncmp(word, "--", 2) == 0 &&
+                                                       strcmp(word + 2, option->value.path) == 0)))
             return option;
     }
     return NULL;
@@ -366,8 +366,11 @@ static void complete_rest(const struct tl_ctl_command *command, int n, char **wo
     int complete = open != NULL ? n - 2 : n - 1;
     if (!tl_ctl_options_read(command, complete, words, &options, &err))
         return;
-    if (open != NULL) {
-        bool is_queue = strcmp(open->name, "queue") == 0;
+    if (open != NULL && open->value.names != NULL) {
+        for (size_t i = 0; open->value.names[i] != NULL; i++)
+            printf("%s\n", open->value.names[i]);
+    } else if (open != NULL) {
+        bool is_queue = strcmp(open->value.path, "queue") == 0;
         list_operand(is_queue ? TL_OPERAND_QUEUE
                               : operand_of(open->argument, strlen(open->argument)),
                      &options, typed);
@@ -381,13 +384,19 @@ static void complete_rest(const struct tl_ctl_command *command, int n, char **wo
 void tl_ctl_complete(int n, char **words)
 {
     int used;
+    if (n > 1 && strcmp(words[0], "help") == 0) { /* as if it were not there, but no further */
+        words++;
+        n = n < 4 ? n - 1 : 0;
+        if (n == 2 && tl_ctl_command_find(1, words, &used) != NULL)
+            n = 0;
+    }
     if (n == 0)
         return;
     const struct tl_ctl_command *command = tl_ctl_command_find(n - 1, words, &used);
     if (n == 1)
-        list_first_words(words[0]);
+        list_words(NULL, words[0]);
     else if (command != NULL)
         complete_rest(command, n - used + 1, words + used - 1);
     else if (n == 2)
-        list_second_words(words[0], words[1]);
+        list_words(words[0], words[1]);
 }

@@ -28,13 +28,11 @@ enum tl_operand {
     TL_OPERAND_NONE,  /* there is none at this place */
     TL_OPERAND_OTHER, /* anything */
     TL_OPERAND_QUEUE,
-    TL_OPERAND_ASSIGNMENT, /* NAME=VALUE: a setting of a queue */
+    TL_OPERAND_ASSIGNMENT, /* SETTING=VALUE, of a queue */
     TL_OPERAND_FILE,
     TL_OPERAND_FOLDER,
-    TL_OPERAND_FORMAT,
-    TL_OPERAND_OUTPUT,
 };
-/* The i-th operand (from 0) of a usage line such as "QUEUE NAME=VALUE..."; NULL: without any. */
+/* The i-th operand (from 0) of a usage line such as "QUEUE SETTING=VALUE..."; NULL: without any. */
 enum tl_operand tl_operand_at(const char *words, int i);
 
 #endif

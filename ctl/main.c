@@ -5,9 +5,9 @@
 #include "common/base/text.h"
 #include "common/config/words.h"
 
+#include "ctl/calls/calls.h"
 #include "ctl/commands.h"
 #include "ctl/help.h"
-#include "ctl/options.h"
 
 /* The command that was probably meant: with this first word, if that is one; else by its first
  * word, or by its second alone. "": none is close. Borrowed until the next call. */
@@ -122,7 +122,9 @@ static int run(int argc, char **argv)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     if (!options.help) {
         bool calls = (command->options & TL_OPTION_SERVER) != 0;
-        return calls && !is_text(&options) ? TL_EXIT_PROBLEM : command->run(&options);
+        return calls && !is_text(&options) ? TL_EXIT_PROBLEM
+               : command->run != NULL      ? command->run(&options)
+                                           : tl_ctl_run(&options);
     }
     tl_ctl_help_command(command, stdout);
     return TL_EXIT_OK;

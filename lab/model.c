@@ -176,9 +176,7 @@ bool tl_plan_compute(const struct tl_plan_input *input, struct tl_plan *plan, st
     plan->calls_used = plan->calls * (1 + input->failure_rate);
     plan->settings = (struct tl_queue_settings){
         .policy = input->policy,
-        .rate = {.every_ms = input->period_ms,
-                 .burst = input->burst,
-                 .shape = input->batches ? TL_RATE_BATCHES : TL_RATE_SMOOTH},
+        .rate = {.every_ms = input->period_ms, .burst = input->burst, .shape = input->shape},
         .n_lanes = 1};
     plan->settings.session_ttl_ms =
         round_up((double)input->session_ms * (1 + input->margin), SECOND_MS);
@@ -240,10 +238,10 @@ static void warn_of_limits(const struct tl_plan_input *input, const struct tl_pl
         tl_say(warnings,
                "Rounding down takes more than a tenth of the admissions; a longer --period "
                "takes less.");
-    if (rate && input->batches)
+    if (rate && input->shape == TL_RATE_BATCHES)
         warn_of_lump(input, warnings, plan->settings.rate.admit, "With --shape batches",
                      "Use smooth, or a shorter --period.");
-    if (rate && !input->batches && input->burst > 0)
+    if (rate && input->shape == TL_RATE_SMOOTH && input->burst > 0)
         warn_of_lump(input, warnings, input->burst + 1, "After a pause", "Use a smaller --burst.");
     if (!rate)
         warn_of_lump(input, warnings, plan->settings.capacity,

@@ -51,8 +51,8 @@ struct tl_plan_input {
     double no_shows;       /* share of those called who do not come */
     int64_t period_ms;     /* of rate.every */
     enum tl_policy policy; /* which limits are used */
-    bool batches;          /* rate.shape */
-    uint64_t burst;        /* rate.burst */
+    enum tl_rate_shape shape;
+    uint64_t burst; /* rate.burst */
     /* Settings that the operator has chosen; 0: suggest them. */
     uint64_t capacity, admit;
     int64_t claim_ttl_ms, waiting_ttl_ms;

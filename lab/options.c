@@ -5,15 +5,12 @@
 #include "common/base/origin.h"
 #include "common/base/text.h"
 #include "common/base/units.h"
+#include "common/config/rows.h"
 
 #include "lab/options.h"
 
-#define NUMBER_MOST   1e9
-#define VISITORS_MOST UINT64_C(1000000000)
-#define LIMIT_MOST    UINT64_C(10000000)
-#define DAYS(n)       (INT64_C(n) * 86400000)
-
-enum { SPEED_MOST = 10000 };
+#define NUMBER_MOST 1e9
+enum { VISITORS_MOST = 1000000000, LIMIT_MOST = 10000000, SPEED_MOST = 10000 };
 
 /* Reads "12", "12.5" or ".5" and moves *text behind it. */
 static bool take_decimal(const char **text, double *value)
@@ -97,106 +94,6 @@ static bool apply_ratio(void *context, const char *value, struct tl_error *err)
     return tl_plan_ratio(value, 10, context, err);
 }
 
-bool tl_option_time(const char *value, int64_t least, int64_t most, int64_t *ms,
-                    struct tl_error *err)
-{
-    char from[TL_UNITS_TEXT_MAX];
-    char to[TL_UNITS_TEXT_MAX];
-    if (!tl_duration_parse(value, ms, err))
-        return false;
-    tl_duration_format(least, from, sizeof(from));
-    tl_duration_format(most, to, sizeof(to));
-    return (*ms >= least && *ms <= most) ||
-           tl_error_set(err, TL_ERR_INVALID, "must be from %s to %s", from, to);
-}
-
-/* The bounds of rate.every. */
-static bool apply_period(void *context, const char *value, struct tl_error *err)
-{
-    return tl_option_time(value, 100, DAYS(1), context, err);
-}
-
-static bool apply_time(void *context, const char *value, struct tl_error *err)
-{
-    return tl_option_time(value, 1000, DAYS(7), context, err);
-}
-
-static bool apply_moment(void *context, const char *value, struct tl_error *err)
-{
-    return tl_option_time(value, 0, DAYS(7), context, err);
-}
-
-static bool apply_visitors(void *context, const char *value, struct tl_error *err)
-{
-    return tl_option_number(value, VISITORS_MOST, context, err);
-}
-
-/* The bounds of capacity and rate.admit. */
-static bool apply_limit(void *context, const char *value, struct tl_error *err)
-{
-    return tl_option_number(value, LIMIT_MOST, context, err);
-}
-
-static bool parse_from(const char *value, uint64_t most, uint64_t *number, struct tl_error *err)
-{
-    if (!tl_number_parse(value, number, err))
-        return false;
-    return *number <= most ||
-           tl_error_set(err, TL_ERR_INVALID, "must be 0 to %llu", (unsigned long long)most);
-}
-
-static bool apply_burst(void *context, const char *value, struct tl_error *err)
-{
-    return parse_from(value, LIMIT_MOST, context, err);
-}
-
-static bool apply_seed(void *context, const char *value, struct tl_error *err)
-{
-    return parse_from(value, UINT64_MAX, context, err);
-}
-
-/* The index of the value in the words (ended by NULL), or -1 with a sentence. */
-static int word(const char *value, const char *const words[], const char *why, struct tl_error *err)
-{
-    for (int i = 0; words[i] != NULL; i++) {
-        if (strcmp(value, words[i]) == 0)
-            return i;
-    }
-    refuse(err, value, why);
-    return -1;
-}
-
-static bool apply_policy(void *context, const char *value, struct tl_error *err)
-{
-    static const char *const words[] = {[TL_POLICY_COUNTER] = "counter",
-                                        [TL_POLICY_RATE] = "rate",
-                                        [TL_POLICY_BOTH] = "both",
-                                        NULL};
-    int found = word(value, words, "must be counter, rate or both", err);
-    if (found >= 0)
-        *(enum tl_policy *)context = (enum tl_policy)found;
-    return found >= 0;
-}
-
-static bool apply_shape(void *context, const char *value, struct tl_error *err)
-{
-    static const char *const words[] = {"smooth", "batches", NULL};
-    int found = word(value, words, "must be smooth or batches", err);
-    if (found >= 0)
-        *(bool *)context = found == 1;
-    return found >= 0;
-}
-
-static bool apply_crowd(void *context, const char *value, struct tl_error *err)
-{
-    static const char *const words[] = {
-        [TL_CROWD_EVEN] = "even", [TL_CROWD_RUSH] = "rush", [TL_CROWD_WAVE] = "wave", NULL};
-    int found = word(value, words, "must be even, rush or wave", err);
-    if (found >= 0)
-        *(enum tl_crowd_shape *)context = (enum tl_crowd_shape)found;
-    return found >= 0;
-}
-
 /* Scheme, host and port, and nothing behind them. */
 static bool apply_target(void *context, const char *value, struct tl_error *err)
 {
@@ -211,80 +108,102 @@ static bool apply_target(void *context, const char *value, struct tl_error *err)
     return true;
 }
 
-static bool apply_speed(void *context, const char *value, struct tl_error *err)
-{
-    return tl_option_number(value, SPEED_MOST, context, err);
-}
-
 static bool apply_leaving(void *context, const char *value, struct tl_error *err)
 {
     return tl_plan_ratio(value, 1, context, NULL) ||
            tl_error_set(err, TL_ERR_INVALID, "must be a share from 0 to 1, such as 0.5 or 50%%");
 }
 
-#define AT(field) offsetof(struct tl_plan_options, field)
+static const char *const policies[] = {
+    [TL_POLICY_COUNTER] = "counter", [TL_POLICY_RATE] = "rate", [TL_POLICY_BOTH] = "both", NULL};
+static const char *const shapes[] = {"smooth", "batches", NULL}; /* of rate.shape */
+static const char *const crowds[] = {
+    [TL_CROWD_EVEN] = "even", [TL_CROWD_RUSH] = "rush", [TL_CROWD_WAVE] = "wave", NULL};
+
+#define OWNER struct tl_plan_options
+#define OPTION(name, member, word, kind, ...)                                                      \
+    {                                                                                              \
+        .value = {.path = name,                                                                    \
+                  .type = TL_SETTING_##kind,                                                       \
+                  .offset = offsetof(OWNER, member),                                               \
+                  .size = sizeof(((OWNER *)NULL)->member),                                         \
+                  .help = __VA_ARGS__},                                                            \
+        .argument = word                                                                           \
+    }
+/* What is no setting is read by a function. */
+/* NOLINTBEGIN(bugprone-macro-parentheses): they are initializers */
+#define OTHER(name, member, word, reader, help_)                                                   \
+    {                                                                                              \
+        .value = {.path = name, .offset = offsetof(OWNER, member), .help = help_},                 \
+        .argument = word, .apply = reader                                                          \
+    }
+/* NOLINTEND(bugprone-macro-parentheses) */
+#define TIMES   .min = SECONDS(1), .max = DAYS(7)
+#define MOMENTS .min = 0, .max = DAYS(7)
+/* The bounds of capacity and rate.admit. */
+#define LIMITS .min = 1, .max = LIMIT_MOST
 
 static const struct {
     bool crowd; /* also of a rehearsal */
-    const char *name, *argument, *help;
-    bool (*apply)(void *context, const char *value, struct tl_error *err);
-    size_t offset; /* of the context */
+    struct tl_option option;
 } table[] = {
-    {false, "tps", "N", "requests per second that the site serves, measured", apply_tps,
-     AT(input.tps)},
-    {true, "session", "TIME", "how long a visitor stays on the site, on average", apply_time,
-     AT(input.session_ms)},
-    {false, "calls", "N/UNIT", "requests of a visitor: 6/session, 6/min, 0.5/s, 300/h", apply_calls,
-     AT(input)},
-    {false, "failure-rate", "SHARE",
-     "of requests that fail and are repeated: 0.15 or 15% (default: 0)", apply_share,
-     AT(input.failure_rate)},
-    {false, "safety", "SHARE", "of the throughput that stays unused (default: 0.3)", apply_share,
-     AT(input.safety)},
-    {false, "margin", "SHARE", "session_ttl is longer than --session by it (default: 0.25)",
-     apply_ratio, AT(input.margin)},
-    {true, "no-shows", "SHARE", "of those called who do not come (default: 0)", apply_share,
-     AT(input.no_shows)},
-    {false, "policy", "NAME", "counter, rate or both (default: both)", apply_policy,
-     AT(input.policy)},
-    {false, "period", "TIME", "rate.every: 100ms to 1d (default: 10s)", apply_period,
-     AT(input.period_ms)},
-    {false, "shape", "NAME", "rate.shape: smooth or batches (default: smooth)", apply_shape,
-     AT(input.batches)},
-    {false, "burst", "N", "rate.burst: so many more after a pause (default: 0)", apply_burst,
-     AT(input.burst)},
-    {false, "capacity", "N", "use this capacity instead of the computed one", apply_limit,
-     AT(input.capacity)},
-    {false, "admit", "N", "use this rate.admit instead of the computed one", apply_limit,
-     AT(input.admit)},
-    {false, "claim-ttl", "TIME", "use this claim_ttl instead of the suggested one", apply_time,
-     AT(input.claim_ttl_ms)},
-    {false, "waiting-ttl", "TIME", "use this waiting_ttl instead of the suggested one", apply_time,
-     AT(input.waiting_ttl_ms)},
-    {true, "visitors", "N", "how many come", apply_visitors, AT(input.crowd.visitors)},
-    {true, "over", "TIME", "...within this time (default: 10m)", apply_time,
-     AT(input.crowd.over_ms)},
-    {true, "crowd", "NAME", "...rush: most at once; even; wave: up and down (default: rush)",
-     apply_crowd, AT(input.crowd.shape)},
-    {true, "peak", "TIME", "when a wave is highest (default: in the middle)", apply_moment,
-     AT(input.crowd.peak_ms)},
-    {false, "yaml", NULL, "write only the configuration", tl_option_flag, AT(yaml)},
-    {false, "simulate", NULL, "replay the visitors, and draw the line over time", tl_option_flag,
-     AT(simulate)},
-    {true, "arrivals", "FILE", "replay arrivals from CSV: arrival[,session]", tl_option_text,
-     AT(arrivals)},
-    {false, "queue", "NAME", "replay with the settings of this queue of --config", tl_option_text,
-     AT(queue)},
-    {true, "lanes", "LIST", "lanes they come in: vip=10%,club=0.2; the others in the default lane",
-     tl_option_text, AT(lanes)},
-    {true, "opens-after", "TIME", "no one is admitted before this time (default: 0s)", apply_moment,
-     AT(opens_after_ms)},
-    {true, "patience", "TIME", "mean wait after which a visitor gives up (default: never)",
-     apply_time, AT(patience_ms)},
-    {true, "spread", "SHARE", "deviation of sessions from their mean (default: 0.25)", apply_ratio,
-     AT(spread)},
-    {true, "seed", "N", "of the random numbers (default: 1)", apply_seed, AT(seed)},
-    {false, "svg", "FILE", "write the chart to this file, too", tl_option_text, AT(svg)},
+    {false,
+     OTHER("tps", input.tps, "N", apply_tps, "requests per second that the site serves, measured")},
+    {true, OPTION("session", input.session_ms, "TIME", DURATION,
+                  "how long a visitor stays on the site, on average", TIMES)},
+    {false, OTHER("calls", input, "N/UNIT", apply_calls,
+                  "requests of a visitor: 6/session, 6/min, 0.5/s, 300/h")},
+    {false, OTHER("failure-rate", input.failure_rate, "SHARE", apply_share,
+                  "share of requests that fail and are repeated: 0.15 or 15% (default: 0)")},
+    {false, OTHER("safety", input.safety, "SHARE", apply_share,
+                  "share of throughput to keep in reserve (default: 0.3)")},
+    {false, OTHER("margin", input.margin, "SHARE", apply_ratio,
+                  "session_ttl is longer than --session by it (default: 0.25)")},
+    {true, OTHER("no-shows", input.no_shows, "SHARE", apply_share,
+                 "share of admitted visitors who never show up (default: 0)")},
+    {false, OPTION("policy", input.policy, "NAME", CHOICE, "counter, rate or both (default: both)",
+                   .names = policies)},
+    {false,
+     OPTION("period", input.period_ms, "TIME", DURATION, "rate.every: 100ms to 1d (default: 10s)",
+            .min = MILLISECONDS(100), .max = DAYS(1))},
+    {false, OPTION("shape", input.shape, "NAME", CHOICE,
+                   "rate.shape: smooth or batches (default: smooth)", .names = shapes)},
+    {false, OPTION("burst", input.burst, "N", NUMBER,
+                   "rate.burst: so many more after a pause (default: 0)", .max = LIMIT_MOST)},
+    {false, OPTION("capacity", input.capacity, "N", NUMBER,
+                   "use this capacity instead of the computed one", LIMITS)},
+    {false, OPTION("admit", input.admit, "N", NUMBER,
+                   "use this rate.admit instead of the computed one", LIMITS)},
+    {false, OPTION("claim-ttl", input.claim_ttl_ms, "TIME", DURATION,
+                   "use this claim_ttl instead of the suggested one", TIMES)},
+    {false, OPTION("waiting-ttl", input.waiting_ttl_ms, "TIME", DURATION,
+                   "use this waiting_ttl instead of the suggested one", TIMES)},
+    {true, OPTION("visitors", input.crowd.visitors, "N", NUMBER, "how many come", .min = 1,
+                  .max = VISITORS_MOST)},
+    {true, OPTION("over", input.crowd.over_ms, "TIME", DURATION,
+                  "...within this time (default: 10m)", TIMES)},
+    {true,
+     OPTION("crowd", input.crowd.shape, "NAME", CHOICE,
+            "...rush: most at once; even; wave: up and down (default: rush)", .names = crowds)},
+    {true, OPTION("peak", input.crowd.peak_ms, "TIME", DURATION,
+                  "when a wave is highest (default: in the middle)", MOMENTS)},
+    {false, OPTION("yaml", yaml, NULL, BOOL, "write only the configuration")},
+    {false,
+     OPTION("simulate", simulate, NULL, BOOL, "replay the visitors, and draw the line over time")},
+    {true,
+     OPTION("arrivals", arrivals, "FILE", STRING, "replay arrivals from CSV: arrival[,session]")},
+    {false,
+     OPTION("queue", queue, "NAME", STRING, "replay with the settings of this queue of --config")},
+    {true, OPTION("lanes", lanes, "LIST", STRING,
+                  "lanes they come in: vip=10%,club=0.2; the others in the default lane")},
+    {true, OPTION("opens-after", opens_after_ms, "TIME", DURATION,
+                  "no one is admitted before this time (default: 0s)", MOMENTS)},
+    {true, OPTION("patience", patience_ms, "TIME", DURATION,
+                  "mean wait after which a visitor gives up (default: never)", TIMES)},
+    {true, OTHER("spread", spread, "SHARE", apply_ratio,
+                 "deviation of sessions from their mean (default: 0.25)")},
+    {true, OPTION("seed", seed, "N", NUMBER, "random seed (default: 1)", .max = INT64_MAX)},
+    {false, OPTION("svg", svg, "FILE", STRING, "write the chart to this file, too")},
 };
 
 static size_t fill_rows(struct tl_plan_options *options, struct tl_option *rows, bool only_crowd)
@@ -300,12 +219,10 @@ static size_t fill_rows(struct tl_plan_options *options, struct tl_option *rows,
         .seed = 1,
     };
     for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        if (table[i].crowd || !only_crowd)
-            rows[n++] = (struct tl_option){.name = table[i].name,
-                                           .argument = table[i].argument,
-                                           .help = table[i].help,
-                                           .apply = table[i].apply,
-                                           .context = (char *)options + table[i].offset};
+        if (table[i].crowd || !only_crowd) {
+            rows[n] = table[i].option;
+            rows[n++].base = options;
+        }
     }
     return n;
 }
@@ -324,12 +241,24 @@ size_t tl_rehearse_options_rows(struct tl_rehearse_options *options, struct tl_o
 {
     *options = (struct tl_rehearse_options){.speed = 1};
     const struct tl_option all[] = {
-        {"target", "URL", "a worker, or what is in front of it (default: http.listen, here)",
-         apply_target, &options->target, false, 0},
-        {"speed", "N", "so many times faster than the sale (default: 1)", apply_speed,
-         &options->speed, false, 0},
-        {"leaving", "SHARE", "of those who give up: press leave, and do not just close the page",
-         apply_leaving, &options->leaving, false, 0},
+        {.value = {.path = "target",
+                   .help = "a worker, or what is in front of it (default: http.listen, here)"},
+         .argument = "URL",
+         .apply = apply_target,
+         .base = &options->target},
+        {.value = {.path = "speed",
+                   .type = TL_SETTING_NUMBER,
+                   .min = 1,
+                   .max = SPEED_MOST,
+                   .help = "so many times faster than the sale (default: 1)"},
+         .argument = "N",
+         .base = &options->speed},
+        {.value = {.path = "leaving",
+                   .help =
+                       "share of those who give up: press leave, and do not just close the page"},
+         .argument = "SHARE",
+         .apply = apply_leaving,
+         .base = &options->leaving},
     };
     memcpy(rows, all, sizeof(all));
     return sizeof(all) / sizeof(all[0]);
@@ -355,7 +284,7 @@ bool tl_plan_options_check(const struct tl_plan_options *options, bool json, str
                             "one lane");
     if (options->arrivals != NULL && input->crowd.visitors > 0)
         return tl_error_set(err, TL_ERR_INVALID, "--arrivals says who comes: leave out --visitors");
-    if (input->batches && input->burst > 0)
+    if (input->shape == TL_RATE_BATCHES && input->burst > 0)
         return tl_error_set(
             err, TL_ERR_INVALID,
             "--burst is for --shape smooth: a batch is never larger than rate.admit");

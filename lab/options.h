@@ -42,10 +42,6 @@ size_t tl_rehearse_options_rows(struct tl_rehearse_options *options, struct tl_o
 /* A share such as "0.15" or "15%", up to `most`. */
 bool tl_plan_ratio(const char *value, double most, double *ratio, struct tl_error *err);
 
-/* A time such as "5m" within bounds. */
-bool tl_option_time(const char *value, int64_t least, int64_t most, int64_t *ms,
-                    struct tl_error *err);
-
 /* Combinations that make no sense. */
 bool tl_plan_options_check(const struct tl_plan_options *options, bool json, struct tl_error *err);
 

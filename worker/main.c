@@ -13,18 +13,18 @@
 
 enum { PROCESSES_MAX = 256 };
 
-static bool apply_processes(void *context, const char *value, struct tl_error *err)
-{
-    return tl_option_number(value, PROCESSES_MAX, context, err);
-}
-
 int main(int argc, char **argv)
 {
     uint64_t processes = 0;
     const struct tl_option options[] = {
-        {"processes", "N", "processes on the same port (default: worker.processes)",
-         apply_processes, &processes, false, 0},
-        {0},
+        {.value = {.path = "processes",
+                   .type = TL_SETTING_NUMBER,
+                   .min = 1,
+                   .max = PROCESSES_MAX,
+                   .help = "processes on the same port (default: worker.processes)"},
+         .argument = "N",
+         .base = &processes},
+        {.argument = NULL},
     };
     const struct tl_program program = {
         .name = "tellerline-worker",

@@ -107,9 +107,12 @@ json_t *tl_settings_record_to_json(const char *text)
     {
         if (!json_is_string(member))
             continue;
-        value = tl_queue_setting_show(name, json_string_value(member), shown);
+        const char *kept = json_string_value(member);
+        value = tl_queue_setting_show(name, kept, shown);
         json_t *said = strcmp(name, "notice") == 0
-                           ? tl_notice_value(json_string_value(member), json_string_length(member))
+                           ? tl_notice_value(kept, json_string_length(member))
+                       : strcmp(name, "until") == 0 || strcmp(name, "recover_until") == 0
+                           ? tl_call_time(strtoll(kept, NULL, 10))
                            : json_string(value);
         if (json_object_set_new(object, name, said) != 0) {
             json_decref(object);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/base/units.h"
+#include "common/config/value.h"
 #include "common/role/options.h"
 
 enum { QUOTED_SIZE = 96 };
@@ -18,13 +19,30 @@ static const struct tl_option *find(const struct tl_option table[], const char *
 {
     const char *name = word + 2; /* "" behind a letter */
     size_t length = strcspn(name, "=");
-    for (const struct tl_option *option = table; option->name != NULL; option++) {
-        if (word[1] != '-'
-                ? option->letter == word[1]
-                : strncmp(option->name, name, length) == 0 && option->name[length] == '\0')
+    for (const struct tl_option *option = table; option->value.path != NULL; option++) {
+        const char *path = option->value.path;
+        if (word[1] != '-' ? option->letter == word[1]
+                           : strncmp(path, name, length) == 0 && path[length] == '\0')
             return option;
     }
     return NULL;
+}
+
+static bool set(const struct tl_option *option, const char *value, struct tl_error *err)
+{
+    const struct tl_setting *setting = &option->value;
+    void *field = (char *)option->base + setting->offset;
+    if (option->apply != NULL)
+        return option->apply(field, value, err);
+    if (option->argument == NULL)
+        *(bool *)field = true;
+    else if (setting->type != TL_SETTING_STRING)
+        return tl_setting_set(setting, option->base, value, TL_FORM_FILE, err);
+    else if (setting->check != NULL && !setting->check(value, err))
+        return false;
+    else
+        *(const char **)field = value;
+    return true;
 }
 
 /* Applies the option at words[0], whose value may be words[1]. Returns how many of them it is, or 0
@@ -40,17 +58,17 @@ static int apply(const struct tl_option *option, int n, char *const *words, stru
         return tl_error_set(err, TL_ERR_INVALID, "no such option: %s; --help lists the options",
                             quoted);
     }
+    const char *name = option->value.path;
     if (option->argument == NULL && value != NULL)
-        return tl_error_set(err, TL_ERR_INVALID, "--%s takes no value", option->name);
+        return tl_error_set(err, TL_ERR_INVALID, "--%s takes no value", name);
     if (option->argument != NULL && value == NULL) {
         if (n < 2)
-            return tl_error_set(err, TL_ERR_INVALID, "--%s needs a value: %s", option->name,
+            return tl_error_set(err, TL_ERR_INVALID, "--%s needs a value: %s", name,
                                 option->argument);
         value = words[1];
         used = 2;
     }
-    return option->apply(option->context, value, err) ? used
-                                                      : tl_error_prefix(err, "--%s", option->name);
+    return set(option, value, err) ? used : tl_error_prefix(err, "--%s", name);
 }
 
 int tl_options_read(const struct tl_option table[], int argc, char **argv, struct tl_error *err)
@@ -77,38 +95,23 @@ int tl_options_read(const struct tl_option table[], int argc, char **argv, struc
     return first;
 }
 
-void tl_options_print(const struct tl_option table[], FILE *out)
+void tl_options_default(const struct tl_option table[])
 {
-    for (const struct tl_option *option = table; option->name != NULL; option++) {
-        char left[64];
-        int length =
-            option->letter != '\0' ? snprintf(left, sizeof(left), "-%c, ", option->letter) : 0;
-        snprintf(left + length, sizeof(left) - (size_t)length, "--%s%s%s", option->name,
-                 option->argument != NULL ? " " : "",
-                 option->argument != NULL ? option->argument : "");
-        fprintf(out, "  %-20s %s\n", left, option->help);
+    for (const struct tl_option *option = table; option->value.path != NULL; option++) {
+        const char *fallback = option->value.fallback;
+        if (fallback != NULL && !set(option, fallback, NULL))
+            abort(); /* the table is wrong */
     }
 }
 
-bool tl_option_text(void *context, const char *value, struct tl_error *err)
+void tl_options_print(const struct tl_option table[], FILE *out)
 {
-    (void)err;
-    *(const char **)context = value;
-    return true;
-}
-
-bool tl_option_flag(void *context, const char *value, struct tl_error *err)
-{
-    (void)value;
-    (void)err;
-    *(bool *)context = true;
-    return true;
-}
-
-bool tl_option_number(const char *value, uint64_t most, uint64_t *number, struct tl_error *err)
-{
-    if (!tl_number_parse(value, number, err))
-        return false;
-    return (*number >= 1 && *number <= most) ||
-           tl_error_set(err, TL_ERR_INVALID, "must be 1 to %llu", (unsigned long long)most);
+    for (const struct tl_option *option = table; option->value.path != NULL; option++) {
+        char left[64];
+        const char *argument = option->argument != NULL ? option->argument : "";
+        int n = option->letter != '\0' ? snprintf(left, sizeof(left), "-%c, ", option->letter) : 0;
+        snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", option->value.path,
+                 *argument != '\0' ? " " : "", argument);
+        fprintf(out, "  %-20s %s\n", left, option->value.help);
+    }
 }

@@ -12,33 +12,32 @@
 #include <stdio.h>
 
 #include "common/base/error.h"
+#include "common/config/table.h"
 
 enum { TL_OPTIONS_MAX = 40 }; /* rows of a table */
 
-/* One option; a table ends with a row without a name. */
+/* One option; a table ends with a row whose path is NULL. */
 struct tl_option {
-    const char *name;     /* "processes", given as --processes */
+    /* A setting: its path is the name, and its reader has the bounds and the sentences. But a text
+     * is borrowed from argv, so its field is a const char *, and one without an argument is a bool
+     * that becomes true. */
+    struct tl_setting value;
     const char *argument; /* name of its value, for the help: "N"; NULL: takes none */
-    const char *help;
-    /* Called each time the option is given, in order; value is NULL without an argument. */
-    bool (*apply)(void *context, const char *value, struct tl_error *err);
-    void *context;
-    bool last;   /* what follows is not read: --help */
-    char letter; /* 'q', given as -q; 0: none */
+    char letter;          /* 'q', given as -q; 0: none */
+    bool last;            /* what follows is not read: --help */
+    /* Instead of the reader of settings, for what is none; field: as of the setting. */
+    bool (*apply)(void *field, const char *value, struct tl_error *err);
+    void *base; /* of the setting's offset */
 };
 
 /* Applies the options of argv[1] to argv[argc - 1] and moves the operands to the end. Returns the
  * index of the first operand (argc: there is none), or -1 with a sentence for the user. */
 int tl_options_read(const struct tl_option table[], int argc, char **argv, struct tl_error *err);
 
+/* Sets what has a fallback to that. */
+void tl_options_default(const struct tl_option table[]);
+
 /* Writes one line of help per option. */
 void tl_options_print(const struct tl_option table[], FILE *out);
-
-/* Ready-made `apply` callbacks. */
-bool tl_option_text(void *context, const char *value,
-                    struct tl_error *err); /* const char **, borrowed from argv */
-bool tl_option_flag(void *context, const char *value, struct tl_error *err); /* bool * */
-/* Parses a whole number from 1 to most: for `apply` callbacks. */
-bool tl_option_number(const char *value, uint64_t most, uint64_t *number, struct tl_error *err);
 
 #endif

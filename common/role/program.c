@@ -46,22 +46,32 @@ const char *tl_program_config_path(const char *given)
 static void build_table(struct request *request, struct tl_option table[TL_OPTIONS_MAX + 1])
 {
     const struct tl_option first[] = {
-        {"config", "FILE", "the configuration (YAML); without it defaults and environment",
-         tl_option_text, &request->config_path, false, 0},
-        {"check", NULL, "only check the configuration; exit status 1 if it is wrong",
-         tl_option_flag, &request->check, false, 0},
-        {"healthcheck", NULL, "ask the running program whether it is alive; exit status 1 if not",
-         tl_option_flag, &request->healthcheck, false, 0},
+        {.value = {.path = "config",
+                   .type = TL_SETTING_STRING,
+                   .help = "the configuration (YAML); without it defaults and environment"},
+         .argument = "FILE",
+         .base = &request->config_path},
+        {.value = {.path = "check",
+                   .help = "only check the configuration; exit status 1 if it is wrong"},
+         .base = &request->check},
+        {.value = {.path = "healthcheck",
+                   .help = "ask the running program whether it is alive; exit status 1 if not"},
+         .base = &request->healthcheck},
     };
     const struct tl_option last[] = {
-        {"version", NULL, "print the version", tl_option_flag, &request->version, true, 0},
-        {"help", NULL, "print this", tl_option_flag, &request->help, true, 'h'},
-        {0},
+        {.value = {.path = "version", .help = "print the version"},
+         .base = &request->version,
+         .last = true},
+        {.value = {.path = "help", .help = "print this"},
+         .base = &request->help,
+         .last = true,
+         .letter = 'h'},
+        {.argument = NULL},
     };
     size_t n = sizeof(first) / sizeof(first[0]);
     memcpy(table, first, sizeof(first));
     const struct tl_option *own = request->program->options;
-    for (; own != NULL && own->name != NULL; own++) {
+    for (; own != NULL && own->value.path != NULL; own++) {
         if (n + sizeof(last) / sizeof(last[0]) > TL_OPTIONS_MAX + 1)
             abort(); /* the program's table outgrew TL_OPTIONS_MAX */
         table[n++] = *own;

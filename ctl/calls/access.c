@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may do what: tokens, keys, and the way into the dashboard. */
+/* The way into the dashboard, and keys of sites. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,69 +13,6 @@ enum {
     KEY_BYTES = 32,
     NAME_MAX_BYTES = 32,
 };
-
-/* ---- tokens ---- */
-
-/* The token goes to standard output, alone, so that a shell can take it; the rest is for people. */
-int tl_command_token_make(const struct tl_ctl_options *options)
-{
-    json_t *token;
-    struct tl_ctl_ask ask = tl_ctl_ask(
-        "POST", json_pack("{s:s, s:s}", "name", options->words[0], "role", options->words[1]),
-        "/tokens");
-    int status = tl_ctl_call_once(options, &ask, &token);
-    if (status != TL_EXIT_OK)
-        return status;
-    if (options->output != TL_OUTPUT_TABLE) {
-        tl_data_write(options->output, json_incref(token));
-    } else {
-        printf("%s\n", tl_json_text(token, "token"));
-        fflush(stdout);
-        fprintf(stderr,
-                "This is the token of %s, role %s. It is not kept and cannot be shown again.\n",
-                tl_json_text(token, "name"), tl_json_text(token, "role"));
-    }
-    json_decref(token);
-    return TL_EXIT_OK;
-}
-
-static void write_tokens(const json_t *answer)
-{
-    static const struct tl_member members[] = {
-        {"NAME", "name", TL_MEMBER_TEXT, ""},
-        {"ROLE", "role", TL_MEMBER_TEXT, ""},
-        {"MADE", "created_at", TL_MEMBER_TIME, ""},
-        {"BY", "created_by", TL_MEMBER_TEXT, ""},
-        {"LAST USED", "last_used_at", TL_MEMBER_TIME, "never"}};
-    const json_t *list = json_object_get(answer, "tokens");
-    if (json_array_size(list) > 0)
-        tl_list_print(list, members, sizeof(members) / sizeof(members[0]));
-    else
-        printf("there are no tokens\n");
-}
-
-int tl_command_token_list(const struct tl_ctl_options *options)
-{
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/tokens");
-    return tl_ctl_show(options, &ask, write_tokens);
-}
-
-int tl_command_token_revoke(const struct tl_ctl_options *options)
-{
-    char what[128];
-    const char *name = options->words[0];
-    json_t *answer;
-    struct tl_ctl_ask ask = tl_ctl_ask("DELETE", NULL, "/tokens/%s", name);
-    if (ask.method == NULL)
-        return TL_EXIT_PROBLEM;
-    snprintf(what, sizeof(what),
-             "The token %.64s will open nothing any more. This cannot be undone.", name);
-    int status = tl_ctl_confirm(options, what, NULL);
-    if (status == TL_EXIT_OK)
-        status = tl_ctl_call_once(options, &ask, &answer);
-    return status == TL_EXIT_OK ? tl_ctl_tell(options, answer, "the token %s is revoked", name)
-                                : status;
-}
 
 /* ---- the dashboard ---- */
 
@@ -120,7 +57,7 @@ int tl_command_dashboard(const struct tl_ctl_options *options)
         config = tl_config_load(options->config, &err);
         found = config != NULL && find_here(config, &there, server, &err);
     }
-    struct tl_ctl_ask ask = tl_ctl_ask("POST", NULL, "/session/link");
+    const struct tl_ctl_ask ask = {.operation = "linkSession"};
     int status =
         found ? tl_ctl_call_once(&there, &ask, &answer) : tl_ctl_fail(TL_EXIT_FAILED, &err);
     tl_config_free(&config);
@@ -227,7 +164,7 @@ static bool make_key(const struct tl_ctl_options *options, struct tl_error *err)
     return ok;
 }
 
-int tl_command_key_make(const struct tl_ctl_options *options)
+int tl_command_key_create(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
     if (make_key(options, &err))

@@ -51,75 +51,71 @@ void tl_ctl_call_close(struct tl_ctl_call **call)
     *call = NULL;
 }
 
-/* ---- what is asked ---- */
-
-/* It cannot be asked. */
-static void spoil(struct tl_ctl_ask *ask, const char *name)
-{
-    if (ask->method != NULL)
-        fprintf(stderr, "tellerline: %s\n", name);
-    json_decref(ask->body);
-    ask->method = NULL;
-    ask->body = NULL;
-}
-
-struct tl_ctl_ask tl_ctl_ask(const char *method, json_t *body, const char *path, ...)
-{
-    struct tl_ctl_ask ask = {.method = method, .body = body};
-    size_t length = (size_t)snprintf(ask.target, sizeof(ask.target), "/v1/admin");
-    bool ok = true;
-    va_list parts;
-    va_start(parts, path);
-    for (const char *at = path; ok && *at != '\0'; at += *at == '%' ? 2 : 1) {
-        if (*at == '%') {
-            const char *part = va_arg(parts, const char *);
-            ok = part[0] != '\0';
-            length += tl_percent_encode(part, ask.target + length, sizeof(ask.target) - length);
-        } else {
-            ask.target[length++] = *at;
-        }
-        ok = ok && length + 1 < sizeof(ask.target);
-    }
-    va_end(parts);
-    if (!ok)
-        spoil(&ask, "a name is empty or too long");
-    return ask;
-}
-
-void tl_ctl_ask_query(struct tl_ctl_ask *ask, const char *name, const char *value)
-{
-    const size_t size = sizeof(ask->target);
-    size_t length = strlen(ask->target);
-    if (value == NULL || ask->method == NULL)
-        return;
-    length += (size_t)snprintf(ask->target + length, size - length,
-                               "%c%s=", strchr(ask->target, '?') != NULL ? '&' : '?', name);
-    if (length < size)
-        length += tl_percent_encode(value, ask->target + length, size - length);
-    if (length >= size) {
-        char problem[64];
-        snprintf(problem, sizeof(problem), "%s: too long", name);
-        spoil(ask, problem);
-    }
-}
-
-bool tl_ctl_call_ask(struct tl_ctl_call *call, struct tl_ctl_ask *ask,
+/* One request; releases the arguments and the body. */
+static bool ask_once(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err)
 {
+    char target[TL_TARGET_MAX];
+    struct tl_control_request request = {.if_match = ask->if_match, .actor = &call->actor};
     *answer = (struct tl_control_answer){0};
-    bool ok = true;
-    const struct tl_control_request request = {.method = ask->method,
-                                               .target = ask->target,
-                                               .body = ask->body,
-                                               .if_match = ask->if_match,
-                                               .actor = &call->actor};
-    if (call->http != NULL)
+    bool ok = tl_ctl_ask_target(ask->operation, ask->arguments, &request.method, target, err);
+    request.target = target;
+    bool has_more = json_object_size(ask->arguments) > 0 && strcmp(request.method, "GET") != 0;
+    request.body = ask->body == NULL && has_more ? ask->arguments : ask->body;
+    if (ok && call->http != NULL)
         ok = tl_ctl_http_ask(call->http, &request, NULL, answer, err);
-    else
+    else if (ok)
         tl_control_call(call->control, &request, answer);
+    json_decref(ask->arguments);
     json_decref(ask->body);
-    ask->body = NULL;
     return ok;
+}
+
+/* Lists that come in pages, and the member of an entry after which the next page begins. */
+static const struct {
+    const char *list, *key;
+} lists[] = {{"queues", "queue"}, {"webhooks", "id"}, {"tokens", "name"}, {"blocks", "id"}};
+
+/* Appends the next page to the answer; false: there is none, or it did not come (then with err). */
+static bool add_page(struct tl_ctl_call *call, const char *operation,
+                     struct tl_control_answer *answer, struct tl_error *err)
+{
+    struct tl_control_answer page = {0};
+    bool added = false;
+    if (!json_is_true(json_object_get(answer->body, "has_more")))
+        return false;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        json_t *list = json_object_get(answer->body, lists[i].list);
+        const json_t *last = json_array_get(list, json_array_size(list) - 1);
+        const struct tl_ctl_ask ask = {.operation = operation,
+                                       .arguments = json_pack("{s:i, s:s}", "limit",
+                                                              TL_CONTROL_PAGE_MAX, "starting_after",
+                                                              tl_json_text(last, lists[i].key))};
+        if (last == NULL) {
+            json_decref(ask.arguments);
+            continue;
+        }
+        added = ask_once(call, &ask, &page, err) && tl_control_succeeded(&page) &&
+                json_array_extend(list, json_object_get(page.body, lists[i].list)) == 0;
+        (void)json_object_set(answer->body, "has_more", json_object_get(page.body, "has_more"));
+        if (!added && err->kind == TL_OK)
+            tl_error_set(err, TL_ERR_CONNECT, "a page of the answer did not come");
+        break;
+    }
+    tl_control_answer_clear(&page);
+    return added;
+}
+
+bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
+                     struct tl_control_answer *answer, struct tl_error *err)
+{
+    bool is_whole = json_object_get(ask->arguments, "limit") == NULL;
+    *err = (struct tl_error){0};
+    bool ok = ask_once(call, ask, answer, err);
+    while (ok && is_whole && tl_control_succeeded(answer) &&
+           add_page(call, ask->operation, answer, err)) {
+    }
+    return ok && err->kind == TL_OK;
 }
 
 /* ---- what became of it ---- */
@@ -157,7 +153,7 @@ int tl_ctl_call_problem(const struct tl_ctl_options *options,
  */
 static bool has_control_room(struct tl_ctl_call *call)
 {
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/session");
+    const struct tl_ctl_ask ask = {.operation = "getSession"};
     struct tl_control_answer answer;
     struct tl_error unused;
     if (call->http == NULL)
@@ -167,15 +163,24 @@ static bool has_control_room(struct tl_ctl_call *call)
     return has;
 }
 
-/* Names the queue that was probably meant, if there is none of this name. */
-static void tell_queue(struct tl_ctl_call *call, const char *name)
+/* After a 404: names the queue that was probably meant, if there is none of this name. */
+static void tell_what_is_there(struct tl_ctl_call *call, const char *name)
 {
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues");
+    const struct tl_ctl_ask ask = {.operation = "listQueues"};
     struct tl_control_answer answer;
     struct tl_error unused;
     char best[TL_QUEUE_NAME_MAX + 1] = "";
     size_t i, steps = SIZE_MAX;
     json_t *queue;
+    if (!has_control_room(call)) {
+        fprintf(stderr,
+                "tellerline: %s has no admin API; is it the port of visitors? The admin listener "
+                "is another one (admin.worker, port 8081 unless set)\n",
+                call->options->server);
+        return;
+    }
+    if (*name == '\0')
+        return;
     bool ok = tl_ctl_call_ask(call, &ask, &answer, &unused) && tl_control_succeeded(&answer);
     json_array_foreach(json_object_get(ok ? answer.body : NULL, "queues"), i, queue)
     {
@@ -190,60 +195,20 @@ static void tell_queue(struct tl_ctl_call *call, const char *name)
         fprintf(stderr, "tellerline: did you mean queue \"%s\"?\n", best);
 }
 
-/* After a 404. named: the queue that the body named, or "". */
-static void tell_what_is_there(struct tl_ctl_call *call, const char *target, const char *named)
-{
-    static const char queues[] = "/v1/admin/queues/";
-    char name[TL_QUEUE_NAME_MAX + 1] = "";
-    if (!has_control_room(call)) {
-        fprintf(stderr,
-                "tellerline: %s has no admin API; is it the port of visitors? The admin listener "
-                "is another one (admin.worker, port 8081 unless set)\n",
-                call->options->server);
-        return;
-    }
-    if (strncmp(target, queues, strlen(queues)) == 0)
-        snprintf(name, sizeof(name), "%.*s", (int)strcspn(target + strlen(queues), "/?"),
-                 target + strlen(queues));
-    else
-        snprintf(name, sizeof(name), "%s", named);
-    if (name[0] != '\0')
-        tell_queue(call, name);
-}
-
-/* The list of an answer, borrowed, and the key of its last entry; NULL: it has none that pages go
- * on after. */
-static json_t *list_of(const json_t *body, const char **key)
-{
-    static const struct {
-        const char *list, *key;
-    } lists[] = {{"queues", "queue"}, {"webhooks", "id"}, {"tokens", "name"}, {"blocks", "id"}};
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        json_t *list = json_object_get(body, lists[i].list);
-        const json_t *last = json_array_get(list, json_array_size(list) - 1);
-        *key = tl_json_text(last, lists[i].key);
-        if (**key != '\0')
-            return list;
-    }
-    return NULL;
-}
-
-static int ask_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **body)
+int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, json_t **body)
 {
     struct tl_error err = {0};
     struct tl_control_answer answer;
-    char named[TL_QUEUE_NAME_MAX + 1];
+    char queue[TL_QUEUE_NAME_MAX + 1];
     int status = TL_EXIT_OK;
     *body = NULL;
-    if (ask->method == NULL)
-        return TL_EXIT_PROBLEM;
-    snprintf(named, sizeof(named), "%s", tl_json_text(ask->body, "queue"));
+    snprintf(queue, sizeof(queue), "%s", tl_json_text(ask->arguments, "queue"));
     if (!tl_ctl_call_ask(call, ask, &answer, &err)) {
-        status = tl_ctl_fail(TL_EXIT_FAILED, &err);
+        status = tl_ctl_fail(tl_ctl_status_of(&err), &err);
     } else if (!tl_control_succeeded(&answer)) {
-        status = tl_ctl_call_problem(call->options, &answer, strcmp(ask->method, "GET") != 0);
+        status = tl_ctl_call_problem(call->options, &answer, tl_ctl_ask_changes(ask->operation));
         if (answer.status == 404)
-            tell_what_is_there(call, ask->target, named);
+            tell_what_is_there(call, queue);
     } else {
         *body = answer.body != NULL ? json_incref(answer.body) : json_object();
     }
@@ -251,44 +216,20 @@ static int ask_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **b
     return status;
 }
 
-int tl_ctl_call_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **body)
-{
-    const char *key;
-    json_t *all, *list;
-    int status = ask_body(call, ask, body);
-    bool has_limit = ask->method != NULL && strstr(ask->target, "limit=") != NULL;
-    while (status == TL_EXIT_OK && !has_limit && (all = list_of(*body, &key)) != NULL &&
-           json_is_true(json_object_get(*body, "has_more"))) {
-        json_t *page = NULL;
-        struct tl_ctl_ask next = *ask;
-        tl_ctl_ask_query(&next, "limit", "1000");
-        tl_ctl_ask_query(&next, "starting_after", key);
-        status = ask_body(call, &next, &page);
-        list = list_of(page, &key);
-        if (list == NULL || json_array_extend(all, list) != 0 ||
-            json_object_set(*body, "has_more", json_object_get(page, "has_more")) != 0)
-            (void)json_object_set_new(*body, "has_more", json_false());
-        json_decref(page);
-    }
-    if (status != TL_EXIT_OK) {
-        json_decref(*body);
-        *body = NULL;
-    }
-    return status;
-}
-
-int tl_ctl_call_once(const struct tl_ctl_options *options, struct tl_ctl_ask *ask, json_t **body)
+int tl_ctl_call_once(const struct tl_ctl_options *options, const struct tl_ctl_ask *ask,
+                     json_t **body)
 {
     struct tl_error err = {0};
-    struct tl_ctl_call *call = ask->method != NULL ? tl_ctl_call_open(options, &err) : NULL;
+    struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     *body = NULL;
     if (call != NULL) {
         int status = tl_ctl_call_body(call, ask, body);
         tl_ctl_call_close(&call);
         return status;
     }
+    json_decref(ask->arguments);
     json_decref(ask->body);
-    return ask->method != NULL ? tl_ctl_fail(TL_EXIT_FAILED, &err) : TL_EXIT_PROBLEM;
+    return tl_ctl_fail(TL_EXIT_FAILED, &err);
 }
 
 int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char *format, ...)
@@ -304,19 +245,6 @@ int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char
     putchar('\n');
     json_decref(answer);
     return TL_EXIT_OK;
-}
-
-int tl_ctl_show(const struct tl_ctl_options *options, struct tl_ctl_ask *ask,
-                void (*write_answer)(const json_t *answer))
-{
-    json_t *answer;
-    int status = tl_ctl_call_once(options, ask, &answer);
-    if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE)
-        tl_data_write(options->output, json_incref(answer));
-    else if (status == TL_EXIT_OK)
-        write_answer(answer);
-    json_decref(answer);
-    return status;
 }
 
 /* ---- streams ---- */
@@ -339,16 +267,18 @@ bool tl_ctl_call_stream(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                         const struct tl_ctl_stream *stream, struct tl_control_answer *answer,
                         struct tl_error *err)
 {
+    char target[TL_TARGET_MAX];
+    struct tl_control_request request = {.target = target, .actor = &call->actor};
     *answer = (struct tl_control_answer){0};
-    const struct tl_control_request request = {
-        .method = ask->method, .target = ask->target, .actor = &call->actor};
-    if (call->http != NULL)
-        return tl_ctl_http_ask(call->http, &request, stream, answer, err);
+    bool ok = tl_ctl_ask_target(ask->operation, ask->arguments, &request.method, target, err);
+    json_decref(ask->arguments);
+    if (!ok || call->http != NULL)
+        return ok && tl_ctl_http_ask(call->http, &request, stream, answer, err);
     struct tl_control_export *export = tl_control_export_begin(call->control, &request, answer);
     if (export == NULL)
         return true;
     answer->status = 200;
-    bool ok = copy(export, stream, err);
+    ok = copy(export, stream, err);
     tl_control_export_end(&export);
     return ok;
 }

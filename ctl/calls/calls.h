@@ -25,22 +25,21 @@
 
 /* ---- calls ---- */
 
-#define TL_CTL_TARGET_MAX 1024 /* bytes of a path with its query */
-
 /* What is asked for. */
 struct tl_ctl_ask {
-    const char *method; /* "GET", ...; NULL: it cannot be asked, which is told already */
-    char target[TL_CTL_TARGET_MAX]; /* path and query */
-    json_t *body;                   /* owned, released by the call; NULL: none */
-    const char *if_match;           /* borrowed; NULL: none */
+    const char *operation; /* of the admin API: common/control/routes.c */
+    /* By name, what its path and its query take; what is left is the body. Owned; NULL: none. */
+    json_t *arguments;
+    json_t *body;         /* owned; NULL: the arguments that are left */
+    const char *if_match; /* borrowed; NULL: none */
 };
 
-/* path: behind "/v1/admin", as "/queues/%s/stats", with a text for each %s, which is
- * percent-encoded. One that is empty, or too long, is told on standard error. Takes the body. */
-struct tl_ctl_ask tl_ctl_ask(const char *method, json_t *body, const char *path, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Appends a parameter to the query; value NULL: none. */
-void tl_ctl_ask_query(struct tl_ctl_ask *ask, const char *name, const char *value);
+/* The request of the operation: its path and query, for which it takes arguments out. False with
+ * TL_ERR_INVALID: a part of the path is missing or empty, or the target is too long. */
+bool tl_ctl_ask_target(const char *operation, json_t *arguments, const char **method,
+                       char target[TL_TARGET_MAX], struct tl_error *err);
+/* Does the operation change something? */
+bool tl_ctl_ask_changes(const char *operation);
 
 struct tl_ctl_call;
 
@@ -48,16 +47,18 @@ struct tl_ctl_call;
 struct tl_ctl_call *tl_ctl_call_open(const struct tl_ctl_options *options, struct tl_error *err);
 void tl_ctl_call_close(struct tl_ctl_call **call);
 
-/* Asks. A problem is an answer, too. False: there is no answer. Clear the answer with
+/* Asks, and releases what is asked; a list has the entries of all its pages, unless a limit is
+ * asked for. A problem is an answer, too. False: there is no answer. Clear the answer with
  * tl_control_answer_clear in either case. */
-bool tl_ctl_call_ask(struct tl_ctl_call *call, struct tl_ctl_ask *ask,
+bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err);
 /* Asks; *body gets the body of a good answer, owned (an empty object if it has none). Anything else
  * is told on standard error (with -o json the problem is also written to standard output), and the
- * exit status returned. A list has the entries of all its pages, unless the query has a limit. */
-int tl_ctl_call_body(struct tl_ctl_call *call, struct tl_ctl_ask *ask, json_t **body);
+ * exit status returned. */
+int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, json_t **body);
 /* The same for a command that asks once: opens and closes, too. */
-int tl_ctl_call_once(const struct tl_ctl_options *options, struct tl_ctl_ask *ask, json_t **body);
+int tl_ctl_call_once(const struct tl_ctl_options *options, const struct tl_ctl_ask *ask,
+                     json_t **body);
 /* The exit status for an answer that is a problem, which is told as above. */
 int tl_ctl_call_problem(const struct tl_ctl_options *options,
                         const struct tl_control_answer *answer, bool changes);
@@ -87,17 +88,27 @@ bool tl_ctl_http_ask(struct tl_ctl_http *http, const struct tl_control_request *
                      const struct tl_ctl_stream *stream, struct tl_control_answer *answer,
                      struct tl_error *err);
 
-/* ---- the end of a command ---- */
+/* ---- a command that is a call (struct tl_ctl_command) ---- */
 
-/* Writes the answer with -o json, else the printf-style sentence, whose texts may be borrowed from
- * the answer, and releases the answer. Returns TL_EXIT_OK. */
+/* The arguments of the call: the operands and the options. NULL with TL_ERR_INVALID: one is not as
+ * the command takes it. */
+json_t *tl_ctl_arguments(const struct tl_ctl_options *options, struct tl_error *err);
+/* Asks the operator where that is due, then the control room, and writes the answer. Returns the
+ * exit status. */
+int tl_ctl_run(const struct tl_ctl_options *options);
+/* Does it hold, by the answer and the arguments? */
+bool tl_sentence_holds(const struct tl_sentence *sentence, const json_t *answer,
+                       const json_t *arguments);
+/* Appends the sentence, with members of the answer, or where that has none, of the arguments. */
+void tl_sentence_write(const char *sentence, const json_t *answer, const json_t *arguments,
+                       struct tl_text *out);
+/* Writes the answer of a command for people. */
+void tl_ctl_answer_write(const struct tl_ctl_command *command, const json_t *answer,
+                         const json_t *arguments);
+/* Writes the answer with -o json or yaml, else the printf-style sentence, whose texts may be
+ * borrowed from the answer, and releases the answer. Returns TL_EXIT_OK. */
 int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Asks, and writes the answer: with -o json as it is, else by write_answer. Returns the exit
- * status.
- */
-int tl_ctl_show(const struct tl_ctl_options *options, struct tl_ctl_ask *ask,
-                void (*write_answer)(const json_t *answer));
 
 /* ---- the numbers of a queue, from GET /v1/admin/queues/{queue}/stats ---- */
 
@@ -141,11 +152,10 @@ void tl_shrink_note(struct tl_text *what, const char *queue, const char *name, c
 /* Asks whether all of it is meant. TL_EXIT_OK: yes, or nothing was noted. Releases the text. */
 int tl_shrink_confirm(const struct tl_ctl_options *options, struct tl_text *what);
 
-/* Appends "NAME=VALUE" as people read it: durations and times in words, odd bytes as '?', long
- * values cut. */
-void tl_change_value(struct tl_text *out, const char *name, const char *value);
+/* Appends "NAME=VALUE" as people read it. */
+void tl_change_value(struct tl_text *out, const char *name, const json_t *value);
 /* Appends " (was VALUE)" and the end of the line; old NULL: it was not set. */
-void tl_change_was(struct tl_text *out, const char *name, const char *old);
+void tl_change_was(struct tl_text *out, const json_t *old);
 
 /* ---- signs of misuse ---- */
 
@@ -188,45 +198,39 @@ void tl_draw_list_write_head(FILE *out, const struct tl_draw_head *head);
 void tl_draw_list_write_id(FILE *out, const unsigned char id[TL_DRAW_ID_BYTES]);
 
 /* Recomputes the order: the seed has the hash, the list is complete, and the draw keys of its ids
- * ascend. `before` is its own. */
+ * ascend. */
 struct tl_draw_check {
     const unsigned char *hash; /* published before the draw; NULL: the one in the list */
     const unsigned char *id;   /* a draw id to look for, or NULL */
+    FILE *out;                 /* gets the list as text, as far as it is right; NULL: none */
     struct tl_draw_head head;  /* out */
     uint64_t n;                /* out: ids so far */
     uint64_t rank;             /* out: of that id, from 1; 0: it is not in the list */
     unsigned char before[TL_DRAW_KEY_BYTES];
+    bool begun;
 };
 /* Verifies a list from its beginning, as text or as pages one after the other. False, with err
  * naming the first line (of the text) that is wrong. */
 bool tl_draw_verify(FILE *in, struct tl_draw_check *check, struct tl_error *err);
 
-/* Takes pages: verifies them, or with `out` writes them there as text. */
-struct tl_draw_pages {
-    FILE *out;                   /* the caller's; NULL: */
-    struct tl_draw_check *check; /* the caller's */
-    struct tl_draw_head head;    /* of the first page */
-    uint64_t n;                  /* ids so far */
-    bool begun;
-};
 enum { TL_DRAW_PAGE_IDS = 1000 }; /* of a page, at most */
-/* Adds the next page; the first one begins the list. False with err: the draw is not done, the page
- * is damaged or is of another draw, or the order is wrong. */
-bool tl_draw_pages_add(struct tl_draw_pages *pages, const json_t *page, struct tl_error *err);
-/* After the last page: are these all? */
-bool tl_draw_check_end(const struct tl_draw_check *check, struct tl_error *err);
+/* Gets the page of the ids after so many; *page is the caller's. */
+typedef bool tl_draw_fetch(void *context, uint64_t after, json_t **page, struct tl_error *err);
+/* The same for pages that are fetched one by one. */
+bool tl_draw_verify_pages(struct tl_draw_check *check, tl_draw_fetch *fetch, void *context,
+                          struct tl_error *err);
 
-/* ---- the verbs ---- */
+/* ---- what the table of commands names ---- */
 
-tl_ctl_verb tl_command_queues, tl_command_queue_show, tl_command_queue_create,
-    tl_command_queue_line, tl_command_queue_delete, tl_command_open, tl_command_pause,
-    tl_command_drain, tl_command_close, tl_command_sold_out, tl_command_passthrough,
-    tl_command_recover, tl_command_notice, tl_command_set, tl_command_diff, tl_command_apply,
-    tl_command_check, tl_command_config_doc, tl_command_draw, tl_command_draw_schedule,
-    tl_command_verify_draw, tl_command_visitor_show, tl_command_visitor_move,
-    tl_command_visitor_remove, tl_command_visitor_forget, tl_command_block, tl_command_unblock,
-    tl_command_blocks, tl_command_hooks_list, tl_command_hooks_test, tl_command_stats,
-    tl_command_top, tl_command_export, tl_command_log, tl_command_dashboard, tl_command_token_make,
-    tl_command_token_list, tl_command_token_revoke, tl_command_key_make;
+void tl_write_queues(const json_t *answer);
+void tl_write_settings(const json_t *answer);
+void tl_write_members(const json_t *answer);
+void tl_write_webhooks(const json_t *answer);
+void tl_write_stats(const json_t *answer);
+
+tl_ctl_verb tl_command_recover, tl_command_line, tl_command_notice, tl_command_set, tl_command_diff,
+    tl_command_apply, tl_command_check, tl_command_config_doc, tl_command_draw_show,
+    tl_command_draw_verify, tl_command_visitor_show, tl_command_webhook_test, tl_command_top,
+    tl_command_export, tl_command_log, tl_command_dashboard, tl_command_key_create;
 
 #endif

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/base/units.h"
-#include "common/config/queue_settings.h"
 #include "common/control/control.h"
 #include "common/wire/names.h"
 
@@ -18,83 +16,55 @@ enum {
 
 /* ---- a change in words ---- */
 
-/* Times that are no settings: of a block and of a recovery. */
-static bool is_time(const char *name)
+/* A value as people read it: times are local, odd bytes are '?', long values are cut. A notice in
+ * several languages is "[en] TEXT [ko] TEXT". */
+static void append(struct tl_text *out, const json_t *value)
 {
-    return strcmp(name, "until") == 0 || strcmp(name, "recover_until") == 0;
-}
-
-static bool is_plain(const char *value)
-{
-    return tl_printable(value, strlen(value), SHOWN_MAX) && strpbrk(value, "\",") == NULL;
-}
-
-/* The value as people read it. */
-static void show(const char *name, const char *value, char shown[SHOWN_MAX + 1])
-{
-    char text[TL_UNITS_TEXT_MAX];
-    uint64_t ms;
-    const char *words = tl_queue_setting_show(name, value, text);
-    if (is_time(name) && tl_number_parse(value, &ms, NULL) && ms <= INT64_MAX) {
-        tl_time_format((int64_t)ms, text, sizeof(text));
-        words = ms == 0 ? "never" : text;
-    }
-    if (is_plain(words))
-        snprintf(shown, SHOWN_MAX + 1, "%s", words);
-    else
-        tl_quote(words, shown, SHOWN_MAX + 1);
-}
-
-void tl_change_value(struct tl_text *out, const char *name, const char *value)
-{
-    char shown[SHOWN_MAX + 1];
-    show(name, value, shown);
-    tl_text_append(out, "%s=%s", name, shown);
-}
-
-void tl_change_was(struct tl_text *out, const char *name, const char *old)
-{
-    char shown[SHOWN_MAX + 1];
-    show(name, old != NULL ? old : "", shown);
-    tl_text_append(out, " (was %s)\n", old != NULL ? shown : "not set");
-}
-
-/* The member as text; of a notice in several languages "[en] TEXT [ko] TEXT". NULL: there is none.
- */
-static const char *text_of(const json_t *members, const char *name, struct tl_text *made)
-{
-    const json_t *value = json_object_get(members, name);
+    char text[SHOWN_MAX + 1], local[SHOWN_MAX + 1];
     const char *language;
-    json_t *text;
-    if (!json_is_object(value))
-        return json_string_value(value);
-    json_object_foreach((json_t *)(uintptr_t)value, language, text)
+    json_t *inner;
+    struct tl_text made = {0};
+    json_object_foreach((json_t *)(uintptr_t)value, language, inner)
     {
-        tl_text_append(made, "%s[%s] %s", made->length > 0 ? " " : "", language,
-                       json_is_string(text) ? json_string_value(text) : "");
+        tl_text_append(&made, "%s[%s] %s", made.length > 0 ? " " : "", language,
+                       json_is_string(inner) ? json_string_value(inner) : "");
     }
-    if (made->failed)
+    if (made.failed)
         tl_no_memory();
-    return made->data != NULL ? made->data : "";
+    tl_json_show(value, text, sizeof(text));
+    tl_terminal_time_of(made.data != NULL ? made.data : text, local, sizeof(local));
+    tl_text_free(&made);
+    if (tl_printable(local, strlen(local), SHOWN_MAX) && strpbrk(local, "\",") == NULL)
+        snprintf(text, sizeof(text), "%s", local);
+    else
+        tl_quote(local, text, sizeof(text));
+    tl_text_append(out, "%s", text);
+}
+
+void tl_change_value(struct tl_text *out, const char *name, const json_t *value)
+{
+    tl_text_append(out, "%s=", name);
+    append(out, value);
+}
+
+void tl_change_was(struct tl_text *out, const json_t *old)
+{
+    tl_text_append(out, " (was ");
+    if (old != NULL)
+        append(out, old);
+    tl_text_append(out, old != NULL ? ")\n" : "not set)\n");
 }
 
 static void describe_member(struct tl_text *out, const char *name, const json_t *before,
                             const json_t *after)
 {
-    char shown[SHOWN_MAX + 1];
-    const char *separator = out->length > 0 ? ", " : "";
-    struct tl_text made_old = {0}, made_new = {0};
-    const char *old = text_of(before, name, &made_old);
-    const char *value = text_of(after, name, &made_new);
-    show(name, old != NULL ? old : value != NULL ? value : "", shown);
-    tl_text_append(out, "%s%s ", separator, name);
-    if (old != NULL && value != NULL && strcmp(old, value) != 0) {
-        tl_text_append(out, "%s -> ", shown);
-        show(name, value, shown);
+    tl_text_append(out, "%s%s ", out->length > 0 ? ", " : "", name);
+    append(out, before != NULL ? before : after);
+    if (before != NULL && after != NULL && !json_equal(before, after)) {
+        tl_text_append(out, " -> ");
+        append(out, after);
     }
-    tl_text_append(out, "%s%s", shown, value == NULL ? " (gone)" : "");
-    tl_text_free(&made_old);
-    tl_text_free(&made_new);
+    tl_text_append(out, "%s", after == NULL ? " (gone)" : "");
 }
 
 static void describe(struct tl_text *out, const char *what, const json_t *before,
@@ -108,12 +78,12 @@ static void describe(struct tl_text *out, const char *what, const json_t *before
     }
     json_object_foreach((json_t *)(uintptr_t)before, name, value)
     {
-        describe_member(out, name, before, after);
+        describe_member(out, name, value, json_object_get(after, name));
     }
     json_object_foreach((json_t *)(uintptr_t)after, name, value)
     {
         if (json_object_get(before, name) == NULL)
-            describe_member(out, name, before, after);
+            describe_member(out, name, NULL, value);
     }
 }
 
@@ -122,19 +92,19 @@ static void describe(struct tl_text *out, const char *what, const json_t *before
 /* Puts so many changes into the list, the newest last. */
 static int read_changes(struct tl_ctl_call *call, const char *queue, uint64_t limit, json_t *list)
 {
-    char before[TL_CHANGES_ID_MAX + 1] = "", most[24];
+    char before[TL_CHANGES_ID_MAX + 1] = "";
     bool more = true;
     size_t i;
     json_t *change;
     while (more && json_array_size(list) < limit) {
         json_t *page;
         uint64_t size = limit - json_array_size(list);
-        struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/changes");
-        snprintf(most, sizeof(most), "%" PRIu64,
-                 size < TL_CONTROL_PAGE_MAX ? size : TL_CONTROL_PAGE_MAX);
-        tl_ctl_ask_query(&ask, "queue", queue);
-        tl_ctl_ask_query(&ask, "starting_after", before[0] != '\0' ? before : NULL);
-        tl_ctl_ask_query(&ask, "limit", most);
+        const json_int_t most =
+            (json_int_t)(size < TL_CONTROL_PAGE_MAX ? size : TL_CONTROL_PAGE_MAX);
+        const struct tl_ctl_ask ask = {
+            .operation = "listChanges",
+            .arguments = json_pack("{s:s*, s:s*, s:I}", "queue", queue, "starting_after",
+                                   before[0] != '\0' ? before : NULL, "limit", most)};
         int status = tl_ctl_call_body(call, &ask, &page);
         if (status != TL_EXIT_OK)
             return status;

@@ -41,137 +41,114 @@ static void report(const char *queue, const json_t *draw)
         printf("  seed:             %s\n", tl_json_text(draw, "seed"));
 }
 
-/* The list, from the answer without ids on. */
-static int copy_list(struct tl_ctl_call *call, const char *queue, const json_t *draw, FILE *out)
+/* Where the pages of a list are asked for: of the control room, or at an address. */
+struct source {
+    struct tl_ctl_call *call; /* NULL: */
+    const char *queue;
+    struct tl_http *http;
+    const char *path;
+    unsigned status; /* of the last page; 0: there was no answer */
+    char problem[160];
+    json_t *page;
+};
+
+static bool fetch_of_call(void *context, uint64_t after, json_t **page, struct tl_error *err)
 {
-    struct tl_progress progress;
-    struct tl_error err = {0};
-    struct tl_draw_pages copy = {.out = out};
-    if (!tl_draw_pages_add(&copy, draw, &err))
-        return tl_ctl_fail(TL_EXIT_PROBLEM, &err);
-    int status = TL_EXIT_OK;
-    tl_progress_begin(&progress, "list", tl_clock_ms());
-    while (status == TL_EXIT_OK && copy.n < copy.head.drawn) {
-        char number[24];
-        json_t *page = NULL;
-        const uint64_t before = copy.n;
-        struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/draw", queue);
-        snprintf(number, sizeof(number), "%" PRIu64, before);
-        tl_ctl_ask_query(&ask, "starting_after", number);
-        snprintf(number, sizeof(number), "%d", TL_DRAW_PAGE_IDS);
-        tl_ctl_ask_query(&ask, "limit", number);
-        status = tl_ctl_call_body(call, &ask, &page);
-        if (status == TL_EXIT_OK && !tl_draw_pages_add(&copy, page, &err))
-            status = tl_ctl_fail(TL_EXIT_PROBLEM, &err);
-        else if (status == TL_EXIT_OK && copy.n == before)
-            status = tl_ctl_refuse(TL_EXIT_PROBLEM, "the list has not all of the %" PRIu64,
-                                   copy.head.drawn);
-        json_decref(page);
-        tl_progress_at(&progress, copy.n, copy.head.drawn, tl_clock_ms());
-    }
-    tl_progress_end(&progress);
-    return status;
+    const struct source *source = context;
+    struct tl_control_answer answer;
+    const struct tl_ctl_ask ask = {.operation = "getDraw",
+                                   .arguments = json_pack("{s:s, s:I, s:i}", "queue", source->queue,
+                                                          "starting_after", (json_int_t)after,
+                                                          "limit", TL_DRAW_PAGE_IDS)};
+    bool ok = tl_ctl_call_ask(source->call, &ask, &answer, err);
+    if (ok && !tl_control_succeeded(&answer))
+        ok = tl_error_set(err, answer.status < 500 ? TL_ERR_INVALID : TL_ERR_CONNECT, "%s",
+                          tl_json_text(answer.body, "detail"));
+    *page = ok ? json_incref(answer.body) : NULL;
+    tl_control_answer_clear(&answer);
+    return ok;
 }
 
-static int write_list(const struct tl_ctl_options *options, struct tl_ctl_call *call,
-                      const json_t *draw)
+static int write_list(struct tl_ctl_call *call, const char *queue, const char *path)
 {
-    const char *path = options->words[1];
+    struct tl_error err = {0};
     bool to_stdout = strcmp(path, "-") == 0;
-    if (strcmp(tl_json_text(draw, "phase"), "done") != 0)
-        return tl_ctl_refuse(TL_EXIT_PROBLEM, "there is no list before the draw is done");
-    FILE *out = to_stdout ? stdout : fopen(path, "we");
-    if (out == NULL)
+    struct source source = {.call = call, .queue = queue};
+    struct tl_draw_check check = {.out = to_stdout ? stdout : fopen(path, "we")};
+    if (check.out == NULL)
         return tl_ctl_refuse(TL_EXIT_FAILED, "%s: %s", path, strerror(errno));
-    int status = copy_list(call, options->words[0], draw, out);
-    int closed = to_stdout ? fflush(out) : fclose(out);
+    int status = TL_EXIT_OK;
+    if (!tl_draw_verify_pages(&check, fetch_of_call, &source, &err))
+        status = tl_ctl_fail(tl_ctl_status_of(&err), &err);
+    int closed = to_stdout ? fflush(check.out) : fclose(check.out);
     if (closed != 0 && status == TL_EXIT_OK)
         status = tl_ctl_refuse(TL_EXIT_FAILED, "%s: %s", path, strerror(errno));
     return status;
 }
 
-int tl_command_draw(const struct tl_ctl_options *options)
+int tl_command_draw_show(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
     json_t *draw = NULL;
-    bool lists = options->n_words > 1;
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/draw", options->words[0]);
-    if (ask.method == NULL)
-        return TL_EXIT_PROBLEM;
+    const char *queue = options->words[0];
+    const char *path = options->n_words > 1 ? options->words[1] : NULL;
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     if (call == NULL)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
+    const struct tl_ctl_ask ask = {.operation = "getDraw",
+                                   .arguments = json_pack("{s:s}", "queue", queue)};
     int status = tl_ctl_call_body(call, &ask, &draw);
-    if (status == TL_EXIT_OK && lists)
-        status = write_list(options, call, draw);
-    if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE && !lists)
+    if (status == TL_EXIT_OK && path != NULL && strcmp(tl_json_text(draw, "phase"), "done") != 0)
+        status = tl_ctl_refuse(TL_EXIT_PROBLEM, "there is no list before the draw is done");
+    else if (status == TL_EXIT_OK && path != NULL)
+        status = write_list(call, queue, path);
+    if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE && path == NULL)
         tl_data_write(options->output, json_incref(draw));
-    else if (status == TL_EXIT_OK && !(lists && strcmp(options->words[1], "-") == 0))
-        report(options->words[0], draw);
+    else if (status == TL_EXIT_OK && (path == NULL || strcmp(path, "-") != 0))
+        report(queue, draw);
     json_decref(draw);
     tl_ctl_call_close(&call);
     return status;
 }
 
-/* ---- draw schedule ---- */
-
-int tl_command_draw_schedule(const struct tl_ctl_options *options)
-{
-    char at[TL_UNITS_TEXT_MAX];
-    json_t *answer;
-    const char *opens_at = options->n_words > 1 ? options->words[1] : NULL;
-    struct tl_ctl_ask ask = tl_ctl_ask("POST", json_pack("{s:s*}", "opens_at", opens_at),
-                                       "/queues/%s/draw", options->words[0]);
-    int status = tl_ctl_call_once(options, &ask, &answer);
-    if (status != TL_EXIT_OK)
-        return status;
-    tl_terminal_time_of(tl_json_text(json_object_get(answer, "settings"), "opens_at"), at,
-                        sizeof(at));
-    return tl_ctl_tell(options, answer, "%s: those who are in line at %s are drawn by lot",
-                       options->words[0], at);
-}
-
 /* ---- draw verify: from an address ---- */
-
-/* A page on its way. */
-struct fetch {
-    unsigned status; /* 0: there is no answer */
-    json_t *page;    /* owned */
-    char problem[256];
-};
 
 static void fetched(void *context, const struct tl_http_answer *answer)
 {
-    struct fetch *fetch = context;
-    fetch->status = answer->status;
-    fetch->page = json_loadb(answer->body, answer->length, 0, NULL);
-    snprintf(fetch->problem, sizeof(fetch->problem), "%s", answer->problem);
+    struct source *source = context;
+    source->status = answer->status;
+    source->page = json_loadb(answer->body, answer->length, 0, NULL);
+    snprintf(source->problem, sizeof(source->problem), "%s", answer->problem);
 }
 
-/* Asks for a page until the server has time for it. *page is owned. */
-static bool fetch_page(struct tl_http *http, const char *target, json_t **page,
-                       struct tl_error *err)
+/* Asks for a page until the server has time for it. */
+static bool fetch_of_address(void *context, uint64_t after, json_t **page, struct tl_error *err)
 {
+    struct source *source = context;
+    char target[TARGET_MAX + 64];
+    const struct tl_http_call call = {.path = target, .context = source, .done = fetched};
+    snprintf(target, sizeof(target), "%s?starting_after=%" PRIu64 "&limit=%d", source->path, after,
+             TL_DRAW_PAGE_IDS);
     for (int i = 0; i < TRIES; i++) {
-        struct fetch fetch = {0};
-        const struct tl_http_call call = {.path = target, .context = &fetch, .done = fetched};
-        if (!tl_http_ask(http, &call, err))
+        if (!tl_http_ask(source->http, &call, err))
             return false;
-        *page = fetch.page;
-        if (fetch.status == 200)
-            return fetch.page != NULL ||
+        *page = source->page;
+        source->page = NULL;
+        if (source->status == 200)
+            return *page != NULL ||
                    tl_error_set(err, TL_ERR_INVALID, "the answer of the server is no page");
-        const char *detail = tl_json_text(fetch.page, "detail");
-        if (fetch.status == 0)
-            tl_error_set(err, TL_ERR_CONNECT, "%s", fetch.problem);
+        bool is_busy = source->status == 429 || source->status == 503; /* nothing is known of it */
+        const char *detail = tl_json_text(*page, "detail");
+        if (source->status == 0)
+            tl_error_set(err, TL_ERR_CONNECT, "%s", source->problem);
         else
-            tl_error_set(err, TL_ERR_INVALID, "the server answered %u %s", fetch.status,
-                         detail[0] != '\0' ? detail : tl_json_text(fetch.page, "title"));
-        json_decref(fetch.page);
+            tl_error_set(err, is_busy ? TL_ERR_CONNECT : TL_ERR_INVALID,
+                         "the server answered %u %s", source->status,
+                         detail[0] != '\0' ? detail : tl_json_text(*page, "title"));
+        json_decref(*page);
         *page = NULL;
-        if (fetch.status != 429 && fetch.status != 503)
+        if (!is_busy)
             return false;
-        err->kind = TL_ERR_CONNECT; /* busy, and so nothing is known of the list */
         tl_ctl_pause(PAUSE_MS);
     }
     return false;
@@ -197,24 +174,10 @@ static bool verify_at(const char *address, struct tl_draw_check *check, struct t
     struct tl_http *http = tl_http_new(base, -1, err);
     if (http == NULL)
         return false;
-    struct tl_draw_pages pages = {.check = check};
-    struct tl_progress progress;
-    uint64_t before;
-    bool ok;
-    tl_progress_begin(&progress, "list", tl_clock_ms());
-    do {
-        char target[TARGET_MAX + 64];
-        json_t *page = NULL;
-        before = pages.n;
-        snprintf(target, sizeof(target), "%s?starting_after=%" PRIu64 "&limit=%d", path, before,
-                 TL_DRAW_PAGE_IDS);
-        ok = fetch_page(http, target, &page, err) && tl_draw_pages_add(&pages, page, err);
-        json_decref(page);
-        tl_progress_at(&progress, pages.n, pages.head.drawn, tl_clock_ms());
-    } while (ok && pages.n > before && pages.n < pages.head.drawn);
-    tl_progress_end(&progress);
+    struct source source = {.http = http, .path = path};
+    bool ok = tl_draw_verify_pages(check, fetch_of_address, &source, err);
     tl_http_free(&http);
-    return ok && tl_draw_check_end(check, err);
+    return ok;
 }
 
 /* ---- draw verify ---- */
@@ -238,7 +201,7 @@ static bool parse_word(const struct tl_ctl_options *options, int i, const char *
            tl_error_set(err, TL_ERR_INVALID, "%s is %zu hex digits", what, 2 * n);
 }
 
-int tl_command_verify_draw(const struct tl_ctl_options *options)
+int tl_command_draw_verify(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
     unsigned char hash[TL_DRAW_KEY_BYTES], id[TL_DRAW_ID_BYTES];

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/auth/hex.h"
+#include "common/base/clock.h"
 #include "common/base/units.h"
 
 #include "ctl/calls/calls.h"
@@ -38,13 +39,14 @@ void tl_draw_list_write_id(FILE *out, const unsigned char id[TL_DRAW_ID_BYTES])
     write_hex(out, "", id, TL_DRAW_ID_BYTES);
 }
 
-/* ---- verification, wherever the ids are from ---- */
+/* ---- the list, wherever it is from ---- */
 
-static bool check_begin(struct tl_draw_check *check, const struct tl_draw_head *head,
-                        struct tl_error *err)
+static bool begin(struct tl_draw_check *check, const struct tl_draw_head *head,
+                  struct tl_error *err)
 {
     unsigned char hash[TL_DRAW_KEY_BYTES];
     check->head = *head;
+    check->begun = true;
     check->n = check->rank = 0;
     tl_draw_hash(head->seed, hash);
     if (memcmp(hash, head->hash, sizeof(hash)) != 0)
@@ -53,27 +55,33 @@ static bool check_begin(struct tl_draw_check *check, const struct tl_draw_head *
     if (check->hash != NULL && memcmp(hash, check->hash, sizeof(hash)) != 0)
         return tl_error_set(err, TL_ERR_INVALID,
                             "the seed is another one than that whose hash was published");
+    if (check->out != NULL)
+        tl_draw_list_write_head(check->out, head);
     return true;
 }
 
-static bool check_id(struct tl_draw_check *check, const unsigned char id[TL_DRAW_ID_BYTES],
-                     struct tl_error *err)
+static bool add_id(struct tl_draw_check *check, const char *hex, struct tl_error *err)
 {
-    unsigned char key[TL_DRAW_KEY_BYTES];
+    unsigned char id[TL_DRAW_ID_BYTES], key[TL_DRAW_KEY_BYTES];
+    uint64_t line = HEAD_LINES + ++check->n;
+    if (!tl_hex_parse(hex, strlen(hex), id, sizeof(id)))
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "line %" PRIu64 ": expected a draw id of 32 hex digits", line);
     tl_draw_key(check->head.seed, id, key);
-    check->n++;
     if (check->n > 1 && memcmp(check->before, key, sizeof(key)) >= 0)
         return tl_error_set(err, TL_ERR_INVALID,
                             "line %" PRIu64 ": stands before the line above it by the draw: the "
                             "order is wrong",
-                            HEAD_LINES + check->n);
+                            line);
     memcpy(check->before, key, sizeof(key));
     if (check->id != NULL && memcmp(check->id, id, TL_DRAW_ID_BYTES) == 0)
         check->rank = check->n;
+    if (check->out != NULL)
+        tl_draw_list_write_id(check->out, id);
     return true;
 }
 
-bool tl_draw_check_end(const struct tl_draw_check *check, struct tl_error *err)
+static bool end(const struct tl_draw_check *check, struct tl_error *err)
 {
     return check->n == check->head.drawn ||
            tl_error_set(err, TL_ERR_INVALID,
@@ -160,16 +168,10 @@ static bool verify_text(FILE *in, struct tl_draw_check *check, struct tl_error *
 {
     struct reader reader = {.in = in, .err = err};
     struct tl_draw_head head = {0};
-    unsigned char id[TL_DRAW_ID_BYTES];
-    if (!read_head(&reader, &head) || !check_begin(check, &head, err))
-        return false;
-    while (next_line(&reader)) {
-        if (!tl_hex_parse(reader.line, strlen(reader.line), id, sizeof(id)))
-            return wrong(&reader, "expected a draw id of 32 hex digits");
-        if (!check_id(check, id, err))
-            return false;
-    }
-    return err->kind == TL_OK && tl_draw_check_end(check, err);
+    bool ok = read_head(&reader, &head) && begin(check, &head, err);
+    while (ok && next_line(&reader))
+        ok = add_id(check, reader.line, err);
+    return ok && err->kind == TL_OK && end(check, err);
 }
 
 /* ---- pages ---- */
@@ -197,35 +199,41 @@ static bool is_same(const struct tl_draw_head *a, const struct tl_draw_head *b)
            memcmp(a->hash, b->hash, sizeof(a->hash)) == 0 && a->drawn == b->drawn;
 }
 
-bool tl_draw_pages_add(struct tl_draw_pages *pages, const json_t *page, struct tl_error *err)
+/* The next page; the first one begins the list. */
+static bool add_page(struct tl_draw_check *check, const json_t *page, struct tl_error *err)
 {
     struct tl_draw_head head;
     const json_t *id;
     size_t i;
-    if (!page_head(page, &head, err))
-        return false;
-    if (pages->begun && !is_same(&pages->head, &head))
+    bool ok = page_head(page, &head, err);
+    if (ok && check->begun && !is_same(&check->head, &head))
         return tl_error_set(err, TL_ERR_INVALID, "the pages are of more than one draw");
-    if (!pages->begun && pages->out != NULL)
-        tl_draw_list_write_head(pages->out, &head);
-    else if (!pages->begun && !check_begin(pages->check, &head, err))
-        return false;
-    pages->head = head;
-    pages->begun = true;
+    ok = ok && (check->begun || begin(check, &head, err));
     json_array_foreach(json_object_get(page, "ids"), i, id)
     {
-        unsigned char bytes[TL_DRAW_ID_BYTES];
         const char *hex = json_string_value(id);
-        if (hex == NULL || !tl_hex_parse(hex, strlen(hex), bytes, sizeof(bytes)))
-            return tl_error_set(err, TL_ERR_INVALID, "place %" PRIu64 " has no draw id",
-                                pages->n + 1);
-        if (pages->out != NULL)
-            tl_draw_list_write_id(pages->out, bytes);
-        else if (!check_id(pages->check, bytes, err))
-            return false;
-        pages->n++;
+        ok = ok && add_id(check, hex != NULL ? hex : "", err);
     }
-    return true;
+    return ok;
+}
+
+bool tl_draw_verify_pages(struct tl_draw_check *check, tl_draw_fetch *fetch, void *context,
+                          struct tl_error *err)
+{
+    struct tl_progress progress;
+    uint64_t before = 0;
+    bool ok;
+    check->begun = false;
+    tl_progress_begin(&progress, "list", tl_clock_ms());
+    do {
+        json_t *page = NULL;
+        before = check->begun ? check->n : 0;
+        ok = fetch(context, before, &page, err) && add_page(check, page, err);
+        json_decref(page);
+        tl_progress_at(&progress, check->n, check->head.drawn, tl_clock_ms());
+    } while (ok && check->n > before && check->n < check->head.drawn);
+    tl_progress_end(&progress);
+    return ok && end(check, err);
 }
 
 /* The first byte that is no space, which stays to be read; EOF at the end. */
@@ -240,20 +248,20 @@ static int next_byte(FILE *in)
 
 bool tl_draw_verify(FILE *in, struct tl_draw_check *check, struct tl_error *err)
 {
-    struct tl_draw_pages pages = {.check = check};
     *err = (struct tl_error){0};
+    check->begun = false;
     if (next_byte(in) != '{')
         return verify_text(in, check, err);
     while (next_byte(in) != EOF) {
         json_error_t problem;
         json_t *page = json_loadf(in, JSON_DISABLE_EOF_CHECK, &problem);
         if (page == NULL)
-            return tl_error_set(err, TL_ERR_INVALID, "after %" PRIu64 " draw ids: %.150s", pages.n,
+            return tl_error_set(err, TL_ERR_INVALID, "after %" PRIu64 " draw ids: %.150s", check->n,
                                 problem.text);
-        bool ok = tl_draw_pages_add(&pages, page, err);
+        bool ok = add_page(check, page, err);
         json_decref(page);
         if (!ok)
             return false;
     }
-    return tl_draw_check_end(check, err);
+    return end(check, err);
 }

@@ -36,7 +36,8 @@ static uint64_t count(struct tl_ctl_call *call, const char *queue)
     struct tl_error err = {0};
     struct tl_control_answer answer;
     uint64_t n = 0;
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/stats", queue);
+    const struct tl_ctl_ask ask = {.operation = "getStats",
+                                   .arguments = json_pack("{s:s}", "queue", queue)};
     if (tl_ctl_call_ask(call, &ask, &answer, &err) && tl_control_succeeded(&answer))
         n = tl_json_count(answer.body, "waiting") + tl_json_count(answer.body, "active");
     tl_control_answer_clear(&answer);
@@ -89,10 +90,6 @@ int tl_command_export(const struct tl_ctl_options *options)
     struct tl_error err = {0};
     const char *queue = options->words[0];
     const char *path = options->n_words > 1 ? options->words[1] : "-";
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/export", queue);
-    tl_ctl_ask_query(&ask, "format", options->format);
-    if (ask.method == NULL)
-        return TL_EXIT_PROBLEM;
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     if (call == NULL)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
@@ -107,6 +104,8 @@ int tl_command_export(const struct tl_ctl_options *options)
     if (options->server != NULL && isatty(STDERR_FILENO) && !is_shown(&export))
         export.expected = count(call, queue);
     export.quiet = is_shown(&export);
+    const struct tl_ctl_ask ask = {.operation = "exportQueue",
+                                   .arguments = tl_ctl_arguments(options, &err)};
     int status = write_all(options, call, &export, &ask);
     tl_ctl_call_close(&call);
     if (!to_stdout && fclose(export.file) != 0 && status == TL_EXIT_OK)

@@ -76,7 +76,8 @@ static json_t *written(const struct tl_queue_config *queue)
 }
 
 /* Does a call that settles the queue. */
-static int settle(struct file *file, const struct tl_queue_config *queue, struct tl_ctl_ask *ask)
+static int settle(struct file *file, const struct tl_queue_config *queue,
+                  const struct tl_ctl_ask *ask)
 {
     json_t *answer;
     int status = tl_ctl_call_body(file->call, ask, &answer);
@@ -99,9 +100,10 @@ static int compare(struct file *file, const struct tl_queue_config *queue,
         tl_file_settings_compare(queue, &stored, note_difference, &compared);
     }
     if (status == TL_EXIT_OK && applies && json_object_size(compared.wanted) > 0) {
-        struct tl_ctl_ask ask =
-            tl_ctl_ask("PATCH", json_incref(compared.wanted), "/queues/%s", queue->name);
-        ask.if_match = answer->etag[0] != '\0' ? answer->etag : NULL;
+        const struct tl_ctl_ask ask = {.operation = "patchQueue",
+                                       .arguments = json_pack("{s:s}", "queue", queue->name),
+                                       .body = json_incref(compared.wanted),
+                                       .if_match = answer->etag[0] != '\0' ? answer->etag : NULL};
         status = settle(file, queue, &ask);
     }
     json_decref(compared.wanted);
@@ -112,17 +114,19 @@ static int look_at(struct file *file, const struct tl_queue_config *queue, bool 
 {
     struct tl_error err = {0};
     struct tl_control_answer answer;
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s", queue->name);
+    const struct tl_ctl_ask ask = {.operation = "getQueue",
+                                   .arguments = json_pack("{s:s}", "queue", queue->name)};
     int status = TL_EXIT_OK;
     if (!tl_ctl_call_ask(file->call, &ask, &answer, &err)) {
         status = tl_ctl_fail(TL_EXIT_FAILED, &err);
     } else if (answer.status == 404) {
         tl_json_add(file->only_in_file, json_string(queue->name));
         if (applies) {
-            ask = tl_ctl_ask(
-                "POST", json_pack("{s:s, s:o}", "name", queue->name, "settings", written(queue)),
-                "/queues");
-            status = settle(file, queue, &ask);
+            const struct tl_ctl_ask create = {
+                .operation = "createQueue",
+                .arguments =
+                    json_pack("{s:s, s:o}", "name", queue->name, "settings", written(queue))};
+            status = settle(file, queue, &create);
         }
     } else if (!tl_control_succeeded(&answer)) {
         status = tl_ctl_call_problem(file->options, &answer, false);
@@ -136,7 +140,7 @@ static int look_at(struct file *file, const struct tl_queue_config *queue, bool 
 /* The queues that the file does not have. They were made by hand; nothing is done to them. */
 static int list_others(struct file *file)
 {
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues");
+    const struct tl_ctl_ask ask = {.operation = "listQueues"};
     size_t i;
     json_t *answer, *queue;
     int status = tl_ctl_call_body(file->call, &ask, &answer);

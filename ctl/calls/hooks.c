@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* `webhook test`. */
 #include <string.h>
 
 #include "common/base/clock.h"
@@ -10,55 +11,6 @@ enum {
     TEST_WAIT_MS = 20000, /* for a notifier that looks once a second, and a slow hook */
     TEST_POLL_MS = 100,
 };
-
-/* ---- list ---- */
-
-static enum tl_tint tint_of(const json_t *hook)
-{
-    const char *state = tl_json_text(hook, "state");
-    if (strcmp(state, "dead") == 0 || strcmp(state, "unwatched") == 0)
-        return TL_TINT_TROUBLE;
-    return strcmp(state, "failing") == 0 ? TL_TINT_CARE : TL_TINT_NONE;
-}
-
-static void write_table(const json_t *answer)
-{
-    static const struct tl_column columns[] = {{"HOOK", false},   {"QUEUE", false}, {"TOLD", true},
-                                               {"PENDING", true}, {"OLDEST", true}, {"LOST", true},
-                                               {"STATE", false}};
-    const json_t *hooks = json_object_get(answer, "webhooks");
-    size_t i;
-    json_t *hook;
-    if (json_array_size(hooks) == 0) {
-        printf("no hook watches a queue; list some under `hooks` in the configuration file, and "
-               "run tellerline-notifier\n");
-        return;
-    }
-    struct tl_table *table = TL_TABLE(columns);
-    json_array_foreach(hooks, i, hook)
-    {
-        char oldest[TL_UNITS_TEXT_MAX], state[TL_HOOK_WORDS_MAX];
-        tl_row_wait(hook, "oldest_pending_ms", oldest, sizeof(oldest));
-        tl_hook_words(hook, state);
-        tl_table_text(table, tl_json_text(hook, "name"));
-        tl_table_text(table, tl_json_text(hook, "queue"));
-        tl_table_number(table, tl_json_count(hook, "told"));
-        tl_table_number(table, tl_json_count(hook, "pending"));
-        tl_table_text(table, oldest);
-        tl_table_number(table, tl_json_count(hook, "lost"));
-        tl_table_text(table, state);
-        tl_table_tint(table, tint_of(hook));
-    }
-    tl_table_print(&table);
-}
-
-int tl_command_hooks_list(const struct tl_ctl_options *options)
-{
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/webhooks");
-    return tl_ctl_show(options, &ask, write_table);
-}
-
-/* ---- test ---- */
 
 /* The hook of this name in the answer of a list, borrowed; queue NULL: on its first queue. */
 static const json_t *find_hook(const json_t *answer, const char *name, const char *queue)
@@ -87,7 +39,7 @@ static bool is_over(const json_t *before, const json_t *hook, json_int_t event)
 static int wait_for(struct tl_ctl_call *call, const json_t *before, json_int_t event,
                     json_t **answer)
 {
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/webhooks");
+    const struct tl_ctl_ask ask = {.operation = "listWebhooks"};
     const char *name = tl_json_text(before, "name"), *queue = tl_json_text(before, "queue");
     for (int64_t end_ms = tl_clock_ms() + TEST_WAIT_MS;;) {
         int status = tl_ctl_call_body(call, &ask, answer);
@@ -122,7 +74,9 @@ static int try_hook(struct tl_ctl_call *call, const struct tl_ctl_options *optio
 {
     const char *name = options->words[0], *queue = tl_json_text(before, "queue");
     json_t *begun = NULL, *answer = NULL;
-    struct tl_ctl_ask ask = tl_ctl_ask("POST", NULL, "/queues/%s/webhooks/%s/test", queue, name);
+    const struct tl_ctl_ask ask = {.operation = "testWebhook",
+                                   .arguments =
+                                       json_pack("{s:s, s:s}", "queue", queue, "name", name)};
     int status = tl_ctl_call_body(call, &ask, &begun);
     if (status == TL_EXIT_OK) {
         json_int_t event = tl_json_number(begun, "event");
@@ -135,9 +89,9 @@ static int try_hook(struct tl_ctl_call *call, const struct tl_ctl_options *optio
     return status;
 }
 
-int tl_command_hooks_test(const struct tl_ctl_options *options)
+int tl_command_webhook_test(const struct tl_ctl_options *options)
 {
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/webhooks");
+    const struct tl_ctl_ask ask = {.operation = "listWebhooks"};
     struct tl_error err = {0};
     json_t *answer = NULL;
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);

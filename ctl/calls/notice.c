@@ -103,13 +103,14 @@ int tl_command_notice(const struct tl_ctl_options *options)
 {
     const char *queue = options->words[0];
     json_t *answer;
-    struct tl_ctl_ask ask = tl_ctl_ask("POST", NULL, "/queues/%s/notice", queue);
-    if (ask.method == NULL || !texts_are_named(options))
+    if (!texts_are_named(options))
         return TL_EXIT_PROBLEM;
     int status = check_languages(options);
     if (status != TL_EXIT_OK)
         return status;
-    ask.body = notice_of(options);
+    const struct tl_ctl_ask ask = {.operation = "setNotice",
+                                   .arguments = json_pack("{s:s}", "queue", queue),
+                                   .body = notice_of(options)};
     status = tl_ctl_call_once(options, &ask, &answer);
     return status == TL_EXIT_OK
                ? tl_ctl_tell(options, answer, "%s: %s", queue,

@@ -42,7 +42,7 @@ json_t *tl_assignments_read(int n, char *const *words, struct tl_error *err)
         size_t length = strcspn(words[i], "=");
         tl_quote(words[i], quoted, sizeof(quoted));
         if (length == 0 || words[i][length] == '\0' || length >= sizeof(name)) {
-            ok = tl_error_set(err, TL_ERR_INVALID, "%s: expected NAME=VALUE, as in capacity=20",
+            ok = tl_error_set(err, TL_ERR_INVALID, "%s: expected SETTING=VALUE, as in capacity=20",
                               quoted);
             break;
         }
@@ -108,8 +108,8 @@ static void describe(const struct tl_ctl_options *options, const json_t *changed
     json_object_foreach(json_object_get(changed, "after"), name, value)
     {
         tl_text_append(out, "%s: ", queue);
-        tl_change_value(out, name, json_string_value(value));
-        tl_change_was(out, name, json_string_value(json_object_get(before, name)));
+        tl_change_value(out, name, value);
+        tl_change_was(out, json_object_get(before, name));
     }
     for (int i = 1; i < options->n_words; i++) {
         bool found = false;
@@ -144,10 +144,13 @@ static int confirm(const struct tl_ctl_options *options, struct tl_ctl_call *cal
                    const json_t *settings)
 {
     struct wish wish = {.queue = options->words[0], .settings = settings};
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s", wish.queue);
     struct tl_control_answer queue = {0};
     struct tl_error unused;
-    if (!options->yes && tl_ctl_call_ask(call, &ask, &queue, &unused))
+    if (options->yes)
+        return TL_EXIT_OK;
+    const struct tl_ctl_ask ask = {.operation = "getQueue",
+                                   .arguments = json_pack("{s:s}", "queue", wish.queue)};
+    if (tl_ctl_call_ask(call, &ask, &queue, &unused))
         tl_json_flat(json_object_get(queue.body, "settings"), note_shrink, &wish);
     tl_control_answer_clear(&queue);
     return tl_shrink_confirm(options, &wish.shrinks);
@@ -174,16 +177,16 @@ int tl_command_set(const struct tl_ctl_options *options)
     json_t *settings = tl_assignments_read(options->n_words - 1, options->words + 1, &err);
     if (settings == NULL)
         return tl_ctl_fail(tl_ctl_status_of(&err), &err);
-    struct tl_ctl_ask ask = tl_ctl_ask("PATCH", settings, "/queues/%s", options->words[0]);
-    if (ask.method == NULL)
-        return TL_EXIT_PROBLEM;
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     int status =
-        call != NULL ? confirm(options, call, ask.body) : tl_ctl_fail(TL_EXIT_FAILED, &err);
-    if (status == TL_EXIT_OK)
+        call != NULL ? confirm(options, call, settings) : tl_ctl_fail(TL_EXIT_FAILED, &err);
+    if (status == TL_EXIT_OK) {
+        const struct tl_ctl_ask ask = {.operation = "patchQueue",
+                                       .arguments = json_pack("{s:s}", "queue", options->words[0]),
+                                       .body = json_incref(settings)};
         status = tl_ctl_call_body(call, &ask, &answer);
-    else
-        json_decref(ask.body);
+    }
+    json_decref(settings);
     tl_ctl_call_close(&call);
     if (status != TL_EXIT_OK)
         return status;

@@ -149,7 +149,7 @@ static void write_hooks(const json_t *stats, struct tl_text *out)
     }
 }
 
-static void write_all(const json_t *stats)
+void tl_write_stats(const json_t *stats)
 {
     char phase[128], at[TL_UNITS_TEXT_MAX];
     const char *notice = tl_json_text(stats, "notice");
@@ -168,10 +168,4 @@ static void write_all(const json_t *stats)
     write_health(stats, &out);
     write_hooks(stats, &out);
     tl_text_print(&out);
-}
-
-int tl_command_stats(const struct tl_ctl_options *options)
-{
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues/%s/stats", options->words[0]);
-    return tl_ctl_show(options, &ask, write_all);
 }

@@ -290,7 +290,7 @@ static void add_signs(struct top *top, struct tl_text *out)
 /* Reads the queues. False: there is no good answer, and err says why. */
 static bool read_rows(struct top *top, struct tl_error *err)
 {
-    struct tl_ctl_ask ask = tl_ctl_ask("GET", NULL, "/queues");
+    const struct tl_ctl_ask ask = {.operation = "listQueues"};
     struct tl_control_answer answer;
     bool ok = tl_ctl_call_ask(top->call, &ask, &answer, err);
     if (ok && !tl_control_succeeded(&answer)) {

@@ -292,17 +292,19 @@ void tl_table_print(struct tl_table **table)
     tl_table_free(table);
 }
 
-void tl_list_print(const json_t *list, const struct tl_member *members, size_t n)
+void tl_list_print(const json_t *list, const struct tl_member *members)
 {
-    struct tl_column *columns = tl_xalloc(n, sizeof(*columns));
-    size_t i;
+    struct tl_column columns[12];
+    size_t n = 0, i;
     json_t *object;
-    for (size_t k = 0; k < n; k++)
-        columns[k] = (struct tl_column){members[k].title, members[k].kind == TL_MEMBER_NUMBER};
+    for (; members[n].title != NULL; n++) {
+        assert(n < sizeof(columns) / sizeof(columns[0]));
+        columns[n] = (struct tl_column){members[n].title, members[n].kind == TL_MEMBER_NUMBER};
+    }
     struct tl_table *table = tl_table_new(columns, n);
     json_array_foreach(list, i, object)
     {
-        for (const struct tl_member *member = members; member < members + n; member++) {
+        for (const struct tl_member *member = members; member->title != NULL; member++) {
             const char *text = tl_json_text(object, member->name);
             if (member->kind == TL_MEMBER_NUMBER)
                 tl_table_number(table, tl_json_count(object, member->name));
@@ -313,7 +315,6 @@ void tl_list_print(const json_t *list, const struct tl_member *members, size_t n
         }
     }
     tl_table_print(&table);
-    free(columns);
 }
 
 /* ---- JSON ---- */

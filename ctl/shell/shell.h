@@ -19,6 +19,7 @@
 #include "common/base/error.h"
 #include "common/base/text.h"
 #include "common/config/config.h"
+#include "common/role/options.h"
 #include "common/store/actor.h"
 #include "common/store/store.h"
 
@@ -69,8 +70,11 @@ enum {
 /* How a command writes what it found. */
 enum tl_output { TL_OUTPUT_TABLE, TL_OUTPUT_JSON, TL_OUTPUT_YAML };
 
+struct tl_ctl_command;
+
 /* The parsed command line. Texts are borrowed from argv. */
 struct tl_ctl_options {
+    const struct tl_ctl_command *command;
     const char *config; /* NULL: defaults and environment */
     const char *redis;  /* NULL: what the configuration says */
     const char *data;   /* the data folder of `tellerline up` */
@@ -89,7 +93,7 @@ struct tl_ctl_options {
     bool yes;               /* do it without asking */
     bool dry_run;
     bool connect;          /* of check */
-    const char *format;    /* of export */
+    unsigned format;       /* of export: csv, jsonl */
     uint64_t limit;        /* 0: the call's own */
     uint64_t from;         /* 0: from the beginning */
     const char *reference; /* of visitor show; NULL: none */
@@ -114,18 +118,94 @@ enum tl_ctl_group {
 /* A verb. Returns an exit status. */
 typedef int tl_ctl_verb(const struct tl_ctl_options *options);
 
+/* A member of the objects of a list. */
+struct tl_member {
+    const char *title, *name;
+    enum { TL_MEMBER_TEXT, TL_MEMBER_NUMBER, TL_MEMBER_TIME } kind;
+    const char *none; /* for a text or time that is "", or not there */
+};
+
+/* A text with "{member}" for members of an answer, or what was asked for; "{member:words}" has
+ * words for one that is not there. Times and "..._seconds" are shown as people read them. */
+struct tl_sentence {
+    const char *when; /* only if this member is there, and is neither false, 0, null nor "", or as
+                         in "was=active" has this value; NULL: always */
+    const char *text;
+};
+
+enum { TL_SENTENCES = 3 };
+
+/* One command. A plain one is a call of the admin API, and has no `run`. */
 struct tl_ctl_command {
     const char *name;  /* one word or two: "queue set" */
     const char *words; /* operands for the usage line: "QUEUE [FILE]"; NULL: none */
     enum tl_ctl_group group;
     unsigned options; /* set of TL_OPTION_* */
-    tl_ctl_verb *run;
+    tl_ctl_verb *run; /* NULL: the call */
+    /* The operation (common/control/routes.c). Its arguments are the operands by their names in the
+     * usage line, QUEUE as "queue", SETTING=VALUE... as "settings", and the options that were
+     * given.
+     */
+    const char *operation;
+    const char *also; /* another name of the first operand, in the body; NULL: none */
+    /* The question before what cannot be undone, of the arguments and, if it has one, of the answer
+     * of `confirm_by`; NULL: none. */
+    const char *confirm, *confirm_by;
+    /* What is written of the answer: by a function, or the list in this member as a table; and the
+     * first sentence that holds. */
+    void (*write)(const json_t *answer);
+    const char *list;
+    const struct tl_member *columns; /* ended by one without a title */
+    const char *none;                /* for a list without entries; NULL: only the titles */
+    struct tl_sentence say[TL_SENTENCES];
+    const char *alone;   /* this member goes to standard output, alone, so that a shell can take it,
+                            and   the sentence to standard error; NULL: none */
     const char *summary; /* one line */
     const char *details; /* more for --help; NULL: none */
     const char *status;  /* what exit status 1 means; NULL: as for all commands */
     int most_words;      /* operands; 0: as the usage line says */
+    bool confirm_typed;  /* the first operand has to be typed */
     bool hidden;         /* not in the list of commands */
 };
+
+/* ---- the command line of one command: its options in any order among the operands ---- */
+
+/* An option of the commands. */
+struct tl_ctl_option {
+    unsigned of; /* commands that take it: TL_OPTION_*; 0: all */
+    bool asks;   /* it is an argument of a call, under its own name; a time as NAME_seconds */
+    struct tl_option option;
+};
+/* All but those of the lab, for struct tl_ctl_options. Static storage. */
+const struct tl_ctl_option *tl_ctl_option_table(size_t *n);
+
+/* Sets the defaults, and writes the options that the command takes, for *options; ends with a row
+ * without a name. */
+void tl_ctl_options_rows(const struct tl_ctl_command *command, struct tl_ctl_options *options,
+                         struct tl_option table[TL_OPTIONS_MAX + 1]);
+/* Parses the arguments; argv[0] is the name of the command. argv is reordered: options->words are
+ * the operands. TL_ERR_INVALID names the argument. With --help, the operands are not checked. */
+bool tl_ctl_options_parse(const struct tl_ctl_command *command, int argc, char **argv,
+                          struct tl_ctl_options *options, struct tl_error *err);
+/* The same, but any number of operands is good. */
+bool tl_ctl_options_read(const struct tl_ctl_command *command, int argc, char **argv,
+                         struct tl_ctl_options *options, struct tl_error *err);
+/* Does the command use the system that a package installed, where nothing says what the system is?
+ */
+bool tl_installed_counts(const struct tl_ctl_command *command);
+/* Where nothing says what the system is, neither an option nor the environment, it is that of the
+ * file `path`, which a package installed; but not for `up`, which runs a system of its own, nor
+ * `plan`, which only computes. TL_ERR_INVALID when only others may read that. */
+bool tl_installed_find(const struct tl_ctl_command *command, const char *path,
+                       struct tl_ctl_options *options, struct tl_error *err);
+
+/* Sets what the environment file of the package sets of TELLERLINE_..., and the environment does
+ * not. A missing one sets nothing. */
+bool tl_installed_environment(const char *path, struct tl_error *err);
+
+/* The name of the i-th operand (from 0) of a usage line such as "NAME [SETTING=VALUE...]", and its
+ * length; NULL: there is none. words NULL: without any. */
+const char *tl_operand_name(const char *words, int i, size_t *length);
 
 /* Writes `tellerline: ` and the error to standard error, and returns `status`. */
 int tl_ctl_fail(int status, const struct tl_error *err);
@@ -214,14 +294,8 @@ void tl_table_write(const struct tl_table *table, bool colour, bool dense, struc
 /* Writes it to standard output, in colour if that is a terminal that shows it, and frees it. */
 void tl_table_print(struct tl_table **table);
 
-/* A member of the objects of a list. */
-struct tl_member {
-    const char *title, *name;
-    enum { TL_MEMBER_TEXT, TL_MEMBER_NUMBER, TL_MEMBER_TIME } kind;
-    const char *none; /* for a text or time that is "", or not there */
-};
-/* Writes a table with a row for each object of the list. */
-void tl_list_print(const json_t *list, const struct tl_member *members, size_t n);
+/* Writes a table with a row for each object of the list. members: ended by one without a title. */
+void tl_list_print(const json_t *list, const struct tl_member *members);
 
 /* ---- JSON ---- */
 

@@ -145,7 +145,7 @@ def test_a_blocked_prefix_is_refused_everywhere(share):
     said = block(system, "block", "add", "192.0.2.0/24", "--for", "1h")
     assert said.startswith("192.0.2.0/24 is blocked from all queues, for 1h\n") and "It is not known which places" in said
     assert block(system, "block", "add", "2001:db8::/48", "--queue", bank).startswith(
-        f"2001:db8::/48 is blocked from queue {bank}, until `tellerline block remove`\n")
+        f"2001:db8::/48 is blocked from {bank}, until `tellerline block remove`\n")
     for worker in range(2):
         for address in ("192.0.2.77", "2001:db8:0:5::1"):
             wait_until(lambda w=worker, a=address: come(system, a, w, queue=bank) == 403, PATIENCE, "refused")
@@ -170,7 +170,7 @@ def test_a_blocked_prefix_is_refused_everywhere(share):
     for words, says in ((("block", "add", "0.0.0.0/0"), "too wide"), (("block", "add", "nonsense"), "is not an IP address"),
                         (("block", "add", "192.0.2.1", "--queue", "A B"), "not a valid queue name")):
         assert says in block(system, *words, status=1)
-    assert "must be from 1s" in block(system, "block", "add", "192.0.2.1", "--for", "1ms", status=2)
+    assert "is out of bounds (1s to 365d)" in block(system, "block", "add", "192.0.2.1", "--for", "1ms", status=2)
 
 
 def test_a_block_ends_the_streams_of_the_prefix(share):

@@ -95,7 +95,7 @@ def test_the_site_steers_over_http(start, tmp_path):
     wait_until(lambda: metric(system, "tellerline_admitter_queues_without_feedback") == 1, PATIENCE, "it says so")
     assert capacity(system) <= cut and "auto (no feedback)" in limit(system)
     queues = json.loads(system.ctl("queue", "list", "-o", "json").stdout)["queues"]
-    assert queues[0]["feedback"] is False and queues[0]["capacity"] == capacity(system)
+    assert queues[0]["feedback"] is False and queues[0]["capacity_now"] == capacity(system)
     log = "".join(program.text() for program in system.of("admitter"))
     assert "the site reports nothing" in log and "capacity cut from" in log and "errors 20.0 %" in log
     assert not denied_but_creating(system)

@@ -6,11 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "ctl/help.h"
-#include "ctl/options.h"
 
 static int never_run(const struct tl_ctl_options *options)
 {
@@ -123,6 +123,36 @@ static void test_the_installed_file_counts_where_nothing_else_is_said(void **sta
     assert_null(options.config);
 }
 
+/* In the syntax of systemd, as far as settings need it. */
+static void test_the_installed_environment_counts_where_nothing_is_set(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test_ctl_options.XXXXXX";
+    struct tl_error err = {0};
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_non_null(file);
+    fputs(
+        "# TELLERLINE_A=no\n\n  TELLERLINE_B=\"redis://u:p@h/0\" \nTELLERLINE_C='x y'\nPATH_OF=z\n"
+        "TELLERLINE_D=file\n",
+        file);
+    fclose(file);
+    assert_int_equal(setenv("TELLERLINE_D", "mine", 1), 0);
+    assert_int_equal(setenv("TELLERLINE_E_FILE", "/mine", 1), 0);
+    assert_true(tl_installed_environment(path, &err));
+    assert_null(getenv("TELLERLINE_A"));
+    assert_string_equal(getenv("TELLERLINE_B"), "redis://u:p@h/0");
+    assert_string_equal(getenv("TELLERLINE_C"), "x y");
+    assert_string_equal(getenv("TELLERLINE_D"), "mine");
+    assert_null(getenv("PATH_OF"));
+    assert_null(getenv("TELLERLINE_E"));
+    assert_int_equal(unsetenv("TELLERLINE_E_FILE"), 0);
+    unlink(path);
+    assert_true(tl_installed_environment(path, &err)); /* there is none */
+    assert_false(tl_installed_environment("/dev/null/none", &err));
+    for (char name[] = "TELLERLINE_B"; name[11] <= 'D'; name[11]++)
+        assert_int_equal(unsetenv(name), 0);
+}
+
 static void test_values(void **state)
 {
     (void)state;
@@ -141,7 +171,7 @@ static void test_refusals(void **state)
     assert_refused(&top_command, "--queue x", "--queue"); /* not an option of this command */
     assert_refused(&top_command, "--config", "needs a value");
     assert_refused(&top_command, "--help=1", "takes no value");
-    assert_refused(&top_command, "--interval 10ms", "at least 100 ms");
+    assert_refused(&top_command, "--interval 10ms", "out of bounds (100ms to 1d)");
     assert_refused(&top_command, "--interval soon", "--interval");
     assert_refused(&top_command, "--count 0", "--count");
     assert_refused(&top_command, "--count -1", "--count");
@@ -181,6 +211,7 @@ int main(void)
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_options_and_words_in_any_order),
         cmocka_unit_test(test_the_installed_file_counts_where_nothing_else_is_said),
+        cmocka_unit_test(test_the_installed_environment_counts_where_nothing_is_set),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_help_needs_no_words),

@@ -245,7 +245,7 @@ static void test_warnings(void **state)
     input.failure_rate = 0.5;
     assert_true(warned(&input, "use 12 requests per session"));
     input = good;
-    input.batches = true;
+    input.shape = TL_RATE_BATCHES;
     assert_true(warned(&input, "first requests alone take 1.1 s"));
     input = good;
     input.burst = 2000;

@@ -19,11 +19,6 @@ struct values {
     uint64_t number;
 };
 
-static bool apply_number(void *context, const char *value, struct tl_error *err)
-{
-    return tl_option_number(value, 256, context, err);
-}
-
 /* Parses a line split at blanks; the words stay valid until the next call. The result is that of
  * tl_options_read; argv holds the reordered words. */
 static int parse(const char *line, struct values *values, char *argv[WORDS_MAX + 2],
@@ -32,11 +27,16 @@ static int parse(const char *line, struct values *values, char *argv[WORDS_MAX +
     static char copy[256];
     static char name[] = "program";
     const struct tl_option table[] = {
-        {"text", "TEXT", "a text", tl_option_text, &values->text, false, 't'},
-        {"flag", NULL, "a flag", tl_option_flag, &values->flag, false, 0},
-        {"number", "N", "a number", apply_number, &values->number, false, 0},
-        {"help", NULL, "this", tl_option_flag, &values->help, true, 'h'},
-        {0},
+        {.value = {.path = "text", .type = TL_SETTING_STRING, .help = "a text"},
+         .argument = "TEXT",
+         .letter = 't',
+         .base = &values->text},
+        {.value = {.path = "flag", .help = "a flag"}, .base = &values->flag},
+        {.value = {.path = "number", .type = TL_SETTING_NUMBER, .min = 1, .max = 256},
+         .argument = "N",
+         .base = &values->number},
+        {.value = {.path = "help"}, .base = &values->help, .last = true, .letter = 'h'},
+        {.argument = NULL},
     };
     int argc = 1;
     char *rest = NULL;
@@ -105,8 +105,8 @@ static void test_refusals(void **state)
         {"--fla", "no such option: \"--fla\"; --help lists the options"},
         {"--flag=yes", "--flag takes no value"},
         {"--text", "--text needs a value: TEXT"},
-        {"--number 0", "--number: must be 1 to 256"},
-        {"--number 257", "--number: must be 1 to 256"},
+        {"--number 0", "--number: \"0\" is out of bounds (1 to 256)"},
+        {"--number 257", "--number: \"257\" is out of bounds (1 to 256)"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct values values;

@@ -47,9 +47,12 @@ static bool apply_quiet(void *context, const char *value, struct tl_error *err)
 static void run(struct outcome *outcome, char **words)
 {
     const struct tl_option own_options[] = {
-        {"processes", "N", "how many", apply_processes, outcome, false, 0},
-        {"quiet", NULL, "say less", apply_quiet, outcome, false, 0},
-        {0},
+        {.value = {.path = "processes", .help = "how many"},
+         .argument = "N",
+         .apply = apply_processes,
+         .base = outcome},
+        {.value = {.path = "quiet", .help = "say less"}, .apply = apply_quiet, .base = outcome},
+        {.argument = NULL},
     };
     char *argv[16] = {(char[]){"argv0"}};
     int argc = 1;

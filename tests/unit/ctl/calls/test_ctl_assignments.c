@@ -42,7 +42,7 @@ static void test_other_words_are_refused(void **state)
     (void)state;
     struct tl_error err;
     assert_null(read_words("capacity", NULL, &err));
-    assert_non_null(strstr(err.text, "NAME=VALUE"));
+    assert_non_null(strstr(err.text, "SETTING=VALUE"));
     assert_null(read_words("=5", NULL, &err));
     assert_null(read_words("capacity=1", "capacity=2", &err));
     assert_non_null(strstr(err.text, "twice"));

@@ -307,7 +307,7 @@ def test_without_hooks_there_is_no_journal(start):
     ctl(system, "queue", "pause", "shop")
     assert "no hooks" in system.of("notifier")[0].text()
     assert system.store.command("EXISTS", system.key("shop", "journal"), system.key("shop", "hooks")) == 0
-    assert "no hook watches a queue" in ctl(system, "webhook", "list")
+    assert "no webhook watches a queue" in ctl(system, "webhook", "list")
 
 
 @pytest.mark.sanitized

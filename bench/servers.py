@@ -23,7 +23,7 @@ POSTGRES_SETTINGS = {
 }
 _FILE = {"save": "", "appendonly": "yes", "appendfsync": "everysec"}
 #: How Redis keeps what it has. none: what is measured is the design, not the disk. The others are what
-#: docs/operators/operations.md asks for; `replicated` has a replica beside it.
+#: docs/operators/redis.md asks for; `replicated` has a replica beside it.
 REDIS_SETTINGS = {"none": {"save": "", "appendonly": "no"}, "everysec": _FILE,
                   "fsync": _FILE | {"appendfsync": "always"}, "replicated": _FILE}
 

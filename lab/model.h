@@ -78,7 +78,7 @@ struct tl_plan {
     uint64_t redis_bytes;  /* for the crowd, with the reserve; 0 without a crowd */
 };
 
-/* Figures of docs/contributors/benchmarks.md and docs/operators/operations.md on which the size of
+/* Figures of docs/contributors/benchmarks.md and docs/operators/redis.md on which the size of
  * an installation rests. */
 enum {
     TL_PLAN_JOINS_PER_PROCESS = 43800,

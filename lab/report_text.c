@@ -240,7 +240,7 @@ static void write_plan(const json_t *plan, struct tl_text *out)
         "                            per second, measured on one core\n"
         "  memory of Redis           %s MB: twice %d bytes per visitor\n"
         "  sources                   docs/contributors/benchmarks.md,\n"
-        "                            docs/operators/operations.md\n",
+        "                            docs/operators/redis.md\n",
         tl_words_number(ceil(number_of(size, "joins_per_second")), 0).text,
         count_of(size, "worker_processes").text, tl_words_whole(TL_PLAN_PAGES_PER_PROCESS).text,
         tl_words_whole(TL_PLAN_JOINS_PER_PROCESS).text,

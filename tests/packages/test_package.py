@@ -106,7 +106,7 @@ def test_alerts_and_graphs_are_installed(packages: Packages, tmp_path: Path) -> 
 
 
 def test_users_of_redis_can_be_made(packages: Packages, tmp_path: Path) -> None:
-    """As docs/operators/operations.md says: from the package alone, without the sources."""
+    """As docs/operators/redis.md says: from the package alone, without the sources."""
     subprocess.run(["dpkg-deb", "-x", packages.first, tmp_path], check=True)
     users = tmp_path / "users"
     subprocess.run([tmp_path / "usr/share/tellerline/redis/make-users", users], check=True)

@@ -23,7 +23,7 @@ from previous import previous_programs, release_before
 from tellerline import BIN, PATIENCE, Program, System, run
 from waiting import patient, wait_until
 
-#: As docs/operators/operations.md says; the other way round to go back.
+#: As docs/operators/upgrading.md says; the other way round to go back.
 ORDER = ("dispatcher", "admitter", "expirer", "worker")
 
 WAITING = int(os.environ.get("TELLERLINE_UPGRADE_WAITING", 120))

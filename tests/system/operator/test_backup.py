@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Redis is replaced by an old backup under running programs. docs/operators/operations.md says what is true afterwards."""
+"""Redis is replaced by an old backup under running programs. docs/operators/redis.md says what is true afterwards."""
 from __future__ import annotations
 
 import shutil

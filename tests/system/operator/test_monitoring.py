@@ -22,6 +22,7 @@ MONITORING = TOP / "deploy" / "monitoring"
 RULES = [MONITORING / "rules.yml", MONITORING / "alerts.yml"]
 KUBERNETES = TOP / "deploy" / "kubernetes" / "monitoring"
 PAGE = (TOP / "docs" / "operators" / "monitoring.md").read_text()
+METRICS = (TOP / "docs" / "operators" / "metrics.md").read_text()
 FIRING = 'count by (alertname) (ALERTS{alertstate="firing"})'
 #: Told by the notifier of hooks, which not every installation has.
 ELSEWHERE = {"tellerline_hook_failing_seconds"}
@@ -62,7 +63,7 @@ def test_alerts_say_whole_numbers():
 
 def test_what_is_asked_for_is_there():
     """Rules, dashboard and adapter use metrics that the programs have: those that the page lists (test_metrics.py)."""
-    there = set(re.findall(r"^\| `(tellerline_\w+)` \|", PAGE, re.M)) | ELSEWHERE
+    there = set(re.findall(r"^\| `(tellerline_\w+)` \|", METRICS, re.M)) | ELSEWHERE
     recorded = set(re.findall(r"record: (\S+)", RULES[0].read_text()))
     for file in (*RULES, MONITORING / "dashboard.json", KUBERNETES / "adapter-rules.yaml"):
         text = file.read_text()

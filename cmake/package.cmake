@@ -100,7 +100,7 @@ install(FILES deploy/systemd/tellerline-.service.d/hardening.conf DESTINATION ${
 install(FILES deploy/debian/sysusers.conf DESTINATION lib/sysusers.d RENAME tellerline.conf)
 install(FILES ${PACKAGE_FOLDER}/tellerline.yaml DESTINATION /etc/tellerline)
 install(FILES deploy/debian/default DESTINATION /etc/default RENAME tellerline)
-install(FILES README.md deploy/debian/copyright ${PACKAGE_FOLDER}/changelog.Debian.gz
+install(FILES README.md README.ko.md deploy/debian/copyright ${PACKAGE_FOLDER}/changelog.Debian.gz
         ${PACKAGE_FOLDER}/changelog.gz DESTINATION ${PACKAGE_DOC})
 install(DIRECTORY docs DESTINATION ${PACKAGE_DOC})
 get_target_property(PACKAGE_PAGE_VIEW tl_worker_page TELLERLINE_VIEW)

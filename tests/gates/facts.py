@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-OPERATORS = "docs/operators/"
+OPERATORS, INTEGRATORS = "docs/operators/", "docs/integrators/"
 
 
 def code(file: str, pattern: str) -> int:
@@ -20,7 +20,41 @@ def code(file: str, pattern: str) -> int:
     return int(found.group(1))
 
 
-def facts() -> list[tuple[str, str, int]]:
+def integrator_facts() -> list[tuple[str, str, int]]:
+    nginx, haproxy = "deploy/gateways/nginx/tellerline.conf", "deploy/gateways/haproxy/haproxy.cfg"
+    held = code("worker/api/place.c", r"WAIT_MAX_MS = (\d+)") // 1000
+    forgeries = code("worker/visit/visit.c", r"FORGERIES_MAX = (\d+)")
+    languages = len(list((TOP / "worker" / "page" / "languages").glob("*.yaml")))
+    return [
+        ("README.md", "{} languages", languages),
+        ("README.ko.md", "{}개 언어", languages),
+        (f"{INTEGRATORS}waiting-page.md", "{} languages", languages),
+        (f"{INTEGRATORS}waiting-page.md", "fewer than {} are ahead", code("worker/page/page.c", r"define ALMOST +(\d+)")),
+        (f"{INTEGRATORS}waiting-page.md", "continues after {} s", code("worker/page/page.c", r"GO_ON_AFTER_S (\d+)")),
+        (f"{INTEGRATORS}waiting-page-developers.md", "at most {} days", code("worker/visit/browser.c",
+                                                                            r"LIFE_MAX_S = (\d+) \* 86400")),
+        (f"{INTEGRATORS}waiting-page-developers.md", "at most every {} s", code("worker/page/page.c",
+                                                                               r"REFRESH_MIN_S (\d+)")),
+        (f"{INTEGRATORS}waiting-page-developers.md", "at most {} such joins a minute",
+         code("worker/api/handlers.h", r"CHALLENGE_WAITS_A_MINUTE (\d+)")),
+        (f"{INTEGRATORS}client-guide.md", "at most {} seconds", held),
+        (f"{INTEGRATORS}gateways.md", "lasts up to {} s", held),
+        (f"{INTEGRATORS}client-guide.md", "{} invalid tokens", forgeries),
+        (f"{INTEGRATORS}passes.md", "{} forged ES256 passes", forgeries),
+        (f"{INTEGRATORS}passes.md", "up to {} ms", code("worker/visit/wait.c", r"EVENT_WAIT_MS = (\d+)")),
+        (f"{INTEGRATORS}passes.md", "at most {} characters", code("worker/api/body.h", r"JOIN_INVITE_MAX (\d+)")),
+        (f"{INTEGRATORS}passes.md", "at most {} keys", code("common/auth/jwt_keys.h", r"JWT_KEYS_MAX +(\d+)")),
+        (f"{INTEGRATORS}gateways.md", "| connections of an address | {} (429)", code(nginx, r"limit_conn \w+ (\d+);")),
+        (f"{INTEGRATORS}gateways.md", "| {} a second", code(nginx, r"rate=(\d+)r/s")),
+        (f"{INTEGRATORS}gateways.md", "{} at once (429)", code(nginx, r"burst=(\d+)")),
+        (f"{INTEGRATORS}gateways.md", "{} in 10 s", code(haproxy, r"sc0_http_req_rate gt (\d+)")),
+        (f"{INTEGRATORS}gateways.md", "(429) | {} (refused)", code(haproxy, r"sc0_conn_cur gt (\d+)")),
+        (f"{INTEGRATORS}gateways.md", "| {} new connections a second", code("deploy/gateways/caddy/limits.nft",
+                                                                             r"rate over (\d+)/second")),
+    ]
+
+
+def operator_facts() -> list[tuple[str, str, int]]:
     settings = "common/config/program_table.c"
     joins = code("lab/model.h", r"TL_PLAN_JOINS_PER_PROCESS = (\d+)")
     presence = (code("common/store/line/presence.lua", r"PEXPIRE', bitmap, (\d+) \*")
@@ -62,5 +96,6 @@ def facts() -> list[tuple[str, str, int]]:
 
 
 def wrong_facts() -> list[str]:
-    return [f"{page}: should say \"{text.format(f'{number:,}')}\", as the code does"
-            for page, text, number in facts() if text.format(f"{number:,}") not in (TOP / page).read_text()]
+    said = [(page, text.format(f"{number:,}")) for page, text, number in integrator_facts() + operator_facts()]
+    return [f"{page}: should say \"{text}\", as the code does"
+            for page, text in said if text not in " ".join((TOP / page).read_text().split())]

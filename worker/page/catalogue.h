@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The words of the pages in one language, and how this language writes numbers and dates: read from
- * a YAML file of `language:` and `texts:`. docs/integrators/waiting-page.md describes it.
+ * a YAML file of `language:` and `texts:` (docs/integrators/waiting-page-developers.md).
  *
  * English is the source: its file says which texts there are, which of them depend on a number (a
  * mapping of plural forms instead of a text) and which values each holds ("{0}" and "{1}").

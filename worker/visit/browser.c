@@ -245,7 +245,7 @@ bool tl_shown_place_differs(const struct tl_visit *visit)
 /* ---- who asks, and in which language ---- */
 
 /* What is in the User-Agent of crawlers and of programs that make previews of links. Listed in
- * docs/integrators/waiting-page.md. ("bot" alone is in the name of a phone.) */
+ * docs/integrators/waiting-page-developers.md. ("bot" alone is in the name of a phone.) */
 static const char *const crawlers[] = {
     "bot/",        "bot-",        "crawler",   "spider",   "slurp",       "facebookexternalhit",
     "BingPreview", "TelegramBot", "WhatsApp/", "PetalBot", "ia_archiver", "Google-InspectionTool",

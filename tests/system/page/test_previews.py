@@ -24,7 +24,7 @@ from waiting import wait_until
 pytestmark = pytest.mark.together(seconds=120)
 
 PICTURES = TOP / "docs" / "images" / "pages"
-QUEUE = "concert"
+QUEUE, MARKUP = "concert", "markup"
 PHONE, DESKTOP, NARROW = (390, 844), (1360, 1000), (320, 640)
 #: Further pictures: name, state, language, size, colour scheme.
 MORE = [("waiting-desktop", "waiting", "en", DESKTOP, "light"), ("waiting-dark", "waiting", "en", PHONE, "dark"),
@@ -55,7 +55,8 @@ def quoted(value: Any) -> Any:
 def system(room):  # noqa: F811
     page = yaml.load(EXAMPLE.read_text(), yaml.BaseLoader)["queues"]["concert-2026"]["page"]
     settings = {"capacity": 10, "claim_ttl": "2m", "session_ttl": "10m", "waiting_ttl": "10m"}
-    return room({QUEUE: settings | {"closed_text_en": "The <b>sale</b> is over."}, EVENT: settings | {"page": quoted(page)}})
+    return room({QUEUE: settings, MARKUP: settings | {"closed_text_en": "The <b>sale</b> is over."},
+                 EVENT: settings | {"page": quoted(page)}})
 
 
 @pytest.mark.sanitized
@@ -70,7 +71,8 @@ def test_who_may_look(system):
     assert page.status == 200 and b"1,284" in page.body
     policy = page.headers["content-security-policy"]
     assert "connect-src 'none'" in policy and "frame-ancestors 'none'" in policy
-    assert "<b>sale" not in viewer.request("GET", f"/preview/{QUEUE}?state=closed", None, viewer.token, None).body.decode()
+    closed = viewer.request("GET", f"/preview/{MARKUP}?state=closed", None, viewer.token, None).body.decode()
+    assert "The &lt;b&gt;sale" in closed and "<b>sale" not in closed
     for wrong, status in ((f"/preview/{QUEUE}?state=nowhere", 404), ("/preview/none?state=waiting", 404),
                           ("/preview/", 404), ("/preview/a%20b?state=waiting", 422), ("/preview/a/b", 404)):
         assert viewer.request("GET", wrong, None, viewer.token, None).status == status, wrong

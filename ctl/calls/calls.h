@@ -126,9 +126,6 @@ void tl_hook_words(const json_t *hook, char text[TL_HOOK_WORDS_MAX]);
 
 /* ---- settings ---- */
 
-/* The value of a setting of this name as a call wants it: the text, or a boolean where the setting
- * is one. The control room checks it. */
-json_t *tl_assignment_value(const char *name, const char *value);
 /* NAME=VALUE... of the command line as an object; the caller owns it. NULL with TL_ERR_INVALID when
  * a word is not of this form, or a name is there twice. */
 json_t *tl_assignments_read(int n, char *const *words, struct tl_error *err);
@@ -146,6 +143,9 @@ int tl_shrink_confirm(const struct tl_ctl_options *options, struct tl_text *what
 void tl_change_value(struct tl_text *out, const char *name, const char *value);
 /* Appends " (was VALUE)" and the end of the line; old NULL: it was not set. */
 void tl_change_was(struct tl_text *out, const char *name, const char *old);
+/* The member as text; of one in several languages "[en] TEXT [ko] TEXT". NULL: there is none. The
+ * caller frees `made`, which may hold it. */
+const char *tl_change_text(const json_t *members, const char *name, struct tl_text *made);
 
 /* ---- signs of misuse ---- */
 

@@ -32,7 +32,7 @@ static bool is_plain(const char *value)
 /* The value as people read it. */
 static void show(const char *name, const char *value, char shown[SHOWN_MAX + 1])
 {
-    char text[TL_UNITS_TEXT_MAX];
+    char text[TL_QUEUE_VALUE_MAX];
     uint64_t ms;
     const char *words = tl_queue_setting_show(name, value, text);
     if (is_time(name) && tl_number_parse(value, &ms, NULL) && ms <= INT64_MAX) {
@@ -59,9 +59,7 @@ void tl_change_was(struct tl_text *out, const char *name, const char *old)
     tl_text_append(out, " (was %s)\n", old != NULL ? shown : "not set");
 }
 
-/* The member as text; of a notice in several languages "[en] TEXT [ko] TEXT". NULL: there is none.
- */
-static const char *text_of(const json_t *members, const char *name, struct tl_text *made)
+const char *tl_change_text(const json_t *members, const char *name, struct tl_text *made)
 {
     const json_t *value = json_object_get(members, name);
     const char *language;
@@ -84,8 +82,8 @@ static void describe_member(struct tl_text *out, const char *name, const json_t 
     char shown[SHOWN_MAX + 1];
     const char *separator = out->length > 0 ? ", " : "";
     struct tl_text made_old = {0}, made_new = {0};
-    const char *old = text_of(before, name, &made_old);
-    const char *value = text_of(after, name, &made_new);
+    const char *old = tl_change_text(before, name, &made_old);
+    const char *value = tl_change_text(after, name, &made_new);
     show(name, old != NULL ? old : value != NULL ? value : "", shown);
     tl_text_append(out, "%s%s ", separator, name);
     if (old != NULL && value != NULL && strcmp(old, value) != 0) {

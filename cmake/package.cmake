@@ -38,21 +38,28 @@ endfunction()
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/conf/tellerline.yaml)
 file(READ ${CMAKE_SOURCE_DIR}/conf/tellerline.yaml PACKAGE_CONFIG)
 # The Redis of this machine.
-package_replace(PACKAGE_CONFIG "\n  # Empty: `tellerline up`[^\n]*\n[^\n]*\n  url: \"\""
-                "\n  url: redis://127.0.0.1:6379/0")
+package_replace(PACKAGE_CONFIG "Where the state is[^\n]*\n  # url:" "Where the state is.\n  url:")
 # A reverse proxy in front speaks TLS; nothing is open to the network before somebody wants it.
-package_replace(PACKAGE_CONFIG "listen: 0.0.0.0:8080      " "listen: 127.0.0.1:8080    ")
-package_replace(PACKAGE_CONFIG "_keys: secrets/" "_keys: /var/lib/tellerline/")
-# Those of operators are tellerline-control's.
-package_replace(PACKAGE_CONFIG "(admin_token|token_key): secrets/" "\\1: /var/lib/tellerline-control/")
-package_replace(PACKAGE_CONFIG "also the admin API and the dashboard; one answer for all its processes"
-                "of tellerline-control: the admin API and the dashboard; of tellerline-worker: 8086")
-package_replace(PACKAGE_CONFIG "relative paths start at the folder of this file" "made at a start without visitors if absent")
+package_replace(PACKAGE_CONFIG "\nhttp:\n" "
+http:
+  # For a reverse proxy on this machine.
+  listen: 127.0.0.1:8080
+")
+package_replace(PACKAGE_CONFIG "conf/reference.yaml" "/usr/share/doc/tellerline/reference.yaml")
 package_replace(PACKAGE_CONFIG "docs/operators/configuration.md" "/usr/share/doc/tellerline/docs/operators/configuration.md")
-# No queue of ours: the example stays, commented out.
-string(REGEX MATCH "\nqueues:\n.*$" PACKAGE_QUEUES "${PACKAGE_CONFIG}")
-string(REGEX REPLACE "\n([^\n])" "\n# \\1" PACKAGE_QUEUES_OUT "${PACKAGE_QUEUES}")
-string(REPLACE "${PACKAGE_QUEUES}" "${PACKAGE_QUEUES_OUT}" PACKAGE_CONFIG "${PACKAGE_CONFIG}")
+# The workers' keys, and those of operators, which are tellerline-control's. No queue of ours: the example stays,
+# commented out.
+string(REGEX MATCH "\n# Created at the first start.*$" PACKAGE_QUEUES "${PACKAGE_CONFIG}")
+string(REPLACE "\nqueues:" "\n# queues:" PACKAGE_QUEUES_OUT "${PACKAGE_QUEUES}")
+string(REPLACE "\n  " "\n#   " PACKAGE_QUEUES_OUT "${PACKAGE_QUEUES_OUT}")
+string(REPLACE "${PACKAGE_QUEUES}" "
+secrets:                     # made at a start without visitors if absent
+  ticket_keys: /var/lib/tellerline/ticket.keys
+  api_keys: /var/lib/tellerline/api.keys
+  pass_keys: /var/lib/tellerline/pass.keys
+  admin_token: /var/lib/tellerline-control/admin.token
+  token_key: /var/lib/tellerline-control/token.key
+${PACKAGE_QUEUES_OUT}" PACKAGE_CONFIG "${PACKAGE_CONFIG}")
 file(CONFIGURE OUTPUT ${PACKAGE_FOLDER}/tellerline.yaml CONTENT "${PACKAGE_CONFIG}" @ONLY NEWLINE_STYLE LF)
 
 # ---- documents in Debian's form ----
@@ -110,6 +117,7 @@ install(FILES deploy/monitoring/alerts.yml deploy/monitoring/rules.yml deploy/mo
         DESTINATION share/tellerline/monitoring)
 install(PROGRAMS deploy/redis/make-users DESTINATION share/tellerline/redis)
 install(FILES deploy/redis/users.acl DESTINATION share/tellerline/redis)
+install(FILES conf/reference.yaml DESTINATION ${PACKAGE_DOC})
 install(DIRECTORY conf/examples/ deploy/gateways DESTINATION ${PACKAGE_DOC}/examples)
 
 # ---- the package ----

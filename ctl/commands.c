@@ -64,11 +64,11 @@ static const struct tl_ctl_command commands[] = {
     {"queue close", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, .operation = "closeQueue",
      .say = {{NULL, "{queue}: closed: no one joins, no one is admitted"}},
      .summary = "Take no new visitors and admit no one",
-     .details = "The page says closed_text_en or closed_text_ko, if set."},
+     .details = "The page says closed_text, if set."},
     {"queue sell-out", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, .operation = "sellOutQueue",
      .say = {{NULL, "{queue}: sold_out: no one joins, no one is admitted"}},
      .summary = "Close a queue and show that it is sold out",
-     .details = "In the words of sold_out_text_en and sold_out_text_ko, if set. Before it can be "
+     .details = "In the words of sold_out_text, if set. Before it can be "
                 "opened again it must be closed."},
     {"queue passthrough", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
      .operation = "passQueueThrough",

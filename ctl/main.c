@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/words.h"
+#include "common/config/spelling.h"
 
 #include "ctl/calls/calls.h"
 #include "ctl/commands.h"

@@ -125,8 +125,7 @@ bool tl_check_hosts(const char *value, struct tl_error *err)
 {
     return value[strspn(value, LETTERS_AND_DIGITS "_-.:[] ")] == '\0' ||
            tl_error_set(err, TL_ERR_INVALID,
-                        "not names of hosts, such as shop.internal, separated by spaces, without "
-                        "scheme and port");
+                        "not names of hosts, such as shop.internal, without scheme and port");
 }
 
 bool tl_check_hook_url(const char *value, struct tl_error *err)
@@ -171,8 +170,7 @@ bool tl_check_patterns(const char *value, struct tl_error *err)
 {
     return value[strspn(value, LETTERS_AND_DIGITS "_-.* ")] == '\0' ||
            tl_error_set(err, TL_ERR_INVALID,
-                        "not names of queues, separated by spaces, in which \"*\" stands for any "
-                        "characters");
+                        "not names of queues, in which \"*\" stands for any characters");
 }
 
 bool tl_check_header(const char *value, struct tl_error *err)

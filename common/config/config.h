@@ -2,7 +2,7 @@
 /*
  * The configuration: one YAML file for all programs (conf/tellerline.yaml), every value overridable
  * by the environment. Parsed against a table of settings with types and bounds, validated whole,
- * then published as one const struct. Bad input is answered with `file:line:column: what, and the
+ * then published as one const struct. Each mistake is told as `file:line:column: what, and the
  * limit`.
  */
 #ifndef TL_CONFIG_H
@@ -10,14 +10,30 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #include "common/base/error.h"
 #include "common/config/settings.h"
 
+enum { TL_MISTAKES_MAX = 32, TL_MISTAKE_PATH_MAX = 128 };
+
+/* What is wrong with settings: every mistake. Zeroed before the first use. */
+struct tl_mistakes {
+    size_t n; /* the first TL_MISTAKES_MAX of them are kept */
+    struct tl_mistake {
+        char setting[TL_MISTAKE_PATH_MAX]; /* "rate.admit"; "": all together */
+        struct tl_error err;               /* of a file, with its place */
+    } list[TL_MISTAKES_MAX];
+};
+/* A line for each, after the prefix. */
+void tl_mistakes_write(const struct tl_mistakes *mistakes, const char *prefix, FILE *out);
+
 /* Reads and validates the file, then the environment (TELLERLINE_REDIS_URL, TELLERLINE_HTTP_LISTEN,
  * ...; the name of a setting is its path in capitals, '.' and '-' as '_'; TELLERLINE_QUEUES holds
  * all queues as a YAML mapping; an unknown TELLERLINE_* is an error). path NULL: defaults and
- * environment only. NULL on failure; the caller frees with tl_config_free. */
+ * environment only. NULL after any mistake; the caller frees with tl_config_free. */
+const struct tl_config *tl_config_load_all(const char *path, struct tl_mistakes *mistakes);
+/* The same; err gets the first mistake. */
 const struct tl_config *tl_config_load(const char *path, struct tl_error *err);
 /* The settings of the queue of this name among these configured ones; NULL if there is none. */
 const struct tl_queue_settings *tl_config_queue(const struct tl_queue_config *queues, size_t n,

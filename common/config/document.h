@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tables of the reference of all settings, written from those that the programs read them with.
- */
+/* The reference of all settings, written from the tables that the programs read them with. */
 #ifndef TL_CONFIG_DOCUMENT_H
 #define TL_CONFIG_DOCUMENT_H
 
@@ -9,5 +8,7 @@
 /* Writes the tables of docs/operators/configuration.md: every setting with its name in the
  * environment, type, default, bounds and meaning. */
 void tl_config_document(FILE *out);
+/* Writes conf/reference.yaml: every setting with its default, as a file. */
+void tl_config_reference(FILE *out);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/file.h"
 #include "common/base/text.h"
-#include "common/config/environment.h"
 #include "common/config/read.h"
-#include "common/config/table.h"
+#include "common/config/spelling.h"
 #include "common/config/value.h"
-#include "common/config/words.h"
 #include "common/config/yaml.h"
 
 #define ENV_PREFIX   "TELLERLINE_"
@@ -21,24 +20,25 @@
 
 enum { VARIABLE_FILE_MAX = TL_YAML_BYTES_MAX };
 
-/* The row with this environment name, or NULL. */
-static const struct tl_setting *find_in(const struct tl_setting *rows, size_t n, const char *name)
+void tl_setting_env_name(const struct tl_setting *row, char name[TL_SETTING_PATH_MAX])
+{
+    snprintf(name, TL_SETTING_PATH_MAX, ENV_PREFIX "%s", row->path);
+    for (char *at = name; *at != '\0'; at++)
+        *at = *at == '.' || *at == '-' ? '_' : (char)toupper((unsigned char)*at);
+}
+
+/* The row of the process settings with this environment name, or NULL. */
+static const struct tl_setting *find_row(const char *name)
 {
     char row_name[TL_SETTING_PATH_MAX];
+    size_t n;
+    const struct tl_setting *rows = tl_config_table(&n);
     for (size_t i = 0; i < n; i++) {
         tl_setting_env_name(&rows[i], row_name);
         if (strcmp(row_name, name) == 0)
             return &rows[i];
     }
     return NULL;
-}
-
-/* The row of the process settings with this environment name, or NULL. */
-static const struct tl_setting *find_row(const char *name)
-{
-    size_t n;
-    const struct tl_setting *rows = tl_config_table(&n);
-    return find_in(rows, n, name);
 }
 
 /* The length of the name without _FILE at its end; 0 when it does not end so. */
@@ -57,15 +57,14 @@ static void propose(const char *name, char best[TL_SETTING_PATH_MAX], size_t *st
     size_t n;
     const struct tl_setting *rows = tl_config_table(&n);
     const size_t skip = strlen(ENV_PREFIX);
-    for (size_t i = 0; i < n; i++) {
-        tl_setting_env_name(&rows[i], row_name);
+    for (size_t i = 0; i < n + 2; i++) {
+        if (i < n)
+            tl_setting_env_name(&rows[i], row_name);
+        else
+            snprintf(row_name, sizeof(row_name), "%s", i == n ? ENV_QUEUES : ENV_WEBHOOKS);
         if (tl_spelling_closer(name + skip, row_name + skip, steps))
             memcpy(best, row_name, sizeof(row_name));
     }
-    if (tl_spelling_closer(name + skip, "QUEUES", steps))
-        snprintf(best, TL_SETTING_PATH_MAX, ENV_QUEUES);
-    if (tl_spelling_closer(name + skip, "WEBHOOKS", steps))
-        snprintf(best, TL_SETTING_PATH_MAX, ENV_WEBHOOKS);
 }
 
 static bool fail_unknown(const char *name, struct tl_error *err)
@@ -101,26 +100,41 @@ static bool is_yaml(const char *name)
 struct reader {
     char *const *environment;
     struct tl_config *config;
-    struct tl_error *err;
+    struct tl_mistakes *mistakes;
 };
 
-/* Gives the value to its setting. `name` is the variable that messages are about; row is NULL for
- * the queues and the hooks. */
-static bool apply(const struct reader *reader, const struct tl_setting *row, const char *name,
+static void note(const struct reader *reader, struct tl_error *err)
+{
+    tl_mistakes_add(reader->mistakes, "", err);
+}
+
+/* Gives the value to its setting: YAML for the queues and the webhooks (row NULL), and where it
+ * begins with a brace; else its text. `name` is the variable that messages are about. */
+static void apply(const struct reader *reader, const struct tl_setting *row, const char *name,
                   const char *value)
 {
-    struct tl_error *err = reader->err;
-    if (row != NULL)
-        return tl_setting_set(row, reader->config, value, TL_FORM_FILE, err) ||
-               tl_error_prefix(err, "environment: %s", name);
-    struct tl_yaml *root = tl_yaml_parse(name, value, strlen(value), err);
+    struct tl_error err = {0};
+    bool is_text = row != NULL && !(row->type == TL_SETTING_TEXTS && *value == '{');
+    if (is_text) {
+        if (!tl_setting_set(row, reader->config, value, TL_FORM_FILE, &err)) {
+            tl_error_prefix(&err, "environment: %s", name);
+            note(reader, &err);
+        }
+        return;
+    }
+    struct tl_yaml *root = tl_yaml_parse(name, value, strlen(value), &err);
     if (root == NULL)
-        return false;
-    bool hooks = strncmp(name, ENV_WEBHOOKS, strlen(ENV_WEBHOOKS)) == 0;
-    bool good = hooks ? tl_config_read_hooks(reader->config, name, root, err)
-                      : tl_config_read_queues(reader->config, name, root, err);
+        note(reader, &err);
+    else if (row != NULL)
+        tl_setting_read(
+            &(struct tl_section){
+                .source = name, .owner = "", .base = reader->config, .mistakes = reader->mistakes},
+            row, root);
+    else if (strncmp(name, ENV_WEBHOOKS, strlen(ENV_WEBHOOKS)) == 0)
+        tl_config_read_webhooks(reader->config, name, root, reader->mistakes);
+    else
+        tl_config_read_queues(reader->config, name, root, reader->mistakes);
     tl_yaml_free(&root);
-    return good;
 }
 
 /* The file's text without the line end, to be wiped and freed; NULL on failure. */
@@ -147,48 +161,55 @@ static char *read_value(const char *path, struct tl_error *err)
     return text;
 }
 
-/* NAME_FILE, where NAME is a setting, the queues or the hooks: the file at `path` holds the value.
- * Another name that ends so is unknown. */
-static bool read_file_variable(const struct reader *reader, const char *name, const char *path)
+/* NAME_FILE, where NAME is a setting, the queues or the webhooks: the file at `path` holds the
+ * value. Another name that ends so is unknown. */
+static void read_file_variable(const struct reader *reader, const char *name, const char *path)
 {
-    struct tl_error *err = reader->err;
+    struct tl_error err = {0};
     size_t length = length_before_suffix(name);
     char *bare = strndup(name, length);
-    if (bare == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading the environment");
+    if (bare == NULL) {
+        tl_error_set(&err, TL_ERR_NOMEM, "out of memory while reading the environment");
+        note(reader, &err);
+        return;
+    }
     const struct tl_setting *row = find_row(bare);
     char *const *twin = reader->environment; /* the variable without _FILE */
     while (*twin != NULL && (strncmp(*twin, bare, length) != 0 || (*twin)[length] != '='))
         twin++;
     char *value = NULL;
-    bool good = false;
     if (row == NULL && !is_yaml(bare))
-        fail_unknown(name, err);
+        fail_unknown(name, &err);
     else if (*twin != NULL)
-        tl_error_set(err, TL_ERR_INVALID,
+        tl_error_set(&err, TL_ERR_INVALID,
                      "environment: both %s and %s are given; only one of them may be", bare, name);
-    else if ((value = read_value(path, err)) == NULL)
-        tl_error_prefix(err, "environment: %s", name);
-    else
-        good = apply(reader, row, name, value);
-    if (value != NULL)
+    else if ((value = read_value(path, &err)) == NULL)
+        tl_error_prefix(&err, "environment: %s", name);
+    if (value != NULL) {
+        apply(reader, row, name, value);
         explicit_bzero(value, strlen(value)); /* it may be a password */
+    } else {
+        note(reader, &err);
+    }
     free(value);
     free(bare);
-    return good;
 }
 
-bool tl_config_read_env(struct tl_config *config, char *const *environment, struct tl_error *err)
+void tl_config_read_env(struct tl_config *config, char *const *environment,
+                        struct tl_mistakes *mistakes)
 {
-    const struct reader reader = {.environment = environment, .config = config, .err = err};
-    bool good = true;
-    for (char *const *at = environment; good && *at != NULL; at++) {
+    const struct reader reader = {environment, config, mistakes};
+    for (char *const *at = environment; *at != NULL; at++) {
         const char *equals = strchr(*at, '=');
         if (equals == NULL || strncmp(*at, ENV_PREFIX, strlen(ENV_PREFIX)) != 0)
             continue;
         char *name = strndup(*at, (size_t)(equals - *at));
-        if (name == NULL)
-            return tl_error_set(err, TL_ERR_NOMEM, "out of memory while reading the environment");
+        if (name == NULL) {
+            struct tl_error err = {0};
+            tl_error_set(&err, TL_ERR_NOMEM, "out of memory while reading the environment");
+            note(&reader, &err);
+            return;
+        }
         const struct tl_setting *row = find_row(name);
         /* Not settings: the path of the configuration, which the options read, the token of the
          * command line, and the variables of the tests, which the programs inherit. */
@@ -196,10 +217,9 @@ bool tl_config_read_env(struct tl_config *config, char *const *environment, stru
                        strcmp(name, "TELLERLINE_SEED") == 0 ||
                        strncmp(name, "TELLERLINE_TEST_", 16) == 0;
         if (!ignored && (row != NULL || is_yaml(name)))
-            good = apply(&reader, row, name, equals + 1);
+            apply(&reader, row, name, equals + 1);
         else if (!ignored)
-            good = read_file_variable(&reader, name, equals + 1);
+            read_file_variable(&reader, name, equals + 1);
         free(name);
     }
-    return good;
 }

@@ -35,8 +35,8 @@ static const struct tl_setting rows[] = {
           "What the webhook is told of: `opened`, `drawn`, `paused`, `resumed`, `draining`, "
           "`drained`, `closed`, `sold_out`, `passthrough`, `threshold`, `store_lost`, "
           "`store_back`, `admitted` ([webhooks.md](../integrators/webhooks.md))."),
-    TEXT(queues, "*",
-         "Names of queues, separated by spaces; `*` stands for any characters. A rehearsal "
+    LIST(queues, "*",
+         "Names of queues; `*` stands for any characters. A rehearsal "
          "(`rehearsal-QUEUE-RANDOM`) is watched only where a pattern begins with `rehearsal-`.",
          .check = tl_check_patterns, .min = 1),
     NUMBER(threshold, "0", 0, 100000000,

@@ -71,24 +71,24 @@ static const struct tl_setting process_rows[] = {
            "than they are applied, or Redis is nearly full, each address has the same share of "
            "every second, and what exceeds it gets 503. Trusted callers with an API key are not "
            "counted. 0: no limit and no shares."),
-    TEXT(http.trusted_proxies, "",
-         "Addresses or networks (`10.0.0.0/8`), separated by spaces, of proxies whose "
+    LIST(http.trusted_proxies, "",
+         "Addresses or networks (`10.0.0.0/8`) of proxies whose "
          "`X-Forwarded-For` is trusted. Empty: none; then all visitors behind a proxy count as one "
          "address.",
          .check = tl_check_networks),
-    TEXT(http.allowed_origins, "",
-         "Web sites (`https://shop.example`), separated by spaces, whose pages may call the HTTP "
+    LIST(http.allowed_origins, "",
+         "Web sites (`https://shop.example`) whose pages may call the HTTP "
          "API from the browser, beside the pages of `http.public_url`: they get CORS with "
          "credentials, and may send POST. Exact origins, without a path. Empty: none.",
          .check = tl_origins_valid),
-    TEXT(http.return_urls, "",
-         "Sites, separated by spaces, that the page may send visitors back to, beside the one of "
+    LIST(http.return_urls, "",
+         "Sites that the page may send visitors back to, beside the one of "
          "the queue's `target_url`."),
     FLAG(http.transfer, "true",
          "A waiting place can be moved to another device. `false`: the page does not offer it, and "
          "`POST .../transfer` is refused."),
-    TEXT(bypass.networks, "",
-         "Addresses or networks, separated by spaces, whose visitors `check` lets in past every "
+    LIST(bypass.networks, "",
+         "Addresses or networks whose visitors `check` lets in past every "
          "line: staff, monitoring, search engines. Empty: none.",
          .check = tl_check_networks),
     TEXT(bypass.header, "",
@@ -151,8 +151,9 @@ static const struct tl_setting process_rows[] = {
          "In which time zone a page without JavaScript names times, such as `Asia/Seoul`; with it, "
          "the browser's own is used. Empty: UTC. Needs tzdata where the worker runs.",
          .check = tl_check_timezone),
-    TEXT(brand.text_en, "", "A sentence or two of your own under the page, in English."),
-    TEXT(brand.text_ko, "", "The same in Korean."),
+    TEXTS(brand.text, 2000,
+          "A sentence or two of your own under the page: `{en: ..., ko: ...}`, or one text for "
+          "everyone."),
     LISTEN(admin.worker, "127.0.0.1:8081",
            "The admin API, the dashboard, `/livez`, `/readyz` and `/metrics` of the worker, one "
            "answer for all its processes. Port 0: any free port, which is logged. Empty: none."),
@@ -177,8 +178,8 @@ static const struct tl_setting process_rows[] = {
          .check = tl_check_redis_url),
     DURATION(admin.session_ttl, "12h", MINUTES(1), DAYS(7),
              "How long a browser stays signed in to the dashboard."),
-    TEXT(admin.trusted_proxies, "",
-         "Addresses or networks, separated by spaces, of proxies in front of the admin listener "
+    LIST(admin.trusted_proxies, "",
+         "Addresses or networks of proxies in front of the admin listener "
          "whose `X-Forwarded-For` is trusted, for the record of changes and the limit of wrong "
          "tokens. Those of `http.trusted_proxies` are not, unless they are named here, too.",
          .check = tl_check_networks),
@@ -203,8 +204,8 @@ static const struct tl_setting process_rows[] = {
         "Visitors admitted in one atomic step at most. Redis serves nothing else during a step."),
     NUMBER(expirer.batch, "1000", 1, 10000,
            "Sessions and absent visitors ended in one atomic step at most."),
-    TEXT(notifier.http_hosts, "",
-         "Names or addresses of hosts, separated by spaces, to which webhooks may go by `http://`, "
+    LIST(notifier.http_hosts, "",
+         "Names or addresses of hosts to which webhooks may go by `http://`, "
          "beside this machine: of a network that nobody else can read. Empty: none.",
          .check = tl_check_hosts),
     DURATION(retention.ended, "1h", MINUTES(60), DAYS(30),
@@ -268,3 +269,6 @@ const struct tl_setting *tl_config_table(size_t *n)
     *n = sizeof(process_rows) / sizeof(process_rows[0]);
     return process_rows;
 }
+
+_Static_assert(sizeof(process_rows) / sizeof(process_rows[0]) <= TL_CONFIG_ROWS_MAX,
+               "tl_config_read notes a place for each row");

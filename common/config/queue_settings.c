@@ -3,40 +3,24 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"
 #include "common/config/value.h"
-#include "common/config/words.h"
-
-/* Names the setting that was probably meant. To look for it takes longer than to read all settings
- * of a queue, which every program does once a second. */
-static bool fail_unknown(const char *name, struct tl_error *err)
-{
-    const char *best = "";
-    char quoted[64];
-    size_t steps = SIZE_MAX;
-    size_t n;
-    const struct tl_setting *rows = tl_queue_table(&n);
-    for (size_t i = 0; err != NULL && i < n; i++)
-        if (tl_spelling_closer(name, rows[i].path, &steps))
-            best = rows[i].path;
-    tl_quote(name, quoted, sizeof(quoted));
-    return tl_error_set(err, TL_ERR_INVALID, "%s is not a setting of a queue%s%s%s", quoted,
-                        *best != '\0' ? "; did you mean \"" : "", best, *best != '\0' ? "\"?" : "");
-}
 
 bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name, const char *value,
                            enum tl_setting_form form, struct tl_error *err)
 {
     size_t n;
+    char quoted[64];
     const struct tl_setting *rows = tl_queue_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].path, name) == 0)
-            return tl_setting_set(&rows[i], settings, value, form, err) ||
-                   tl_error_prefix(err, "%s", name);
-    return fail_unknown(name, err);
+    const struct tl_setting *row = tl_setting_find(rows, n, name, NULL);
+    if (row != NULL)
+        return tl_setting_set(row, settings, value, form, err) || tl_error_prefix(err, "%s", name);
+    tl_quote(name, quoted, sizeof(quoted));
+    return tl_error_set(err, TL_ERR_INVALID, "%s is not a setting of a queue", quoted);
 }
 
 bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, const char **name,
@@ -47,35 +31,22 @@ bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, c
     if (i >= n)
         return false;
     *name = rows[i].path;
-    tl_setting_get(&rows[i], settings, value, value_size);
+    tl_setting_get(&rows[i], settings, TL_FORM_STORE, value, value_size);
     return true;
 }
 
 const char *tl_queue_setting_show(const char *name, const char *value, char *text)
 {
     size_t n;
-    uint64_t number;
+    struct tl_queue_settings settings;
     const struct tl_setting *rows = tl_queue_table(&n);
-    for (size_t i = 0; i < n; i++) {
-        bool is_time = rows[i].type == TL_SETTING_TIME;
-        if (strcmp(rows[i].path, name) != 0)
-            continue;
-        if (rows[i].type == TL_SETTING_SHARE) {
-            snprintf(text, TL_UNITS_TEXT_MAX, "%.30s%%", value);
-            return text;
-        }
-        if ((!is_time && rows[i].type != TL_SETTING_DURATION) ||
-            !tl_number_parse(value, &number, NULL) || number > INT64_MAX)
-            break;
-        if (!is_time)
-            tl_duration_format((int64_t)number, text, TL_UNITS_TEXT_MAX);
-        else if (number == 0)
-            text[0] = '\0';
-        else
-            tl_time_format((int64_t)number, text, TL_UNITS_TEXT_MAX);
-        return text;
-    }
-    return value;
+    const struct tl_setting *row = tl_setting_find(rows, n, name, NULL);
+    bool is_shown = row != NULL && row->type != TL_SETTING_LANE;
+    memset(&settings, 0, sizeof(settings));
+    if (!is_shown || !tl_setting_set(row, &settings, value, TL_FORM_STORE, NULL))
+        return value;
+    tl_setting_get(row, &settings, TL_FORM_FILE, text, TL_QUEUE_VALUE_MAX);
+    return text;
 }
 
 uint64_t tl_queue_capacity(const struct tl_queue_settings *settings)
@@ -93,13 +64,9 @@ int64_t tl_queue_session_longest_ms(const struct tl_queue_settings *settings)
     return settings->session_sliding ? settings->session_max_ms : settings->session_ttl_ms;
 }
 
-const char *tl_queue_closed_text(const struct tl_queue_settings *settings, enum tl_queue_mode mode,
-                                 const char *language)
+const char *tl_queue_closed_texts(const struct tl_queue_settings *settings, enum tl_queue_mode mode)
 {
-    bool korean = strcmp(language, "ko") == 0;
-    if (mode == TL_MODE_SOLD_OUT)
-        return korean ? settings->sold_out_text_ko : settings->sold_out_text_en;
-    return korean ? settings->closed_text_ko : settings->closed_text_en;
+    return mode == TL_MODE_SOLD_OUT ? settings->sold_out_text : settings->closed_text;
 }
 
 void tl_queue_settings_defaults(struct tl_queue_settings *settings)
@@ -159,4 +126,41 @@ bool tl_queue_settings_validate(const struct tl_queue_settings *settings, struct
                             "one step with lanes, or none",
                             settings->lane_weights.n, settings->n_lanes);
     return true;
+}
+
+/* ---- the file beside the store ---- */
+
+void tl_file_settings_compare(const struct tl_queue_config *file,
+                              const struct tl_queue_settings *store, tl_file_difference *differs,
+                              void *context)
+{
+    char of_file[TL_QUEUE_VALUE_MAX], of_store[TL_QUEUE_VALUE_MAX];
+    size_t n;
+    const struct tl_setting *rows = tl_queue_table(&n);
+    for (size_t i = 0; i < n; i++) {
+        /* `mode: passthrough` of a file is no setting, but a switch of the program that reads it.
+         */
+        bool is_switch = file->passthrough && strcmp(rows[i].path, "mode") == 0;
+        if (file->places[i].line == 0 || is_switch)
+            continue;
+        tl_setting_get(&rows[i], &file->settings, TL_FORM_FILE, of_file, sizeof(of_file));
+        tl_setting_get(&rows[i], store, TL_FORM_FILE, of_store, sizeof(of_store));
+        if (strcmp(of_file, of_store) != 0)
+            differs(context, &rows[i], of_file, of_store);
+    }
+}
+
+static void log_difference(void *context, const struct tl_setting *row, const char *file,
+                           const char *store)
+{
+    tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = context},
+           "%s: the file says \"%s\", but \"%s\" of the store applies, as the queue exists; "
+           "`tellerline apply` puts the file into force",
+           row->path, file, store);
+}
+
+void tl_file_settings_log(const struct tl_queue_config *file, const struct tl_queue_settings *store)
+{
+    /* The callback only reads the name. */
+    tl_file_settings_compare(file, store, log_difference, (void *)(uintptr_t)file->name);
 }

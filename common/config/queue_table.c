@@ -21,7 +21,7 @@ static const struct tl_setting queue_rows[] = {
     CHOICE(policy, "counter", policy_names,
            "What limits admission: `counter` (the number of active visitors, `capacity`), `rate` "
            "(so many visitors in so much time, `rate`), or `both`."),
-    ROW(capacity, capacity, NUMBER, .fallback = "300", .max = 10000000,
+    ROW(capacity, capacity, NUMBER, .self = "max", .fallback = "300", .max = 10000000,
         .help = "How many visitors may be active at the same time (policies `counter` and `both`). "
                 "Lowering it ends no session. `{min: 20, max: 300}`: it is steered between the two "
                 "by what the protected site reports ([adaptive.md](adaptive.md)); `tellerline "
@@ -122,13 +122,11 @@ static const struct tl_setting queue_rows[] = {
            "`passthrough` (everyone gets in past the line). `passthrough` in the file counts in "
            "any case, and is read again on SIGHUP; all other changes are made with `tellerline "
            "queue open QUEUE`, `pause`, `drain`, `close`, `sell-out` and `passthrough`."),
-    TEXT(closed_text_en, "",
-         "What the page says, in English, while the queue is closed, draining or over. Empty: a "
-         "built-in sentence."),
-    TEXT(closed_text_ko, "", "The same in Korean."),
-    TEXT(sold_out_text_en, "",
-         "What the page says, in English, while it is sold out. Empty: a built-in sentence."),
-    TEXT(sold_out_text_ko, "", "The same in Korean."),
+    TEXTS(
+        closed_text, 500,
+        "What the page says while the queue is closed, draining or over: `{en: ..., ko: ...}`, or "
+        "one text for everyone. Empty: a built-in sentence."),
+    TEXTS(sold_out_text, 500, "The same while it is sold out."),
     TEXT(target_url, "",
          "Where an admitted visitor continues, `http://` or `https://`. Empty: the answers have no "
          "address.",
@@ -168,4 +166,54 @@ const struct tl_setting *tl_probe_table(size_t *n)
 {
     *n = sizeof(probe_rows) / sizeof(probe_rows[0]);
     return probe_rows;
+}
+
+#undef OWNER
+#define OWNER struct tl_event_page
+
+static const struct tl_setting page_rows[] = {
+    ROW(page.title, title, TEXTS, .fallback = "", .max = TL_EVENT_HEAD_MAX,
+        .help = "What visitors wait for: `{en: ..., ko: ...}`, or one text for everyone. It also "
+                "stands in the title of the browser's tab."),
+    ROW(page.place, place, TEXTS, .fallback = "", .max = TL_EVENT_HEAD_MAX, .help = "Where."),
+    ROW(page.date, date, TEXTS, .fallback = "", .max = TL_EVENT_HEAD_MAX,
+        .help =
+            "When: a text, or a time such as `2026-12-12T19:00:00+09:00`, which is shown in the "
+            "visitor's language and time zone."),
+    ROW(page.gradient, gradient, LIST, .fallback = "",
+        .help = "Two or three colours behind title, place and date: `[\"#3b1a78\", \"#6d28d9\"]`. "
+                "The text on it is white or dark, whichever is readable; neither: refused. Without "
+                "it and `image`: the accent colour."),
+    ROW(page.image, image, STRING, .fallback = "",
+        .help = "File (.jpg, .jpeg, .png or .webp, at most 500 KB) instead of a gradient, darkened "
+                "behind the text. A relative path starts at the folder of the configuration "
+                "file."),
+    ROW(page.accent, accent, STRING, .fallback = "",
+        .help = "Colour of buttons, links and the bar, with a contrast of 4.5 to 1 on a light "
+                "page. On a dark page it is made lighter until it is readable."),
+    ROW(page.logo, logo, STRING, .self = "light", .fallback = "",
+        .help = "File (.svg, .png or .webp, at most 100 KiB) instead of `brand.logo`; or `{light: "
+                "..., dark: ...}`."),
+    ROW(page.logo.dark, logo_dark, STRING, .fallback = "", .help = "The logo on a dark page."),
+    ROW(page.help, help, STRING, .fallback = "",
+        .help = "A link to help, which opens in a new tab: `https://`, or a path of the worker's "
+                "host."),
+    ROW(page.texts.before, texts.before, TEXTS, .fallback = "", .max = TL_EVENT_MOMENT_MAX,
+        .lines = true, .help = "What you say before the opening."),
+    ROW(page.texts.waiting, texts.waiting, TEXTS, .fallback = "", .max = TL_EVENT_MOMENT_MAX,
+        .lines = true, .help = "The same in the line."),
+    ROW(page.texts.turn, texts.turn, TEXTS, .fallback = "", .max = TL_EVENT_MOMENT_MAX,
+        .lines = true, .help = "The same at the turn."),
+    ROW(page.texts.after, texts.after, TEXTS, .fallback = "", .max = TL_EVENT_MOMENT_MAX,
+        .lines = true, .help = "The same when the queue is sold out or closed."),
+};
+
+_Static_assert(sizeof(page_rows) / sizeof(page_rows[0]) <=
+                   sizeof(((struct tl_event_page *)NULL)->places) / sizeof(struct tl_yaml_place),
+               "struct tl_event_page has a place for each row");
+
+const struct tl_setting *tl_page_table(size_t *n)
+{
+    *n = sizeof(page_rows) / sizeof(page_rows[0]);
+    return page_rows;
 }

@@ -9,7 +9,9 @@
 
 /* All rows; their fields are those of struct tl_queue_settings. Static storage. */
 const struct tl_setting *tl_queue_table(size_t *n);
-/* What a queue has in the file beside its settings: the fields of struct tl_probe_config. */
+/* What a queue has in the file beside its settings: the probe of struct tl_queue_config, and the
+ * fields of struct tl_event_page. */
 const struct tl_setting *tl_probe_table(size_t *n);
+const struct tl_setting *tl_page_table(size_t *n);
 
 #endif

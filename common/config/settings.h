@@ -9,7 +9,7 @@
 
 #include "common/auth/jwt_keys.h"
 #include "common/base/log.h"
-#include "common/config/event_page.h"
+#include "common/config/yaml.h"
 #include "common/wire/names.h"
 #include "common/wire/place.h"
 #include "common/wire/weights.h"
@@ -102,9 +102,9 @@ struct tl_queue_settings {
     enum tl_store_error_mode on_store_error;
     enum tl_sharing_mode session_sharing;
     enum tl_queue_mode mode;
-    char closed_text_en[512], closed_text_ko[512];     /* what visitors read; "": the built-in */
-    char sold_out_text_en[512], sold_out_text_ko[512]; /* likewise */
-    char target_url[1024];                             /* "" when absent */
+    char closed_text[2000];   /* what visitors read (common/config/texts.h); "": the built-in */
+    char sold_out_text[2000]; /* likewise */
+    char target_url[1024];    /* "" when absent */
 };
 
 /* Where the admitter asks how loaded the site is. In the file only, never in the store: no request
@@ -118,17 +118,50 @@ struct tl_probe_config {
     int64_t timeout_ms;
 };
 
+/* The event that a queue's waiting page is for. In the file only, never in the store: it names
+ * files of the machine. What the values mean is checked where pages are made (worker/page/look.h).
+ * Texts are by language (common/config/texts.h), "" is nothing. */
+enum {
+    TL_EVENT_COLOURS_MAX = 3,
+    TL_EVENT_HEAD_MAX = 200,   /* bytes of title, place and date in a language */
+    TL_EVENT_MOMENT_MAX = 1000 /* bytes of a text of a moment */
+};
+struct tl_event_page {
+    char title[2048], place[2048], date[2048];
+    struct {
+        char before[4096], waiting[4096], turn[4096], after[4096]; /* moments of a visitor */
+    } texts;
+    char gradient[64]; /* colours, separated by spaces */
+    char accent[16];
+    char image[512], logo[512], logo_dark[512]; /* paths of files */
+    char help[512];
+    struct tl_yaml_place places[16]; /* where each is written, by the rows of tl_page_table */
+};
+
+/* Its texts that may differ by language. */
+enum tl_event_text {
+    TL_EVENT_TITLE,
+    TL_EVENT_PLACE,
+    TL_EVENT_DATE,
+    TL_EVENT_BEFORE, /* the opening; from here on the moments of a visitor */
+    TL_EVENT_WAITING,
+    TL_EVENT_TURN,
+    TL_EVENT_AFTER, /* the sale */
+    TL_EVENT_TEXTS
+};
+
 /* Rows of the table of a queue's settings at most. */
 #define TL_QUEUE_ROWS_MAX 64
 
 struct tl_queue_config {
     char name[TL_QUEUE_NAME_MAX + 1];
     struct tl_queue_settings settings;
-    bool written[TL_QUEUE_ROWS_MAX]; /* the file has it, by the rows of tl_queue_table */
-    bool passthrough;                /* `mode: passthrough` in the file, whatever the store says */
+    /* Where each setting is written, by the rows of tl_queue_table; line 0: the file has it not. */
+    struct tl_yaml_place places[TL_QUEUE_ROWS_MAX];
+    bool passthrough; /* `mode: passthrough` in the file, whatever the store says */
     struct tl_probe_config probe;
     struct tl_event_page *page; /* owned by the configuration; NULL: none */
-    size_t line, column;        /* where it is written, for messages */
+    struct tl_yaml_place place; /* where it is written */
 };
 
 enum { TL_HOOKS_MAX = 20, TL_HOOK_NAME_MAX = 32, TL_HOOK_QUEUES_MAX = 256 };
@@ -167,6 +200,9 @@ struct tl_listen {
     char host[256]; /* "" together with port -1: no listener */
     int port;       /* 0: any free port, logged */
 };
+
+/* Rows of the table of the programs' settings at most. */
+#define TL_CONFIG_ROWS_MAX 96
 
 struct tl_config {
     struct {
@@ -222,8 +258,7 @@ struct tl_config {
         char logo[256];
         char languages[256]; /* folder; "": none */
         char timezone[64];   /* "Asia/Seoul"; "": UTC */
-        char text_en[2001];  /* a sentence or two at the foot of the page; for all languages... */
-        char text_ko[2001];  /* ...but Korean; "": none */
+        char text[4096];     /* a sentence or two at the foot of the page, by language */
     } brand;
     struct {
         struct tl_listen worker, dispatcher, admitter, expirer, notifier;

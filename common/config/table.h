@@ -33,17 +33,23 @@ enum tl_setting_type {
     TL_SETTING_LANES,    /* a list: lanes and n_lanes of a queue */
     TL_SETTING_LANE,     /* one of the lanes: default_lane of a queue */
     TL_SETTING_NAMES,    /* a list of some of `names`: uint64_t, a bit for each in their order */
+    TL_SETTING_LIST,     /* a list of words: char[size], separated by spaces */
+    TL_SETTING_TEXTS,    /* a text, or one for each of some languages: char[size], see texts.h */
     TL_SETTING_WEIGHTS,  /* a list of whole numbers, or nothing: struct tl_weights */
 };
 
 struct tl_setting {
     const char *path; /* "redis.url"; of a queue "rate.admit", also in the store */
+    /* NULL, or the last part of the path's long form: `capacity: 20` is `capacity: {max: 20}`, and
+     * gives the rows below, as capacity.min, their defaults. */
+    const char *self;
     enum tl_setting_type type;
     const char *fallback; /* the default, as text */
-    int64_t min, max; /* of the value; of the length for a string (max 0: what the field holds) */
+    int64_t min, max;     /* of the value; of the length of a text (max 0: what the field holds) */
+    bool lines;           /* texts may have line breaks */
     const char *const *names; /* of a choice or of names, ended by NULL */
     bool (*check)(const char *value,
-                  struct tl_error *err); /* of a string, beyond its length; or NULL */
+                  struct tl_error *err); /* of a text or a list, beyond its length; or NULL */
     size_t offset, size;                 /* of the field */
     const char *help;                    /* one line */
 };

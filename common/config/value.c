@@ -9,9 +9,8 @@
 
 #include "common/base/text.h"
 #include "common/base/units.h"
-#include "common/config/table.h"
+#include "common/config/texts.h"
 #include "common/config/value.h"
-#include "common/config/words.h"
 
 /* A choice is stored through `unsigned`, whatever its enum is called. */
 _Static_assert(sizeof(enum tl_policy) == sizeof(unsigned) &&
@@ -28,7 +27,7 @@ _Static_assert(sizeof(enum tl_policy) == sizeof(unsigned) &&
 /* A value on its way into the field of its setting. */
 struct assignment {
     const struct tl_setting *row;
-    void *field;
+    void *base, *field;
     const char *value;
     enum tl_setting_form form;
     struct tl_error *err;
@@ -37,73 +36,95 @@ struct assignment {
 /* Appends the limits to a sentence about the value's form. */
 static bool with_bounds(const struct assignment *set)
 {
-    struct tl_error *err = set->err;
-    if (err == NULL)
+    char text[sizeof(set->err->text)], bounds[TL_SETTING_BOUNDS_MAX];
+    if (set->err == NULL)
         return false;
-    char text[sizeof(err->text)];
-    char bounds[TL_SETTING_BOUNDS_MAX];
     tl_setting_bounds(set->row, bounds);
-    memcpy(text, err->text, sizeof(text));
-    return tl_error_set(err, TL_ERR_INVALID, "%s (%s)", text, bounds);
+    memcpy(text, set->err->text, sizeof(text));
+    return tl_error_set(set->err, TL_ERR_INVALID, "%s (%s)", text, bounds);
+}
+
+/* Refuses a value, or a part of it of this length, which the sentence begins with. */
+static bool refuse(const struct assignment *set, const char *value, size_t length, const char *why)
+{
+    char copy[64], quoted[64];
+    snprintf(copy, sizeof(copy), "%.*s", (int)(length < 60 ? length : 60), value);
+    tl_quote(copy, quoted, sizeof(quoted));
+    return tl_error_set(set->err, TL_ERR_INVALID, "%s %s", quoted, why);
+}
+
+/* The same of the whole value. */
+static bool refuse_value(const struct assignment *set, const char *why)
+{
+    return refuse(set, set->value, strlen(set->value), why);
 }
 
 static bool out_of_bounds(const struct assignment *set)
 {
-    char bounds[TL_SETTING_BOUNDS_MAX];
-    char quoted[64];
+    refuse_value(set, "is out of bounds");
+    return with_bounds(set);
+}
+
+static bool not_one_of(const struct assignment *set, const char *name, size_t length)
+{
+    char why[TL_SETTING_BOUNDS_MAX + 16], bounds[TL_SETTING_BOUNDS_MAX];
     tl_setting_bounds(set->row, bounds);
-    tl_quote(set->value, quoted, sizeof(quoted));
-    return tl_error_set(set->err, TL_ERR_INVALID, "%s is out of bounds (%s)", quoted, bounds);
+    snprintf(why, sizeof(why), "is not one of %s", bounds);
+    return refuse(set, name, length, why);
 }
 
 static bool set_bool(const struct assignment *set)
 {
     bool on = strcmp(set->value, "true") == 0;
-    if (!on && strcmp(set->value, "false") != 0) {
-        char quoted[64];
-        tl_quote(set->value, quoted, sizeof(quoted));
-        return tl_error_set(set->err, TL_ERR_INVALID, "%s is neither true nor false", quoted);
-    }
+    if (!on && strcmp(set->value, "false") != 0)
+        return refuse_value(set, "is neither true nor false");
     memcpy(set->field, &on, sizeof(on));
     return true;
 }
 
-static bool set_unsigned(const struct assignment *set)
+static bool parse_share(const struct assignment *set, uint64_t *percent)
 {
+    double share;
+    if (!tl_decimal_parse(set->value, &share, set->err))
+        return false;
+    share = share < 10 ? share * 100 : 1000; /* beyond all bounds */
+    *percent = (uint64_t)(share + 0.5);
+    return fabs(share - (double)*percent) < 1e-6 ||
+           refuse_value(set, "is finer than a whole per cent");
+}
+
+/* What is a whole number of 64 bits: milliseconds, bytes, per cent. The store has them plain. */
+static bool parse_whole(const struct assignment *set, uint64_t *number)
+{
+    int64_t ms = 0;
+    enum tl_setting_type type = set->form == TL_FORM_STORE ? TL_SETTING_NUMBER : set->row->type;
+    switch (type) {
+    case TL_SETTING_SIZE:
+        return tl_size_parse(set->value, number, set->err);
+    case TL_SETTING_SHARE:
+        return parse_share(set, number);
+    case TL_SETTING_DURATION:
+    case TL_SETTING_TIME:
+        if (!(type == TL_SETTING_DURATION
+                  ? tl_duration_parse(set->value, &ms, set->err)
+                  : *set->value == '\0' || tl_time_parse(set->value, &ms, set->err)))
+            return false;
+        *number = ms < 0 ? UINT64_MAX : (uint64_t)ms; /* before 1970: out of bounds */
+        return true;
+    default:
+        return tl_number_parse(set->value, number, set->err);
+    }
+}
+
+static bool set_whole(const struct assignment *set)
+{
+    bool is_time = set->row->type == TL_SETTING_DURATION || set->row->type == TL_SETTING_TIME;
     uint64_t number;
-    bool good = set->row->type == TL_SETTING_SIZE ? tl_size_parse(set->value, &number, set->err)
-                                                  : tl_number_parse(set->value, &number, set->err);
-    if (!good)
-        return with_bounds(set);
+    if (!parse_whole(set, &number))
+        return is_time && set->form == TL_FORM_STORE ? false : with_bounds(set);
     if (number < (uint64_t)set->row->min || number > (uint64_t)set->row->max)
         return out_of_bounds(set);
     memcpy(set->field, &number, sizeof(number));
-    return true;
-}
-
-/* In whole per cent, as the store has it. */
-static bool set_share(const struct assignment *set)
-{
-    uint64_t percent;
-    double share;
-    if (set->form == TL_FORM_STORE) {
-        if (!tl_number_parse(set->value, &percent, set->err))
-            return false;
-    } else {
-        if (!tl_decimal_parse(set->value, &share, set->err))
-            return with_bounds(set);
-        share = share < 10 ? share * 100 : 1000; /* beyond all bounds */
-        percent = (uint64_t)(share + 0.5);
-        if (fabs(share - (double)percent) > 1e-6) {
-            char quoted[64];
-            tl_quote(set->value, quoted, sizeof(quoted));
-            tl_error_set(set->err, TL_ERR_INVALID, "%s is finer than a whole per cent", quoted);
-            return with_bounds(set);
-        }
-    }
-    if (percent < (uint64_t)set->row->min || percent > (uint64_t)set->row->max)
-        return out_of_bounds(set);
-    memcpy(set->field, &percent, sizeof(percent));
     return true;
 }
 
@@ -118,47 +139,58 @@ static bool set_decimal(const struct assignment *set)
     return true;
 }
 
-/* Durations and times; in the store's form their plain milliseconds. */
-static bool set_ms(const struct assignment *set)
+/* Is the text of a good length, and without control characters? */
+static bool check_text(const struct tl_setting *row, const char *value, size_t max,
+                       struct tl_error *err)
 {
-    uint64_t plain;
-    int64_t ms = 0;
-    if (set->form == TL_FORM_STORE) {
-        if (!tl_number_parse(set->value, &plain, set->err))
-            return false;
-        if (plain > INT64_MAX)
-            return out_of_bounds(set);
-        ms = (int64_t)plain;
-    } else if (set->row->type == TL_SETTING_DURATION) {
-        if (!tl_duration_parse(set->value, &ms, set->err))
-            return with_bounds(set);
-    } else if (*set->value != '\0' && !tl_time_parse(set->value, &ms, set->err)) {
-        return with_bounds(set);
-    }
-    if (ms < set->row->min || ms > set->row->max)
-        return out_of_bounds(set);
-    memcpy(set->field, &ms, sizeof(ms));
+    size_t length = strlen(value);
+    if (length < (size_t)row->min)
+        return tl_error_set(err, TL_ERR_INVALID, "must not be empty (1 to %zu bytes)", max);
+    if (length > max)
+        return tl_error_set(err, TL_ERR_INVALID, "is %zu bytes long; at most %zu fit", length, max);
+    for (size_t i = 0; i < length; i++)
+        if (iscntrl((unsigned char)value[i]) && !(row->lines && value[i] == '\n'))
+            return tl_error_set(err, TL_ERR_INVALID,
+                                "holds a control character, which is not allowed");
     return true;
 }
 
 static bool set_string(const struct assignment *set)
 {
     const struct tl_setting *row = set->row;
-    const char *value = set->value;
-    size_t length = strlen(value);
-    size_t max = row->max > 0 ? (size_t)row->max : row->size - 1;
-    if (length < (size_t)row->min)
-        return tl_error_set(set->err, TL_ERR_INVALID, "must not be empty (1 to %zu bytes)", max);
-    if (length > max)
-        return tl_error_set(set->err, TL_ERR_INVALID, "is %zu bytes long; at most %zu fit", length,
-                            max);
-    for (size_t i = 0; i < length; i++)
-        if (iscntrl((unsigned char)value[i]))
-            return tl_error_set(set->err, TL_ERR_INVALID,
-                                "holds a control character, which is not allowed");
-    if (row->check != NULL && !row->check(value, set->err))
+    if (!check_text(row, set->value, row->size - 1, set->err) ||
+        (row->check != NULL && !row->check(set->value, set->err)))
         return false;
-    memcpy(set->field, value, length + 1);
+    memcpy(set->field, set->value, strlen(set->value) + 1);
+    return true;
+}
+
+bool tl_setting_set_text(const struct tl_setting *row, void *base, const char *language,
+                         const char *text, struct tl_error *err)
+{
+    char *field = (char *)base + row->offset;
+    char quoted[64];
+    tl_quote(language, quoted, sizeof(quoted));
+    if (!tl_texts_language_valid(language))
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "%s is not the code of a language, such as en, ko or zh-Hant", quoted);
+    return check_text(row, text, (size_t)row->max, err) &&
+           (tl_texts_put(field, row->size, language, text, strlen(text)) ||
+            tl_error_set(err, TL_ERR_INVALID, "at most %d languages and %zu bytes fit",
+                         TL_TEXTS_LANGUAGES, row->size - 1));
+}
+
+/* One text for everyone, or all that the store has. */
+static bool set_texts(const struct assignment *set)
+{
+    char *field = set->field;
+    if (set->form == TL_FORM_STORE)
+        return tl_texts_read(set->value, field, set->row->size) ||
+               tl_error_set(set->err, TL_ERR_INVALID, "these are no texts by language");
+    if (!check_text(set->row, set->value, (size_t)set->row->max, set->err))
+        return false;
+    field[0] = '\0';
+    (void)tl_texts_put(field, set->row->size, TL_TEXTS_EVERYONE, set->value, strlen(set->value));
     return true;
 }
 
@@ -191,9 +223,7 @@ static bool set_listen(const struct assignment *set)
     struct tl_listen listen = {.host = "", .port = -1};
     bool none = *set->value == '\0' && set->row->min == 0;
     if (!none && !tl_listen_parse(set->value, &listen)) {
-        char quoted[64];
-        tl_quote(set->value, quoted, sizeof(quoted));
-        tl_error_set(set->err, TL_ERR_INVALID, "%s is not a listening address", quoted);
+        refuse_value(set, "is not a listening address");
         return with_bounds(set);
     }
     memcpy(set->field, &listen, sizeof(listen));
@@ -208,40 +238,52 @@ static bool set_choice(const struct assignment *set)
             return true;
         }
     }
-    char quoted[64];
-    char bounds[TL_SETTING_BOUNDS_MAX];
-    tl_quote(set->value, quoted, sizeof(quoted));
-    tl_setting_bounds(set->row, bounds);
-    return tl_error_set(set->err, TL_ERR_INVALID, "%s is not one of %s", quoted, bounds);
+    return not_one_of(set, set->value, strlen(set->value));
 }
 
-/* Commas between the names. An empty text is no name at all. */
+/* The next item of a list at *at, of this length, or 0 at its end. Moves *at behind it. */
+static size_t next_item(const char **at, const char **item)
+{
+    static const char separators[] = ", ";
+    *item = *at + strspn(*at, separators);
+    size_t length = strcspn(*item, separators);
+    *at = *item + length;
+    return length;
+}
+
 static bool set_names(const struct assignment *set)
 {
+    const char *const *names = set->row->names;
+    const char *item, *at = set->value;
     uint64_t bits = 0;
-    const char *at = set->value;
-    while (*at != '\0') {
-        size_t length = strcspn(at, ",");
+    for (size_t length; (length = next_item(&at, &item)) > 0;) {
         unsigned i = 0;
-        while (set->row->names[i] != NULL &&
-               (strncmp(at, set->row->names[i], length) != 0 || set->row->names[i][length] != '\0'))
+        while (names[i] != NULL &&
+               (strncmp(item, names[i], length) != 0 || names[i][length] != '\0'))
             i++;
-        if (set->row->names[i] == NULL) {
-            char name[64];
-            char quoted[64];
-            char bounds[TL_SETTING_BOUNDS_MAX];
-            snprintf(name, sizeof(name), "%.*s", (int)(length < 40 ? length : 40), at);
-            tl_quote(name, quoted, sizeof(quoted));
-            tl_setting_bounds(set->row, bounds);
-            return tl_error_set(set->err, TL_ERR_INVALID, "%s is not one of %s", quoted, bounds);
-        }
+        if (names[i] == NULL)
+            return not_one_of(set, item, length);
         bits |= UINT64_C(1) << i;
-        at += length + (at[length] == ',');
     }
     if (bits == 0 && set->row->min > 0)
         return tl_error_set(set->err, TL_ERR_INVALID, "must not be empty");
     memcpy(set->field, &bits, sizeof(bits));
     return true;
+}
+
+/* Words, with a space between them. */
+static bool set_list(const struct assignment *set)
+{
+    struct tl_text words = {0};
+    const char *item, *at = set->value;
+    for (size_t length; (length = next_item(&at, &item)) > 0;)
+        tl_text_append(&words, "%s%.*s", words.length > 0 ? " " : "", (int)length, item);
+    struct assignment joined = *set;
+    joined.value = words.data != NULL ? words.data : "";
+    bool good = words.failed ? tl_error_set(set->err, TL_ERR_NOMEM, "out of memory for a list")
+                             : set_string(&joined);
+    tl_text_free(&words);
+    return good;
 }
 
 static bool lane_name_valid(const char *name, size_t length)
@@ -270,31 +312,29 @@ static bool find_lane(const struct tl_queue_settings *settings, const char *name
 
 /* The default lane keeps its name. If that name is gone, the last lane becomes the default, so that
  * visitors do not move to a better lane by accident. */
-static bool set_lanes(const struct assignment *set, struct tl_queue_settings *settings)
+static bool set_lanes(const struct assignment *set)
 {
-    struct tl_queue_settings next = *settings;
+    struct tl_queue_settings *settings = set->base, next = *settings;
+    const char *item, *at = set->value;
     memset(next.lanes, 0, sizeof(next.lanes));
     next.n_lanes = 0;
-    for (const char *at = set->value;;) {
-        size_t length = strcspn(at, ",");
-        char name[64];
-        char quoted[64];
+    for (size_t length; (length = next_item(&at, &item)) > 0;) {
+        char name[TL_LANE_NAME_MAX + 1];
         unsigned twin;
         if (next.n_lanes == TL_LANES_MAX)
             return tl_error_set(set->err, TL_ERR_INVALID, "more than %d lanes", TL_LANES_MAX);
-        snprintf(name, sizeof(name), "%.*s", (int)(length < sizeof(name) ? length : sizeof(name)),
-                 at);
-        tl_quote(name, quoted, sizeof(quoted));
-        if (!lane_name_valid(at, length)) {
-            tl_error_set(set->err, TL_ERR_INVALID, "%s is not a lane's name", quoted);
+        if (!lane_name_valid(item, length)) {
+            refuse(set, item, length, "is not a lane's name");
             return with_bounds(set);
         }
+        snprintf(name, sizeof(name), "%.*s", (int)length, item);
         if (find_lane(&next, name, &twin))
-            return tl_error_set(set->err, TL_ERR_INVALID, "lane %s is named twice", quoted);
+            return tl_error_set(set->err, TL_ERR_INVALID, "lane \"%s\" is named twice", name);
         memcpy(next.lanes[next.n_lanes++], name, length + 1);
-        if (at[length] == '\0')
-            break;
-        at += length + 1;
+    }
+    if (next.n_lanes == 0) {
+        tl_error_set(set->err, TL_ERR_INVALID, "must not be empty");
+        return with_bounds(set);
     }
     bool kept = settings->default_lane < settings->n_lanes &&
                 find_lane(&next, settings->lanes[settings->default_lane], &next.default_lane);
@@ -304,24 +344,41 @@ static bool set_lanes(const struct assignment *set, struct tl_queue_settings *se
     return true;
 }
 
-static bool set_lane(const struct assignment *set, struct tl_queue_settings *settings)
+/* Appends a word of a list. */
+static void append_word(char *text, size_t size, const char *separator, const char *word,
+                        size_t length)
 {
+    size_t used = strlen(text);
+    (void)snprintf(text + used, size - used, "%s%.*s", used > 0 ? separator : "", (int)length,
+                   word);
+}
+
+static void append_lanes(const struct tl_queue_settings *settings, const char *separator,
+                         char *text, size_t size)
+{
+    for (size_t i = 0; i < settings->n_lanes; i++)
+        append_word(text, size, separator, settings->lanes[i], TL_LANE_NAME_MAX);
+}
+
+static bool set_lane(const struct assignment *set)
+{
+    struct tl_queue_settings *settings = set->base;
+    char why[192] = "is not one of the lanes: ", names[160] = "";
     if (find_lane(settings, set->value, &settings->default_lane))
         return true;
-    char quoted[64];
-    char names[160] = "";
-    tl_quote(set->value, quoted, sizeof(quoted));
-    for (size_t i = 0, used = 0; i < settings->n_lanes && used < sizeof(names); i++)
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ",
-                                 settings->lanes[i]);
-    return tl_error_set(set->err, TL_ERR_INVALID, "%s is not one of the lanes: %s", quoted, names);
+    append_lanes(settings, ", ", names, sizeof(names));
+    snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s", names);
+    return refuse_value(set, why);
 }
 
 static bool set_weights(const struct assignment *set)
 {
     struct tl_weights weights;
-    char quoted[64];
-    switch (tl_weights_parse(set->value, strlen(set->value), &weights)) {
+    char text[TL_WEIGHTS_TEXT_MAX + 1] = "";
+    const char *item, *at = set->value;
+    for (size_t length; (length = next_item(&at, &item)) > 0;)
+        append_word(text, sizeof(text), ",", item, length);
+    switch (tl_weights_parse(text, strlen(text), &weights)) {
     case TL_WEIGHTS_GOOD:
         memcpy(set->field, &weights, sizeof(weights));
         return true;
@@ -335,96 +392,120 @@ static bool set_weights(const struct assignment *set)
     case TL_WEIGHTS_NUMBER:
         break;
     }
-    tl_quote(set->value, quoted, sizeof(quoted));
-    tl_error_set(set->err, TL_ERR_INVALID, "%s is not a list of weights", quoted);
+    refuse_value(set, "is not a list of weights");
     return with_bounds(set);
 }
+
+/* ---- the types ---- */
+
+static const struct {
+    const char *name;
+    bool (*set)(const struct assignment *set);
+    bool is_list;
+} types[] = {
+    [TL_SETTING_BOOL] = {"boolean", set_bool, false},
+    [TL_SETTING_NUMBER] = {"number", set_whole, false},
+    [TL_SETTING_SHARE] = {"share", set_whole, false},
+    [TL_SETTING_DECIMAL] = {"decimal", set_decimal, false},
+    [TL_SETTING_SIZE] = {"size", set_whole, false},
+    [TL_SETTING_DURATION] = {"duration", set_whole, false},
+    [TL_SETTING_TIME] = {"time", set_whole, false},
+    [TL_SETTING_STRING] = {"text", set_string, false},
+    [TL_SETTING_LISTEN] = {"address", set_listen, false},
+    [TL_SETTING_CHOICE] = {"choice", set_choice, false},
+    [TL_SETTING_LANES] = {"list", set_lanes, true},
+    [TL_SETTING_LANE] = {"lane", set_lane, false},
+    [TL_SETTING_NAMES] = {"list", set_names, true},
+    [TL_SETTING_LIST] = {"list", set_list, true},
+    [TL_SETTING_TEXTS] = {"texts", set_texts, false},
+    [TL_SETTING_WEIGHTS] = {"list", set_weights, true},
+};
 
 bool tl_setting_set(const struct tl_setting *row, void *base, const char *value,
                     enum tl_setting_form form, struct tl_error *err)
 {
-    const struct assignment set = {row, (char *)base + row->offset, value, form, err};
-    switch (row->type) {
-    case TL_SETTING_BOOL:
-        return set_bool(&set);
-    case TL_SETTING_NUMBER:
-    case TL_SETTING_SIZE:
-        return set_unsigned(&set);
-    case TL_SETTING_SHARE:
-        return set_share(&set);
-    case TL_SETTING_DECIMAL:
-        return set_decimal(&set);
-    case TL_SETTING_DURATION:
-    case TL_SETTING_TIME:
-        return set_ms(&set);
-    case TL_SETTING_STRING:
-        return set_string(&set);
-    case TL_SETTING_LISTEN:
-        return set_listen(&set);
-    case TL_SETTING_CHOICE:
-        return set_choice(&set);
-    case TL_SETTING_NAMES:
-        return set_names(&set);
-    case TL_SETTING_LANES:
-        return set_lanes(&set, base);
-    case TL_SETTING_LANE:
-        return set_lane(&set, base);
-    case TL_SETTING_WEIGHTS:
-        return set_weights(&set);
-    }
-    return tl_error_set(err, TL_ERR_INVALID, "a setting of an unknown type");
+    const struct assignment set = {row, base, (char *)base + row->offset, value, form, err};
+    return types[row->type].set(&set);
 }
+
+const char *tl_setting_type_name(const struct tl_setting *row)
+{
+    return types[row->type].name;
+}
+
+bool tl_setting_is_list(const struct tl_setting *row)
+{
+    return types[row->type].is_list;
+}
+
+/* ---- back to text ---- */
 
 static void get_listen(const struct tl_listen *listen, char *value, size_t size)
 {
     bool ipv6 = strchr(listen->host, ':') != NULL;
-    if (listen->port < 0)
-        snprintf(value, size, "%s", "");
-    else
+    if (listen->port >= 0)
         snprintf(value, size, ipv6 ? "[%s]:%d" : "%s:%d", listen->host, listen->port);
 }
 
 static void get_names(const struct tl_setting *row, uint64_t bits, char *value, size_t size)
 {
-    size_t used = 0;
-    value[0] = '\0';
-    for (unsigned i = 0; row->names[i] != NULL && used < size; i++)
+    for (unsigned i = 0; row->names[i] != NULL; i++)
         if ((bits & (UINT64_C(1) << i)) != 0)
-            used += (size_t)snprintf(value + used, size - used, "%s%s", used == 0 ? "" : ",",
-                                     row->names[i]);
+            append_word(value, size, ",", row->names[i], strlen(row->names[i]));
 }
 
-static void get_lanes(const struct tl_queue_settings *settings, char *value, size_t size)
+/* "en: Closed, ko: ..."; a text for everyone as it is. */
+static void show_texts(const char *texts, char *value, size_t size)
 {
-    size_t used = 0;
-    value[0] = '\0';
-    for (size_t i = 0; i < settings->n_lanes && used < size; i++)
-        used += (size_t)snprintf(value + used, size - used, "%s%s", i == 0 ? "" : ",",
-                                 settings->lanes[i]);
+    const char *language, *text = NULL;
+    while ((text = tl_texts_next(texts, text, &language)) != NULL) {
+        bool several = *value != '\0' || strcmp(language, TL_TEXTS_EVERYONE) != 0;
+        append_word(value, size, ", ", language, several ? strlen(language) : 0);
+        size_t used = strlen(value);
+        snprintf(value + used, size - used, "%s%s", several ? ": " : "", text);
+    }
 }
 
-void tl_setting_get(const struct tl_setting *row, const void *base, char *value, size_t size)
+/* A whole number as people read it. */
+static void show_whole(const struct tl_setting *row, uint64_t number, char *value, size_t size)
+{
+    if (row->type == TL_SETTING_DURATION)
+        tl_duration_format((int64_t)number, value, size);
+    else if (row->type == TL_SETTING_TIME && number != 0)
+        tl_time_format((int64_t)number, value, size);
+    else if (row->type != TL_SETTING_TIME)
+        snprintf(value, size, row->type == TL_SETTING_SHARE ? "%" PRIu64 "%%" : "%" PRIu64, number);
+}
+
+void tl_setting_get(const struct tl_setting *row, const void *base, enum tl_setting_form form,
+                    char *value, size_t size)
 {
     const void *from = (const char *)base + row->offset;
-    const struct tl_queue_settings *queue = base;
+    char text[TL_WEIGHTS_TEXT_MAX];
+    value[0] = '\0';
     switch (row->type) {
     case TL_SETTING_BOOL:
         snprintf(value, size, "%s", *(const bool *)from ? "true" : "false");
         break;
     case TL_SETTING_NUMBER:
-    case TL_SETTING_SIZE:
     case TL_SETTING_SHARE:
-        snprintf(value, size, "%" PRIu64, *(const uint64_t *)from);
+    case TL_SETTING_SIZE:
+    case TL_SETTING_DURATION:
+    case TL_SETTING_TIME:
+        if (form == TL_FORM_FILE)
+            show_whole(row, *(const uint64_t *)from, value, size);
+        else
+            snprintf(value, size, "%" PRIu64, *(const uint64_t *)from);
         break;
     case TL_SETTING_DECIMAL:
         snprintf(value, size, "%.15g", *(const double *)from);
         break;
-    case TL_SETTING_DURATION:
-    case TL_SETTING_TIME:
-        snprintf(value, size, "%" PRId64, *(const int64_t *)from);
-        break;
     case TL_SETTING_STRING:
+    case TL_SETTING_LIST:
         snprintf(value, size, "%s", (const char *)from);
+        break;
+    case TL_SETTING_TEXTS:
+        (form == TL_FORM_FILE ? show_texts : tl_texts_write)(from, value, size);
         break;
     case TL_SETTING_LISTEN:
         get_listen(from, value, size);
@@ -436,36 +517,18 @@ void tl_setting_get(const struct tl_setting *row, const void *base, char *value,
         get_names(row, *(const uint64_t *)from, value, size);
         break;
     case TL_SETTING_LANES:
-        get_lanes(queue, value, size);
+        append_lanes(base, ",", value, size);
         break;
-    case TL_SETTING_LANE:
+    case TL_SETTING_LANE: {
+        const struct tl_queue_settings *queue = base;
         snprintf(value, size, "%s", queue->lanes[queue->default_lane]);
         break;
-    case TL_SETTING_WEIGHTS: {
-        char text[TL_WEIGHTS_TEXT_MAX];
+    }
+    case TL_SETTING_WEIGHTS:
         tl_weights_format(from, text);
         snprintf(value, size, "%s", text);
         break;
     }
-    }
-}
-
-void tl_setting_show(const struct tl_setting *row, const void *base, char *value, size_t size)
-{
-    const void *field = (const char *)base + row->offset;
-    int64_t ms = 0;
-    if (row->type == TL_SETTING_DURATION || row->type == TL_SETTING_TIME)
-        memcpy(&ms, field, sizeof(ms));
-    if (row->type == TL_SETTING_DURATION)
-        tl_duration_format(ms, value, size);
-    else if (row->type == TL_SETTING_TIME && ms != 0)
-        tl_time_format(ms, value, size);
-    else if (row->type == TL_SETTING_TIME)
-        snprintf(value, size, "%s", "");
-    else if (row->type == TL_SETTING_SHARE)
-        snprintf(value, size, "%" PRIu64 "%%", *(const uint64_t *)field);
-    else
-        tl_setting_get(row, base, value, size);
 }
 
 void tl_settings_default(const struct tl_setting *rows, size_t n, void *base)
@@ -473,4 +536,103 @@ void tl_settings_default(const struct tl_setting *rows, size_t n, void *base)
     for (size_t i = 0; i < n; i++)
         if (!tl_setting_set(&rows[i], base, rows[i].fallback, TL_FORM_FILE, NULL))
             abort(); /* the table contradicts itself */
+}
+
+const struct tl_setting *tl_setting_find(const struct tl_setting *rows, size_t n, const char *path,
+                                         const char **language)
+{
+    if (language != NULL)
+        *language = NULL;
+    for (const struct tl_setting *row = rows; row < rows + n; row++) {
+        size_t length = strlen(row->path);
+        if (strncmp(path, row->path, length) != 0)
+            continue;
+        const char *rest = path + length;
+        if (*rest == '\0')
+            return row;
+        if (*rest != '.')
+            continue;
+        if (row->self != NULL && strcmp(rest + 1, row->self) == 0)
+            return row;
+        if (row->type == TL_SETTING_TEXTS && language != NULL) {
+            *language = rest + 1;
+            return row;
+        }
+    }
+    return NULL;
+}
+
+/* ---- in words ---- */
+
+static void range_words(const struct tl_setting *row, char bounds[TL_SETTING_BOUNDS_MAX])
+{
+    char low[TL_UNITS_TEXT_MAX];
+    char high[TL_UNITS_TEXT_MAX];
+    if (row->type == TL_SETTING_DURATION) {
+        tl_duration_format(row->min, low, sizeof(low));
+        tl_duration_format(row->max, high, sizeof(high));
+    } else if (row->type == TL_SETTING_SIZE) {
+        tl_size_format((uint64_t)row->min, low, sizeof(low));
+        tl_size_format((uint64_t)row->max, high, sizeof(high));
+    } else {
+        const char *unit = row->type == TL_SETTING_SHARE ? "%" : "";
+        snprintf(low, sizeof(low), "%" PRId64 "%s", row->min, unit);
+        snprintf(high, sizeof(high), "%" PRId64 "%s", row->max, unit);
+    }
+    snprintf(bounds, TL_SETTING_BOUNDS_MAX, "%s to %s", low, high);
+}
+
+void tl_setting_bounds(const struct tl_setting *row, char bounds[TL_SETTING_BOUNDS_MAX])
+{
+    const size_t size = TL_SETTING_BOUNDS_MAX;
+    switch (row->type) {
+    case TL_SETTING_BOOL:
+        snprintf(bounds, size, "true or false");
+        break;
+    case TL_SETTING_NUMBER:
+    case TL_SETTING_SHARE:
+    case TL_SETTING_DECIMAL:
+    case TL_SETTING_SIZE:
+    case TL_SETTING_DURATION:
+        range_words(row, bounds);
+        break;
+    case TL_SETTING_TIME:
+        snprintf(bounds, size, "RFC 3339 with an offset, from 1970 on; or empty");
+        break;
+    case TL_SETTING_STRING:
+        snprintf(bounds, size, row->min > 0 ? "1 to %zu bytes" : "at most %zu bytes",
+                 row->size - 1);
+        break;
+    case TL_SETTING_LISTEN:
+        snprintf(bounds, size, "host:port or [IPv6 address]:port, port 0 to 65535%s",
+                 row->min > 0 ? "" : "; or empty");
+        break;
+    case TL_SETTING_CHOICE:
+        bounds[0] = '\0';
+        for (size_t i = 0; row->names[i] != NULL; i++)
+            append_word(bounds, size, ", ", row->names[i], strlen(row->names[i]));
+        break;
+    case TL_SETTING_NAMES:
+        snprintf(bounds, size, "the names below");
+        break;
+    case TL_SETTING_LIST:
+        snprintf(bounds, size, "%s, at most %zu bytes",
+                 row->min > 0 ? "at least one" : "any number", row->size - 1);
+        break;
+    case TL_SETTING_TEXTS:
+        snprintf(bounds, size, "at most %" PRId64 " bytes in a language, %zu in all", row->max,
+                 row->size - 1);
+        break;
+    case TL_SETTING_LANES:
+        snprintf(bounds, size, "1 to %d names of a-z, 0-9, '-' and '_', each at most 31 bytes",
+                 TL_LANES_MAX);
+        break;
+    case TL_SETTING_LANE:
+        snprintf(bounds, size, "one of the lanes");
+        break;
+    case TL_SETTING_WEIGHTS:
+        snprintf(bounds, size, "a whole number from 1 to %d for each lane; or empty",
+                 TL_WEIGHT_MAX);
+        break;
+    }
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
 #include <yaml.h>
 
 #include "common/base/text.h"
@@ -277,6 +279,67 @@ struct tl_yaml *tl_yaml_parse(const char *name, const void *bytes, size_t length
     }
     yaml_parser_delete(&reader.parser);
     return root;
+}
+
+static struct tl_yaml *json_node(const json_t *value, int depth, struct tl_error *err);
+
+/* The entries of an object or array. */
+static bool json_entries(const json_t *value, struct tl_yaml *parent, int depth,
+                         struct tl_error *err)
+{
+    struct tl_yaml **end = &parent->first;
+    void *at = json_object_iter((json_t *)(uintptr_t)value);
+    size_t n = parent->kind == TL_YAML_LIST ? json_array_size(value) : json_object_size(value);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *item =
+            parent->kind == TL_YAML_LIST ? json_array_get(value, i) : json_object_iter_value(at);
+        *end = json_node(item, depth + 1, err);
+        if (*end == NULL)
+            return false;
+        if (parent->kind == TL_YAML_MAPPING) {
+            (*end)->key = strdup(json_object_iter_key(at));
+            if ((*end)->key == NULL)
+                return tl_error_set(err, TL_ERR_NOMEM, "out of memory for a body");
+            at = json_object_iter_next((json_t *)(uintptr_t)value, at);
+        }
+        end = &(*end)->next;
+    }
+    return true;
+}
+
+static struct tl_yaml *json_node(const json_t *value, int depth, struct tl_error *err)
+{
+    struct tl_yaml *node = NULL;
+    size_t n = json_is_array(value) ? json_array_size(value) : json_object_size(value);
+    if (depth > TL_YAML_DEPTH_MAX || n > TL_YAML_ENTRIES_MAX)
+        tl_error_set(
+            err, TL_ERR_INVALID,
+            "objects and arrays nested deeper than %d levels, or with more than %d entries",
+            TL_YAML_DEPTH_MAX, TL_YAML_ENTRIES_MAX);
+    else if ((node = calloc(1, sizeof(*node))) == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "out of memory for a body");
+    if (node == NULL)
+        return NULL;
+    node->place = node->key_place = (struct tl_yaml_place){1, 1};
+    bool good = true;
+    if (json_is_object(value) || json_is_array(value)) {
+        node->kind = json_is_array(value) ? TL_YAML_LIST : TL_YAML_MAPPING;
+        good = json_entries(value, node, depth, err);
+    } else {
+        node->null = json_is_null(value);
+        node->text = json_is_string(value) ? strdup(json_string_value(value))
+                     : node->null          ? strdup("")
+                                  : json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(15));
+        good = node->text != NULL || tl_error_set(err, TL_ERR_NOMEM, "out of memory for a body");
+    }
+    if (!good)
+        tl_yaml_free(&node);
+    return node;
+}
+
+struct tl_yaml *tl_yaml_of_json(const json_t *value, struct tl_error *err)
+{
+    return json_node(value, 1, err);
 }
 
 void tl_yaml_free(struct tl_yaml **root)

@@ -19,6 +19,8 @@
 
 enum tl_yaml_kind { TL_YAML_SCALAR, TL_YAML_MAPPING, TL_YAML_LIST };
 
+struct json_t;
+
 struct tl_yaml_place {
     size_t line, column; /* from 1; columns count characters */
 };
@@ -38,6 +40,10 @@ struct tl_yaml {
 struct tl_yaml *tl_yaml_parse(const char *name, const void *bytes, size_t length,
                               struct tl_error *err);
 void tl_yaml_free(struct tl_yaml **root);
+
+/* The same tree of a JSON value: numbers and booleans are scalars. Places have line 1. NULL for
+ * what is nested too deep, or has too many entries. Freed likewise. */
+struct tl_yaml *tl_yaml_of_json(const struct json_t *value, struct tl_error *err);
 
 /* The entry of a mapping with this key, or NULL. */
 const struct tl_yaml *tl_yaml_get(const struct tl_yaml *mapping, const char *key);

@@ -171,22 +171,25 @@ json_t *tl_handle_queue_get(struct tl_control_call *call)
     return describe(call, NULL);
 }
 
-/* Refuses with all errors of the wish. */
-static bool refuse_wish(struct tl_control_call *call, const struct tl_settings_wish *wish)
+/* Reads what the body wishes into wish->settings, which hold those that are there; else refuses
+ * with all that is wrong. */
+static bool read_wish(struct tl_control_call *call, struct tl_settings_wish *wish,
+                      const json_t *object, bool whole)
 {
-    char detail[TROUBLE_MAX];
-    const json_t *first = json_array_get(wish->errors, 0);
-    snprintf(detail, sizeof(detail), "%s%s", json_string_value(json_object_get(first, "detail")),
-             json_array_size(wish->errors) > 1 ? "; see errors for the others" : "");
-    return tl_call_refuse_listed(call, wish->errors, detail);
-}
-
-/* Makes the settings those that are wished. */
-static bool try_wish(struct tl_control_call *call, struct tl_settings_wish *wish,
-                     struct tl_queue_settings *settings)
-{
-    return tl_settings_wish_try(wish, settings, &call->err) &&
-           (json_array_size(wish->errors) == 0 || refuse_wish(call, wish));
+    if (!tl_settings_wish_read(wish, object, whole, &call->err))
+        return false;
+    if (wish->mistakes.n == 0)
+        return true;
+    char detail[TROUBLE_MAX + 64];
+    json_t *errors = tl_settings_wish_errors(wish);
+    if (errors == NULL)
+        return tl_error_set(&call->err, TL_ERR_NOMEM, "no memory for what is wrong");
+    snprintf(detail, sizeof(detail), "%s%s",
+             json_string_value(json_object_get(json_array_get(errors, 0), "detail")),
+             wish->mistakes.n > 1 ? "; see errors for the others" : "");
+    tl_call_refuse_listed(call, errors, detail);
+    json_decref(errors);
+    return false;
 }
 
 /* May there be another queue? Counts the entries of tl:queues. */
@@ -207,16 +210,16 @@ static bool has_room(struct tl_control_call *call)
                           (unsigned long long)n);
 }
 
-/* Creates the call's queue with the defaults and what is wished. */
-static json_t *create(struct tl_control_call *call, struct tl_settings_wish *wish)
+/* Creates the call's queue with the defaults and what the object wishes. */
+static json_t *create(struct tl_control_call *call, const json_t *object)
 {
     const char *prefix = call->config->redis.key_prefix;
-    struct tl_queue_settings settings;
+    struct tl_settings_wish wish;
     bool created = false;
-    tl_queue_settings_defaults(&settings);
-    if (!try_wish(call, wish, &settings) || !has_room(call) ||
-        !tl_queue_create(call->redis, prefix, call->keys.queue, &settings, call->request->actor,
-                         &created, &call->err))
+    tl_queue_settings_defaults(&wish.settings);
+    if (!read_wish(call, &wish, object, false) || !has_room(call) ||
+        !tl_queue_create(call->redis, prefix, call->keys.queue, &wish.settings,
+                         call->request->actor, &created, &call->err))
         return NULL;
     if (!created)
         return tl_call_refuse(call, TL_REFUSAL_CONFLICT, "there is a queue %s already",
@@ -227,65 +230,53 @@ static json_t *create(struct tl_control_call *call, struct tl_settings_wish *wis
 
 json_t *tl_handle_queue_create(struct tl_control_call *call)
 {
-    struct tl_settings_wish wish = {0};
     const char *name = NULL;
     const json_t *settings = NULL;
-    json_t *body = NULL;
     if (!tl_call_body(call, "name", &name, "settings*", &settings, NULL))
         return NULL;
     if (settings != NULL && !json_is_object(settings))
         return tl_call_refuse(call, TL_REFUSAL_BAD_BODY, "\"settings\" must be an object");
-    if (tl_call_keys(call->control, name, &call->keys, &call->err) &&
-        tl_settings_wish_read(&wish, settings, false, &call->err))
-        body = create(call, &wish);
-    tl_settings_wish_free(&wish);
-    return body;
+    return tl_call_keys(call->control, name, &call->keys, &call->err) ? create(call, settings)
+                                                                      : NULL;
 }
 
-/* Changes the settings to those that are wished. *missing: there is no such queue. */
-static json_t *change(struct tl_control_call *call, struct tl_settings_wish *wish, bool *missing)
+/* Changes the settings to those that the body wishes. *missing: there is no such queue. */
+static json_t *change(struct tl_control_call *call, bool whole, bool *missing)
 {
-    struct tl_queue_settings settings;
-    bool exists = tl_queue_load(call->redis, &call->keys, &settings, &call->err);
+    struct tl_settings_wish wish;
+    bool exists = tl_queue_load(call->redis, &call->keys, &wish.settings, &call->err);
+    bool is_named = whole;
     *missing = !exists && call->err.kind == TL_ERR_NOQUEUE;
     /* Another change may come between: what is refused then is refused by the change itself. */
-    if (!exists || !try_wish(call, wish, &settings))
+    if (!exists || !read_wish(call, &wish, call->request->body, whole))
         return NULL;
-    const struct tl_queue_changes changes = {.list = wish->list, .n = wish->n};
-    return tl_resource_change(call, &changes);
+    for (size_t i = 0; i < TL_QUEUE_ROWS_MAX; i++)
+        is_named = is_named || wish.places[i].line > 0;
+    if (!is_named)
+        return tl_call_refuse(call, TL_REFUSAL_BAD_BODY, "the body names no setting");
+    return tl_resource_change(
+        call, &(struct tl_queue_changes){.places = wish.places, .wanted = &wish.settings});
 }
 
 json_t *tl_handle_queue_put(struct tl_control_call *call)
 {
-    struct tl_settings_wish wish = {0};
     bool missing = false;
-    json_t *body = NULL;
-    if (tl_settings_wish_read(&wish, call->request->body, true, &call->err))
-        body = change(call, &wish, &missing);
-    if (missing && call->request->if_match != NULL) {
-        tl_call_refuse(call, TL_REFUSAL_CHANGED, "queue %s does not exist", call->keys.queue);
-    } else if (missing) {
-        call->err = (struct tl_error){0};
-        body = create(call, &wish);
-    }
-    tl_settings_wish_free(&wish);
-    return body;
+    json_t *body = change(call, true, &missing);
+    if (missing && call->request->if_match != NULL)
+        return tl_call_refuse(call, TL_REFUSAL_CHANGED, "queue %s does not exist",
+                              call->keys.queue);
+    if (!missing)
+        return body;
+    call->err = (struct tl_error){0};
+    return create(call, call->request->body);
 }
 
 json_t *tl_handle_queue_patch(struct tl_control_call *call)
 {
-    struct tl_settings_wish wish = {0};
     bool missing = false;
-    json_t *body = NULL;
-    if (tl_settings_wish_read(&wish, call->request->body, false, &call->err)) {
-        if (wish.n == 0 && json_array_size(wish.errors) == 0)
-            tl_call_refuse(call, TL_REFUSAL_BAD_BODY, "the body names no setting");
-        else
-            body = change(call, &wish, &missing);
-    }
+    json_t *body = change(call, false, &missing);
     if (missing)
         tl_call_refuse(call, TL_REFUSAL_NO_QUEUE, "queue %s does not exist", call->keys.queue);
-    tl_settings_wish_free(&wish);
     return body;
 }
 

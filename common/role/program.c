@@ -114,11 +114,11 @@ static int check_health(const struct request *request, const struct tl_config *c
 static int run_check(const struct request *request)
 {
     const struct tl_program *program = request->program;
-    struct tl_error err = {0};
-    const struct tl_config *config = tl_config_load(request->config_path, &err);
+    struct tl_mistakes mistakes = {0};
+    const struct tl_config *config = tl_config_load_all(request->config_path, &mistakes);
     int status = config != NULL ? 0 : 1;
     if (config == NULL)
-        fprintf(program->errors, "%s\n", err.text);
+        tl_mistakes_write(&mistakes, "", program->errors);
     else if (request->healthcheck)
         status = check_health(request, config);
     else
@@ -257,14 +257,17 @@ int tl_http_get(const char *host, int port, const char *path, int64_t timeout_ms
 const struct tl_config *tl_program_start(const char *name, const char *role,
                                          const char *config_path)
 {
-    struct tl_error err = {0};
-    const struct tl_config *config = tl_config_load(config_path, &err);
+    struct tl_mistakes mistakes = {0};
+    const struct tl_config *config = tl_config_load_all(config_path, &mistakes);
+    char prefix[TL_PROCESS_ID_SIZE + 64];
+    snprintf(prefix, sizeof(prefix), "%s: ", name);
     if (config != NULL && sodium_init() < 0) {
-        tl_error_set(&err, TL_ERR_SYSTEM, "libsodium could not be initialised");
+        fprintf(stderr, "%slibsodium could not be initialised\n", prefix);
         tl_config_free(&config);
+        return NULL;
     }
     if (config == NULL)
-        fprintf(stderr, "%s: %s\n", name, err.text);
+        tl_mistakes_write(&mistakes, prefix, stderr);
     else
         tl_program_log(config, role);
     return config;

@@ -4,7 +4,7 @@
 
 #include "common/base/log.h"
 #include "common/base/named.h"
-#include "common/config/file_settings.h"
+#include "common/config/queue_settings.h"
 #include "common/store/inventory.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"

@@ -9,13 +9,11 @@
 #include "common/store/reply.h"
 #include "common/wire/notice_text.h"
 
-#define VALUE_MAX 1100
-
 enum { CONFIGURE_ATTEMPTS = 100 }; /* one more for each change of another program that wins */
 
 void tl_queue_append_settings(const struct tl_queue_settings *settings, struct tl_args *args)
 {
-    char value[VALUE_MAX];
+    char value[TL_QUEUE_VALUE_MAX];
     const char *name;
     for (size_t i = 0; tl_queue_settings_get(settings, i, &name, value, sizeof(value)); i++)
         tl_args_strs(args, name, value, NULL);
@@ -187,6 +185,30 @@ static bool is_named(const struct tl_queue_changes *changes, const char *name)
     return false;
 }
 
+/* Is the i-th setting one of the wanted ones? */
+static bool is_wanted(const struct tl_queue_changes *changes, size_t i)
+{
+    return changes->places != NULL && changes->places[i].line > 0;
+}
+
+/* Makes the settings what the changes say. */
+static bool apply_changes(const struct tl_queue_changes *changes,
+                          struct tl_queue_settings *settings, struct tl_error *err)
+{
+    const char *name;
+    char value[TL_QUEUE_VALUE_MAX];
+    bool ok = true;
+    for (size_t i = 0; ok && i < changes->n; i++)
+        ok = tl_queue_settings_set(settings, changes->list[i].name, changes->list[i].value,
+                                   TL_FORM_FILE, err);
+    for (size_t i = 0; ok && changes->places != NULL &&
+                       tl_queue_settings_get(changes->wanted, i, &name, value, sizeof(value));
+         i++)
+        ok = !is_wanted(changes, i) ||
+             tl_queue_settings_set(settings, name, value, TL_FORM_STORE, err);
+    return ok;
+}
+
 /* All settings as they were read; then those to change, and what changed with them, as `lanes`
  * changes default_lane. */
 static void append_changes(const struct tl_reply *read, const struct tl_queue_settings *before,
@@ -194,8 +216,8 @@ static void append_changes(const struct tl_reply *read, const struct tl_queue_se
                            const struct tl_queue_changes *changes, struct tl_args *args)
 {
     const char *each;
-    char old_value[VALUE_MAX];
-    char value[VALUE_MAX];
+    char old_value[TL_QUEUE_VALUE_MAX];
+    char value[TL_QUEUE_VALUE_MAX];
     tl_args_uint(args, tl_reply_count(read));
     for (size_t i = 0; i < tl_reply_count(read); i++) {
         size_t length;
@@ -204,7 +226,7 @@ static void append_changes(const struct tl_reply *read, const struct tl_queue_se
     }
     for (size_t i = 0; tl_queue_settings_get(after, i, &each, value, sizeof(value)); i++) {
         tl_queue_settings_get(before, i, &each, old_value, sizeof(old_value));
-        if (is_named(changes, each) || strcmp(old_value, value) != 0)
+        if (is_named(changes, each) || is_wanted(changes, i) || strcmp(old_value, value) != 0)
             tl_args_strs(args, each, value, NULL);
     }
 }
@@ -244,10 +266,8 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
     bool ok = read != NULL && (read_settings(read, &before) > 0 || tl_keys_fail_missing(keys, err));
     ok = ok && (changes->check == NULL || changes->check(changes->context, &before, err));
     struct tl_queue_settings after = before;
-    for (size_t i = 0; ok && i < changes->n; i++)
-        ok = tl_queue_settings_set(&after, changes->list[i].name, changes->list[i].value,
-                                   TL_FORM_FILE, err);
-    ok = ok && tl_mode_change(&before, &after, err) && tl_queue_settings_validate(&after, err);
+    ok = ok && apply_changes(changes, &after, err) && tl_mode_change(&before, &after, err) &&
+         tl_queue_settings_validate(&after, err);
     if (ok) {
         struct tl_args args = {0};
         tl_call_begin(&args, TL_FN_CONFIGURE, keys);

@@ -83,8 +83,12 @@ struct tl_queue_change {
     const char *name, *value;
 };
 struct tl_queue_changes {
-    const struct tl_queue_change *list;
+    const struct tl_queue_change *list; /* names, and values as people write them */
     size_t n;
+    /* Besides, or instead: those rows of tl_queue_table whose place here has a line, as in
+     * `wanted`. NULL: none. */
+    const struct tl_yaml_place *places;
+    const struct tl_queue_settings *wanted;
     /* NULL, or: may the settings be changed that are there? Called with them, again after another
      * change came between; false with err refuses. */
     bool (*check)(void *context, const struct tl_queue_settings *before, struct tl_error *err);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/words.h"
+#include "common/config/spelling.h"
 #include "common/control/control.h"
 
 #include "ctl/calls/calls.h"

@@ -137,9 +137,6 @@ void tl_hook_words(const json_t *hook, char text[TL_HOOK_WORDS_MAX]);
 
 /* ---- settings ---- */
 
-/* The value of a setting of this name as a call wants it: the text, or a boolean where the setting
- * is one. The control room checks it. */
-json_t *tl_assignment_value(const char *name, const char *value);
 /* NAME=VALUE... of the command line as an object; the caller owns it. NULL with TL_ERR_INVALID when
  * a word is not of this form, or a name is there twice. */
 json_t *tl_assignments_read(int n, char *const *words, struct tl_error *err);

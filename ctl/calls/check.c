@@ -42,9 +42,12 @@ static int connect_to_store(const struct tl_ctl_options *options)
 int tl_command_check(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    const struct tl_config *config = tl_config_load(options->config, &err);
-    if (config == NULL)
-        return tl_ctl_fail(tl_ctl_file_status(&err), &err);
+    struct tl_mistakes mistakes = {0};
+    const struct tl_config *config = tl_config_load_all(options->config, &mistakes);
+    if (config == NULL) {
+        tl_mistakes_write(&mistakes, "tellerline: ", stderr);
+        return tl_ctl_file_status(&mistakes.list[0].err);
+    }
     struct tl_languages *languages = tl_languages_new(config->brand.languages, &err);
     struct tl_event_looks events = {0};
     bool good = languages != NULL && tl_page_read(config, languages, NULL, &events, &err);
@@ -65,5 +68,6 @@ int tl_command_config_doc(const struct tl_ctl_options *options)
 {
     (void)options;
     tl_config_document(stdout);
+    tl_config_reference(stdout);
     return TL_EXIT_OK;
 }

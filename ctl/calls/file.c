@@ -2,7 +2,7 @@
 /* `diff` and `apply`: the queues of the configuration file beside those of the store. */
 #include <string.h>
 
-#include "common/config/file_settings.h"
+#include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"
 #include "common/config/value.h"
 #include "common/control/settings_json.h"
@@ -27,17 +27,27 @@ struct compared {
     json_t *wanted; /* the settings of the file that the store does not have */
 };
 
-static void note_difference(void *context, const char *path, const char *in_file,
+/* Asks for the value of a setting, in its long form: a bare capacity would fix it, while the least
+ * is a difference of its own. */
+static void want(json_t *wanted, const struct tl_setting *row,
+                 const struct tl_queue_settings *settings)
+{
+    char name[2 * TL_SETTING_PATH_MAX];
+    snprintf(name, sizeof(name), "%s%s%s", row->path, row->self != NULL ? "." : "",
+             row->self != NULL ? row->self : "");
+    (void)json_object_set_new(wanted, name, tl_setting_to_json(row, settings));
+}
+
+static void note_difference(void *context, const struct tl_setting *row, const char *in_file,
                             const char *in_store)
 {
     struct compared *compared = context;
     struct file *file = compared->file;
-    tl_json_add(file->differences, json_pack("{s:s, s:s, s:s, s:s}", "queue", compared->queue->name,
-                                             "setting", path, "file", in_file, "store", in_store));
-    tl_shrink_note(&file->shrinks, compared->queue->name, path, in_store, in_file);
-    /* A bare capacity would fix it: the least is a difference of its own. */
-    const char *name = strcmp(path, "capacity") == 0 ? "capacity.max" : path;
-    (void)json_object_set_new(compared->wanted, name, tl_assignment_value(path, in_file));
+    tl_json_add(file->differences,
+                json_pack("{s:s, s:s, s:s, s:s}", "queue", compared->queue->name, "setting",
+                          row->path, "file", in_file, "store", in_store));
+    tl_shrink_note(&file->shrinks, compared->queue->name, row->path, in_store, in_file);
+    want(compared->wanted, row, &compared->queue->settings);
 }
 
 /* The settings of an answer; false: there is one that is not known here. */
@@ -45,15 +55,14 @@ static bool read_settings(const json_t *answer, struct tl_queue_settings *settin
 {
     struct tl_settings_wish wish;
     struct tl_error err = {0};
-    tl_queue_settings_defaults(settings);
+    tl_queue_settings_defaults(&wish.settings);
     bool ok = tl_settings_wish_read(&wish, json_object_get(answer, "settings"), false, &err) &&
-              tl_settings_wish_try(&wish, settings, &err) && json_array_size(wish.errors) == 0;
+              wish.mistakes.n == 0;
+    *settings = wish.settings;
     if (!ok)
         fprintf(stderr, "tellerline: queue %s: its settings cannot be compared: %s\n",
                 tl_json_text(answer, "name"),
-                err.text[0] != '\0' ? err.text
-                                    : tl_json_text(json_array_get(wish.errors, 0), "detail"));
-    tl_settings_wish_free(&wish);
+                err.text[0] != '\0' ? err.text : wish.mistakes.list[0].err.text);
     return ok;
 }
 
@@ -65,13 +74,9 @@ static json_t *written(const struct tl_queue_config *queue)
     size_t n;
     const struct tl_setting *rows = tl_queue_table(&n);
     json_t *settings = json_object();
-    char value[TL_QUEUE_VALUE_MAX];
-    for (size_t i = 0; i < n; i++) {
-        if (!queue->written[i])
-            continue;
-        tl_setting_show(&rows[i], &queue->settings, value, sizeof(value));
-        (void)json_object_set_new(settings, rows[i].path, tl_assignment_value(rows[i].path, value));
-    }
+    for (size_t i = 0; i < n; i++)
+        if (queue->places[i].line > 0)
+            want(settings, &rows[i], &queue->settings);
     return settings;
 }
 
@@ -247,17 +252,20 @@ static void write_result(const struct file *file, bool applies)
 static int run(const struct tl_ctl_options *options, bool applies, bool *differs)
 {
     struct tl_error err = {0};
+    struct tl_mistakes mistakes = {0};
+    const struct tl_config *config = tl_config_load_all(options->config, &mistakes);
+    if (config == NULL) {
+        tl_mistakes_write(&mistakes, "tellerline: ", stderr);
+        return tl_ctl_file_status(&mistakes.list[0].err);
+    }
     struct file file = {.options = options,
+                        .config = config,
                         .differences = json_array(),
                         .only_in_file = json_array(),
                         .only_in_store = json_array(),
                         .applied = json_array()};
     int status = TL_EXIT_FAILED;
-    file.config = tl_config_load(options->config, &err);
-    if (file.config == NULL)
-        status = tl_ctl_file_status(&err);
-    else
-        file.call = tl_ctl_call_open(options, &err);
+    file.call = tl_ctl_call_open(options, &err);
     if (file.call == NULL) {
         tl_ctl_fail(status, &err);
     } else {

@@ -17,20 +17,9 @@ enum { NAME_MAX_BYTES = 128, FEWER_TIMES = 10 };
 static const struct tl_setting *find(const char *name)
 {
     size_t n;
+    const char *language;
     const struct tl_setting *rows = tl_queue_table(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(rows[i].path, name) == 0)
-            return &rows[i];
-    return NULL;
-}
-
-json_t *tl_assignment_value(const char *name, const char *value)
-{
-    const struct tl_setting *row = find(name);
-    bool is_true = strcmp(value, "true") == 0;
-    if (row != NULL && row->type == TL_SETTING_BOOL && (is_true || strcmp(value, "false") == 0))
-        return json_boolean(is_true);
-    return json_string(value);
+    return tl_setting_find(rows, n, name, &language);
 }
 
 json_t *tl_assignments_read(int n, char *const *words, struct tl_error *err)
@@ -54,7 +43,7 @@ json_t *tl_assignments_read(int n, char *const *words, struct tl_error *err)
         else if (!tl_utf8_valid(value))
             ok = tl_error_set(err, TL_ERR_INVALID, "%s: not UTF-8", quoted);
         else /* a name that is not UTF-8 is no setting either */
-            ok = json_object_set_new(object, name, tl_assignment_value(name, value)) == 0 ||
+            ok = json_object_set_new(object, name, json_string(value)) == 0 ||
                  tl_error_set(err, TL_ERR_INVALID, "%s: not UTF-8", quoted);
     }
     if (!ok) {
@@ -89,13 +78,13 @@ int tl_shrink_confirm(const struct tl_ctl_options *options, struct tl_text *what
 
 /* ---- set ---- */
 
-/* Is this the setting, by its name in the store, that the assignment NAME=VALUE names? */
+/* Is this the setting that the assignment NAME=VALUE names? */
 static bool is_assigned(const char *assignment, const char *name)
 {
-    char text[TL_SETTING_PATH_MAX] = "";
-    size_t length = strcspn(assignment, "=");
-    snprintf(text, sizeof(text), "%.*s", (int)length, assignment);
-    return strcmp(strcmp(text, "capacity.max") == 0 ? "capacity" : text, name) == 0;
+    char text[NAME_MAX_BYTES];
+    snprintf(text, sizeof(text), "%.*s", (int)strcspn(assignment, "="), assignment);
+    const struct tl_setting *row = find(text);
+    return row != NULL && strcmp(row->path, name) == 0;
 }
 
 /* Each setting as it is and was; then what was asked for and was so before. */
@@ -103,17 +92,19 @@ static void describe(const struct tl_ctl_options *options, const json_t *changed
                      struct tl_text *out)
 {
     const json_t *before = json_object_get(changed, "before");
+    const json_t *after = json_object_get(changed, "after");
     const char *name, *queue = options->words[0];
     json_t *value;
-    json_object_foreach(json_object_get(changed, "after"), name, value)
+    json_object_foreach((json_t *)(uintptr_t)after, name, value)
     {
+        struct tl_text now = {0}, then = {0};
         tl_text_append(out, "%s: ", queue);
         tl_change_value(out, name, value);
         tl_change_was(out, json_object_get(before, name));
     }
     for (int i = 1; i < options->n_words; i++) {
         bool found = false;
-        json_object_foreach(json_object_get(changed, "after"), name, value)
+        json_object_foreach((json_t *)(uintptr_t)after, name, value)
         {
             found = found || is_assigned(options->words[i], name);
         }

@@ -73,8 +73,6 @@ static bool set_text(struct input *input, const char *name, const char *value)
         {"brand-accent-dark", brand->accent_dark, sizeof(brand->accent_dark)},
         {"brand-style", brand->style, sizeof(brand->style)},
         {"brand-logo", brand->logo, sizeof(brand->logo)},
-        {"brand-text-en", brand->text_en, sizeof(brand->text_en)},
-        {"brand-text-ko", brand->text_ko, sizeof(brand->text_ko)},
     };
     for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++) {
         if (strcmp(copies[i].name, name) == 0)

@@ -59,10 +59,10 @@ static void what_is_wrong_is_listed(void **state)
                                "{\"capacity\": -1, \"rate\": {\"evry\": \"1s\"}, \"lanes\": "
                                "[\"x,y\"], \"session_ttl\": true, \"waiting_ttl\": \"9m\"}"),
                      422);
-    assert_string_equal(test_member(world, "errors.0.name"), "rate.evry");
-    assert_string_equal(test_member(world, "errors.1.name"), "lanes");
-    assert_string_equal(test_member(world, "errors.2.name"), "session_ttl");
-    assert_string_equal(test_member(world, "errors.3.name"), "capacity");
+    assert_string_equal(test_member(world, "errors.0.name"), "lanes");
+    assert_string_equal(test_member(world, "errors.1.name"), "capacity");
+    assert_string_equal(test_member(world, "errors.2.name"), "rate.evry");
+    assert_string_equal(test_member(world, "errors.3.name"), "session_ttl");
     assert_string_equal(test_member(world, "errors.4"), "(none)");
     assert_int_equal(test_call(world, "PATCH", Q, "{\"policy\": \"rate\", \"rate.admit\": 0}"),
                      422);

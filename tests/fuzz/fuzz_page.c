@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/config/texts.h"
 #include "common/wire/names.h"
 #include "worker/page/look.h"
 #include "worker/page/page.h"
@@ -47,22 +48,27 @@ static void render(const struct tl_view *view, uint8_t number)
     tl_text_free(&out);
 }
 
-/* Page and wordings live as long as the texts. A text is for all languages, or for one of these. */
-static void make_event(struct tl_event_look *event, struct tl_event_page *page,
-                       struct tl_event_wording wordings[TL_EVENT_TEXTS], char *const text[],
+/* A text is for everyone, or in one of these languages. */
+static void put(char *texts, size_t size, uint64_t number, const char *text)
+{
+    static const char *const codes[] = {"*", "en", "ko", "ar"};
+    (void)tl_texts_put(texts, size, codes[number % (sizeof(codes) / sizeof(codes[0]))], text,
+                       strlen(text));
+}
+
+/* Page lives as long as the event. */
+static void make_event(struct tl_event_look *event, struct tl_event_page *page, char *const text[],
                        uint64_t number)
 {
-    static const char *const codes[] = {"", "en", "ko", "ar"};
     *event = (struct tl_event_look){.page = page, .has_head = true};
     if (number % 3 == 1)
         event->date_ms = (int64_t)(number >> 20);
-    for (unsigned i = 0; i < TL_EVENT_TEXTS; i++) {
-        const char *code = codes[(number >> (2 * i)) % (sizeof(codes) / sizeof(codes[0]))];
-        wordings[i] = (struct tl_event_wording){.text = text[i]};
-        memcpy(wordings[i].language, code, strlen(code));
-        page->texts[i].wordings = &wordings[i];
-        page->texts[i].n = text[i][0] != '\0';
-    }
+    char *const texts[TL_EVENT_TEXTS] = {page->title,        page->place,         page->date,
+                                         page->texts.before, page->texts.waiting, page->texts.turn,
+                                         page->texts.after};
+    for (unsigned i = 0; i < TL_EVENT_TEXTS; i++)
+        put(texts[i], i < TL_EVENT_BEFORE ? sizeof(page->title) : sizeof(page->texts.before),
+            number >> (2 * i), text[i]);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -84,15 +90,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     require(strpbrk(address, " \"<>\\\r\n") == NULL && strlen(address) < TL_ADDRESS_MAX);
     struct tl_event_look event;
     struct tl_event_page event_page = {0};
-    struct tl_event_wording wordings[TL_EVENT_TEXTS];
-    make_event(&event, &event_page, wordings, text + EVENT, number);
+    make_event(&event, &event_page, text + EVENT, number);
     struct tl_queue_settings settings = {.opens_at_ms = (int64_t)(number >> 20),
                                          .waiting_ttl_ms = (int64_t)(number >> 40)};
     const char *closed = (data[2] & 16) != 0 ? text[2] : "";
-    snprintf(settings.closed_text_en, sizeof(settings.closed_text_en), "%s", closed);
-    snprintf(settings.closed_text_ko, sizeof(settings.closed_text_ko), "%s", closed);
-    snprintf(settings.sold_out_text_en, sizeof(settings.sold_out_text_en), "%s", closed);
-    snprintf(settings.sold_out_text_ko, sizeof(settings.sold_out_text_ko), "%s", closed);
+    put(settings.closed_text, sizeof(settings.closed_text), number, closed);
+    put(settings.sold_out_text, sizeof(settings.sold_out_text), number >> 2, closed);
     snprintf(settings.target_url, sizeof(settings.target_url), "%s", text[3]);
     const struct tl_view view = {
         .page = data[0] % TL_PAGE_STATES,

@@ -71,8 +71,8 @@ def test_visitors_worker_has_no_secret_of_other_programs(machine: Machine) -> No
     """Not the secret of the draws, nor those of the hooks, nor what the environment of a program says, as its user of
     Redis. No other program can read the keys of visitors."""
     config, hook = file(machine, CONFIG), "/var/lib/tellerline-notifier/shop.secret"
-    config.write_text(config.read_text().replace(
-        "hooks: []", f"hooks:\n  - name: shop\n    url: http://127.0.0.1:9/\n    secret_file: {hook}\n    events: [paused]"))
+    config.write_text(
+        config.read_text() + f"webhooks:\n  - name: shop\n    url: http://127.0.0.1:9/\n    secret_file: {hook}\n    events: [paused]\n")
     machine.run("tellerline check && systemctl restart tellerline-notifier")
     assert machine.out(f"stat -c '%U %a' {hook}") == "tellerline-notifier 600" and not as_worker(machine, hook)
     assert machine.out("stat -c '%U %a' /var/lib/tellerline-admitter") == "tellerline-admitter 700"

@@ -12,6 +12,7 @@
 #include "common/base/json_text.h"
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
+#include "common/config/texts.h"
 #include "worker/api/body.h"
 #include "worker/api/handlers.h"
 #include "worker/page/page_assets.h"
@@ -21,13 +22,30 @@
 #define SHORT_CACHE_CONTROL "public, max-age=300"
 
 enum {
-    QUEUE_TEXT_MAX = 6144,
+    QUEUE_TEXT_MAX = 20480,
     READY_TEXT_MAX = 512,
     FEEDBACK_ANSWER_MAX = 256,
     REPORTS_PER_SECOND = 20
 };
 /* Fewer waits that came true say nothing about the estimate. */
 enum { JUDGED_MIN = 20 };
+
+/* What the operator says, by language; nothing when that is nothing. */
+static void write_texts(struct tl_json *json, const char *texts)
+{
+    static const char name[] = "\"texts\":";
+    const size_t head = sizeof(name) - 1;
+    const char *language, *text = NULL;
+    char member[TL_JSON_ESCAPED_MAX(sizeof(((struct tl_queue_settings *)NULL)->closed_text))];
+    struct tl_json object;
+    if (texts[0] == '\0')
+        return;
+    memcpy(member, name, head);
+    tl_json_begin(&object, member + head, sizeof(member) - head);
+    while ((text = tl_texts_next(texts, text, &language)) != NULL)
+        tl_json_string(&object, language, text);
+    tl_json_members(json, member, head + tl_json_end(&object));
+}
 
 /* Mode and phase, and what the operator says of them. */
 static void write_state(struct tl_json *json, const struct tl_queue_settings *settings,
@@ -40,12 +58,8 @@ static void write_state(struct tl_json *json, const struct tl_queue_settings *se
     tl_json_bool(json, "joins", tl_phase_joins(settings, phase));
     if (tl_mode_holds(mode) && mode != TL_MODE_PASSTHROUGH)
         tl_json_bool(json, "paused", true);
-    static const char *const texts[][2] = {{"text_en", "en"}, {"text_ko", "ko"}};
-    for (size_t i = 0; !tl_phase_joins(settings, phase) && i < 2; i++) {
-        const char *text = tl_queue_closed_text(settings, mode, texts[i][1]);
-        if (text[0] != '\0')
-            tl_json_string(json, texts[i][0], text);
-    }
+    if (!tl_phase_joins(settings, phase))
+        write_texts(json, tl_queue_closed_texts(settings, mode));
     if (settings->closes_at_ms != 0)
         tl_view_time(json, "closes_at", settings->closes_at_ms);
 }

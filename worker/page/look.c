@@ -8,6 +8,9 @@
 #include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/checks.h"
+#include "common/config/queue_table.h"
+#include "common/config/texts.h"
+#include "common/config/value.h"
 #include "worker/page/look.h"
 #include "worker/page/page_fields.h"
 #include "worker/page/page_text.h"
@@ -265,28 +268,51 @@ struct maker {
     struct tl_error *err;
 };
 
-/* Puts the setting and the place before the sentence in err. */
-static bool locate(const struct maker *maker, struct tl_yaml_place place)
+/* The rows of the texts. */
+static const char *const text_paths[TL_EVENT_TEXTS] = {
+    [TL_EVENT_TITLE] = "page.title",
+    [TL_EVENT_PLACE] = "page.place",
+    [TL_EVENT_DATE] = "page.date",
+    [TL_EVENT_BEFORE] = "page.texts.before",
+    [TL_EVENT_WAITING] = "page.texts.waiting",
+    [TL_EVENT_TURN] = "page.texts.turn",
+    [TL_EVENT_AFTER] = "page.texts.after",
+};
+
+const char *tl_event_look_texts(const struct tl_event_look *look, enum tl_event_text text)
 {
+    size_t n;
+    const struct tl_setting *rows = tl_page_table(&n);
+    const struct tl_setting *row = tl_setting_find(rows, n, text_paths[text], NULL);
+    return (const char *)look->page + row->offset;
+}
+
+/* Puts the queue and the place of the row before the sentence in err. */
+static bool locate(const struct maker *maker, const char *path)
+{
+    size_t n;
+    const struct tl_setting *rows = tl_page_table(&n);
+    const struct tl_setting *row = tl_setting_find(rows, n, path, NULL);
     tl_error_prefix(maker->err, "queues.%s.page", maker->queue);
-    return tl_yaml_locate(maker->err, maker->file, place);
+    return tl_yaml_locate(maker->err, maker->file, maker->look->page->places[row - rows]);
 }
 
 static bool check_languages(const struct maker *maker)
 {
     char quoted[64];
     for (unsigned text = 0; text < TL_EVENT_TEXTS; text++) {
-        for (size_t i = 0; i < maker->look->page->texts[text].n; i++) {
-            const struct tl_event_wording *wording = &maker->look->page->texts[text].wordings[i];
-            if (wording->language[0] == '\0' ||
-                tl_languages_find(maker->languages, wording->language) != NULL)
+        const char *texts = tl_event_look_texts(maker->look, (enum tl_event_text)text);
+        const char *code, *at = NULL;
+        while ((at = tl_texts_next(texts, at, &code)) != NULL) {
+            if (strcmp(code, TL_TEXTS_EVERYONE) == 0 ||
+                tl_languages_find(maker->languages, code) != NULL)
                 continue;
-            tl_quote(wording->language, quoted, sizeof(quoted));
+            tl_quote(code, quoted, sizeof(quoted));
             return tl_error_set(maker->err, TL_ERR_INVALID,
                                 "%s: the page has no language %s; write its code as the page's "
                                 "menu of languages does, such as ko or zh-Hant",
-                                tl_event_text_name((enum tl_event_text)text), quoted) ||
-                   locate(maker, wording->place);
+                                text_paths[text] + strlen("page."), quoted) ||
+                   locate(maker, text_paths[text]);
         }
     }
     return true;
@@ -304,45 +330,49 @@ static bool looks_like_time(const char *text)
 
 static bool make_date(const struct maker *maker)
 {
-    const struct tl_event_page *page = maker->look->page;
-    if (page->texts[TL_EVENT_DATE].n == 0)
+    const char *code;
+    const char *date = tl_texts_next(maker->look->page->date, NULL, &code);
+    if (date == NULL || strcmp(code, TL_TEXTS_EVERYONE) != 0 || !looks_like_time(date))
         return true;
-    const struct tl_event_wording *date = &page->texts[TL_EVENT_DATE].wordings[0];
-    if (date->language[0] != '\0' || !looks_like_time(date->text))
-        return true;
-    return (tl_time_parse(date->text, &maker->look->date_ms, NULL) && maker->look->date_ms > 0) ||
-           tl_error_set(maker->err, TL_ERR_INVALID,
-                        "date: a time has a zone, such as 2026-12-12T19:00:00+09:00; or write a "
-                        "text, such as \"12 December\"") ||
-           locate(maker, date->place);
+    return (tl_time_parse(date, &maker->look->date_ms, NULL) && maker->look->date_ms > 0) ||
+           tl_error_set(
+               maker->err, TL_ERR_INVALID,
+               "date: a time has a zone, such as 2026-12-12T19:00:00+09:00; or write a text, "
+               "such as \"12 December\"") ||
+           locate(maker, "page.date");
 }
 
 /* Colours and the text on them, for the event's style sheet. */
 static bool write_gradient(const struct maker *maker, struct tl_text *out)
 {
-    const struct tl_event_page *page = maker->look->page;
     uint32_t colours[TL_EVENT_COLOURS_MAX];
     double contrasts[2];
-    if (page->n_colours == 0)
-        return true;
-    for (size_t i = 0; i < page->n_colours; i++) {
-        if (!tl_colour_parse(page->colours[i].text, &colours[i]))
+    size_t n = 0;
+    for (const char *at = maker->look->page->gradient; *at != '\0'; n++) {
+        char colour[16];
+        size_t length = strcspn(at, " ");
+        snprintf(colour, sizeof(colour), "%.*s", (int)length, at);
+        at += length + (at[length] == ' ');
+        if (!tl_colour_parse(colour, &colours[n]))
             return tl_error_set(maker->err, TL_ERR_INVALID,
                                 "gradient: not a colour such as #1a5fb4") ||
-                   locate(maker, page->colours[i].place);
+                   locate(maker, "page.gradient");
     }
+    if (n == 0)
+        return true;
     for (size_t i = 0; i < 2; i++)
-        contrasts[i] = tl_colour_gradient_contrast(on_gradient[i], colours, page->n_colours);
+        contrasts[i] = tl_colour_gradient_contrast(on_gradient[i], colours, n);
     if (contrasts[0] < TL_COLOUR_AA && contrasts[1] < TL_COLOUR_AA)
         return tl_error_set(
                    maker->err, TL_ERR_INVALID,
-                   "gradient: white text has a contrast of %.2f to 1 somewhere on it, dark text "
-                   "of %.2f to 1; readable text needs %.1f to 1 (WCAG AA): choose colours that "
-                   "are all darker, or all lighter",
+                   "gradient: white text has a contrast of %.2f to 1 somewhere on it, dark text of "
+                   "%.2f to "
+                   "1; readable text needs %.1f to 1 (WCAG AA): choose colours that are all "
+                   "darker, or all lighter",
                    contrasts[0], contrasts[1], TL_COLOUR_AA) ||
-               locate(maker, page->colours[0].place);
+               locate(maker, "page.gradient");
     tl_text_append(out, ":root { --event: linear-gradient(120deg");
-    for (size_t i = 0; i < page->n_colours; i++)
+    for (size_t i = 0; i < n; i++)
         tl_text_append(out, ", #%06x", colours[i]);
     tl_text_append(out, "); --on-event: #%06x }\n",
                    on_gradient[contrasts[0] >= TL_COLOUR_AA ? 0 : 1]);
@@ -355,9 +385,9 @@ static bool make_style(const struct maker *maker)
     struct tl_text text = {0};
     uint32_t accent = 0;
     bool good = write_gradient(maker, &text);
-    if (good && is_set(page->accent.text)) {
-        good = accent_parse(ACCENT_LIGHT, "accent", page->accent.text, &accent, maker->err) ||
-               locate(maker, page->accent.place);
+    if (good && is_set(page->accent)) {
+        good = accent_parse(ACCENT_LIGHT, "accent", page->accent, &accent, maker->err) ||
+               locate(maker, "page.accent");
         if (good) {
             accent_write(ACCENT_LIGHT, accent, &text);
             accent_write(ACCENT_DARK, accent_adjusted(ACCENT_DARK, accent), &text);
@@ -375,39 +405,39 @@ static bool make_style(const struct maker *maker)
 /* https, or a path of this host. */
 static bool check_help(const struct maker *maker)
 {
-    const struct tl_event_value *help = &maker->look->page->help;
-    bool path = help->text[0] == '/' && strpbrk(help->text + 1, "/\\") != help->text + 1;
-    bool https = strncmp(help->text, "https://", 8) == 0 && tl_check_url(help->text, NULL);
-    for (const char *at = help->text; path && *at != '\0'; at++)
+    const char *help = maker->look->page->help;
+    bool path = help[0] == '/' && strpbrk(help + 1, "/\\") != help + 1;
+    bool https = strncmp(help, "https://", 8) == 0 && tl_check_url(help, NULL);
+    for (const char *at = help; path && *at != '\0'; at++)
         path = *at > ' ' && *at <= '~' && *at != '\\';
-    return !is_set(help->text) || path || https ||
+    return !is_set(help) || path || https ||
            tl_error_set(maker->err, TL_ERR_INVALID,
                         "help: expected an address that starts with https://, or a path of this "
                         "host such as /help, in ASCII without spaces") ||
-           locate(maker, help->place);
+           locate(maker, "page.help");
 }
 
-static bool read_file(const struct maker *maker, const struct tl_event_value *value,
-                      enum tl_asset_file_kind kind, const char *setting, struct tl_asset_file *file)
+/* The file at `path` of this row. */
+static bool read_file(const struct maker *maker, const char *path, enum tl_asset_file_kind kind,
+                      const char *row, struct tl_asset_file *file)
 {
-    return !is_set(value->text) ||
-           tl_asset_file_init(file, kind, setting, value->text, maker->err) ||
-           locate(maker, value->place);
+    return !is_set(path) ||
+           tl_asset_file_init(file, kind, row + strlen("page."), path, maker->err) ||
+           locate(maker, row);
 }
 
 static bool make_look(const struct maker *maker, const struct tl_event_page *page)
 {
     struct tl_event_look *look = maker->look;
-    look->page = tl_event_page_copy(page);
+    look->page = malloc(sizeof(*look->page));
     if (look->page == NULL)
         return tl_error_set(maker->err, TL_ERR_NOMEM, "no memory for the page of an event");
-    look->has_head = page->texts[TL_EVENT_TITLE].n + page->texts[TL_EVENT_PLACE].n +
-                         page->texts[TL_EVENT_DATE].n >
-                     0;
+    *look->page = *page;
+    look->has_head = is_set(page->title) || is_set(page->place) || is_set(page->date);
     return check_languages(maker) && make_date(maker) && make_style(maker) && check_help(maker) &&
-           read_file(maker, &page->image, TL_FILE_IMAGE, "image", &look->image) &&
-           read_file(maker, &page->logo, TL_FILE_LOGO, "logo", &look->logo) &&
-           read_file(maker, &page->logo_dark, TL_FILE_LOGO, "logo.dark", &look->logo_dark);
+           read_file(maker, page->image, TL_FILE_IMAGE, "page.image", &look->image) &&
+           read_file(maker, page->logo, TL_FILE_LOGO, "page.logo", &look->logo) &&
+           read_file(maker, page->logo_dark, TL_FILE_LOGO, "page.logo.dark", &look->logo_dark);
 }
 
 static bool read_events(const struct tl_config *config, const struct tl_languages *languages,
@@ -452,7 +482,7 @@ void tl_event_looks_free(struct tl_event_looks *looks)
 {
     for (size_t i = 0; i < looks->n; i++) {
         struct tl_event_look *look = &looks->all[i];
-        tl_event_page_free(&look->page);
+        free(look->page);
         tl_page_source_deinit(&look->style);
         tl_asset_file_deinit(&look->image);
         tl_asset_file_deinit(&look->logo);
@@ -489,17 +519,4 @@ const struct tl_asset *tl_look_asset(const struct tl_brand *brand,
             asset = asset_at(files[j], path);
     }
     return asset;
-}
-
-const struct tl_event_wording *tl_event_look_text(const struct tl_event_look *look,
-                                                  enum tl_event_text text, const char *language)
-{
-    const struct tl_event_wording *wordings = look->page->texts[text].wordings;
-    const char *const wanted[] = {language, "", "en"};
-    size_t n = look->page->texts[text].n;
-    for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++)
-        for (size_t i = 0; i < n; i++)
-            if (strcmp(wordings[i].language, wanted[k]) == 0)
-                return &wordings[i];
-    return n > 0 ? wordings : NULL;
 }

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "common/config/event_page.h"
 #include "common/config/settings.h"
 #include "worker/page/languages.h"
 #include "worker/page/page_assets.h"
@@ -81,9 +80,7 @@ const struct tl_event_look *tl_event_looks_find(const struct tl_event_looks *loo
 const struct tl_asset *tl_look_asset(const struct tl_brand *brand,
                                      const struct tl_event_looks *looks, const char *path);
 
-/* The text in this language, else for all languages, else in English, else as it is written first;
- * NULL if there is none. Valid as long as the looks. */
-const struct tl_event_wording *tl_event_look_text(const struct tl_event_look *look,
-                                                  enum tl_event_text text, const char *language);
+/* The texts by language (common/config/texts.h) of the event. Valid as long as the looks. */
+const char *tl_event_look_texts(const struct tl_event_look *look, enum tl_event_text text);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
+#include "common/config/texts.h"
 
 #include "worker/page/look.h"
 #include "worker/page/page.h"
@@ -102,15 +103,25 @@ static const struct tl_page_source *source_of(const struct tl_view *view,
 }
 
 /* In the page's language, or in another one, which is then named. */
-static void set_event_text(struct page *page, enum tl_event_text text)
+/* The text that this page's visitor reads, and the code of its language where it is another one
+ * than the page's. */
+static const char *pick_text(const struct page *page, const char *texts, const char **language)
 {
     const char *own = page->language->code;
-    const struct tl_event_wording *wording = tl_event_look_text(page->view->event, text, own);
-    if (wording == NULL)
+    const char *text = tl_texts_pick(texts, own, language);
+    if (*language != NULL && strcmp(*language, own) == 0)
+        *language = NULL;
+    return text;
+}
+
+static void set_event_text(struct page *page, enum tl_event_text text)
+{
+    const char *language;
+    const char *said = pick_text(page, tl_event_look_texts(page->view->event, text), &language);
+    if (said[0] == '\0')
         return;
-    page->values[FIELD_event_title + text] = wording->text;
-    if (wording->language[0] != '\0' && strcmp(wording->language, own) != 0)
-        page->values[FIELD_event_title_lang + text] = wording->language;
+    page->values[FIELD_event_title + text] = said;
+    page->values[FIELD_event_title_lang + text] = language;
 }
 
 /* A time is written like any other, and the script writes it again in the visitor's zone. */
@@ -134,7 +145,7 @@ static void set_event(struct page *page)
         set_event_date(page);
     set_if(page, FIELD_event, event->has_head || event->image.bytes != NULL);
     page->values[FIELD_event_image_url] = event->image.asset.path;
-    page->values[FIELD_help_url] = event->page->help.text;
+    page->values[FIELD_help_url] = event->page->help;
     if (event->logo.bytes != NULL) {
         page->values[FIELD_logo_url] = event->logo.asset.path;
         page->values[FIELD_logo_dark_url] = event->logo_dark.asset.path;
@@ -147,22 +158,14 @@ static void set_event(struct page *page)
         page->values[FIELD_brand] = title; /* of the logo */
 }
 
-/* Texts that operators have in English and Korean only are English elsewhere. NULL: the page's. */
-static const char *operators_language(const struct page *page)
-{
-    const char *own = page->language->code;
-    return strcmp(own, "en") == 0 || strcmp(own, "ko") == 0 ? NULL : "en";
-}
-
 /* Brand, event, style sheets, scripts. */
 static void set_look(struct page *page)
 {
     const struct tl_brand *brand = page->brand;
     page->values[FIELD_brand] =
         brand->settings->name[0] == '\0' ? page->view->queue : brand->settings->name;
-    bool korean = strcmp(page->language->code, "ko") == 0;
-    page->values[FIELD_brand_text] = korean ? brand->settings->text_ko : brand->settings->text_en;
-    page->values[FIELD_brand_lang] = operators_language(page);
+    page->values[FIELD_brand_text] =
+        pick_text(page, brand->settings->text, &page->values[FIELD_brand_lang]);
     page->values[FIELD_logo_url] = brand->logo.asset.path;
     set_event(page);
     /* Without a name of its own, the header would repeat the event's. */
@@ -289,26 +292,22 @@ static void set_state(struct page *page)
 }
 
 /* The operator's text, and its language in the next field; else the built-in one. */
-static void set_said(struct page *page, int field, const char *text, const char *built_in)
+static void set_said(struct page *page, int field, const char *texts, const char *built_in)
 {
-    bool own = text[0] != '\0';
-    page->values[field] = own ? text : tl_page_message(built_in, page->language);
-    page->values[field + 1] = own ? operators_language(page) : NULL;
+    const char *said = pick_text(page, texts, &page->values[field + 1]);
+    page->values[field] = said[0] != '\0' ? said : tl_page_message(built_in, page->language);
 }
 
 /* What the mode and the capacity mean for those who wait, and for those who cannot join. */
 static void set_mode(struct page *page)
 {
-    const char *code = page->language->code;
     set_if(page, FIELD_paused, page->mode == TL_MODE_PAUSED);
     set_if(page, FIELD_draining, page->mode == TL_MODE_DRAINING);
     set_if(page, FIELD_closing, page->mode == TL_MODE_CLOSED);
     set_if(page, FIELD_sold_out, page->mode == TL_MODE_SOLD_OUT);
     set_if(page, FIELD_no_capacity, page->no_capacity);
-    set_said(page, FIELD_shut_says, tl_queue_closed_text(page->queue, TL_MODE_CLOSED, code),
-             "shut_text");
-    set_said(page, FIELD_sold_out_says, tl_queue_closed_text(page->queue, TL_MODE_SOLD_OUT, code),
-             "sold_out_text");
+    set_said(page, FIELD_shut_says, page->queue->closed_text, "shut_text");
+    set_said(page, FIELD_sold_out_says, page->queue->sold_out_text, "sold_out_text");
 }
 
 /* The estimate, and why it is so; a reason that this version has no words for is not named. */

@@ -4,7 +4,7 @@
 #ifndef TL_PAGE_FIELDS_H
 #define TL_PAGE_FIELDS_H
 
-#include "common/config/event_page.h"
+#include "common/config/settings.h"
 #include "worker/page/catalogue.h"
 #include "worker/page/page_source.h"
 

@@ -12,6 +12,7 @@
 #include "common/base/net.h"
 #include "common/base/text.h"
 #include "common/config/queue_settings.h"
+#include "common/config/texts.h"
 #include "common/store/blocks.h"
 #include "worker/http/router.h"
 #include "worker/http/server.h"
@@ -197,7 +198,8 @@ bool tl_visit_newcomers(struct tl_visit *visit)
     if (settings->mode == TL_MODE_PASSTHROUGH)
         return tl_refuse(refusal, TL_REFUSAL_UNKNOWN_OUTCOME, "Everyone gets in now; try again");
     const char *language = tl_language_of(visit)->code;
-    const char *text = tl_queue_closed_text(settings, settings->mode, language);
+    const char *text =
+        tl_texts_pick(tl_queue_closed_texts(settings, settings->mode), language, NULL);
     if (settings->mode != TL_MODE_OPEN && settings->mode != TL_MODE_PAUSED)
         return tl_refuse(refusal, of_mode[settings->mode], "%s", text);
     if (phase == TL_PHASE_OVER)

@@ -380,7 +380,7 @@ def test_nothing_from_outside_becomes_markup(browser, room):
     system = room({"sale": CALM | {"capacity": 0}})
     admin = Admin(system.of("worker")[0])
     admin.done("POST", "queues/sale/notice", {"text": HOSTILE})
-    admin.done("PATCH", "queues/sale", {"sold_out_text_en": HOSTILE})
+    admin.done("PATCH", "queues/sale", {"sold_out_text": {"en": HOSTILE}})
     desk = Desk(browser, system)
     desk.open("#/queues/sale")
     desk.sees(HOSTILE)

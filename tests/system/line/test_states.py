@@ -51,16 +51,16 @@ def shown(system: System, queue: str, *words: str) -> str:
 MODES = [
     ("open", "open", 200, True, "You are in line", "순서를 기다리고 있습니다", 'data-tl="mode-closed" hidden>'),
     ("pause", "paused", 200, False, "The line is paused", "입장이 잠시 멈췄습니다", 'data-tl="paused">'),
-    ("drain", "draining", 403, True, "Come back tomorrow.", "지금은 새로 줄을 설 수 없습니다.", 'data-tl="mode-draining">'),
-    ("close", "closed", 403, False, "Come back tomorrow.", "대기열이 닫혔습니다", 'data-tl="mode-closed">'),
-    ("sell-out", "sold_out", 410, False, "There is nothing left.", "다 팔렸습니다.", 'data-tl="mode-sold_out">'),
+    ("drain", "draining", 403, True, "Come back tomorrow.", "Come back tomorrow.", 'data-tl="mode-draining">'),
+    ("close", "closed", 403, False, "Come back tomorrow.", "Come back tomorrow.", 'data-tl="mode-closed">'),
+    ("sell-out", "sold_out", 410, False, "다 팔렸습니다.", "다 팔렸습니다.", 'data-tl="mode-sold_out">'),
 ]
 
 
 @pytest.mark.parametrize("command, mode, status, admits, english, korean, badge", MODES, ids=[row[1] for row in MODES])
 def test_a_mode_is_told_everywhere(share, command, mode, status, admits, english, korean, badge):
     system = share(workers=2)
-    bank = system.queue(closed_text_en="Come back tomorrow.", sold_out_text_ko="다 팔렸습니다.")
+    bank = system.queue(closed_text={"en": "Come back tomorrow."}, sold_out_text={"ko": "다 팔렸습니다."})
     first, second, third = (system.join(bank, worker=i % 2) for i in range(3))
     wait_until(first.is_active, PATIENCE, "one is in")
     assert not second.is_active()

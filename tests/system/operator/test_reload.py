@@ -19,7 +19,7 @@ TEXTS = {
     "redis.url": "unix:///nowhere/redis.sock", "redis.key_prefix": "other:", "redis.ca_file": "other.pem",
     "http.public_url": "https://other.example", "http.trusted_proxies": "10.0.0.0/8", "http.allowed_origins": "https://shop.example",
     "bypass.networks": "10.1.0.0/16", "bypass.header": "X-Staff", "brand.name": "Another", "brand.accent_light": "#224488",
-    "brand.accent_dark": "#ddeeff", "brand.timezone": "Asia/Seoul", "brand.text_en": "Hello", "brand.text_ko": "안녕",
+    "brand.accent_dark": "#ddeeff", "brand.timezone": "Asia/Seoul", "brand.text": "Hello",
     "http.return_urls": "https://shop.example/back", "admin.public_url": "https://admin.example",
     "admin.redis_url": "unix:///nowhere/admin.sock", "admin.trusted_proxies": "10.2.0.0/16", "notifier.http_hosts": "hooks",
     "challenge_service.site_key": "key", "challenge_service.verify_url": "https://verify.example/v",
@@ -42,7 +42,7 @@ def rows(system: System) -> list[tuple[str, str]]:
     found = []
     for path, kind, default, bounds in re.findall(r"^\| `([\w.]+)` \| `TELLERLINE_\w+` \| (\w+) \| (.+?) \| (.+?) \|", table, re.M):
         others = {"boolean": ["true", "false"], "choice": bounds.split(", "), "address": ["127.0.0.1:1"],
-                  "text": [TEXTS.get(path, "")]}.get(kind, bounds.split(" to "))
+                  "text": [TEXTS.get(path, "")], "list": [TEXTS.get(path, "")], "texts": [TEXTS.get(path, "")]}.get(kind, bounds.split(" to "))
         other = next((value for value in others if value != default.strip("`")), "")
         assert other, f"{path}: no other value than {default}"
         found.append((path, other))

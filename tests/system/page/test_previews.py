@@ -55,7 +55,7 @@ def quoted(value: Any) -> Any:
 def system(room):  # noqa: F811
     page = yaml.load(EXAMPLE.read_text(), yaml.BaseLoader)["queues"]["concert-2026"]["page"]
     settings = {"capacity": 10, "claim_ttl": "2m", "session_ttl": "10m", "waiting_ttl": "10m"}
-    return room({QUEUE: settings, MARKUP: settings | {"closed_text_en": "The <b>sale</b> is over."},
+    return room({QUEUE: settings, MARKUP: settings | {"closed_text": {"en": "The <b>sale</b> is over."}},
                  EVENT: settings | {"page": quoted(page)}})
 
 

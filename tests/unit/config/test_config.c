@@ -51,18 +51,21 @@ static void keys_are_checked(void **state)
         {"queue:\n", "t.yaml:1:1: unknown setting \"queue\"; did you mean \"queues\"?"},
         {"archive: on\n", "t.yaml:1:1: unknown setting \"archive\""},
         {"http:\n  lisen: 0.0.0.0:1\n",
-         "t.yaml:2:3: unknown setting \"lisen\" in http; did you mean \"listen\"?"},
-        {"http:\n  batch: 1\n", "t.yaml:2:3: unknown setting \"batch\" in http"},
+         "t.yaml:2:3: http: unknown setting \"lisen\"; did you mean \"listen\"?"},
+        {"http:\n  batch: 1\n", "t.yaml:2:3: http: unknown setting \"batch\""},
         {"queues:\n  demo:\n    capasity: 3\n",
-         "t.yaml:3:5: unknown setting \"capasity\" in queues.demo; did you mean \"capacity\"?"},
+         "t.yaml:3:5: queues.demo: unknown setting \"capasity\"; did you mean \"capacity\"?"},
         {"queues:\n  demo:\n    rate: {amdit: 3}\n",
-         "t.yaml:3:12: unknown setting \"amdit\" in queues.demo.rate; did you mean \"admit\"?"},
-        {"queues:\n  demo:\n    admit: 3\n",
-         "t.yaml:3:5: unknown setting \"admit\" in queues.demo"},
-        {"brand:\n  template: own.html\n", "t.yaml:2:3: unknown setting \"template\" in brand"},
+         "t.yaml:3:12: queues.demo.rate: unknown setting \"amdit\"; did you mean \"admit\"?"},
+        {"queues:\n  demo:\n    admit: 3\n", "t.yaml:3:5: queues.demo: unknown setting \"admit\""},
+        {"brand:\n  template: own.html\n", "t.yaml:2:3: brand: unknown setting \"template\""},
         {"queues:\n  page.template:\n    template: x\n",
-         "t.yaml:3:5: unknown setting \"template\" in queues.page.template"},
-        {"redis.url: x\n", "t.yaml:1:1: unknown setting \"redis.url\""},
+         "t.yaml:3:5: queues.page.template: unknown setting \"template\""},
+        {"redis.urll: x\n",
+         "t.yaml:1:1: unknown setting \"redis.urll\"; did you mean \"redis.url\"?"},
+        {"redis: {timeout: 1s}\nredis.timeout: 2s\n", "t.yaml:2:1: redis.timeout: given twice"},
+        {"queues: {a: {page.titel: x}}\n",
+         "t.yaml:1:14: queues.a: unknown setting \"page.titel\"; did you mean \"page.title\"?"},
         {"\"\": x\n", "t.yaml:1:1: unknown setting \"\""},
         {"<<: {redis: {}}\n", "t.yaml:1:1: unknown setting \"<<\""},
         {"\"a\\e[1mb\": x\n", "t.yaml:1:1: unknown setting \"a?[1mb\""},
@@ -97,13 +100,19 @@ static void types_are_checked(void **state)
          "t.yaml:1:13: queues.a: expected a mapping of settings, found a plain value"},
         {"queues: {a: {rate: 5}}\n",
          "t.yaml:1:20: queues.a.rate: expected a mapping of settings, found a plain value"},
-        {"queues: {a: {lanes: vip}}\n", "t.yaml:1:21: queues.a.lanes: expected a list (1 to 16 "
-                                        "names of a-z, 0-9, '-' and '_', each "
-                                        "at most 31 bytes), found a plain value"},
+        {"queues: {a: {lanes: {vip: 1}}}\n",
+         "t.yaml:1:21: queues.a.lanes: expected a list (1 to 16 names of a-z, 0-9, '-' and '_', "
+         "each at most 31 bytes), found a mapping"},
         {"queues: {a: {lanes: [vip, [b]]}}\n",
-         "t.yaml:1:27: queues.a.lanes: expected a name, found a list"},
+         "t.yaml:1:27: queues.a.lanes: expected a word without commas and spaces, found a list"},
         {"queues: {a: {lanes: ['vip,b']}}\n",
-         "t.yaml:1:22: queues.a.lanes: expected a name, found a comma in it"},
+         "t.yaml:1:22: queues.a.lanes: expected a word without commas and spaces, found a plain "
+         "value"},
+        {"queues: {a: {closed_text: {english: x}}}\n",
+         "t.yaml:1:28: queues.a.closed_text: \"english\" is not the code of a language, such as "
+         "en, ko or zh-Hant"},
+        {"queues: {a: {closed_text: {en: [x]}}}\n",
+         "t.yaml:1:32: queues.a.closed_text: expected a text, found a list"},
         {"worker:\n  processes: two\n",
          "t.yaml:2:14: worker.processes: \"two\" is not a whole number (0 to 256)"},
         {"worker:\n  processes: 2.0\n",
@@ -252,7 +261,7 @@ static void texts_and_names_are_checked(void **state)
          "t.yaml:1:26: queues.a.target_url: not an address that starts with http:// or https:// "
          "and "
          "names a host, in ASCII without spaces"},
-        {"queues: {a: {lanes: []}}\n", "t.yaml:1:21: queues.a.lanes: \"\" is not a lane's name (1 "
+        {"queues: {a: {lanes: []}}\n", "t.yaml:1:21: queues.a.lanes: must not be empty (1 "
                                        "to 16 names of a-z, 0-9, '-' and "
                                        "'_', each at most 31 bytes)"},
         {"queues: {a: {lanes: [VIP]}}\n", "t.yaml:1:21: queues.a.lanes: \"VIP\" is not a lane's "

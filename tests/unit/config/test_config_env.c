@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "common/config/config.h"
-#include "common/config/environment.h"
+#include "common/config/read.h"
 #include "common/config/table.h"
-#include "common/config/words.h"
+#include "common/config/value.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -166,7 +166,7 @@ static void bad_variables_are_refused(void **state)
                                    "with TELLERLINE_ are settings, "
                                    "see the configuration's documentation"},
         {"TELLERLINE_QUEUES={a: {capasity: 1}}",
-         "TELLERLINE_QUEUES:1:6: unknown setting \"capasity\" in queues.a; did you mean "
+         "TELLERLINE_QUEUES:1:6: queues.a: unknown setting \"capasity\"; did you mean "
          "\"capacity\"?"},
         {"TELLERLINE_QUEUES=[a]",
          "TELLERLINE_QUEUES:1:1: queues: expected a mapping from names to settings, found a list"},
@@ -331,7 +331,7 @@ static void bad_files_are_refused(void **state)
         {"TELLERLINE_REDIS_URL", "redis://h\0x", 11,
          "environment: TELLERLINE_REDIS_URL_FILE: %s holds a zero byte"},
         {"TELLERLINE_QUEUES", "{a: {capasity: 1}}", 18,
-         "TELLERLINE_QUEUES_FILE:1:6: unknown setting \"capasity\" in queues.a; did you mean "
+         "TELLERLINE_QUEUES_FILE:1:6: queues.a: unknown setting \"capasity\"; did you mean "
          "\"capacity\"?"},
         {"TELLERLINE_REDIS_ULR", "redis://h", 9,
          "environment: unknown variable \"TELLERLINE_REDIS_ULR_FILE\" (did you mean "
@@ -414,7 +414,9 @@ static void variables_of_the_tests_and_of_others_are_passed_over(void **state)
     const struct tl_config *config = load(NULL, &err);
     assert_non_null(config);
     struct tl_config copy = *config;
-    assert_true(tl_config_read_env(&copy, environment, &err));
+    struct tl_mistakes mistakes = {0};
+    tl_config_read_env(&copy, environment, &mistakes);
+    assert_int_equal(mistakes.n, 0);
     assert_memory_equal(&copy, config, sizeof(copy));
     tl_config_free(&config);
 }

@@ -23,7 +23,7 @@ static void hooks_are_read_in_order(void **state)
                                "  secret_file: secrets/shop\n"
                                "  events: [opened, threshold, admitted]\n"
                                "  threshold: 10000\n"
-                               "  queues: sale-* vip\n"
+                               "  queues: [sale-*, vip]\n"
                                "- {name: b, url: 'http://127.0.0.1:1/', secret_file: /s, events: "
                                "[store_lost], timeout: 2s}\n";
     struct tl_error err = {0};
@@ -90,7 +90,7 @@ static void a_wrong_hook_is_refused_with_what_is_wrong(void **state)
         {"webhooks: [{name: a}]", "needs name, url and secret_file"},
         {"webhooks: [{name: a, url: https://h/, secret_file: s}]", "needs events"},
         {"webhooks: [" HOOK ", queues: ''}]", "must not be empty"},
-        {"webhooks: [" HOOK ", colour: red}]", "unknown setting \"colour\" in webhooks[0]"},
+        {"webhooks: [" HOOK ", colour: red}]", "webhooks[0]: unknown setting \"colour\""},
         {"webhooks: [" HOOK "}, " HOOK "}]", "two webhooks \"a\""},
         {"webhooks: [{name: a, url: https://h/, secret_file: s, events: [threshold]}]",
          "needs threshold"},

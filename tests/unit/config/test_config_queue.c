@@ -62,10 +62,8 @@ static const struct pair defaults[] = {
     {"on_store_error", "closed"},
     {"session_sharing", "count"},
     {"mode", "open"},
-    {"closed_text_en", ""},
-    {"closed_text_ko", ""},
-    {"sold_out_text_en", ""},
-    {"sold_out_text_ko", ""},
+    {"closed_text", ""},
+    {"sold_out_text", ""},
     {"target_url", ""},
 };
 
@@ -123,10 +121,8 @@ static const struct pair changes[] = {
     {"on_store_error", "open"},
     {"session_sharing", "refuse"},
     {"mode", "sold_out"},
-    {"closed_text_en", "Come back tomorrow."},
-    {"closed_text_ko", "내일 다시 오세요."},
-    {"sold_out_text_en", "All tickets are sold."},
-    {"sold_out_text_ko", "매진되었습니다."},
+    {"closed_text", "\x1e[en] Come back tomorrow.\x1e[ko] 내일 다시 오세요."},
+    {"sold_out_text", "All tickets are sold."},
     {"target_url", "https://shop.example/x"},
 };
 
@@ -177,8 +173,7 @@ static void the_store_has_plain_milliseconds_only(void **state)
          "opens_at: \"2026-12-01T20:00:00+09:00\" is not a whole number"},
         {"opens_at", "", "opens_at: \"\" is not a whole number"},
         {"capacity", "auto", "capacity: \"auto\" is not a whole number (0 to 10000000)"},
-        {"capacity_min", "7",
-         "\"capacity_min\" is not a setting of a queue; did you mean \"capacity.min\"?"},
+        {"capacity_min", "7", "\"capacity_min\" is not a setting of a queue"},
     };
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
@@ -194,10 +189,9 @@ static void a_bad_value_changes_nothing(void **state)
 {
     (void)state;
     static const struct bad cases[] = {
-        {"capasity", "1", "\"capasity\" is not a setting of a queue; did you mean \"capacity\"?"},
+        {"capasity", "1", "\"capasity\" is not a setting of a queue"},
         {"zzz", "1", "\"zzz\" is not a setting of a queue"},
-        {"rate_admit", "1",
-         "\"rate_admit\" is not a setting of a queue; did you mean \"rate.admit\"?"},
+        {"rate_admit", "1", "\"rate_admit\" is not a setting of a queue"},
         {"capacity", "10000001", "capacity: \"10000001\" is out of bounds (0 to 10000000)"},
         {"capacity", "", "capacity: \"\" is not a whole number (0 to 10000000)"},
         {"session_ttl", "99ms", "session_ttl: \"99ms\" is out of bounds (100ms to 7d)"},
@@ -213,13 +207,13 @@ static void a_bad_value_changes_nothing(void **state)
         {"opens_at", "1969-12-31T23:59:59Z",
          "opens_at: \"1969-12-31T23:59:59Z\" is out of bounds (RFC 3339 with an offset, from 1970 "
          "on; or empty)"},
-        {"lanes", "a,,b",
-         "lanes: \"\" is not a lane's name (1 to 16 names of a-z, 0-9, '-' and '_', each at most "
+        {"lanes", "a,B",
+         "lanes: \"B\" is not a lane's name (1 to 16 names of a-z, 0-9, '-' and '_', each at most "
          "31 "
          "bytes)"},
-        {"lanes", "a,b,",
-         "lanes: \"\" is not a lane's name (1 to 16 names of a-z, 0-9, '-' and '_', "
-         "each at most 31 bytes)"},
+        {"lanes", " , ",
+         "lanes: must not be empty (1 to 16 names of a-z, 0-9, '-' and '_', each at most 31 "
+         "bytes)"},
         {"lanes", "a,a", "lanes: lane \"a\" is named twice"},
         {"default_lane", "gold", "default_lane: \"gold\" is not one of the lanes: vip, normal"},
         {"lane_weights", "3,0",

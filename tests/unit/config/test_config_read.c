@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -14,8 +15,8 @@
 #include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"
 #include "common/config/table.h"
+#include "common/config/texts.h"
 #include "common/config/value.h"
-#include "common/config/words.h"
 #include "common/config/yaml.h"
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -195,8 +196,8 @@ static void assert_same_settings(const struct tl_setting *rows, size_t n, const 
     for (size_t i = 0; i < n; i++) {
         char value_a[TL_QUEUE_VALUE_MAX];
         char value_b[TL_QUEUE_VALUE_MAX];
-        tl_setting_get(&rows[i], a, value_a, sizeof(value_a));
-        tl_setting_get(&rows[i], b, value_b, sizeof(value_b));
+        tl_setting_get(&rows[i], a, TL_FORM_STORE, value_a, sizeof(value_a));
+        tl_setting_get(&rows[i], b, TL_FORM_STORE, value_b, sizeof(value_b));
         if (strcmp(value_a, value_b) != 0)
             fail_msg("%s is \"%s\", its default is \"%s\"", rows[i].path, value_a, value_b);
     }
@@ -214,49 +215,49 @@ static char *read_whole_file(const char *path)
     return text;
 }
 
-/* Whether the tree names a setting, given as "redis.url". */
-static bool names_setting(const struct tl_yaml *node, const char *path)
-{
-    char copy[TL_SETTING_PATH_MAX];
-    snprintf(copy, sizeof(copy), "%s", path);
-    char *rest = copy;
-    for (char *part; node != NULL && (part = strsep(&rest, ".")) != NULL;)
-        node = tl_yaml_get(node, part);
-    return node != NULL;
-}
-
-static void the_shipped_file_holds_every_setting_with_its_default(void **state)
+static void the_reference_is_up_to_date_and_holds_every_default(void **state)
 {
     (void)state;
-    size_t n;
-    char *text = read_whole_file("conf/tellerline.yaml");
+    size_t n, length;
+    char *fresh = NULL, *text = read_whole_file("conf/reference.yaml");
+    FILE *out = open_memstream(&fresh, &length);
+    assert_non_null(out);
+    tl_config_reference(out);
+    assert_int_equal(fclose(out), 0);
+    if (strcmp(text, fresh) != 0)
+        fail_msg("conf/reference.yaml is stale: put into it what `tellerline config-doc` prints "
+                 "after the tables");
     const struct tl_config *config = parse(text);
-    const struct tl_config *defaults = parse("queues: {demo: {}}");
-    struct tl_yaml *tree = tl_yaml_parse("conf", text, strlen(text), NULL);
+    const struct tl_config *defaults = parse("queues: {demo: {page: {}}}");
     assert_int_equal(config->n_queues, 1);
     assert_string_equal(config->queues[0].name, "demo");
-
     const struct tl_setting *rows = tl_config_table(&n);
     assert_same_settings(rows, n, config, defaults);
-    for (size_t i = 0; i < n; i++)
-        if (!names_setting(tree, rows[i].path))
-            fail_msg("conf/tellerline.yaml lacks %s", rows[i].path);
-
     rows = tl_queue_table(&n);
     assert_same_settings(rows, n, &config->queues[0].settings, &defaults->queues[0].settings);
-    const struct tl_yaml *demo = tl_yaml_get(tl_yaml_get(tree, "queues"), "demo");
     for (size_t i = 0; i < n; i++)
-        if (!names_setting(demo, rows[i].path) && strcmp(rows[i].path, "capacity.min") != 0)
-            fail_msg("conf/tellerline.yaml lacks %s of its queue", rows[i].path);
-
+        assert_true(config->queues[0].places[i].line > 0);
     rows = tl_probe_table(&n);
     assert_same_settings(rows, n, &config->queues[0], &defaults->queues[0]);
-    for (size_t i = 0; i < n; i++)
-        if (!names_setting(demo, rows[i].path))
-            fail_msg("conf/tellerline.yaml lacks %s of its queue", rows[i].path);
-    tl_yaml_free(&tree);
+    rows = tl_page_table(&n);
+    assert_same_settings(rows, n, config->queues[0].page, defaults->queues[0].page);
     tl_config_free(&config);
     tl_config_free(&defaults);
+    free(fresh);
+    free(text);
+}
+
+static void the_shipped_file_is_short_and_valid(void **state)
+{
+    (void)state;
+    char *text = read_whole_file("conf/tellerline.yaml");
+    const struct tl_config *config = parse(text);
+    size_t lines = 0;
+    for (const char *at = text; *at != '\0'; at++)
+        lines += *at == '\n';
+    assert_true(lines <= 30);
+    assert_int_equal(config->n_queues, 1);
+    tl_config_free(&config);
     free(text);
 }
 
@@ -276,10 +277,10 @@ static void shares_and_decimals_are_read(void **state)
         const struct tl_setting *row = tl_queue_table(&n);
         while (strcmp(row->path, "adaptive.load_max") != 0)
             row++;
-        tl_setting_show(row, &config->queues[0].settings, shown, sizeof(shown));
+        tl_setting_get(row, &config->queues[0].settings, TL_FORM_FILE, shown, sizeof(shown));
         snprintf(yaml, sizeof(yaml), "%u%%", (unsigned)shares[i].percent);
         assert_string_equal(shown, yaml);
-        tl_setting_get(row, &config->queues[0].settings, shown, sizeof(shown));
+        tl_setting_get(row, &config->queues[0].settings, TL_FORM_STORE, shown, sizeof(shown));
         yaml[strlen(yaml) - 1] = '\0'; /* the store has the bare number */
         assert_string_equal(shown, yaml);
         tl_config_free(&config);
@@ -289,6 +290,110 @@ static void shares_and_decimals_are_read(void **state)
     assert_true(config->challenge_service.min_score > 0.5499 &&
                 config->challenge_service.min_score < 0.5501);
     tl_config_free(&config);
+}
+
+static void texts_are_read_by_language(void **state)
+{
+    (void)state;
+    const char *found;
+    const struct tl_config *config =
+        parse("brand: {text: Welcome}\n"
+              "queues:\n"
+              "  a:\n"
+              "    closed_text: {ko: 닫힘, en: Closed, pt-BR: Fechado}\n"
+              "    sold_out_text: Sold out\n"
+              "    page: {title: {de: Konzert}, texts.before: \"a\\nb\"}\n");
+    const struct tl_queue_settings *a = &config->queues[0].settings;
+    assert_string_equal(tl_texts_pick(config->brand.text, "ko", &found), "Welcome");
+    assert_null(found);
+    assert_string_equal(tl_texts_pick(a->closed_text, "ko", &found), "닫힘");
+    assert_string_equal(found, "ko");
+    assert_string_equal(tl_texts_pick(a->closed_text, "pt-br", &found), "Fechado");
+    assert_string_equal(tl_texts_pick(a->closed_text, "en-GB", NULL), "Closed");
+    assert_string_equal(tl_texts_pick(a->closed_text, "fr", &found), "Closed");
+    assert_string_equal(found, "en");
+    assert_string_equal(tl_texts_pick(a->sold_out_text, "fr", NULL), "Sold out");
+    assert_string_equal(tl_texts_pick(config->queues[0].page->title, "fr", &found), "Konzert");
+    assert_string_equal(found, "de");
+    assert_string_equal(tl_texts_pick(config->queues[0].page->texts.before, "fr", NULL), "a\nb");
+    assert_string_equal(tl_texts_pick(config->queues[0].page->place, "fr", &found), "");
+    assert_null(found);
+    tl_config_free(&config);
+}
+
+static void texts_are_set_one_by_one_and_kept_as_in_the_store(void **state)
+{
+    (void)state;
+    char texts[64] = "", value[80], again[64];
+    assert_true(tl_texts_put(texts, sizeof(texts), "*", "All", 3));
+    tl_texts_write(texts, value, sizeof(value));
+    assert_string_equal(value, "All");
+    assert_true(tl_texts_put(texts, sizeof(texts), "zh-Hant", "一", 3));
+    assert_true(tl_texts_put(texts, sizeof(texts), "de", "Eins", 4));
+    assert_true(tl_texts_put(texts, sizeof(texts), "zh-hant", "二", 3)); /* in place of the first */
+    tl_texts_write(texts, value, sizeof(value));
+    assert_string_equal(value, "\x1e[*] All\x1e[de] Eins\x1e[zh-hant] 二");
+    assert_true(tl_texts_read(value, again, sizeof(again)));
+    char same[80];
+    tl_texts_write(again, same, sizeof(same));
+    assert_string_equal(value, same);
+    assert_string_equal(tl_texts_pick(texts, "fr", NULL), "All");
+    assert_true(tl_texts_put(texts, sizeof(texts), "*", "", 0));
+    assert_string_equal(tl_texts_pick(texts, "fr", NULL), "Eins");     /* the first */
+    assert_false(tl_texts_put(texts, sizeof(texts), "en", value, 60)); /* does not fit */
+    assert_string_equal(tl_texts_pick(texts, "en", NULL), "Eins");
+    static const char *const wrong[] = {"\x1e[en]", "\x1e[en] ", "\x1e[english] x", "\x1e",
+                                        "\x1e[en x"};
+    for (size_t i = 0; i < COUNT(wrong); i++)
+        assert_false(tl_texts_read(wrong[i], again, sizeof(again)));
+}
+
+/* Every mistake at once, each with its place. */
+static void every_mistake_is_told(void **state)
+{
+    (void)state;
+    static const char yaml[] = "http:\n"
+                               "  max_body: 2MiB\n"
+                               "  lisen: 0.0.0.0:1\n"
+                               "queues:\n"
+                               "  a: {capacity: many, session_ttl: 5}\n"
+                               "  A: {}\n"
+                               "  b: {policy: rate}\n"
+                               "webhooks: [{name: x}, {nme: y}]\n";
+    static const char *const expected[] = {
+        "/settings.yaml:2:13: http.max_body: \"2MiB\" is out of bounds (256B to 1MiB)",
+        "/settings.yaml:3:3: http: unknown setting \"lisen\"; did you mean \"listen\"?",
+        "/settings.yaml:5:17: queues.a.capacity: \"many\" is not a whole number (0 to 10000000)",
+        "/settings.yaml:5:36: queues.a.session_ttl: \"5\" is not a duration",
+        "/settings.yaml:6:3: \"A\" is not a queue's name",
+        "/settings.yaml:7:3: queues.b: policy \"rate\" needs a rate",
+        "/settings.yaml:8:12: webhooks[0]: a webhook needs name, url and secret_file",
+        "/settings.yaml:8:24: webhooks[1]: unknown setting \"nme\"; did you mean \"name\"?",
+        "environment: TELLERLINE_LOG_LEVEL: \"loud\" is not one of",
+        "environment: unknown variable \"TELLERLINE_HTTP_LISEN\"",
+    };
+    char folder[] = "/tmp/tl_mistakes_XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof(path), "%s/settings.yaml", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    assert_true(fputs(yaml, file) >= 0 && fclose(file) == 0);
+    assert_int_equal(setenv("TELLERLINE_LOG_LEVEL", "loud", 1), 0);
+    assert_int_equal(setenv("TELLERLINE_HTTP_LISEN", "a", 1), 0);
+    struct tl_mistakes mistakes = {0};
+    assert_null(tl_config_load_all(path, &mistakes));
+    for (size_t i = 0; i < mistakes.n; i++) {
+        bool found = false;
+        for (size_t j = 0; j < COUNT(expected); j++)
+            found = found || strstr(mistakes.list[i].err.text, expected[j]) != NULL;
+        if (!found)
+            fail_msg("%s", mistakes.list[i].err.text);
+    }
+    assert_int_equal(mistakes.n, COUNT(expected));
+    unsetenv("TELLERLINE_LOG_LEVEL");
+    unsetenv("TELLERLINE_HTTP_LISEN");
+    assert_int_equal(remove(path), 0);
+    assert_int_equal(rmdir(folder), 0);
 }
 
 static void a_probe_is_of_the_file_only(void **state)
@@ -347,6 +452,15 @@ static void a_capacity_is_fixed_or_has_bounds(void **state)
         {"queues: {a: {capacity: 600}}", 600, 0},
     };
     (void)state;
+    static const char *const dotted[] = {"queues: {a: {capacity: 20, capacity.min: 3}}",
+                                         "queues: {a: {capacity.min: 3, capacity: 20}}",
+                                         "queues: {a: {capacity.max: 20, capacity.min: 3}}"};
+    for (size_t i = 0; i < COUNT(dotted); i++) {
+        const struct tl_config *both = parse(dotted[i]);
+        assert_int_equal(both->queues[0].settings.capacity, 20);
+        assert_int_equal(both->queues[0].settings.capacity_min, 3);
+        tl_config_free(&both);
+    }
     for (size_t i = 0; i < COUNT(cases); i++) {
         const struct tl_config *config = parse(cases[i].text);
         assert_int_equal(config->queues[0].settings.capacity, cases[i].most);
@@ -356,7 +470,7 @@ static void a_capacity_is_fixed_or_has_bounds(void **state)
     struct tl_error err = {0};
     static const char wrong[] = "queues: {a: {capacity:\n {min: 1, most: 2}}}";
     assert_null(tl_config_parse("text", wrong, strlen(wrong), &err));
-    assert_string_equal(err.text, "text:2:11: unknown setting \"most\" in queues.a.capacity");
+    assert_string_equal(err.text, "text:2:11: queues.a.capacity: unknown setting \"most\"");
 }
 
 static void the_examples_are_valid(void **state)
@@ -403,10 +517,6 @@ static void the_documentation_is_up_to_date(void **state)
     assert_non_null(strstr(stored, limits));
     snprintf(limits, sizeof(limits), "under `webhooks:`, of at most %d,", TL_HOOKS_MAX);
     assert_non_null(strstr(stored, limits));
-    snprintf(limits, sizeof(limits), "1 to %d bytes each", TL_EVENT_HEAD_MAX);
-    assert_non_null(strstr(stored, limits));
-    snprintf(limits, sizeof(limits), "1 to %d bytes each", TL_EVENT_MOMENT_MAX);
-    assert_non_null(strstr(stored, limits));
     free(stored);
     free(fresh);
 }
@@ -419,8 +529,12 @@ int main(void)
         cmocka_unit_test(queues_are_read_in_their_order),
         cmocka_unit_test(a_file_that_cannot_be_read_is_named),
         cmocka_unit_test(the_tables_are_sound),
-        cmocka_unit_test(the_shipped_file_holds_every_setting_with_its_default),
+        cmocka_unit_test(the_reference_is_up_to_date_and_holds_every_default),
+        cmocka_unit_test(the_shipped_file_is_short_and_valid),
         cmocka_unit_test(shares_and_decimals_are_read),
+        cmocka_unit_test(texts_are_read_by_language),
+        cmocka_unit_test(texts_are_set_one_by_one_and_kept_as_in_the_store),
+        cmocka_unit_test(every_mistake_is_told),
         cmocka_unit_test(a_probe_is_of_the_file_only),
         cmocka_unit_test(a_capacity_is_fixed_or_has_bounds),
         cmocka_unit_test(the_examples_are_valid),

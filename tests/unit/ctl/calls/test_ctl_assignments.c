@@ -18,20 +18,20 @@ static json_t *read_words(const char *first, const char *second, struct tl_error
     return tl_assignments_read(second != NULL ? 2 : 1, words, err);
 }
 
-static void test_values_have_the_type_of_their_setting(void **state)
+static void test_values_are_texts(void **state)
 {
     (void)state;
     struct tl_error err;
     json_t *object = read_words("session_sliding=true", "target_url=true", &err);
-    assert_true(json_is_true(json_object_get(object, "session_sliding")));
+    assert_string_equal(tl_json_text(object, "session_sliding"), "true");
     assert_string_equal(tl_json_text(object, "target_url"), "true");
     json_decref(object);
     object = read_words("rate.admit=10", "session_sliding=maybe", &err);
     assert_string_equal(tl_json_text(object, "rate.admit"), "10");
     assert_string_equal(tl_json_text(object, "session_sliding"), "maybe");
     json_decref(object);
-    object = read_words("closed_text_en=a=b", "lane_weights=", &err);
-    assert_string_equal(tl_json_text(object, "closed_text_en"), "a=b");
+    object = read_words("closed_text.en=a=b", "lane_weights=", &err);
+    assert_string_equal(tl_json_text(object, "closed_text.en"), "a=b");
     assert_string_equal(tl_json_text(object, "lane_weights"), "");
     assert_int_equal(json_object_size(object), 2);
     json_decref(object);
@@ -46,7 +46,7 @@ static void test_other_words_are_refused(void **state)
     assert_null(read_words("=5", NULL, &err));
     assert_null(read_words("capacity=1", "capacity=2", &err));
     assert_non_null(strstr(err.text, "twice"));
-    assert_null(read_words("closed_text_en=\xff", NULL, &err));
+    assert_null(read_words("closed_text.en=\xff", NULL, &err));
     assert_int_equal(err.kind, TL_ERR_INVALID);
 }
 
@@ -77,7 +77,7 @@ static void test_objects_as_lines(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values_have_the_type_of_their_setting),
+        cmocka_unit_test(test_values_are_texts),
         cmocka_unit_test(test_other_words_are_refused),
         cmocka_unit_test(test_objects_as_lines),
     };

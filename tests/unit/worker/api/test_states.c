@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/config/texts.h"
 #include "tests/unit/auth/jwt_forge.h"
 #include "tests/unit/worker/api/world.h"
 #include "worker/report/worker_metrics.h"
@@ -40,12 +41,12 @@ static void a_newcomer_is_told_why_not(void **state)
                  {TL_MODE_CLOSED, 403, "/problems/closed", "shut", "Until tomorrow."},
                  {TL_MODE_SOLD_OUT, 410, "/problems/sold-out", "sold_out", "All gone."}};
     struct world *world = *state;
-    snprintf(world->settings.closed_text_en, sizeof(world->settings.closed_text_en), "%s",
-             "Until tomorrow.");
-    snprintf(world->settings.sold_out_text_en, sizeof(world->settings.sold_out_text_en), "%s",
-             "All gone.");
-    snprintf(world->settings.sold_out_text_ko, sizeof(world->settings.sold_out_text_ko), "%s",
-             "모두 팔렸습니다.");
+    static const char closed[] = "\x1e[en] Until tomorrow.",
+                      sold_out[] = "\x1e[en] All gone.\x1e[ko] 모두 팔렸습니다.";
+    assert_true(
+        tl_texts_read(closed, world->settings.closed_text, sizeof(world->settings.closed_text)));
+    assert_true(tl_texts_read(sold_out, world->settings.sold_out_text,
+                              sizeof(world->settings.sold_out_text)));
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char part[128];
         set_mode(world, cases[i].mode);

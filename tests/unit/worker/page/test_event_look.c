@@ -164,8 +164,8 @@ static void test_gradient(void **state)
     assert_non_null(strstr(tl_event_looks_find(&looks, "demo")->style.text, "--on-event: #15121f"));
     tl_event_looks_free(&looks);
     is_refused("{gradient: ['#000000', '#ffffff']}",
-               "x.yaml:4:23: queues.demo.page: gradient: white text has a contrast of 1.00 to 1");
-    is_refused("{gradient: ['#000000', 'blue']}", "x.yaml:4:34: queues.demo.page: gradient: not a");
+               "x.yaml:4:22: queues.demo.page: gradient: white text has a contrast of 1.00 to 1");
+    is_refused("{gradient: ['#000000', 'blue']}", "x.yaml:4:22: queues.demo.page: gradient: not a");
 }
 
 static void test_texts(void **state)
@@ -230,27 +230,28 @@ static void test_mistakes(void **state)
     static const struct {
         const char *lines, *message;
     } bad[] = {
-        {"[]", "x.yaml:4:11: queues.demo.page: expected a mapping"},
-        {"{titel: x}", "x.yaml:4:12: unknown setting \"titel\" in queues.demo.page; it has title,"},
-        {"{title: [a]}", "x.yaml:4:19: queues.demo.page.title: expected a text, or a mapping"},
-        {"{title: ''}", "x.yaml:4:19: queues.demo.page.title: expected a text"},
+        {"[]", "x.yaml:4:11: queues.demo.page: expected a mapping of settings, found a list"},
+        {"{titel: x}",
+         "x.yaml:4:12: queues.demo.page: unknown setting \"titel\"; did you mean \"title\"?"},
+        {"{title: [a]}", "x.yaml:4:19: queues.demo.page.title: expected a text or a mapping from "
+                         "languages to texts"},
         {"{title: \"a\\tb\"}", "queues.demo.page.title: holds a control character"},
         {"{title: {xx: a}}",
-         "x.yaml:4:20: queues.demo.page: title: the page has no language \"xx\""},
-        {"{texts: {now: a}}", "x.yaml:4:20: unknown setting \"now\" in queues.demo.page.texts"},
-        {"{texts: a}", "x.yaml:4:19: queues.demo.page.texts: expected a mapping of before"},
+         "x.yaml:4:19: queues.demo.page: title: the page has no language \"xx\""},
+        {"{texts: {now: a}}", "x.yaml:4:20: queues.demo.page.texts: unknown setting \"now\""},
+        {"{texts: a}", "x.yaml:4:19: queues.demo.page.texts: expected a mapping of settings"},
         {"{gradient: ['#000000']}",
          "x.yaml:4:22: queues.demo.page.gradient: expected a list of two"},
         {"{gradient: '#000000'}", "queues.demo.page.gradient: expected a list of two"},
         {"{gradient: [a, b, c, d]}",
-         "x.yaml:4:32: queues.demo.page.gradient: expected two or three"},
+         "x.yaml:4:22: queues.demo.page.gradient: expected a list of two or three"},
         {"{image: a.png, gradient: ['#000000', '#000000']}",
          "x.yaml:4:19: queues.demo.page.image: there is a gradient as well"},
         {"{image: /nowhere/a.png}", "x.yaml:4:19: queues.demo.page: image: cannot open /nowhere/"},
         {"{image: /nowhere/a.gif}",
          "image: /nowhere/a.gif: the name must end in .jpg, .jpeg, .png"},
-        {"{logo: {dark: a.png}}", "x.yaml:4:18: queues.demo.page.logo: `light` is missing"},
-        {"{logo: {night: a.png}}", "x.yaml:4:26: queues.demo.page.logo: expected a file, or"},
+        {"{logo: {dark: a.png}}", "x.yaml:4:25: queues.demo.page.logo.dark: `light` is missing"},
+        {"{logo: {night: a.png}}", "x.yaml:4:19: queues.demo.page.logo: unknown setting \"night\""},
         {"{help: 'javascript:alert(1)'}",
          "x.yaml:4:18: queues.demo.page: help: expected an address"},
         {"{help: 'http://help.example/'}", "help: expected an address that starts with https://"},

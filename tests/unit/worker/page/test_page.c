@@ -20,8 +20,7 @@
 static const struct tl_queue_settings settings = {
     .capacity = 300,
     .waiting_ttl_ms = 600000,
-    .closed_text_en = "Own end",
-    .closed_text_ko = "Own end",
+    .closed_text = "en\0Own end\0ko\0Own end\0",
     .target_url = "https://shop.example/checkout",
 };
 static const struct tl_view waiting = {
@@ -46,8 +45,8 @@ static struct tl_brand *brand;
 static int load_brand(void **state)
 {
     (void)state;
-    static const struct tl_brand_settings own = {
-        .name = "Hall & <Co>", .text_en = "Own words", .text_ko = "우리 말"};
+    static const struct tl_brand_settings own = {.name = "Hall & <Co>",
+                                                 .text = "en\0Own words\0ko\0우리 말\0"};
     languages = tl_languages_new(NULL, NULL);
     if (languages != NULL)
         brand = tl_brand_load(&own, languages, NULL);

@@ -30,7 +30,7 @@ static json_t *value_of(const struct tl_option *option, const struct tl_ctl_opti
         int64_t ms = *(const int64_t *)field;
         return ms > 0 ? json_integer((ms + 999) / 1000) : NULL;
     }
-    tl_setting_show(setting, options, text, sizeof(text));
+    tl_setting_get(setting, options, TL_FORM_FILE, text, sizeof(text));
     return json_string(text);
 }
 

@@ -97,7 +97,6 @@ static void describe(const struct tl_ctl_options *options, const json_t *changed
     json_t *value;
     json_object_foreach((json_t *)(uintptr_t)after, name, value)
     {
-        struct tl_text now = {0}, then = {0};
         tl_text_append(out, "%s: ", queue);
         tl_change_value(out, name, value);
         tl_change_was(out, json_object_get(before, name));

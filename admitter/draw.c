@@ -167,7 +167,7 @@ static bool add_page(struct tl_draw *draw, const struct tl_reply *page, struct t
            tl_error_set(err, TL_ERR_NOMEM, "no memory for the draw");
 }
 
-/* Reads the next page of those who wait at places of before the opening. */
+/* Reads the next page of those who wait at places from before the opening. */
 static bool read_page(struct tl_drawer *drawer, const struct tl_held_queue *held,
                       struct tl_draw *draw, struct tl_error *err)
 {

@@ -30,9 +30,9 @@ void tl_drawer_free(struct tl_drawer **drawer);
 void tl_draw_free(struct tl_draw **draw);
 
 enum tl_draw_state {
-    TL_DRAW_OVER,    /* there is nothing to do (any more) */
+    TL_DRAW_OVER,    /* there is nothing to do, or it is done */
     TL_DRAW_GOES_ON, /* call again at once */
-    TL_DRAW_WAITS,   /* call again soon: joins of before the opening are on their way */
+    TL_DRAW_WAITS,   /* call again soon: joins from before the opening are on their way */
 };
 
 /* Publishes the hash for this opening (Unix ms). TL_ERR_INVALID when another one is published

@@ -29,8 +29,8 @@ struct tl_drawn {
     unsigned char id[TL_DRAW_ID_BYTES];
 };
 
-/* Takes the next visitor of all portions that were ended; after the first call none is added any
- * more. False at the end. */
+/* Takes the next visitor of all portions that were ended; after the first call none may be
+ * added. False at the end. */
 bool tl_draw_order_next(struct tl_draw_order *order, struct tl_drawn *drawn);
 
 #endif

@@ -25,7 +25,7 @@
 #define RECHECK_IDLE_MS 5000
 /* Steps for one queue before the others get a turn. */
 #define STEPS_MAX 50
-/* A draw works so long before the other queues get a turn, and waits so long for what must be
+/* A draw works this long before the other queues get a turn, and waits this long for what must be
  * applied before it. */
 #define DRAW_TURN_MS  100
 #define DRAW_AGAIN_MS 50

@@ -16,7 +16,7 @@ enum {
     STEP_MS = 1000,
     FAILURE_LOG_MS = 30000,
     REPORT_TEXT_MAX = 128,
-    WANTED_MS = 10000, /* what was found and not tended for so long is old */
+    WANTED_MS = 10000, /* what was found and not tended for this long is old */
     ANSWER_MAX = 1 << 20,
     LOAD_MAX = 1000000, /* a thousand times the full load */
 };

@@ -2,7 +2,7 @@
 #include "admitter/store_clock.h"
 #include "common/base/clock.h"
 
-/* The clocks may differ by so much from what is expected before this looks again. Less than what
+/* How far the clocks may drift from what is expected before this looks again. Less than what
  * the function takes for a jump (CLOCK_JUMP_MS), so that clocks which run apart are no jump. */
 #define SLACK_MS 50
 /* Each admit step tells the clock, and an admitter takes one for a queue at least every 5 s. */

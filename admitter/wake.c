@@ -13,7 +13,7 @@ bool tl_wake_reason(struct tl_wake *wake, const struct tl_event_entry *entry)
             wake->capacity_left++; /* at least; the next step returns the exact number */
         if (kind == TL_EVENT_CONFIG)
             return true;
-        if (kind == TL_EVENT_FREED && wake->overbooked) /* somebody may have the next turn */
+        if (kind == TL_EVENT_FREED && wake->overbooked) /* a visitor may have the next turn */
             return true;
         if (!wake->not_yet && ((kind == TL_EVENT_FREED && entry->waiting > 0) ||
                                (kind == TL_EVENT_JOINED && wake->capacity_left > 0)))

@@ -93,7 +93,7 @@ struct dispatcher {
     uint64_t read_entries; /* at a time */
 };
 
-/* When to do something again that is done every so many ms, and began at this time. */
+/* When to do something again that is done every every_ms, and began at this time. */
 static int64_t next_due_ms(int64_t began_ms, int64_t every_ms)
 {
     int64_t now_ms = tl_clock_ms();

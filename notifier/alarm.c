@@ -23,8 +23,8 @@ void tl_alarm_deinit(struct tl_alarm *alarm)
     tl_hook_break_off(alarm->hook, &alarm->post);
 }
 
-/* A store that goes and comes while a hook does not answer: the first loss and the last return are
- * told. */
+/* A store that goes and comes while a webhook does not answer: the first loss and the last return
+ * are told. */
 static void note(struct tl_alarm *alarms, size_t n, bool is_lost)
 {
     for (size_t i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tells hooks that the store cannot be reached, and that it is back. That is in no journal, because
- * the journal is in the store: it is kept in memory, and a process that ends forgets it.
+ * Tells webhooks that the store cannot be reached, and that it is back. That is in no journal,
+ * because the journal is in the store: it is kept in memory, and a process that ends forgets it.
  */
 #ifndef TL_ALARM_H
 #define TL_ALARM_H
@@ -14,7 +14,7 @@
 
 enum { TL_ALARM_LOST_MS = 3000 }; /* a store that is away for less is not told of */
 
-/* What one hook is still to be told. */
+/* What one webhook is still to be told. */
 struct tl_alarm {
     struct tl_hook *hook;      /* borrowed */
     int64_t lost_ms, back_ms;  /* Unix ms; 0: nothing to tell */
@@ -37,7 +37,8 @@ void tl_alarm_deinit(struct tl_alarm *alarm);
  * not every replica tells of it. */
 void tl_alarm_watch(struct tl_alarm *alarms, size_t n, struct tl_store_watch *watch, bool answered,
                     bool holds, int64_t now_ms);
-/* Sends what is due. `owner` names this process, `kept_ms` says how long a hook is tried again. */
+/* Sends what is due. `owner` names this process, `kept_ms` says how long a webhook is tried again.
+ */
 void tl_alarm_serve(struct tl_alarm *alarm, const char *owner, int64_t kept_ms, int64_t now_ms);
 
 #endif

@@ -19,7 +19,7 @@
 enum {
     BACKOFF_BASE_MS = 1000,
     BACKOFF_LIMIT_MS = 300000,
-    BATCH_MS = 1000,     /* after a request: admissions are gathered so long */
+    BATCH_MS = 1000,     /* after a request: admissions are gathered this long */
     ENTRIES_MAX = 100,   /* read at once */
     VISITORS_MAX = 1000, /* in a body, and those of one more entry */
 };
@@ -58,7 +58,7 @@ void tl_feed_place(struct tl_feed *feed, const char *text)
     feed->placed = true;
 }
 
-/* ---- what the hook is told in one request ---- */
+/* ---- what the webhook is told in one request ---- */
 
 /* One entry of the journal; texts are borrowed from the reply. */
 struct entry {
@@ -101,7 +101,7 @@ static bool wants(const struct tl_hook_config *hook, const struct entry *entry)
     enum tl_hook_event event = tl_hook_event_find(entry->what);
     if (event == TL_HOOK_EVENTS || !tl_hook_wants(hook, event))
         return false;
-    /* Each threshold is a hook's own. */
+    /* Each threshold is a webhook's own. */
     char field[48];
     snprintf(field, sizeof(field), "\"threshold\":%" PRIu64 ",", hook->threshold);
     return event != TL_HOOK_THRESHOLD || strstr(entry->data, field) != NULL;
@@ -217,7 +217,7 @@ static bool read_batch(const struct tl_feed *feed, const struct tl_feed_world *w
         return false;
     bool ok = batch->list != NULL && take(batch, feed, world, reply);
     tl_reply_free(reply);
-    return ok || tl_error_set(err, TL_ERR_NOMEM, "no memory for what a hook is told");
+    return ok || tl_error_set(err, TL_ERR_NOMEM, "no memory for the events of a webhook");
 }
 
 /* Begins to send the batch. */
@@ -272,7 +272,7 @@ static bool report(struct tl_feed *feed, const struct tl_feed_world *world,
     tl_metrics_add(metrics, TL_NOTIFIER_LOST, (int64_t)said->lost);
     if (said->lost > 0)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = world->keys->queue},
-               "%" PRIu64 " events are lost to hook %s, which did not answer for too long",
+               "%" PRIu64 " events are lost to webhook %s, which did not answer for too long",
                said->lost, feed->hook->config->name);
     return true;
 }
@@ -313,7 +313,7 @@ static bool tell(struct tl_feed *feed, const struct tl_feed_world *world, int64_
     bool ok = read_batch(feed, world, &batch, err);
     if (ok && batch.events > 0) {
         ok = post(feed, world, &batch, err);
-    } else if (ok && strcmp(batch.until.id, feed->cursor.id) != 0) { /* nothing for this hook */
+    } else if (ok && strcmp(batch.until.id, feed->cursor.id) != 0) { /* nothing for this webhook */
         ok = report(feed, world, &(struct report){.cursor = &batch.until, .problem = ""}, err);
         feed->due_ms = batch.more ? now_ms : now_ms + BATCH_MS;
     } else if (ok) { /* the journal is gone, or was trimmed to its end */

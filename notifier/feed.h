@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What one hook is told of one queue: one request after the other, in the order of the journal,
+ * What one webhook is told of one queue: one request after the other, in the order of the journal,
  * each with the next entries that it asked for, as JSON (docs/integrators/webhooks.md). A request
- * that fails is sent again, after a back-off, until the hook takes it or it is too old. The cursor
- * is in the store, so another process goes on where this one ends: every event is told at least
- * once.
+ * that fails is sent again, after a back-off, until the webhook takes it or it is too old. The
+ * cursor is in the store, so another process goes on where this one ends: every event is told at
+ * least once.
  */
 #ifndef TL_FEED_H
 #define TL_FEED_H
@@ -18,7 +18,7 @@
 
 enum { TL_CURSOR_ID_MAX = 48 };
 
-/* How far a hook was told: up to this entry, and how many were written by then. */
+/* How far a webhook was told: up to this entry, and how many were written by then. */
 struct tl_cursor {
     char id[TL_CURSOR_ID_MAX];
     uint64_t n;
@@ -44,7 +44,7 @@ struct tl_feed_world {
     struct tl_args *args;
     uint64_t generation, journaled; /* as of the last look */
     int64_t store_ms;               /* the store's clock */
-    int64_t kept_ms;                /* how long a hook is tried again */
+    int64_t kept_ms;                /* how long a webhook is tried again */
 };
 
 void tl_feed_init(struct tl_feed *feed, struct tl_hook *hook);

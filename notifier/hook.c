@@ -46,7 +46,7 @@ bool tl_hook_load(struct tl_hook *hook, struct tl_error *err)
     size_t length = 0;
     bool missing = false;
     char *bytes = tl_secret_read(path, &length, &missing, err);
-    if (bytes == NULL && missing && tl_secret_create_key(path, "", "the secret of a hook", err))
+    if (bytes == NULL && missing && tl_secret_create_key(path, "", "the secret of a webhook", err))
         bytes = tl_secret_read(path, &length, NULL, err);
     bool ok = bytes != NULL && read_secrets(hook, bytes, err);
     tl_secret_free(&bytes, length);
@@ -104,7 +104,7 @@ struct tl_fetch *tl_hook_post(struct tl_hook *hook, const char *id, json_t *even
     json_decref(body);
     free(text);
     if (post == NULL)
-        tl_error_set(err, TL_ERR_NOMEM, "no memory to call a hook");
+        tl_error_set(err, TL_ERR_NOMEM, "no memory to call a webhook");
     hook->under_way += post != NULL;
     return post;
 }
@@ -140,11 +140,11 @@ bool tl_hook_result(struct tl_hook *hook, struct tl_fetch **post, int64_t now_ms
     tl_metrics_observe(hook->metrics, TL_NOTIFIER_POST_TIME, fetched->took_us);
     tl_hook_break_off(hook, post);
     if (result->accepted && hook->failing)
-        tl_info("hook %s answers again", hook->config->name);
+        tl_info("webhook %s answers again", hook->config->name);
     if (!result->accepted && !hook->failing) {
         hook->failing_since_ms = now_ms;
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){0},
-               "hook %s cannot be told: %s. It is tried again; `tellerline webhook list` shows it",
+               "webhook %s fails: %s. It is tried again; `tellerline webhook list` shows it",
                hook->config->name, result->problem);
     }
     hook->failing = !result->accepted;

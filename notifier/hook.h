@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A hook as the notifier knows it: its settings, its secrets, and how it answers. Who posts to it
- * does not wait, and looks later how it went. */
+/* A webhook as the notifier knows it: its settings, its secrets, and how it answers. A post to
+ * it does not wait; its caller looks later how it went. */
 #ifndef TL_HOOK_H
 #define TL_HOOK_H
 
@@ -16,19 +16,19 @@
 
 enum tl_notifier_metric {
     TL_NOTIFIER_TOLD,            /* events */
-    TL_NOTIFIER_LOST,            /* events that hooks were not told of */
+    TL_NOTIFIER_LOST,            /* events that webhooks were not told of */
     TL_NOTIFIER_POSTS,           /* requests that ended */
     TL_NOTIFIER_FAILED,          /* those that failed */
     TL_NOTIFIER_POST_TIME,       /* of a request */
     TL_NOTIFIER_LOOKS,           /* calls of the function look */
     TL_NOTIFIER_HOOKS,           /* configured */
-    TL_NOTIFIER_FAILING,         /* hooks whose last request failed */
+    TL_NOTIFIER_FAILING,         /* webhooks whose last request failed */
     TL_NOTIFIER_FAILING_SECONDS, /* for how long, the one that fails longest */
     TL_NOTIFIER_METRICS
 };
 
 enum {
-    TL_HOOK_POSTS_MAX = 8,   /* under way to one hook, so that a slow one holds up no other */
+    TL_HOOK_POSTS_MAX = 8,   /* under way to one webhook, so that a slow one holds up no other */
     TL_HOOK_SECRETS_MAX = 2, /* while one is changed, both sign */
     TL_HOOK_SECRET_MAX = 256,
     TL_DELIVERY_ID_MAX = 256,
@@ -51,17 +51,18 @@ struct tl_post_result {
     char problem[160];
 };
 
-/* Reads the secrets of the hook, one a line, of 16 to 256 characters; a missing file is made with a
- * random one. Each signs the time and the body, so that neither can be changed, nor an old delivery
- * be sent again later. */
+/* Reads the secrets of the webhook, one a line, of 16 to 256 characters; a missing file is made
+ * with a random one. Each signs the time and the body, so that neither can be changed, nor an old
+ * delivery be sent again later. */
 bool tl_hook_load(struct tl_hook *hook, struct tl_error *err);
 
-/* Begins to tell the hook of an array of events (docs/integrators/webhooks.md), which is borrowed;
- * NULL counts as out of memory. id: of the delivery. NULL with err when it cannot even begin. */
+/* Begins to tell the webhook of an array of events (docs/integrators/webhooks.md), which is
+ * borrowed; NULL counts as out of memory. id: of the delivery. NULL with err when it cannot even
+ * begin. */
 struct tl_fetch *tl_hook_post(struct tl_hook *hook, const char *id, json_t *events,
                               struct tl_error *err);
 /* Is the request over? Then frees it, clears the caller's pointer, and says how it went; counts it;
- * logs when the hook begins or ends to fail. NULL in it: there is none. */
+ * logs when the webhook begins or ends to fail. NULL in it: there is none. */
 bool tl_hook_result(struct tl_hook *hook, struct tl_fetch **post, int64_t now_ms,
                     struct tl_post_result *result);
 /* Breaks off what is under way. NULL in it is allowed; clears the caller's pointer. */

@@ -1,14 +1,14 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- look: finds what happened to a queue that no step writes into the journal, because time brings it or it is known only
--- by comparison. Keeps the journal while hooks need it, and begins the cursors of new hooks.
--- args     1 what the journal is to hold: "all:LENGTH", "some:LENGTH", or '': no hook watches the queue
+-- by comparison. Keeps the journal while webhooks need it, and begins the cursors of new webhooks.
+-- args     1 what the journal is to hold: "all:LENGTH", "some:LENGTH", or '': no webhook watches the queue
 --          2 ms that the journal lives without another look
 --          3 generation of the queue at the last look of the caller, 0: not known
---          4 how many thresholds follow; these; then the names of the hooks that watch the queue
+--          4 how many thresholds follow; these; then the names of the webhooks that watch the queue
 -- returns  LOOK
 --
 -- Invariants: each crossing is told once: what was seen is kept in tl:{q}:hooks, changed in the step that tells of it.
--- Writes that key and the journal, nothing of the line. Work is bounded by the number of hooks.
+-- Writes that key and the journal, nothing of the line. Work is bounded by the number of webhooks.
 
 local int = text.int
 local FIELDS = state.fields({}, { 'draw', 'recover_until' })
@@ -61,7 +61,7 @@ local function find_news(c, now, seen, thresholds)
     return news
 end
 
--- The cursors of these hooks, in turn. A new one is told of what happens from now on; one that is gone is forgotten.
+-- The cursors of these webhooks, in turn. A new one is told of what happens from now on; one that is gone is forgotten.
 local function cursors_of(c, fields, watching, journaled)
     local cursors, names = {}, {}
     for i = 1, #watching do

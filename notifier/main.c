@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The notifier: tells the hooks of the configuration what happens to queues. It reads what the
+ * The notifier: tells the webhooks of the configuration what happens to queues. It reads what the
  * other programs write into the journal of a queue, and slows none of them.
  */
 #include <poll.h>
@@ -21,27 +21,26 @@
 
 enum {
     LOOK_MS = 1000,   /* between two looks at a queue */
-    RENEW_MS = 20000, /* at least so often by the function, which keeps the journal alive */
+    RENEW_MS = 20000, /* at least this often by the function, which keeps the journal alive */
 };
 
 static const struct tl_metric_desc metric_rows[TL_NOTIFIER_METRICS + TL_ROLE_METRICS] = {
-    [TL_NOTIFIER_TOLD] = {"tellerline_hooks_told_total", "Events that hooks were told of.",
+    [TL_NOTIFIER_TOLD] = {"tellerline_hooks_told_total", "Events delivered to webhooks.",
                           TL_COUNTER},
     [TL_NOTIFIER_LOST] = {"tellerline_hooks_lost_total",
-                          "Events that were lost to hooks which did not answer for too long.",
-                          TL_COUNTER},
-    [TL_NOTIFIER_POSTS] = {"tellerline_hooks_requests_total", "Requests to hooks that ended.",
+                          "Events lost because a webhook did not answer for too long.", TL_COUNTER},
+    [TL_NOTIFIER_POSTS] = {"tellerline_hooks_requests_total", "Requests to webhooks that ended.",
                            TL_COUNTER},
     [TL_NOTIFIER_FAILED] = {"tellerline_hooks_requests_failed_total",
-                            "Requests to hooks that failed and are sent again.", TL_COUNTER},
-    [TL_NOTIFIER_POST_TIME] = {"tellerline_hooks_request_seconds", "Time of a request to a hook.",
-                               TL_HISTOGRAM},
+                            "Requests to webhooks that failed and are sent again.", TL_COUNTER},
+    [TL_NOTIFIER_POST_TIME] = {"tellerline_hooks_request_seconds",
+                               "Time of a request to a webhook.", TL_HISTOGRAM},
     [TL_NOTIFIER_LOOKS] = {"tellerline_hooks_looks_total", "Calls of the function look.",
                            TL_COUNTER},
-    [TL_NOTIFIER_HOOKS] = {"tellerline_hooks", "Hooks that are configured.", TL_GAUGE},
-    [TL_NOTIFIER_FAILING] = {"tellerline_hooks_failing", "Hooks that cannot be told.", TL_GAUGE},
+    [TL_NOTIFIER_HOOKS] = {"tellerline_hooks", "Webhooks that are configured.", TL_GAUGE},
+    [TL_NOTIFIER_FAILING] = {"tellerline_hooks_failing", "Webhooks that fail.", TL_GAUGE},
     [TL_NOTIFIER_FAILING_SECONDS] = {"tellerline_hook_failing_seconds",
-                                     "For how long the hook that fails longest could not be told.",
+                                     "How long the webhook that fails longest has failed.",
                                      TL_GAUGE},
     [TL_NOTIFIER_METRICS] = TL_ROLE_METRIC_ROWS("notifier"),
 };
@@ -49,7 +48,7 @@ static const struct tl_metric_desc metric_rows[TL_NOTIFIER_METRICS + TL_ROLE_MET
 /* The state of one held queue. */
 struct queue {
     size_t n_feeds;
-    struct tl_feed *feeds; /* of the hooks that watch it */
+    struct tl_feed *feeds; /* of the webhooks that watch it */
     bool looked;           /* what follows is known */
     uint64_t generation, event, journaled;
     int64_t store_ms, store_at_ms; /* the store's clock at this local time */
@@ -76,7 +75,7 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
     struct queue *queue = held->state;
     queue->feeds = calloc(self->n_hooks, sizeof(*queue->feeds));
     if (queue->feeds == NULL)
-        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the hooks of a queue");
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for the webhooks of a queue");
     for (size_t i = 0; i < self->n_hooks; i++)
         if (tl_hook_watches(self->hooks[i].config, held->keys.queue))
             tl_feed_init(&queue->feeds[queue->n_feeds++], &self->hooks[i]);
@@ -102,7 +101,7 @@ static void outdated(void *context, struct tl_held_queue *held)
 
 /* ---- looking at a queue ---- */
 
-/* The arguments say what the journal is to hold, "" when no hook watches the queue. */
+/* The arguments say what the journal is to hold, "" when no webhook watches the queue. */
 static void begin_look(struct notifier *self, const struct tl_held_queue *held)
 {
     const struct queue *queue = held->state;
@@ -200,7 +199,8 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
 
 /* ---- the turn ---- */
 
-/* When did the hook begin to fail, as one of its queues or its last request says? 0: it does not.
+/* When did the webhook begin to fail, as one of its queues or its last request says? 0: it does
+ * not.
  */
 static int64_t fails_since(const struct notifier *self, const struct tl_hook *hook)
 {
@@ -263,7 +263,7 @@ static bool load_hooks(struct notifier *self, struct tl_error *err)
         struct tl_hook *hook = &self->hooks[i];
         *hook = (struct tl_hook){.config = config, .fetcher = self->fetcher, .metrics = metrics};
         if (!tl_hook_load(hook, err))
-            return tl_error_prefix(err, "hook %s", config->name);
+            return tl_error_prefix(err, "webhook %s", config->name);
         tl_alarm_init(&self->alarms[i], hook);
         self->n_hooks++;
     }
@@ -277,8 +277,8 @@ static bool open_notifier(void *context, struct tl_process *process, struct tl_e
     self->process = process;
     self->config = process->config;
     if (self->config->n_webhooks == 0) {
-        process->idle = "no hooks are configured";
-        tl_info("no hooks are configured: there is nothing to do");
+        process->idle = "no webhooks are configured";
+        tl_info("no webhooks are configured: there is nothing to do");
         return true;
     }
     self->fetcher = tl_fetcher_new(TL_HOOKS_MAX * (TL_HOOK_POSTS_MAX + 1), err); /* and an alarm */
@@ -297,7 +297,7 @@ static void close_notifier(void *context)
 
 static const struct tl_role role = {
     .name = "notifier",
-    .summary = "Tells the hooks of the configuration what happens to queues.",
+    .summary = "Sends the webhooks of the configuration.",
     .admin = offsetof(struct tl_config, admin.notifier),
     .size = sizeof(struct notifier),
     .queue_size = sizeof(struct queue),

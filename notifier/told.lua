@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- told: a hook was told of entries of the journal, or could not be. Moves its cursor on, keeps its state for operators,
--- and trims what every hook was told of, when all cursors are past it.
--- args     1 name of the hook   2 its cursor, "ID N", or '': it stays   3 how many events it was told of
+-- told: a webhook got entries of the journal, or failed. Moves its cursor on, keeps its state for operators,
+-- and trims what every webhook was told of, when all cursors are past it.
+-- args     1 name of the webhook   2 its cursor, "ID N", or '': it stays   3 how many events it was told of
 --          4 how many were lost to it   5 HTTP status of its last answer, 0: none   6 what went wrong, or ''
 -- returns  { Redis time ms, since when it fails, ms, or 0 }
 --
@@ -23,7 +23,7 @@ entry('told', { 'allow-oom' }, function(keys, args)
     local c, hook, cursor, problem = state.read(state.begin(keys), state.CORE), args[1], args[2], args[6]
     call('XLEN', c.key.journal) -- fails when it is of another type
     local found = call('HMGET', c.key.hooks, 'cursor:' .. hook, 'state:' .. hook)
-    if not parts(found[1]) then return { c.now, 0 } end -- a hook that is gone
+    if not parts(found[1]) then return { c.now, 0 } end -- a webhook that is gone
     local old = text.object(found[2]) or {}
     local new = { at = c.now, status = tonumber(args[5]), told = (tonumber(old.told) or 0) + args[3],
         lost = (tonumber(old.lost) or 0) + args[4] }

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Characters of so many bytes, without the terminator. */
+/* Characters of this many bytes, without the terminator. */
 #define TL_BASE64_LENGTH(bytes) (((bytes)*4 + 2) / 3)
 
 /* Writes TL_BASE64_LENGTH(n) characters and a zero. */

@@ -12,7 +12,7 @@
 #include "common/base/error.h"
 #include "common/wire/names.h"
 
-#define TL_INVITE_LIFETIME_S 86400 /* exp is at most this far ahead: so long a jti is kept */
+#define TL_INVITE_LIFETIME_S 86400 /* exp is at most this far ahead; a jti is kept that long */
 
 struct tl_invite {
     char visitor[TL_VISITOR_MAX + 1];

@@ -100,7 +100,7 @@ static enum tl_puzzle_result check_work(const unsigned char bytes[BYTES], const 
     return TL_PUZZLE_SOLVED;
 }
 
-/* Is it a puzzle of ours, for this queue and this prefix? */
+/* Is it one of our puzzles, for this queue and this prefix? */
 static bool is_genuine(const struct tl_keyring *keyring, const struct tl_puzzle_scope *scope,
                        const unsigned char bytes[BYTES])
 {

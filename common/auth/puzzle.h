@@ -51,7 +51,7 @@ void tl_puzzle_make(const struct tl_keyring *keyring, const struct tl_puzzle_sco
 
 enum tl_puzzle_result {
     TL_PUZZLE_SOLVED,
-    TL_PUZZLE_FORGED,  /* no solution of a puzzle of ours for this queue and this prefix */
+    TL_PUZZLE_FORGED,  /* no solution of one of our puzzles for this queue and this prefix */
     TL_PUZZLE_EXPIRED, /* issued longer ago than TL_PUZZLE_LIFETIME_S */
     TL_PUZZLE_EARLY,   /* WAIT: before its time */
     TL_PUZZLE_WRONG    /* WORK: a part has too few zero bits */

@@ -5,7 +5,7 @@
  * A code is 40 bits in Crockford's base 32 (no I, L, O, U): SipHash-2-4 over the queue's name and
  * the visitor's id, with a key that comes from a ticket key. So nothing is stored for it: who looks
  * for one computes it for every visitor there is. Nearly every code belongs to nobody, so that one
- * with a slip of the pen finds no one, not somebody else.
+ * with a slip of the pen finds no one, not another visitor.
  */
 #ifndef TL_REFERENCE_H
 #define TL_REFERENCE_H

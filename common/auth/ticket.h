@@ -33,13 +33,13 @@
 /* The time of issue of a numbered ticket repeats after this many seconds (45 days). */
 #define TL_TICKET_ISSUED_MODULO (UINT32_C(60) << 16)
 
-/* A pending ticket is good for so many seconds. That is longer than a worker repeats a join that
+/* A pending ticket is valid for this many seconds. That is longer than a worker repeats a join that
  * vanishes (five times 30 s at most, worker/feed/outbox.c), and as long as a line commonly keeps
  * the place of a visitor whom it does not see. */
 #define TL_TICKET_PENDING_S 600
 
-/* The time of issue is a worker's estimate of the store's clock: it is off by so much at most. Also
- * in common/store/line/invites.lua. */
+/* The time of issue is a worker's estimate of the store's clock: it is off by this much at most.
+ * Also in common/store/line/invites.lua. */
 #define TL_TICKET_CLOCK_S 5
 
 /* Instead of an invite: a trusted caller joined this visitor, or the join is known to be accepted.

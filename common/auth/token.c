@@ -49,7 +49,7 @@ bool tl_token_key_load(const char *path, bool create, struct tl_token_key *key,
 {
     static const char comment[] =
         "# The key of operators' tokens. Every program that checks or makes tokens needs the same\n"
-        "# file. Without it, no token is valid any more.\n";
+        "# file. Without it, no token is valid.\n";
     return tl_secret_load_key(path, "the key of operators' tokens", create ? comment : NULL,
                               key->bytes, err);
 }

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes that a text of so many bytes takes at most, escaped. */
+/* The most bytes that a text of this many bytes takes, escaped. */
 #define TL_JSON_ESCAPED_MAX(length) (6 * (length))
 
 struct tl_json {

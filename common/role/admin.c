@@ -31,7 +31,7 @@ enum {
     OTHERS_LIMIT = 56,
     LOOPBACK_LIMIT = 64,
     REQUEST_MS = 5000, /* for one complete request; looked at when another connection comes */
-    STOP_MS = 1000,    /* so long a stop waits for clients to take their answers */
+    STOP_MS = 1000,    /* a stop waits this long for clients to take their answers */
 };
 #define IDLE_TIMEOUT_S 10u
 /* Of a connection, for the head of a request. */
@@ -134,7 +134,7 @@ void tl_admin_busy(struct tl_admin *admin, struct MHD_Connection *connection, bo
     if (!busy)
         tl_idle_sockets_add(&admin->idle, &watched->idle, false, tl_clock_ms());
     pthread_mutex_unlock(&admin->mutex);
-    /* The library would count the time of the work; from no limit to one it begins anew. */
+    /* The library would count the time of the work; from no limit to one it begins again. */
     if (admin->calls.handle != NULL)
         (void)MHD_set_connection_option(connection, MHD_CONNECTION_OPTION_TIMEOUT,
                                         busy ? 0u : IDLE_TIMEOUT_S);

@@ -52,7 +52,7 @@ bool tl_admin_start(struct tl_admin **admin, const struct tl_listen *listen,
                     const struct tl_admin_source *source, const struct tl_admin_calls *calls,
                     struct tl_error *err);
 /* From `handle`: a connection that is busy with a request does not give way to others and has no
- * time limit of ours. */
+ * time limit here. */
 void tl_admin_busy(struct tl_admin *admin, struct MHD_Connection *connection, bool busy);
 /* Waits for what is in work, and closes all connections. */
 void tl_admin_stop(struct tl_admin **admin);

@@ -54,7 +54,7 @@ void tl_program_log(const struct tl_config *config, const char *role);
 /* Writes a random name for this process among its peers: role and random bits. */
 void tl_program_id(const char *role, char id[TL_PROCESS_ID_SIZE]);
 
-/* ---- a request that tells whether a program of ours is alive or ready ---- */
+/* ---- a request that tells whether one of our programs is alive or ready ---- */
 
 /* Sends GET to the host and port that a program listens on. host is an address or a name as
  * configured; 0.0.0.0 and ::, which mean every address, are asked at loopback. Returns the status

@@ -39,7 +39,7 @@ struct tl_role {
 
     /* Completes the state. The store is not there yet: it may come up later. */
     bool (*open)(void *self, struct tl_process *process, struct tl_error *err);
-    /* Frees what the state owns. No queue is held any more. Called also after a failed open. */
+    /* Frees what the state owns. Holds no queue now. Called also after a failed open. */
     void (*close)(void *self);
     /* One bounded turn: tl_process_refresh, what is due, and a wait of tl_process_wait_ms at most.
      * False when the store failed: then all queues are outdated, all leases are checked in the next

@@ -89,7 +89,7 @@ void tl_supervisor_stop(struct tl_supervisor *supervisor, int64_t now_ms);
 void tl_supervisor_kill(struct tl_supervisor *supervisor, int64_t now_ms);
 /* Has that begun? */
 bool tl_supervisor_stopping(const struct tl_supervisor *supervisor);
-/* Has it, and no child runs any more? */
+/* Has it, and does no child run? */
 bool tl_supervisor_stopped(const struct tl_supervisor *supervisor);
 
 #endif

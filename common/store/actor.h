@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who changes something, and from where: what the record of changes says of each change. */
+/* The author of a change, and from where: what the record of changes says of each change. */
 #ifndef TL_ACTOR_H
 #define TL_ACTOR_H
 
@@ -19,7 +19,8 @@ struct tl_actor {
 /* A program that changes something by itself, as it creates a queue of its file: its name (without
  * `tellerline-`), on this host. */
 void tl_actor_of_program(struct tl_actor *actor, const char *program, uint64_t kept);
-/* Who runs a command: $SUDO_USER, else the name of the user of this process; from `cli`. */
+/* The user who runs a command: $SUDO_USER, else the name of the user of this process; from `cli`.
+ */
 void tl_actor_of_user(struct tl_actor *actor, uint64_t kept);
 
 /* Appends who, from and kept: always the last three arguments of a function that records its

@@ -1,7 +1,7 @@
 -- SPDX-License-Identifier: Apache-2.0
--- hook_test: writes an entry into the journal that only the hook of this name is told of, for operators who try it.
--- args     1 keep   2 name of the hook
--- returns  the id of the entry; '' when no notifier keeps the journal for this hook: nothing was changed
+-- hook_test: writes an entry into the journal that only the webhook of this name is told of, for operators who try it.
+-- args     1 keep   2 name of the webhook
+-- returns  the id of the entry; '' when no notifier keeps the journal for this webhook: nothing was changed
 
 entry('hook_test', { 'allow-oom' }, function(keys, args)
     local c, hook = state.open(state.begin(keys, args[1]), state.CORE), args[2]

@@ -74,7 +74,7 @@ bool tl_call_do(struct tl_redis *redis, struct tl_args *args, struct tl_error *e
     return reply != NULL;
 }
 
-/* ---- libraries that nobody uses any more ---- */
+/* ---- libraries that nobody uses now ---- */
 
 enum { NOTE_MS = 3600000 };
 

@@ -103,8 +103,8 @@ bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
 bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const char *text,
                      const struct tl_actor *actor, struct tl_error *err);
 
-/* Lets the recovery of a queue end in this many ms, or begin. 0 ends it, and none begins by itself
- * any more in this generation. It is recorded. */
+/* Lets the recovery of a queue end in this many ms, or begin. 0 ends it, and no other begins
+ * automatically in this generation. It is recorded. */
 bool tl_recovery_end_in(struct tl_redis *redis, const struct tl_keys *keys, int64_t ms,
                         const struct tl_actor *actor, struct tl_error *err);
 

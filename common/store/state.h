@@ -22,7 +22,7 @@ struct tl_draw_record {
     uint64_t cut;         /* seqs up to this one were given before the opening */
     uint64_t first, last; /* the drawn got theirs from `first` on; latecomers are after `last` */
     uint64_t drawn;       /* how many */
-    uint64_t event;       /* DONE: a line of before this event is in the order of arrival */
+    uint64_t event;       /* DONE: a line from before this event is in the order of arrival */
     int64_t announced_for_ms; /* the opening that hash and salt are of; 0: none is announced */
     char hash[TL_DRAW_KEY_DIGITS + 1]; /* of the seed */
     char seed[TL_DRAW_KEY_DIGITS + 1]; /* "" until the draw is done */

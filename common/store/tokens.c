@@ -11,7 +11,7 @@
 #include "common/store/reply.h"
 #include "common/store/tokens.h"
 
-#define USED_AGAIN_MS "60000" /* a use is noted once in so many ms */
+#define USED_AGAIN_MS "60000" /* a use is noted once in this time */
 
 /* Calls the function with these words, as many as are not NULL. */
 static bool call(struct tl_redis *redis, const char *key_prefix, const char *const words[4],

@@ -44,7 +44,7 @@ void tl_troubles_retry(struct tl_troubles *troubles);
 /* The queue was tried with success. Its next trouble soon after starts with a longer pause. True if
  * it was set aside. */
 bool tl_troubles_end(struct tl_troubles *troubles, const char *queue, int64_t now_ms);
-/* The queue is not listed any more. */
+/* The queue is no longer listed. */
 void tl_troubles_forget(struct tl_troubles *troubles, const char *queue);
 
 /* The settings that a program can offer for a queue whose own are missing. */

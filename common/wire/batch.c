@@ -7,7 +7,7 @@
 #include "common/wire/batch.h"
 #include "common/wire/fields.h"
 
-/* What a command has behind its kind: a visitor, then so many numbers. A JOIN may have an invite
+/* What a command has behind its kind: a visitor, then this many numbers. A JOIN may have an invite
  * and its time after them. */
 static const struct layout {
     bool visitor;

@@ -57,7 +57,7 @@ bool tl_batch_decode(const void *bytes, size_t length, struct tl_batch *batch,
                      struct tl_error *err);
 void tl_batch_free(struct tl_batch *batch);
 
-/* Builds a batch. Zeroed: an empty one. Who uses it sets what is of all commands, reads the rest,
+/* Builds a batch. Zeroed: an empty one. The user sets what is of all commands, reads the rest,
  * and frees its bytes at last. */
 struct tl_batch_writer {
     uint64_t generation; /* of the places in this batch and the next ones; 0: not known */

@@ -31,7 +31,7 @@ bool tl_notice_language_valid(const char *code, size_t length)
     return length <= TL_NOTICE_LANGUAGE_MAX;
 }
 
-/* At most so many bytes, and no part of a character at the end. */
+/* At most this many bytes, and no part of a character at the end. */
 static size_t cut(const char *text, size_t length)
 {
     if (length <= TL_NOTICE_TEXT_MAX)

@@ -82,7 +82,7 @@ static const struct tl_refusal_row rows[TL_REFUSAL_COUNT] = {
                                "The challenge service could not be asked. Try again with a new "
                                "token after `Retry-After`, or solve the `puzzle` if there is one."},
     [TL_REFUSAL_TOO_MANY] = {"too-many-joins", 429, 30, "Too many joins from this address",
-                             "So many new places were taken from the address or its network as may "
+                             "As many new places were taken from the address or its network as may "
                              "be. Wait for `Retry-After`."},
     [TL_REFUSAL_FULL] = {"full", 503, 15, "The line is full",
                          "As many wait as may (`max_waiting`). Try again after `Retry-After`."},
@@ -107,8 +107,7 @@ static const struct tl_refusal_row rows[TL_REFUSAL_COUNT] = {
                                  "The place is still waiting, or its session is over. Only an "
                                  "active session can do this. `check` answers it with 401."},
     [TL_REFUSAL_MOVED] = {"moved", 409, 0, "The place is on another device now",
-                          "The place was handed over, and this ticket is good for nothing any "
-                          "more."},
+                          "The place was transferred. This ticket is no longer valid."},
     [TL_REFUSAL_NOT_WAITING] = {"not-waiting", 409, 0, "Only a place that waits can be moved",
                                 "The visitor has been admitted, or the place has ended."},
     [TL_REFUSAL_NO_TRANSFER] = {"no-transfer", 403, 0, "Places stay on their devices here",

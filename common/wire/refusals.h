@@ -74,7 +74,7 @@ enum tl_refusal_kind {
 struct tl_refusal_row {
     const char *name; /* "no-such-queue" */
     unsigned status;
-    unsigned retry_after_s; /* after so many seconds at least the same request may succeed; 0: it
+    unsigned retry_after_s; /* after this many seconds at least the same request may succeed; 0: it
                                will not by itself */
     const char *title;
     const char *help; /* what it means, and what to do; sentences */

@@ -27,6 +27,7 @@ def integrator_facts() -> list[tuple[str, str, int]]:
     languages = len(list((TOP / "worker" / "page" / "languages").glob("*.yaml")))
     return [
         ("README.md", "{} languages", languages),
+        ("CHANGELOG.md", "{} languages", languages),
         ("README.ko.md", "{}개 언어", languages),
         (f"{INTEGRATORS}waiting-page.md", "{} languages", languages),
         (f"{INTEGRATORS}waiting-page.md", "fewer than {} are ahead", code("worker/page/page.c", r"define ALMOST +(\d+)")),

@@ -11,7 +11,7 @@ from machine import Machine, wait_for
 from server import (CONFIG, PROGRAMS, SERVICES, SITE, file, join, main_pids, open_queue, places, ready, serve, states)
 from test_package import EXPOSURE
 
-NO_HOOKS = "ready; no hooks are configured"  # the notifier needs no store then
+NO_HOOKS = "ready; no webhooks are configured"  # the notifier needs no store then
 
 Boot = Callable[[], Machine]
 

@@ -99,6 +99,7 @@ def gates(run: Run) -> None:
             ("format", ["tests/gates/format"]),
             ("headers", ["tests/gates/headers", ASAN]),
             ("docs", ["tests/gates/docs"]),
+            ("words", ["bash", "-c", "tests/gates/words --self-test && tests/gates/words"]),
             ("circles", ["bash", "-c", 'tests/gates/circles --self-test && tests/gates/circles "$0"', ASAN]),
             ("shape", ["bash", "-c", 'tests/gates/shape --self-test && tests/gates/shape "$0"', ASAN]),
             ("sums", ["bash", "-c", "tests/gates/sums --self-test && tests/gates/sums"]),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who gets in: the check of gateways; and past the line, without a place, everyone, in the mode
+ * The check of gateways; and past the line, without a place, everyone, in the mode
  * passthrough; and staff, monitoring and crawlers with a bypass, by network, by a header that a
  * trusted proxy sets, or by an invite with the claim `bypass`. Each is counted, by queue too, and
  * those with a bypass are logged, at most once in ten seconds.

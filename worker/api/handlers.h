@@ -32,7 +32,7 @@ tl_step tl_handle_asset, tl_handle_openapi, tl_handle_problem;
 
 /* How long the signed wait is, in seconds. */
 #define TL_CHALLENGE_WAIT_S 10
-/* So many signed waits of one address; see worker/http/limiter.h for networks. */
+/* Signed waits of one address at most; see worker/http/limiter.h for networks. */
 #define TL_CHALLENGE_WAITS_A_MINUTE 10
 
 /* What a request brings for the challenge. NULL or "": nothing. */

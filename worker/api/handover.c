@@ -75,7 +75,7 @@ static bool make(struct tl_visit *visit, struct made *made)
         return tl_refuse(refusal, TL_REFUSAL_MOVED, "%s", "");
     if (!tl_visit_may_send(visit) || !may_move(visit))
         return false;
-    /* With a number that lasts. Who has the next turn is called already. */
+    /* With a number that lasts. A visitor with the next turn is called already. */
     if (visit->worth != TL_WORTH_WAITS || visit->state.called ||
         tl_queue_weather(visit->queue, visit->now_ms)->drawing ||
         visit->ticket.serial == UINT32_MAX)

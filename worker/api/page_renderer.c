@@ -40,7 +40,7 @@ static bool is_own(const char *name)
 struct gathering {
     struct tl_return_to *result;
     bool begun;
-    bool cut; /* the address has a query, whose rest may follow as parameters of ours */
+    bool cut; /* the address has a query, whose rest may follow as our parameters */
     bool valid;
 };
 

@@ -33,7 +33,7 @@ void tl_worker_take(void *context, struct tl_change *change);
 
 /* Call every tick. */
 void tl_worker_tick(struct tl_worker *worker, int64_t now_ms);
-/* Does nobody wait for anything any more, and no command for its outcome? While the worker drains,
+/* Does nobody wait for anything, and no command for its outcome? While the worker drains,
  * it ends then. */
 bool tl_worker_idle(const struct tl_worker *worker);
 

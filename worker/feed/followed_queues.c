@@ -22,8 +22,8 @@ enum {
     SETTING_MAX = 2048,     /* the longest value of a setting, as text: all lanes, or an address */
     CHECKS_PER_UPDATE = 32, /* a thousand idle queues cost the store no more than these */
     VISITORS_PER_MS = 200,  /* tl_stagger_until */
-    ABSENT_MS = 5000,       /* so long may a queue be missing before it is a trouble: programs that
-                               start with an empty store make its queues at about the same time */
+    ABSENT_MS = 5000, /* a queue may be missing this long before it is a trouble: programs that
+                         start with an empty store make its queues at about the same time */
 };
 
 struct followed {

@@ -93,8 +93,8 @@ static bool post(const struct tl_follower *follower, const struct tl_change *cha
     return tl_change_post(follower->changes, "", change, err);
 }
 
-/* Posts how far the store's clock is ahead of ours. Assumes that the answer is half a round trip
- * old. */
+/* Posts how far the store's clock is ahead of this one's. Assumes that the answer is half a round
+ * trip old. */
 static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, struct tl_error *err)
 {
     int64_t store_us;

@@ -42,8 +42,8 @@ struct tl_mailbox *tl_mailbox_new(uv_loop_t *loop, size_t bytes_max, tl_deliver 
                                   void *context, struct tl_error *err);
 /* From any thread: writers no longer wait, and a reader's wait ends. */
 void tl_mailbox_close(struct tl_mailbox *box);
-/* Moves what was not delivered to the end of the list. No other thread may use the mailbox any
- * more. A loop must run one more turn to close the handle. NULL behind the pointer is allowed. */
+/* Moves what was not delivered to the end of the list. No other thread may use the mailbox
+ * now. A loop must run one more turn to close the handle. NULL behind the pointer is allowed. */
 void tl_mailbox_free(struct tl_mailbox **box, struct tl_messages *left);
 
 /* From any thread. Waits while more than bytes_max are undelivered, until the reader has taken them

@@ -9,7 +9,7 @@
 #include "worker/feed/outbox.h"
 
 enum {
-    AGAIN_MAX = 4,          /* a command is gathered again at most so often */
+    AGAIN_MAX = 4,          /* a command is gathered again this often at most */
     OVERDUE_MS = 3000,      /* an outcome normally comes within a few ms */
     OVERDUE_MAX_MS = 30000, /* while the store has the batch, it is asked ever less often */
     SPREAD_MS = 1000,       /* joins in one batch were made within this time */
@@ -32,7 +32,7 @@ struct tl_outbox_batch {
     int64_t sent_ms;             /* SENT: since when */
     int64_t overdue_ms;          /* SENT: when to ask the store about it */
     int64_t pause_ms;            /* SENT: from one question to the next */
-    bool over;                   /* SENT: the store says that it does not wait any more */
+    bool over;                   /* SENT: the store says that it no longer waits */
     uint64_t event;              /* over: its outcome is in an event up to this; 0: it is gone */
 };
 
@@ -458,7 +458,8 @@ void tl_outbox_forget_places(struct tl_outbox *outbox)
     /* Without memory for another batch the store says what becomes of those that are gathered. */
     if (outbox->writer.generation != outbox->generation && outbox->writer.n > 0)
         (void)close_batch(outbox);
-    /* Who hears of an end may send another command at once: it is of the present generation. */
+    /* A listener that hears of an end may send another command at once: it is of the present
+     * generation. */
     for (struct tl_outbox_batch *batch = outbox->first; batch != NULL; batch = batch->next) {
         for (size_t i = 0; i < batch->n && batch->generation != outbox->generation; i++)
             forget_place(outbox, &batch->pending[i]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who the client behind proxies is, and what each client holds of something scarce: connections, or
+ * The client behind proxies, and what each client holds of something scarce: connections, or
  * event streams and long polls.
  *
  * Those are counted here. A client is the prefix of an address: an IPv4 address, or an IPv6 /56. A
@@ -18,7 +18,7 @@
 
 struct tl_clients;
 
-/* Who holds one; kept by the holder until tl_clients_leave. All zero: not counted. */
+/* The holder of one; kept by the holder until tl_clients_leave. All zero: not counted. */
 struct tl_client {
     uint64_t customer, site;
 };

@@ -100,7 +100,7 @@ static uint64_t rest_us(const struct call *call, uint64_t word)
     return rest <= (uint64_t)LIVE_S * 1000000 ? rest : 0;
 }
 
-/* What is allowed: each one costs so long, and they may cost so long together. */
+/* What is allowed: what each one costs, and what they may cost at once. */
 struct allowance {
     uint64_t cost_us, burst_us;
 };

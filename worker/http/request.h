@@ -104,7 +104,7 @@ struct tl_request_host {
     size_t visit_size;          /* of each request */
     bool closing;               /* answers say `Connection: close` */
     uint64_t requests;          /* that exist */
-    struct tl_request *spare;   /* for the next ones, so many: */
+    struct tl_request *spare;   /* for the next ones, this many: */
     unsigned spares;
     uint64_t id_random; /* state of the generator of request ids */
     bool due;           /* the library has something to do, and: */

@@ -35,8 +35,8 @@ struct tl_server_settings {
     int64_t idle_timeout_ms;
     uint64_t max_body; /* bytes */
     size_t visit_size; /* bytes of tl_request_visit */
-    /* Counts answers, and connections that are closed to make room or refused. Who takes over a
-     * connection counts it in TL_WORKER_EVENT_STREAMS for as long as it is open. */
+    /* Counts answers, and connections that are closed to make room or refused. The handler that
+     * takes over a connection counts it in TL_WORKER_EVENT_STREAMS for as long as it is open. */
     struct tl_metrics *metrics;
     void *context; /* what tl_request_context returns */
     /* A request is to be answered or held. refusal: NULL, or what it must be answered with: the
@@ -65,7 +65,7 @@ struct tl_server_counts tl_server_counts(const struct tl_server *server);
  * longer than idle_timeout_ms for one complete request, even if it keeps sending bytes (the
  * library's own time-out restarts with every byte), or takes its answer too slowly. */
 void tl_server_tick(struct tl_server *server, int64_t now_ms);
-/* Closes all connections and stops. No request may be held any more. The handles are freed by the
+/* Closes all connections and stops. No request may be held. The handles are freed by the
  * loop's next turns. */
 void tl_server_free(struct tl_server **server);
 

@@ -17,7 +17,7 @@ enum {
     NETWORK_IPV4 = 24,
     NETWORK_IPV6 = 48,
     /* Milliseconds. */
-    FORGET = 600000, /* a client not seen for so long is gone */
+    FORGET = 600000, /* a client not seen for this long is gone */
     WINDOW = 60000,  /* in which returns count */
     BUSY = 10000,    /* a client seen so lately is still there */
     FAST_WINDOW = 10000,

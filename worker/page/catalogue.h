@@ -76,7 +76,7 @@ struct tl_catalogue {
     char plurals[TL_LANGUAGE_CODE_MAX + 1]; /* the language with the rule; "": this one */
     char forms[40]; /* the names of the forms, as tl_catalogue_text joins them: "one|few|many" */
     char group[8];  /* what stands between groups of three digits... */
-    int64_t group_from;                   /* ...of a number of so many digits at least */
+    int64_t group_from;                   /* ...of a number of at least this many digits */
     char date[128];                       /* "{day} {month} {year}, {time} UTC" */
     char months[TL_CATALOGUE_MONTHS][32]; /* in a date; "": its number stands there */
     int64_t year_add;                     /* added to the year of the Gregorian calendar */

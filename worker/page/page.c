@@ -17,7 +17,7 @@
 #include "worker/page/template.h"
 
 #define REFRESH_MIN_S 5   /* without the script the page never reloads faster */
-#define ALMOST        20  /* "almost there" from so many ahead on */
+#define ALMOST        20  /* "almost there" from this many ahead on */
 #define CODE_S        120 /* how long a code is good, TL_TICKET_CODE_S */
 #define GO_ON_AFTER_S 3   /* how long "it is your turn" shows before the page goes on */
 #define PARTS_MAX     16  /* values that the messages of one page hold */

@@ -186,7 +186,7 @@ static void write_metrics(void *context, struct tl_text *out)
                  "Processes that were started again after they ended.",
                  atomic_load(&board->head->restarts));
     write_number(out, "tellerline_worker_deaf_total", "counter",
-                 "Processes that were killed because they accepted no connections any more.",
+                 "Processes that were killed because they stopped accepting connections.",
                  atomic_load(&board->head->deaf));
     write_ticket_keys(board, out);
     tl_metrics_write(board->metrics, board->n, "role=\"worker\"", out);

@@ -15,7 +15,7 @@
 struct tl_board_head {
     _Atomic int64_t parent_ms;       /* monotonic time of the parent's last turn */
     _Atomic int64_t restarts;        /* processes started again */
-    _Atomic int64_t deaf;            /* processes killed because they accepted nothing any more */
+    _Atomic int64_t deaf;            /* processes killed because they stopped accepting */
     _Atomic bool admin_started;      /* the admin listener was up at least once */
     _Atomic int admin_readiness;     /* enum tl_readiness: where no process serves visitors */
     struct tl_reload_outcome reload; /* of all processes: they read the same file */
@@ -31,7 +31,7 @@ struct tl_board {
     size_t size;
 };
 
-/* For n processes; so many queues have series of their own. Must be made before forking. */
+/* For n processes; this many queues have their own series. Must be made before forking. */
 bool tl_board_init(struct tl_board *board, unsigned n, uint64_t queues, struct tl_error *err);
 void tl_board_deinit(struct tl_board *board);
 /* A worker process has ended: it is not ready, and its gauges are zero. */
@@ -48,7 +48,7 @@ struct tl_hearing {
     unsigned looks;          /* in vain, in a row */
 };
 
-/* After so long, at two looks a second. */
+/* This long without an answer, at two looks a second. */
 #define TL_HEARING_LOST_MS 5000
 
 /* Is a connection waiting at this listening socket? */

@@ -352,7 +352,7 @@ static void stop(struct edge *edge)
     uv_timer_stop(&edge->sweep);
     tl_follower_free(&edge->env.follower);
     tl_ingest_free(&edge->env.ingest);
-    edge->env.ingest_up = edge->env.follower_up = false; /* nothing is asked any more */
+    edge->env.ingest_up = edge->env.follower_up = false; /* nothing more is asked */
     tl_worker_stop(&edge->worker);
     tl_verifier_free(&edge->env.verifier);
     for (int turn = 0; turn < LAST_TURNS && edge->worker.server != NULL; turn++)

@@ -3,7 +3,7 @@
 
 enum {
     SLIDE_MIN_MS = 1000, /* minimum time between two extensions of a sliding session */
-    TURN_MAX_MS = 2000,  /* who has the next turn claims again so often */
+    TURN_MAX_MS = 2000,  /* a visitor with the next turn claims again after this time */
 };
 
 /* In `claimed`: the store has not said yet that the session is claimed. */

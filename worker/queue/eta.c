@@ -5,7 +5,7 @@
 #include "worker/queue/eta.h"
 
 enum {
-    NAMED_MS = 60000,     /* a reason is named for so long */
+    NAMED_MS = 60000,     /* a reason is named for this long */
     REFRESH_MIN_MS = 100, /* between two computations of the outlook: no place is told more often */
     REFRESH_MAX_MS = 1000,
     LEFT_MAX = 256, /* then half of them are forgotten, with their time */
@@ -199,7 +199,7 @@ static double stay(double position, double left, double admitted)
 static struct tl_eta_range by_rate_alone(const struct tl_eta *eta, double position)
 {
     double left = left_per_ms(eta);
-    double sure = 1 - fmin(1, TL_OUTLOOK_Z / sqrt(fmax(1, eta->left))); /* so much of it at least */
+    double sure = 1 - fmin(1, TL_OUTLOOK_Z / sqrt(fmax(1, eta->left))); /* the least share of it */
     double admitted = rate_per_ms(&eta->rule);
     double few = fmax(1, stay(position, left * (2 - sure), admitted));
     double most = fmax(1, stay(position, left * sure, admitted));

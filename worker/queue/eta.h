@@ -40,7 +40,7 @@
 
 enum {
     TL_LIFETIME_BINS = 64,      /* ages, and as many steps ahead */
-    TL_LIFETIME_PER_MEAN = 8,   /* so many steps make one mean session */
+    TL_LIFETIME_PER_MEAN = 8,   /* this many steps make one mean session */
     TL_SESSIONS_ENDED_MIN = 5,  /* fewer ends are too few to say anything */
     TL_SESSIONS_ENDED_MAX = 512 /* ends remembered */
 };
@@ -108,7 +108,7 @@ enum { TL_OUTLOOK_NODES = 64 };
 struct tl_outlook_input {
     double waiting, active, capacity;
     double left_per_ms;  /* how likely one who waits leaves within a ms */
-    double left_seen;    /* that rests on so many who left */
+    double left_seen;    /* the visitors who left, on which it rests */
     double admit_per_ms; /* a rate limits admission as well; 0: none */
 };
 
@@ -141,11 +141,11 @@ struct tl_eta_range tl_outlook_range(struct tl_outlook *outlook, double position
 
 /* ---- the estimate ---- */
 
-/* Who may go in, as the settings say it. */
+/* The rules of admission, from the settings. */
 struct tl_eta_rule {
     bool counted; /* at most `capacity` may be active */
     uint64_t capacity;
-    uint64_t admit;   /* a rate: so many... 0: there is none */
+    uint64_t admit;   /* a rate: this many... 0: there is none */
     int64_t every_ms; /* ...in this time */
     uint64_t burst;
     bool batches; /* all at once, every `every` */
@@ -239,7 +239,7 @@ struct tl_promises {
     int64_t ticked_ms; /* 0: never */
     /* Fading over the last hundred or so that came true: */
     struct tl_promises_score {
-        uint64_t judged; /* so many came true so far */
+        uint64_t judged; /* how many came true so far */
         double inside;   /* share within the range; fading */
         double error;    /* mean distance from the median over the wait; fading */
     } score;

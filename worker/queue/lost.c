@@ -314,7 +314,7 @@ bool tl_lost_follow(const struct tl_lost *lost, struct tl_ticket *ticket)
     uint64_t place = ticket->place;
     if (ticket->generation != lost->known.present && !tl_lost_is(lost, ticket->generation))
         return false;
-    /* To a place of before the draw, and from there to that after it. */
+    /* To the place before the draw, and from there to the one after it. */
     while (tl_placemap_get(&lost->elsewhere, place, &place))
         continue;
     bool found = place != ticket->place;

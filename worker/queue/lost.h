@@ -97,9 +97,9 @@ void tl_lost_answered(struct tl_lost *lost, uint64_t generation, tl_place place,
 /* The generation in which a place of the present line was given. */
 uint64_t tl_lost_origin(const struct tl_lost *lost, uint64_t present, tl_place place);
 
-/* ---- places of before a draw, whose visitors stand elsewhere since ---- */
+/* ---- places from before a draw, whose visitors have others now ---- */
 
-/* Are those who wait yet to be drawn, or is the line, as of this event, of before? Then nobody has
+/* Is the draw to come, or is the line, as of this event, from before it? Then nobody has
  * a position. */
 bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings *settings,
                      uint64_t event);

@@ -44,7 +44,7 @@ static void begin(struct tl_presence *presence)
     presence->in_progress = true;
 }
 
-/* Sends the next runs of the flush in progress, so many at most. */
+/* Sends the next runs of the flush in progress, at most RUNS_MAX. */
 static void send_runs(struct tl_presence *presence, size_t most)
 {
     uint64_t first;

@@ -75,7 +75,7 @@ void tl_queue_free(struct tl_queue **queue)
 
 /* ---- what is known ---- */
 
-/* What the store is not heard of for so long is shown with its age. */
+/* Without news from the store for this long, numbers are shown with their age. */
 static int64_t as_of_ms(const struct tl_queue_env *env, int64_t now_ms)
 {
     if (env->heard_ms == 0 || now_ms - env->heard_ms < STALE_MS)
@@ -450,8 +450,8 @@ enum {
     MEMORY_FULL = 95,
 };
 
-/* No room is left, for this purpose, at so much of a bound. Half of max_pending and a twentieth of
- * max_lag are 1.5 s behind, with the defaults. */
+/* The share of a bound at which no room is left for this purpose. Half of max_pending and a
+ * twentieth of max_lag are 1.5 s behind, with the defaults. */
 static const double of_pending = 0.5, of_lag = 0.05;
 
 /* What is left of 1. */

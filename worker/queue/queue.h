@@ -65,7 +65,7 @@ struct tl_queue_env {
     struct tl_follower *follower;
     struct tl_verifier *verifier;
 
-    /* Who is told of the outcome of each pending command: `settle` for its queue, once for each,
+    /* The listeners to the outcome of each pending command: `settle` for its queue, once for each,
      * begins with tl_queue_settled. */
     struct tl_worker *worker;
     tl_outbox_settle *settle;
@@ -175,7 +175,7 @@ struct tl_presence {
     bool in_progress;
     int64_t next_ms;
     uint64_t batch; /* the last one with presence in it; 0: none was sent */
-    bool farewell;  /* no presence is sent any more */
+    bool farewell;  /* no presence is sent from now on */
 };
 
 /* Marks a visitor as seen. Without memory the mark is lost; the next poll marks again. */
@@ -318,7 +318,7 @@ void tl_queue_tick(struct tl_queue *queue, int64_t now_ms);
 /* What tickets are worth to a queue: their places may have been lost by the store, may have come
  * back under another name, or been handed over to another device. The queue needs a line.
  *
- * Each hand-over gives a place a higher serial; a ticket with a lower one does not count any more
+ * Each hand-over gives a place a higher serial; a ticket with a lower one no longer counts
  * (common/store/line/visitor.lua).
  */
 /* What a ticket is worth, in the order in which it is asked. */
@@ -337,8 +337,8 @@ enum tl_worth {
 
 /* Judges the ticket, and makes it one of the present place (tl_queue_adopt). *state: of that place;
  * UNKNOWN where it is not asked for. A ticket with a higher serial than the line knows proves a
- * hand-over that the store has lost, and so does the line of before a loss: notes it, and tells the
- * store. */
+ * hand-over that the store has lost, and so does the line from before a loss: notes it, and tells
+ * the store. */
 enum tl_worth tl_queue_worth(struct tl_queue *queue, struct tl_ticket *ticket, int64_t now_ms,
                              struct tl_line_view *state);
 
@@ -346,8 +346,8 @@ enum tl_worth tl_queue_worth(struct tl_queue *queue, struct tl_ticket *ticket, i
 
 /* Is the ticket of another generation of the queue? (A pending ticket is of none.) */
 bool tl_queue_outdated(const struct tl_queue *queue, const struct tl_ticket *ticket);
-/* If the ticket is of the lost generation and its place has come back, or of before a draw, or its
- * visitor was moved to another lane: makes it one of the present place, marked as outdated, and
+/* If the ticket is of the lost generation and its place has come back, or from before a draw, or
+ * its visitor was moved to another lane: makes it one of the present place, marked as outdated, and
  * returns true. */
 bool tl_queue_adopt(const struct tl_queue *queue, struct tl_ticket *ticket);
 /* Is the ticket of a later generation, of which this process has yet to learn? */
@@ -362,7 +362,7 @@ bool tl_queue_lost(const struct tl_queue *queue, tl_place place);
 struct tl_pending_command *tl_queue_restore(struct tl_queue *queue, const struct tl_ticket *ticket,
                                             uint64_t deadline_ms, uint64_t event);
 
-/* The serial that tickets of this place have to have, by the line or by that of before a loss; 0:
+/* The serial that tickets of this place must have, by the line or by the one before a loss; 0:
  * any has. */
 uint32_t tl_queue_serial(const struct tl_queue *queue, tl_place place);
 

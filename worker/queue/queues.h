@@ -51,7 +51,7 @@ struct tl_taken {
         TL_TAKEN_ENTRY,     /* its line has this entry of the events stream */
         TL_TAKEN_RECREATED, /* the line is of another generation: what waits for places of the
                              * former one must end */
-        TL_TAKEN_DELETED    /* it is not in the list any more: ends what waits, and is freed next */
+        TL_TAKEN_DELETED    /* it is no longer in the list: ends what waits, and is freed next */
     } kind;
     struct tl_queue *queue;
     struct tl_event_entry entry; /* the caller's to free */

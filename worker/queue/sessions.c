@@ -9,7 +9,7 @@ enum {
     BINS = TL_LIFETIME_BINS,
 };
 
-/* So many ends make a hazard. */
+/* The number of ends that make a hazard. */
 static const double together = 6;
 /* When the line forms, all sessions begin together, and the first to end are the short ones. So
  * many of those that run must have ended before they say anything. */

@@ -75,8 +75,8 @@ static bool is_held(const struct tl_line_view *state)
 }
 
 /* Is the place of this ticket, in this state, on another device now? A ticket with a higher serial
- * than the line knows proves a hand-over that the store has lost, and so does the line of before a
- * loss: notes it, and tells the store. */
+ * than the line knows proves a hand-over that the store has lost, and so does the line from before
+ * a loss: notes it, and tells the store. */
 static bool is_moved(struct tl_queue *queue, const struct tl_ticket *ticket,
                      const struct tl_line_view *state)
 {

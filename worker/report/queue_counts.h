@@ -34,14 +34,14 @@ enum tl_queue_count {
 
 struct tl_queue_counts;
 
-/* named: so many queues have series of their own. Must be made before forking. NULL with
+/* named: this many queues have their own series. Must be made before forking. NULL with
  * TL_ERR_SYSTEM. */
 struct tl_queue_counts *tl_queue_counts_new(uint64_t named, struct tl_error *err);
 void tl_queue_counts_free(struct tl_queue_counts **counts); /* NULL allowed */
 
 /* A hash of the queue's name; two names may have the same. */
 uint32_t tl_queue_counts_stream(const char *queue);
-/* Counts so many. counts NULL: nothing is counted. */
+/* Counts n. counts NULL: nothing is counted. */
 void tl_queue_counts_add(struct tl_queue_counts *counts, const char *queue, uint32_t stream,
                          enum tl_queue_count kind, uint64_t n);
 /* Appends them as Prometheus text, each sample with this label (`role="worker"`) too. */

@@ -106,6 +106,6 @@ void tl_verifier_free(struct tl_verifier **verifier)
     *verifier = NULL;
     if (old == NULL)
         return;
-    uv_close((uv_handle_t *)&old->poll, on_closed); /* does not use the descriptor any more */
+    uv_close((uv_handle_t *)&old->poll, on_closed); /* no longer uses the descriptor */
     tl_fetcher_free(&old->fetcher);
 }

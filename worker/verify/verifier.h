@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Asks a challenge service whether tokens are good, in a thread of its own (common/client): the
- * loop looks for the verdict of each question and never waits for the service. So many questions
- * are under way at a time, each over a connection that is used again; the others wait in their
- * order.
+ * loop looks for the verdict of each question and never waits for the service. A limited
+ * number of questions is under way at a time, each over a connection that is used again; the others
+ * wait in their order.
  */
 #ifndef TL_VERIFIER_H
 #define TL_VERIFIER_H

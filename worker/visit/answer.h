@@ -28,7 +28,7 @@ tl_step tl_answer_unknown;
  * the lane and the invite of the visit's ticket, and of its time if it is a pending ticket itself.
  */
 tl_step tl_answer_pending;
-/* 200 with an end that the line does not say. MOVED: the ticket does not count any more, and the
+/* 200 with an end that the line does not say. MOVED: the ticket no longer counts, and the
  * view says no more than that. */
 bool tl_answer_ended(struct tl_visit *visit, enum tl_reason reason);
 

@@ -102,7 +102,7 @@ bool tl_cross_site_allows(const struct tl_worker *worker, const struct tl_reques
     bool from_here =
         site != NULL && (strcmp(site, "same-origin") == 0 || strcmp(site, "none") == 0);
     if (strcmp(tl_request_method(request), "POST") != 0 || from_here ||
-        (header == NULL && site == NULL) || /* a program, or a browser of before 2020 */
+        (header == NULL && site == NULL) || /* a program, or a browser from before 2020 */
         (header != NULL && tl_origin_parse(header, &origin) &&
          (is_own(worker, request, &origin) || allowed_origin(worker, request) != NULL)))
         return true;

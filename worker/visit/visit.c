@@ -235,7 +235,8 @@ bool tl_visit_may_repeat(const struct tl_visit *visit)
 
 /* The lane in which a ticket joins. A pending one repeats its own join, so it keeps that lane if
  * the queue still has it. With any other, a new place is in the default lane: the old one used up
- * what had opened its lane. (Who still holds a place keeps it, whatever lane a JOIN names.) */
+ * what had opened its lane. (A visitor who still holds a place keeps it, whatever lane a JOIN
+ * names.) */
 unsigned tl_rejoin_lane(const struct tl_queue *queue, tl_place place)
 {
     const struct tl_queue_settings *settings = &queue->settings;

@@ -95,7 +95,7 @@ struct tl_address tl_visitor_stand_in(const char *queue, const char *name);
 /* May the visitor's address join the queue and follow it, or is it blocked (common/store/blocks.h)?
  */
 bool tl_visit_passes_blocks(struct tl_visit *visit);
-/* Has the visitor's address one of these left in the limit's time, of so many? Counts one. */
+/* Has the visitor's address one of these left, of `most` in the limit's time? Counts one. */
 bool tl_visit_within(const struct tl_visit *visit, enum tl_limiter_kind kind, uint64_t most);
 /* May a token of this kind be verified, or were too many of the address not genuine? A request that
  * has a ticket, too, is counted by that. Tokens that cost little by these keys always may; keys
@@ -124,7 +124,7 @@ bool tl_wait_command(struct tl_visit *visit, struct tl_pending_command *pending,
 bool tl_wait_lookup(struct tl_visit *visit, tl_step *step);
 /* Waits until the queue has read this event, 250 ms at most. */
 void tl_wait_event(struct tl_visit *visit, uint64_t event, tl_step *step);
-/* Waits so long for the answer. */
+/* Waits this long for the answer. */
 void tl_wait_begin(struct tl_visit *visit, enum tl_wait_kind kind, int64_t ms, tl_step *step);
 
 /* ---- ending ---- */
@@ -144,7 +144,7 @@ void tl_waits_drawn(struct tl_worker *worker, uint64_t number, const void *ids, 
  * and waits for an event that it has read. */
 void tl_waits_tick(struct tl_worker *worker, int64_t now_ms);
 /* The queue is recreated or deleted, or all are (NULL): ends what waits for something of it that
- * does not come any more. Commands go on. */
+ * no longer comes. Commands go on. */
 void tl_waits_drop(struct tl_worker *worker, const struct tl_queue *queue);
 
 /* How many wait. */

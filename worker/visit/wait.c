@@ -120,7 +120,7 @@ static void leave_command(struct tl_visit *visit)
     *at = visit->wait.next_waiter;
 }
 
-/* The visit that waits for the answer to this question; NULL: it does not any more. */
+/* The visit that waits for the answer to this question; NULL: it no longer does. */
 static struct tl_visit *find(const struct tl_worker *worker, enum tl_wait_kind kind,
                              uint64_t number)
 {
@@ -158,7 +158,7 @@ void tl_waits_drawn(struct tl_worker *worker, uint64_t number, const void *ids, 
     tl_wait_end(visit);
 }
 
-/* Does the line know by now what this one waits for? Of the other kinds somebody tells. */
+/* Does the line know by now what this one waits for? The other kinds get a message. */
 static bool has_come(struct tl_visit *visit)
 {
     struct tl_wait *wait = &visit->wait;

@@ -63,7 +63,7 @@ function toggleScreen() {
 var Sound = window.AudioContext || window.webkitAudioContext;
 var audio = null;
 
-// Two notes, so many times.
+// Two notes, `times` times.
 function chime(times) {
   for (var i = 0; i < 2 * times; i++) {
     var at = audio.currentTime + Math.floor(i / 2) * 0.9 + i % 2 * 0.2;

@@ -30,7 +30,7 @@
   var ALONE = ['invited', 'outside', 'challenge', 'code_over', 'move_here', 'transfer'];  // no place to ask about
 
   var SAY_EVERY = 60000;      // at most this often aloud, unless something important happens
-  var ALMOST = 20;            // "almost there" from so many ahead on
+  var ALMOST = 20;            // "almost there" from this many ahead on
   var GO_ON_AFTER = 3000;
   var MOVING = 5000;          // the longest silence while another tab takes another place
   var BACK_WITHIN = 8000;     // after trouble; spread, and later where the server says so
@@ -523,7 +523,7 @@
 
   function hear(message) {
     if (message.what === 'moving' && !isOver()) {
-      // Another tab takes a place: the ticket of this page is not sent any more, and the next answer says whose it is.
+      // Another tab takes a place: the ticket of this page is no longer sent, and the next answer says whose it is.
       place.stop();
       clearTimeout(moving);
       moving = setTimeout(askAgain, jitter(MOVING));

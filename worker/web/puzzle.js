@@ -3,7 +3,7 @@
  * slices. Part of tellerline.js and of challenge.js; both are ES5.
  */
 
-// Makes step(tries, tell), which tries so many numbers, tells how many parts are solved, and returns the solution once
+// Makes step(tries, tell), which tries this many numbers, tells how many parts are solved, and returns the solution once
 // all are. puzzle: { puzzle, parts, bits }, as a refused join carries it. Its source goes to a web worker, so it uses
 // nothing from outside.
 function solver(puzzle) {

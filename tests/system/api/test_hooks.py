@@ -305,7 +305,7 @@ def test_without_hooks_there_is_no_journal(start):
     visitor = system.join("shop")
     wait_until(visitor.is_active, PATIENCE, "admitted")
     ctl(system, "queue", "pause", "shop")
-    assert "no hooks" in system.of("notifier")[0].text()
+    assert "no webhooks" in system.of("notifier")[0].text()
     assert system.store.command("EXISTS", system.key("shop", "journal"), system.key("shop", "hooks")) == 0
     assert "no webhook watches a queue" in ctl(system, "webhook", "list")
 

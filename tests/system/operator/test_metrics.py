@@ -109,7 +109,7 @@ def test_a_queue_and_its_lanes(start):
 def test_many_queues_are_not_many_series(start):
     """More queues than metrics.max_queues: the rest is added up."""
     names = [f"q{i}" for i in range(12)]
-    system = start({name: {"capacity": 3} | CALM for name in names}, settings={"metrics": {"queues": 4}})
+    system = start({name: {"capacity": 3} | CALM for name in names}, settings={"metrics": {"max_queues": 4}})
     wait_until(lambda: len(samples(system, "admitter").get("tellerline_queue_state", {})) == 5, PATIENCE, "all are held")
     for name in names:
         system.join(name)
@@ -125,7 +125,7 @@ def test_many_queues_are_not_many_series(start):
         assert len(queues) in (0, 5), (name, queues)
     assert found.of("tellerline_queue_state", 'queue="_other",state="open"') == 8
     per_queue = sum('queue="q' in labels for series in found.values() for labels in series) / 4
-    assert per_queue <= 75, f"{per_queue} series a queue: configuration.md says 70"
+    assert per_queue <= 75, f"{per_queue} series a queue: monitoring.md says 75"
 
 
 #: Of a queue or a lane; the others are of a program.

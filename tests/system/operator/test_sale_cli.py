@@ -88,6 +88,10 @@ def runbook() -> list[str]:
     return [line for block in blocks for line in block.splitlines()]
 
 
+def asks(line: str) -> bool:
+    return line.startswith(("tellerline queue delete", "tellerline visitor remove"))
+
+
 def test_the_runbook_works_as_it_is_written(start, tmp_path: Path):
     system = start({})
     visitors: list[Visitor] = []
@@ -103,8 +107,8 @@ def test_the_runbook_works_as_it_is_written(start, tmp_path: Path):
         if line.startswith("tellerline queue line"):
             system.set("concert", "capacity=1")  # somebody has to wait
             visitors += [system.join("concert") for _ in range(3)]
-            env |= {"VISITOR": visitors[-1].ticket, "SOMEBODY_ELSE": visitors[-2].ticket}
-        said = shell(line + " --count 1" if line == "tellerline top" else line)
+            env |= {"VISITOR": visitors[-1].ticket, "ANOTHER": visitors[-2].ticket}
+        said = shell(line + (" --count 1" if line == "tellerline top" else " --yes" if asks(line) else ""))
         if line.startswith("tellerline queue create"):
             served(system, "concert")
             visitors += [system.join("concert") for _ in range(3)]

@@ -50,7 +50,7 @@ struct tl_fetched {
     const char *problem; /* a text, of libcurl's mostly; "" for ANSWERED */
 };
 
-/* at_once: so many are under way at a time, the others wait in their order. Signals must be blocked
+/* at_once: the most under way at a time; the others wait in their order. Signals must be blocked
  * already. NULL on failure. */
 struct tl_fetcher *tl_fetcher_new(size_t at_once, struct tl_error *err);
 /* No fetch may be left. */

@@ -312,7 +312,7 @@ static void finish_all(struct tl_http *http)
 
 /* ---- the loop ---- */
 
-/* Frees what has no request any more. */
+/* Frees what no request uses. */
 static void dispose(struct tl_http *http)
 {
     if (http->multi != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Requests over HTTP to one server, thousands at a time: libcurl on epoll(7), in the caller's
- * thread. Short requests share connections, so many at once; the others wait in their order. A
+ * thread. A limited number of short requests share connections; the others wait in their order. A
  * stream has a connection of its own.
  */
 #ifndef TL_CLIENT_HTTP_H
@@ -38,7 +38,7 @@ struct tl_http_call {
     /* The bytes of an answer with status 200, as they come, with a connection of its own; NULL: it
      * is no stream. False ends it; `done` follows. Must start nothing. */
     bool (*bytes)(void *context, const char *bytes, size_t length);
-    long stalled_s; /* a stream without a byte for so long has broken off; 0: it may be silent */
+    long stalled_s; /* a stream without a byte for this time has ended; 0: it may be silent */
     /* Called once, unless the request is cancelled. The answer is valid during the call. */
     void (*done)(void *context, const struct tl_http_answer *answer);
     void *context; /* of both */
@@ -53,12 +53,12 @@ void tl_http_free(struct tl_http **http);
 /* Begins a request; what call points to is copied, except context. The request is released before
  * `done` is called. NULL when out of memory. */
 struct tl_http_request *tl_http_start(struct tl_http *http, const struct tl_http_call *call);
-/* Starts a request, and turns until none is under way any more. */
+/* Starts a request, and turns until all are done. */
 bool tl_http_ask(struct tl_http *http, const struct tl_http_call *call, struct tl_error *err);
 /* Ends a request. Not to be called from `bytes`. */
 void tl_http_cancel(struct tl_http *http, struct tl_http_request **request);
 
-/* Waits for something to happen, at most so long, and handles it. */
+/* Waits for something to happen, at most timeout_ms, and handles it. */
 bool tl_http_turn(struct tl_http *http, int64_t timeout_ms, struct tl_error *err);
 
 #endif

@@ -49,7 +49,7 @@ bool tl_region_next(const struct tl_region *region, uint64_t from, uint64_t *fou
 /* The seq held at 0-based rank. False if rank >= count. */
 bool tl_region_select(const struct tl_region *region, uint64_t rank, uint64_t *found);
 
-/* Has it hardly any memory, so that it may stay when it holds nothing? */
+/* Is it so small that it need not be freed when it is empty? */
 bool tl_region_small(const struct tl_region *region);
 /* Heap bytes held, for metrics. */
 size_t tl_region_bytes(const struct tl_region *region);

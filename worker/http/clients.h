@@ -29,7 +29,7 @@ void tl_clients_free(struct tl_clients **clients);
 
 /* May the client hold one more? */
 bool tl_clients_may(const struct tl_clients *clients, const struct tl_address *address);
-/* Counts one, whether it may or not. When out of memory it is not counted. */
+/* Counts one more, also beyond the limit. When out of memory it is not counted. */
 struct tl_client tl_clients_enter(struct tl_clients *clients, const struct tl_address *address);
 /* Gives back what was counted. */
 void tl_clients_leave(struct tl_clients *clients, struct tl_client client);

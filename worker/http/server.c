@@ -15,7 +15,7 @@
 #include "worker/http/server.h"
 #include "worker/report/worker_metrics.h"
 
-/* What no client sends that means well is refused by the library. */
+/* The library refuses requests that only an attacker sends. */
 #if MHD_VERSION >= 0x01000000
 #define STRICT MHD_OPTION_CLIENT_DISCIPLINE_LVL
 #else

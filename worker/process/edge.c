@@ -202,7 +202,7 @@ static void on_sweep(uv_timer_t *timer)
     tl_subscribers_sweep(&edge->worker, tl_clock_ms());
 }
 
-/* Says once per period what visitors get to feel. */
+/* Logs, at most once per period, which limits visitors run into. */
 static void log_limits(struct edge *edge, int64_t now_ms)
 {
     unsigned suppressed;

@@ -350,7 +350,8 @@ static bool wait_for_keys(struct parent *parent, struct tl_error *err)
     return false;
 }
 
-/* Of its own, or those that another program keeps open for it: these its processes share. */
+/* Opens the listening sockets, one for each process; or takes those that another program keeps open
+ * for it, which the processes share. */
 static bool open_sockets(struct parent *parent, struct tl_error *err)
 {
     const struct tl_listen *listen = &parent->shared.config->http.listen;

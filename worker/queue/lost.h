@@ -22,17 +22,17 @@ struct tl_lost {
     struct tl_recovery known;
     struct tl_line *line;         /* of the former generation, or NULL */
     struct tl_placemap refused;   /* places that do not come back */
-    struct tl_placemap elsewhere; /* place -> where its visitor stands, as the store has answered */
+    struct tl_placemap elsewhere; /* place -> its visitor's place now, as the store has answered */
     struct tl_placemap
-        longer;            /* place -> deadline of a session, which the store is yet to be told */
+        longer;            /* place -> deadline of a session, of which the store is yet to learn */
     uint64_t longer_event; /* the last one of the line, or pass, that remembered them... */
     uint64_t longer_generation;   /* ...and its generation */
     struct tl_draw_record former; /* the draw of the former generation... */
     uint64_t former_generation;   /* ...which is this one; 0: none is known */
     /* A ticket or this process has named known.lost_generation, which begins a recovery if there
-     * was none. What tl_lost_set was told is older. */
+     * was none. What tl_lost_set got is older. */
     bool named;
-    bool untold; /* what tl_lost_tell said did not reach the store */
+    bool untold; /* the commands of tl_lost_tell did not reach the store */
     /* When a ticket of a later generation first came, and under which present one. */
     int64_t ahead_ms;
     uint64_t ahead_of;
@@ -59,11 +59,11 @@ void tl_lost_keep_sessions(struct tl_lost *lost, const struct tl_line *former,
  * of this event: the same, if the line knows an earlier one. */
 void tl_lost_keep_pass(struct tl_lost *lost, struct tl_line *line, tl_place place,
                        int64_t deadline_ms, uint64_t event);
-/* How a command ended: what the store was to be told, it may not know; or it does not take the
- * name of the lost generation. */
+/* A command ended. If it failed, the store may not know what it said: tl_lost_tell_again sends that
+ * again. Or the store refuses the name of the lost generation. */
 void tl_lost_settled(struct tl_lost *lost, const struct tl_pending_command *pending,
                      const struct tl_pending_result *result);
-/* Tells the store once more what it may not know. */
+/* Repeats the commands that failed (tl_lost_settled). */
 void tl_lost_tell_again(struct tl_lost *lost, struct tl_outbox *outbox);
 /* Asks the store for the place of a ticket: for another one than it names, where this process
  * remembers that the visitor was moved to another lane. Tells the serial, too, that the place had,
@@ -106,8 +106,8 @@ bool tl_lost_undrawn(const struct tl_lost *lost, const struct tl_queue_settings 
 /* Was this place given before the queue's draw, or by a step of it that the store has lost? Also of
  * the draw of the lost generation. */
 bool tl_lost_before_draw(const struct tl_lost *lost, tl_place place);
-/* If the store has answered that the visitor of this ticket stands elsewhere, for a draw or since
- * its end of the history is lost: puts that place into it. */
+/* If the store has answered that the visitor of this ticket has another place, because of a draw or
+ * a lost end of the history: puts that place into the ticket. */
 bool tl_lost_follow(const struct tl_lost *lost, struct tl_ticket *ticket);
 
 #endif

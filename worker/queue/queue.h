@@ -153,7 +153,7 @@ void tl_claims_settled(struct tl_claims *claims, const struct tl_line *line,
 /* Notes an event that this line has taken. */
 void tl_claims_event(struct tl_claims *claims, const struct tl_line *line,
                      const struct tl_event *event, int64_t now_ms);
-/* What the visitor is told whose place is in this state: who has the next turn stands first. */
+/* The view of a visitor whose place is in this state: one with the next turn is first. */
 struct tl_line_view tl_claims_view(const struct tl_claims *claims, tl_place place,
                                    struct tl_line_view state);
 
@@ -344,11 +344,10 @@ enum tl_worth tl_queue_worth(struct tl_queue *queue, struct tl_ticket *ticket, i
 
 /* ---- the questions it asks ---- */
 
-/* Is the ticket of another generation of the queue? (A pending ticket is of none.) */
+/* Is the ticket from another generation of the queue? (A pending ticket has none.) */
 bool tl_queue_outdated(const struct tl_queue *queue, const struct tl_ticket *ticket);
-/* If the ticket is of the lost generation and its place has come back, or from before a draw, or
- * its visitor was moved to another lane: makes it one of the present place, marked as outdated, and
- * returns true. */
+/* Adapts a ticket to its visitor's present place, marks it as outdated and returns true, if its
+ * place came back after a loss, changed in a draw, or moved to another lane. */
 bool tl_queue_adopt(const struct tl_queue *queue, struct tl_ticket *ticket);
 /* Is the ticket of a later generation, of which this process has yet to learn? */
 bool tl_queue_behind(struct tl_queue *queue, const struct tl_ticket *ticket, int64_t now_ms);
@@ -362,8 +361,8 @@ bool tl_queue_lost(const struct tl_queue *queue, tl_place place);
 struct tl_pending_command *tl_queue_restore(struct tl_queue *queue, const struct tl_ticket *ticket,
                                             uint64_t deadline_ms, uint64_t event);
 
-/* The serial that tickets of this place must have, by the line or by the one before a loss; 0:
- * any has. */
+/* The lowest serial that is valid for this place, by the line or by the one before a loss; 0:
+ * every serial is. */
 uint32_t tl_queue_serial(const struct tl_queue *queue, tl_place place);
 
 #endif

@@ -16,7 +16,7 @@
 #define OPEN "{queue}: open: visitors join and are admitted"
 #define WHAT_STAYS                                                                                 \
     "It is not known which places its visitors hold: Redis keeps no addresses. Those who wait "    \
-    "are\nnot seen any more and lose their places after waiting_ttl; sessions go on. "             \
+    "are\nno longer seen and lose their places after waiting_ttl; sessions go on. "                \
     "`tellerline visitor\nremove` ends one at once."
 
 static const struct tl_ctl_command commands[] = {
@@ -115,7 +115,7 @@ static const struct tl_ctl_command commands[] = {
                 "are active lose their sessions. This cannot be undone.",
      .confirm_by = "getStats", .confirm_typed = true, .say = {{NULL, "{queue}: deleted"}},
      .summary = "Delete a queue, with its line and its sessions",
-     .details = "It asks for the name. Tickets and passes of the queue open nothing any more."},
+     .details = "It asks for the name. Tickets and passes of the queue stop working."},
     {"draw show", "QUEUE [FILE]", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_draw_show,
      .summary = "Show the draw of a queue, or write its list",
      .details = "Before the opening: the hash of the seed. After the draw: the seed, and with FILE "
@@ -151,7 +151,7 @@ static const struct tl_ctl_command commands[] = {
              {NULL,
               "{queue}: visitor {visitor} waits in lane {lane} already; nothing was changed"}},
      .summary = "Move a waiting visitor to another lane",
-     .details = "Who is moved stands in that lane before everyone who joined later. VISITOR is the "
+     .details = "The visitor is ahead of everyone in that lane who joined later. VISITOR is the "
                 "visitor's id, or the ticket, which is verified with secrets.ticket_keys.",
      .status = "there is no such visitor, lane or queue"},
     {"visitor remove", "QUEUE VISITOR", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_YES,
@@ -162,7 +162,7 @@ static const struct tl_ctl_command commands[] = {
              {NULL, "{queue}: visitor {visitor} is removed from the line"}},
      .summary = "Take a visitor out of the line, or end the session, at once",
      .details =
-         "Ticket and pass open nothing any more, and the page says that the place was removed. "
+         "Ticket and pass stop working, and the page says that the place was removed. "
          "VISITOR is the visitor's id, or the ticket, which is verified with secrets.ticket_keys.",
      .status = "there is no such visitor or queue"},
     {"visitor forget", "QUEUE VISITOR", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_YES,
@@ -173,7 +173,7 @@ static const struct tl_ctl_command commands[] = {
      .summary = "Remove a visitor and erase what is kept of them",
      .details =
          "VISITOR is the visitor's id, or the ticket, which is verified with secrets.ticket_keys. "
-         "It cannot be undone: nobody can tell any more how this visit ended.",
+         "It cannot be undone: afterwards nobody can tell how this visit ended.",
      .status = "nothing is kept of the visitor, or there is no such queue"},
     {"block add", "PREFIX", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_FOR,
      .operation = "createBlock",
@@ -243,7 +243,7 @@ static const struct tl_ctl_command commands[] = {
      .summary = "List the tokens: names, roles and last use"},
     {"token revoke", "NAME", TL_GROUP_ACCESS, TL_OPTIONS_CALL | TL_OPTION_YES,
      .operation = "revokeToken",
-     .confirm = "The token {name} will open nothing any more. This cannot be undone.",
+     .confirm = "The token {name} stops working. This cannot be undone.",
      .say = {{NULL, "the token {name} is revoked"}}, .summary = "Revoke a token",
      .status = "there is no such token"},
     {"key create", "api|invite NAME [FILE]", TL_GROUP_ACCESS, TL_OPTION_CONFIG,

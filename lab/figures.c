@@ -255,7 +255,7 @@ void tl_figures_judge(const struct tl_rehearsal *rehearsal,
     *broken = (struct tl_sentences){0};
     judge_limits(rehearsal, settings, figures, broken);
     if (figures->overtaken > 0)
-        tl_say(broken, "%" PRIu64 " visitors were admitted before somebody who had joined earlier",
+        tl_say(broken, "%" PRIu64 " visitors were admitted before someone who had joined earlier",
                figures->overtaken);
     /* With several lanes, who joins a better one is rightly put before others. */
     if (rehearsal->set_back > 0 && settings->n_lanes <= 1)

@@ -96,7 +96,7 @@ static const struct tl_setting process_rows[] = {
          "`http.trusted_proxies`. The proxy must remove it from what visitors send. Empty: none.",
          .check = tl_check_header),
     CHOICE(challenge_service.provider, "turnstile", provider_names,
-           "Who checks the visitors of queues with `challenge: external`: `turnstile` "
+           "The service that checks visitors of queues with `challenge: external`: `turnstile` "
            "(Cloudflare), `hcaptcha` or `recaptcha` (Google; with `min_score` version 3, else the "
            "checkbox of version 2)."),
     TEXT(challenge_service.site_key, "",
@@ -222,7 +222,8 @@ static const struct tl_setting process_rows[] = {
         "of visitors."),
     NUMBER(retention.changes_entries, "10000", 100, 1000000,
            "Entries kept in the record of changes of a queue, and in that of what belongs to no "
-           "queue (`tellerline log`). About so many: Redis drops the oldest by the hundred."),
+           "queue (`tellerline log`). The number is approximate: Redis drops the oldest by the "
+           "hundred."),
     NUMBER(retention.events_entries, "20000", 10, 10000000,
            "Entries kept in a queue's events stream. A worker that falls further behind takes a "
            "snapshot."),

@@ -20,23 +20,24 @@ static const char *const store_error_names[] = {"closed", "open", NULL};
 static const struct tl_setting queue_rows[] = {
     CHOICE(policy, "counter", policy_names,
            "What limits admission: `counter` (the number of active visitors, `capacity`), `rate` "
-           "(so many visitors in so much time, `rate`), or `both`."),
+           "(the number of visitors admitted per time, `rate`), or `both`."),
     ROW(capacity, capacity, NUMBER, .self = "max", .fallback = "300", .max = 10000000,
         .help = "How many visitors may be active at the same time (policies `counter` and `both`). "
-                "Lowering it ends no session. `{min: 20, max: 300}`: it is steered between the two "
-                "by what the protected site reports ([adaptive.md](adaptive.md)); `tellerline "
+                "Lowering it ends no session. `{min: 20, max: 300}`: it adapts between the two to "
+                "what the protected site reports ([adaptive.md](adaptive.md)); `tellerline "
                 "queue set` "
                 "changes one of them as `capacity.min` or `capacity.max`."),
     ROW(capacity.min, capacity_min, NUMBER, .fallback = "0", .max = 10000000,
-        .help = "The least that a steered capacity may become, and where it begins: so many the "
-                "site can always take. 0: the capacity is fixed."),
+        .help = "The lowest value of an adaptive capacity, and where it begins. Set it to a number "
+                "that the site can always handle. 0: the capacity is fixed."),
     NUMBER(overbook, "0", 0, 10000000,
-           "So many visitors more than `capacity` may be called, because some never come "
+           "How many visitors beyond `capacity` may be called, to make up for no-shows "
            "([no-shows.md](no-shows.md)); policies `counter` and `both`, and not more than "
            "`capacity`."),
-    SHARE(adaptive.load_max, "80%", 1, 100,
-          "With a steered capacity: a reported load above it cuts the capacity. Below nine tenths "
-          "of all limits it may be raised."),
+    SHARE(
+        adaptive.load_max, "80%", 1, 100,
+        "With an adaptive capacity: a reported load above it cuts the capacity. Below nine tenths "
+        "of all limits it may be raised."),
     DURATION(adaptive.latency_max, "0s", 0, MINUTES(10),
              "The same for a reported latency. `0s`: it is not judged."),
     SHARE(adaptive.errors_max, "5%", 1, 100, "The same for a reported share of failed requests."),
@@ -46,21 +47,21 @@ static const struct tl_setting queue_rows[] = {
           "By how much it is raised: a share of `capacity`, at least 1 visitor."),
     SHARE(adaptive.cut, "30%", 1, 90, "By how much it is cut: a share of those who are active."),
     DURATION(adaptive.hold, "15s", SECONDS(1), MINUTES(60),
-             "So long after a cut it is neither cut nor raised: sessions have to end first."),
+             "After a cut the capacity stays for this long: sessions have to end first."),
     DURATION(adaptive.fresh, "15s", SECONDS(1), MINUTES(60),
-             "A report counts so long. Without a newer one the capacity falls back to the last "
+             "How long a report counts. Without a newer one the capacity falls back to the last "
              "value that was seen to be safe."),
     NUMBER(rate.admit, "0", 0, 10000000,
-           "Policies `rate` and `both`: so many visitors are admitted... 0: no rate is set, and "
+           "Policies `rate` and `both`: how many visitors are admitted... 0: no rate is set, and "
            "these policies are refused."),
     DURATION(rate.every, "10s", MILLISECONDS(100), DAYS(1),
              "...in this time: no window of this length holds more."),
     CHOICE(rate.shape, "smooth", shape_names,
-           "`smooth` spreads them over that time. `batches` admits them at once, and the next not "
-           "before that time has passed; what a batch leaves over lapses."),
+           "`smooth` spreads them over that time. `batches` admits a whole batch at once, then "
+           "nobody until that time has passed. Unused places of a batch are lost."),
     NUMBER(rate.burst, "0", 0, 10000000,
-           "With `smooth`: so many more may be admitted in a window, where admissions did not use "
-           "up the rate before."),
+           "With `smooth`: how many more may be admitted in a window, where the rate was not used "
+           "up before."),
     DURATION(session_ttl, "10m", MILLISECONDS(100), DAYS(7), "How long a session lasts."),
     FLAG(session_sliding, "false",
          "`true`: `session_ttl` counts from the site's last `check` or `renew`, at most until "
@@ -86,16 +87,15 @@ static const struct tl_setting queue_rows[] = {
                 "visitors of the first lane are admitted for one of the second, while both have "
                 "visitors. Empty: a lane is served only while those before it are empty."),
     TIME(opens_at, "No one is admitted before this time. Empty: open at once."),
-    TIME(closes_at, "From this time on no one joins any more. Empty: no such time."),
+    TIME(closes_at, "From this time on no one can join. Empty: no such time."),
     CHOICE(after_close, "drain", after_close_names,
            "What becomes of the line at `closes_at`: `drain` serves it to its end, `stop` admits "
-           "no one any more."),
+           "no one."),
     CHOICE(order, "arrival", order_names,
-           "In which order those stand who joined before `opens_at`: `arrival` (as they came), or "
-           "`draw` (drawn by lot at the opening). Who comes after it stands behind."),
-    CHOICE(
-        join, "open", join_names,
-        "Who may join: `open` (everyone), or `invited` (with an invite, or by a trusted caller)."),
+           "The order of those who joined before `opens_at`: `arrival` (as they came), or `draw` "
+           "(drawn by lot at the opening). Later visitors are behind them."),
+    CHOICE(join, "open", join_names,
+           "`open`: everyone may join. `invited`: only with an invite, or by a trusted caller."),
     NUMBER(max_waiting, "0", 0, 1000000000,
            "How many visitors may wait at most; a join beyond it is answered with 503 `full`, and "
            "the page tries again by itself. 0: any number."),

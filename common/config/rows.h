@@ -20,7 +20,7 @@
 #define TEXT(m, standard, ...) ROW(m, m, STRING, .fallback = standard, .help = __VA_ARGS__)
 /* Words that are separated by spaces in the field. */
 #define LIST(m, standard, ...) ROW(m, m, LIST, .fallback = standard, .help = __VA_ARGS__)
-/* At most so many bytes in a language. */
+/* At most this many bytes in a language. */
 #define TEXTS(m, most, ...)      ROW(m, m, TEXTS, .fallback = "", .max = most, .help = __VA_ARGS__)
 #define LISTEN(m, standard, ...) ROW(m, m, LISTEN, .fallback = standard, .help = __VA_ARGS__)
 #define FLAG(m, standard, ...)   ROW(m, m, BOOL, .fallback = standard, .help = __VA_ARGS__)

@@ -20,7 +20,7 @@ enum tl_policy { TL_POLICY_COUNTER, TL_POLICY_RATE, TL_POLICY_BOTH };
 /* Admission by rate: spread evenly over the period, or all at its start. */
 enum tl_rate_shape { TL_RATE_SMOOTH, TL_RATE_BATCHES };
 enum tl_challenge_mode { TL_CHALLENGE_NONE, TL_CHALLENGE_WORK, TL_CHALLENGE_EXTERNAL };
-/* Who verifies the tokens of `challenge: external`. */
+/* The service that verifies the tokens of `challenge: external`. */
 enum tl_challenge_provider { TL_PROVIDER_TURNSTILE, TL_PROVIDER_HCAPTCHA, TL_PROVIDER_RECAPTCHA };
 /* What a join gets while that service cannot be reached. */
 enum tl_unreachable_mode { TL_UNREACHABLE_REFUSE, TL_UNREACHABLE_WORK };
@@ -43,7 +43,7 @@ enum tl_queue_mode {
 enum tl_after_close { TL_AFTER_CLOSE_DRAIN, TL_AFTER_CLOSE_STOP };
 /* In which order those stand who joined before the opening. */
 enum tl_order_rule { TL_ORDER_ARRIVAL, TL_ORDER_DRAW };
-/* Who speaks TLS on the admin listener of the worker. */
+/* Where TLS ends for the admin listener of the worker. */
 enum tl_admin_tls { TL_ADMIN_TLS_NONE, TL_ADMIN_TLS_TERMINATED, TL_ADMIN_TLS_LOOPBACK };
 enum tl_store_error_mode { TL_STORE_ERROR_CLOSED, TL_STORE_ERROR_OPEN };
 
@@ -61,7 +61,7 @@ struct tl_queue_settings {
         uint64_t raise;         /* per cent of `capacity` */
         uint64_t cut;           /* per cent of those active */
         int64_t hold_ms;        /* after a cut */
-        int64_t fresh_ms;       /* a report counts so long */
+        int64_t fresh_ms;       /* how long a report counts */
     } adaptive;
     /* No setting: what the state says of a steered capacity (tl_queue_capacity). */
     struct tl_capacity_now {
@@ -71,11 +71,11 @@ struct tl_queue_settings {
     /* No setting: when an operator changed the settings last, in us of the store's clock; 0: never,
      * they are those of the file. So the newest are known when the store has lost some. */
     int64_t changed_us;
-    uint64_t overbook; /* so many more may be called, as some never claim */
+    uint64_t overbook; /* how many may be called beyond capacity, for no-shows */
     struct {
         uint64_t admit;   /* this many... (rate, both); 0: no rate is set */
-        int64_t every_ms; /* ...every so long */
-        uint64_t burst;   /* so many more in one period (smooth) */
+        int64_t every_ms; /* ...in this time */
+        uint64_t burst;   /* how many more in one period (smooth) */
         enum tl_rate_shape shape;
     } rate;
     bool session_sliding;
@@ -166,7 +166,7 @@ struct tl_queue_config {
 
 enum { TL_HOOKS_MAX = 20, TL_HOOK_NAME_MAX = 32, TL_HOOK_QUEUES_MAX = 256 };
 
-/* What a hook may be told of: bits of `events`, in the order of tl_hook_event_name. */
+/* The events of a webhook: bits of `events`, in the order of tl_hook_event_name. */
 enum tl_hook_event {
     TL_HOOK_OPENED,
     TL_HOOK_DRAWN,
@@ -283,7 +283,7 @@ struct tl_config {
         uint64_t batch; /* ends per step of the function */
     } expirer;
     struct {
-        char http_hosts[1024]; /* separated by spaces: where hooks may go without TLS */
+        char http_hosts[1024]; /* separated by spaces: where webhooks may go without TLS */
     } notifier;
     struct {
         int64_t ended_ms;          /* how a place or session ended */

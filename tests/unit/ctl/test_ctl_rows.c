@@ -123,8 +123,8 @@ static void test_a_target_is_encoded(void **state)
     char target[TL_TARGET_MAX], name[2 * TL_TARGET_MAX];
     const char *method;
     struct tl_error err = {0};
-    json_t *arguments = json_pack("{s:s, s:s, s:i, s:s}", "queue", "a/b c", "prefix", "x&y", "limit",
-                                  7, "more", "z");
+    json_t *arguments = json_pack("{s:s, s:s, s:i, s:s}", "queue", "a/b c", "prefix", "x&y",
+                                  "limit", 7, "more", "z");
     assert_true(tl_ctl_ask_target("getLine", arguments, &method, target, &err));
     assert_string_equal(target, "/v1/admin/queues/a%2Fb%20c/line?limit=7");
     assert_string_equal(method, "GET");

@@ -15,14 +15,6 @@
 #include "common/config/value.h"
 #include "common/config/yaml.h"
 
-void tl_mistakes_write(const struct tl_mistakes *mistakes, const char *prefix, FILE *out)
-{
-    for (size_t i = 0; i < mistakes->n && i < TL_MISTAKES_MAX; i++)
-        fprintf(out, "%s%s\n", prefix, mistakes->list[i].err.text);
-    if (mistakes->n > TL_MISTAKES_MAX)
-        fprintf(out, "%sand %zu more mistakes\n", prefix, mistakes->n - TL_MISTAKES_MAX);
-}
-
 static struct tl_config *make_defaults(struct tl_error *err)
 {
     struct tl_config *config = calloc(1, sizeof(*config));

@@ -10,23 +10,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "common/base/error.h"
+#include "common/config/mistakes.h"
 #include "common/config/settings.h"
-
-enum { TL_MISTAKES_MAX = 32, TL_MISTAKE_PATH_MAX = 128 };
-
-/* What is wrong with settings: every mistake. Zeroed before the first use. */
-struct tl_mistakes {
-    size_t n; /* the first TL_MISTAKES_MAX of them are kept */
-    struct tl_mistake {
-        char setting[TL_MISTAKE_PATH_MAX]; /* "rate.admit"; "": all together */
-        struct tl_error err;               /* of a file, with its place */
-    } list[TL_MISTAKES_MAX];
-};
-/* A line for each, after the prefix. */
-void tl_mistakes_write(const struct tl_mistakes *mistakes, const char *prefix, FILE *out);
 
 /* Reads and validates the file, then the environment (TELLERLINE_REDIS_URL, TELLERLINE_HTTP_LISTEN,
  * ...; the name of a setting is its path in capitals, '.' and '-' as '_'; TELLERLINE_QUEUES holds

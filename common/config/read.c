@@ -14,16 +14,6 @@
 
 /* ---- mistakes ---- */
 
-void tl_mistakes_add(struct tl_mistakes *mistakes, const char *setting, const struct tl_error *err)
-{
-    if (mistakes->n < TL_MISTAKES_MAX) {
-        struct tl_mistake *mistake = &mistakes->list[mistakes->n];
-        (void)tl_text_copy(mistake->setting, sizeof(mistake->setting), setting);
-        mistake->err = *err;
-    }
-    mistakes->n++;
-}
-
 /* A mistake at a place of the source. `shown` is the setting that the message names. */
 static void note(const struct tl_section *section, struct tl_yaml_place place, const char *setting,
                  struct tl_error *err)

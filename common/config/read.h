@@ -8,11 +8,10 @@
 #include <stddef.h>
 
 #include "common/base/error.h"
-#include "common/config/config.h"
+#include "common/config/mistakes.h"
+#include "common/config/settings.h"
 #include "common/config/table.h"
 #include "common/config/yaml.h"
-
-void tl_mistakes_add(struct tl_mistakes *mistakes, const char *setting, const struct tl_error *err);
 
 /* A mapping that is read against rows. */
 struct tl_section {

@@ -133,9 +133,9 @@ static json_t *list_of(struct tl_control_call *call, const struct tl_queue_setti
     if (rows != NULL && tl_joined_fill(rows, n, call->control, &call->keys, &call->err))
         list = json_array();
     for (size_t i = 0; list != NULL && i < n; i++) {
-        json_t *visitor =
-            json_pack("{s:I, s:s, s:o}", "position", (json_int_t)(after + 1 + i), "visitor",
-                      tl_reply_text(reply, 2 * i), "joined_at", tl_call_time(rows[i].joined_ms));
+        json_t *visitor = json_pack(
+            "{s:I, s:s, s:o}", "position", (json_int_t)after + 1 + (json_int_t)i, "visitor",
+            tl_reply_text(reply, 2 * i), "joined_at", tl_call_time(rows[i].joined_ms));
         tl_place_to_json(&visitor, settings, rows[i].has_place ? &rows[i].place : NULL);
         tl_list_add(&list, visitor);
     }

@@ -80,7 +80,7 @@ static void keys_are_checked(void **state)
     check_all_refused(cases, COUNT(cases));
 }
 
-static void types_are_checked(void **state)
+static void shapes_are_checked(void **state)
 {
     (void)state;
     static const struct bad cases[] = {
@@ -113,6 +113,14 @@ static void types_are_checked(void **state)
          "en, ko or zh-Hant"},
         {"queues: {a: {closed_text: {en: [x]}}}\n",
          "t.yaml:1:32: queues.a.closed_text: expected a text, found a list"},
+    };
+    check_all_refused(cases, COUNT(cases));
+}
+
+static void values_are_checked(void **state)
+{
+    (void)state;
+    static const struct bad cases[] = {
         {"worker:\n  processes: two\n",
          "t.yaml:2:14: worker.processes: \"two\" is not a whole number (0 to 256)"},
         {"worker:\n  processes: 2.0\n",
@@ -484,7 +492,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_are_checked),
-        cmocka_unit_test(types_are_checked),
+        cmocka_unit_test(shapes_are_checked),
+        cmocka_unit_test(values_are_checked),
         cmocka_unit_test(bounds_are_checked),
         cmocka_unit_test(a_challenge_service_is_checked),
         cmocka_unit_test(texts_and_names_are_checked),

@@ -168,9 +168,10 @@ local CAPACITY = settings.list({ 'capacity', 'claim_ttl', 'capacity.min' })
 -- s: the settings, without those that few steps need.
 local function check(c, s, has, needs, n, any_new)
     local counts = (c.called or '') ~= ''
-    -- A lone end looks at its set when it has found the visitor, and writes to the ends first. One of a hundred looks
-    -- at all its keys, and so keeps the number of ends in bounds.
-    c.is_lone = n == 1 and needs == END and not counts and c.event % 100 > 0
+    -- A lone end looks at its set when it has found the visitor, and writes to the ends first. One of a hundred and
+    -- one looks at all its keys, and so keeps the number of ends in bounds: a prime, so that no steady rhythm of events
+    -- misses it.
+    c.is_lone = n == 1 and needs == END and not counts and c.event % 101 > 0
     state.check(c, c.is_lone and LONE_END or needs == END and not has.leave and COMPLETIONS or needs.writes)
     if n > 1 and c.ended then call('HLEN', c.key.sessions) end -- a single command looks at them before it writes
     if any_new or has.seen then call('ZCARD', c.key.reports) end

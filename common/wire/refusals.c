@@ -8,8 +8,8 @@ static const struct tl_refusal_row rows[TL_REFUSAL_COUNT] = {
                                 "Where the head or the body ends is not clear, or the address or "
                                 "a header is not well formed. `detail` says what is wrong."},
     [TL_REFUSAL_BAD_QUERY] = {"bad-query", 400, 0, "A query parameter is not valid",
-                              "A parameter is unknown, missing, given twice or out of its bounds. "
-                              "`detail` names it."},
+                              "A parameter is missing or out of its bounds; or, in the admin API, "
+                              "unknown or given twice. `detail` says which."},
     [TL_REFUSAL_BAD_BODY] = {"bad-body", 400, 0, "The request body is not valid",
                              "It is not a JSON object, lacks a member, or has one that is unknown "
                              "or of the wrong type. `detail` names it."},
@@ -84,8 +84,10 @@ static const struct tl_refusal_row rows[TL_REFUSAL_COUNT] = {
     [TL_REFUSAL_TOO_MANY] = {"too-many-joins", 429, 30, "Too many joins from this address",
                              "As many new places were taken from the address or its network as may "
                              "be. Wait for `Retry-After`."},
-    [TL_REFUSAL_FULL] = {"full", 503, 15, "The line is full",
-                         "As many wait as may (`max_waiting`). Try again after `Retry-After`."},
+    [TL_REFUSAL_FULL] =
+        {"full", 503, 15, "The line is full",
+         "As many wait as may (`max_waiting`). A repeat with its `Idempotency-Key` is "
+         "refused, too. Try again after `Retry-After`."},
     [TL_REFUSAL_DRAINING] = {"draining", 403, 30, "The queue takes no new visitors",
                              "Those in line are still served. Joins begin again when an operator "
                              "opens the queue."},

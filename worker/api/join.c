@@ -75,16 +75,24 @@ struct opener {
     bool trusted;
 };
 
-/* The key with which a join may be sent again; NULL: it has none. */
-static const char *key_of(const struct tl_visit *visit)
+static const char *key_header(const struct tl_visit *visit)
 {
     return tl_request_header(visit->request, "Idempotency-Key");
 }
 
+/* The key with which a join may be sent again; NULL: it has none that is valid. Many visitors may
+ * share a network, so it must be one that nobody else has. */
+static const char *key_of(const struct tl_visit *visit)
+{
+    const char *key = key_header(visit);
+    const size_t length = key != NULL ? strlen(key) : 0;
+    return length >= KEY_MIN && tl_printable(key, length, KEY_MAX) ? key : NULL;
+}
+
 /* Names a visitor who brings no name. A join with a key that is sent again names the same one, and
- * so finds the place that the first one got: with any proof, because each is good only once. A
- * proof names its visitor, too: then it never gives two places, even if the store does not answer
- * for a while. proof: its id, or NULL. */
+ * so finds the place that the first one got: with any proof, because a token is good only once.
+ * Without a key a proof names its visitor: then it never gives two places, even if the store does
+ * not answer for a while. proof: its id, or NULL. */
 static void name_newcomer(struct tl_visit *visit, const char *proof,
                           char visitor[TL_VISITOR_MAX + 1])
 {
@@ -127,9 +135,10 @@ bool tl_join_newcomer(struct tl_visit *visit, const char *visitor, unsigned lane
     char fresh[TL_VISITOR_MAX + 1];
     if (visit->queue->settings.join == TL_JOIN_INVITED)
         return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    /* The store decides. But what it would refuse need not be sent, and no puzzle be solved. A join
-     * with a key may be one that was accepted. */
-    if ((visitor != NULL || key_of(visit) == NULL) && !tl_visit_newcomers(visit))
+    /* The store decides. But what it would refuse need not be sent, and no challenge be passed. A
+     * join with a key is no exception, although it may have been taken before: anyone can make a
+     * key. */
+    if (!tl_visit_newcomers(visit))
         return count_refused(visit);
     if (tl_challenge_takes_token(visit, proof)) {
         struct tl_ticket joins = {.place = tl_place_make(lane, 0)};
@@ -234,12 +243,9 @@ static bool read_body(struct tl_visit *visit, bool may_be_form, struct tl_join_b
            tl_refuse(&visit->refusal, TL_REFUSAL_NOT_JSON, "%s", "");
 }
 
-/* Many visitors may share a network, so a key must be one that nobody else has. */
 static bool is_key_valid(struct tl_visit *visit)
 {
-    const char *key = key_of(visit);
-    const size_t length = key != NULL ? strlen(key) : 0;
-    return key == NULL || (length >= KEY_MIN && tl_printable(key, length, KEY_MAX)) ||
+    return key_header(visit) == NULL || key_of(visit) != NULL ||
            tl_refuse(&visit->refusal, TL_REFUSAL_BAD_REQUEST,
                      "Idempotency-Key: expected %d to %d printable ASCII characters", KEY_MIN,
                      KEY_MAX);

@@ -194,8 +194,8 @@ void tl_misuse_tick(const struct tl_worker *worker, int64_t now_ms)
         if (seen.failed + seen.shared + seen.fast + seen.joins.n == 0)
             continue;
         tl_signs_format(&seen, text);
-        if (tl_queue_env_takes_notes(worker->env) &&
-            tl_queues_find(&worker->queues, tally->queue) != NULL)
+        const struct tl_queue *queue = tl_queues_find(&worker->queues, tally->queue);
+        if (queue != NULL && !queue->troubled && tl_queue_env_takes_notes(worker->env))
             (void)tl_ingest_note(worker->env->ingest, TL_NOTE_SIGNS, tally->queue, text);
     }
     misuse->tallies.n = 0;

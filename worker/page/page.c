@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -64,6 +65,7 @@ static void set_message(struct page *page, int field, const char *message, const
 /* Where to write a value of a message. */
 static struct tl_text *new_part(struct page *page)
 {
+    assert(page->n_parts < PARTS_MAX);
     return &page->parts[page->n_parts++];
 }
 

@@ -224,8 +224,8 @@ bool tl_eta_admitted(const struct tl_eta *eta, int64_t now_ms, uint64_t *count);
 
 enum { TL_PROMISES_CLASSES = 4, TL_PROMISES_PER_CLASS = 8 };
 
-/* Read everywhere, written in promises.c only, but that `news` is cleared when it was reported. A
- * zeroed one is empty, but for `random`. */
+/* Read everywhere, written in promises.c only, but for what was reported of `news`. A zeroed one is
+ * empty, but for `random`. */
 struct tl_promises {
     struct tl_promise {
         tl_place place; /* 0: free */
@@ -243,12 +243,13 @@ struct tl_promises {
         double inside;   /* share within the range; fading */
         double error;    /* mean distance from the median over the wait; fading */
     } score;
-    /* What came true and was not reported yet. */
+    /* What came true and was not added to the totals in the store yet. */
     struct tl_promises_news {
         int64_t since_ms; /* when the oldest came true; 0: there are none */
         /* All; before and after the range; distances from the median in percent of the wait, added
          * up, each at most 1,000. */
         uint64_t counts[TL_PROMISED_FIELDS];
+        uint64_t measured[TL_PROMISED_FIELDS]; /* of these, what the metrics have */
     } news;
 };
 

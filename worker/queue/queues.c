@@ -291,20 +291,23 @@ void tl_queues_flush(struct tl_queues *queues)
 
 /* ---- time ---- */
 
-/* Adds what came true of the waits told to the metrics and to the totals in the store, every ten
- * seconds at most. While the store takes no notes it waits: nobody is admitted then, either. */
+/* Adds what came true of the waits told to the metrics at once, and to the totals in the store
+ * every ten seconds at most. While the store takes no notes the totals wait. */
 static void report_promises(const struct tl_queue_env *env, struct tl_queue *queue, int64_t now_ms)
 {
     struct tl_promises_news *news = &queue->promises.news;
     const char *name = queue->name;
-    if (news->since_ms == 0 || now_ms < news->since_ms + REPORT_EVERY_MS ||
-        !tl_queue_env_takes_notes(env))
+    if (news->since_ms == 0)
         return;
     const uint32_t stream = tl_queue_counts_stream(name);
-    for (unsigned field = 0; field < TL_PROMISED_FIELDS; field++)
+    for (unsigned field = 0; field < TL_PROMISED_FIELDS; field++) {
         tl_queue_counts_add(env->queue_counts, name, stream,
                             (enum tl_queue_count)(TL_QUEUE_ETA_JUDGED + field),
-                            news->counts[field]);
+                            news->counts[field] - news->measured[field]);
+        news->measured[field] = news->counts[field];
+    }
+    if (now_ms < news->since_ms + REPORT_EVERY_MS || !tl_queue_env_takes_notes(env))
+        return;
     tl_ingest_promised(env->ingest, name, news->counts);
     *news = (struct tl_promises_news){0};
 }

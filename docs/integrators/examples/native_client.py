@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 HELD = 25               # seconds that a question in the foreground waits for news
 PAUSE_MIN, PAUSE_MAX = 1.0, 30.0
-ENDS = ("completed", "left", "expired")
+ENDS = ("completed", "left", "expired", "removed", "moved")
 
 
 class Gone(Exception):

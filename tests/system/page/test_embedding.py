@@ -197,6 +197,28 @@ def test_native_client_outlives_its_worker(line, tmp_path):
     assert app.moment("foreground", 2)[1][0]["position"] == 4
 
 
+def test_native_client_forgets_a_place_that_was_removed(line, tmp_path):
+    system, _ = line
+    app = App(system.of("worker")[0].http_port, tmp_path)
+    app.moment("foreground", 2)
+    done = system.ctl("visitor", "remove", "shop", json.loads(app.state.read_text())["ticket"], "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    status, views = app.moment("foreground")
+    assert (status, views[-1]["status"]) == (0, "removed") and not app.state.exists()
+
+
+def test_examples_know_every_end():
+    """Each status of a view after which nothing more comes."""
+    variants = yaml.safe_load((TOP / "docs" / "integrators" / "openapi.yaml").read_text())["components"]["schemas"]["View"]["oneOf"]
+    statuses = [variant["properties"]["status"] for variant in variants]
+    ends = {end for status in statuses for end in status.get("enum", [])} | {"moved"}
+    (native,) = re.findall(r"^ENDS = \((.*)\)$", (EXAMPLES / "native_client.py").read_text(), re.MULTILINE)
+    (page,) = re.findall(r"^var ENDS = \{(.*?)\};", (EXAMPLES / "page.html").read_text(), re.MULTILINE | re.DOTALL)
+    assert {"completed", "removed"} <= ends
+    assert set(re.findall(r'"(\w+)"', native)) == ends
+    assert set(re.findall(r"(\w+): '", page)) == ends
+
+
 # ---- what the script survives ----
 
 @ORIGINS

@@ -4,10 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
+#include "tests/unit/auth/puzzle_solve.h"
 #include "tests/unit/worker/api/world.h"
 
 #define PATH "/v1/queues/concert/join"
@@ -53,27 +56,109 @@ static void a_join_with_a_key_may_be_sent_again(void **state)
         }
 }
 
-/* The line may have filled up since, with this visitor in it: the store knows. */
-static void a_join_with_a_key_asks_the_store_when_the_line_is_full(void **state)
+/* A crowd with keys of its own reaches neither the store nor a challenge service. A trusted caller
+ * does, with a key and without. */
+static void a_key_opens_no_queue_that_takes_no_newcomers(void **state)
 {
     struct world *world = *state;
-    world->settings.max_waiting = 11;
-    world_load(world);
-    const struct tl_request join = {
-        .method = "POST", .path = PATH, .headers = {{"Idempotency-Key", "0d53a1c2-4b9e-4f4e"}}};
-    struct tl_request held = join, refused = join;
-    world_handle(world, &held);
-    assert_waits(&held);
+    static const struct {
+        const char *problem;
+        uint64_t max_waiting;
+        enum tl_queue_mode mode;
+        int status;
+    } cases[] = {{"/problems/full", 11, TL_MODE_OPEN, 503},
+                 {"/problems/draining", 100, TL_MODE_DRAINING, 403},
+                 {"/problems/closed", 100, TL_MODE_CLOSED, 403},
+                 {"/problems/sold-out", 100, TL_MODE_SOLD_OUT, 410}};
+    static const enum tl_challenge_mode challenges[] = {TL_CHALLENGE_NONE, TL_CHALLENGE_WORK,
+                                                        TL_CHALLENGE_EXTERNAL};
+    for (size_t i = 0; i < 3 * sizeof(cases) / sizeof(cases[0]); i++) {
+        world->settings.mode = cases[i / 3].mode;
+        world->settings.max_waiting = cases[i / 3].max_waiting;
+        world->settings.challenge = challenges[i % 3];
+        world_load(world);
+        struct tl_request request = {.method = "POST",
+                                     .path = PATH,
+                                     .headers = {{"Idempotency-Key", "0d53a1c2-4b9e-4f4e"},
+                                                 {"Content-Type", "application/json"}},
+                                     .body = "{\"token\":\"t-1\"}"};
+        world_handle(world, &request);
+        assert_answer(&request, cases[i / 3].status, cases[i / 3].problem);
+    }
+    assert_int_equal(tl_queues_in_flight(&world->worker->queues), 0);
+    assert_int_equal(world->service.asked, 0);
+    struct tl_request trusted = {.method = "POST",
+                                 .path = PATH,
+                                 .headers = {{"Idempotency-Key", "0d53a1c2-4b9e-4f4e"},
+                                             {"Authorization", "Bearer " WORLD_API_KEY}}};
+    world_handle(world, &trusted);
+    assert_waits(&trusted);
     world_excepted(world, world_batch(world, true), TL_OUTCOME_WAITING, tl_place_make(0, 5));
-    assert_answer(&held, 200, "\"position\":4,");
-    world_handle(world, &refused);
-    world_excepted(world, world_batch(world, true), TL_OUTCOME_FULL, 0);
-    assert_problem(&refused, 503, "full");
-    struct world_ticket ticket = world_ticket(world, WORLD_GENERATION, tl_place_make(0, 99));
-    struct tl_request over = join; /* a ticket says who joins */
-    over.headers[1] = (struct fake_value){"Authorization", ticket.text};
-    world_handle(world, &over);
-    assert_problem(&over, 503, "full");
+    assert_answer(&trusted, 200, "\"position\":4,");
+}
+
+/* Asks for a puzzle with this join, and solves it. body: of the next one. */
+static void solve(struct world *world, struct tl_request join, char *body, size_t size)
+{
+    char puzzle[TL_PUZZLE_MAX], solution[TL_PUZZLE_SOLUTION_MAX];
+    join.body = NULL;
+    world_handle(world, &join);
+    assert_problem(&join, 403, "challenge-required");
+    const char *text = strstr(join.text, "\"puzzle\":\"");
+    if (text == NULL) {
+        fail_msg("no puzzle in %s", join.text);
+        return; /* never reached, which clang-tidy does not know */
+    }
+    snprintf(puzzle, sizeof(puzzle), "%.46s", text + strlen("\"puzzle\":\""));
+    puzzle_solve(puzzle, 12, solution);
+    snprintf(body, size, "{\"solution\":\"%s\"}", solution);
+}
+
+/* The first answer got lost: the same solution, or another one, finds the place. */
+static void a_join_with_a_key_and_work_may_be_sent_again(void **state)
+{
+    struct world *world = *state;
+    char visitor[TL_VISITOR_MAX + 1] = "", body[TL_PUZZLE_SOLUTION_MAX + 32] = "";
+    const struct tl_request join = {.method = "POST",
+                                    .path = PATH,
+                                    .headers = {{"Idempotency-Key", "0d53a1c2-4b9e-4f4e"},
+                                                {"Content-Type", "application/json"}},
+                                    .body = body};
+    world->settings.challenge = TL_CHALLENGE_WORK;
+    world_load(world);
+    for (int turn = 0; turn < 3; turn++) {
+        struct tl_request request = join;
+        if (turn != 1)
+            solve(world, join, body, sizeof(body));
+        world_handle(world, &request);
+        assert_waits(&request);
+        const uint64_t batch = world_batch(world, true);
+        if (turn == 0)
+            world_applied(world, batch, 5);
+        else
+            world_excepted(world, batch, TL_OUTCOME_WAITING, tl_place_make(0, 5));
+        const struct tl_ticket given = world_given(world, &request);
+        if (turn > 0)
+            assert_string_equal(given.visitor, visitor);
+        memcpy(visitor, given.visitor, sizeof(visitor));
+    }
+}
+
+/* Its form has none; what a client sends there names no visitor unless it is valid. */
+static void a_page_reads_no_key_that_others_could_have(void **state)
+{
+    struct world *world = *state;
+    struct tl_request requests[2];
+    for (size_t i = 0; i < 2; i++) {
+        requests[i] = (struct tl_request){
+            .method = "POST", .path = "/q/concert/join", .headers = {{"Idempotency-Key", "short"}}};
+        world_handle(world, &requests[i]);
+        assert_waits(&requests[i]);
+    }
+    assert_int_equal(world_queue(world)->outbox->count, 2); /* one each */
+    tl_waits_tick(world->worker, tl_clock_ms() + 60000);
+    assert_answer(&requests[0], 303, "");
+    assert_answer(&requests[1], 303, "");
 }
 
 static void a_key_that_others_could_have_is_refused(void **state)
@@ -100,7 +185,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_join_with_a_key_may_be_sent_again),
-        TEST(a_join_with_a_key_asks_the_store_when_the_line_is_full),
+        TEST(a_key_opens_no_queue_that_takes_no_newcomers),
+        TEST(a_join_with_a_key_and_work_may_be_sent_again),
+        TEST(a_page_reads_no_key_that_others_could_have),
         TEST(a_key_that_others_could_have_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

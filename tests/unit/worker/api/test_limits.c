@@ -11,7 +11,9 @@
 
 #include "common/auth/pass.h"
 #include "common/base/clock.h"
+#include "common/store/signs.h"
 #include "tests/unit/worker/api/world.h"
+#include "worker/api/handlers.h"
 #include "worker/visit/visit.h"
 
 #define CHECK "/v1/queues/concert/check"
@@ -233,6 +235,26 @@ static void one_ticket_sends_so_many_commands(void **state)
     world_applied(world, world_batch(world, true), 0);
 }
 
+/* ---- what operators are told ---- */
+
+/* The data of a queue in trouble is damaged, and nothing is added to it. */
+static void signs_of_misuse_are_noted_of_sound_queues(void **state)
+{
+    struct world *world = *state;
+    const struct bearer known = pass_of(world, WORLD_GENERATION, 1, 100);
+    const struct bearer forged = forge_pass(&known);
+    int64_t now_ms = tl_clock_ms();
+    for (unsigned turn = 1; turn <= 3; turn++) {
+        if (turn > 1)
+            world_take(world,
+                       (struct tl_change){.kind = turn == 2 ? TL_CHANGE_TROUBLE : TL_CHANGE_SOUND});
+        const struct tl_request failed = check_from(world, "192.0.2.1", forged.text);
+        assert_answer(&failed, 401, "");
+        tl_misuse_tick(world->worker, now_ms += TL_SIGNS_PERIOD_MS);
+        assert_int_equal(world->noted, turn - turn / 2);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
 
 int main(void)
@@ -244,6 +266,7 @@ int main(void)
         TEST(genuine_passes_do_not_count_as_forged),
         TEST(an_address_has_its_share_of_pages),
         TEST(one_ticket_sends_so_many_commands),
+        TEST(signs_of_misuse_are_noted_of_sound_queues),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -47,6 +47,7 @@ struct world {
     struct tl_queue_settings settings;           /* of the queue */
     bool deaf;                                   /* lookups cannot be asked */
     unsigned asked;                              /* lookups and pages of draws so far */
+    unsigned noted;                              /* notes so far */
     uint64_t number;                             /* of the last one */
     uint64_t from, n;                            /* the ranks of the last page */
     struct {                                     /* what the challenge service was asked last */

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -11,6 +13,7 @@
 #include "tests/unit/worker/queue/fakes.h"
 #include "tests/unit/worker/queue/world.h"
 #include "worker/queue/queues.h"
+#include "worker/report/queue_counts.h"
 
 struct stage {
     struct world world; /* without a queue of its own */
@@ -366,13 +369,35 @@ static void break_a_promise(struct tl_promises *promises, int64_t now_ms)
     tl_line_free(&line);
 }
 
-/* Ten seconds after it came true, while the store takes it, and once. */
-static void what_came_true_goes_to_the_store(void **state)
+/* The metric of the waits told that came true. */
+static uint64_t judged(const struct tl_queue_counts *counts)
+{
+    struct tl_text text = {0};
+    tl_queue_counts_write(counts, "x=\"y\"", &text);
+    const char *sample = strstr(text.data, "\ntellerline_worker_queue_eta_judged_total{");
+    assert_non_null(sample);
+    sample = strstr(sample, "} ");
+    assert_non_null(sample);
+    const uint64_t value = strtoull(sample + 2, NULL, 10);
+    tl_text_free(&text);
+    return value;
+}
+
+/* To the metrics at once; to the store ten seconds after it came true, while that takes it. To each
+ * once. */
+static void what_came_true_is_told(void **state)
 {
     struct stage *stage = *state;
     int64_t at_ms = 3601000;
     (void)add(stage, "a");
     break_a_promise(&add(stage, "b")->promises, at_ms - 3600000);
+    struct tl_error err;
+    struct tl_queue_counts *counts = tl_queue_counts_new(2, &err);
+    assert_non_null(counts);
+    stage->world.env.queue_counts = counts;
+    tl_queues_tick(&stage->queues, at_ms);
+    const uint64_t measured = judged(counts);
+    assert_true(measured >= 1);
     stage->world.env.follower_up = true;
     tl_queues_tick(&stage->queues, at_ms + 9999);
     stage->world.env.ingest_up = false;
@@ -390,6 +415,10 @@ static void what_came_true_goes_to_the_store(void **state)
     uint64_t once = sent.promised;
     tl_queues_tick(&stage->queues, at_ms + 40000);
     assert_int_equal(sent.promised, once);
+    assert_int_equal(measured, once);
+    assert_int_equal(judged(counts), once);
+    stage->world.env.queue_counts = NULL;
+    tl_queue_counts_free(&counts);
 }
 
 int main(void)
@@ -406,7 +435,7 @@ int main(void)
         TEST(flushed_means_all_sent),
         TEST(a_deleted_queue_settles_its_commands),
         TEST(ticks_measure_the_lines),
-        TEST(what_came_true_goes_to_the_store),
+        TEST(what_came_true_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

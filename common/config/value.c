@@ -87,6 +87,8 @@ static bool parse_share(const struct assignment *set, uint64_t *percent)
     double share;
     if (!tl_decimal_parse(set->value, &share, set->err))
         return false;
+    if (strpbrk(set->value, ".%") == NULL) /* nobody sees whether 1 is 1% or all */
+        return refuse_value(set, "is neither a share such as 80% nor one such as 0.8");
     share = share < 10 ? share * 100 : 1000; /* beyond all bounds */
     *percent = (uint64_t)(share + 0.5);
     return fabs(share - (double)*percent) < 1e-6 ||

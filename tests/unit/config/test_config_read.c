@@ -267,7 +267,7 @@ static void shares_and_decimals_are_read(void **state)
     static const struct {
         const char *written;
         uint64_t percent;
-    } shares[] = {{"80%", 80}, {"0.8", 80}, {"1%", 1}, {"0.01", 1}, {"0.29", 29}, {"1", 100}};
+    } shares[] = {{"80%", 80}, {"0.8", 80}, {"1%", 1}, {"0.01", 1}, {"0.29", 29}, {"1.0", 100}};
     char yaml[128], shown[TL_QUEUE_VALUE_MAX];
     for (size_t i = 0; i < COUNT(shares); i++) {
         snprintf(yaml, sizeof(yaml), "queues: {a: {adaptive: {load_max: %s}}}", shares[i].written);

@@ -38,7 +38,7 @@ static json_t *queue_of(const struct tl_block *block)
     return block->queue[0] != '\0' ? json_string(block->queue) : json_null();
 }
 
-/* for_s: for how long it is blocked, 0 without an end; NULL: no such member. NULL: out of memory.
+/* for_s: for how long it is blocked, -1 without an end; NULL: no such member. NULL: out of memory.
  */
 static json_t *describe(const struct tl_block *block, const int64_t *for_s)
 {
@@ -120,18 +120,20 @@ json_t *tl_handle_block_create(struct tl_control_call *call)
     struct tl_block block;
     const char *prefix = NULL;
     const char *queue = "";
-    int64_t for_s = 0;
+    int64_t for_s = -1;
     bool done;
     if (!tl_call_body(call, "prefix", &prefix, "queue?", &queue, "for_seconds#", &for_s, NULL) ||
         !tl_block_parse(prefix, queue, &block, &call->err))
         return NULL;
+    if (for_s == 0)
+        return tl_call_refuse(call, TL_REFUSAL_BAD_BODY, "\"for_seconds\" is at least 1");
     bool v4 = tl_address_is_ipv4(&block.prefix.address);
     if (block.prefix.bits < (v4 ? LEAST_BITS_IPV4 : LEAST_BITS_IPV6))
         return tl_call_refuse(call, TL_REFUSAL_INVALID,
                               "the prefix is too wide: at least /%d for IPv4, /%d for IPv6",
                               LEAST_BITS_IPV4 - 96, LEAST_BITS_IPV6);
     if (!is_of_visitors(call, &block.prefix) || !queue_exists(call, block.queue) ||
-        !change(call, "block", &block, 1000 * for_s, &done))
+        !change(call, "block", &block, for_s > 0 ? 1000 * for_s : 0, &done))
         return NULL;
     call->status = 201;
     return describe(&block, &for_s);

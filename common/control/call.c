@@ -64,7 +64,7 @@ static bool read_member(struct tl_control_call *call, const char *member, va_lis
     if (member[length] == '#') {
         int64_t *seconds = va_arg(*members, int64_t *);
         json_int_t number = json_integer_value(value);
-        if (value == NULL)
+        if (value == NULL || json_is_null(value))
             return true;
         if (!json_is_integer(value) || number < 0 || number > SECONDS_MAX)
             return tl_call_refuse(call, TL_REFUSAL_BAD_BODY,

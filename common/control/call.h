@@ -73,7 +73,7 @@ bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl
  * to put its value (borrowed), and NULL:
  *   "name"   a text, const char **
  *   "name?"  one that may be missing; then nothing is put
- *   "name#"  seconds, a whole number, int64_t *, or missing; then nothing is put
+ *   "name#"  seconds, a whole number, int64_t *, or null or missing; then nothing is put
  *   "name*"  a value of any type, const json_t **; NULL when it is missing
  * False: one is missing or of another type, or the body has another; the call is refused.
  */

@@ -122,13 +122,11 @@ struct tl_control_route {
 /* All routes. Static storage. */
 const struct tl_control_route *tl_control_routes(size_t *n);
 
-/* The route of a request; target may have a query. NULL: there is none, and `allow` has the methods
- * that its path takes, "GET, POST" (a 405), or "" when there is no such path (a 404). */
-const struct tl_control_route *tl_control_route_find(const char *method, const char *target,
-                                                     char allow[64]);
-/* The same for a target that is parsed. */
-const struct tl_control_route *tl_control_route_of(const char *method,
-                                                   const struct tl_target *target, char allow[64]);
+/* Splits the text of a target and finds its route. NULL: the answer has the problem: 400, 404, or
+ * 405 with `allow`. */
+const struct tl_control_route *tl_control_route_find(const char *method, const char *text,
+                                                     struct tl_target *target,
+                                                     struct tl_control_answer *answer);
 
 /* ---- the export ---- */
 

@@ -55,25 +55,11 @@ static bool check_query(struct tl_control_call *call)
     return true;
 }
 
-static bool find_route(struct tl_control_call *call)
-{
-    char allow[64];
-    if (!tl_target_parse(call->request->target, &call->target, &call->err))
-        return tl_call_refuse(call, TL_REFUSAL_BAD_REQUEST, "%s", call->err.text);
-    call->route = tl_control_route_of(call->request->method, &call->target, allow);
-    if (call->route == NULL && allow[0] == '\0')
-        return tl_call_refuse(call, TL_REFUSAL_NOT_FOUND, "there is no such call");
-    if (call->route == NULL) {
-        tl_call_refuse(call, TL_REFUSAL_METHOD, "this path takes %s", allow);
-        memcpy(call->answer->allow, allow, sizeof(allow));
-        return false;
-    }
-    return true;
-}
-
 bool tl_call_prepare(struct tl_control_call *call)
 {
-    if (!find_route(call) || !check_query(call))
+    call->route = tl_control_route_find(call->request->method, call->request->target, &call->target,
+                                        call->answer);
+    if (call->route == NULL || !check_query(call))
         return false;
     const char *path = call->route->path;
     const char *queue = tl_target_part(&call->target, path, "queue");

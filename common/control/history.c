@@ -59,13 +59,19 @@ json_t *tl_history_points(struct tl_redis *redis, const struct tl_keys *keys,
     return points;
 }
 
-/* A time of the query. *unix_ms stays as it is where there is no such parameter. */
+/* A time of the query. *unix_ms stays as it is where there is no such parameter. No history has a
+ * point before 1970, and the ids of a stream have no sign: an earlier time is 0. */
 static bool read_time(struct tl_control_call *call, const char *name, int64_t *unix_ms)
 {
     struct tl_error err = {0};
     const char *text = tl_target_parameter(&call->target, name);
-    return text == NULL || tl_time_parse(text, unix_ms, &err) ||
-           tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "%s: %s", name, err.text);
+    if (text == NULL)
+        return true;
+    if (!tl_time_parse(text, unix_ms, &err))
+        return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "%s: %s", name, err.text);
+    if (*unix_ms < 0)
+        *unix_ms = 0;
+    return true;
 }
 
 json_t *tl_handle_history(struct tl_control_call *call)

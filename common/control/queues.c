@@ -154,7 +154,9 @@ json_t *tl_handle_queue_list(struct tl_control_call *call)
         json_t *stats = row_of(call, names[i], &problem);
         if (stats != NULL)
             tl_list_add(&list, stats);
-        else if (problem.kind != TL_ERR_NOQUEUE)
+        else if (problem.kind == TL_ERR_NOQUEUE)
+            page.n--; /* another one has its place on the page */
+        else
             ok = tl_error_set(&call->err, problem.kind, "%s", problem.text);
     }
     free(names);

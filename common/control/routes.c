@@ -77,26 +77,28 @@ const struct tl_control_route *tl_control_routes(size_t *n)
     return routes;
 }
 
-const struct tl_control_route *tl_control_route_of(const char *method,
-                                                   const struct tl_target *target, char allow[64])
+const struct tl_control_route *tl_control_route_find(const char *method, const char *text,
+                                                     struct tl_target *target,
+                                                     struct tl_control_answer *answer)
 {
-    allow[0] = '\0';
+    char allow[sizeof(answer->allow)] = "";
+    struct tl_error err = {0};
+    if (!tl_target_parse(text, target, &err))
+        return tl_control_problem(answer,
+                                  target->has_path ? TL_REFUSAL_BAD_QUERY : TL_REFUSAL_BAD_REQUEST,
+                                  "%s", err.text);
     for (size_t i = 0; i < ROUTES; i++) {
         if (!tl_target_matches(target, routes[i].path))
             continue;
         if (strcmp(routes[i].method, method) == 0)
             return &routes[i];
         size_t length = strlen(allow);
-        snprintf(allow + length, 64 - length, "%s%s", length > 0 ? ", " : "", routes[i].method);
+        snprintf(allow + length, sizeof(allow) - length, "%s%s", length > 0 ? ", " : "",
+                 routes[i].method);
     }
+    if (allow[0] == '\0')
+        return tl_control_problem(answer, TL_REFUSAL_NOT_FOUND, "there is no such call");
+    tl_control_problem(answer, TL_REFUSAL_METHOD, "this path takes %s", allow);
+    memcpy(answer->allow, allow, sizeof(allow));
     return NULL;
-}
-
-const struct tl_control_route *tl_control_route_find(const char *method, const char *target,
-                                                     char allow[64])
-{
-    struct tl_target parsed;
-    allow[0] = '\0';
-    return tl_target_parse(target, &parsed, NULL) ? tl_control_route_of(method, &parsed, allow)
-                                                  : NULL;
 }

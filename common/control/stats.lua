@@ -10,7 +10,7 @@ local BOUNDS = { 60000, 300000, 600000, 1200000, 1800000, 3600000 }
 -- A point as { at = ms, values, seq }.
 local function point_of(one)
     local values = text.fields(one[2])
-    for name, value in pairs(values) do values[name] = tonumber(value) end
+    for name, value in pairs(values) do values[name] = text.number(value) end
     return { at = text.id_ms(one[1]), values = values, seq = values.seq or 0 }
 end
 
@@ -218,7 +218,8 @@ entry('stats', { 'no-writes' }, function(keys, args)
         totals[defs.TOTAL[i]] = text.number(n) or 0
     end
     local waiting, active, called = unpack(call('HMGET', c.key.state, 'waiting', 'active', 'called'))
-    local unclaimed, both = match(called or '', '^%d+:(%d+):'), histories_of(c) -- as line/overbook.lua counts them
+    -- As line/overbook.lua counts them.
+    local unclaimed, both = text.number(match(called or '', '^%d+:(%d+):')), histories_of(c)
     local oldest, sample, lanes_now, since = both[1].oldest, sample_of(c, both), lanes_of(c, both)
     return { int(c.now), call('HMGET', c.key.state, unpack(args)), call('HGETALL', c.key.config), hooks_of(c),
         cjson.encode({ totals = totals, per_minute = per_minute_of(c, totals, oldest),

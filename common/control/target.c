@@ -80,7 +80,8 @@ bool tl_target_parse(const char *text, struct tl_target *target, struct tl_error
     char *query = strchr(target->bytes, '?');
     if (query != NULL)
         *query++ = '\0';
-    if (!split_path(target, target->bytes))
+    target->has_path = split_path(target, target->bytes);
+    if (!target->has_path)
         return tl_error_set(err, TL_ERR_INVALID, "the path is not well formed");
     return split_query(target, query) ||
            tl_error_set(err, TL_ERR_INVALID,

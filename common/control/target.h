@@ -19,6 +19,7 @@ struct tl_target {
     char bytes[TL_TARGET_MAX];
     size_t n_segments;
     const char *segments[TL_TARGET_SEGMENTS];
+    bool has_path; /* also when the query is not well formed */
     size_t n_parameters;
     struct {
         const char *name, *value;

@@ -48,8 +48,11 @@ static json_t *create(struct tl_control_call *call, const char *name, enum tl_to
                       call->request->actor, &call->err))
         body = json_pack("{s:s, s:s, s:s}", "name", name, "role", tl_token_role_name(role), "token",
                          text);
-    else if (call->err.kind == TL_ERR_INVALID)
-        tl_call_refuse(call, TL_REFUSAL_CONFLICT, "%s", call->err.text);
+    else if (call->err.kind == TL_ERR_INVALID) /* "there are 100 tokens", "there is a token" */
+        tl_call_refuse(call,
+                       strncmp(call->err.text, "there are ", 10) == 0 ? TL_REFUSAL_LIMIT
+                                                                      : TL_REFUSAL_CONFLICT,
+                       "%s", call->err.text);
     sodium_memzero(&key, sizeof(key));
     sodium_memzero(text, sizeof(text));
     return body;

@@ -194,7 +194,7 @@ json_t *tl_handle_webhook_test(struct tl_control_call *call)
         return tl_call_refuse(
             call, TL_REFUSAL_CONFLICT,
             "no notifier watches queue %s for a webhook %s: is tellerline-notifier "
-            "running, with this hook in its configuration?",
+            "running, with this webhook in its configuration?",
             call->keys.queue, quoted);
     call->status = 202;
     return json_pack("{s:s, s:s, s:I}", "queue", call->keys.queue, "name", call->name, "event",

@@ -127,8 +127,8 @@ static const struct tl_refusal_row rows[TL_REFUSAL_COUNT] = {
     [TL_REFUSAL_CONFLICT] = {"conflict", 409, 0, "The present state does not allow this",
                              "`detail` says what the state is. Nothing was changed."},
     [TL_REFUSAL_LIMIT] = {"limit-reached", 409, 0, "There are as many as may be",
-                          "`detail` says of what, and which setting is the limit. Delete one "
-                          "first."},
+                          "`detail` says of what, and, where it is a setting, which one is the "
+                          "limit. Delete one first."},
     [TL_REFUSAL_CHANGED] = {"changed", 412, 0, "It was changed meanwhile",
                             "The settings are not those that `If-Match` names. Read them again."},
     [TL_REFUSAL_TOO_OFTEN] = {"too-often", 429, 1, "Too many calls in a short time",

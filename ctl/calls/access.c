@@ -57,7 +57,7 @@ int tl_command_dashboard(const struct tl_ctl_options *options)
         config = tl_config_load(options->config, &err);
         found = config != NULL && find_here(config, &there, server, &err);
     }
-    const struct tl_ctl_ask ask = {.operation = "linkSession"};
+    const struct tl_ctl_ask ask = {.operation = "createLink"};
     int status =
         found ? tl_ctl_call_once(&there, &ask, &answer) : tl_ctl_fail(TL_EXIT_FAILED, &err);
     tl_config_free(&config);

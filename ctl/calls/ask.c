@@ -12,7 +12,7 @@
 /* Of a listener only: how a browser signs in. */
 static const struct tl_control_route sessions[] = {
     {.method = "GET", .path = "/v1/admin/session", .operation = "getSession"},
-    {.method = "POST", .path = "/v1/admin/session/link", .operation = "linkSession"},
+    {.method = "POST", .path = "/v1/admin/session/link", .operation = "createLink"},
 };
 
 static const struct tl_control_route *route_of(const char *operation)

@@ -76,7 +76,8 @@ static const struct {
     const char *list, *key;
 } lists[] = {{"queues", "queue"}, {"webhooks", "id"}, {"tokens", "name"}, {"blocks", "id"}};
 
-/* Appends the next page to the answer; false: there is none, or it did not come (then with err). */
+/* Appends the next page to the answer; false: there is none, it is empty, or it did not come (then
+ * with err). */
 static bool add_page(struct tl_ctl_call *call, const char *operation,
                      struct tl_control_answer *answer, struct tl_error *err)
 {
@@ -95,11 +96,12 @@ static bool add_page(struct tl_ctl_call *call, const char *operation,
             json_decref(ask.arguments);
             continue;
         }
-        added = ask_once(call, &ask, &page, err) && tl_control_succeeded(&page) &&
-                json_array_extend(list, json_object_get(page.body, lists[i].list)) == 0;
+        bool came = ask_once(call, &ask, &page, err) && tl_control_succeeded(&page) &&
+                    json_array_extend(list, json_object_get(page.body, lists[i].list)) == 0;
         (void)json_object_set(answer->body, "has_more", json_object_get(page.body, "has_more"));
-        if (!added && err->kind == TL_OK)
+        if (!came && err->kind == TL_OK)
             tl_error_set(err, TL_ERR_CONNECT, "a page of the answer did not come");
+        added = came && json_array_size(json_object_get(page.body, lists[i].list)) > 0;
         break;
     }
     tl_control_answer_clear(&page);

@@ -100,7 +100,7 @@ int tl_command_webhook_test(const struct tl_ctl_options *options)
     int status = tl_ctl_call_body(call, &ask, &answer);
     const json_t *before = find_hook(answer, options->words[0], options->queue);
     if (status == TL_EXIT_OK && before == NULL) {
-        status = tl_ctl_refuse(TL_EXIT_PROBLEM, "there is no hook %s that watches %s%s",
+        status = tl_ctl_refuse(TL_EXIT_PROBLEM, "there is no webhook %s that watches %s%s",
                                options->words[0], options->queue != NULL ? "queue " : "a queue",
                                options->queue != NULL ? options->queue : "");
     } else if (status == TL_EXIT_OK) {

@@ -138,7 +138,7 @@ static void write_hooks(const json_t *stats, struct tl_text *out)
     {
         char words[TL_HOOK_WORDS_MAX];
         tl_hook_words(hook, words);
-        tl_text_append(out, "  hook %-10s %s", tl_json_text(hook, "name"), words);
+        tl_text_append(out, "  webhook %-10s %s", tl_json_text(hook, "name"), words);
         if (tl_json_number(hook, "pending") > 0)
             tl_text_append(out, ", %" JSON_INTEGER_FORMAT " entries wait",
                            tl_json_number(hook, "pending"));

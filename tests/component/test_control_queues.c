@@ -344,7 +344,6 @@ static void set_cursor(struct tl_redis *redis, const char *field, const char *cu
     tl_args_free(&args);
 }
 
-/* What an operator reads of two hooks, from what the notifier keeps. */
 /* The keys of a list's entries, page after page of this size, separated by spaces. */
 static void read_pages(struct test_control *world, const char *path, const char *list,
                        const char *key, int limit, char keys[256])
@@ -368,6 +367,7 @@ static void read_pages(struct test_control *world, const char *path, const char 
             (void)tl_percent_encode(id != NULL ? id : name, last, sizeof(last));
         }
         more = json_is_true(json_object_get(world->answer.body, "has_more"));
+        assert_true(!more || json_array_size(entries) > 0);
     }
 }
 
@@ -403,6 +403,96 @@ static void lists_come_in_pages(void **state)
                      400);
 }
 
+/* One that is being deleted, or created, is on the list, but has no keys. */
+static void a_queue_without_keys_takes_no_place_on_a_page(void **state)
+{
+    struct test_control *world = *state;
+    char keys[256];
+    assert_int_equal(test_call(world, "POST", QUEUES, "{\"name\": \"z\"}"), 201);
+    test_redis_ask(world->store->redis, "SADD tl:queues a b r");
+    for (int limit = 1; limit <= 3; limit++) {
+        read_pages(world, QUEUES, "queues", "queue", limit, keys);
+        assert_string_equal(keys, "q z");
+        read_pages(world, "/v1/admin/webhooks", "webhooks", "id", limit, keys);
+        assert_string_equal(keys, "");
+    }
+}
+
+static void a_history_begins_in_1970(void **state)
+{
+    struct test_control *world = *state;
+    const char *times = Q "/history?from=1969-12-31T23:59:59Z&to=1900-01-01T00:00:00Z";
+    assert_int_equal(test_call(world, "GET", times, NULL), 200);
+    assert_string_equal(test_member(world, "points"), "[]");
+    assert_int_equal(test_call(world, "GET", Q "/history?from=soon", NULL), 400);
+    assert_string_equal(test_member(world, "type"), "/problems/bad-query");
+}
+
+static void a_malformed_query_is_a_bad_query(void **state)
+{
+    struct test_control *world = *state;
+    assert_int_equal(test_call(world, "GET", QUEUES "?limit=%", NULL), 400);
+    assert_string_equal(test_member(world, "type"), "/problems/bad-query");
+}
+
+static void the_limit_of_tokens_is_told_apart(void **state)
+{
+    struct test_control *world = *state;
+    const char *first = "{\"name\": \"tokens\", \"role\": \"viewer\"}";
+    char body[64];
+    assert_int_equal(test_call(world, "POST", "/v1/admin/tokens", first), 201);
+    assert_int_equal(test_call(world, "POST", "/v1/admin/tokens", first), 409);
+    assert_string_equal(test_member(world, "type"), "/problems/conflict");
+    for (int i = 1; i <= TL_TOKENS_MAX; i++) {
+        snprintf(body, sizeof(body), "{\"name\": \"t%d\", \"role\": \"viewer\"}", i);
+        assert_int_equal(test_call(world, "POST", "/v1/admin/tokens", body),
+                         i < TL_TOKENS_MAX ? 201 : 409);
+    }
+    assert_string_equal(test_member(world, "type"), "/problems/limit-reached");
+}
+
+static void a_block_has_an_end_or_none(void **state)
+{
+    struct test_control *world = *state;
+    static const struct {
+        const char *member;
+        int status;
+        const char *for_seconds;
+    } rows[] = {{", \"for_seconds\": 0", 400, "(none)"},
+                {", \"for_seconds\": -1", 400, "(none)"},
+                {", \"for_seconds\": 1", 201, "1"},
+                {", \"for_seconds\": null", 201, "null"},
+                {"", 201, "null"}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char body[64];
+        snprintf(body, sizeof(body), "{\"prefix\": \"192.0.2.0/24\"%s}", rows[i].member);
+        assert_int_equal(test_call(world, "POST", "/v1/admin/blocks", body), rows[i].status);
+        assert_string_equal(test_member(world, "for_seconds"), rows[i].for_seconds);
+    }
+    assert_int_equal(test_call(world, "GET", "/v1/admin/blocks", NULL), 200);
+    assert_string_equal(test_member(world, "blocks.0.until"), "null");
+}
+
+/* 1 may mean 1% or all. */
+static void a_share_is_no_bare_number(void **state)
+{
+    struct test_control *world = *state;
+    static const struct {
+        const char *value, *kept; /* NULL: refused */
+    } rows[] = {{"\"1%\"", "1%"}, {"0.01", "1%"}, {"0.5", "50%"}, {"1", NULL},
+                {"\"1\"", NULL},  {"80", NULL},   {"1.5", NULL}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char body[64];
+        snprintf(body, sizeof(body), "{\"reopen\": {\"margin\": %s}}", rows[i].value);
+        assert_int_equal(test_call(world, "PATCH", Q, body), rows[i].kept != NULL ? 200 : 422);
+        if (rows[i].kept != NULL)
+            assert_string_equal(test_member(world, "settings.reopen.margin"), rows[i].kept);
+        else
+            assert_string_equal(test_member(world, "errors.0.name"), "reopen.margin");
+    }
+}
+
+/* What an operator reads of two hooks, from what the notifier keeps. */
 static void the_state_of_hooks_is_told(void **state)
 {
     char keys[256];
@@ -510,6 +600,12 @@ int main(void)
         cmocka_unit_test_setup(a_deleted_queue_is_gone_for_good, setup),
         cmocka_unit_test_setup(no_more_queues_than_allowed, setup),
         cmocka_unit_test_setup(lists_come_in_pages, setup),
+        cmocka_unit_test_setup(a_queue_without_keys_takes_no_place_on_a_page, setup),
+        cmocka_unit_test_setup(a_history_begins_in_1970, setup),
+        cmocka_unit_test_setup(a_malformed_query_is_a_bad_query, setup),
+        cmocka_unit_test_setup(the_limit_of_tokens_is_told_apart, setup),
+        cmocka_unit_test_setup(a_block_has_an_end_or_none, setup),
+        cmocka_unit_test_setup(a_share_is_no_bare_number, setup),
         cmocka_unit_test_setup(webhooks_are_sorted, setup),
         cmocka_unit_test_setup(the_state_of_hooks_is_told, setup),
         cmocka_unit_test_setup(while_the_store_is_away_calls_say_so, setup),

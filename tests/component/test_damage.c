@@ -326,6 +326,39 @@ static void stats_do_without_the_keys_of_hooks(void **state)
     }
 }
 
+/* The same while numbers are damaged: none of them may become infinite. */
+static void stats_do_without_damaged_numbers(void **state)
+{
+    struct test_store *store = *state;
+    enum { NINES = 400 };
+    char nines[NINES + 1], error[320];
+    const long long now = test_redis_ms(store->redis);
+    memset(nines, '9', NINES);
+    nines[NINES] = '\0';
+    test_store_queue(store, "lanes=only capacity=1");
+    test_join(store, "anna", 0);
+    test_join(store, "bob", 0);
+    test_batch(store);
+    assert_int_equal(test_admit(store, 5), 1);
+    const char *const damages[] = {nines, "-inf", "1e400", "nan", "x"};
+    for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
+        char called[NINES + 8];
+        struct tl_args args = {0};
+        snprintf(called, sizeof(called), "1:%s:1", damages[i]);
+        tl_args_strs(&args, "HSET", "tl:{q}:state", "called", called, NULL);
+        tl_reply_free(tl_redis_call(store->redis, &args, NULL));
+        tl_args_free(&args);
+        test_redis_ask(store->redis, "DEL tl:{q}:history");
+        test_redis_ask(store->redis, "XADD tl:{q}:history %lld-0 seq %s completed %s eta_judged %s",
+                       now - 100000, damages[i], damages[i], damages[i]);
+        struct tl_reply *reply =
+            test_function(store->redis, TL_FN_STATS, &store->keys, "waiting", error);
+        if (reply == NULL)
+            fail_msg("%s: %s", damages[i], error);
+        tl_reply_free(reply);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +371,7 @@ int main(void)
         cmocka_unit_test_setup(without_events_the_operator_is_asked, test_store_clean),
         cmocka_unit_test_setup(a_recovery_after_the_loss_of_the_state_ends, test_store_clean),
         cmocka_unit_test_setup(stats_do_without_the_keys_of_hooks, test_store_clean),
+        cmocka_unit_test_setup(stats_do_without_damaged_numbers, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

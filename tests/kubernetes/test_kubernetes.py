@@ -32,7 +32,7 @@ SECRETS_OF = {
     "dispatcher": {"tellerline-redis-dispatcher/url"},
     "admitter": {"tellerline-redis-admitter/url", "tellerline-draw"},
     "expirer": {"tellerline-redis-expirer/url"},
-    "notifier": {"tellerline-redis-notifier/url", "tellerline-hooks"},
+    "notifier": {"tellerline-redis-notifier/url", "tellerline-webhooks"},
     "control": {"tellerline-redis-control/url", "tellerline-keys", "tellerline-control"},
     "redis": {"tellerline-redis-acl"},
 }
@@ -276,8 +276,8 @@ def test_with_a_redis_elsewhere(report: Report) -> None:
 def test_with_hooks(validator: Validator, copy: Path, binaries: Path) -> None:
     """The notifier is a component: only it reaches addresses outside, and its program accepts its environment."""
     overlay = copy / "overlays/example/kustomization.yaml"
-    text = overlay.read_text().replace("components:\n", "components:\n  - ../../components/with-hooks\n")
-    head, marked, rest = text.partition("  # With components/with-hooks:\n")
+    text = overlay.read_text().replace("components:\n", "components:\n  - ../../components/with-webhooks\n")
+    head, marked, rest = text.partition("  # With components/with-webhooks:\n")
     assert marked
     overlay.write_text(head + re.sub(r"(?m)^  # ", "  ", rest))
     report = Report(validator, copy, EXAMPLE, MONITORING)

@@ -52,8 +52,8 @@ HEALTHY |= {
     "tellerline_worker_connections": "500x50",
     "tellerline_worker_connections_max": "19000x50",
     "tellerline_worker_restarts_total": "0x50",
-    "tellerline_worker_hooks": "1x50",
-    'tellerline_hooks{role="notifier"}': "1x50",
+    "tellerline_worker_webhooks": "1x50",
+    'tellerline_webhooks{role="notifier"}': "1x50",
     "tellerline_worker_batches_refused_total": "0x50",
     "tellerline_worker_store_memory_bytes": "500x50",
     "tellerline_worker_store_memory_max_bytes": "1000x50",
@@ -82,7 +82,7 @@ def without(role: str) -> dict[str, str | None]:
 
 
 #: What an installation without hooks is without.
-NO_HOOKS = without("notifier") | {"tellerline_worker_hooks": "0x50"}
+NO_HOOKS = without("notifier") | {"tellerline_worker_webhooks": "0x50"}
 
 
 def paused(state: str) -> dict[str, str | None]:
@@ -110,8 +110,8 @@ ROWS = [
                                      'up{job="worker",instance="worker-1"}': "0x50"}),
     Row("TellerlineProgramMissing", without("notifier")),
     # Where only the notifier knows the hooks.
-    Row("TellerlineProgramMissing", without("notifier") | {"tellerline_worker_hooks": "0x50",
-                                                           'tellerline_hooks{role="notifier"}': "1x4 _x46"}),
+    Row("TellerlineProgramMissing", without("notifier") | {"tellerline_worker_webhooks": "0x50",
+                                                           'tellerline_webhooks{role="notifier"}': "1x4 _x46"}),
     Row("TellerlineProgramMissing", without("notifier") | {'up{job="notifier",instance="notifier-0"}': "0x50"}),
     Row("TellerlineReplicaMissing", {'up{job="admitter",instance="admitter-1"}': "1x10 0x40"}),
     Row("TellerlineNotReady", {'tellerline_ready{role="dispatcher"}': "0x50"}),
@@ -127,7 +127,7 @@ ROWS = [
     Row("TellerlineTicketsRefused", {"tellerline_worker_tickets_refused_total": "0+60x50"}),
     Row("TellerlineTicketKeysDiffer", {'tellerline_worker_ticket_key{fingerprint="bb"}': "2x50"}, 17),
     Row("TellerlineTokensNotVerified", {"tellerline_worker_verifications_timed_out_total": "0+1x50"}),
-    Row("TellerlineHookDead", {'tellerline_hook_failing_seconds{role="notifier"}': "601x50"}),
+    Row("TellerlineWebhookDead", {'tellerline_webhook_failing_seconds{role="notifier"}': "601x50"}),
     Row("TellerlineRedisSlow", {'tellerline_store_seconds_bucket{role="admitter",le="0.1"}': "0+90x50",
                                 'tellerline_store_seconds_bucket{role="admitter",le="0.2"}': "0+100x50"}),
     Row("TellerlineRedisSlow", {'tellerline_worker_ingest_seconds_bucket{le="0.1"}': "0+90x50",

@@ -176,9 +176,12 @@ bool tl_admin_answer_file(struct MHD_Connection *connection, const struct tl_ass
                                         ours ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY);
     if (response == NULL)
         return false;
+    const char *cached = ours                         ? "no-cache"
+                         : kind == TL_ADMIN_FILE_TEXT ? "no-store"
+                                                      : TL_ASSET_CACHE_CONTROL;
     bool complete = add_protection(response, ours ? PAGE_POLICY : TL_ASSET_POLICY) &&
                     add(response, "ETag", ours ? file->etag : NULL) &&
-                    add(response, "Cache-Control", ours ? "no-cache" : TL_ASSET_CACHE_CONTROL) &&
+                    add(response, "Cache-Control", cached) &&
                     add(response, "Vary", ours ? "Accept-Encoding" : NULL) &&
                     add(response, "Content-Type", file->type) &&
                     add(response, "Content-Encoding", gzip ? "gzip" : NULL);

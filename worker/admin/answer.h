@@ -21,7 +21,8 @@ const struct tl_asset *tl_admin_file_find(const char *path, size_t length);
 
 enum tl_admin_file_kind {
     TL_ADMIN_FILE_DASHBOARD, /* of worker/admin/assets */
-    TL_ADMIN_FILE_OTHER,     /* what a waiting page shows, or a text; copied */
+    TL_ADMIN_FILE_SHOWN,     /* what a waiting page shows; copied */
+    TL_ADMIN_FILE_TEXT,      /* made for this answer; copied */
 };
 /* Queues a file. False: the connection should be closed. */
 bool tl_admin_answer_file(struct MHD_Connection *connection, const struct tl_asset *file,

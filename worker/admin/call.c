@@ -63,7 +63,7 @@ static bool wrong_method(struct tl_admin_call *call, const char *methods)
 
 bool tl_admin_call_find(struct tl_admin_call *call)
 {
-    char allow[sizeof(call->answer.allow)] = "";
+    struct tl_target target;
     if (is_method(call, "HEAD"))
         call->head.method = "GET";
     if (is_path(call, session_path))
@@ -75,13 +75,8 @@ bool tl_admin_call_find(struct tl_admin_call *call)
     call->preview = strncmp(call->target, TL_ADMIN_PREVIEWS, sizeof(TL_ADMIN_PREVIEWS) - 1) == 0;
     if (call->preview)
         return is_method(call, "GET") || wrong_method(call, "GET");
-    call->route = tl_control_route_find(call->head.method, call->target, allow);
-    if (call->route != NULL)
-        return true;
-    if (allow[0] != '\0')
-        return wrong_method(call, allow);
-    tl_control_problem(&call->answer, TL_REFUSAL_NOT_FOUND, "There is no such call");
-    return false;
+    call->route = tl_control_route_find(call->head.method, call->target, &target, &call->answer);
+    return call->route != NULL;
 }
 
 /* ---- the body ---- */

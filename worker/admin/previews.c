@@ -122,7 +122,8 @@ bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_admi
     struct tl_keys keys;
     struct tl_queue_settings settings;
     if (!tl_target_parse(text, &target, &err)) {
-        tl_control_problem_of(answer, &err);
+        tl_control_problem(answer, target.has_path ? TL_REFUSAL_BAD_QUERY : TL_REFUSAL_BAD_REQUEST,
+                           "%s", err.text);
         return false;
     }
     const char *queue =

@@ -70,12 +70,13 @@ static bool serve_file(struct tl_admin_call *call, struct tl_admin *admin, const
     const struct tl_asset *file = tl_admin_file_find(call->target, length);
     const struct tl_asset *shown = tl_admin_previews_borrow(previews, call->target, length);
     if (file == NULL) {
-        kind = TL_ADMIN_FILE_OTHER;
+        kind = TL_ADMIN_FILE_SHOWN;
         file = shown;
     }
     if (file == NULL && write_problem(call->target, length, &text)) {
         problem.bytes = text.data;
         problem.length = text.length;
+        kind = TL_ADMIN_FILE_TEXT;
         file = &problem;
     }
     if (file == NULL) {

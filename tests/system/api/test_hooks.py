@@ -134,9 +134,9 @@ def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
         ctl(system, "queue", "open", "shop")
         good.wait_for("paused", "resumed")
         assert all(bad.requests == [] for bad in moods.values())
-        wait_until(lambda: metric(system, "tellerline_hooks_failing") == 3, PATIENCE, "it shows")
-        wait_until(lambda: metric(system, "tellerline_hook_failing_seconds") >= 1, PATIENCE, "and for how long")
-        wait_until(lambda: metric(system, "tellerline_worker_hooks", "worker") == 4, PATIENCE, "workers know of them")
+        wait_until(lambda: metric(system, "tellerline_webhooks_failing") == 3, PATIENCE, "it shows")
+        wait_until(lambda: metric(system, "tellerline_webhook_failing_seconds") >= 1, PATIENCE, "and for how long")
+        wait_until(lambda: metric(system, "tellerline_worker_webhooks", "worker") == 4, PATIENCE, "workers know of them")
 
         def rows() -> dict[str, Any]:
             return {row["name"]: row for row in json.loads(ctl(system, "webhook", "list", "-o", "json"))["webhooks"]}
@@ -150,13 +150,13 @@ def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
         assert row["failing_since"] is None and row["problem"] is None and row["state"] == "answers", row
         assert row["oldest_pending_ms"] is None and row["told"] == 2 and row["status"] == 204, row
         listed, stats = ctl(system, "webhook", "list"), ctl(system, "queue", "stats", "shop")
-        assert "failing" in listed and all(f"hook {mood}" in stats for mood in moods), stats
+        assert "failing" in listed and all(f"webhook {mood}" in stats for mood in moods), stats
         for bad in moods.values():
             bad.mood = "well"
             bad.go_on.set()
         for bad in moods.values():
             bad.wait_for("paused", "resumed")
-        wait_until(lambda: metric(system, "tellerline_hooks_failing") == 0, PATIENCE, "they are well again")
+        wait_until(lambda: metric(system, "tellerline_webhooks_failing") == 0, PATIENCE, "they are well again")
         wait_until(lambda: journal_length(system) == 0, PATIENCE, "nothing is kept")
 
 
@@ -183,7 +183,7 @@ def test_a_dead_hook_loses_events_past_the_bound_and_is_told_how_many(start, tmp
         wait_until(lambda: receiver.events("lost"), PATIENCE, "it is told how many it lost", every=0.1)
         wait_until(lambda: receiver.events("lost")[0]["count"] + len(receiver.events("paused")) == 401, PATIENCE,
                    "none is lost without a word", every=0.1)
-        assert metric(system, "tellerline_hooks_lost_total") == receiver.events("lost")[0]["count"]
+        assert metric(system, "tellerline_webhooks_lost_total") == receiver.events("lost")[0]["count"]
         assert re.search(r"^site +shop +\d+ +0 +- +[1-9]\d* +answers$", ctl(system, "webhook", "list"), re.M)
 
 
@@ -237,7 +237,7 @@ def test_a_test_event_goes_the_whole_way(start, tmp_path):
         done = system.ctl("webhook", "test", "site")
         assert done.returncode == 1 and "500" in done.stdout
         done = system.ctl("webhook", "test", "nobody")
-        assert done.returncode == 1 and "there is no hook" in done.stderr
+        assert done.returncode == 1 and "there is no webhook" in done.stderr
 
 
 def test_no_proxy_leads_to_this_machine(start, tmp_path):

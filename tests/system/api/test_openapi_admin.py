@@ -20,6 +20,9 @@ from waiting import wait_until
 
 LATER = "2999-01-01T00:00:00Z"
 
+#: The name and the status of each type of problem, as the catalogue has them.
+PROBLEMS = re.findall(r"^## ([a-z-]+)\n\n(\d{3}): ", (DOCUMENT.parent / "problems.md").read_text(), re.MULTILINE)
+
 
 def close(schema: Any) -> None:
     """What has named members has no others, unless the document says so."""
@@ -38,6 +41,13 @@ class AdminContract(Contract):
         super().__init__(DOCUMENT)
         close(self.document["components"]["schemas"])
         close(self.document["paths"])
+        types = self.document["info"]["description"]
+        self.problems = {(f"/problems/{name}", int(status)) for name, status in PROBLEMS if f"`/problems/{name}`" in types}
+
+    def _check_body(self, response: dict[str, Any], answer: Answer, what: str) -> tuple[str, str]:
+        media, kind = super()._check_body(response, answer, what)
+        assert media != "application/problem+json" or (kind, answer.status) in self.problems, f"{what}: {kind}"
+        return media, kind
 
     def check_request(self, method: str, path: str, body: Any) -> None:
         operation = self.document["paths"][self.path_of(path)][method.lower()]
@@ -148,17 +158,20 @@ def access(admin: AdminWitness, contract: AdminContract) -> None:
     admin.done("GET", "tokens")
     admin.done("DELETE", "tokens/eve")
     admin.done("POST", "blocks", {"prefix": "192.0.2.0/24", "for_seconds": 3600})
-    admin.done("POST", "blocks", {"prefix": "2001:db8::/32", "queue": "sale"})
+    admin.done("POST", "blocks", {"prefix": "2001:db8::/32", "queue": "sale", "for_seconds": None})
     admin.done("GET", "blocks")
     admin.done("DELETE", "blocks?prefix=192.0.2.0/24")
     admin.done("GET", "session")
     page = admin.get(admin.call("GET", "queues/nowhere").problem(404)["type"])
     assert page.status == 200 and page.body.startswith(b"no-such-queue (404)\n")
+    assert page.headers["cache-control"] == "no-store"
     admin.get("/problems/none").problem(404)
     changes = admin.done("GET", "changes?limit=3")
     admin.done("GET", f"changes?limit=1000&starting_after={changes['changes'][-1]['id']}")
     admin.done("GET", "changes?queue=sale")
     admin.call("GET", "changes?nonsense=1").problem(400)
+    for wrong in ("queues?limit=%", "queues?limit=1&limit=1", "queues/sale/events?a=%"):
+        assert admin.call("GET", wrong).problem(400)["type"] == "/problems/bad-query", wrong
     admin.token, token = "wrong", admin.token
     admin.call("GET", "queues").problem(401)
     admin.token = token

@@ -24,8 +24,8 @@ KUBERNETES = TOP / "deploy" / "kubernetes" / "monitoring"
 PAGE = (TOP / "docs" / "operators" / "monitoring.md").read_text()
 METRICS = (TOP / "docs" / "operators" / "metrics.md").read_text()
 FIRING = 'count by (alertname) (ALERTS{alertstate="firing"})'
-#: Told by the notifier of hooks, which not every installation has.
-ELSEWHERE = {"tellerline_hook_failing_seconds"}
+#: Told by the notifier of webhooks, which not every installation has.
+ELSEWHERE = {"tellerline_webhook_failing_seconds"}
 
 
 def alerts() -> list[dict]:
@@ -127,7 +127,7 @@ def test_kubernetes_has_the_same_rules():
     rules = pyyaml.safe_load(made)["spec"]
     services = set()
     for role in JOBS:
-        folder = "components/with-hooks" if role == "notifier" else "base"
+        folder = "components/with-webhooks" if role == "notifier" else "base"
         for manifest in pyyaml.safe_load_all((TOP / "deploy/kubernetes" / folder / f"{role}.yaml").read_text()):
             if manifest["kind"] == "Service":
                 services.add(manifest["metadata"]["name"])

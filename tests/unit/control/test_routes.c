@@ -103,20 +103,31 @@ static void the_table_is_what_the_document_says(void **state)
 static void a_route_is_found_by_its_path(void **state)
 {
     (void)state;
-    char allow[64];
-    const struct tl_control_route *route =
-        tl_control_route_find("GET", "/v1/admin/queues/q/line?limit=2", allow);
-    assert_string_equal(route->operation, "getLine");
-    route = tl_control_route_find("DELETE", "/v1/admin/queues/q/visitors/a%2Fb", allow);
-    assert_string_equal(route->operation, "removeVisitor");
-    assert_null(tl_control_route_find("PUT", "/v1/admin/queues", allow));
-    assert_string_equal(allow, "GET, POST");
-    assert_null(tl_control_route_find("GET", "/v1/admin/queues/", allow));
-    assert_string_equal(allow, "");
-    assert_null(tl_control_route_find("GET", "/v1/admin/queues/q/visitors/a/b", allow));
-    assert_null(tl_control_route_find("GET", "/v1/admin", allow));
-    assert_null(tl_control_route_find("GET", "", allow));
-    assert_null(tl_control_route_find("GET", "/v1/admin/queues/%", allow));
+    static const struct {
+        const char *method, *target, *operation; /* or "/problems/NAME" */
+    } rows[] = {
+        {"GET", "/v1/admin/queues/q/line?limit=2", "getLine"},
+        {"DELETE", "/v1/admin/queues/q/visitors/a%2Fb", "removeVisitor"},
+        {"PUT", "/v1/admin/queues", "/problems/method-not-allowed"},
+        {"GET", "/v1/admin/queues/", "/problems/not-found"},
+        {"GET", "/v1/admin/queues/q/visitors/a/b", "/problems/not-found"},
+        {"GET", "/v1/admin", "/problems/not-found"},
+        {"GET", "", "/problems/bad-request"},
+        {"GET", "/v1/admin/queues/%", "/problems/bad-request"},
+        {"GET", "/v1/admin/queues?limit=%", "/problems/bad-query"},
+        {"GET", "/v1/admin/queues?limit=1&limit=1", "/problems/bad-query"},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct tl_target target;
+        struct tl_control_answer answer = {0};
+        const struct tl_control_route *route =
+            tl_control_route_find(rows[i].method, rows[i].target, &target, &answer);
+        assert_string_equal(route != NULL ? route->operation
+                                          : json_string_value(json_object_get(answer.body, "type")),
+                            rows[i].operation);
+        assert_string_equal(answer.allow, answer.status == 405 ? "GET, POST" : "");
+        tl_control_answer_clear(&answer);
+    }
 }
 
 static void a_target_is_taken_apart(void **state)

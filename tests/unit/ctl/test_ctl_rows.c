@@ -131,7 +131,9 @@ static void test_every_row_has_its_operation(void **state)
     for (size_t i = 0; i < n; i++) {
         const struct tl_ctl_command *command = &commands[i];
         char operand[] = "sale", *words[8];
-        char target[TL_TARGET_MAX], allow[64];
+        char target[TL_TARGET_MAX];
+        struct tl_target parsed;
+        struct tl_control_answer answer = {0};
         const char *method;
         size_t length, at = 0;
         struct tl_ctl_options options = {.command = command, .words = words};
@@ -151,7 +153,7 @@ static void test_every_row_has_its_operation(void **state)
         json_t *arguments = tl_ctl_arguments(&options, &err);
         assert_non_null(arguments);
         assert_true(tl_ctl_ask_target(command->operation, arguments, &method, target, &err));
-        assert_ptr_equal(tl_control_route_find(method, target, allow), &routes[at]);
+        assert_ptr_equal(tl_control_route_find(method, target, &parsed, &answer), &routes[at]);
         json_decref(arguments);
     }
 }

@@ -39,7 +39,7 @@ export async function readAll(path, name, key) {
   for (let more = true, after = ''; more;) {
     const page = await read(path + '?limit=1000' + after);
     all.push(...page[name]);
-    more = page.has_more;
+    more = page.has_more && page[name].length > 0;
     if (more) after = '&starting_after=' + encodeURIComponent(all[all.length - 1][key]);
   }
   return all;

@@ -87,6 +87,11 @@ static bool parse_share(const struct assignment *set, uint64_t *percent)
     double share;
     if (!tl_decimal_parse(set->value, &share, set->err))
         return false;
+    if (strpbrk(set->value, ".%") == NULL && share > 0) { /* per cent, or a hundred of them? */
+        char why[64];
+        snprintf(why, sizeof(why), "is not clear: write %.0f%% or %.2f", share, share / 100);
+        return refuse_value(set, why);
+    }
     share = share < 10 ? share * 100 : 1000; /* beyond all bounds */
     *percent = (uint64_t)(share + 0.5);
     return fabs(share - (double)*percent) < 1e-6 ||

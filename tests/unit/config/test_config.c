@@ -171,7 +171,13 @@ static void bounds_are_checked(void **state)
         {"queues: {a: {reopen: {margin: 51%}}}\n",
          "t.yaml:1:31: queues.a.reopen.margin: \"51%\" is out of bounds (0% to 50%)"},
         {"queues: {a: {adaptive: {load_max: 80}}}\n",
-         "t.yaml:1:35: queues.a.adaptive.load_max: \"80\" is out of bounds (1% to 100%)"},
+         "t.yaml:1:35: queues.a.adaptive.load_max: \"80\" is not clear: write 80% or 0.80 (1% to "
+         "100%)"},
+        {"queues: {a: {adaptive: {load_max: 1}}}\n",
+         "t.yaml:1:35: queues.a.adaptive.load_max: \"1\" is not clear: write 1% or 0.01 (1% to "
+         "100%)"},
+        {"queues: {a: {adaptive: {load_max: 5.0}}}\n",
+         "t.yaml:1:35: queues.a.adaptive.load_max: \"5.0\" is out of bounds (1% to 100%)"},
         {"queues: {a: {probe: {full: 0}}}\n", "t.yaml:1:10: queues.a: probe.full must be above 0"},
         {"challenge_service: {min_score: 1.1}\n",
          "t.yaml:1:32: challenge_service.min_score: \"1.1\" is out of bounds (0 to 1)"},

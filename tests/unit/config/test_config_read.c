@@ -267,7 +267,7 @@ static void shares_and_decimals_are_read(void **state)
     static const struct {
         const char *written;
         uint64_t percent;
-    } shares[] = {{"80%", 80}, {"0.8", 80}, {"1%", 1}, {"0.01", 1}, {"0.29", 29}, {"1", 100}};
+    } shares[] = {{"80%", 80}, {"0.8", 80}, {"1%", 1}, {"0.01", 1}, {"0.29", 29}, {"1.0", 100}};
     char yaml[128], shown[TL_QUEUE_VALUE_MAX];
     for (size_t i = 0; i < COUNT(shares); i++) {
         snprintf(yaml, sizeof(yaml), "queues: {a: {adaptive: {load_max: %s}}}", shares[i].written);
@@ -285,8 +285,10 @@ static void shares_and_decimals_are_read(void **state)
         assert_string_equal(shown, yaml);
         tl_config_free(&config);
     }
-    const struct tl_config *config =
-        parse("challenge_service: {provider: recaptcha, min_score: 0.55}");
+    const struct tl_config *config = parse("queues: {a: {reopen: {margin: 0}}}");
+    assert_int_equal(config->queues[0].settings.reopen.margin, 0);
+    tl_config_free(&config);
+    config = parse("challenge_service: {provider: recaptcha, min_score: 0.55}");
     assert_true(config->challenge_service.min_score > 0.5499 &&
                 config->challenge_service.min_score < 0.5501);
     tl_config_free(&config);

@@ -249,7 +249,8 @@ static const struct tl_ctl_command commands[] = {
     {"key create", "api|invite NAME [FILE]", TL_GROUP_ACCESS, TL_OPTION_CONFIG,
      tl_command_key_create, .summary = "Create an API key or an invite key",
      .details = "Adds it to secrets.api_keys or secrets.invite_keys, or to FILE, and writes it. "
-                "With FILE - it only writes the line. Workers read the files again on SIGHUP."},
+                "With FILE - it only writes the line. Workers read the files again on SIGHUP.",
+     .words_apart = 3},
 
     /* ---- the configuration file ---- */
     {"check", NULL, TL_GROUP_FILE, TL_OPTIONS_STORE | TL_OPTION_CONNECT, tl_command_check,

@@ -184,6 +184,8 @@ static void write_rest(void)
           ".TP\n.B TZ\nThe zone of the times that are shown. With\n.B \\-o json\nthey are in UTC.\n"
           ".SH FILES\n.TP\n.I /etc/tellerline/tellerline.yaml\nThe configuration of the Debian "
           "package.\n"
+          ".TP\n.I /etc/default/tellerline\nThe environment of its services, which only root "
+          "reads.\n"
           ".TP\n.I /usr/share/doc/tellerline/docs/README.md\nThe documentation.\n"
           ".SH SEE ALSO\n.BR tellerline\\-worker (8),\n.BR tellerline\\-dispatcher (8),\n"
           ".BR tellerline\\-admitter (8),\n.BR tellerline\\-expirer (8)\n",
@@ -268,12 +270,13 @@ static void list_words(const char *first, const char *typed)
 /* ---- what follows it ---- */
 
 /* The queues of the store that these options name. No store, no candidates. */
-static void list_queues(const struct tl_ctl_options *options, const char *typed)
+static void list_queues(struct tl_ctl_options *options, const char *typed)
 {
     struct tl_error err = {0};
     struct tl_ctl_session session;
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
+    (void)tl_ctl_options_locate(options, &err); /* another system may be within reach */
     if (options->server != NULL || !tl_ctl_session_open(&session, options, &err))
         return;
     struct tl_redis *redis = tl_ctl_session_redis(&session, NULL, &err);
@@ -311,8 +314,7 @@ static void list_assignments(const char *typed)
     }
 }
 
-static void list_operand(enum tl_operand operand, const struct tl_ctl_options *options,
-                         const char *typed)
+static void list_operand(enum tl_operand operand, struct tl_ctl_options *options, const char *typed)
 {
     switch (operand) {
     case TL_OPERAND_QUEUE:

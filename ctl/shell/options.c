@@ -137,16 +137,22 @@ bool tl_ctl_options_read(const struct tl_ctl_command *command, int argc, char **
     if (first_operand < 0)
         return false;
     options->config = tl_program_config_path(options->config);
-    const char *given = options->config;
-    if (!options->help && !tl_installed_find(command, INSTALLED_CONFIG, options, err))
-        return false;
-    if (options->config != given && !tl_installed_environment(INSTALLED_ENVIRONMENT, err))
-        return false;
-    if (options->data == NULL)
-        options->data = "data";
     options->words = argv + first_operand;
     options->n_words = argc - first_operand;
     return true;
+}
+
+bool tl_ctl_options_locate(struct tl_ctl_options *options, struct tl_error *err)
+{
+    const char *given = options->config;
+    struct tl_error why = {0};
+    bool found = tl_installed_find(options->command, INSTALLED_CONFIG, options, err);
+    if (options->config != given && !tl_installed_environment(INSTALLED_ENVIRONMENT, &why))
+        fprintf(stderr, "tellerline: going on without the settings of %s; sudo reads them\n",
+                why.text);
+    if (options->data == NULL)
+        options->data = "data";
+    return found;
 }
 
 const char *tl_operand_name(const char *words, int i, size_t *length)
@@ -184,8 +190,11 @@ bool tl_ctl_options_parse(const struct tl_ctl_command *command, int argc, char *
 {
     if (!tl_ctl_options_read(command, argc, argv, options, err))
         return false;
-    if (options->help || is_count(command, options->n_words))
+    bool apart = command->words_apart > 0 && options->n_words == command->words_apart;
+    if (options->help)
         return true;
+    if (is_count(command, options->n_words))
+        return apart || tl_ctl_options_locate(options, err);
     return tl_error_set(err, TL_ERR_INVALID, "usage: tellerline %s [options]%s%s", command->name,
                         command->words != NULL ? " " : "",
                         command->words != NULL ? command->words : "");

@@ -164,6 +164,7 @@ struct tl_ctl_command {
     const char *details; /* more for --help; NULL: none */
     const char *status;  /* what exit status 1 means; NULL: as for all commands */
     int most_words;      /* operands; 0: as the usage line says */
+    int words_apart;     /* with so many operands it needs no configuration; 0: it always does */
     bool confirm_typed;  /* the first operand has to be typed */
     bool hidden;         /* not in the list of commands */
 };
@@ -187,9 +188,14 @@ void tl_ctl_options_rows(const struct tl_ctl_command *command, struct tl_ctl_opt
  * the operands. TL_ERR_INVALID names the argument. With --help, the operands are not checked. */
 bool tl_ctl_options_parse(const struct tl_ctl_command *command, int argc, char **argv,
                           struct tl_ctl_options *options, struct tl_error *err);
-/* The same, but any number of operands is good. */
+/* The same, but any number of operands is good, and what was typed does not say yet what the system
+ * is: config and data may be NULL. */
 bool tl_ctl_options_read(const struct tl_ctl_command *command, int argc, char **argv,
                          struct tl_ctl_options *options, struct tl_error *err);
+/* Where nothing says what the system is, it is the one that a package installed, with its
+ * environment, or a warning where others may not read that. TL_ERR_INVALID when its configuration
+ * is only for others; config and data are good then, too. */
+bool tl_ctl_options_locate(struct tl_ctl_options *options, struct tl_error *err);
 /* Does the command use the system that a package installed, where nothing says what the system is?
  */
 bool tl_installed_counts(const struct tl_ctl_command *command);
@@ -200,7 +206,7 @@ bool tl_installed_find(const struct tl_ctl_command *command, const char *path,
                        struct tl_ctl_options *options, struct tl_error *err);
 
 /* Sets what the environment file of the package sets of TELLERLINE_..., and the environment does
- * not. A missing one sets nothing. */
+ * not; of two lines with one name, the last counts. A missing file sets nothing. */
 bool tl_installed_environment(const char *path, struct tl_error *err);
 
 /* The name of the i-th operand (from 0) of a usage line such as "NAME [SETTING=VALUE...]", and its

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -119,8 +121,49 @@ static void test_the_installed_file_counts_where_nothing_else_is_said(void **sta
     assert_int_equal(setenv("TELLERLINE_REDIS_URL", "unix:///r", 1), 0);
     assert_null(installed(&set_command, options));
     assert_int_equal(unsetenv("TELLERLINE_REDIS_URL"), 0);
+    assert_int_equal(setenv("TELLERLINE_REDIS_URL_FILE", "/mine", 1), 0);
+    assert_null(installed(&set_command, options));
+    assert_int_equal(unsetenv("TELLERLINE_REDIS_URL_FILE"), 0);
     assert_true(tl_installed_find(&set_command, "/nowhere/a.yaml", &options, &err));
     assert_null(options.config);
+}
+
+/* Writes a file, whose path is the caller's. */
+static void write_file(char *path, const char *text)
+{
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Root reads everything, so a child that is not root looks. Its exit status: a bit for each. */
+static int seen_by_another(const char *path)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct tl_ctl_options options = {0};
+        struct tl_error config = {0}, environment = {0};
+        bool other = getuid() != 0 || setuid(65534) == 0;
+        bool found = tl_installed_find(&set_command, path, &options, &config);
+        bool read = tl_installed_environment(path, &environment);
+        _exit((other ? 1 : 0) | (!found && strstr(config.text, "use sudo") != NULL ? 2 : 0) |
+              (!read && strstr(environment.text, path) != NULL ? 4 : 0));
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static void test_installed_files_that_others_may_read_are_said(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/test_ctl_options.XXXXXX";
+    write_file(path, "TELLERLINE_B=b\n");
+    assert_int_equal(chmod(path, 0), 0);
+    assert_int_equal(seen_by_another(path), 1 | 2 | 4);
+    assert_int_equal(unlink(path), 0);
 }
 
 /* In the syntax of systemd, as far as settings need it. */
@@ -129,13 +172,8 @@ static void test_the_installed_environment_counts_where_nothing_is_set(void **st
     (void)state;
     char path[] = "/tmp/test_ctl_options.XXXXXX";
     struct tl_error err = {0};
-    FILE *file = fdopen(mkstemp(path), "w");
-    assert_non_null(file);
-    fputs(
-        "# TELLERLINE_A=no\n\n  TELLERLINE_B=\"redis://u:p@h/0\" \nTELLERLINE_C='x y'\nPATH_OF=z\n"
-        "TELLERLINE_D=file\n",
-        file);
-    fclose(file);
+    write_file(path, "# TELLERLINE_A=no\n\n  TELLERLINE_B=\"redis://u:p@h/0\" \n"
+                     "TELLERLINE_C='x y'\nPATH_OF=z\nTELLERLINE_D=file\nTELLERLINE_E=file\n");
     assert_int_equal(setenv("TELLERLINE_D", "mine", 1), 0);
     assert_int_equal(setenv("TELLERLINE_E_FILE", "/mine", 1), 0);
     assert_true(tl_installed_environment(path, &err));
@@ -151,6 +189,66 @@ static void test_the_installed_environment_counts_where_nothing_is_set(void **st
     assert_false(tl_installed_environment("/dev/null/none", &err));
     for (char name[] = "TELLERLINE_B"; name[11] <= 'D'; name[11]++)
         assert_int_equal(unsetenv(name), 0);
+}
+
+static void assert_last(const char *text, const char *value)
+{
+    char path[] = "/tmp/test_ctl_options.XXXXXX";
+    struct tl_error err = {0};
+    write_file(path, text);
+    assert_true(tl_installed_environment(path, &err));
+    assert_string_equal(getenv("TELLERLINE_B"), value);
+    assert_int_equal(unsetenv("TELLERLINE_B"), 0);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void test_the_installed_environment_is_read_as_systemd_reads_it(void **state)
+{
+    (void)state;
+    assert_last("TELLERLINE_B=first\nTELLERLINE_C=c\nTELLERLINE_B=last", "last");
+    /* Both are set: the programs refuse that, as they do in a service. */
+    assert_last("TELLERLINE_B_FILE=/b\nTELLERLINE_B=b\n", "b");
+    assert_string_equal(getenv("TELLERLINE_B_FILE"), "/b");
+    assert_int_equal(unsetenv("TELLERLINE_B_FILE"), 0);
+    assert_int_equal(unsetenv("TELLERLINE_C"), 0);
+    assert_last("TELLERLINE_B=first\nTELLERLINE_B=\n", "");
+    assert_last("TELLERLINE_B=\"a\\\"b\\\\c\\$d\\`e\\nf\" \n", "a\"b\\c$d`e\\nf");
+    assert_last("TELLERLINE_B='a\\\\b\"c'\n", "a\\\\b\"c");
+    assert_last("TELLERLINE_B= a\\b\\\\c\"d \n", "ab\\c\"d");
+    assert_last("TELLERLINE_B=\"a\n", "a");
+    assert_last("TELLERLINE_B=a\\", "a\\");
+}
+
+/* Another user completes options, too: what the system is matters for queues only. */
+static void test_what_was_typed_says_not_what_the_system_is(void **state)
+{
+    (void)state;
+    static char name[] = "set", queue[] = "demo";
+    char *argv[] = {name, queue, NULL};
+    struct tl_ctl_options options;
+    struct tl_error err = {0};
+    assert_true(tl_ctl_options_read(&set_command, 2, argv, &options, &err));
+    assert_null(options.config);
+    assert_null(options.data);
+    assert_true(tl_ctl_options_locate(&options, &err));
+    assert_string_equal(options.data, "data");
+}
+
+/* `key create api NAME FILE`: data is left open, so it was not looked for. */
+static void test_with_all_its_words_a_command_may_need_no_system(void **state)
+{
+    (void)state;
+    static const struct tl_ctl_command key_command = {.name = "key create",
+                                                      .words = "KIND NAME [FILE]",
+                                                      .options = TL_OPTION_CONFIG,
+                                                      .words_apart = 3,
+                                                      .run = never_run};
+    struct tl_ctl_options options;
+    struct tl_error err;
+    assert_true(parse(&key_command, "api shop file", &options, &err));
+    assert_null(options.data);
+    assert_true(parse(&key_command, "api shop", &options, &err));
+    assert_string_equal(options.data, "data");
 }
 
 static void test_values(void **state)
@@ -212,6 +310,10 @@ int main(void)
         cmocka_unit_test(test_options_and_words_in_any_order),
         cmocka_unit_test(test_the_installed_file_counts_where_nothing_else_is_said),
         cmocka_unit_test(test_the_installed_environment_counts_where_nothing_is_set),
+        cmocka_unit_test(test_installed_files_that_others_may_read_are_said),
+        cmocka_unit_test(test_the_installed_environment_is_read_as_systemd_reads_it),
+        cmocka_unit_test(test_what_was_typed_says_not_what_the_system_is),
+        cmocka_unit_test(test_with_all_its_words_a_command_may_need_no_system),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_help_needs_no_words),

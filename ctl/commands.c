@@ -96,11 +96,7 @@ static const struct tl_ctl_command commands[] = {
      .write = tl_write_stats,
      .summary = "Show the numbers of a queue, and the health of what serves it"},
     {"queue line", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_FROM | TL_OPTION_LIMIT,
-     .run = tl_command_line, .operation = "getLine", .list = "visitors",
-     .columns = LIST(
-         {"POSITION", "position", TL_MEMBER_NUMBER, ""}, {"LANE", "lane", TL_MEMBER_TEXT, ""},
-         {"JOINED", "joined_at", TL_MEMBER_TIME, "-"}, {"VISITOR", "visitor", TL_MEMBER_TEXT, ""}),
-     .say = {{"has_more", "{waiting} wait in all; --from and --limit show more"}},
+     .run = tl_command_line, .operation = "getLine", .write = tl_write_line,
      .summary = "List who waits, in the order of the line",
      .details = "A page of 100, or of --limit, from position --from on."},
     {"queue export", "QUEUE [FILE]", TL_GROUP_QUEUES,

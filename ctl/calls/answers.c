@@ -135,6 +135,23 @@ void tl_write_webhooks(const json_t *answer)
     tl_table_print(&table);
 }
 
+/* ---- queue line ---- */
+
+void tl_write_line(const json_t *answer)
+{
+    static const struct tl_member members[] = {{"POSITION", "position", TL_MEMBER_NUMBER, ""},
+                                               {"LANE", "lane", TL_MEMBER_TEXT, ""},
+                                               {"JOINED", "joined_at", TL_MEMBER_TIME, "-"},
+                                               {"VISITOR", "visitor", TL_MEMBER_TEXT, ""},
+                                               {.title = NULL}};
+    const json_t *list = json_object_get(answer, "visitors");
+    const json_t *last = json_array_get(list, json_array_size(list) - 1);
+    tl_list_print(list, members);
+    if (json_is_true(json_object_get(answer, "has_more")))
+        printf("%" PRIu64 " wait in all; --from %" PRIu64 " goes on\n",
+               tl_json_count(answer, "waiting"), tl_json_count(last, "position") + 1);
+}
+
 /* ---- a plain answer ---- */
 
 /* The first of the sentences that holds, on a line. */

@@ -222,6 +222,7 @@ bool tl_draw_verify_pages(struct tl_draw_check *check, tl_draw_fetch *fetch, voi
 void tl_write_queues(const json_t *answer);
 void tl_write_settings(const json_t *answer);
 void tl_write_members(const json_t *answer);
+void tl_write_line(const json_t *answer);
 void tl_write_webhooks(const json_t *answer);
 void tl_write_stats(const json_t *answer);
 

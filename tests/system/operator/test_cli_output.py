@@ -152,6 +152,13 @@ def test_an_id_may_begin_with_a_hyphen(sale):
     assert refused.returncode == 1 and "there is no visitor -uD4x_2Zz" in refused.stderr, refused
 
 
+def test_the_line_says_how_it_goes_on(sale):
+    first = sale.ctl("queue", "line", sale.name, "--limit", "1")
+    assert first.returncode == 0 and first.stdout.endswith("2 wait in all; --from 2 goes on\n"), first
+    last = sale.ctl("queue", "line", sale.name, "--from", "2")
+    assert last.returncode == 0 and "wait in all" not in last.stdout, last
+
+
 def test_a_ticket_that_cannot_be_verified_is_no_unknown_visitor(start):
     """Short ids make tickets so short that they might be ids."""
     system = start({"sale": SALE}, prepare=lambda made: key_file(made.directory / "api.keys", f"shop {API_KEY}\n"))

@@ -197,7 +197,7 @@ def test_help():
 def configured(tmp_path: Path, capacity: int) -> list[str]:
     path = tmp_path / f"bank-{capacity}.yaml"
     path.write_text(f"queues:\n  bank:\n    capacity: {capacity}\n    session_ttl: 1d\n")
-    return ["--config", str(path), "--queue", "bank"]
+    return ["--config", str(path), "-q", "bank"]
 
 
 def longest_line(arrivals: list[float], starts: list[float]) -> int:

@@ -82,6 +82,45 @@ static void test_every_row_writes_its_answer(void **state)
     assert_true(rows > 20);
 }
 
+static void test_a_sentence_holds_where_its_member_says_so(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *when, *answer;
+        bool holds;
+    } cases[] = {
+        {NULL, "{}", true},
+        {"seconds", "{}", false},
+        {"seconds", "{\"seconds\": false}", false},
+        {"seconds", "{\"seconds\": 0}", false},
+        {"seconds", "{\"seconds\": null}", false},
+        {"seconds", "{\"seconds\": \"\"}", false},
+        {"seconds", "{\"seconds\": true}", true},
+        {"seconds", "{\"seconds\": 60}", true},
+        {"seconds", "{\"seconds\": \"a\"}", true},
+        {"was=active", "{}", false},
+        {"was=active", "{\"was\": \"waiting\"}", false},
+        {"was=active", "{\"was\": \"active\"}", true},
+        {"was=0", "{\"was\": 0}", true},
+        {"draw.done", "{\"draw\": {\"done\": true}}", true},
+        {"draw.done", "{\"draw\": {\"done\": false}}", false},
+        {"draw.done", "{}", false},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const struct tl_sentence sentence = {cases[i].when, "text"}, none = {cases[i].when, NULL};
+        json_t *answer = json_loads(cases[i].answer, 0, NULL), *empty = json_object();
+        assert_non_null(answer);
+        if (tl_sentence_holds(&sentence, answer, NULL) != cases[i].holds)
+            fail_msg("%s of %s", cases[i].when, cases[i].answer);
+        if (cases[i].when == NULL ||
+            strchr(cases[i].when, '.') == NULL) /* of what was asked, too */
+            assert_int_equal(tl_sentence_holds(&sentence, empty, answer), cases[i].holds);
+        assert_false(tl_sentence_holds(&none, answer, NULL));
+        json_decref(answer);
+        json_decref(empty);
+    }
+}
+
 /* With an operand for each part of the path. */
 static void test_every_row_has_its_operation(void **state)
 {
@@ -157,6 +196,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_row_writes_its_answer),
+        cmocka_unit_test(test_a_sentence_holds_where_its_member_says_so),
         cmocka_unit_test(test_every_row_has_its_operation),
         cmocka_unit_test(test_a_target_is_encoded),
         cmocka_unit_test(test_the_first_sentence_that_holds),

@@ -44,7 +44,7 @@ function audit.check_place(c, what, id, place)
         return false
     end
     if c.n_lanes > 0 and place >= c.n_lanes * LANE then
-        audit.found(c, 6, 'lane:' .. id, 'give the queue as many lanes again (`tellerline set QUEUE lanes=...`)',
+        audit.found(c, 6, 'lane:' .. id, 'give the queue as many lanes again (`tellerline queue set QUEUE lanes=...`)',
             '%s "%s" has %s, but there are %d lanes', what, id, audit.place(place), c.n_lanes)
     end
     local number = place % LANE

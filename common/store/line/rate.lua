@@ -83,7 +83,7 @@ function rate.open(c, texts, clock)
     if old ~= rule then
         -- A new period, in the middle of one that was planned under `old`. It starts after the last slot taken, by as
         -- much as makes up for what was taken late and for the two periods not fitting together; never later than
-        -- `every` after the last admission, which leaves no window with visitors of both. Lumps start then.
+        -- `every` after the last admission, which leaves no window with visitors of both. Batches start then.
         local next_slot = min(old.admit, ceil(b.used / old.group) * old.group)
         local from, latest = b.from + offset_of(old, next_slot) + b.late + rule.interval, b.last + rule.every
         b.from, b.used, b.late, b.rule_text = rule.batches and latest or min(from, latest), 0, 0, rule.text

@@ -35,6 +35,26 @@ class Contract:
         errors = [f"{error.json_path}: {error.message}" for error in checker.iter_errors(value)]
         assert not errors, f"{what}: {errors[:3]} in {value}"
 
+    def strange(self, value: Any, schemas: list[dict[str, Any]], where: str = "$") -> list[str]:
+        """The members of a value, and of what is in it, that none of its schemas has: a schema takes any that it does
+        not forbid."""
+        parts, todo, found = [], list(schemas), []
+        while todo:
+            parts.append(self.resolve(todo.pop()))
+            todo += [part for kind in ("allOf", "oneOf", "anyOf") for part in parts[-1].get(kind, [])]
+        if isinstance(value, list):
+            items = [part["items"] for part in parts if "items" in part]
+            return [name for i, inner in enumerate(value) for name in self.strange(inner, items, f"{where}[{i}]")]
+        for name, inner in value.items() if isinstance(value, dict) else ():
+            others = [part["additionalProperties"] for part in parts if "additionalProperties" in part]
+            known = [part["properties"][name] for part in parts if name in part.get("properties", {})]
+            known = known or [each if isinstance(each, dict) else {} for each in others if each is not False]
+            if known or not any("properties" in part for part in parts):
+                found += self.strange(inner, known, f"{where}.{name}")
+            else:
+                found.append(f"{where}.{name}")
+        return found
+
     def path_of(self, path: str) -> str | None:
         """The documented path that matches. Paths without parameters come first."""
         for template in sorted(self.document["paths"], key=lambda t: (t.count("{"), t)):

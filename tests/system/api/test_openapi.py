@@ -495,6 +495,16 @@ def test_every_body_has_an_example(contract):
         assert examples, f"{which}: no example"
         for example in examples:
             contract.validate(example, schema, f"{which}: the example")
+            assert contract.strange(example, [schema]) == [], which
+
+
+def test_a_member_that_no_schema_has_is_strange(contract):
+    draw = {"queue": "sale", "opening": "draw"}
+    assert contract.strange(draw, [{"$ref": "#/components/schemas/Draw"}]) == ["$.opening"]
+    place = {"properties": {"lane": {"type": "string"}}}
+    nested = {"allOf": [{"properties": {"line": {"items": {"anyOf": [place, {"properties": {"number": {}}}]}}}}]}
+    assert contract.strange({"line": [{"lane": "vip", "number": 1}, {"lan": "vip"}]}, [nested]) == ["$.line[1].lan"]
+    assert contract.strange({"free": {"any": 1}}, [{"properties": {"free": {"type": "object"}}}]) == []
 
 
 def test_every_route_is_documented(contract):

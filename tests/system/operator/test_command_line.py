@@ -147,3 +147,45 @@ def test_each_role_says_once_where_an_edited_file_is_without_effect(start):
         assert len(said) == 2 and all("level=warn" in line and "queue=sale" in line for line in said), said
         assert 'capacity: the file says \\"5\\", but \\"7\\" of the store' in said[0]
         assert 'session_ttl: the file says \\"5m\\", but \\"9m\\"' in said[1]
+
+
+# ---- the system that a package installed ----
+
+#: In a name space of mounts of its own, /etc is a copy, with the files of a package; no Redis is where they say.
+INSTALLED = """set -e
+mount -t tmpfs none "$1"
+cp -a /etc "$1"
+mount --bind "$1/etc" /etc
+mkdir -p /etc/tellerline /etc/default
+echo 'redis: {url: "redis://127.0.0.1:1/0"}' >/etc/tellerline/tellerline.yaml
+echo 'TELLERLINE_REDIS_URL=redis://127.0.0.1:2/0' >/etc/default/tellerline
+chgrp 65500 /etc/tellerline/tellerline.yaml
+chmod 640 /etc/tellerline/tellerline.yaml
+chmod 600 /etc/default/tellerline
+group=$2
+shift 2
+exec setpriv --reuid 65534 --regid "$group" --clear-groups "$@"
+"""
+ENVIRONMENT = "going on without the settings of /etc/default/tellerline: Permission denied"
+
+
+def has_mounts() -> bool:
+    """Can mounts of its own be made here, and another user become of root?"""
+    return os.geteuid() == 0 and subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", "mount", "-t", "tmpfs", "none", "/mnt"],
+        capture_output=True, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not has_mounts(), reason="only root can lay a copy over /etc, and become another user")
+def test_a_user_who_may_not_read_what_is_installed(tmp_path):
+    def as_other(group: int, *typed: str) -> subprocess.CompletedProcess[str]:
+        script = ["unshare", "--mount", "--propagation", "private", "sh", "-c", INSTALLED, "sh", str(tmp_path)]
+        return run(*script, str(group), str(TELLERLINE), *typed)
+
+    member = as_other(65500, "queue", "list")
+    assert member.returncode == 2 and "127.0.0.1:1" in member.stderr and ENVIRONMENT in member.stderr, member
+    nobody = as_other(65534, "queue", "list")
+    assert nobody.returncode == 2 and "/etc/tellerline/tellerline.yaml: not readable" in nobody.stderr, nobody
+    key = as_other(65534, "key", "create", "api", "shop", "-")
+    assert key.returncode == 0 and key.stderr == "" and key.stdout.startswith("shop "), key
+    assert "--output" in as_other(65534, "complete", "--", "queue", "set", "--o").stdout

@@ -15,7 +15,7 @@ from rehearsals import judged  # noqa: F401 (fixture)
 from shared_stack import Stack
 from tellerline import BIN, PATIENCE, System, environment
 from test_pass import key_file
-from waiting import patient
+from waiting import patient, wait_until
 
 pytestmark = pytest.mark.together(seconds=30)
 
@@ -39,7 +39,10 @@ def kill_and_remove(running: Running) -> dict[str, Any]:
     running.process.kill()
     running.end()
     queue = running.scratch
-    return {"queue": queue, "left": left(running.system), "removed": running.system.ctl("queue", "delete", queue, "--yes")}
+    noted = {"queue": queue, "left": left(running.system),
+             "removed": running.system.ctl("queue", "delete", queue, "--yes")}
+    wait_until(lambda: not [name for name in left(running.system) if queue in name], PATIENCE, f"{queue} is gone")
+    return noted
 
 
 def renamed(system: System, queue: str) -> Path:

@@ -435,44 +435,6 @@ static void a_malformed_query_is_a_bad_query(void **state)
     assert_string_equal(test_member(world, "type"), "/problems/bad-query");
 }
 
-static void the_limit_of_tokens_is_told_apart(void **state)
-{
-    struct test_control *world = *state;
-    const char *first = "{\"name\": \"tokens\", \"role\": \"viewer\"}";
-    char body[64];
-    assert_int_equal(test_call(world, "POST", "/v1/admin/tokens", first), 201);
-    assert_int_equal(test_call(world, "POST", "/v1/admin/tokens", first), 409);
-    assert_string_equal(test_member(world, "type"), "/problems/conflict");
-    for (int i = 1; i <= TL_TOKENS_MAX; i++) {
-        snprintf(body, sizeof(body), "{\"name\": \"t%d\", \"role\": \"viewer\"}", i);
-        assert_int_equal(test_call(world, "POST", "/v1/admin/tokens", body),
-                         i < TL_TOKENS_MAX ? 201 : 409);
-    }
-    assert_string_equal(test_member(world, "type"), "/problems/limit-reached");
-}
-
-static void a_block_has_an_end_or_none(void **state)
-{
-    struct test_control *world = *state;
-    static const struct {
-        const char *member;
-        int status;
-        const char *for_seconds;
-    } rows[] = {{", \"for_seconds\": 0", 400, "(none)"},
-                {", \"for_seconds\": -1", 400, "(none)"},
-                {", \"for_seconds\": 1", 201, "1"},
-                {", \"for_seconds\": null", 201, "null"},
-                {"", 201, "null"}};
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char body[64];
-        snprintf(body, sizeof(body), "{\"prefix\": \"192.0.2.0/24\"%s}", rows[i].member);
-        assert_int_equal(test_call(world, "POST", "/v1/admin/blocks", body), rows[i].status);
-        assert_string_equal(test_member(world, "for_seconds"), rows[i].for_seconds);
-    }
-    assert_int_equal(test_call(world, "GET", "/v1/admin/blocks", NULL), 200);
-    assert_string_equal(test_member(world, "blocks.0.until"), "null");
-}
-
 /* 1 may mean 1% or all. */
 static void a_share_is_no_bare_number(void **state)
 {
@@ -603,8 +565,6 @@ int main(void)
         cmocka_unit_test_setup(a_queue_without_keys_takes_no_place_on_a_page, setup),
         cmocka_unit_test_setup(a_history_begins_in_1970, setup),
         cmocka_unit_test_setup(a_malformed_query_is_a_bad_query, setup),
-        cmocka_unit_test_setup(the_limit_of_tokens_is_told_apart, setup),
-        cmocka_unit_test_setup(a_block_has_an_end_or_none, setup),
         cmocka_unit_test_setup(a_share_is_no_bare_number, setup),
         cmocka_unit_test_setup(webhooks_are_sorted, setup),
         cmocka_unit_test_setup(the_state_of_hooks_is_told, setup),

@@ -124,7 +124,7 @@ static bool parse_whole(const struct assignment *set, uint64_t *number)
 static bool set_whole(const struct assignment *set)
 {
     bool is_time = set->row->type == TL_SETTING_DURATION || set->row->type == TL_SETTING_TIME;
-    uint64_t number;
+    uint64_t number = 0;
     if (!parse_whole(set, &number))
         return is_time && set->form == TL_FORM_STORE ? false : with_bounds(set);
     if (number < (uint64_t)set->row->min || number > (uint64_t)set->row->max)

@@ -76,8 +76,8 @@ static const struct {
     const char *list, *key;
 } lists[] = {{"queues", "queue"}, {"webhooks", "id"}, {"tokens", "name"}, {"blocks", "id"}};
 
-/* Appends the next page to the answer; false: there is none, it is empty, or it did not come (then
- * with err). */
+/* Appends the next page to the answer; false: there is none, or it did not come, or more is said to
+ * come after an empty one (then with err). */
 static bool add_page(struct tl_ctl_call *call, const char *operation,
                      struct tl_control_answer *answer, struct tl_error *err)
 {
@@ -102,6 +102,8 @@ static bool add_page(struct tl_ctl_call *call, const char *operation,
         if (!came && err->kind == TL_OK)
             tl_error_set(err, TL_ERR_CONNECT, "a page of the answer did not come");
         added = came && json_array_size(json_object_get(page.body, lists[i].list)) > 0;
+        if (came && !added && json_is_true(json_object_get(page.body, "has_more")))
+            tl_error_set(err, TL_ERR_CONNECT, "a page of the answer is empty, and is not the last");
         break;
     }
     tl_control_answer_clear(&page);

@@ -11,6 +11,7 @@ import pytest
 from yaml import safe_load
 
 from admin import admin_file
+from stand_in_server import QuietHandler, StandInServer
 from tellerline import BIN, CALM, PATIENCE, System, run, yaml
 from terminal import Terminal
 from test_pass import API_KEY, key_file
@@ -157,6 +158,26 @@ def test_the_line_says_how_it_goes_on(sale):
     assert first.returncode == 0 and first.stdout.endswith("2 wait in all; --from 2 goes on\n"), first
     last = sale.ctl("queue", "line", sale.name, "--from", "2")
     assert last.returncode == 0 and "wait in all" not in last.stdout, last
+
+
+class _Endless(QuietHandler):
+    """Says that more blocks come, and gives none but the first."""
+
+    def do_GET(self) -> None:
+        blocks = [] if "starting_after=" in self.path else [{"id": "a", "prefix": "192.0.2.0/24"}]
+        body = json.dumps({"blocks": blocks, "has_more": True}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def test_a_list_that_does_not_go_on_is_not_taken_for_whole():
+    with StandInServer(_Endless).serving() as server:
+        done = run(BIN / "tellerline", "block", "list", "--server", f"http://127.0.0.1:{server.port}",
+                   env={"TELLERLINE_TOKEN": "x" * 40})
+    assert done.returncode == 2 and done.stdout == "" and "empty, and is not the last" in done.stderr, done
 
 
 def test_a_ticket_that_cannot_be_verified_is_no_unknown_visitor(start):

@@ -337,7 +337,7 @@ static void read_settings(struct tl_queue_config *queue, const char *name,
     }
     if (queue->page != NULL && !check_page(queue->page, &row, &err)) {
         const struct tl_setting *found = tl_setting_find(page.rows, page.n, row, NULL);
-        note_setting(&page, page.places[found - page.rows], row, &err);
+        note_setting(&page, queue->page->places[found - page.rows], row, &err);
     }
 }
 

@@ -44,9 +44,9 @@ struct tl_setting {
      * gives the rows below, as capacity.min, their defaults. */
     const char *self;
     enum tl_setting_type type;
+    bool lines;           /* texts may have line breaks */
     const char *fallback; /* the default, as text */
     int64_t min, max;     /* of the value; of the length of a text (max 0: what the field holds) */
-    bool lines;           /* texts may have line breaks */
     const char *const *names; /* of a choice or of names, ended by NULL */
     bool (*check)(const char *value,
                   struct tl_error *err); /* of a text or a list, beyond its length; or NULL */

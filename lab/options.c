@@ -5,6 +5,7 @@
 #include "common/base/origin.h"
 #include "common/base/text.h"
 #include "common/base/units.h"
+#include "common/config/queue_table.h"
 #include "common/config/rows.h"
 
 #include "lab/options.h"
@@ -114,21 +115,13 @@ static bool apply_leaving(void *context, const char *value, struct tl_error *err
            tl_error_set(err, TL_ERR_INVALID, "must be a share from 0 to 1, such as 0.5 or 50%%");
 }
 
-static const char *const policies[] = {
-    [TL_POLICY_COUNTER] = "counter", [TL_POLICY_RATE] = "rate", [TL_POLICY_BOTH] = "both", NULL};
-static const char *const shapes[] = {"smooth", "batches", NULL}; /* of rate.shape */
 static const char *const crowds[] = {
     [TL_CROWD_EVEN] = "even", [TL_CROWD_RUSH] = "rush", [TL_CROWD_WAVE] = "wave", NULL};
 
 #define OWNER struct tl_plan_options
 #define OPTION(name, member, word, kind, ...)                                                      \
     {                                                                                              \
-        .value = {.path = name,                                                                    \
-                  .type = TL_SETTING_##kind,                                                       \
-                  .offset = offsetof(OWNER, member),                                               \
-                  .size = sizeof(((OWNER *)NULL)->member),                                         \
-                  .help = __VA_ARGS__},                                                            \
-        .argument = word                                                                           \
+        .value = TL_OPTION_VALUE(name, member, kind, __VA_ARGS__), .argument = word                \
     }
 /* What is no setting is read by a function. */
 /* NOLINTBEGIN(bugprone-macro-parentheses): they are initializers */
@@ -162,12 +155,13 @@ static const struct {
     {true, OTHER("no-shows", input.no_shows, "SHARE", apply_share,
                  "share of admitted visitors who never show up (default: 0)")},
     {false, OPTION("policy", input.policy, "NAME", CHOICE, "counter, rate or both (default: both)",
-                   .names = policies)},
+                   .names = tl_policy_names)},
     {false,
      OPTION("period", input.period_ms, "TIME", DURATION, "rate.every: 100ms to 1d (default: 10s)",
             .min = MILLISECONDS(100), .max = DAYS(1))},
-    {false, OPTION("shape", input.shape, "NAME", CHOICE,
-                   "rate.shape: smooth or batches (default: smooth)", .names = shapes)},
+    {false,
+     OPTION("shape", input.shape, "NAME", CHOICE, "rate.shape: smooth or batches (default: smooth)",
+            .names = tl_rate_shape_names)},
     {false, OPTION("burst", input.burst, "N", NUMBER,
                    "rate.burst: how many more after a pause (default: 0)", .max = LIMIT_MOST)},
     {false, OPTION("capacity", input.capacity, "N", NUMBER,

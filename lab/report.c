@@ -7,13 +7,11 @@
 
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
+#include "common/config/queue_table.h"
 
 #include "lab/memory.h"
 #include "lab/report.h"
 #include "lab/words.h"
-
-static const char *const policies[] = {
-    [TL_POLICY_COUNTER] = "counter", [TL_POLICY_RATE] = "rate", [TL_POLICY_BOTH] = "both"};
 
 static const char *shape_of(const struct tl_queue_settings *settings)
 {
@@ -108,10 +106,10 @@ static json_t *settings_json(const struct tl_queue_settings *settings)
             : json_pack("{s:I, s:I, s:s, s:I}", "admit", (json_int_t)settings->rate.admit,
                         "every_ms", (json_int_t)settings->rate.every_ms, "shape",
                         shape_of(settings), "burst", (json_int_t)settings->rate.burst);
-    return json_pack("{s:s, s:o*, s:o*, s:I, s:I, s:I}", "policy", policies[settings->policy],
-                     "capacity", capacity, "rate", rate, "session_ttl_ms",
-                     (json_int_t)tl_queue_session_longest_ms(settings), "claim_ttl_ms",
-                     (json_int_t)settings->claim_ttl_ms, "waiting_ttl_ms",
+    return json_pack("{s:s, s:o*, s:o*, s:I, s:I, s:I}", "policy",
+                     tl_policy_names[settings->policy], "capacity", capacity, "rate", rate,
+                     "session_ttl_ms", (json_int_t)tl_queue_session_longest_ms(settings),
+                     "claim_ttl_ms", (json_int_t)settings->claim_ttl_ms, "waiting_ttl_ms",
                      (json_int_t)settings->waiting_ttl_ms);
 }
 
@@ -155,7 +153,7 @@ static struct tl_words setting(int64_t ms)
 
 void tl_plan_report_yaml(const struct tl_queue_settings *settings, struct tl_text *out)
 {
-    tl_text_append(out, "queues:\n  sale:\n    policy: %s\n", policies[settings->policy]);
+    tl_text_append(out, "queues:\n  sale:\n    policy: %s\n", tl_policy_names[settings->policy]);
     if (settings->policy != TL_POLICY_RATE)
         tl_text_append(out, "    capacity: %" PRIu64 "\n", settings->capacity);
     if (settings->policy != TL_POLICY_COUNTER) {

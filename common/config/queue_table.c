@@ -5,9 +5,9 @@
 
 #define OWNER struct tl_queue_settings
 
-static const char *const policy_names[] = {"counter", "rate", "both", NULL};
+const char *const tl_policy_names[] = {"counter", "rate", "both", NULL};
 static const char *const probe_names[] = {"json", "prometheus", NULL};
-static const char *const shape_names[] = {"smooth", "batches", NULL};
+const char *const tl_rate_shape_names[] = {"smooth", "batches", NULL};
 static const char *const challenge_names[] = {"none", "work", "external", NULL};
 static const char *const join_names[] = {"open", "invited", NULL};
 static const char *const sharing_names[] = {"count", "warn", "refuse", NULL};
@@ -18,7 +18,7 @@ static const char *const order_names[] = {"arrival", "draw", NULL};
 static const char *const store_error_names[] = {"closed", "open", NULL};
 
 static const struct tl_setting queue_rows[] = {
-    CHOICE(policy, "counter", policy_names,
+    CHOICE(policy, "counter", tl_policy_names,
            "What limits admission: `counter` (the number of active visitors, `capacity`), `rate` "
            "(the number of visitors admitted per time, `rate`), or `both`."),
     ROW(capacity, capacity, NUMBER, .self = "max", .fallback = "300", .max = 10000000,
@@ -56,7 +56,7 @@ static const struct tl_setting queue_rows[] = {
            "these policies are refused."),
     DURATION(rate.every, "10s", MILLISECONDS(100), DAYS(1),
              "...in this time: no window of this length holds more."),
-    CHOICE(rate.shape, "smooth", shape_names,
+    CHOICE(rate.shape, "smooth", tl_rate_shape_names,
            "`smooth` spreads them over that time. `batches` admits a whole batch at once, then "
            "nobody until that time has passed. Unused places of a batch are lost."),
     NUMBER(rate.burst, "0", 0, 10000000,

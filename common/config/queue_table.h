@@ -7,6 +7,9 @@
 
 #include "common/config/table.h"
 
+/* The words of `policy` and `rate.shape`, in the order of their enums, ended by NULL. */
+extern const char *const tl_policy_names[], *const tl_rate_shape_names[];
+
 /* All rows; their fields are those of struct tl_queue_settings. Static storage. */
 const struct tl_setting *tl_queue_table(size_t *n);
 /* What a queue has in the file beside its settings: the probe of struct tl_queue_config, and the

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/config/mode.h"
 #include "common/config/queue_settings.h"
+#include "common/config/queue_table.h"
 #include "common/control/call.h"
 #include "common/store/args.h"
 #include "common/store/memory.h"
@@ -117,14 +118,13 @@ static json_t *read_members(const char *text)
 /* Sets the other members. */
 static void describe(const struct facts *facts, json_t **stats)
 {
-    static const char *const policies[] = {"counter", "rate", "both"};
     const struct tl_queue_settings *settings = &facts->settings;
     bool by_rate = settings->policy == TL_POLICY_RATE, is_auto = settings->capacity_min > 0;
     tl_object_set(stats, "at", tl_call_time(facts->now_ms));
     tl_object_set(stats, "generation", integer((int64_t)facts->state.generation));
     tl_object_set(stats, "mode", json_string(tl_mode_name(settings->mode)));
     tl_object_set(stats, "phase", json_string(tl_phase_name(phase_of(facts))));
-    tl_object_set(stats, "policy", json_string(policies[settings->policy]));
+    tl_object_set(stats, "policy", json_string(tl_policy_names[settings->policy]));
     tl_object_set(stats, "order",
                   json_string(settings->order == TL_ORDER_DRAW ? "draw" : "arrival"));
     tl_object_set(stats, "opens_at", tl_call_time(settings->opens_at_ms));

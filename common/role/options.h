@@ -8,11 +8,20 @@
 #define TL_OPTIONS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "common/base/error.h"
 #include "common/config/table.h"
+
+/* The setting of an option that fills in a member of OWNER; its help comes last, and more members
+ * of the row may follow it. */
+#define TL_OPTION_VALUE(name, member, kind, ...)                                                   \
+    {                                                                                              \
+        .path = name, .type = TL_SETTING_##kind, .offset = offsetof(OWNER, member),                \
+        .size = sizeof(((OWNER *)NULL)->member), .help = __VA_ARGS__                               \
+    }
 
 enum { TL_OPTIONS_MAX = 40 }; /* rows of a table */
 

@@ -20,12 +20,8 @@ static const char *const formats[] = {"csv", "jsonl", NULL};
 #define OWNER struct tl_ctl_options
 #define OPTION(name, member, letter_, word, kind, ...)                                             \
     {                                                                                              \
-        .value = {.path = name,                                                                    \
-                  .type = TL_SETTING_##kind,                                                       \
-                  .offset = offsetof(OWNER, member),                                               \
-                  .size = sizeof(((OWNER *)NULL)->member),                                         \
-                  .help = __VA_ARGS__},                                                            \
-        .argument = word, .letter = letter_                                                        \
+        .value = TL_OPTION_VALUE(name, member, kind, __VA_ARGS__), .argument = word,               \
+        .letter = letter_                                                                          \
     }
 #define ASKS true
 #define SAYS false /* it is for the command itself */

@@ -147,8 +147,8 @@ static void wait_until(struct tl_admin_streams *streams, int64_t time_ms)
     (void)pthread_cond_timedwait(&streams->changed, &streams->mutex, &at);
 }
 
-/* Waits for the numbers of the next second and takes them. Whoever finds them due reads them for
- * all. False: the streams end. */
+/* Waits for the numbers of the next second and takes them. The follower that finds them due reads
+ * them for all. False: the streams end. */
 static bool take_numbers(struct follower *follower)
 {
     struct tl_admin_streams *streams = follower->streams;

@@ -98,7 +98,7 @@ static void test_key_file_is_made(void **state)
 }
 
 /* Read again and again, by keys that remember it: what it says is the same each time, but its times
- * count anew, and it is for no other issuer or queue. */
+ * are judged again each time, and it is for no other issuer or queue. */
 static void test_a_pass_is_remembered(void **state)
 {
     (void)state;

@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/units.h"
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 #include "notifier/alarm.h"
 
 enum { BACKOFF_BASE_MS = 1000, BACKOFF_LIMIT_MS = 60000 };

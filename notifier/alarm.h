@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/base/clock.h"
-#include "notifier/hook.h"
+#include "notifier/webhook.h"
 
 enum { TL_ALARM_LOST_MS = 3000 }; /* a store that is away for less is not told of */
 

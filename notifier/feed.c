@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 #include "common/wire/names.h"

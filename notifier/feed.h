@@ -14,7 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/store/library.h"
-#include "notifier/hook.h"
+#include "notifier/webhook.h"
 
 enum { TL_CURSOR_ID_MAX = 48 };
 

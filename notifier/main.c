@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 #include "common/role/role_main.h"
 #include "common/store/library.h"
 #include "common/store/queue.h"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/config/document.h"
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 #include "common/config/queue_table.h"
 #include "common/config/value.h"
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 #include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"
 #include "common/config/read.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 #include "common/control/call.h"
 
 /* ---- as JSON ---- */

@@ -13,7 +13,7 @@ import pytest
 
 from admin import ADMIN_TOKEN, DOCUMENT, Admin, Browser, EventReader, admin_file
 from contract import METHODS, Contract
-from hook_stand_in import Receiver
+from webhook_stand_in import Receiver
 from http_client import Answer
 from tellerline import CALM, PATIENCE, System
 from waiting import wait_until

@@ -7,7 +7,7 @@ import subprocess
 from datetime import datetime, timezone
 
 from admin import ADMIN_TOKEN, Admin, EventReader, admin_file
-from hook_stand_in import Receiver
+from webhook_stand_in import Receiver
 from library_names import library
 from redis_server import Redis, RedisError, RedisGone, RedisServer
 from tellerline import CALM, PATIENCE, TOP, System, free_port

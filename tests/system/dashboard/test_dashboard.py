@@ -13,7 +13,7 @@ from selenium.common.exceptions import WebDriverException
 
 from admin import ADMIN_TOKEN, Admin, admin_file
 from browser import SCREENSHOTS, axe_at_hand, check_accessible, visit
-from hook_stand_in import Receiver
+from webhook_stand_in import Receiver
 from sale_story import NOTICE, check_record, story
 from tellerline import CALM, PATIENCE, System
 from waiting import wait_until

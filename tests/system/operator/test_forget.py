@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from hook_stand_in import Receiver
+from webhook_stand_in import Receiver
 from tellerline import CALM, PATIENCE
-from test_hooks import journal_length, watched
+from test_webhooks import journal_length, watched
 from test_users import denied_but_creating, guarded
 from waiting import wait_until
 

@@ -11,7 +11,7 @@
 
 #include "common/config/checks.h"
 #include "common/config/config.h"
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 
 #define HOOK "{name: a, url: https://h.example/x, secret_file: s, events: [paused]"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of the settings of a hook (struct tl_hook_config). */
-#ifndef TL_HOOK_TABLE_H
-#define TL_HOOK_TABLE_H
+#ifndef TL_WEBHOOK_TABLE_H
+#define TL_WEBHOOK_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

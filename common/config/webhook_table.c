@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "common/config/checks.h"
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 #include "common/config/rows.h"
 #include "common/wire/names.h"
 

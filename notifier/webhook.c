@@ -10,7 +10,7 @@
 #include "common/auth/hex.h"
 #include "common/auth/secret_file.h"
 #include "common/base/log.h"
-#include "notifier/hook.h"
+#include "notifier/webhook.h"
 
 enum {
     ANSWER_MAX = 64 * 1024, /* what is longer is cut off */

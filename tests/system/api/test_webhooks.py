@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from admin import Admin, admin_file
-from hook_stand_in import Receiver
+from webhook_stand_in import Receiver
 from http_client import Client
 from preload import FAILING, Preload
 from tellerline import BIN, CALM, PATIENCE, TOP, System, run

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A webhook as the notifier knows it: its settings, its secrets, and how it answers. A post to
  * it does not wait; its caller looks later how it went. */
-#ifndef TL_HOOK_H
-#define TL_HOOK_H
+#ifndef TL_WEBHOOK_H
+#define TL_WEBHOOK_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -418,8 +418,8 @@ def test_webhooks_that_fail_are_shown_and_tested(browser, start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({"sale": CALM}, notifiers=1, prepare=admin_file,
-                       settings={"webhooks": [receiver.hook("site", ["paused"], queues="sale")]})
-        wait_until(lambda: system.store.hash(system.key("sale", "hooks")).get("wanted"), PATIENCE, "it is watched")
+                       settings={"webhooks": [receiver.webhook("site", ["paused"], queues="sale")]})
+        wait_until(lambda: system.store.hash(system.key("sale", "webhooks")).get("wanted"), PATIENCE, "it is watched")
         desk = Desk(browser, system)
         desk.open("#/queues/sale")
         desk.sees("Webhooks", "nothing told yet")

@@ -27,7 +27,7 @@ def test_a_visitor_is_forgotten_everywhere_and_the_others_are_not(start, tmp_pat
     receiver.mood = "error"  # so that the journal keeps what it was told
     with receiver.serving():
         system = start({"shop": {"capacity": 50} | CALM}, notifiers=1, prepare=guarded,
-                       settings={"webhooks": [receiver.hook("site", ["admitted"])]})
+                       settings={"webhooks": [receiver.webhook("site", ["admitted"])]})
         watched(system)
         system.serves("shop")
         for _ in range(60):

@@ -285,20 +285,6 @@ static void test_pace_and_nearness(void **state)
     page_holds(&view, EN, "data-tl=\"eta-why\" hidden");
 }
 
-/* Only a place with a number is kept, whatever becomes of the store. */
-static void test_no_promise_before_the_number(void **state)
-{
-    (void)state;
-    struct tl_view view = waiting;
-    view.as_of_ms = view.store_ms - 40000;
-    page_holds(&view, EN, "Your place is kept.</p>");
-    view.page = TL_PAGE_PENDING;
-    page_holds(&view, EN, "from then on your place is saved.</p>");
-    page_holds(&view, EN,
-               "<p class=\"live\" data-tl=\"updated\" data-state=\"waiting pending\">Reconnecting… "
-               "This page");
-}
-
 static void test_refresh_is_never_hasty(void **state)
 {
     (void)state;
@@ -596,7 +582,6 @@ int main(void)
         cmocka_unit_test(test_every_language_can_be_chosen),
         cmocka_unit_test(test_no_estimate),
         cmocka_unit_test(test_pace_and_nearness),
-        cmocka_unit_test(test_no_promise_before_the_number),
         cmocka_unit_test(test_refresh_is_never_hasty),
         cmocka_unit_test(test_progress),
         cmocka_unit_test(test_opening_and_pause),

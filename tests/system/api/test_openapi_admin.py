@@ -22,7 +22,7 @@ from waiting import wait_until
 LATER = "2999-01-01T00:00:00Z"
 
 #: The name and the status of each type of problem, as the catalogue has them.
-PROBLEMS = re.findall(r"^## ([a-z-]+)\n\n(\d{3}): ", (DOCUMENT.parent / "problems.md").read_text(), re.MULTILINE)
+PROBLEMS = re.findall(r"^## ([a-z-]+)\n\n(\d{3})\b", (DOCUMENT.parent / "problems.md").read_text(), re.MULTILINE)
 
 
 def close(schema: Any) -> None:

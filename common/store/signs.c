@@ -40,8 +40,8 @@ void tl_signs_format(const struct tl_signs *signs, char text[TL_SIGNS_TEXT_MAX])
 {
     int length = snprintf(text, TL_SIGNS_TEXT_MAX, "%" PRIu64 " %" PRIu64 " %" PRIu64,
                           signs->failed, signs->shared, signs->fast);
-    length += format_networks(&signs->joins, "joins", text + length,
-                              TL_SIGNS_TEXT_MAX - (size_t)length);
+    length +=
+        format_networks(&signs->joins, "joins", text + length, TL_SIGNS_TEXT_MAX - (size_t)length);
     (void)format_networks(&signs->failures, "failed", text + length,
                           TL_SIGNS_TEXT_MAX - (size_t)length);
 }

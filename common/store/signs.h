@@ -40,7 +40,8 @@ struct tl_signs {
 void tl_sign_networks_add(struct tl_sign_networks *networks, const struct tl_prefix *prefix,
                           uint64_t count);
 
-/* One entry as text: "FAILED SHARED FAST", then " joins PREFIX COUNT" and " failed PREFIX COUNT". */
+/* One entry as text: "FAILED SHARED FAST", then " joins PREFIX COUNT" and " failed PREFIX COUNT".
+ */
 void tl_signs_format(const struct tl_signs *signs, char text[TL_SIGNS_TEXT_MAX]);
 
 #endif

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/spelling.h"
 #include "common/control/control.h"
 
 #include "ctl/calls/calls.h"
@@ -122,35 +121,6 @@ bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
     return ok && err->kind == TL_OK;
 }
 
-/* ---- what became of it ---- */
-
-static int status_of(int status)
-{
-    if (status == 401 || status == 403)
-        return TL_EXIT_REFUSED;
-    return status < 500 ? TL_EXIT_PROBLEM : TL_EXIT_FAILED;
-}
-
-int tl_ctl_call_problem(const struct tl_ctl_options *options,
-                        const struct tl_control_answer *answer, bool changes)
-{
-    const char *detail = tl_json_text(answer->body, "detail");
-    const json_t *errors = json_object_get(answer->body, "errors");
-    bool unchanged = changes && answer->status < 500;
-    if (*detail == '\0')
-        detail = tl_json_text(answer->body, "title");
-    if (*detail != '\0')
-        fprintf(stderr, "tellerline: %s%s\n", detail, unchanged ? "; nothing was changed" : "");
-    else
-        fprintf(stderr, "tellerline: the server answers with status %d\n", answer->status);
-    /* The other settings that are refused; the first one is the detail. */
-    for (size_t i = 1; i < json_array_size(errors); i++)
-        fprintf(stderr, "tellerline: %s\n", tl_json_text(json_array_get(errors, i), "detail"));
-    if (options->output != TL_OUTPUT_TABLE && answer->body != NULL)
-        tl_data_write(options->output, json_incref(answer->body));
-    return status_of(answer->status);
-}
-
 /* ---- what may have been meant ---- */
 
 /* Does this server have the calls of the control room? Visitors' ports answer 404 to all of them.
@@ -173,9 +143,7 @@ static void tell_what_is_there(struct tl_ctl_call *call, const char *name)
     const struct tl_ctl_ask ask = {.operation = "listQueues"};
     struct tl_control_answer answer;
     struct tl_error unused;
-    char best[TL_QUEUE_NAME_MAX + 1] = "";
-    size_t i, steps = SIZE_MAX;
-    json_t *queue;
+    size_t i;
     if (!has_control_room(call)) {
         fprintf(stderr,
                 "tellerline: %s has no admin API; is it the port of visitors? The admin listener "
@@ -185,18 +153,45 @@ static void tell_what_is_there(struct tl_ctl_call *call, const char *name)
     }
     if (*name == '\0')
         return;
+    json_t *queue, *names = json_array();
     bool ok = tl_ctl_call_ask(call, &ask, &answer, &unused) && tl_control_succeeded(&answer);
     json_array_foreach(json_object_get(ok ? answer.body : NULL, "queues"), i, queue)
     {
-        const char *other = tl_json_text(queue, "queue");
-        if (strcmp(other, name) == 0)
-            steps = 0;
-        if (tl_spelling_closer(name, other, &steps))
-            snprintf(best, sizeof(best), "%s", other);
+        tl_json_add(names, json_string(tl_json_text(queue, "queue")));
     }
     tl_control_answer_clear(&answer);
-    if (steps > 0 && best[0] != '\0')
-        fprintf(stderr, "tellerline: did you mean queue \"%s\"?\n", best);
+    tl_ctl_propose_queue(name, names);
+}
+
+/* ---- what became of it ---- */
+
+static int status_of(int status)
+{
+    if (status == 401 || status == 403)
+        return TL_EXIT_REFUSED;
+    return status < 500 ? TL_EXIT_PROBLEM : TL_EXIT_FAILED;
+}
+
+int tl_ctl_call_problem(struct tl_ctl_call *call, const char *operation, const char *queue,
+                        const struct tl_control_answer *answer)
+{
+    const char *detail = tl_json_text(answer->body, "detail");
+    const json_t *errors = json_object_get(answer->body, "errors");
+    bool unchanged = tl_ctl_ask_changes(operation) && answer->status < 500;
+    if (*detail == '\0')
+        detail = tl_json_text(answer->body, "title");
+    if (*detail != '\0')
+        fprintf(stderr, "tellerline: %s%s\n", detail, unchanged ? "; nothing was changed" : "");
+    else
+        fprintf(stderr, "tellerline: the server answers with status %d\n", answer->status);
+    /* The other settings that are refused; the first one is the detail. */
+    for (size_t i = 1; i < json_array_size(errors); i++)
+        fprintf(stderr, "tellerline: %s\n", tl_json_text(json_array_get(errors, i), "detail"));
+    if (answer->status == 404)
+        tell_what_is_there(call, queue);
+    if (call->options->output != TL_OUTPUT_TABLE && answer->body != NULL)
+        tl_data_write(call->options->output, json_incref(answer->body));
+    return status_of(answer->status);
 }
 
 int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, json_t **body)
@@ -210,9 +205,7 @@ int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, jso
     if (!tl_ctl_call_ask(call, ask, &answer, &err)) {
         status = tl_ctl_fail(tl_ctl_status_of(&err), &err);
     } else if (!tl_control_succeeded(&answer)) {
-        status = tl_ctl_call_problem(call->options, &answer, tl_ctl_ask_changes(ask->operation));
-        if (answer.status == 404)
-            tell_what_is_there(call, queue);
+        status = tl_ctl_call_problem(call, ask->operation, queue, &answer);
     } else {
         *body = answer.body != NULL ? json_incref(answer.body) : json_object();
     }

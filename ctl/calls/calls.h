@@ -58,9 +58,10 @@ int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, jso
 /* The same for a command that asks once: opens and closes, too. */
 int tl_ctl_call_once(const struct tl_ctl_options *options, const struct tl_ctl_ask *ask,
                      json_t **body);
-/* The exit status for an answer that is a problem, which is told as above. */
-int tl_ctl_call_problem(const struct tl_ctl_options *options,
-                        const struct tl_control_answer *answer, bool changes);
+/* The exit status for an answer that is a problem, which is told as above. queue: that was asked
+ * for; "": none. */
+int tl_ctl_call_problem(struct tl_ctl_call *call, const char *operation, const char *queue,
+                        const struct tl_control_answer *answer);
 
 /* An answer that is a stream (common/control/control.h), on its way to whoever asked for it. */
 struct tl_ctl_stream {

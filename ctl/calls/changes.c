@@ -121,6 +121,17 @@ static int read_changes(struct tl_ctl_call *call, const char *queue, uint64_t li
     return TL_EXIT_OK;
 }
 
+/* Nothing is recorded of the queue: is there one? The record of a deleted queue is still there. */
+static int look_for(struct tl_ctl_call *call, const char *queue)
+{
+    json_t *found;
+    const struct tl_ctl_ask ask = {.operation = "getQueue",
+                                   .arguments = json_pack("{s:s}", "queue", queue)};
+    int status = tl_ctl_call_body(call, &ask, &found);
+    json_decref(found);
+    return status;
+}
+
 static void add_row(struct tl_table *table, const json_t *change)
 {
     struct tl_text made = {0};
@@ -165,6 +176,8 @@ int tl_command_log(const struct tl_ctl_options *options)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     json_t *list = json_array();
     int status = read_changes(call, queue, options->limit > 0 ? options->limit : LIMIT, list);
+    if (status == TL_EXIT_OK && queue != NULL && json_array_size(list) == 0)
+        status = look_for(call, queue);
     tl_ctl_call_close(&call);
     if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE)
         tl_data_write(options->output, json_pack("{s:O}", "changes", list));

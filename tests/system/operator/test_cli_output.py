@@ -130,10 +130,15 @@ def test_a_block_without_effect_or_of_everyone_is_refused(start):
 def test_what_was_meant_is_proposed(start):
     system = start({"concert-2026": SALE, "museum": SALE}, prepare=admin_file)
     for words in (["queue", "show", "concert-2062"], ["queue", "stats", "concert2026"], ["queue", "set", "concert-2025", "capacity=2"],
-                  ["visitor", "show", "concert-226", "x"], ["block", "add", "192.0.2.1", "--queue", "concert-202"]):
+                  ["visitor", "show", "concert-226", "x"], ["block", "add", "192.0.2.1", "--queue", "concert-202"],
+                  ["queue", "export", "concert-20266"], ["log", "--queue", "concert-2027"], ["diff", "--queue", "concert-206"],
+                  ["apply", "--queue", "concert2026"], ["draw", "show", "conzert-2026"],
+                  ["rehearse", "concert-20-26", "--visitors", "1"]):
         refused = system.ctl(*words)
         assert refused.returncode == 1 and 'did you mean queue "concert-2026"?' in refused.stderr, (words, refused)
-    for words in (["queue", "show", "theatre"], ["visitor", "show", "museum", "nobody"]):
+    refused = system.ctl("audit", "--queue", "musem")
+    assert refused.returncode == 2 and 'did you mean queue "museum"?' in refused.stderr, refused
+    for words in (["queue", "show", "theatre"], ["visitor", "show", "museum", "nobody"], ["diff", "--queue", "theatre"]):
         refused = system.ctl(*words)
         assert refused.returncode == 1 and "did you mean" not in refused.stderr, (words, refused)
 

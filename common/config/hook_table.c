@@ -20,24 +20,23 @@ static const char *const event_names[] = {
 
 static const struct tl_setting rows[] = {
     TEXT(name, "",
-         "Names the webhook in messages and for `tellerline webhook`. A webhook of another name is "
-         "another webhook: it is told what happens from then on.",
+         "Its name in messages and commands. Under another name it is another webhook, which is "
+         "told what happens from then on.",
          .check = tl_check_name),
     TEXT(url, "",
          "Where the notifier posts: `https://`, or `http://` on this machine and the hosts of "
          "`notifier.http_hosts`. Redirects are not followed.",
          .check = tl_check_hook_url),
     TEXT(secret_file, "",
-         "File with the secret that signs, in one line. A second line is another secret, which "
-         "signs as well: so a secret is changed without a break. Made when missing. A relative "
-         "path starts at the folder of the configuration file."),
+         "File with the secret that signs, in one line. While you change it, a second line signs "
+         "as well. Made if missing."),
     NAMES(events, event_names,
-          "What the webhook is told of: `opened`, `drawn`, `paused`, `resumed`, `draining`, "
-          "`drained`, `closed`, `sold_out`, `passthrough`, `threshold`, `store_lost`, "
-          "`store_back`, `admitted` ([webhooks.md](../integrators/webhooks.md))."),
+          "Which [events](../integrators/webhooks.md) it is told of: `opened`, `drawn`, `paused`, "
+          "`resumed`, `draining`, `drained`, `closed`, `sold_out`, `passthrough`, `threshold`, "
+          "`store_lost`, `store_back`, `admitted`."),
     LIST(queues, "*",
-         "Names of queues; `*` stands for any characters. A rehearsal "
-         "(`rehearsal-QUEUE-RANDOM`) is watched only where a pattern begins with `rehearsal-`.",
+         "Names of queues; `*` stands for any characters. Rehearsals (`rehearsal-QUEUE-RANDOM`) "
+         "only where a pattern begins with `rehearsal-`.",
          .check = tl_check_patterns, .min = 1),
     NUMBER(threshold, "0", 0, 100000000,
            "For `threshold`: told when more visitors than this wait, and when fewer than nine "

@@ -19,52 +19,46 @@ static const char *const store_error_names[] = {"closed", "open", NULL};
 
 static const struct tl_setting queue_rows[] = {
     CHOICE(policy, "counter", tl_policy_names,
-           "What limits admission: `counter` (the number of active visitors, `capacity`), `rate` "
-           "(the number of visitors admitted per time, `rate`), or `both`."),
+           "What limits admission: `counter` (active visitors, `capacity`), `rate` (admissions per "
+           "time), or `both`."),
     ROW(capacity, capacity, NUMBER, .self = "max", .fallback = "300", .max = 10000000,
-        .help = "How many visitors may be active at the same time (policies `counter` and `both`). "
-                "Lowering it ends no session. `{min: 20, max: 300}`: it adapts between the two to "
-                "what the protected site reports ([adaptive.md](adaptive.md)); `tellerline "
-                "queue set` "
-                "changes one of them as `capacity.min` or `capacity.max`."),
+        .help = "How many visitors may be active at once (policies `counter` and `both`). Lowering "
+                "it ends no session. `{min: 20, max: 300}`: it adapts to what the site reports "
+                "([adaptive.md](adaptive.md))."),
     ROW(capacity.min, capacity_min, NUMBER, .fallback = "0", .max = 10000000,
-        .help = "The lowest value of an adaptive capacity, and where it begins. Set it to a number "
-                "that the site can always handle. 0: the capacity is fixed."),
+        .help = "The lowest value of an adaptive capacity, where it begins: a number that the site "
+                "can always handle. 0: the capacity is fixed."),
     NUMBER(overbook, "0", 0, 10000000,
-           "How many visitors beyond `capacity` may be called, to make up for no-shows "
-           "([no-shows.md](no-shows.md)); policies `counter` and `both`, and not more than "
-           "`capacity`."),
-    SHARE(
-        adaptive.load_max, "80%", 1, 100,
-        "With an adaptive capacity: a reported load above it cuts the capacity. Below nine tenths "
-        "of all limits it may be raised."),
+           "How many visitors beyond `capacity` may be called, to make up for "
+           "[no-shows](no-shows.md): at most `capacity`."),
+    SHARE(adaptive.load_max, "80%", 1, 100,
+          "A reported load above it cuts an adaptive capacity. Below nine tenths of all limits it "
+          "may be raised."),
     DURATION(adaptive.latency_max, "0s", 0, MINUTES(10),
-             "The same for a reported latency. `0s`: it is not judged."),
+             "The same for a reported latency. `0s`: not judged."),
     SHARE(adaptive.errors_max, "5%", 1, 100, "The same for a reported share of failed requests."),
     DURATION(adaptive.every, "5s", SECONDS(1), MINUTES(60),
-             "The capacity is raised once in this time at most."),
-    SHARE(adaptive.raise, "2%", 1, 100,
-          "By how much it is raised: a share of `capacity`, at least 1 visitor."),
-    SHARE(adaptive.cut, "30%", 1, 90, "By how much it is cut: a share of those who are active."),
+             "The capacity is raised at most once in this time."),
+    SHARE(adaptive.raise, "2%", 1, 100, "By how much: a share of `capacity`, at least 1 visitor."),
+    SHARE(adaptive.cut, "30%", 1, 90, "By how much it is cut: a share of the active visitors."),
     DURATION(adaptive.hold, "15s", SECONDS(1), MINUTES(60),
-             "After a cut the capacity stays for this long: sessions have to end first."),
+             "How long the capacity stays after a cut: sessions have to end first."),
     DURATION(adaptive.fresh, "15s", SECONDS(1), MINUTES(60),
              "How long a report counts. Without a newer one the capacity falls back to the last "
-             "value that was seen to be safe."),
-    NUMBER(rate.admit, "0", 0, 10000000,
-           "Policies `rate` and `both`: how many visitors are admitted... 0: no rate is set, and "
-           "these policies are refused."),
-    DURATION(rate.every, "10s", MILLISECONDS(100), DAYS(1),
-             "...in this time: no window of this length holds more."),
+             "safe value."),
+    NUMBER(
+        rate.admit, "0", 0, 10000000,
+        "Policies `rate` and `both` (refused while this is 0) admit at most this many visitors..."),
+    DURATION(rate.every, "10s", MILLISECONDS(100), DAYS(1), "...in any window of this length."),
     CHOICE(rate.shape, "smooth", tl_rate_shape_names,
-           "`smooth` spreads them over that time. `batches` admits a whole batch at once, then "
-           "nobody until that time has passed. Unused places of a batch are lost."),
+           "`smooth` spreads them over the window. `batches` admits a whole batch at once, then "
+           "nobody until the window has passed. Unused places of a batch are lost."),
     NUMBER(rate.burst, "0", 0, 10000000,
            "With `smooth`: how many more may be admitted in a window, where the rate was not used "
            "up before."),
     DURATION(session_ttl, "10m", MILLISECONDS(100), DAYS(7), "How long a session lasts."),
     FLAG(session_sliding, "false",
-         "`true`: `session_ttl` counts from the site's last `check` or `renew`, at most until "
+         "`session_ttl` counts from the site's last `check` or `renew`, at most until "
          "`session_max`."),
     DURATION(session_max, "1h", MILLISECONDS(100), DAYS(7),
              "The longest a sliding session may last; at least `session_ttl`."),
@@ -72,64 +66,51 @@ static const struct tl_setting queue_rows[] = {
              "How long an admitted visitor who makes no request keeps the slot."),
     DURATION(waiting_ttl, "10m", SECONDS(1), DAYS(7),
              "A waiting visitor not seen for this long loses the place."),
-    DURATION(
-        recovery_window, "1m", 0, DAYS(1),
-        "After Redis lost the data of the queue: how long no one is admitted, so that visitors "
-        "come back with their tickets and stand as before. `0s`: the queue begins empty."),
+    DURATION(recovery_window, "1m", 0, DAYS(1),
+             "After Redis lost the data of the queue: how long no one is admitted, so that "
+             "visitors come back with their tickets. `0s`: the queue begins empty."),
     ROW(lanes, lanes, LANES, .fallback = "vip,normal", .min = 1, .max = TL_LANES_MAX,
-        .help = "The lanes of the line; without `lane_weights` a lane is served only while those "
-                "before it are empty."),
+        .help = "The lanes, in their order."),
     ROW(default_lane, default_lane, LANE, .fallback = "normal",
         .help = "The lane of visitors for whom none was named. When `lanes` is given without it: "
                 "the last lane."),
     ROW(lane_weights, lane_weights, WEIGHTS, .fallback = "",
-        .help = "Shares of the lanes, one number for each in their order: with `[3, 1]` three "
-                "visitors of the first lane are admitted for one of the second, while both have "
-                "visitors. Empty: a lane is served only while those before it are empty."),
-    TIME(opens_at, "No one is admitted before this time. Empty: open at once."),
-    TIME(closes_at, "From this time on no one can join. Empty: no such time."),
+        .help = "Shares of the lanes, in their order: with `[3, 1]` three visitors of the first "
+                "are admitted for one of the second, while both have visitors. Empty: a lane is "
+                "served only while those before it are empty."),
+    TIME(opens_at, "No one is admitted before this time."),
+    TIME(closes_at, "From this time on no one can join."),
     CHOICE(after_close, "drain", after_close_names,
-           "What becomes of the line at `closes_at`: `drain` serves it to its end, `stop` admits "
-           "no one."),
+           "`drain` then serves the line to its end, `stop` admits no one."),
     CHOICE(order, "arrival", order_names,
-           "The order of those who joined before `opens_at`: `arrival` (as they came), or `draw` "
-           "(drawn by lot at the opening). Later visitors are behind them."),
-    CHOICE(join, "open", join_names,
-           "`open`: everyone may join. `invited`: only with an invite, or by a trusted caller."),
+           "The order of those who joined before `opens_at`: as they came (`arrival`), or [drawn "
+           "by lot](openings.md) (`draw`). Later visitors are behind them."),
+    CHOICE(join, "open", join_names, "`invited`: only with an invite, or by a trusted caller."),
     NUMBER(max_waiting, "0", 0, 1000000000,
-           "How many visitors may wait at most; a join beyond it is answered with 503 `full`, and "
-           "the page tries again by itself. 0: any number."),
+           "How many visitors may wait at most; a join beyond it gets 503 `full`, and the page "
+           "tries again. 0: any number."),
     SHARE(reopen.margin, "5%", 0, 50,
-          "When the line was full: joins are taken again once this share of `max_waiting` (rounded "
-          "up) is free..."),
-    DURATION(reopen.after, "10s", 0, DAYS(1),
-             "...and this long after it became full. So the queue does not open and close with "
-             "each visitor who leaves."),
+          "When the line was full: joins are accepted again once this share of `max_waiting` "
+          "(rounded up) is free..."),
+    DURATION(reopen.after, "10s", 0, DAYS(1), "...and this long after it became full."),
     CHOICE(challenge, "none", challenge_names,
-           "What a join without an invite or API key must bring: `none`, `work` (proof of work: "
-           "the waiting page solves a puzzle, about half a second on an old phone and up to 16 "
-           "times as long while many join), or `external` (a token of the provider in "
-           "`challenge_service`, which every worker must know)."),
+           "What a join without an invite or API key must bring: `work` (proof of work by the "
+           "page: half a second on an old phone, up to 16 times as long while many join), or "
+           "`external` (a token of `challenge_service`, which every worker must know)."),
     CHOICE(on_store_error, "closed", store_error_names,
            "What `check` answers while Redis cannot be reached, about visitors the worker does not "
            "know: `closed` refuses them, `open` lets them through."),
     CHOICE(session_sharing, "count", sharing_names,
-           "What `check` does when several clients use one session in turn: `count` it, `warn` in "
-           "the log too, or also `refuse` the clients that came later."),
+           "What `check` does when several clients use one session in turn: `count` it, also "
+           "`warn` in the log, or also `refuse` the clients that came later."),
     CHOICE(mode, "open", mode_names,
-           "What you want of the queue: `open`, `paused` (visitors join, no one is admitted), "
-           "`draining` (no one joins, the line is served), `closed` or `sold_out` (neither), or "
-           "`passthrough` (everyone gets in past the line). `passthrough` in the file counts in "
-           "any case, and is read again on SIGHUP; all other changes are made with `tellerline "
-           "queue open QUEUE`, `pause`, `drain`, `close`, `sell-out` and `passthrough`."),
-    TEXTS(
-        closed_text, 500,
-        "What the page says while the queue is closed, draining or over: `{en: ..., ko: ...}`, or "
-        "one text for everyone. Empty: a built-in sentence."),
+           "What you want of the queue ([states.md](states.md)). Of the modes in the file only "
+           "`passthrough` counts for a queue that exists, and SIGHUP reads it again."),
+    TEXTS(closed_text, 500,
+          "What the page says while the queue is closed, draining or over. Empty: a built-in "
+          "sentence."),
     TEXTS(sold_out_text, 500, "The same while it is sold out."),
-    TEXT(target_url, "",
-         "Where an admitted visitor continues, `http://` or `https://`. Empty: the answers have no "
-         "address.",
+    TEXT(target_url, "", "Where an admitted visitor continues, `http://` or `https://`.",
          .check = tl_check_url),
 };
 
@@ -146,18 +127,14 @@ const struct tl_setting *tl_queue_table(size_t *n)
 #define OWNER struct tl_queue_config
 
 static const struct tl_setting probe_rows[] = {
-    TEXT(probe.url, "",
-         "With a steered capacity: where the admitter asks how loaded the site is, `http://` or "
-         "`https://`. Empty: there is no probe; the site reports by itself.",
+    TEXT(probe.url, "", "`http://` or `https://`. Empty: the site reports by itself.",
          .check = tl_check_url),
-    CHOICE(probe.format, "json", probe_names,
-           "How the answer is read: `json`, or `prometheus` (the text format of `/metrics`)."),
-    TEXT(probe.value, "",
-         "What is read of it. `json`: the path to a number, such as `workers.busy` or "
-         "`pools.0.used`. `prometheus`: a metric, whose series are added up, or one series with "
-         "its labels, as the page writes it."),
-    DECIMAL(probe.full, "1", 0, 1000000000,
-            "The value that is a load of 100 %: `1`, `0.9`, `200`."),
+    CHOICE(probe.format, "json", probe_names, "`prometheus`: the text format of `/metrics`."),
+    TEXT(
+        probe.value, "",
+        "`json`: the path to a number, such as `workers.busy` or `pools.0.used`. `prometheus`: a "
+        "metric, whose series are added up, or one series with its labels, as the page writes it."),
+    DECIMAL(probe.full, "1", 0, 1000000000, "The value that is a load of 100 %."),
     DURATION(probe.every, "2s", MILLISECONDS(100), MINUTES(60), "How often it is asked."),
     DURATION(probe.timeout, "1s", MILLISECONDS(10), SECONDS(30), "How long the answer may take."),
 };
@@ -173,33 +150,29 @@ const struct tl_setting *tl_probe_table(size_t *n)
 
 static const struct tl_setting page_rows[] = {
     ROW(page.title, title, TEXTS, .fallback = "", .max = TL_EVENT_HEAD_MAX,
-        .help = "What visitors wait for: `{en: ..., ko: ...}`, or one text for everyone. It also "
-                "stands in the title of the browser's tab."),
+        .help = "What visitors wait for, also in the title of the browser's tab."),
     ROW(page.place, place, TEXTS, .fallback = "", .max = TL_EVENT_HEAD_MAX, .help = "Where."),
     ROW(page.date, date, TEXTS, .fallback = "", .max = TL_EVENT_HEAD_MAX,
-        .help =
-            "When: a text, or a time such as `2026-12-12T19:00:00+09:00`, which is shown in the "
-            "visitor's language and time zone."),
+        .help = "When: a text, or a time such as `2026-12-12T19:00:00+09:00`, shown in the "
+                "visitor's language and time zone."),
     ROW(page.gradient, gradient, LIST, .fallback = "",
         .help = "Two or three colours behind title, place and date: `[\"#3b1a78\", \"#6d28d9\"]`. "
-                "The text on it is white or dark, whichever is readable; neither: refused. Without "
-                "it and `image`: the accent colour."),
+                "Refused if neither white nor dark text is readable on it. Without it and `image`: "
+                "the accent colour."),
     ROW(page.image, image, STRING, .fallback = "",
         .help = "File (.jpg, .jpeg, .png or .webp, at most 500 KB) instead of a gradient, darkened "
-                "behind the text. A relative path starts at the folder of the configuration "
-                "file."),
+                "behind the text."),
     ROW(page.accent, accent, STRING, .fallback = "",
         .help = "Colour of buttons, links and the bar, with a contrast of 4.5 to 1 on a light "
-                "page. On a dark page it is made lighter until it is readable."),
+                "page. On a dark page it is made lighter."),
     ROW(page.logo, logo, STRING, .self = "light", .fallback = "",
         .help = "File (.svg, .png or .webp, at most 100 KiB) instead of `brand.logo`; or `{light: "
                 "..., dark: ...}`."),
     ROW(page.logo.dark, logo_dark, STRING, .fallback = "", .help = "The logo on a dark page."),
     ROW(page.help, help, STRING, .fallback = "",
-        .help = "A link to help, which opens in a new tab: `https://`, or a path of the worker's "
-                "host."),
+        .help = "A link to help: `https://`, or a path of the worker's host."),
     ROW(page.texts.before, texts.before, TEXTS, .fallback = "", .max = TL_EVENT_MOMENT_MAX,
-        .lines = true, .help = "What you say before the opening."),
+        .lines = true, .help = "Your text before the opening."),
     ROW(page.texts.waiting, texts.waiting, TEXTS, .fallback = "", .max = TL_EVENT_MOMENT_MAX,
         .lines = true, .help = "The same in the line."),
     ROW(page.texts.turn, texts.turn, TEXTS, .fallback = "", .max = TL_EVENT_MOMENT_MAX,

@@ -512,7 +512,7 @@ static void the_documentation_is_up_to_date(void **state)
         table = stop;
     }
     char limits[256];
-    snprintf(limits, sizeof(limits), "nested at most %d deep, at most %d\nentries",
+    snprintf(limits, sizeof(limits), "nested at most %d deep, at most %d entries",
              TL_YAML_DEPTH_MAX, TL_YAML_ENTRIES_MAX);
     assert_non_null(strstr(stored, limits));
     snprintf(limits, sizeof(limits), "at most %d queues)", TL_YAML_ENTRIES_MAX);

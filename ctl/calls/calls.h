@@ -46,8 +46,8 @@ struct tl_ctl_call;
 struct tl_ctl_call *tl_ctl_call_open(const struct tl_ctl_options *options, struct tl_error *err);
 void tl_ctl_call_close(struct tl_ctl_call **call);
 
-/* Asks, and releases what is asked; a list has the entries of all its pages, unless a limit is
- * asked for. A problem is an answer, too. False: there is no answer. Clear the answer with
+/* Asks, and releases what is asked; a list has the entries of as many pages as the limit that is
+ * asked for needs, or one that is short by nature, of all. A problem is an answer, too. False: there is no answer. Clear the answer with
  * tl_control_answer_clear in either case. */
 bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err);

@@ -27,10 +27,9 @@ static void append(struct tl_text *out, const json_t *value)
         tl_text_append(&made, "%s[%s] %s", made.length > 0 ? " " : "", language,
                        json_is_string(inner) ? json_string_value(inner) : "");
     }
-    if (made.failed)
-        tl_no_memory();
+    const char *notice = tl_xtext(&made);
     tl_json_show(value, text, sizeof(text));
-    tl_terminal_time_of(made.data != NULL ? made.data : text, local, sizeof(local));
+    tl_terminal_time_of(*notice != '\0' ? notice : text, local, sizeof(local));
     tl_text_free(&made);
     if (tl_printable(local, strlen(local), SHOWN_MAX) && strpbrk(local, "\",") == NULL)
         snprintf(text, sizeof(text), "%s", local);
@@ -103,14 +102,12 @@ static void add_row(struct tl_table *table, const json_t *change)
     struct tl_text made = {0};
     describe(&made, tl_json_text(change, "what"), json_object_get(change, "before"),
              json_object_get(change, "after"));
-    if (made.failed)
-        tl_no_memory();
     const char *const cells[] = {tl_json_text(change, "queue"), tl_json_text(change, "who"),
                                  tl_json_text(change, "from"), tl_json_text(change, "what")};
     tl_table_time(table, tl_json_text(change, "at"), "");
     for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
         tl_table_text(table, *cells[i] != '\0' ? cells[i] : "-");
-    tl_table_text(table, made.data != NULL ? made.data : "");
+    tl_table_text(table, tl_xtext(&made));
     tl_text_free(&made);
 }
 

@@ -243,7 +243,7 @@ static void add_queues(const struct top *top, struct tl_text *out)
     struct tl_text wide = {0};
     bool fits = true;
     add_table(top, true, false, &wide);
-    for (const char *line = wide.data; fits && line != NULL && *line != '\0';) {
+    for (const char *line = tl_xtext(&wide); fits && *line != '\0';) {
         size_t length = strcspn(line, "\n");
         fits = length <= (size_t)tl_terminal_columns(stdout);
         line += length + (line[length] == '\n' ? 1 : 0);
@@ -262,10 +262,9 @@ static void add_signs(const struct top *top, struct tl_text *out)
     {
         tl_row_signs(stats, &lines);
     }
-    if (lines.failed)
-        tl_no_memory();
-    if (lines.length > 0)
-        tl_text_append(out, "\nSigns of misuse in the last minute:\n%s", lines.data);
+    const char *signs = tl_xtext(&lines);
+    if (*signs != '\0')
+        tl_text_append(out, "\nSigns of misuse in the last minute:\n%s", signs);
     tl_text_free(&lines);
 }
 
@@ -306,9 +305,7 @@ static bool refresh(struct top *top, struct tl_error *err)
     }
     add_queues(top, &out);
     add_signs(top, &out);
-    if (out.failed)
-        tl_no_memory();
-    screen_draw(&top->screen, out.data);
+    screen_draw(&top->screen, tl_xtext(&out));
     tl_text_free(&out);
     return true;
 }

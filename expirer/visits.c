@@ -11,26 +11,22 @@ enum { SESSIONS_MAX = 200000 };
 #define WAITING_OVER(name, time)                                                                   \
     {                                                                                              \
         "tellerline_queue_waiting_over_" name,                                                     \
-            "Visitors in the line who have waited for " time " or longer, at least.", TL_GAUGE     \
+            "Visitors who have waited for " time " or longer, at least.", TL_GAUGE                 \
     }
 
 static const struct tl_metric_desc queue_rows[TL_VISITS_METRICS] = {
     [TL_VISITS_JOINED] = {"tellerline_queue_joined_total", "Visitors who got a place.", TL_COUNTER},
-    [TL_VISITS_COMPLETED] = {"tellerline_queue_completed_total", "Sessions that were completed.",
-                             TL_COUNTER},
+    [TL_VISITS_COMPLETED] = {"tellerline_queue_completed_total", "Sessions completed.", TL_COUNTER},
     [TL_VISITS_LEFT] = {"tellerline_queue_left_total", "Sessions that visitors left.", TL_COUNTER},
     [TL_VISITS_EXPIRED] = {"tellerline_queue_expired_total", "Sessions that ran out.", TL_COUNTER},
-    [TL_VISITS_NO_SHOWS] = {"tellerline_queue_no_shows_total",
-                            "Sessions of visitors who never came.", TL_COUNTER},
+    [TL_VISITS_NO_SHOWS] = {"tellerline_queue_no_shows_total", "Sessions of no-shows.", TL_COUNTER},
     [TL_VISITS_REMOVED] = {"tellerline_queue_removed_total",
-                           "Visitors whom an operator removed, waiting or active.", TL_COUNTER},
+                           "Visitors removed by an operator, waiting or active.", TL_COUNTER},
     [TL_VISITS_GAVE_UP] = {"tellerline_queue_gave_up_total",
-                           "Visitors who left the line, or went away, before they were admitted.",
+                           "Visitors who left the line, or went away, before admission.",
                            TL_COUNTER},
     [TL_VISITS_OLDEST_WAIT] = {"tellerline_queue_oldest_wait_seconds",
-                               "How long the first of a lane has waited, the longest of the lanes, "
-                               "at least.",
-                               TL_GAUGE_MAX},
+                               "Longest wait in the line, at least.", TL_GAUGE_MAX},
     [TL_VISITS_OVER_1M] = WAITING_OVER("1m", "1 minute"),
     [TL_VISITS_OVER_5M] = WAITING_OVER("5m", "5 minutes"),
     [TL_VISITS_OVER_10M] = WAITING_OVER("10m", "10 minutes"),
@@ -39,7 +35,7 @@ static const struct tl_metric_desc queue_rows[TL_VISITS_METRICS] = {
     [TL_VISITS_WAIT_TIME] = {"tellerline_queue_wait_seconds", "From joining to admission.",
                              TL_HISTOGRAM_LONG},
     [TL_VISITS_SESSION_TIME] = {"tellerline_queue_session_seconds",
-                                "From admission to the end of the session, no-shows left out.",
+                                "From admission to the end of the session, without no-shows.",
                                 TL_HISTOGRAM_LONG},
 };
 
@@ -50,8 +46,7 @@ static const struct tl_metric_desc lane_rows[TL_VISITS_LANE_METRICS] = {
     [TL_VISITS_LANE_ADMITTED] = {"tellerline_lane_admitted_total",
                                  "Visitors admitted from the lane.", TL_COUNTER},
     [TL_VISITS_LANE_OLDEST_WAIT] = {"tellerline_lane_oldest_wait_seconds",
-                                    "How long the first of the lane has waited, at least.",
-                                    TL_GAUGE_MAX},
+                                    "Longest wait in the lane, at least.", TL_GAUGE_MAX},
 };
 
 const struct tl_queue_metrics_tables tl_visits_tables = {.queue = queue_rows,

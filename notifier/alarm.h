@@ -10,16 +10,16 @@
 #include <stdint.h>
 
 #include "common/base/clock.h"
-#include "notifier/hook.h"
+#include "notifier/webhook.h"
 
 enum { TL_ALARM_LOST_MS = 3000 }; /* a store that is away for less is not told of */
 
 /* What one webhook is still to be told. */
 struct tl_alarm {
-    struct tl_hook *hook;      /* borrowed */
-    int64_t lost_ms, back_ms;  /* Unix ms; 0: nothing to tell */
-    bool sent_lost, sent_back; /* of the request under way */
-    struct tl_fetch *post;     /* NULL: none */
+    struct tl_webhook *webhook; /* borrowed */
+    int64_t lost_ms, back_ms;   /* Unix ms; 0: nothing to tell */
+    bool sent_lost, sent_back;  /* of the request under way */
+    struct tl_fetch *post;      /* NULL: none */
     struct tl_backoff backoff;
     int64_t due_ms; /* local monotonic */
 };
@@ -30,7 +30,7 @@ struct tl_store_watch {
     bool told;
 };
 
-void tl_alarm_init(struct tl_alarm *alarm, struct tl_hook *hook);
+void tl_alarm_init(struct tl_alarm *alarm, struct tl_webhook *webhook);
 void tl_alarm_deinit(struct tl_alarm *alarm);
 
 /* Notes after each turn whether the store answered. `holds`: this process serves queues, so that

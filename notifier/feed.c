@@ -10,7 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/units.h"
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 #include "common/wire/names.h"
@@ -24,15 +24,15 @@ enum {
     VISITORS_MAX = 1000, /* in a body, and those of one more entry */
 };
 
-void tl_feed_init(struct tl_feed *feed, struct tl_hook *hook)
+void tl_feed_init(struct tl_feed *feed, struct tl_webhook *webhook)
 {
-    *feed = (struct tl_feed){.hook = hook};
+    *feed = (struct tl_feed){.webhook = webhook};
     tl_backoff_init(&feed->backoff, BACKOFF_BASE_MS, BACKOFF_LIMIT_MS);
 }
 
 void tl_feed_deinit(struct tl_feed *feed)
 {
-    tl_hook_break_off(feed->hook, &feed->post);
+    tl_webhook_break_off(feed->webhook, &feed->post);
 }
 
 /* "ID N". False for what is no such text. */
@@ -94,17 +94,17 @@ static bool read_entry(const struct tl_reply *reply, struct entry *entry)
     return strlen(entry->id) < TL_CURSOR_ID_MAX;
 }
 
-static bool wants(const struct tl_hook_config *hook, const struct entry *entry)
+static bool wants(const struct tl_webhook_config *webhook, const struct entry *entry)
 {
     if (strcmp(entry->what, "test") == 0)
-        return strcmp(entry->data, hook->name) == 0;
-    enum tl_hook_event event = tl_hook_event_find(entry->what);
-    if (event == TL_HOOK_EVENTS || !tl_hook_wants(hook, event))
+        return strcmp(entry->data, webhook->name) == 0;
+    enum tl_webhook_event event = tl_webhook_event_find(entry->what);
+    if (event == TL_WEBHOOK_EVENTS || !tl_webhook_wants(webhook, event))
         return false;
     /* Each threshold is a webhook's own. */
     char field[48];
-    snprintf(field, sizeof(field), "\"threshold\":%" PRIu64 ",", hook->threshold);
-    return event != TL_HOOK_THRESHOLD || strstr(entry->data, field) != NULL;
+    snprintf(field, sizeof(field), "\"threshold\":%" PRIu64 ",", webhook->threshold);
+    return event != TL_WEBHOOK_THRESHOLD || strstr(entry->data, field) != NULL;
 }
 
 /* {"id", "queue", "type", "at"}; NULL when memory ran out. */
@@ -142,7 +142,7 @@ static bool add_entry(struct batch *batch, const struct tl_feed_world *world,
 {
     json_t *event = make_event(world, entry->id, entry->what, entry->at_ms);
     bool ok = event != NULL;
-    if (ok && strcmp(entry->what, tl_hook_event_name(TL_HOOK_ADMITTED)) == 0) {
+    if (ok && strcmp(entry->what, tl_webhook_event_name(TL_WEBHOOK_ADMITTED)) == 0) {
         ok = json_object_set_new(event, "visitors", list_visitors(entry->data, visitors)) == 0;
     } else if (ok && entry->data[0] == '{') {
         json_error_t error;
@@ -192,7 +192,7 @@ static bool take(struct batch *batch, const struct tl_feed *feed, const struct t
             batch->lost += entry.n - batch->until.n - 1;
         batch->until.n = entry.n;
         at_ms = entry.at_ms;
-        if (wants(feed->hook->config, &entry))
+        if (wants(feed->webhook->config, &entry))
             ok = add_entry(batch, world, &entry, &visitors);
     }
     batch->more = count == ENTRIES_MAX || i < count;
@@ -231,7 +231,7 @@ static bool post(struct tl_feed *feed, const struct tl_feed_world *world, const 
     feed->sent_events = batch->events;
     feed->sent_lost = batch->lost;
     feed->sent_all = !batch->more;
-    feed->post = tl_hook_post(feed->hook, id, batch->list, err);
+    feed->post = tl_webhook_post(feed->webhook, id, batch->list, err);
     return feed->post != NULL;
 }
 
@@ -253,7 +253,7 @@ static bool report(struct tl_feed *feed, const struct tl_feed_world *world,
     if (said->cursor != NULL)
         snprintf(cursor, sizeof(cursor), "%s %" PRIu64, said->cursor->id, said->cursor->n);
     tl_call_begin(args, TL_FN_TOLD, world->keys);
-    tl_args_strs(args, feed->hook->config->name, cursor, NULL);
+    tl_args_strs(args, feed->webhook->config->name, cursor, NULL);
     tl_args_uint(args, said->told);
     tl_args_uint(args, said->lost);
     tl_args_int(args, said->status);
@@ -267,13 +267,13 @@ static bool report(struct tl_feed *feed, const struct tl_feed_world *world,
     feed->failing_since_ms = since_ms > 0 ? tl_clock_ms() - (store_ms - since_ms) : 0;
     if (said->cursor != NULL)
         feed->cursor = *said->cursor;
-    struct tl_metrics *metrics = feed->hook->metrics;
+    struct tl_metrics *metrics = feed->webhook->metrics;
     tl_metrics_add(metrics, TL_NOTIFIER_TOLD, (int64_t)said->told);
     tl_metrics_add(metrics, TL_NOTIFIER_LOST, (int64_t)said->lost);
     if (said->lost > 0)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = world->keys->queue},
                "%" PRIu64 " events are lost to webhook %s, which did not answer for too long",
-               said->lost, feed->hook->config->name);
+               said->lost, feed->webhook->config->name);
     return true;
 }
 
@@ -290,7 +290,7 @@ static bool settle(struct tl_feed *feed, const struct tl_feed_world *world, int6
                    struct tl_error *err)
 {
     struct tl_post_result result;
-    if (!tl_hook_result(feed->hook, &feed->post, now_ms, &result))
+    if (!tl_webhook_result(feed->webhook, &feed->post, now_ms, &result))
         return true;
     make_printable(result.problem);
     struct report said = {.status = result.status, .problem = result.problem};
@@ -329,7 +329,7 @@ bool tl_feed_serve(struct tl_feed *feed, const struct tl_feed_world *world, int6
     if (!settle(feed, world, now_ms, err))
         return false;
     bool wanted = feed->placed && feed->post == NULL && feed->cursor.n != world->journaled;
-    if (wanted && now_ms >= feed->due_ms && feed->hook->under_way < TL_HOOK_POSTS_MAX &&
+    if (wanted && now_ms >= feed->due_ms && feed->webhook->under_way < TL_WEBHOOK_POSTS_MAX &&
         !tell(feed, world, now_ms, err))
         return false;
     if (wanted && feed->post == NULL && feed->due_ms < *due_ms)

@@ -14,7 +14,7 @@
 
 #include "common/base/clock.h"
 #include "common/store/library.h"
-#include "notifier/hook.h"
+#include "notifier/webhook.h"
 
 enum { TL_CURSOR_ID_MAX = 48 };
 
@@ -25,7 +25,7 @@ struct tl_cursor {
 };
 
 struct tl_feed {
-    struct tl_hook *hook; /* borrowed */
+    struct tl_webhook *webhook; /* borrowed */
     struct tl_cursor cursor;
     bool placed;                 /* the cursor is known */
     struct tl_fetch *post;       /* the request under way, or NULL */
@@ -47,7 +47,7 @@ struct tl_feed_world {
     int64_t kept_ms;                /* how long a webhook is tried again */
 };
 
-void tl_feed_init(struct tl_feed *feed, struct tl_hook *hook);
+void tl_feed_init(struct tl_feed *feed, struct tl_webhook *webhook);
 void tl_feed_deinit(struct tl_feed *feed);
 
 /* The cursor as the store has it, "ID N", unless a request is under way. What is no such text is

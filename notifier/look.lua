@@ -7,7 +7,7 @@
 --          4 how many thresholds follow; these; then the names of the webhooks that watch the queue
 -- returns  LOOK
 --
--- Invariants: each crossing is told once: what was seen is kept in tl:{q}:hooks, changed in the step that tells of it.
+-- Invariants: each crossing is told once: what was seen is kept in tl:{q}:webhooks, changed in the step that tells it.
 -- Writes that key and the journal, nothing of the line. Work is bounded by the number of webhooks.
 
 local int = text.int
@@ -69,12 +69,12 @@ local function cursors_of(c, fields, watching, journaled)
         cursors[i], names[watching[i]] = fields[field], true
         if not cursors[i] then
             cursors[i] = int(c.event) .. '-' .. int(journaled) .. ' ' .. int(journaled)
-            call('HSET', c.key.hooks, field, cursors[i])
+            call('HSET', c.key.webhooks, field, cursors[i])
         end
     end
     for field in pairs(fields) do
         local name = match(field, '^cursor:(.*)') or match(field, '^state:(.*)')
-        if name and not names[name] then call('HDEL', c.key.hooks, field) end
+        if name and not names[name] then call('HDEL', c.key.webhooks, field) end
     end
     return cursors
 end
@@ -82,10 +82,10 @@ end
 entry('look', { 'allow-oom' }, function(keys, args)
     local wanted, n_thresholds, c = args[1], args[4] + 0, state.read(state.begin(keys), FIELDS)
     call('XLEN', c.key.journal) -- fails when it is of another type
-    local fields = text.fields(call('HGETALL', c.key.hooks))
+    local fields = text.fields(call('HGETALL', c.key.webhooks))
     local journaled = tonumber(fields.journaled) or c.now
     if wanted == '' then
-        call('UNLINK', c.key.journal, c.key.hooks)
+        call('UNLINK', c.key.journal, c.key.webhooks)
         return { c.generation, c.event, journaled, c.now, 0, {} }
     end
 
@@ -101,12 +101,12 @@ entry('look', { 'allow-oom' }, function(keys, args)
     end
     call('PEXPIRE', c.key.journal, args[2])
     if fields.wanted ~= wanted or fields.journaled ~= int(journaled) then
-        call('HSET', c.key.hooks, 'wanted', wanted, 'journaled', int(journaled))
+        call('HSET', c.key.webhooks, 'wanted', wanted, 'journaled', int(journaled))
     end
     for i = 1, #news, 2 do journal.add(c, wanted, news[i], news[i + 1]) end
     if not next(seen.above) then seen.above = { none = false } end -- an empty table would be written as a list
     local t = cjson.encode(seen)
-    if t ~= fields.seen then call('HSET', c.key.hooks, 'seen', t) end
+    if t ~= fields.seen then call('HSET', c.key.webhooks, 'seen', t) end
     -- When time brings something, if it does.
     local opens_in, closes_in = now.opens_at - c.now, now.closes_at - c.now
     local again = opens_in > 0 and closes_in > 0 and min(opens_in, closes_in) or max(0, opens_in, closes_in)

@@ -11,7 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 #include "common/role/role_main.h"
 #include "common/store/library.h"
 #include "common/store/queue.h"
@@ -32,12 +32,12 @@ static const struct tl_metric_desc metric_rows[TL_NOTIFIER_METRICS + TL_ROLE_MET
     [TL_NOTIFIER_POSTS] = {"tellerline_webhooks_requests_total", "Requests to webhooks that ended.",
                            TL_COUNTER},
     [TL_NOTIFIER_FAILED] = {"tellerline_webhooks_requests_failed_total",
-                            "Requests to webhooks that failed and are sent again.", TL_COUNTER},
-    [TL_NOTIFIER_POST_TIME] = {"tellerline_webhooks_request_seconds",
-                               "Time of a request to a webhook.", TL_HISTOGRAM},
+                            "Requests to webhooks that failed and are repeated.", TL_COUNTER},
+    [TL_NOTIFIER_POST_TIME] = {"tellerline_webhooks_request_seconds", "One request to a webhook.",
+                               TL_HISTOGRAM},
     [TL_NOTIFIER_LOOKS] = {"tellerline_webhooks_looks_total", "Calls of the function look.",
                            TL_COUNTER},
-    [TL_NOTIFIER_HOOKS] = {"tellerline_webhooks", "Webhooks that are configured.", TL_GAUGE},
+    [TL_NOTIFIER_WEBHOOKS] = {"tellerline_webhooks", "Configured webhooks.", TL_GAUGE},
     [TL_NOTIFIER_FAILING] = {"tellerline_webhooks_failing", "Webhooks that fail.", TL_GAUGE},
     [TL_NOTIFIER_FAILING_SECONDS] = {"tellerline_webhook_failing_seconds",
                                      "How long the webhook that fails longest has failed.",
@@ -62,9 +62,9 @@ struct notifier {
     struct tl_fetcher *fetcher;
     struct tl_args args;
     struct tl_store_watch watch;
-    size_t n_hooks;
-    struct tl_hook hooks[TL_HOOKS_MAX];
-    struct tl_alarm alarms[TL_HOOKS_MAX];
+    size_t n_webhooks;
+    struct tl_webhook webhooks[TL_WEBHOOKS_MAX];
+    struct tl_alarm alarms[TL_WEBHOOKS_MAX];
 };
 
 /* ---- queues acquired and lost ---- */
@@ -73,12 +73,12 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
 {
     struct notifier *self = context;
     struct queue *queue = held->state;
-    queue->feeds = calloc(self->n_hooks, sizeof(*queue->feeds));
+    queue->feeds = calloc(self->n_webhooks, sizeof(*queue->feeds));
     if (queue->feeds == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for the webhooks of a queue");
-    for (size_t i = 0; i < self->n_hooks; i++)
-        if (tl_hook_watches(self->hooks[i].config, held->keys.queue))
-            tl_feed_init(&queue->feeds[queue->n_feeds++], &self->hooks[i]);
+    for (size_t i = 0; i < self->n_webhooks; i++)
+        if (tl_webhook_watches(self->webhooks[i].config, held->keys.queue))
+            tl_feed_init(&queue->feeds[queue->n_feeds++], &self->webhooks[i]);
     return true;
 }
 
@@ -106,14 +106,14 @@ static void begin_look(struct notifier *self, const struct tl_held_queue *held)
 {
     const struct queue *queue = held->state;
     struct tl_args *args = &self->args;
-    uint64_t thresholds[TL_HOOKS_MAX];
+    uint64_t thresholds[TL_WEBHOOKS_MAX];
     size_t n_thresholds = 0;
     char wish[32] = "";
     bool all = false;
     for (size_t i = 0; i < queue->n_feeds; i++) {
-        const struct tl_hook_config *config = queue->feeds[i].hook->config;
-        all = all || tl_hook_wants(config, TL_HOOK_ADMITTED);
-        if (tl_hook_wants(config, TL_HOOK_THRESHOLD))
+        const struct tl_webhook_config *config = queue->feeds[i].webhook->config;
+        all = all || tl_webhook_wants(config, TL_WEBHOOK_ADMITTED);
+        if (tl_webhook_wants(config, TL_WEBHOOK_THRESHOLD))
             thresholds[n_thresholds++] = config->threshold;
     }
     if (queue->n_feeds > 0)
@@ -127,7 +127,7 @@ static void begin_look(struct notifier *self, const struct tl_held_queue *held)
     for (size_t i = 0; i < n_thresholds; i++)
         tl_args_uint(args, thresholds[i]);
     for (size_t i = 0; i < queue->n_feeds; i++)
-        tl_args_str(args, queue->feeds[i].hook->config->name);
+        tl_args_str(args, queue->feeds[i].webhook->config->name);
 }
 
 static bool look(struct notifier *self, const struct tl_held_queue *held, struct tl_error *err)
@@ -202,14 +202,14 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
 /* When did the webhook begin to fail, as one of its queues or its last request says? 0: it does
  * not.
  */
-static int64_t fails_since(const struct notifier *self, const struct tl_hook *hook)
+static int64_t fails_since(const struct notifier *self, const struct tl_webhook *webhook)
 {
-    int64_t since_ms = hook->failing ? hook->failing_since_ms : 0;
+    int64_t since_ms = webhook->failing ? webhook->failing_since_ms : 0;
     for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
         const struct queue *queue = tl_roster_at(self->process->roster, i)->state;
         for (size_t j = 0; j < queue->n_feeds; j++) {
             const struct tl_feed *feed = &queue->feeds[j];
-            if (feed->hook == hook && feed->failing_since_ms != 0 &&
+            if (feed->webhook == webhook && feed->failing_since_ms != 0 &&
                 (since_ms == 0 || feed->failing_since_ms < since_ms))
                 since_ms = feed->failing_since_ms;
         }
@@ -221,8 +221,8 @@ static void count_failing(const struct notifier *self, int64_t now_ms)
 {
     struct tl_metrics *metrics = self->process->metrics;
     int64_t failing = 0, longest_ms = 0;
-    for (size_t i = 0; i < self->n_hooks; i++) {
-        int64_t since_ms = fails_since(self, &self->hooks[i]);
+    for (size_t i = 0; i < self->n_webhooks; i++) {
+        int64_t since_ms = fails_since(self, &self->webhooks[i]);
         failing += since_ms != 0;
         if (since_ms != 0 && now_ms - since_ms > longest_ms)
             longest_ms = now_ms - since_ms;
@@ -239,9 +239,9 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
     bool ok =
         tl_process_refresh(process, now_ms, err) && tl_process_serve(process, now_ms, &due_ms, err);
     now_ms = tl_clock_ms();
-    tl_alarm_watch(self->alarms, self->n_hooks, &self->watch, ok,
+    tl_alarm_watch(self->alarms, self->n_webhooks, &self->watch, ok,
                    tl_roster_count(process->roster) > 0, now_ms);
-    for (size_t i = 0; i < self->n_hooks; i++)
+    for (size_t i = 0; i < self->n_webhooks; i++)
         tl_alarm_serve(&self->alarms[i], process->id, self->config->retention.webhooks_ms, now_ms);
     count_failing(self, now_ms);
     if (!ok)
@@ -255,19 +255,20 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
 
 /* ---- start and stop ---- */
 
-static bool load_hooks(struct notifier *self, struct tl_error *err)
+static bool load_webhooks(struct notifier *self, struct tl_error *err)
 {
     struct tl_metrics *metrics = self->process->metrics;
     for (size_t i = 0; i < self->config->n_webhooks; i++) {
-        const struct tl_hook_config *config = &self->config->webhooks[i];
-        struct tl_hook *hook = &self->hooks[i];
-        *hook = (struct tl_hook){.config = config, .fetcher = self->fetcher, .metrics = metrics};
-        if (!tl_hook_load(hook, err))
+        const struct tl_webhook_config *config = &self->config->webhooks[i];
+        struct tl_webhook *webhook = &self->webhooks[i];
+        *webhook =
+            (struct tl_webhook){.config = config, .fetcher = self->fetcher, .metrics = metrics};
+        if (!tl_webhook_load(webhook, err))
             return tl_error_prefix(err, "webhook %s", config->name);
-        tl_alarm_init(&self->alarms[i], hook);
-        self->n_hooks++;
+        tl_alarm_init(&self->alarms[i], webhook);
+        self->n_webhooks++;
     }
-    tl_metrics_set(metrics, TL_NOTIFIER_HOOKS, (int64_t)self->n_hooks);
+    tl_metrics_set(metrics, TL_NOTIFIER_WEBHOOKS, (int64_t)self->n_webhooks);
     return true;
 }
 
@@ -281,16 +282,17 @@ static bool open_notifier(void *context, struct tl_process *process, struct tl_e
         tl_info("no webhooks are configured: there is nothing to do");
         return true;
     }
-    self->fetcher = tl_fetcher_new(TL_HOOKS_MAX * (TL_HOOK_POSTS_MAX + 1), err); /* and an alarm */
-    return self->fetcher != NULL && load_hooks(self, err);
+    self->fetcher =
+        tl_fetcher_new(TL_WEBHOOKS_MAX * (TL_WEBHOOK_POSTS_MAX + 1), err); /* and an alarm */
+    return self->fetcher != NULL && load_webhooks(self, err);
 }
 
 static void close_notifier(void *context)
 {
     struct notifier *self = context;
-    for (size_t i = 0; i < self->n_hooks; i++)
+    for (size_t i = 0; i < self->n_webhooks; i++)
         tl_alarm_deinit(&self->alarms[i]);
-    sodium_memzero(self->hooks, sizeof(self->hooks)); /* with their secrets */
+    sodium_memzero(self->webhooks, sizeof(self->webhooks)); /* with their secrets */
     tl_fetcher_free(&self->fetcher);
     tl_args_free(&self->args);
 }

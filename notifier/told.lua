@@ -20,19 +20,19 @@ local function is_before(a, b)
 end
 
 entry('told', { 'allow-oom' }, function(keys, args)
-    local c, hook, cursor, problem = state.read(state.begin(keys), state.CORE), args[1], args[2], args[6]
+    local c, webhook, cursor, problem = state.read(state.begin(keys), state.CORE), args[1], args[2], args[6]
     call('XLEN', c.key.journal) -- fails when it is of another type
-    local found = call('HMGET', c.key.hooks, 'cursor:' .. hook, 'state:' .. hook)
+    local found = call('HMGET', c.key.webhooks, 'cursor:' .. webhook, 'state:' .. webhook)
     if not parts(found[1]) then return { c.now, 0 } end -- a webhook that is gone
     local old = text.object(found[2]) or {}
     local new = { at = c.now, status = tonumber(args[5]), told = (tonumber(old.told) or 0) + args[3],
         lost = (tonumber(old.lost) or 0) + args[4] }
     if problem ~= '' then new.problem, new.since = problem, tonumber(old.since) or c.now end
-    call('HSET', c.key.hooks, 'state:' .. hook, cjson.encode(new))
+    call('HSET', c.key.webhooks, 'state:' .. webhook, cjson.encode(new))
     if parts(cursor) and is_before(found[1], cursor) then
-        call('HSET', c.key.hooks, 'cursor:' .. hook, cursor)
+        call('HSET', c.key.webhooks, 'cursor:' .. webhook, cursor)
         local least = cursor -- what all cursors are past is trimmed
-        for field, other in pairs(text.fields(call('HGETALL', c.key.hooks))) do
+        for field, other in pairs(text.fields(call('HGETALL', c.key.webhooks))) do
             if sub(field, 1, 7) == 'cursor:' and parts(other) and is_before(other, least) then least = other end
         end
         local event, nth = parts(least)

@@ -128,7 +128,7 @@ bool tl_check_hosts(const char *value, struct tl_error *err)
                         "not names of hosts, such as shop.internal, without scheme and port");
 }
 
-bool tl_check_hook_url(const char *value, struct tl_error *err)
+bool tl_check_webhook_url(const char *value, struct tl_error *err)
 {
     struct tl_origin origin;
     return *value == '\0' || (tl_origin_parse(value, &origin) && strpbrk(value, "#@") == NULL) ||

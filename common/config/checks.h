@@ -24,7 +24,7 @@ bool tl_check_hostname(const char *value, struct tl_error *err); /* "" passes */
 /* Names or addresses of hosts, separated by spaces; "" passes. */
 bool tl_check_hosts(const char *value, struct tl_error *err);
 /* An address to which a program posts: https:// or http://, without fragment; "" passes. */
-bool tl_check_hook_url(const char *value, struct tl_error *err);
+bool tl_check_webhook_url(const char *value, struct tl_error *err);
 /* Does it lead to this machine? Then no proxy of the environment is asked for it. */
 bool tl_url_is_local(const char *url);
 /* Is it https, or http to this machine or one of these hosts, separated by spaces? */

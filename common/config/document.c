@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "common/config/document.h"
-#include "common/config/hook_table.h"
 #include "common/config/queue_table.h"
 #include "common/config/value.h"
+#include "common/config/webhook_table.h"
 
 enum { REFERENCE_COLUMNS = 100 };
 
@@ -76,7 +76,7 @@ void tl_config_document(FILE *out)
     write_table("a probe", rows, n, false, out);
     rows = tl_page_table(&n);
     write_table("an event", rows, n, false, out);
-    rows = tl_hook_table(&n);
+    rows = tl_webhook_table(&n);
     write_table("a webhook", rows, n, false, out);
 }
 
@@ -148,7 +148,7 @@ void tl_config_reference(FILE *out)
         out);
     write_settings(rows, n, 0, out);
     fputs("\n# Whom the notifier tells what happens. Each has:\n", out);
-    rows = tl_hook_table(&n);
+    rows = tl_webhook_table(&n);
     for (size_t i = 0; i < n; i++) {
         char text[1024];
         snprintf(text, sizeof(text), "`%s`: %s", rows[i].path, rows[i].help);

@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/hook_table.h"
 #include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"
 #include "common/config/read.h"
 #include "common/config/spelling.h"
 #include "common/config/value.h"
+#include "common/config/webhook_table.h"
 #include "common/wire/names.h"
 
 /* ---- mistakes ---- */
@@ -425,35 +425,37 @@ void tl_config_read_queues(struct tl_config *config, const char *name, const str
 /* ---- webhooks ---- */
 
 /* What no row can say alone; `nth` of them come before. */
-static bool check_webhook(const struct tl_hook_config *hooks, size_t nth, struct tl_error *err)
+static bool check_webhook(const struct tl_webhook_config *webhooks, size_t nth,
+                          struct tl_error *err)
 {
-    const struct tl_hook_config *hook = &hooks[nth];
-    if (hook->name[0] == '\0' || hook->url[0] == '\0' || hook->secret_file[0] == '\0')
+    const struct tl_webhook_config *webhook = &webhooks[nth];
+    if (webhook->name[0] == '\0' || webhook->url[0] == '\0' || webhook->secret_file[0] == '\0')
         return tl_error_set(err, TL_ERR_INVALID, "a webhook needs name, url and secret_file");
-    if (hook->events == 0)
+    if (webhook->events == 0)
         return tl_error_set(err, TL_ERR_INVALID, "a webhook needs events: what it is told of");
-    if ((hook->events & (UINT64_C(1) << TL_HOOK_THRESHOLD)) != 0 && hook->threshold == 0)
+    if ((webhook->events & (UINT64_C(1) << TL_WEBHOOK_THRESHOLD)) != 0 && webhook->threshold == 0)
         return tl_error_set(err, TL_ERR_INVALID,
                             "the event threshold needs threshold: how many visitors wait");
     for (size_t i = 0; i < nth; i++)
-        if (strcmp(hooks[i].name, hook->name) == 0)
-            return tl_error_set(err, TL_ERR_INVALID, "there are two webhooks \"%s\"", hook->name);
+        if (strcmp(webhooks[i].name, webhook->name) == 0)
+            return tl_error_set(err, TL_ERR_INVALID, "there are two webhooks \"%s\"",
+                                webhook->name);
     return true;
 }
 
 static void read_webhook(struct tl_config *config, const char *name, const struct tl_yaml *entry,
                          struct tl_mistakes *mistakes)
 {
-    struct tl_hook_config *hook = &config->webhooks[config->n_webhooks];
+    struct tl_webhook_config *webhook = &config->webhooks[config->n_webhooks];
     char owner[32];
     struct tl_yaml_place places[16] = {0};
     struct tl_error err = {0};
     struct tl_section section = {
-        .source = name, .owner = owner, .base = hook, .places = places, .mistakes = mistakes};
-    section.rows = tl_hook_table(&section.n);
+        .source = name, .owner = owner, .base = webhook, .places = places, .mistakes = mistakes};
+    section.rows = tl_webhook_table(&section.n);
     size_t before = mistakes->n;
     int length = snprintf(owner, sizeof(owner), "webhooks[%zu].", config->n_webhooks);
-    tl_settings_default(section.rows, section.n, hook);
+    tl_settings_default(section.rows, section.n, webhook);
     if (entry->kind != TL_YAML_MAPPING) {
         owner[length - 1] = '\0';
         note_kind(&section, entry, "", "a mapping of settings");
@@ -473,8 +475,8 @@ void tl_config_read_webhooks(struct tl_config *config, const char *name,
     const struct tl_section top = {.source = name, .owner = "webhooks", .mistakes = mistakes};
     free(config->webhooks);
     config->n_webhooks = 0;
-    config->webhooks = make_room(&top, webhooks, TL_YAML_LIST, "a list of webhooks", TL_HOOKS_MAX,
-                                 sizeof(*config->webhooks));
+    config->webhooks = make_room(&top, webhooks, TL_YAML_LIST, "a list of webhooks",
+                                 TL_WEBHOOKS_MAX, sizeof(*config->webhooks));
     if (config->webhooks == NULL)
         return;
     for (const struct tl_yaml *entry = webhooks->first; entry != NULL; entry = entry->next)

@@ -164,35 +164,35 @@ struct tl_queue_config {
     struct tl_yaml_place place; /* where it is written */
 };
 
-enum { TL_HOOKS_MAX = 20, TL_HOOK_NAME_MAX = 32, TL_HOOK_QUEUES_MAX = 256 };
+enum { TL_WEBHOOKS_MAX = 20, TL_WEBHOOK_NAME_MAX = 32, TL_WEBHOOK_QUEUES_MAX = 256 };
 
-/* The events of a webhook: bits of `events`, in the order of tl_hook_event_name. */
-enum tl_hook_event {
-    TL_HOOK_OPENED,
-    TL_HOOK_DRAWN,
-    TL_HOOK_PAUSED,
-    TL_HOOK_RESUMED,
-    TL_HOOK_DRAINING,
-    TL_HOOK_DRAINED,
-    TL_HOOK_CLOSED,
-    TL_HOOK_SOLD_OUT,
-    TL_HOOK_PASSTHROUGH,
-    TL_HOOK_THRESHOLD,
-    TL_HOOK_STORE_LOST,
-    TL_HOOK_STORE_BACK,
-    TL_HOOK_ADMITTED,
-    TL_HOOK_EVENTS
+/* The events of a webhook: bits of `events`, in the order of tl_webhook_event_name. */
+enum tl_webhook_event {
+    TL_WEBHOOK_OPENED,
+    TL_WEBHOOK_DRAWN,
+    TL_WEBHOOK_PAUSED,
+    TL_WEBHOOK_RESUMED,
+    TL_WEBHOOK_DRAINING,
+    TL_WEBHOOK_DRAINED,
+    TL_WEBHOOK_CLOSED,
+    TL_WEBHOOK_SOLD_OUT,
+    TL_WEBHOOK_PASSTHROUGH,
+    TL_WEBHOOK_THRESHOLD,
+    TL_WEBHOOK_STORE_LOST,
+    TL_WEBHOOK_STORE_BACK,
+    TL_WEBHOOK_ADMITTED,
+    TL_WEBHOOK_EVENTS
 };
 
 /* Whom the notifier tells what happens. In the file only: no request can choose whom a program
  * calls. */
-struct tl_hook_config {
-    char name[TL_HOOK_NAME_MAX + 1];
+struct tl_webhook_config {
+    char name[TL_WEBHOOK_NAME_MAX + 1];
     char url[512];
     char secret_file[256];
-    uint64_t events;                     /* a bit for each enum tl_hook_event */
-    char queues[TL_HOOK_QUEUES_MAX + 1]; /* patterns, separated by spaces */
-    uint64_t threshold;                  /* waiting visitors; 0: none */
+    uint64_t events;                        /* a bit for each enum tl_webhook_event */
+    char queues[TL_WEBHOOK_QUEUES_MAX + 1]; /* patterns, separated by spaces */
+    uint64_t threshold;                     /* waiting visitors; 0: none */
     int64_t timeout_ms;
 };
 
@@ -312,7 +312,7 @@ struct tl_config {
         char token_key[256];
     } secrets; /* file paths; tl_config_load completes relative ones */
     size_t n_webhooks;
-    struct tl_hook_config *webhooks; /* in the file's order */
+    struct tl_webhook_config *webhooks; /* in the file's order */
     size_t n_queues;
     struct tl_queue_config *queues; /* in the file's order */
     char queues_source[256];        /* the file or variable that they are from, for messages */

@@ -189,7 +189,7 @@ json_t *tl_control_stats_of(struct tl_control *control, const char *queue, struc
 
 /* webhooks.c */
 
-/* The webhooks of a queue as a list of objects, from what hooks_of() of stats.lua returned:
+/* The webhooks of a queue as a list of objects, from what webhooks_of() of stats.lua returned:
  * those that the notifier keeps, and those of this program's configuration that no notifier knows
  * yet. now_ms: the store's clock. NULL: out of memory. */
 json_t *tl_webhooks_to_json(const struct tl_config *config, const char *queue,

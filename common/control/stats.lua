@@ -1,5 +1,5 @@
 -- SPDX-License-Identifier: Apache-2.0
--- What operators are told of a queue: stats, hooks and joined. Changes nothing.
+-- What operators are told of a queue: stats, webhooks and joined. Changes nothing.
 
 local int, LANE = text.int, defs.LANE
 local SAMPLE, WORKERS, RATE_MS, TOLD_MS = 64, 50, 60000, 3600000
@@ -61,7 +61,7 @@ local function joined_at(both, seq, now, coarse)
     return -1
 end
 
----- the hooks
+---- the webhooks
 
 -- What the command reads, or nothing where the key has another type: the other numbers of a queue are worth having.
 local function read_or(nothing, ...)
@@ -70,7 +70,7 @@ local function read_or(nothing, ...)
 end
 
 -- How many entries of the journal wait after this one, when the oldest of them was written (ms, -1: none waits), and
--- how many were trimmed before the hook was told. journaled: the number of the last entry.
+-- how many were trimmed before the webhook was told. journaled: the number of the last entry.
 local function behind(c, id, n, journaled)
     local all = max(0, journaled - n)
     local first = all > 0 and read_or({}, 'XRANGE', c.key.journal, '(' .. id, '+', 'COUNT', 1)[1]
@@ -79,10 +79,11 @@ local function behind(c, id, n, journaled)
     return all - gone, first[2][4] + 0, gone
 end
 
--- { who holds the lease of the notifier or '', then for each hook: name, cursor "EVENT-NTH N", state (JSON, '': nothing
--- was told yet), and the three of `behind` }. At most 20 hooks: the notifier drops those that are gone.
-local function hooks_of(c)
-    local fields, list = text.fields(read_or({}, 'HGETALL', c.key.hooks)), { read_or('', 'GET', c.key.notifier) or '' }
+-- { who holds the lease of the notifier or '', then for each webhook: name, cursor "EVENT-NTH N", state (JSON, '':
+-- nothing was told yet), and the three of `behind` }. At most 20 webhooks: the notifier drops those that are gone.
+local function webhooks_of(c)
+    local fields = text.fields(read_or({}, 'HGETALL', c.key.webhooks))
+    local list = { read_or('', 'GET', c.key.notifier) or '' }
     for field, cursor in pairs(fields) do
         local name = match(field, '^cursor:(.*)')
         local id, n = match(cursor, '^(%d+%-%d+) (%d+)$')
@@ -241,7 +242,7 @@ end
 
 -- stats: everything that the numbers of a queue are made of, as of one moment.
 -- args     1... fields of the state to read
--- returns  STATS. Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 hooks, 256 signs
+-- returns  STATS. Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 webhooks, 256 signs
 entry('stats', { 'no-writes' }, function(keys, args)
     local c, totals = state.find(keys), {}
     for i, n in ipairs(call('HMGET', c.key.state, unpack(defs.TOTAL))) do
@@ -251,7 +252,7 @@ entry('stats', { 'no-writes' }, function(keys, args)
     -- As line/overbook.lua counts them.
     local unclaimed, both = text.number(match(called or '', '^%d+:(%d+):')), histories_of(c)
     local oldest, sample, lanes_now, since = both[1].oldest, sample_of(c, both), lanes_of(c, both)
-    return { int(c.now), call('HMGET', c.key.state, unpack(args)), call('HGETALL', c.key.config), hooks_of(c),
+    return { int(c.now), call('HMGET', c.key.state, unpack(args)), call('HGETALL', c.key.config), webhooks_of(c),
         cjson.encode({ totals = totals, per_minute = per_minute_of(c, totals, oldest),
             claimed = unclaimed and (text.number(active) or 0) - unclaimed or cjson.null,
             lanes = lanes_now, oldest_wait_ms = ago(c, since), waited = waited_of(sample),
@@ -260,10 +261,10 @@ entry('stats', { 'no-writes' }, function(keys, args)
             signs = signs_of(c), set_aside = call('XLEN', c.key.poison) }) }
 end)
 
--- hooks: how far the hooks were told what happened to a queue. Returns { now ms, the hooks as hooks_of says }.
-entry('hooks', { 'no-writes' }, function(keys)
+-- webhooks: how far they were told what happened to a queue. Returns { now ms, the webhooks as webhooks_of says }.
+entry('webhooks', { 'no-writes' }, function(keys)
     local c = state.find(keys)
-    return { text.int(c.now), hooks_of(c) }
+    return { text.int(c.now), webhooks_of(c) }
 end)
 
 -- joined: what tells when places got their numbers: the points of the history that know their seqs.

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 #include "common/control/call.h"
 
 /* ---- as JSON ---- */
 
-enum { ID_MAX = TL_QUEUE_NAME_MAX + 1 + TL_HOOK_NAME_MAX + 1 };
+enum { ID_MAX = TL_QUEUE_NAME_MAX + 1 + TL_WEBHOOK_NAME_MAX + 1 };
 
-/* A hook on one queue: what hooks_of() of stats.lua says of it. */
-struct hook {
+/* A webhook on one queue: what webhooks_of() of stats.lua says of it. */
+struct webhook {
     const char *name;   /* borrowed */
     json_t *kept;       /* what told.lua wrote; NULL: nothing, or nothing that can be read */
     json_int_t event;   /* of the last entry of the journal that it was told of */
@@ -28,57 +28,57 @@ static json_int_t member(const json_t *object, const char *name)
 }
 
 /* Reads the parts from the i-th on. False: no memory. */
-static bool read_hook(const struct tl_reply *reply, size_t i, struct hook *hook)
+static bool read_webhook(const struct tl_reply *reply, size_t i, struct webhook *webhook)
 {
     enum { NAME, CURSOR, STATE, PENDING, OLDEST, GONE };
     json_error_t error;
-    *hook = (struct hook){.name = tl_reply_text(reply, i + NAME),
-                          .kept = json_loads(tl_reply_text(reply, i + STATE), 0, &error),
-                          .event = tl_reply_signed(reply, i + CURSOR),
-                          .pending = tl_reply_signed(reply, i + PENDING),
-                          .gone = tl_reply_signed(reply, i + GONE),
-                          .oldest_ms = tl_reply_signed(reply, i + OLDEST)};
-    hook->failing_ms = member(hook->kept, "since");
-    return hook->kept != NULL || json_error_code(&error) != json_error_out_of_memory;
+    *webhook = (struct webhook){.name = tl_reply_text(reply, i + NAME),
+                                .kept = json_loads(tl_reply_text(reply, i + STATE), 0, &error),
+                                .event = tl_reply_signed(reply, i + CURSOR),
+                                .pending = tl_reply_signed(reply, i + PENDING),
+                                .gone = tl_reply_signed(reply, i + GONE),
+                                .oldest_ms = tl_reply_signed(reply, i + OLDEST)};
+    webhook->failing_ms = member(webhook->kept, "since");
+    return webhook->kept != NULL || json_error_code(&error) != json_error_out_of_memory;
 }
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct hook *)a)->name, ((const struct hook *)b)->name);
+    return strcmp(((const struct webhook *)a)->name, ((const struct webhook *)b)->name);
 }
 
 /* Dead: it fails, and events that it was not told of are gone, or go next. */
-static const char *word_of(const struct hook *hook, int64_t age_ms, int64_t kept_ms)
+static const char *word_of(const struct webhook *webhook, int64_t age_ms, int64_t kept_ms)
 {
-    if (hook->unwatched)
+    if (webhook->unwatched)
         return "unwatched";
-    if (hook->failing_ms != 0)
-        return hook->gone > 0 || age_ms > kept_ms ? "dead" : "failing";
-    return member(hook->kept, "at") != 0 ? "answers" : "new";
+    if (webhook->failing_ms != 0)
+        return webhook->gone > 0 || age_ms > kept_ms ? "dead" : "failing";
+    return member(webhook->kept, "at") != 0 ? "answers" : "new";
 }
 
 /* kept_ms: how long the journal is kept. */
-static json_t *describe(const struct hook *hook, int64_t now_ms, int64_t kept_ms)
+static json_t *describe(const struct webhook *webhook, int64_t now_ms, int64_t kept_ms)
 {
-    bool has_pending = hook->oldest_ms >= 0;
-    int64_t age_ms = has_pending && now_ms > hook->oldest_ms ? now_ms - hook->oldest_ms : 0;
-    json_int_t status = member(hook->kept, "status");
-    const char *problem = json_string_value(json_object_get(hook->kept, "problem"));
-    return json_pack("{s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:s?, s:o, s:I}", "name", hook->name,
-                     "state", word_of(hook, age_ms, kept_ms), "pending", hook->pending,
-                     "oldest_pending_ms",
-                     has_pending ? json_integer((json_int_t)age_ms) : json_null(), "told",
-                     member(hook->kept, "told"), "lost", member(hook->kept, "lost") + hook->gone,
-                     "asked_at", tl_call_time(member(hook->kept, "at")), "status",
-                     status != 0 ? json_integer(status) : json_null(), "problem",
-                     problem != NULL && *problem != '\0' ? problem : NULL, "failing_since",
-                     tl_call_time(hook->failing_ms), "event", hook->event);
+    bool has_pending = webhook->oldest_ms >= 0;
+    int64_t age_ms = has_pending && now_ms > webhook->oldest_ms ? now_ms - webhook->oldest_ms : 0;
+    json_int_t status = member(webhook->kept, "status");
+    const char *problem = json_string_value(json_object_get(webhook->kept, "problem"));
+    return json_pack(
+        "{s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:s?, s:o, s:I}", "name", webhook->name, "state",
+        word_of(webhook, age_ms, kept_ms), "pending", webhook->pending, "oldest_pending_ms",
+        has_pending ? json_integer((json_int_t)age_ms) : json_null(), "told",
+        member(webhook->kept, "told"), "lost", member(webhook->kept, "lost") + webhook->gone,
+        "asked_at", tl_call_time(member(webhook->kept, "at")), "status",
+        status != 0 ? json_integer(status) : json_null(), "problem",
+        problem != NULL && *problem != '\0' ? problem : NULL, "failing_since",
+        tl_call_time(webhook->failing_ms), "event", webhook->event);
 }
 
-static bool has_hook(const struct hook *hooks, size_t n, const char *name)
+static bool has_webhook(const struct webhook *webhooks, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(hooks[i].name, name) == 0)
+        if (strcmp(webhooks[i].name, name) == 0)
             return true;
     return false;
 }
@@ -87,24 +87,26 @@ json_t *tl_webhooks_to_json(const struct tl_config *config, const char *queue,
                             const struct tl_reply *reply, int64_t now_ms)
 {
     enum { PARTS = 6 };
-    struct hook hooks[2 * TL_HOOKS_MAX] = {0}; /* those that are kept, and those of the file */
+    struct webhook webhooks[2 * TL_WEBHOOKS_MAX] = {
+        0}; /* those that are kept, and those of the file */
     size_t n = 0;
     bool unwatched = *tl_reply_text(reply, 0) == '\0';
     bool ok = true;
-    for (size_t i = 1; i + PARTS <= tl_reply_count(reply) && n < TL_HOOKS_MAX; i += PARTS) {
-        ok = read_hook(reply, i, &hooks[n]) && ok;
-        hooks[n++].unwatched = unwatched;
+    for (size_t i = 1; i + PARTS <= tl_reply_count(reply) && n < TL_WEBHOOKS_MAX; i += PARTS) {
+        ok = read_webhook(reply, i, &webhooks[n]) && ok;
+        webhooks[n++].unwatched = unwatched;
     }
     for (size_t i = 0; i < config->n_webhooks; i++) {
-        const struct tl_hook_config *hook = &config->webhooks[i];
-        if (tl_hook_watches(hook, queue) && !has_hook(hooks, n, hook->name))
-            hooks[n++] = (struct hook){.name = hook->name, .oldest_ms = -1, .unwatched = true};
+        const struct tl_webhook_config *webhook = &config->webhooks[i];
+        if (tl_webhook_watches(webhook, queue) && !has_webhook(webhooks, n, webhook->name))
+            webhooks[n++] =
+                (struct webhook){.name = webhook->name, .oldest_ms = -1, .unwatched = true};
     }
-    qsort(hooks, n, sizeof(hooks[0]), by_name);
+    qsort(webhooks, n, sizeof(webhooks[0]), by_name);
     json_t *list = ok ? json_array() : NULL;
     for (size_t i = 0; i < n; i++) {
-        tl_list_add(&list, describe(&hooks[i], now_ms, config->retention.webhooks_ms));
-        json_decref(hooks[i].kept);
+        tl_list_add(&list, describe(&webhooks[i], now_ms, config->retention.webhooks_ms));
+        json_decref(webhooks[i].kept);
     }
     return list;
 }
@@ -121,19 +123,20 @@ static bool append_webhooks(struct tl_control_call *call, const char *queue, boo
                                  ? tl_call_connect(call->control, queue, &call->err)
                                  : NULL;
     struct tl_reply *reply =
-        redis != NULL ? tl_call_read(redis, TL_FN_HOOKS, &keys, &call->err) : NULL;
+        redis != NULL ? tl_call_read(redis, TL_FN_WEBHOOKS, &keys, &call->err) : NULL;
     if (reply == NULL)
         return is_one_of_several && call->err.kind == TL_ERR_NOQUEUE;
-    json_t *hook, *all = tl_webhooks_to_json(call->config, queue, tl_reply_at(reply, 1),
-                                             tl_reply_signed(reply, 0));
+    json_t *webhook, *all = tl_webhooks_to_json(call->config, queue, tl_reply_at(reply, 1),
+                                                tl_reply_signed(reply, 0));
     size_t i;
-    json_array_foreach(all, i, hook)
+    json_array_foreach(all, i, webhook)
     {
         char id[ID_MAX];
-        snprintf(id, sizeof(id), "%s/%s", queue, json_string_value(json_object_get(hook, "name")));
+        snprintf(id, sizeof(id), "%s/%s", queue,
+                 json_string_value(json_object_get(webhook, "name")));
         if (!tl_list_page_takes(page, id))
             continue;
-        json_t *row = json_incref(hook);
+        json_t *row = json_incref(webhook);
         tl_object_set(&row, "id", json_string(id));
         tl_object_set(&row, "queue", json_string(queue));
         tl_list_add(list, row);
@@ -183,7 +186,7 @@ json_t *tl_handle_webhook_test(struct tl_control_call *call)
     if (!tl_call_body(call, NULL))
         return NULL;
     tl_quote(call->name, quoted, sizeof(quoted));
-    tl_call_begin(&args, TL_FN_HOOK_TEST, &call->keys);
+    tl_call_begin(&args, TL_FN_WEBHOOK_TEST, &call->keys);
     tl_args_strs(&args, TL_EVENTS_KEPT, call->name, NULL);
     struct tl_reply *reply = tl_call_once(call->redis, &args, &call->err);
     if (reply == NULL)

@@ -69,14 +69,13 @@ enum { TL_ROLE_QUEUES, TL_ROLE_TROUBLED, TL_ROLE_LISTED, TL_ROLE_STORE_TIME, TL_
 
 /* Their rows, in the table of the role of this name. */
 #define TL_ROLE_METRIC_ROWS(name)                                                                  \
-    {"tellerline_" name "_queues", "Queues this process holds the lease of.", TL_GAUGE},           \
+    {"tellerline_" name "_queues", "Queues whose lease this process holds.", TL_GAUGE},            \
         {"tellerline_" name "_queues_troubled", "Queues set aside because their data is damaged.", \
          TL_GAUGE},                                                                                \
-        {"tellerline_" name "_queues_listed", "Queues there are, held by this process or not.",    \
-         TL_GAUGE},                                                                                \
+        {"tellerline_" name "_queues_listed", "All queues.", TL_GAUGE},                            \
     {                                                                                              \
         "tellerline_store_seconds",                                                                \
-            "One command to Redis and its answer, pipelines and waits for events left out.",       \
+            "One command to Redis and its answer, without pipelines and waits for events.",        \
             TL_HISTOGRAM                                                                           \
     }
 

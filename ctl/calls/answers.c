@@ -95,9 +95,9 @@ void tl_write_members(const json_t *answer)
 
 /* ---- webhook list ---- */
 
-static enum tl_tint tint_of(const json_t *hook)
+static enum tl_tint tint_of(const json_t *webhook)
 {
-    const char *state = tl_json_text(hook, "state");
+    const char *state = tl_json_text(webhook, "state");
     if (strcmp(state, "dead") == 0 || strcmp(state, "unwatched") == 0)
         return TL_TINT_TROUBLE;
     return strcmp(state, "failing") == 0 ? TL_TINT_CARE : TL_TINT_NONE;
@@ -108,29 +108,29 @@ void tl_write_webhooks(const json_t *answer)
     static const struct tl_column columns[] = {{"WEBHOOK", false}, {"QUEUE", false}, {"TOLD", true},
                                                {"PENDING", true},  {"OLDEST", true}, {"LOST", true},
                                                {"STATE", false}};
-    const json_t *hooks = json_object_get(answer, "webhooks");
+    const json_t *webhooks = json_object_get(answer, "webhooks");
     size_t i;
-    json_t *hook;
-    if (json_array_size(hooks) == 0) {
+    json_t *webhook;
+    if (json_array_size(webhooks) == 0) {
         printf(
             "no webhook watches a queue; list some under `webhooks` in the configuration file, and "
             "run tellerline-notifier\n");
         return;
     }
     struct tl_table *table = TL_TABLE(columns);
-    json_array_foreach(hooks, i, hook)
+    json_array_foreach(webhooks, i, webhook)
     {
-        char oldest[TL_UNITS_TEXT_MAX], state[TL_HOOK_WORDS_MAX];
-        tl_row_wait(hook, "oldest_pending_ms", oldest, sizeof(oldest));
-        tl_hook_words(hook, state);
-        tl_table_text(table, tl_json_text(hook, "name"));
-        tl_table_text(table, tl_json_text(hook, "queue"));
-        tl_table_number(table, tl_json_count(hook, "told"));
-        tl_table_number(table, tl_json_count(hook, "pending"));
+        char oldest[TL_UNITS_TEXT_MAX], state[TL_WEBHOOK_WORDS_MAX];
+        tl_row_wait(webhook, "oldest_pending_ms", oldest, sizeof(oldest));
+        tl_webhook_words(webhook, state);
+        tl_table_text(table, tl_json_text(webhook, "name"));
+        tl_table_text(table, tl_json_text(webhook, "queue"));
+        tl_table_number(table, tl_json_count(webhook, "told"));
+        tl_table_number(table, tl_json_count(webhook, "pending"));
         tl_table_text(table, oldest);
-        tl_table_number(table, tl_json_count(hook, "lost"));
+        tl_table_number(table, tl_json_count(webhook, "lost"));
         tl_table_text(table, state);
-        tl_table_tint(table, tint_of(hook));
+        tl_table_tint(table, tint_of(webhook));
     }
     tl_table_print(&table);
 }

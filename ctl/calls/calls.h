@@ -136,9 +136,9 @@ void tl_row_wait(const json_t *object, const char *name, char *text, size_t size
  * are none: no network sent more than 60 joins or failed checks, and no session looks misused. */
 void tl_row_signs(const json_t *stats, struct tl_text *out);
 
-#define TL_HOOK_WORDS_MAX 256
-/* The state of a hook: "answers", "failing since 2026-12-01T20:00:00+09:00: it answers 500". */
-void tl_hook_words(const json_t *hook, char text[TL_HOOK_WORDS_MAX]);
+#define TL_WEBHOOK_WORDS_MAX 256
+/* The state of a webhook: "answers", "failing since 2026-12-01T20:00:00+09:00: it answers 500". */
+void tl_webhook_words(const json_t *webhook, char text[TL_WEBHOOK_WORDS_MAX]);
 
 /* ---- settings ---- */
 

@@ -103,21 +103,21 @@ void tl_row_wait(const json_t *object, const char *name, char *text, size_t size
         snprintf(text, size, "-");
 }
 
-void tl_hook_words(const json_t *hook, char text[TL_HOOK_WORDS_MAX])
+void tl_webhook_words(const json_t *webhook, char text[TL_WEBHOOK_WORDS_MAX])
 {
     char since[TL_UNITS_TEXT_MAX];
-    const char *state = tl_json_text(hook, "state");
-    tl_terminal_time_of(tl_json_text(hook, "failing_since"), since, sizeof(since));
+    const char *state = tl_json_text(webhook, "state");
+    tl_terminal_time_of(tl_json_text(webhook, "failing_since"), since, sizeof(since));
     if (strcmp(state, "unwatched") == 0)
         state = "no notifier watches the queue";
     else if (strcmp(state, "new") == 0)
         state = "nothing told yet";
     else if (since[0] != '\0') {
-        snprintf(text, TL_HOOK_WORDS_MAX, "%s since %s: %s", state, since,
-                 tl_json_text(hook, "problem"));
+        snprintf(text, TL_WEBHOOK_WORDS_MAX, "%s since %s: %s", state, since,
+                 tl_json_text(webhook, "problem"));
         return;
     }
-    snprintf(text, TL_HOOK_WORDS_MAX, "%s", state);
+    snprintf(text, TL_WEBHOOK_WORDS_MAX, "%s", state);
 }
 
 /* ---- signs of misuse ---- */

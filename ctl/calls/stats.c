@@ -130,21 +130,21 @@ static void write_health(const json_t *stats, struct tl_text *out)
         json_is_true(json_object_get(store, "persists")) ? "" : "; it cannot write to its disk");
 }
 
-static void write_hooks(const json_t *stats, struct tl_text *out)
+static void write_webhooks(const json_t *stats, struct tl_text *out)
 {
     size_t i;
-    json_t *hook;
-    json_array_foreach(json_object_get(stats, "webhooks"), i, hook)
+    json_t *webhook;
+    json_array_foreach(json_object_get(stats, "webhooks"), i, webhook)
     {
-        char words[TL_HOOK_WORDS_MAX];
-        tl_hook_words(hook, words);
-        tl_text_append(out, "  webhook %-10s %s", tl_json_text(hook, "name"), words);
-        if (tl_json_number(hook, "pending") > 0)
+        char words[TL_WEBHOOK_WORDS_MAX];
+        tl_webhook_words(webhook, words);
+        tl_text_append(out, "  webhook %-10s %s", tl_json_text(webhook, "name"), words);
+        if (tl_json_number(webhook, "pending") > 0)
             tl_text_append(out, ", %" JSON_INTEGER_FORMAT " entries wait",
-                           tl_json_number(hook, "pending"));
-        if (tl_json_number(hook, "lost") > 0)
+                           tl_json_number(webhook, "pending"));
+        if (tl_json_number(webhook, "lost") > 0)
             tl_text_append(out, ", %" JSON_INTEGER_FORMAT " are lost",
-                           tl_json_number(hook, "lost"));
+                           tl_json_number(webhook, "lost"));
         tl_text_append(out, "\n");
     }
 }
@@ -166,7 +166,7 @@ void tl_write_stats(const json_t *stats)
     write_lanes(stats, &out);
     write_counts(stats, &out);
     write_health(stats, &out);
-    write_hooks(stats, &out);
+    write_webhooks(stats, &out);
     tl_row_signs(stats, &out);
     tl_text_print(&out);
 }

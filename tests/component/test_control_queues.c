@@ -337,7 +337,7 @@ static void set_cursor(struct tl_redis *redis, const char *field, const char *cu
 {
     struct tl_args args = {0};
     struct tl_error err = {0};
-    tl_args_strs(&args, "HSET", "tl:{q}:hooks", field, cursor, NULL);
+    tl_args_strs(&args, "HSET", "tl:{q}:webhooks", field, cursor, NULL);
     struct tl_reply *reply = tl_redis_call(redis, &args, &err);
     assert_non_null(reply);
     tl_reply_free(reply);
@@ -454,8 +454,8 @@ static void a_share_is_no_bare_number(void **state)
     }
 }
 
-/* What an operator reads of two hooks, from what the notifier keeps. */
-static void the_state_of_hooks_is_told(void **state)
+/* What an operator reads of two webhooks, from what the notifier keeps. */
+static void the_state_of_webhooks_is_told(void **state)
 {
     char keys[256];
     struct test_control *world = *state;
@@ -465,14 +465,14 @@ static void the_state_of_hooks_is_told(void **state)
     assert_string_equal(test_member(world, "webhooks"), "[]");
     assert_int_equal(test_call(world, "POST", Q "/webhooks/site/test", NULL), 409);
     /* Entries 3 to 5 of the journal are left: "late" was told of the first, "site" of four. */
-    test_redis_ask(redis, "HSET tl:{q}:hooks journaled 5 wanted some:100");
+    test_redis_ask(redis, "HSET tl:{q}:webhooks journaled 5 wanted some:100");
     for (long long n = 3; n <= 5; n++)
         test_redis_ask(redis, "XADD tl:{q}:journal %lld-0 n %lld at %lld what paused data -", n, n,
                        now - 60000);
     set_cursor(redis, "cursor:site", "4-0 4");
     set_cursor(redis, "cursor:late", "1-0 1");
-    test_redis_ask(redis, "HSET tl:{q}:hooks state:site damaged");
-    test_redis_ask(redis, "HSET tl:{q}:hooks state:late {\"since\":%lld,\"problem\":\"500\"}",
+    test_redis_ask(redis, "HSET tl:{q}:webhooks state:site damaged");
+    test_redis_ask(redis, "HSET tl:{q}:webhooks state:late {\"since\":%lld,\"problem\":\"500\"}",
                    now - 1000);
     assert_int_equal(test_call(world, "GET", "/v1/admin/webhooks", NULL), 200);
     assert_string_equal(test_member(world, "webhooks.0.state"), "unwatched"); /* no notifier runs */
@@ -507,7 +507,7 @@ static void the_state_of_hooks_is_told(void **state)
     assert_int_equal(test_call(world, "GET", Q "/stats", NULL), 200);
     assert_string_equal(test_member(world, "webhooks.0.state"), "dead");
     assert_string_equal(test_member(world, "webhooks.0.lost"), "0");
-    /* The journal is gone: so is what the hook was not told of. */
+    /* The journal is gone: so is what the webhook was not told of. */
     test_redis_ask(redis, "DEL tl:{q}:journal");
     assert_int_equal(test_call(world, "GET", Q "/webhooks", NULL), 200);
     assert_string_equal(test_member(world, "webhooks.0.pending"), "0");
@@ -533,9 +533,9 @@ static void webhooks_are_sorted(void **state)
 {
     struct test_control *world = *state;
     struct tl_config *config = (struct tl_config *)(uintptr_t)world->config;
-    struct tl_hook_config mine = {.name = "none", .queues = "*"};
+    struct tl_webhook_config mine = {.name = "none", .queues = "*"};
     char keys[256];
-    test_redis_ask(world->store->redis, "HSET tl:{q}:hooks journaled 5 wanted some:100");
+    test_redis_ask(world->store->redis, "HSET tl:{q}:webhooks journaled 5 wanted some:100");
     set_cursor(world->store->redis, "cursor:site", "4-0 4");
     set_cursor(world->store->redis, "cursor:late", "1-0 1");
     config->webhooks = &mine;
@@ -567,7 +567,7 @@ int main(void)
         cmocka_unit_test_setup(a_malformed_query_is_a_bad_query, setup),
         cmocka_unit_test_setup(a_share_is_no_bare_number, setup),
         cmocka_unit_test_setup(webhooks_are_sorted, setup),
-        cmocka_unit_test_setup(the_state_of_hooks_is_told, setup),
+        cmocka_unit_test_setup(the_state_of_webhooks_is_told, setup),
         cmocka_unit_test_setup(while_the_store_is_away_calls_say_so, setup),
     };
     return cmocka_run_group_tests_name("control_queues", tests, test_control_open,

@@ -298,22 +298,22 @@ static void a_recovery_after_the_loss_of_the_state_ends(void **state)
 
 /* ---- what operators read ---- */
 
-/* The numbers of a queue can be read while the keys of its hooks are damaged. */
-static void stats_do_without_the_keys_of_hooks(void **state)
+/* The numbers of a queue can be read while the keys of its webhooks are damaged. */
+static void stats_do_without_the_keys_of_webhooks(void **state)
 {
     struct test_store *store = *state;
-    static const char *const sources[] = {TL_FN_STATS, TL_FN_HOOKS};
+    static const char *const sources[] = {TL_FN_STATS, TL_FN_WEBHOOKS};
     static const char *const damages[] = {"LPUSH tl:{q}:journal x", "LPUSH tl:{q}:notifier x",
-                                          "LPUSH tl:{q}:hooks x"};
+                                          "LPUSH tl:{q}:webhooks x"};
     test_store_queue(store, "lanes=only capacity=1");
-    test_redis_ask(store->redis, "HSET tl:{q}:hooks journaled 5");
+    test_redis_ask(store->redis, "HSET tl:{q}:webhooks journaled 5");
     struct tl_args args = {0};
-    tl_args_strs(&args, "HSET", "tl:{q}:hooks", "cursor:shop", "1-0 2", NULL);
+    tl_args_strs(&args, "HSET", "tl:{q}:webhooks", "cursor:shop", "1-0 2", NULL);
     tl_reply_free(tl_redis_call(store->redis, &args, NULL));
     tl_args_free(&args);
     for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
         if (i == 2)
-            test_redis_ask(store->redis, "DEL tl:{q}:hooks");
+            test_redis_ask(store->redis, "DEL tl:{q}:webhooks");
         test_redis_ask(store->redis, "%s", damages[i]);
         for (size_t at = 0; at < 2; at++) {
             char error[320];
@@ -370,7 +370,7 @@ int main(void)
         cmocka_unit_test_setup(an_infinite_setting_is_written_again, test_store_clean),
         cmocka_unit_test_setup(without_events_the_operator_is_asked, test_store_clean),
         cmocka_unit_test_setup(a_recovery_after_the_loss_of_the_state_ends, test_store_clean),
-        cmocka_unit_test_setup(stats_do_without_the_keys_of_hooks, test_store_clean),
+        cmocka_unit_test_setup(stats_do_without_the_keys_of_webhooks, test_store_clean),
         cmocka_unit_test_setup(stats_do_without_damaged_numbers, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);

@@ -53,7 +53,7 @@ static void with_capacity(struct test_store *store)
 {
     busy(store);
     test_redis_ask(store->redis, "HSET tl:{q}:config capacity 7 lane_weights 1,1");
-    test_redis_ask(store->redis, "HSET tl:{q}:hooks wanted all:10 journaled 3");
+    test_redis_ask(store->redis, "HSET tl:{q}:webhooks wanted all:10 journaled 3");
 }
 
 static void with_capacity_and_rate(struct test_store *store)
@@ -232,11 +232,11 @@ static const struct step {
     {"lease", busy, TL_FN_LEASE, "dispatcher me 5000 1 60000"},
 };
 
-static const char *const names[] = {"state",    "config", "waiting", "active",
-                                    "sessions", "ended",  "events",  "ingest",
-                                    "reports",  "lost",   "held",    "serials",
-                                    "drawn",    "poison", "changes", "journal",
-                                    "feedback", "hooks",  "seen",    "seen of another chunk"};
+static const char *const names[] = {"state",    "config",   "waiting", "active",
+                                    "sessions", "ended",    "events",  "ingest",
+                                    "reports",  "lost",     "held",    "serials",
+                                    "drawn",    "poison",   "changes", "journal",
+                                    "feedback", "webhooks", "seen",    "seen of another chunk"};
 
 /* Writes the name of this key. Presence is that of now. */
 static void name_key(struct test_store *store, const char *name, char key[TL_KEY_MAX])

@@ -252,7 +252,7 @@ def _json(browser: urllib.request.OpenerDirector, what: str | urllib.request.Req
 def test_each_program_is_a_user_of_its_own(project, tmp_path):
     """In Redis, and with a password that no other container can read. Nothing is denied in a visitor's whole life. A
     password that the operator brings is taken over."""
-    users = {f"tellerline-{program}" for program in (*PROGRAMS, "control") if program != "notifier"}  # it has no hooks
+    users = {f"tellerline-{program}" for program in (*PROGRAMS, "control") if program != "notifier"}  # it has no webhooks
     wait_until(lambda: users_in_redis(project) == users, PATIENCE, "each program has logged in, and nobody else")
     logins = {volume(project, service, "/run/tellerline") for service in PROGRAMS}
     assert len(logins) == len(PROGRAMS), logins

@@ -273,7 +273,7 @@ def test_with_a_redis_elsewhere(report: Report) -> None:
         environment_of(workload, objects)
 
 
-def test_with_hooks(validator: Validator, copy: Path, binaries: Path) -> None:
+def test_with_webhooks(validator: Validator, copy: Path, binaries: Path) -> None:
     """The notifier is a component: only it reaches addresses outside, and its program accepts its environment."""
     overlay = copy / "overlays/example/kustomization.yaml"
     text = overlay.read_text().replace("components:\n", "components:\n  - ../../components/with-webhooks\n")

@@ -68,13 +68,13 @@ def test_visitors_worker_has_no_secret_of_operators(machine: Machine) -> None:
 
 @pytest.mark.long(30)
 def test_visitors_worker_has_no_secret_of_other_programs(machine: Machine) -> None:
-    """Not the secret of the draws, nor those of the hooks, nor what the environment of a program says, as its user of
+    """Not the secret of the draws, nor those of the webhooks, nor what the environment of a program says, as its user of
     Redis. No other program can read the keys of visitors."""
-    config, hook = file(machine, CONFIG), "/var/lib/tellerline-notifier/shop.secret"
+    config, webhook = file(machine, CONFIG), "/var/lib/tellerline-notifier/shop.secret"
     config.write_text(
-        config.read_text() + f"webhooks:\n  - name: shop\n    url: http://127.0.0.1:9/\n    secret_file: {hook}\n    events: [paused]\n")
+        config.read_text() + f"webhooks:\n  - name: shop\n    url: http://127.0.0.1:9/\n    secret_file: {webhook}\n    events: [paused]\n")
     machine.run("tellerline check && systemctl restart tellerline-notifier")
-    assert machine.out(f"stat -c '%U %a' {hook}") == "tellerline-notifier 600" and not as_worker(machine, hook)
+    assert machine.out(f"stat -c '%U %a' {webhook}") == "tellerline-notifier 600" and not as_worker(machine, webhook)
     assert machine.out("stat -c '%U %a' /var/lib/tellerline-admitter") == "tellerline-admitter 700"
     for name in ("dispatcher", "admitter", "expirer", "notifier"):
         pid = machine.show(f"tellerline-{name}", "MainPID")

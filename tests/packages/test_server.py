@@ -11,7 +11,7 @@ from machine import Machine, wait_for
 from server import (CONFIG, PROGRAMS, SERVICES, SITE, file, join, main_pids, open_queue, places, ready, serve, states)
 from test_package import EXPOSURE
 
-NO_HOOKS = "ready; no webhooks are configured"  # the notifier needs no store then
+NO_WEBHOOKS = "ready; no webhooks are configured"  # the notifier needs no store then
 
 Boot = Callable[[], Machine]
 
@@ -23,7 +23,7 @@ def test_installation(packages: Packages, boot: Boot) -> None:
     machine.apt(f"install {machine.put(packages.first)}")
     assert states(machine) == ["active"] * len(SERVICES)
     for service in SERVICES:
-        assert (NO_HOOKS if "notifier" in service else "store") in machine.show(service, "StatusText")
+        assert (NO_WEBHOOKS if "notifier" in service else "store") in machine.show(service, "StatusText")
         assert machine.show(service, "NRestarts") == "0"
         assert machine.out(f"systemctl is-enabled {service}") == "enabled"
     assert not ready(machine)
@@ -31,7 +31,7 @@ def test_installation(packages: Packages, boot: Boot) -> None:
     machine.apt("install redis-server")
     wait_for(lambda: ready(machine), "ready, now that there is a Redis")
     for service in SERVICES:
-        said = NO_HOOKS if "notifier" in service else "ready"
+        said = NO_WEBHOOKS if "notifier" in service else "ready"
         wait_for(lambda service=service, said=said: machine.show(service, "StatusText") == said, f"{service} says so")
     open_queue(machine)
     first = join(machine)["ticket"]

@@ -81,8 +81,8 @@ def without(role: str) -> dict[str, str | None]:
     return {name: None for name in HEALTHY if f'job="{role}"' in name or f'role="{role}"' in name}
 
 
-#: What an installation without hooks is without.
-NO_HOOKS = without("notifier") | {"tellerline_worker_webhooks": "0x50"}
+#: What an installation without webhooks is without.
+NO_WEBHOOKS = without("notifier") | {"tellerline_worker_webhooks": "0x50"}
 
 
 def paused(state: str) -> dict[str, str | None]:
@@ -109,7 +109,7 @@ ROWS = [
     Row("TellerlineProgramMissing", {'up{job="worker",instance="worker-0"}': "0x50",
                                      'up{job="worker",instance="worker-1"}': "0x50"}),
     Row("TellerlineProgramMissing", without("notifier")),
-    # Where only the notifier knows the hooks.
+    # Where only the notifier knows the webhooks.
     Row("TellerlineProgramMissing", without("notifier") | {"tellerline_worker_webhooks": "0x50",
                                                            'tellerline_webhooks{role="notifier"}': "1x4 _x46"}),
     Row("TellerlineProgramMissing", without("notifier") | {'up{job="notifier",instance="notifier-0"}': "0x50"}),

@@ -180,13 +180,12 @@ static void write_metrics(void *context, struct tl_text *out)
     tl_program_metrics("role=\"worker\"", is_ready(context, reason), &board->head->reload, out);
     write_number(out, "tellerline_worker_processes", "gauge", "Configured worker processes.",
                  board->n);
-    write_number(out, "tellerline_worker_processes_ready", "gauge",
-                 "Worker processes that are ready.", count_ready(board));
+    write_number(out, "tellerline_worker_processes_ready", "gauge", "Ready worker processes.",
+                 count_ready(board));
     write_number(out, "tellerline_worker_restarts_total", "counter",
-                 "Processes that were started again after they ended.",
-                 atomic_load(&board->head->restarts));
+                 "Processes restarted after they ended.", atomic_load(&board->head->restarts));
     write_number(out, "tellerline_worker_deaf_total", "counter",
-                 "Processes that were killed because they stopped accepting connections.",
+                 "Processes killed because they accepted no connections.",
                  atomic_load(&board->head->deaf));
     write_ticket_keys(board, out);
     tl_metrics_write(board->metrics, board->n, "role=\"worker\"", out);

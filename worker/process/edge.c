@@ -237,7 +237,7 @@ static void on_tick(uv_timer_t *timer)
                    (int64_t)tl_queues_in_flight(&edge->worker.queues));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS, (int64_t)connections(edge));
     tl_metrics_set(metrics, TL_WORKER_CONNECTIONS_MAX, (int64_t)edge->worker.connections_max);
-    tl_metrics_set(metrics, TL_WORKER_HOOKS, (int64_t)edge->config->n_webhooks);
+    tl_metrics_set(metrics, TL_WORKER_WEBHOOKS, (int64_t)edge->config->n_webhooks);
     log_limits(edge, now_ms);
     tl_metrics_set(metrics, TL_WORKER_HELD, (int64_t)tl_waits_count(&edge->worker.waits));
     atomic_store(&slot->readiness, (int)tl_queues_readiness(&edge->worker.queues));

@@ -125,10 +125,10 @@ static int64_t sum_of(const struct tl_queue_counts *counts, size_t i, enum tl_qu
 static void write_eta_ratios(const struct tl_queue_counts *counts, const char *label,
                              struct tl_text *out)
 {
-    tl_text_append(out,
-                   "# HELP tellerline_queue_eta_inside_ratio Share of the waits told that came "
-                   "true within the range told, since the worker started, by queue\n"
-                   "# TYPE tellerline_queue_eta_inside_ratio gauge\n");
+    tl_text_append(
+        out, "# HELP tellerline_queue_eta_inside_ratio Share of the estimates that came true, "
+             "since the worker started\n"
+             "# TYPE tellerline_queue_eta_inside_ratio gauge\n");
     for (size_t i = 0; i <= counts->n_slots; i++) {
         int64_t judged = sum_of(counts, i, TL_QUEUE_ETA_JUDGED);
         if (judged <= 0)

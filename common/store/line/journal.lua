@@ -5,21 +5,21 @@
 
 local int = text.int
 
--- What the journal is to hold, if it is to hold this; else nil. tl:{q}:hooks says it: "all:LENGTH", or "some:LENGTH"
+-- What the journal is to hold, if it is to hold this; else nil. tl:{q}:webhooks says it: "all:LENGTH", or "some:LENGTH"
 -- without admissions. An unusable journal stops no one: the notifier looks at it, and complains.
 function journal.wanted(c, what)
-    local wanted = pcall_redis('HGET', c.key.hooks, 'wanted')
+    local wanted = pcall_redis('HGET', c.key.webhooks, 'wanted')
     return type(wanted) == 'string' and find(wanted, what == 'admitted' and '^all:' or '^%a+:') and wanted or nil
 end
 
--- Adds an entry, after the commit of a step. Its number n begins with the time at which the hooks did, so none is used
--- twice.
+-- Adds an entry, after the commit of a step. Its number n begins with the time at which the webhooks did, so none is
+-- used twice.
 function journal.add(c, wanted, what, data)
     local length = match(wanted, ':(%d+)$') or '1'
-    local n = pcall_redis('HINCRBY', c.key.hooks, 'journaled', 1)
+    local n = pcall_redis('HINCRBY', c.key.webhooks, 'journaled', 1)
     if type(n) ~= 'number' then -- what was there is none; the step is done, and must not fail
         n = c.now
-        call('HSET', c.key.hooks, 'journaled', int(n))
+        call('HSET', c.key.webhooks, 'journaled', int(n))
     end
     pcall_redis('XADD', c.key.journal, 'NOMKSTREAM', 'MAXLEN', '~', length, int(c.event) .. '-' .. int(n), 'n', int(n),
         'at', int(c.now), 'what', what, 'data', data)

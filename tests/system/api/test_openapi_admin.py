@@ -13,7 +13,7 @@ import pytest
 
 from admin import ADMIN_TOKEN, DOCUMENT, Admin, Browser, EventReader, admin_file
 from contract import METHODS, Contract
-from hook_stand_in import Receiver
+from webhook_stand_in import Receiver
 from http_client import Answer
 from tellerline import CALM, PATIENCE, System
 from waiting import wait_until
@@ -21,7 +21,7 @@ from waiting import wait_until
 LATER = "2999-01-01T00:00:00Z"
 
 #: The name and the status of each type of problem, as the catalogue has them.
-PROBLEMS = re.findall(r"^## ([a-z-]+)\n\n(\d{3}): ", (DOCUMENT.parent / "problems.md").read_text(), re.MULTILINE)
+PROBLEMS = re.findall(r"^## ([a-z-]+)\n\n(\d{3})\b", (DOCUMENT.parent / "problems.md").read_text(), re.MULTILINE)
 
 
 def close(schema: Any) -> None:
@@ -143,8 +143,8 @@ def pending(admin: AdminWitness, system: System) -> None:
     dispatcher.send(signal.SIGCONT)
 
 
-def hooks(admin: AdminWitness, system: System) -> None:
-    wait_until(lambda: system.store.hash(system.key("sale", "hooks")).get("wanted"), PATIENCE, "it is watched")
+def webhooks(admin: AdminWitness, system: System) -> None:
+    wait_until(lambda: system.store.hash(system.key("sale", "webhooks")).get("wanted"), PATIENCE, "it is watched")
     admin.done("GET", "webhooks")
     admin.done("GET", "queues/sale/webhooks")
     assert admin.call("POST", "queues/sale/webhooks/site/test").status == 202
@@ -203,11 +203,11 @@ def test_every_call_answers_as_described(start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({}, notifiers=1, prepare=admin_file,
-                       settings={"webhooks": [receiver.hook("site", ["drawn"], queues="sale")]})
+                       settings={"webhooks": [receiver.webhook("site", ["drawn"], queues="sale")]})
         admin = AdminWitness(contract, system)
         queues(admin)
         visitors(admin, system)
-        hooks(admin, system)
+        webhooks(admin, system)
         access(admin, contract)
         browsers(contract, system)
         streams(contract, system)
@@ -229,7 +229,7 @@ def test_the_example_of_each_call_runs(start, tmp_path):
     order = sorted(operations, key=lambda name: (operations[name][0] == "delete",
                                                  first.index(name) if name in first else len(first)))
     with receiver.serving():
-        system = start({}, notifiers=1, prepare=admin_file, settings={"webhooks": [receiver.hook("shop", ["drawn"])]})
+        system = start({}, notifiers=1, prepare=admin_file, settings={"webhooks": [receiver.webhook("shop", ["drawn"])]})
         admin = Admin(system.of("worker")[0])
         at = f"http://127.0.0.1:{admin.port}/v1/admin"
         described = AdminContract().document["info"]["description"]
@@ -239,7 +239,7 @@ def test_the_example_of_each_call_runs(start, tmp_path):
             if name == "findVisitor":
                 source = source.replace("Q5T9-4XDR", admin.done("GET", "queues/concert/visitors/anna")["reference"])
             if name == "testWebhook":
-                wait_until(lambda: system.store.hash(system.key("concert", "hooks")).get("wanted"), PATIENCE, "it is watched")
+                wait_until(lambda: system.store.hash(system.key("concert", "webhooks")).get("wanted"), PATIENCE, "it is watched")
             done = subprocess.run(["bash", "-c", f"set -e; at={at}\n{function}\n{source}"], cwd=tmp_path, text=True,
                                   env=os.environ | {"TELLERLINE_TOKEN": ADMIN_TOKEN}, capture_output=True, check=False)
             assert done.returncode == 0, (name, done.stdout, done.stderr)

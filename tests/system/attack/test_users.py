@@ -7,7 +7,7 @@ import subprocess
 from datetime import datetime, timezone
 
 from admin import ADMIN_TOKEN, Admin, EventReader, admin_file
-from hook_stand_in import Receiver
+from webhook_stand_in import Receiver
 from library_names import library
 from redis_server import Redis, RedisError, RedisGone, RedisServer
 from tellerline import CALM, PATIENCE, TOP, System, free_port
@@ -21,10 +21,10 @@ FORBIDDEN_TO_WORKERS = [
     ("XGROUP", "DESTROY", "ingest", "dispatchers"), ("HSET", "state", "batch:w", "1:1"), ("DEL", "signs"),
     ("DEL", "feedback"), ("SET", "state", "x"), ("SET", "ingest", "x"), ("SET", "feedback", "x"),
     ("HSET", "state", "capacity_now", "1000"), ("HSET", "state", "mode", "passthrough"), ("HSET", "state", "seq", "1"),
-    ("HDEL", "state", "seq"), ("DEL", "promised"), ("HSET", "hooks", "cursor:x", "0-0 0"),
+    ("HDEL", "state", "seq"), ("DEL", "promised"), ("HSET", "webhooks", "cursor:x", "0-0 0"),
     ("XADD", "journal", "*", "d", "x"), ("XADD", "changes", "*", "d", "x"), ("XADD", "events", "*", "d", "x"),
 ]
-#: What the notifier tells of it only reads; its own are the journal, and how far each hook was told.
+#: What the notifier tells of it only reads; its own are the journal, and how far each webhook was told.
 FORBIDDEN_TO_NOTIFIERS = [
     ("ZADD", "waiting", "1", "v"), ("ZREM", "waiting", "v"), ("DEL", "waiting"), ("ZADD", "active", "1", "v"),
     ("HSET", "sessions", "v", "x"), ("ZADD", "ended", "1", "v"), ("HSET", "config", "capacity", "1000"),
@@ -185,11 +185,11 @@ def test_a_notifier_lives_through_a_loss(start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({"bank": {"capacity": 2} | CALM}, notifiers=1, prepare=guarded,
-                       settings={"webhooks": [receiver.hook("site", ["store_lost"])]})
-        wait_until(lambda: system.store.hash(system.key("bank", "hooks")).get("wanted"), PATIENCE, "the queue is watched")
+                       settings={"webhooks": [receiver.webhook("site", ["store_lost"])]})
+        wait_until(lambda: system.store.hash(system.key("bank", "webhooks")).get("wanted"), PATIENCE, "the queue is watched")
         system.store.command("FLUSHALL")
         system.expect(r"kind=(noqueue|nogroup|store|stale)\b")
-        wait_until(lambda: system.store.hash(system.key("bank", "hooks")).get("wanted"), PATIENCE, "it is watched again")
+        wait_until(lambda: system.store.hash(system.key("bank", "webhooks")).get("wanted"), PATIENCE, "it is watched again")
         receiver.wait_for("store_lost")
         assert not denied_but_creating(system)
 

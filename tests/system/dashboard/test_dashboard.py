@@ -13,7 +13,7 @@ from selenium.common.exceptions import WebDriverException
 
 from admin import ADMIN_TOKEN, Admin, admin_file
 from browser import SCREENSHOTS, axe_at_hand, check_accessible, visit
-from hook_stand_in import Receiver
+from webhook_stand_in import Receiver
 from sale_story import NOTICE, check_record, story
 from tellerline import CALM, PATIENCE, System
 from waiting import wait_until
@@ -418,8 +418,8 @@ def test_webhooks_that_fail_are_shown_and_tested(browser, start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({"sale": CALM}, notifiers=1, prepare=admin_file,
-                       settings={"webhooks": [receiver.hook("site", ["paused"], queues="sale")]})
-        wait_until(lambda: system.store.hash(system.key("sale", "hooks")).get("wanted"), PATIENCE, "it is watched")
+                       settings={"webhooks": [receiver.webhook("site", ["paused"], queues="sale")]})
+        wait_until(lambda: system.store.hash(system.key("sale", "webhooks")).get("wanted"), PATIENCE, "it is watched")
         desk = Desk(browser, system)
         desk.open("#/queues/sale")
         desk.sees("Webhooks", "nothing told yet")

@@ -42,17 +42,17 @@ class Bug:
 
 #: What writes, and no story can judge.
 EXEMPT = {"history": "notes numbers for graphs: test_history (component); and drops old records: test_forget",
-          "look": "finds what hooks are told of, which no visitor sees; test_hooks judges it",
+          "look": "finds what webhooks are told of, which no visitor sees; test_webhooks judges it",
           "recover": "begins or ends a recovery when an operator says so: test_apply_restore, test_changes",
-          "told": "moves the cursors of hooks; what is told, again or not at all: test_hooks",
+          "told": "moves the cursors of webhooks; what is told, again or not at all: test_webhooks",
           "forget": "erases one visitor who is not in the line any more: test_forget",
-          "hook_test": "writes an entry for a hook that an operator tries: test_hooks",
+          "webhook_test": "writes an entry for a webhook that an operator tries: test_webhooks",
           "delete": "takes everything away, and what stays away: test_control_queues, test_roster",
           "idempotent": "keeps answers to calls, which no visitor sees: test_control_queues",
           "visitors": "moves by visitor.move and ends by visitor.drop and visitor.revoke, where bugs are planted; the rest: "
                       "test_ctl_move, test_ctl_remove, test_control_visitors",
           "changes": "writes the record of changes, for people: test_changes",
-          "journal": "writes what hooks are told: test_hooks",
+          "journal": "writes what webhooks are told: test_webhooks",
           "invites": "marks what is spent: test_apply_invite",
           "tokens": "changes no line; what it writes and refuses: test_changes (component), test_changes.py"}
 

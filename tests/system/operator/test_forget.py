@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from hook_stand_in import Receiver
+from webhook_stand_in import Receiver
 from tellerline import CALM, PATIENCE
-from test_hooks import journal_length, watched
+from test_webhooks import journal_length, watched
 from test_users import denied_but_creating, guarded
 from waiting import wait_until
 
@@ -27,7 +27,7 @@ def test_a_visitor_is_forgotten_everywhere_and_the_others_are_not(start, tmp_pat
     receiver.mood = "error"  # so that the journal keeps what it was told
     with receiver.serving():
         system = start({"shop": {"capacity": 50} | CALM}, notifiers=1, prepare=guarded,
-                       settings={"webhooks": [receiver.hook("site", ["admitted"])]})
+                       settings={"webhooks": [receiver.webhook("site", ["admitted"])]})
         watched(system)
         system.serves("shop")
         for _ in range(60):

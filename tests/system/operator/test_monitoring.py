@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml as pyyaml
 
-from alert_series import HEALTHY, JOBS, NO_HOOKS, ROWS, series
+from alert_series import HEALTHY, JOBS, NO_WEBHOOKS, ROWS, series
 from tellerline import CALM, PATIENCE, TOP, System, free_port
 from waiting import patient, wait_until
 
@@ -96,7 +96,7 @@ def unit(name: str, changes: dict[str, str | None], expression: str, expected: l
 
 @pytest.mark.long(seconds=20)
 def test_each_alert_fires_by_its_series_alone(tmp_path: Path):
-    tests = [unit("healthy", {}, FIRING, []), unit("no hooks, no notifier", NO_HOOKS, FIRING, [])]
+    tests = [unit("healthy", {}, FIRING, []), unit("no webhooks, no notifier", NO_WEBHOOKS, FIRING, [])]
     for row in ROWS:
         tests.append(unit(row.alert, row.changes, FIRING, [(f'{{alertname="{row.alert}"}}', 1)], row.minutes))
     file = tmp_path / "tests.yml"

@@ -21,7 +21,7 @@ TEXTS = {
     "bypass.networks": "10.1.0.0/16", "bypass.header": "X-Staff", "brand.name": "Another", "brand.accent_light": "#224488",
     "brand.accent_dark": "#ddeeff", "brand.timezone": "Asia/Seoul", "brand.text": "Hello",
     "http.return_urls": "https://shop.example/back", "admin.public_url": "https://admin.example",
-    "admin.redis_url": "unix:///nowhere/admin.sock", "admin.trusted_proxies": "10.2.0.0/16", "notifier.http_hosts": "hooks",
+    "admin.redis_url": "unix:///nowhere/admin.sock", "admin.trusted_proxies": "10.2.0.0/16", "notifier.http_hosts": "webhooks",
     "challenge_service.site_key": "key", "challenge_service.verify_url": "https://verify.example/v",
     "challenge_service.script_url": "https://script.example/s.js", "challenge_service.hostname": "shop.example",
     # Files that do not exist.

@@ -517,7 +517,7 @@ static void the_documentation_is_up_to_date(void **state)
     assert_non_null(strstr(stored, limits));
     snprintf(limits, sizeof(limits), "at most %d queues)", TL_YAML_ENTRIES_MAX);
     assert_non_null(strstr(stored, limits));
-    snprintf(limits, sizeof(limits), "under `webhooks:`, of at most %d,", TL_HOOKS_MAX);
+    snprintf(limits, sizeof(limits), "under `webhooks:`, of at most %d,", TL_WEBHOOKS_MAX);
     assert_non_null(strstr(stored, limits));
     free(stored);
     free(fresh);

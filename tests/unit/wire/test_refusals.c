@@ -68,8 +68,8 @@ static void append_list(struct tl_text *out)
 {
     for (size_t i = 0; i < TL_REFUSAL_COUNT; i++) {
         const struct tl_refusal_row *row = row_of(i);
-        tl_text_append(out, "\n## %s\n\n%u: %s.%s\n\n", row->name, row->status, row->title,
-                       row->retry_after_s > 0 ? " `Retry-After` says when to try again." : "");
+        tl_text_append(out, "\n## %s\n\n%u%s: %s.\n\n", row->name, row->status,
+                       row->retry_after_s > 0 ? " with `Retry-After`" : "", row->title);
         append_wrapped(out, row->help);
     }
 }

@@ -8,19 +8,19 @@ const KINDS = { unwatched: 'bad', new: '', answers: 'good', failing: 'warn', dea
 
 /* What an operator should know, as sentences. */
 export function webhookTroubles(stats) {
-  const since = (hook) => clock(Date.parse(hook.failing_since)) + (hook.problem ? ': ' + hook.problem : '');
-  return (stats.webhooks || []).map((hook) => {
-    if (hook.state === 'unwatched') return 'No notifier tells the webhook ' + hook.name + '.';
-    if (hook.state === 'dead') return 'Events are lost to the webhook ' + hook.name + ', which fails since ' + since(hook) + '.';
-    return hook.state === 'failing' ? 'The webhook ' + hook.name + ' fails since ' + since(hook) + '.' : '';
+  const since = (webhook) => clock(Date.parse(webhook.failing_since)) + (webhook.problem ? ': ' + webhook.problem : '');
+  return (stats.webhooks || []).map((webhook) => {
+    if (webhook.state === 'unwatched') return 'No notifier tells the webhook ' + webhook.name + '.';
+    if (webhook.state === 'dead') return 'Events are lost to the webhook ' + webhook.name + ', which fails since ' + since(webhook) + '.';
+    return webhook.state === 'failing' ? 'The webhook ' + webhook.name + ' fails since ' + since(webhook) + '.' : '';
   }).filter(Boolean);
 }
 
 /* What stands beside the state. */
-function details(hook, now) {
-  return [hook.pending > 0 && number(hook.pending) + ' wait' + (known(hook.oldest_pending_ms) ? ', the oldest for ' + duration(hook.oldest_pending_ms) : ''),
-    hook.lost > 0 && number(hook.lost) + ' lost', hook.failing_since && 'since ' + moment(Date.parse(hook.failing_since), now),
-    hook.problem].filter(Boolean).join(', ');
+function details(webhook, now) {
+  return [webhook.pending > 0 && number(webhook.pending) + ' wait' + (known(webhook.oldest_pending_ms) ? ', the oldest for ' + duration(webhook.oldest_pending_ms) : ''),
+    webhook.lost > 0 && number(webhook.lost) + ' lost', webhook.failing_since && 'since ' + moment(Date.parse(webhook.failing_since), now),
+    webhook.problem].filter(Boolean).join(', ');
 }
 
 export class Webhooks {
@@ -28,7 +28,7 @@ export class Webhooks {
     Object.assign(this, { queue, who, rows: {} });
     this.body = h('tbody', {});
     this.said = h('p', { class: 'soft' });
-    this.element = h('section', { class: 'panel', 'aria-labelledby': 'hooks-head', hidden: true }, h('h2', { id: 'hooks-head' }, 'Webhooks'),
+    this.element = h('section', { class: 'panel', 'aria-labelledby': 'webhooks-head', hidden: true }, h('h2', { id: 'webhooks-head' }, 'Webhooks'),
       h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {}, ['Webhook', 'State', 'Told', ''].map((text, i) =>
         h(text ? 'th' : 'td', { scope: text ? 'col' : null, class: i === 2 ? 'n' : '' }, text)))), this.body)), this.said);
   }
@@ -43,21 +43,21 @@ export class Webhooks {
   }
 
   update(stats) {
-    const hooks = stats.webhooks || [];
-    const names = hooks.map((hook) => hook.name);
-    this.element.hidden = hooks.length === 0;
+    const webhooks = stats.webhooks || [];
+    const names = webhooks.map((webhook) => webhook.name);
+    this.element.hidden = webhooks.length === 0;
     if (names.join() !== Object.keys(this.rows).join()) {
       this.rows = Object.fromEntries(names.map((name) => [name, this.rows[name] || this.row(name)]));
       setChildren(this.body, names.map((name) => this.rows[name].element));
     }
-    for (const hook of hooks) {
-      const row = this.rows[hook.name];
-      setText(row.badge, WORDS[hook.state] || hook.state);
-      setClass(row.badge, 'badge ' + (KINDS[hook.state] || ''));
-      setText(row.more, details(hook, Date.parse(stats.at)));
-      setText(row.told, number(hook.told));
-      if (this.tested === hook.name && (hook.event >= this.event || (hook.problem && hook.asked_at !== this.askedAt))) this.finish(hook);
-      if (this.tested !== hook.name) row.askedAt = hook.asked_at;
+    for (const webhook of webhooks) {
+      const row = this.rows[webhook.name];
+      setText(row.badge, WORDS[webhook.state] || webhook.state);
+      setClass(row.badge, 'badge ' + (KINDS[webhook.state] || ''));
+      setText(row.more, details(webhook, Date.parse(stats.at)));
+      setText(row.told, number(webhook.told));
+      if (this.tested === webhook.name && (webhook.event >= this.event || (webhook.problem && webhook.asked_at !== this.askedAt))) this.finish(webhook);
+      if (this.tested !== webhook.name) row.askedAt = webhook.asked_at;
     }
   }
 
@@ -72,10 +72,10 @@ export class Webhooks {
     }
   }
 
-  finish(hook) {
+  finish(webhook) {
     this.tested = '';
-    this.tell(hook.name + (hook.event >= this.event ? ' was told of the test: it answers ' + hook.status + '.'
-      : ' was not told of the test yet: ' + hook.problem + '. It is tried again.'));
+    this.tell(webhook.name + (webhook.event >= this.event ? ' was told of the test: it answers ' + webhook.status + '.'
+      : ' was not told of the test yet: ' + webhook.problem + '. It is tried again.'));
   }
 
   tell(text) {

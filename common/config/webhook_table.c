@@ -2,20 +2,20 @@
 #include <string.h>
 
 #include "common/config/checks.h"
-#include "common/config/hook_table.h"
 #include "common/config/rows.h"
+#include "common/config/webhook_table.h"
 #include "common/wire/names.h"
 
-#define OWNER struct tl_hook_config
+#define OWNER struct tl_webhook_config
 
 static const char *const event_names[] = {
-    [TL_HOOK_OPENED] = "opened",           [TL_HOOK_DRAWN] = "drawn",
-    [TL_HOOK_PAUSED] = "paused",           [TL_HOOK_RESUMED] = "resumed",
-    [TL_HOOK_DRAINING] = "draining",       [TL_HOOK_DRAINED] = "drained",
-    [TL_HOOK_CLOSED] = "closed",           [TL_HOOK_SOLD_OUT] = "sold_out",
-    [TL_HOOK_PASSTHROUGH] = "passthrough", [TL_HOOK_THRESHOLD] = "threshold",
-    [TL_HOOK_STORE_LOST] = "store_lost",   [TL_HOOK_STORE_BACK] = "store_back",
-    [TL_HOOK_ADMITTED] = "admitted",       [TL_HOOK_EVENTS] = NULL,
+    [TL_WEBHOOK_OPENED] = "opened",           [TL_WEBHOOK_DRAWN] = "drawn",
+    [TL_WEBHOOK_PAUSED] = "paused",           [TL_WEBHOOK_RESUMED] = "resumed",
+    [TL_WEBHOOK_DRAINING] = "draining",       [TL_WEBHOOK_DRAINED] = "drained",
+    [TL_WEBHOOK_CLOSED] = "closed",           [TL_WEBHOOK_SOLD_OUT] = "sold_out",
+    [TL_WEBHOOK_PASSTHROUGH] = "passthrough", [TL_WEBHOOK_THRESHOLD] = "threshold",
+    [TL_WEBHOOK_STORE_LOST] = "store_lost",   [TL_WEBHOOK_STORE_BACK] = "store_back",
+    [TL_WEBHOOK_ADMITTED] = "admitted",       [TL_WEBHOOK_EVENTS] = NULL,
 };
 
 static const struct tl_setting rows[] = {
@@ -26,7 +26,7 @@ static const struct tl_setting rows[] = {
     TEXT(url, "",
          "Where the notifier posts: `https://`, or `http://` on this machine and the hosts of "
          "`notifier.http_hosts`. Redirects are not followed.",
-         .check = tl_check_hook_url),
+         .check = tl_check_webhook_url),
     TEXT(secret_file, "",
          "File with the secret that signs, in one line. While you change it, a second line signs "
          "as well. Made if missing."),
@@ -45,28 +45,28 @@ static const struct tl_setting rows[] = {
              "How long an answer may take. Any 2xx is good; anything else is tried again."),
 };
 
-const struct tl_setting *tl_hook_table(size_t *n)
+const struct tl_setting *tl_webhook_table(size_t *n)
 {
     *n = sizeof(rows) / sizeof(rows[0]);
     return rows;
 }
 
-const char *tl_hook_event_name(enum tl_hook_event event)
+const char *tl_webhook_event_name(enum tl_webhook_event event)
 {
     return event_names[event];
 }
 
-enum tl_hook_event tl_hook_event_find(const char *name)
+enum tl_webhook_event tl_webhook_event_find(const char *name)
 {
-    enum tl_hook_event event = TL_HOOK_OPENED;
-    while (event < TL_HOOK_EVENTS && strcmp(event_names[event], name) != 0)
+    enum tl_webhook_event event = TL_WEBHOOK_OPENED;
+    while (event < TL_WEBHOOK_EVENTS && strcmp(event_names[event], name) != 0)
         event++;
     return event;
 }
 
-bool tl_hook_wants(const struct tl_hook_config *hook, enum tl_hook_event event)
+bool tl_webhook_wants(const struct tl_webhook_config *webhook, enum tl_webhook_event event)
 {
-    return (hook->events & (UINT64_C(1) << event)) != 0;
+    return (webhook->events & (UINT64_C(1) << event)) != 0;
 }
 
 /* Does the text match the pattern of this length? Goes back to the last star only, so it takes at
@@ -94,10 +94,10 @@ static bool matches(const char *pattern, size_t length, const char *text)
     return at == length;
 }
 
-bool tl_hook_watches(const struct tl_hook_config *hook, const char *queue)
+bool tl_webhook_watches(const struct tl_webhook_config *webhook, const char *queue)
 {
     const char *prefix = tl_queue_is_rehearsal(queue) ? TL_REHEARSAL_PREFIX : "";
-    for (const char *at = hook->queues; *at != '\0';) {
+    for (const char *at = webhook->queues; *at != '\0';) {
         size_t length = strcspn(at, " ");
         if (length > 0 && strncmp(at, prefix, strlen(prefix)) == 0 && matches(at, length, queue))
             return true;

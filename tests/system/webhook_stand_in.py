@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for a site that takes hooks: it verifies each request, or misbehaves."""
+"""A stand-in for a site that takes webhooks: it verifies each request, or misbehaves."""
 from __future__ import annotations
 
 import json
@@ -15,14 +15,14 @@ class Receiver(StandInServer):
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         super().__init__(_Handler, port)
-        self.secret_file = folder / f"hook-{self.port}.secret"
+        self.secret_file = folder / f"webhook-{self.port}.secret"
         self.mood = "well"
         self.asked = 0
         self.requests: list[tuple[dict[str, str], bytes]] = []  # those it took
 
-    def hook(self, name: str, events: list[str], **more: Any) -> dict[str, Any]:
+    def webhook(self, name: str, events: list[str], **more: Any) -> dict[str, Any]:
         """Its settings, as the configuration has them."""
-        return {"name": name, "url": f"http://127.0.0.1:{self.port}/hooks", "secret_file": str(self.secret_file),
+        return {"name": name, "url": f"http://127.0.0.1:{self.port}/webhooks", "secret_file": str(self.secret_file),
                 "events": events} | more
 
     def events(self, *types: str) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Webhooks: what happens to queues is told to the hooks of the configuration, signed, at least once."""
+"""Webhooks: what happens to queues is told to the webhooks of the configuration, signed, at least once."""
 from __future__ import annotations
 
 import json
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from admin import Admin, admin_file
-from hook_stand_in import Receiver
+from webhook_stand_in import Receiver
 from http_client import Client
 from preload import FAILING, Preload
 from tellerline import BIN, CALM, PATIENCE, TOP, System, run
@@ -36,7 +36,7 @@ def metric(system: System, name: str, role: str = "notifier") -> int:
 
 def watched(system: System, queue: str = "shop") -> None:
     """The notifier has begun to keep the journal."""
-    wait_until(lambda: system.store.hash(system.key(queue, "hooks")).get("wanted"), PATIENCE, "the queue is watched")
+    wait_until(lambda: system.store.hash(system.key(queue, "webhooks")).get("wanted"), PATIENCE, "the queue is watched")
 
 
 def journal_length(system: System, queue: str = "shop") -> int:
@@ -64,7 +64,7 @@ def test_modes_are_told_in_order_signed_as_the_documentation_verifies(start, tmp
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({"shop": {"capacity": 0} | CALM, "other": {}}, notifiers=1,
-                       settings={"webhooks": [receiver.hook("site", MODES, queues="sh*p")]})
+                       settings={"webhooks": [receiver.webhook("site", MODES, queues="sh*p")]})
         watched(system)
         ctl(system, "queue", "pause", "other")
         for command in ("pause", "open", "drain", "close", "sell-out", "close", "open", "passthrough"):
@@ -86,7 +86,7 @@ def test_modes_are_told_in_order_signed_as_the_documentation_verifies(start, tmp
             assert headers["Tellerline-Id"] == json.loads(body)["id"] and json.loads(body)["webhook"] == "site"
         assert {event["queue"] for event in receiver.events()} == {"shop"}
         wait_until(lambda: journal_length(system) == 0, PATIENCE, "what was told is not kept")
-        assert system.store.command("EXISTS", system.key("other", "journal"), system.key("other", "hooks")) == 0  # not watched
+        assert system.store.command("EXISTS", system.key("other", "journal"), system.key("other", "webhooks")) == 0  # not watched
 
 
 def test_admissions_are_gathered_and_a_kill_loses_none(start, tmp_path):
@@ -95,7 +95,7 @@ def test_admissions_are_gathered_and_a_kill_loses_none(start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({"shop": {"capacity": 1000} | CALM}, notifiers=2, prepare=guarded,
-                       settings={"webhooks": [receiver.hook("site", ["admitted"])]})
+                       settings={"webhooks": [receiver.webhook("site", ["admitted"])]})
         watched(system)
         joined = []
         for i in range(60):
@@ -115,7 +115,7 @@ def test_admissions_are_gathered_and_a_kill_loses_none(start, tmp_path):
         assert "204" in ctl(system, "webhook", "test", "site") and not denied_but_creating(system)
 
 
-def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
+def test_webhooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
     """One says that it cannot, one sends elsewhere, and one does not answer; beside them is one that is well."""
     moods = {"error": Receiver(tmp_path), "redirect": Receiver(tmp_path), "hangs": Receiver(tmp_path)}
     good = Receiver(tmp_path)
@@ -124,8 +124,8 @@ def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
     with ExitStack() as serving:
         for receiver in (*moods.values(), good):
             serving.enter_context(receiver.serving())
-        hooks = [bad.hook(mood, MODES, timeout="1s") for mood, bad in moods.items()] + [good.hook("good", MODES)]
-        system = start({"shop": CALM}, notifiers=1, settings={"webhooks": hooks})
+        webhooks = [bad.webhook(mood, MODES, timeout="1s") for mood, bad in moods.items()] + [good.webhook("good", MODES)]
+        system = start({"shop": CALM}, notifiers=1, settings={"webhooks": webhooks})
         watched(system)
         ctl(system, "queue", "pause", "shop")
         good.wait_for("paused")
@@ -160,15 +160,15 @@ def test_hooks_that_fail_are_tried_again_and_hold_up_no_other(start, tmp_path):
         wait_until(lambda: journal_length(system) == 0, PATIENCE, "nothing is kept")
 
 
-def test_a_dead_hook_loses_events_past_the_bound_and_is_told_how_many(start, tmp_path):
+def test_a_dead_webhook_loses_events_past_the_bound_and_is_told_how_many(start, tmp_path):
     receiver = Receiver(tmp_path)
     receiver.mood = "error"
     with receiver.serving():
         system = start({"shop": CALM}, notifiers=1,
-                       settings={"webhooks": [receiver.hook("site", MODES)], "retention": {"webhooks_entries": 100}})
+                       settings={"webhooks": [receiver.webhook("site", MODES)], "retention": {"webhooks_entries": 100}})
         watched(system)
         ctl(system, "queue", "pause", "shop")
-        keys = [system.key("shop", "hooks"), system.key("shop", "journal")]
+        keys = [system.key("shop", "webhooks"), system.key("shop", "journal")]
         wait_until(lambda: receiver.asked > 0, PATIENCE, "it is tried")
         for _ in range(400):  # as many changes, without as many programs
             event = system.store.command("HINCRBY", keys[0], "journaled", 1)
@@ -193,7 +193,7 @@ def test_times_thresholds_and_the_loss_of_the_store(start, tmp_path):
     events = ["opened", "threshold", "closed", "drained", "store_lost", "store_back"]
     with receiver.serving():
         system = start({"shop": {"capacity": 1, "opens_at": "2999-01-01T00:00:00Z", "recovery_window": "1s"} | CALM},
-                       notifiers=1, settings={"webhooks": [receiver.hook("site", events, threshold=4)]})
+                       notifiers=1, settings={"webhooks": [receiver.webhook("site", events, threshold=4)]})
         watched(system)
         visitors = [system.join("shop") for _ in range(6)]
         receiver.wait_for("threshold")
@@ -229,7 +229,7 @@ def test_times_thresholds_and_the_loss_of_the_store(start, tmp_path):
 def test_a_test_event_goes_the_whole_way(start, tmp_path):
     receiver = Receiver(tmp_path)
     with receiver.serving():
-        system = start({"shop": {}}, notifiers=1, settings={"webhooks": [receiver.hook("site", ["drawn"])]})
+        system = start({"shop": {}}, notifiers=1, settings={"webhooks": [receiver.webhook("site", ["drawn"])]})
         watched(system)
         assert "204" in ctl(system, "webhook", "test", "site")
         receiver.wait_for("test")
@@ -241,7 +241,7 @@ def test_a_test_event_goes_the_whole_way(start, tmp_path):
 
 
 def test_no_proxy_leads_to_this_machine(start, tmp_path):
-    """The environment names one that answers nobody: for the hook, and for the command line with its token."""
+    """The environment names one that answers nobody: for the webhook, and for the command line with its token."""
     receiver = Receiver(tmp_path)
     nowhere = {"http_proxy": "http://127.0.0.1:1"}
 
@@ -251,7 +251,7 @@ def test_no_proxy_leads_to_this_machine(start, tmp_path):
             program.env |= nowhere
 
     with receiver.serving():
-        system = start({"shop": {}}, notifiers=1, settings={"webhooks": [receiver.hook("site", ["drawn"])]}, prepare=prepare)
+        system = start({"shop": {}}, notifiers=1, settings={"webhooks": [receiver.webhook("site", ["drawn"])]}, prepare=prepare)
         watched(system)
         assert "204" in ctl(system, "webhook", "test", "site")
         done = run(BIN / "tellerline", "webhook", "list", "--server", f"http://127.0.0.1:{system.of('worker')[0].admin_port}",
@@ -259,7 +259,7 @@ def test_no_proxy_leads_to_this_machine(start, tmp_path):
         assert done.returncode == 0 and "site" in done.stdout, done
 
 
-def test_hooks_through_the_admin_api(start, tmp_path):
+def test_webhooks_through_the_admin_api(start, tmp_path):
     """The command line at another machine: with --server and a token; and a notifier that is away."""
     receiver = Receiver(tmp_path)
 
@@ -269,7 +269,7 @@ def test_hooks_through_the_admin_api(start, tmp_path):
 
     with receiver.serving():
         system = start({"shop": {}, "other": {}}, notifiers=1, prepare=prepare,
-                       settings={"webhooks": [receiver.hook("site", ["drawn"], queues="shop")]})
+                       settings={"webhooks": [receiver.webhook("site", ["drawn"], queues="shop")]})
         watched(system)
         admin = Admin(system.of("worker")[0])
         token = tmp_path / "operator.token"
@@ -300,13 +300,13 @@ def test_hooks_through_the_admin_api(start, tmp_path):
         assert not denied_but_creating(system)
 
 
-def test_without_hooks_there_is_no_journal(start):
+def test_without_webhooks_there_is_no_journal(start):
     system = start({"shop": CALM}, notifiers=1)
     visitor = system.join("shop")
     wait_until(visitor.is_active, PATIENCE, "admitted")
     ctl(system, "queue", "pause", "shop")
     assert "no webhooks" in system.of("notifier")[0].text()
-    assert system.store.command("EXISTS", system.key("shop", "journal"), system.key("shop", "hooks")) == 0
+    assert system.store.command("EXISTS", system.key("shop", "journal"), system.key("shop", "webhooks")) == 0
     assert "no webhook watches a queue" in ctl(system, "webhook", "list")
 
 
@@ -320,7 +320,7 @@ def test_a_notifier_whose_allocations_fail(start, tmp_path):
 
     with receiver.serving():
         system = start({"shop": {"capacity": 1000} | CALM}, notifiers=1, prepare=prepare,
-                       settings={"webhooks": [receiver.hook("site", ["admitted", "threshold"], threshold=1)]})
+                       settings={"webhooks": [receiver.webhook("site", ["admitted", "threshold"], threshold=1)]})
         system.expect("role=notifier|no memory|out of memory")
         watched(system)
         program = system.of("notifier")[0]

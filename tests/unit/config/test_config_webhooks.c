@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hooks of the configuration. */
+/* The webhooks of the configuration. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,15 +11,15 @@
 
 #include "common/config/checks.h"
 #include "common/config/config.h"
-#include "common/config/hook_table.h"
+#include "common/config/webhook_table.h"
 
-#define HOOK "{name: a, url: https://h.example/x, secret_file: s, events: [paused]"
+#define WEBHOOK "{name: a, url: https://h.example/x, secret_file: s, events: [paused]"
 
-static void hooks_are_read_in_order(void **state)
+static void webhooks_are_read_in_order(void **state)
 {
     static const char yaml[] = "webhooks:\n"
                                "- name: shop\n"
-                               "  url: https://shop.example/hooks\n"
+                               "  url: https://shop.example/webhooks\n"
                                "  secret_file: secrets/shop\n"
                                "  events: [opened, threshold, admitted]\n"
                                "  threshold: 10000\n"
@@ -34,15 +34,16 @@ static void hooks_are_read_in_order(void **state)
         return;
     }
     assert_int_equal(config->n_webhooks, 2);
-    const struct tl_hook_config *hook = &config->webhooks[0];
-    assert_string_equal(hook->name, "shop");
-    assert_int_equal(hook->timeout_ms, 10000);
-    assert_true(tl_hook_wants(hook, TL_HOOK_OPENED) && tl_hook_wants(hook, TL_HOOK_ADMITTED));
-    assert_false(tl_hook_wants(hook, TL_HOOK_PAUSED));
-    assert_true(tl_hook_watches(hook, "sale-1") && tl_hook_watches(hook, "vip"));
-    assert_false(tl_hook_watches(hook, "sale") || tl_hook_watches(hook, "vip2"));
+    const struct tl_webhook_config *webhook = &config->webhooks[0];
+    assert_string_equal(webhook->name, "shop");
+    assert_int_equal(webhook->timeout_ms, 10000);
+    assert_true(tl_webhook_wants(webhook, TL_WEBHOOK_OPENED) &&
+                tl_webhook_wants(webhook, TL_WEBHOOK_ADMITTED));
+    assert_false(tl_webhook_wants(webhook, TL_WEBHOOK_PAUSED));
+    assert_true(tl_webhook_watches(webhook, "sale-1") && tl_webhook_watches(webhook, "vip"));
+    assert_false(tl_webhook_watches(webhook, "sale") || tl_webhook_watches(webhook, "vip2"));
     assert_int_equal(config->webhooks[1].timeout_ms, 2000);
-    assert_true(tl_hook_watches(&config->webhooks[1], "anything"));
+    assert_true(tl_webhook_watches(&config->webhooks[1], "anything"));
     tl_config_free(&config);
 }
 
@@ -64,7 +65,7 @@ static void patterns_match_as_they_say(void **state)
         {"*-vip", "sale-vip", true},
         {"**", "x", true},
         {"a*a*a*a*b", "aaaaaaaaaaaaac", false},
-        /* What receives the hooks of a shop must not take a rehearsal for the sale. */
+        /* What receives the webhooks of a shop must not take a rehearsal for the sale. */
         {"*", "rehearsal-sale-1a2b3c", false},
         {"*sale*", "rehearsal-sale-1a2b3c", false},
         {"* rehearsal-*", "rehearsal-sale-1a2b3c", true},
@@ -73,14 +74,14 @@ static void patterns_match_as_they_say(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct tl_hook_config hook = {0};
-        snprintf(hook.queues, sizeof(hook.queues), "%s", rows[i].pattern);
-        if (tl_hook_watches(&hook, rows[i].queue) != rows[i].matches)
+        struct tl_webhook_config webhook = {0};
+        snprintf(webhook.queues, sizeof(webhook.queues), "%s", rows[i].pattern);
+        if (tl_webhook_watches(&webhook, rows[i].queue) != rows[i].matches)
             fail_msg("%s %s", rows[i].pattern, rows[i].queue);
     }
 }
 
-static void a_wrong_hook_is_refused_with_what_is_wrong(void **state)
+static void a_wrong_webhook_is_refused_with_what_is_wrong(void **state)
 {
     static const struct {
         const char *yaml, *says;
@@ -89,9 +90,9 @@ static void a_wrong_hook_is_refused_with_what_is_wrong(void **state)
         {"webhooks: [x]", "expected a mapping"},
         {"webhooks: [{name: a}]", "needs name, url and secret_file"},
         {"webhooks: [{name: a, url: https://h/, secret_file: s}]", "needs events"},
-        {"webhooks: [" HOOK ", queues: ''}]", "must not be empty"},
-        {"webhooks: [" HOOK ", colour: red}]", "webhooks[0]: unknown setting \"colour\""},
-        {"webhooks: [" HOOK "}, " HOOK "}]", "two webhooks \"a\""},
+        {"webhooks: [" WEBHOOK ", queues: ''}]", "must not be empty"},
+        {"webhooks: [" WEBHOOK ", colour: red}]", "webhooks[0]: unknown setting \"colour\""},
+        {"webhooks: [" WEBHOOK "}, " WEBHOOK "}]", "two webhooks \"a\""},
         {"webhooks: [{name: a, url: https://h/, secret_file: s, events: [threshold]}]",
          "needs threshold"},
         {"webhooks: [{name: a, url: https://h/, secret_file: s, events: [joined]}]",
@@ -120,13 +121,13 @@ static void at_most_twenty(void **state)
 {
     char yaml[8192] = "webhooks:\n";
     (void)state;
-    for (int i = 0; i < TL_HOOKS_MAX + 1; i++) {
+    for (int i = 0; i < TL_WEBHOOKS_MAX + 1; i++) {
         size_t used = strlen(yaml);
         snprintf(yaml + used, sizeof(yaml) - used,
                  "- {name: h%d, url: https://h/, secret_file: s, events: [paused]}\n", i);
         struct tl_error err = {0};
         const struct tl_config *config = tl_config_parse("t.yaml", yaml, strlen(yaml), &err);
-        assert_true((config != NULL) == (i < TL_HOOKS_MAX));
+        assert_true((config != NULL) == (i < TL_WEBHOOKS_MAX));
         tl_config_free(&config);
     }
 }
@@ -144,9 +145,9 @@ static void plain_http_is_for_named_hosts(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(hooks_are_read_in_order),
+        cmocka_unit_test(webhooks_are_read_in_order),
         cmocka_unit_test(patterns_match_as_they_say),
-        cmocka_unit_test(a_wrong_hook_is_refused_with_what_is_wrong),
+        cmocka_unit_test(a_wrong_webhook_is_refused_with_what_is_wrong),
         cmocka_unit_test(at_most_twenty),
         cmocka_unit_test(plain_http_is_for_named_hosts),
     };

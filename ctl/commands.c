@@ -199,8 +199,8 @@ static const struct tl_ctl_command commands[] = {
      .summary = "Show the queues live",
      .details = "How many wait and how long the first of them, how many a minute are admitted, who "
                 "gave up, and who never came. On a terminal it redraws in place, as wide as that "
-                "is, and `q` ends it; elsewhere it prints a table per interval. Signs of misuse "
-                "are shown on Redis, not with --server."},
+                "is, and `q` ends it; elsewhere it prints a table per interval. Below "
+                "it are the signs of misuse in the last minute."},
     {"log", NULL, TL_GROUP_WATCH, TL_OPTIONS_CALL | TL_OPTION_QUEUE | TL_OPTION_LIMIT,
      tl_command_log, .summary = "List who changed what, when and from where",
      .details = "The last changes of one queue, or of all queues, tokens and blocks: 50, or "

@@ -11,7 +11,6 @@
 
 #include "lab/crowd.h"
 #include "lab/memory.h"
-#include "lab/options.h"
 
 #define SECONDS_MOST    100000000000.0 /* the year 5138 as Unix time */
 #define SPAN_MOST_MS    (INT64_C(366) * 86400000)
@@ -398,7 +397,7 @@ static bool read_part(char *part, const struct tl_queue_settings *queue, unsigne
     if ((*seen & 1U << lane) != 0)
         return tl_error_set(err, TL_ERR_INVALID, "--lanes: %s is named twice", quoted);
     *seen |= 1U << lane;
-    return tl_plan_ratio(equals + 1, 1, &shares[lane], &problem) ||
+    return tl_decimal_parse(equals + 1, &shares[lane], &problem) ||
            tl_error_set(err, TL_ERR_INVALID, "--lanes: %s: %s", quoted, problem.text);
 }
 

@@ -54,3 +54,10 @@ char *tl_xdup(const char *text)
         tl_no_memory();
     return copy;
 }
+
+const char *tl_xtext(const struct tl_text *text)
+{
+    if (text->failed)
+        tl_no_memory();
+    return text->data != NULL ? text->data : "";
+}

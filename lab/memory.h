@@ -6,11 +6,17 @@
 
 #include <stddef.h>
 
+#include "common/base/text.h"
+
 /* Zeroed; freed with free(). n may be 0. */
 void *tl_xalloc(size_t n, size_t size);
 /* As tl_grow (common/base/grow.h). */
 void *tl_xgrow(void *list, size_t *capacity, size_t wanted, size_t element);
 char *tl_xdup(const char *text);
+
+/* What was appended to the text, "" for nothing, all of it: else the command has ended. Borrowed.
+ */
+const char *tl_xtext(const struct tl_text *text);
 
 /* Ends the command; what is not written to standard output yet is dropped. Also for those who
  * notice by themselves that something could not be allocated. */

@@ -10,43 +10,18 @@
 
 #include "lab/options.h"
 
-#define NUMBER_MOST 1e9
-enum { VISITORS_MOST = 1000000000, LIMIT_MOST = 10000000, SPEED_MOST = 10000 };
-
-/* Reads "12", "12.5" or ".5" and moves *text behind it. */
-static bool take_decimal(const char **text, double *value)
-{
-    size_t whole = strspn(*text, "0123456789");
-    size_t used = whole;
-    size_t fraction = 0;
-    if ((*text)[used] == '.') {
-        fraction = strspn(*text + used + 1, "0123456789");
-        used += 1 + fraction;
-    }
-    if (whole + fraction == 0)
-        return false;
-    *value = strtod(*text, NULL);
-    *text += used;
-    return true;
-}
+enum {
+    NUMBER_MOST = 1000000000,
+    VISITORS_MOST = 1000000000,
+    LIMIT_MOST = 10000000,
+    SPEED_MOST = 10000
+};
 
 static bool refuse(struct tl_error *err, const char *value, const char *why)
 {
     char quoted[64];
     tl_quote(value, quoted, sizeof(quoted));
     return tl_error_set(err, TL_ERR_INVALID, "%s %s", quoted, why);
-}
-
-static bool apply_tps(void *context, const char *value, struct tl_error *err)
-{
-    const char *at = value;
-    double number;
-    if (!take_decimal(&at, &number) || *at != '\0')
-        return refuse(err, value, "is not a number");
-    if (number <= 0 || number > NUMBER_MOST)
-        return refuse(err, value, "must be more than 0, and at most 1000000000");
-    *(double *)context = number;
-    return true;
 }
 
 static bool apply_calls(void *context, const char *value, struct tl_error *err)
@@ -56,43 +31,20 @@ static bool apply_calls(void *context, const char *value, struct tl_error *err)
         int64_t ms;
     } units[] = {{"/session", 0}, {"/s", 1000}, {"/min", 60000}, {"/h", 3600000}};
     struct tl_plan_input *input = context;
-    const char *at = value;
+    const size_t length = strcspn(value, "/");
+    char text[32];
     double number;
-    if (!take_decimal(&at, &number) || number <= 0 || number > NUMBER_MOST)
+    snprintf(text, sizeof(text), "%.*s", (int)length, value);
+    if (!tl_decimal_parse(text, &number, NULL) || number <= 0 || number > NUMBER_MOST)
         return refuse(err, value, "must be a number of calls such as 6/session or 6/min");
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-        if (strcmp(at, units[i].name) != 0)
+        if (strcmp(value + length, units[i].name) != 0)
             continue;
         input->calls = number;
         input->calls_per_ms = units[i].ms;
         return true;
     }
     return refuse(err, value, "must end with /session, /s, /min or /h, as 6/session or 6/min");
-}
-
-bool tl_plan_ratio(const char *value, double most, double *ratio, struct tl_error *err)
-{
-    const char *at = value;
-    double number;
-    bool good = take_decimal(&at, &number);
-    bool percent = good && strcmp(at, "%") == 0;
-    if (!good || (*at != '\0' && !percent))
-        return refuse(err, value, "is not a share such as 0.15 or 15%");
-    number /= percent ? 100 : 1;
-    if (number > most)
-        return tl_error_set(err, TL_ERR_INVALID, "must be 0 to %g", most);
-    *ratio = number;
-    return true;
-}
-
-static bool apply_share(void *context, const char *value, struct tl_error *err)
-{
-    return tl_plan_ratio(value, 0.95, context, err);
-}
-
-static bool apply_ratio(void *context, const char *value, struct tl_error *err)
-{
-    return tl_plan_ratio(value, 10, context, err);
 }
 
 /* Scheme, host and port, and nothing behind them. */
@@ -107,12 +59,6 @@ static bool apply_target(void *context, const char *value, struct tl_error *err)
     }
     *(const char **)context = value;
     return true;
-}
-
-static bool apply_leaving(void *context, const char *value, struct tl_error *err)
-{
-    return tl_plan_ratio(value, 1, context, NULL) ||
-           tl_error_set(err, TL_ERR_INVALID, "must be a share from 0 to 1, such as 0.5 or 50%%");
 }
 
 static const char *const crowds[] = {
@@ -131,8 +77,9 @@ static const char *const crowds[] = {
         .argument = word, .apply = reader                                                          \
     }
 /* NOLINTEND(bugprone-macro-parentheses) */
-#define TIMES   .min = SECONDS(1), .max = DAYS(7)
-#define MOMENTS .min = 0, .max = DAYS(7)
+#define TIMES      .min = SECONDS(1), .max = DAYS(7)
+#define MOMENTS    .min = 0, .max = DAYS(7)
+#define SHARE_MOST 0.95
 /* The bounds of capacity and rate.admit. */
 #define LIMITS .min = 1, .max = LIMIT_MOST
 
@@ -140,20 +87,21 @@ static const struct {
     bool crowd; /* also of a rehearsal */
     struct tl_option option;
 } table[] = {
-    {false,
-     OTHER("tps", input.tps, "N", apply_tps, "requests per second that the site serves, measured")},
+    {false, OPTION("tps", input.tps, "N", DECIMAL,
+                   "requests per second that the site serves, measured", .max = NUMBER_MOST)},
     {true, OPTION("session", input.session_ms, "TIME", DURATION,
                   "how long a visitor stays on the site, on average", TIMES)},
     {false, OTHER("calls", input, "N/UNIT", apply_calls,
                   "requests of a visitor: 6/session, 6/min, 0.5/s, 300/h")},
-    {false, OTHER("failure-rate", input.failure_rate, "SHARE", apply_share,
-                  "share of requests that fail and are repeated: 0.15 or 15% (default: 0)")},
-    {false, OTHER("safety", input.safety, "SHARE", apply_share,
-                  "share of throughput to keep in reserve (default: 0.3)")},
-    {false, OTHER("margin", input.margin, "SHARE", apply_ratio,
-                  "session_ttl is longer than --session by it (default: 0.25)")},
-    {true, OTHER("no-shows", input.no_shows, "SHARE", apply_share,
-                 "share of admitted visitors who never show up (default: 0)")},
+    {false,
+     OPTION("failure-rate", input.failure_rate, "SHARE", DECIMAL,
+            "share of requests that fail and are repeated: 0.15 or 15% (default: 0)", .max = 1)},
+    {false, OPTION("safety", input.safety, "SHARE", DECIMAL,
+                   "share of throughput to keep in reserve (default: 0.3)", .max = 1)},
+    {false, OPTION("margin", input.margin, "SHARE", DECIMAL,
+                   "session_ttl is longer than --session by it (default: 0.25)", .max = 10)},
+    {true, OPTION("no-shows", input.no_shows, "SHARE", DECIMAL,
+                  "share of admitted visitors who never show up (default: 0)", .max = 1)},
     {false, OPTION("policy", input.policy, "NAME", CHOICE, "counter, rate or both (default: both)",
                    .names = tl_policy_names)},
     {false,
@@ -200,8 +148,8 @@ static const struct {
                   "no one is admitted before this time (default: 0s)", MOMENTS)},
     {true, OPTION("patience", patience_ms, "TIME", DURATION,
                   "mean wait after which a visitor gives up (default: never)", TIMES)},
-    {true, OTHER("spread", spread, "SHARE", apply_ratio,
-                 "deviation of sessions from their mean (default: 0.25)")},
+    {true, OPTION("spread", spread, "SHARE", DECIMAL,
+                  "deviation of sessions from their mean (default: 0.25)", .max = 10)},
     {true, OPTION("seed", seed, "N", NUMBER, "random seed (default: 1)", .max = INT64_MAX)},
     {false, OPTION("svg", svg, "FILE", STRING, "write the chart to this file, too")},
 };
@@ -254,10 +202,11 @@ size_t tl_rehearse_options_rows(struct tl_rehearse_options *options, struct tl_o
          .argument = "N",
          .base = &options->speed},
         {.value = {.path = "leaving",
+                   .type = TL_SETTING_DECIMAL,
+                   .max = 1,
                    .help =
                        "share of those who give up: press leave, and do not just close the page"},
          .argument = "SHARE",
-         .apply = apply_leaving,
          .base = &options->leaving},
     };
     memcpy(rows, all, sizeof(all));
@@ -272,6 +221,10 @@ bool tl_plan_options_check(const struct tl_plan_options *options, bool json, str
                         : options->lanes != NULL  ? "lanes"
                         : options->svg != NULL    ? "svg"
                                                   : NULL;
+    if (input->safety > SHARE_MOST || input->failure_rate > SHARE_MOST ||
+        input->no_shows > SHARE_MOST)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "--safety, --failure-rate and --no-shows are at most 95%%");
     if (options->yaml && (json || options->simulate))
         return tl_error_set(err, TL_ERR_INVALID,
                             "--yaml writes only the configuration: leave out -o and "

@@ -39,9 +39,6 @@ size_t tl_plan_options_rows(struct tl_plan_options *options, struct tl_option *r
 size_t tl_crowd_options_rows(struct tl_plan_options *options, struct tl_option *rows);
 size_t tl_rehearse_options_rows(struct tl_rehearse_options *options, struct tl_option *rows);
 
-/* A share such as "0.15" or "15%", up to `most`. */
-bool tl_plan_ratio(const char *value, double most, double *ratio, struct tl_error *err);
-
 /* Combinations that make no sense. */
 bool tl_plan_options_check(const struct tl_plan_options *options, bool json, struct tl_error *err);
 

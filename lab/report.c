@@ -263,8 +263,6 @@ static json_t *plan_json(const struct tl_plan_report *report)
     const struct tl_plan *plan = report->plan;
     struct tl_text yaml = {0};
     tl_plan_report_yaml(&plan->settings, &yaml);
-    if (yaml.failed)
-        tl_no_memory();
     json_t *size =
         plan->processes == 0
             ? NULL
@@ -277,7 +275,7 @@ static json_t *plan_json(const struct tl_plan_report *report)
         "visitors_at_once_until_session_ttl", plan->at_once_most, "admitted_per_second",
         plan->admitted, "admitted_per_second_without_complete", plan->admitted_least, "safety",
         report->input->safety, "settings", settings_json(&plan->settings), "formulas",
-        formulas_json(report), "waits", waits_json(report), "size", size, "yaml", yaml.data);
+        formulas_json(report), "waits", waits_json(report), "size", size, "yaml", tl_xtext(&yaml));
     tl_text_free(&yaml);
     return json;
 }

@@ -93,6 +93,36 @@ local function webhooks_of(c)
     return { int(c.now), read_or('', 'GET', c.key.notifier) or '', list }
 end
 
+---- signs of misuse: what the workers saw (worker/api/misuse.c)
+
+local NETWORKS, SIGNS = 3, 256 -- named of each kind; entries of a queue
+
+-- Those with most of { network = number }, as the same.
+local function most_of(counts)
+    local names, most = {}, {}
+    for name in pairs(counts) do names[#names + 1] = name end
+    sort(names, function(a, b) return counts[a] > counts[b] end)
+    for i = 1, min(#names, NETWORKS) do most[names[i]] = counts[names[i]] end
+    return most
+end
+
+-- What came in the last minute, added up; null where the key has another type. What makes no sense is left out.
+local function signs_of(c)
+    local entries = pcall_redis('XREVRANGE', c.key.signs, '+', int(c.now - RATE_MS), 'COUNT', SIGNS)
+    local failed, shared, fast, of = 0, 0, 0, { joins = {}, failed = {} }
+    if entries.err then return cjson.null end
+    for _, one in ipairs(entries) do
+        local n, n_shared, n_fast, rest = match(one[2][2], '^(%d+) (%d+) (%d+)(.*)')
+        failed, shared = failed + (text.number(n) or 0), shared + (text.number(n_shared) or 0)
+        fast = fast + (text.number(n_fast) or 0)
+        for kind, network, more in gmatch(rest or '', ' (%l+) ([%x:./]+) (%d+)') do
+            if of[kind] then of[kind][network] = (of[kind][network] or 0) + (text.number(more) or 0) end
+        end
+    end
+    return { checks_failed = failed, sessions_shared = shared, sessions_fast = fast, joins = most_of(of.joins),
+        failures = most_of(of.failed) }
+end
+
 ---- the numbers, as the members of the answer; null: not known. What is damaged must not be infinite: JSON has no such
 ---- number.
 
@@ -208,7 +238,7 @@ end
 
 -- stats: everything that the numbers of a queue are made of, as of one moment.
 -- args     1... fields of the state to read
--- returns  STATS. Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 webhooks
+-- returns  STATS. Work is bounded: 16 lanes, 64 sessions, 50 workers, 20 webhooks, 256 signs
 entry('stats', { 'no-writes' }, function(keys, args)
     local c, totals = state.find(keys), {}
     for i, n in ipairs(call('HMGET', c.key.state, unpack(defs.TOTAL))) do
@@ -223,7 +253,8 @@ entry('stats', { 'no-writes' }, function(keys, args)
             claimed = unclaimed and (text.number(active) or 0) - unclaimed or cjson.null,
             lanes = lanes_now, oldest_wait_ms = ago(c, since), waited = waited_of(sample),
             waits = waits_of(c, oldest, #lanes_now, text.number(waiting) or 0, sample), eta = eta_of(c, oldest),
-            programs = programs_of(c), ingest = call('XLEN', c.key.ingest), set_aside = call('XLEN', c.key.poison) }) }
+            programs = programs_of(c), ingest = call('XLEN', c.key.ingest),
+            signs = signs_of(c), set_aside = call('XLEN', c.key.poison) }) }
 end)
 
 -- webhooks: how far they were told what happened to a queue. Returns WEBHOOKS.

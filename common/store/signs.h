@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Signs of misuse at a queue: what one worker process saw in ten seconds, as an entry of the stream
- * tl:{q}:signs (docs/contributors/wire-format.md). Workers write it, `tellerline top` adds it up.
+ * tl:{q}:signs (docs/contributors/wire-format.md). Workers write it, and
+ * the numbers of a queue have the sums (common/control/stats.lua).
  */
 #ifndef TL_SIGNS_H
 #define TL_SIGNS_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -40,9 +40,8 @@ struct tl_signs {
 void tl_sign_networks_add(struct tl_sign_networks *networks, const struct tl_prefix *prefix,
                           uint64_t count);
 
-/* One entry as text. */
+/* One entry as text: "FAILED SHARED FAST", then " joins PREFIX COUNT" and " failed PREFIX COUNT".
+ */
 void tl_signs_format(const struct tl_signs *signs, char text[TL_SIGNS_TEXT_MAX]);
-/* False for what is no such text. */
-bool tl_signs_parse(const char *text, struct tl_signs *signs);
 
 #endif

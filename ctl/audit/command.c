@@ -210,8 +210,11 @@ int tl_command_audit(const struct tl_ctl_options *options)
                       json_pack("{s:I, s:O}", "n_violations", (json_int_t)audit.violations,
                                 "queues", audit.list));
     json_decref(audit.list);
+    int status = !ok                    ? tl_ctl_fail(TL_EXIT_FAILED, &err)
+                 : audit.violations > 0 ? TL_EXIT_PROBLEM
+                                        : TL_EXIT_OK;
+    if (err.kind == TL_ERR_NOQUEUE)
+        tl_ctl_session_propose(&audit.session, options->queue);
     tl_ctl_session_close(&audit.session);
-    if (!ok)
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    return audit.violations > 0 ? TL_EXIT_PROBLEM : TL_EXIT_OK;
+    return status;
 }

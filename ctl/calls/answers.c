@@ -162,10 +162,9 @@ static void say(const struct tl_ctl_command *command, const json_t *answer, cons
     for (size_t i = 0; i < TL_SENTENCES && out.length == 0; i++)
         if (tl_sentence_holds(&command->say[i], answer, arguments))
             tl_sentence_write(command->say[i].text, answer, arguments, &out);
-    if (out.failed)
-        tl_no_memory();
-    if (out.length > 0)
-        fprintf(file, "%s\n", out.data);
+    const char *said = tl_xtext(&out);
+    if (*said != '\0')
+        fprintf(file, "%s\n", said);
     tl_text_free(&out);
 }
 

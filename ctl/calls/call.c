@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/config/spelling.h"
 #include "common/control/control.h"
 
 #include "ctl/calls/calls.h"
@@ -71,41 +70,48 @@ static bool ask_once(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
     return ok;
 }
 
-/* Lists that come in pages, and the member of an entry after which the next page begins. */
+/* Lists that come in pages; the member of an entry after which the next page begins; and whether
+ * all of it is wanted where no limit is asked for. */
 static const struct {
     const char *list, *key;
-} lists[] = {{"queues", "queue"}, {"webhooks", "id"}, {"tokens", "name"}, {"blocks", "id"}};
+    bool whole;
+} lists[] = {{"queues", "queue", true}, {"webhooks", "id", true}, {"tokens", "name", true},
+             {"blocks", "id", true},    {"changes", "id", false}, {"visitors", "position", false}};
 
-/* Appends the next page to the answer; false: there is none, or it did not come, or more is said to
- * come after an empty one (then with err). */
-static bool add_page(struct tl_ctl_call *call, const char *operation,
+static json_t *page_size(uint64_t left)
+{
+    return json_integer(left < TL_CONTROL_PAGE_MAX ? (json_int_t)left : TL_CONTROL_PAGE_MAX);
+}
+
+/* Appends the next page to the answer; false: none is wanted, or it did not come, or more is said
+ * to come after an empty one (then with err). arguments: those of the first page. */
+static bool add_page(struct tl_ctl_call *call, const char *operation, const json_t *arguments,
                      struct tl_control_answer *answer, struct tl_error *err)
 {
     struct tl_control_answer page = {0};
-    bool added = false;
-    if (!json_is_true(json_object_get(answer->body, "has_more")))
-        return false;
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
-        json_t *list = json_object_get(answer->body, lists[i].list);
-        const json_t *last = json_array_get(list, json_array_size(list) - 1);
-        const struct tl_ctl_ask ask = {.operation = operation,
-                                       .arguments = json_pack("{s:i, s:s}", "limit",
-                                                              TL_CONTROL_PAGE_MAX, "starting_after",
-                                                              tl_json_text(last, lists[i].key))};
-        if (last == NULL) {
-            json_decref(ask.arguments);
-            continue;
-        }
-        bool came = ask_once(call, &ask, &page, err) && tl_control_succeeded(&page) &&
-                    json_array_extend(list, json_object_get(page.body, lists[i].list)) == 0;
-        (void)json_object_set(answer->body, "has_more", json_object_get(page.body, "has_more"));
-        if (!came && err->kind == TL_OK)
-            tl_error_set(err, TL_ERR_CONNECT, "a page of the answer did not come");
-        added = came && json_array_size(json_object_get(page.body, lists[i].list)) > 0;
-        if (came && !added && json_is_true(json_object_get(page.body, "has_more")))
-            tl_error_set(err, TL_ERR_CONNECT, "a page of the answer is empty, and is not the last");
-        break;
+    json_t *list = NULL;
+    const json_t *last = NULL;
+    size_t i = 0;
+    for (; last == NULL && i < sizeof(lists) / sizeof(lists[0]); i++) {
+        list = json_object_get(answer->body, lists[i].list);
+        last = json_array_get(list, json_array_size(list) - 1);
     }
+    uint64_t limit = tl_json_count(arguments, "limit"), n = json_array_size(list);
+    if (last == NULL || !json_is_true(json_object_get(answer->body, "has_more")) ||
+        (limit > 0 ? n >= limit : !lists[i - 1].whole))
+        return false;
+    const struct tl_ctl_ask ask = {.operation = operation, .arguments = json_deep_copy(arguments)};
+    (void)json_object_set_new(ask.arguments, "limit",
+                              page_size(limit > 0 ? limit - n : UINT64_MAX));
+    (void)json_object_set(ask.arguments, "starting_after", json_object_get(last, lists[i - 1].key));
+    bool came = ask_once(call, &ask, &page, err) && tl_control_succeeded(&page) &&
+                json_array_extend(list, json_object_get(page.body, lists[i - 1].list)) == 0;
+    (void)json_object_set(answer->body, "has_more", json_object_get(page.body, "has_more"));
+    bool added = came && json_array_size(list) > n;
+    if (!came && err->kind == TL_OK)
+        tl_error_set(err, TL_ERR_CONNECT, "a page of the answer did not come");
+    else if (came && !added && json_is_true(json_object_get(page.body, "has_more")))
+        tl_error_set(err, TL_ERR_CONNECT, "a page of the answer is empty, and is not the last");
     tl_control_answer_clear(&page);
     return added;
 }
@@ -113,42 +119,16 @@ static bool add_page(struct tl_ctl_call *call, const char *operation,
 bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err)
 {
-    bool is_whole = json_object_get(ask->arguments, "limit") == NULL;
+    json_t *arguments = ask->arguments != NULL ? json_deep_copy(ask->arguments) : json_object();
     *err = (struct tl_error){0};
+    if (tl_json_count(arguments, "limit") > TL_CONTROL_PAGE_MAX)
+        (void)json_object_set_new(ask->arguments, "limit", page_size(UINT64_MAX));
     bool ok = ask_once(call, ask, answer, err);
-    while (ok && is_whole && tl_control_succeeded(answer) &&
-           add_page(call, ask->operation, answer, err)) {
+    while (ok && tl_control_succeeded(answer) &&
+           add_page(call, ask->operation, arguments, answer, err)) {
     }
+    json_decref(arguments);
     return ok && err->kind == TL_OK;
-}
-
-/* ---- what became of it ---- */
-
-static int status_of(int status)
-{
-    if (status == 401 || status == 403)
-        return TL_EXIT_REFUSED;
-    return status < 500 ? TL_EXIT_PROBLEM : TL_EXIT_FAILED;
-}
-
-int tl_ctl_call_problem(const struct tl_ctl_options *options,
-                        const struct tl_control_answer *answer, bool changes)
-{
-    const char *detail = tl_json_text(answer->body, "detail");
-    const json_t *errors = json_object_get(answer->body, "errors");
-    bool unchanged = changes && answer->status < 500;
-    if (*detail == '\0')
-        detail = tl_json_text(answer->body, "title");
-    if (*detail != '\0')
-        fprintf(stderr, "tellerline: %s%s\n", detail, unchanged ? "; nothing was changed" : "");
-    else
-        fprintf(stderr, "tellerline: the server answers with status %d\n", answer->status);
-    /* The other settings that are refused; the first one is the detail. */
-    for (size_t i = 1; i < json_array_size(errors); i++)
-        fprintf(stderr, "tellerline: %s\n", tl_json_text(json_array_get(errors, i), "detail"));
-    if (options->output != TL_OUTPUT_TABLE && answer->body != NULL)
-        tl_data_write(options->output, json_incref(answer->body));
-    return status_of(answer->status);
 }
 
 /* ---- what may have been meant ---- */
@@ -173,9 +153,7 @@ static void tell_what_is_there(struct tl_ctl_call *call, const char *name)
     const struct tl_ctl_ask ask = {.operation = "listQueues"};
     struct tl_control_answer answer;
     struct tl_error unused;
-    char best[TL_QUEUE_NAME_MAX + 1] = "";
-    size_t i, steps = SIZE_MAX;
-    json_t *queue;
+    size_t i;
     if (!has_control_room(call)) {
         fprintf(stderr,
                 "tellerline: %s has no admin API; is it the port of visitors? The admin listener "
@@ -185,18 +163,45 @@ static void tell_what_is_there(struct tl_ctl_call *call, const char *name)
     }
     if (*name == '\0')
         return;
+    json_t *queue, *names = json_array();
     bool ok = tl_ctl_call_ask(call, &ask, &answer, &unused) && tl_control_succeeded(&answer);
     json_array_foreach(json_object_get(ok ? answer.body : NULL, "queues"), i, queue)
     {
-        const char *other = tl_json_text(queue, "queue");
-        if (strcmp(other, name) == 0)
-            steps = 0;
-        if (tl_spelling_closer(name, other, &steps))
-            snprintf(best, sizeof(best), "%s", other);
+        tl_json_add(names, json_string(tl_json_text(queue, "queue")));
     }
     tl_control_answer_clear(&answer);
-    if (steps > 0 && best[0] != '\0')
-        fprintf(stderr, "tellerline: did you mean queue \"%s\"?\n", best);
+    tl_ctl_propose_queue(name, names);
+}
+
+/* ---- what became of it ---- */
+
+static int status_of(int status)
+{
+    if (status == 401 || status == 403)
+        return TL_EXIT_REFUSED;
+    return status < 500 ? TL_EXIT_PROBLEM : TL_EXIT_FAILED;
+}
+
+int tl_ctl_call_problem(struct tl_ctl_call *call, const char *operation, const char *queue,
+                        const struct tl_control_answer *answer)
+{
+    const char *detail = tl_json_text(answer->body, "detail");
+    const json_t *errors = json_object_get(answer->body, "errors");
+    bool unchanged = tl_ctl_ask_changes(operation) && answer->status < 500;
+    if (*detail == '\0')
+        detail = tl_json_text(answer->body, "title");
+    if (*detail != '\0')
+        fprintf(stderr, "tellerline: %s%s\n", detail, unchanged ? "; nothing was changed" : "");
+    else
+        fprintf(stderr, "tellerline: the server answers with status %d\n", answer->status);
+    /* The other settings that are refused; the first one is the detail. */
+    for (size_t i = 1; i < json_array_size(errors); i++)
+        fprintf(stderr, "tellerline: %s\n", tl_json_text(json_array_get(errors, i), "detail"));
+    if (answer->status == 404)
+        tell_what_is_there(call, queue);
+    if (call->options->output != TL_OUTPUT_TABLE && answer->body != NULL)
+        tl_data_write(call->options->output, json_incref(answer->body));
+    return status_of(answer->status);
 }
 
 int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, json_t **body)
@@ -210,9 +215,7 @@ int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, jso
     if (!tl_ctl_call_ask(call, ask, &answer, &err)) {
         status = tl_ctl_fail(tl_ctl_status_of(&err), &err);
     } else if (!tl_control_succeeded(&answer)) {
-        status = tl_ctl_call_problem(call->options, &answer, tl_ctl_ask_changes(ask->operation));
-        if (answer.status == 404)
-            tell_what_is_there(call, queue);
+        status = tl_ctl_call_problem(call, ask->operation, queue, &answer);
     } else {
         *body = answer.body != NULL ? json_incref(answer.body) : json_object();
     }

@@ -18,7 +18,6 @@
 #include "common/control/control.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
-#include "common/store/signs.h"
 #include "common/wire/names.h"
 
 #include "ctl/shell/shell.h"
@@ -47,8 +46,8 @@ struct tl_ctl_call;
 struct tl_ctl_call *tl_ctl_call_open(const struct tl_ctl_options *options, struct tl_error *err);
 void tl_ctl_call_close(struct tl_ctl_call **call);
 
-/* Asks, and releases what is asked; a list has the entries of all its pages, unless a limit is
- * asked for. A problem is an answer, too. False: there is no answer. Clear the answer with
+/* Asks, and releases what is asked; a list has the entries of as many pages as the limit that is
+ * asked for needs, or one that is short by nature, of all. A problem is an answer, too. False: there is no answer. Clear the answer with
  * tl_control_answer_clear in either case. */
 bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err);
@@ -59,9 +58,10 @@ int tl_ctl_call_body(struct tl_ctl_call *call, const struct tl_ctl_ask *ask, jso
 /* The same for a command that asks once: opens and closes, too. */
 int tl_ctl_call_once(const struct tl_ctl_options *options, const struct tl_ctl_ask *ask,
                      json_t **body);
-/* The exit status for an answer that is a problem, which is told as above. */
-int tl_ctl_call_problem(const struct tl_ctl_options *options,
-                        const struct tl_control_answer *answer, bool changes);
+/* The exit status for an answer that is a problem, which is told as above. queue: that was asked
+ * for; "": none. */
+int tl_ctl_call_problem(struct tl_ctl_call *call, const char *operation, const char *queue,
+                        const struct tl_control_answer *answer);
 
 /* An answer that is a stream (common/control/control.h), on its way to whoever asked for it. */
 struct tl_ctl_stream {
@@ -131,6 +131,11 @@ void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t
 /* A length of time, such as "oldest_wait_ms"; "-" when it is not known. */
 void tl_row_wait(const json_t *object, const char *name, char *text, size_t size);
 
+#define TL_CTL_SIGNS_COLUMNS 80 /* lines are no longer */
+/* Appends the signs of misuse in the last minute, over several lines if need be; nothing if there
+ * are none: no network sent more than 60 joins or failed checks, and no session looks misused. */
+void tl_row_signs(const json_t *stats, struct tl_text *out);
+
 #define TL_WEBHOOK_WORDS_MAX 256
 /* The state of a webhook: "answers", "failing since 2026-12-01T20:00:00+09:00: it answers 500". */
 void tl_webhook_words(const json_t *webhook, char text[TL_WEBHOOK_WORDS_MAX]);
@@ -153,18 +158,6 @@ int tl_shrink_confirm(const struct tl_ctl_options *options, struct tl_text *what
 void tl_change_value(struct tl_text *out, const char *name, const json_t *value);
 /* Appends " (was VALUE)" and the end of the line; old NULL: it was not set. */
 void tl_change_was(struct tl_text *out, const json_t *old);
-
-/* ---- signs of misuse ---- */
-
-#define TL_CTL_SIGNS_COLUMNS 80 /* lines are no longer */
-
-/* Adds up the entries of tl:{q}:signs of the last minute. now_ms: Unix time by the store's clock.
- */
-bool tl_ctl_signs_read(struct tl_redis *redis, const struct tl_keys *keys, int64_t now_ms,
-                       struct tl_signs *signs, struct tl_error *err);
-/* Appends the signs of a queue in the last minute, over several lines if need be; nothing if there
- * are none: no network sent more than 60 joins or failed checks, and no session looks misused. */
-void tl_ctl_signs_write(const char *queue, const struct tl_signs *signs, struct tl_text *out);
 
 /* ---- the published list of a draw ---- */
 

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "common/base/text.h"
-#include "common/control/control.h"
-#include "common/wire/names.h"
 
 #include "ctl/calls/calls.h"
 
@@ -29,10 +27,9 @@ static void append(struct tl_text *out, const json_t *value)
         tl_text_append(&made, "%s[%s] %s", made.length > 0 ? " " : "", language,
                        json_is_string(inner) ? json_string_value(inner) : "");
     }
-    if (made.failed)
-        tl_no_memory();
+    const char *notice = tl_xtext(&made);
     tl_json_show(value, text, sizeof(text));
-    tl_terminal_time_of(made.data != NULL ? made.data : text, local, sizeof(local));
+    tl_terminal_time_of(*notice != '\0' ? notice : text, local, sizeof(local));
     tl_text_free(&made);
     if (tl_printable(local, strlen(local), SHOWN_MAX) && strpbrk(local, "\",") == NULL)
         snprintf(text, sizeof(text), "%s", local);
@@ -89,36 +86,15 @@ static void describe(struct tl_text *out, const char *what, const json_t *before
 
 /* ---- log ---- */
 
-/* Puts so many changes into the list, the newest last. */
-static int read_changes(struct tl_ctl_call *call, const char *queue, uint64_t limit, json_t *list)
+/* Nothing is recorded of the queue: is there one? The record of a deleted queue is still there. */
+static int look_for(struct tl_ctl_call *call, const char *queue)
 {
-    char before[TL_CHANGES_ID_MAX + 1] = "";
-    bool more = true;
-    size_t i;
-    json_t *change;
-    while (more && json_array_size(list) < limit) {
-        json_t *page;
-        uint64_t size = limit - json_array_size(list);
-        const json_int_t most =
-            (json_int_t)(size < TL_CONTROL_PAGE_MAX ? size : TL_CONTROL_PAGE_MAX);
-        const struct tl_ctl_ask ask = {
-            .operation = "listChanges",
-            .arguments = json_pack("{s:s*, s:s*, s:I}", "queue", queue, "starting_after",
-                                   before[0] != '\0' ? before : NULL, "limit", most)};
-        int status = tl_ctl_call_body(call, &ask, &page);
-        if (status != TL_EXIT_OK)
-            return status;
-        json_t *changes = json_object_get(page, "changes");
-        const json_t *last = json_array_get(changes, json_array_size(changes) - 1);
-        snprintf(before, sizeof(before), "%s", tl_json_text(last, "id"));
-        more = json_is_true(json_object_get(page, "has_more"));
-        json_array_foreach(changes, i, change)
-        {
-            (void)json_array_insert(list, 0, change);
-        }
-        json_decref(page);
-    }
-    return TL_EXIT_OK;
+    json_t *found;
+    const struct tl_ctl_ask ask = {.operation = "getQueue",
+                                   .arguments = json_pack("{s:s}", "queue", queue)};
+    int status = tl_ctl_call_body(call, &ask, &found);
+    json_decref(found);
+    return status;
 }
 
 static void add_row(struct tl_table *table, const json_t *change)
@@ -126,14 +102,12 @@ static void add_row(struct tl_table *table, const json_t *change)
     struct tl_text made = {0};
     describe(&made, tl_json_text(change, "what"), json_object_get(change, "before"),
              json_object_get(change, "after"));
-    if (made.failed)
-        tl_no_memory();
     const char *const cells[] = {tl_json_text(change, "queue"), tl_json_text(change, "who"),
                                  tl_json_text(change, "from"), tl_json_text(change, "what")};
     tl_table_time(table, tl_json_text(change, "at"), "");
     for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
         tl_table_text(table, *cells[i] != '\0' ? cells[i] : "-");
-    tl_table_text(table, made.data != NULL ? made.data : "");
+    tl_table_text(table, tl_xtext(&made));
     tl_text_free(&made);
 }
 
@@ -156,6 +130,18 @@ static void write_table(const json_t *list)
     tl_table_print(&table);
 }
 
+/* Of the list of changes, which begins with the newest: the same in the order of time. */
+static json_t *turned(const json_t *changes)
+{
+    json_t *list = json_array(), *change;
+    size_t i;
+    json_array_foreach(changes, i, change)
+    {
+        (void)json_array_insert(list, 0, change);
+    }
+    return list;
+}
+
 int tl_command_log(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
@@ -163,13 +149,21 @@ int tl_command_log(const struct tl_ctl_options *options)
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     if (call == NULL)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    json_t *list = json_array();
-    int status = read_changes(call, queue, options->limit > 0 ? options->limit : LIMIT, list);
+    const json_int_t limit = options->limit > 0 ? (json_int_t)options->limit : LIMIT;
+    const struct tl_ctl_ask ask = {.operation = "listChanges",
+                                   .arguments =
+                                       json_pack("{s:s*, s:I}", "queue", queue, "limit", limit)};
+    json_t *answer;
+    int status = tl_ctl_call_body(call, &ask, &answer);
+    json_t *list = turned(json_object_get(answer, "changes"));
+    if (status == TL_EXIT_OK && queue != NULL && json_array_size(list) == 0)
+        status = look_for(call, queue);
     tl_ctl_call_close(&call);
     if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE)
         tl_data_write(options->output, json_pack("{s:O}", "changes", list));
     else if (status == TL_EXIT_OK)
         write_table(list);
     json_decref(list);
+    json_decref(answer);
     return status;
 }

@@ -51,8 +51,8 @@ static void expect(void *context, uint64_t lines)
 }
 
 /* Writes all of it. The file, if there is one, is complete afterwards or does not exist. */
-static int write_all(const struct tl_ctl_options *options, struct tl_ctl_call *call,
-                     struct export *export, const struct tl_ctl_ask *ask)
+static int write_all(struct tl_ctl_call *call, const char *queue, struct export *export,
+                     const struct tl_ctl_ask *ask)
 {
     struct tl_error err = {0};
     struct tl_control_answer answer;
@@ -67,7 +67,7 @@ static int write_all(const struct tl_ctl_options *options, struct tl_ctl_call *c
     if (!ok)
         status = tl_ctl_fail(TL_EXIT_FAILED, &err);
     else if (!tl_control_succeeded(&answer))
-        status = tl_ctl_call_problem(options, &answer, false);
+        status = tl_ctl_call_problem(call, ask->operation, queue, &answer);
     tl_control_answer_clear(&answer);
     return status;
 }
@@ -106,7 +106,7 @@ int tl_command_export(const struct tl_ctl_options *options)
     export.quiet = is_shown(&export);
     const struct tl_ctl_ask ask = {.operation = "exportQueue",
                                    .arguments = tl_ctl_arguments(options, &err)};
-    int status = write_all(options, call, &export, &ask);
+    int status = write_all(call, queue, &export, &ask);
     tl_ctl_call_close(&call);
     if (!to_stdout && fclose(export.file) != 0 && status == TL_EXIT_OK)
         status = tl_ctl_refuse(TL_EXIT_FAILED, "%s: %s", path, strerror(errno));

@@ -134,7 +134,7 @@ static int look_at(struct file *file, const struct tl_queue_config *queue, bool 
             status = settle(file, queue, &create);
         }
     } else if (!tl_control_succeeded(&answer)) {
-        status = tl_ctl_call_problem(file->options, &answer, false);
+        status = tl_ctl_call_problem(file->call, ask.operation, queue->name, &answer);
     } else {
         status = compare(file, queue, &answer, applies);
     }
@@ -165,10 +165,12 @@ static int list_others(struct file *file)
 static int look_at_all(struct file *file, bool applies)
 {
     const char *only = file->options->queue;
+    json_t *names = json_array();
     bool found = false;
     int status = TL_EXIT_OK;
     for (size_t i = 0; status == TL_EXIT_OK && i < file->config->n_queues; i++) {
         const struct tl_queue_config *queue = &file->config->queues[i];
+        tl_json_add(names, json_string(queue->name));
         if (only != NULL && strcmp(only, queue->name) != 0)
             continue;
         found = true;
@@ -176,11 +178,13 @@ static int look_at_all(struct file *file, bool applies)
     }
     if (only == NULL && status == TL_EXIT_OK)
         status = list_others(file);
-    if (only != NULL && !found) {
-        fprintf(stderr, "tellerline: the file has no queue of this name\n");
-        status = TL_EXIT_PROBLEM;
+    if (only == NULL || found) {
+        json_decref(names);
+        return status;
     }
-    return status;
+    fprintf(stderr, "tellerline: the file has no queue %s\n", only);
+    tl_ctl_propose_queue(only, names);
+    return TL_EXIT_PROBLEM;
 }
 
 /* Compares all queues, asks if need be, and starts over: nothing is applied before it is confirmed.

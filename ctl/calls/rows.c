@@ -119,3 +119,69 @@ void tl_webhook_words(const json_t *webhook, char text[TL_WEBHOOK_WORDS_MAX])
     }
     snprintf(text, TL_WEBHOOK_WORDS_MAX, "%s", state);
 }
+
+/* ---- signs of misuse ---- */
+
+enum { MANY = 60 }; /* as in the log of the workers: offices put many people behind one address */
+
+/* The line that is written now. */
+struct line {
+    struct tl_text *out;
+    const char *queue;
+    size_t length; /* 0: nothing is written yet */
+};
+
+static void add(struct line *line, const char *sign)
+{
+    const char *separator = line->length == 0 ? " " : ", ";
+    if (line->length == 0) {
+        tl_text_append(line->out, "! %s:", line->queue);
+        line->length = strlen("! :") + strlen(line->queue);
+    }
+    if (line->length + strlen(separator) + strlen(sign) > TL_CTL_SIGNS_COLUMNS) {
+        separator = "\n  ";
+        line->length = 0;
+    }
+    tl_text_append(line->out, "%s%s", separator, sign);
+    line->length += strlen(separator) + strlen(sign);
+}
+
+static void add_networks(struct line *line, const json_t *networks, const char *what)
+{
+    const char *network;
+    json_t *count;
+    json_object_foreach((json_t *)networks, network, count)
+    {
+        char sign[128];
+        if (json_integer_value(count) <= MANY)
+            continue;
+        snprintf(sign, sizeof(sign), "%" JSON_INTEGER_FORMAT " %s from %.64s",
+                 json_integer_value(count), what, network);
+        add(line, sign);
+    }
+}
+
+static void add_count(struct line *line, uint64_t count, const char *what)
+{
+    char sign[64];
+    if (count == 0)
+        return;
+    snprintf(sign, sizeof(sign), "%" PRIu64 " %s", count, what);
+    add(line, sign);
+}
+
+void tl_row_signs(const json_t *stats, struct tl_text *out)
+{
+    struct line line = {.out = out, .queue = tl_json_text(stats, "queue")};
+    const json_t *signs = json_object_get(stats, "signs");
+    if (json_is_null(signs))
+        add(&line, "its signs of misuse cannot be read; see `tellerline audit`");
+    add_networks(&line, json_object_get(signs, "joins"), "joins");
+    add_networks(&line, json_object_get(signs, "failures"), "failed checks");
+    add_count(&line, tl_json_count(signs, "sessions_shared"), "shared sessions");
+    add_count(&line, tl_json_count(signs, "sessions_fast"), "fast sessions");
+    if (line.length == 0)
+        return; /* sessions that run out fail checks, too */
+    add_count(&line, tl_json_count(signs, "checks_failed"), "failed checks in all");
+    tl_text_append(out, "\n");
+}

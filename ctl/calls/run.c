@@ -96,9 +96,7 @@ static int confirm(const struct tl_ctl_options *options, struct tl_ctl_call *cal
         json_decref(ask.arguments);
     if (status == TL_EXIT_OK) {
         tl_sentence_write(command->confirm, now, arguments, &question);
-        if (question.failed)
-            tl_no_memory();
-        status = tl_ctl_confirm(options, question.data,
+        status = tl_ctl_confirm(options, tl_xtext(&question),
                                 command->confirm_typed ? options->words[0] : NULL);
     }
     tl_text_free(&question);

@@ -69,9 +69,8 @@ void tl_shrink_note(struct tl_text *what, const char *queue, const char *name, c
 
 int tl_shrink_confirm(const struct tl_ctl_options *options, struct tl_text *what)
 {
-    if (what->failed)
-        tl_no_memory();
-    int status = what->length > 0 ? tl_ctl_confirm(options, what->data, NULL) : TL_EXIT_OK;
+    const char *said = tl_xtext(what);
+    int status = *said != '\0' ? tl_ctl_confirm(options, said, NULL) : TL_EXIT_OK;
     tl_text_free(what);
     return status;
 }

@@ -167,5 +167,6 @@ void tl_write_stats(const json_t *stats)
     write_counts(stats, &out);
     write_health(stats, &out);
     write_webhooks(stats, &out);
+    tl_row_signs(stats, &out);
     tl_text_print(&out);
 }

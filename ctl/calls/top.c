@@ -136,7 +136,6 @@ static void screen_draw(const struct screen *screen, const char *text)
 struct top {
     const struct tl_ctl_options *options;
     struct tl_ctl_call *call;
-    struct tl_ctl_session session; /* for the signs of misuse; none with --server */
     struct screen screen;
     bool colour;
     json_t *rows, *before; /* read now, and at the last refresh; NULL: not yet */
@@ -244,7 +243,7 @@ static void add_queues(const struct top *top, struct tl_text *out)
     struct tl_text wide = {0};
     bool fits = true;
     add_table(top, true, false, &wide);
-    for (const char *line = wide.data; fits && line != NULL && *line != '\0';) {
+    for (const char *line = tl_xtext(&wide); fits && *line != '\0';) {
         size_t length = strcspn(line, "\n");
         fits = length <= (size_t)tl_terminal_columns(stdout);
         line += length + (line[length] == '\n' ? 1 : 0);
@@ -253,38 +252,20 @@ static void add_queues(const struct top *top, struct tl_text *out)
     add_table(top, fits || !top->screen.live, top->colour, out);
 }
 
-/* Appends a line for each queue with signs of misuse in the last minute. An admin listener does not
- * have them. */
-static void add_signs(struct top *top, struct tl_text *out)
+/* Appends a line for each queue with signs of misuse in the last minute. */
+static void add_signs(const struct top *top, struct tl_text *out)
 {
-    bool any = false;
     size_t i;
     json_t *stats;
-    if (top->options->server != NULL)
-        return;
+    struct tl_text lines = {0};
     json_array_foreach(json_object_get(top->rows, "queues"), i, stats)
     {
-        struct tl_keys keys;
-        struct tl_signs signs;
-        struct tl_text lines = {0};
-        struct tl_error err = {0};
-        int64_t now_ms = 0;
-        const char *name = tl_json_text(stats, "queue");
-        (void)tl_time_parse(tl_json_text(stats, "at"), &now_ms, NULL); /* 0: all signs there are */
-        struct tl_redis *redis = tl_ctl_session_redis(&top->session, name, &err);
-        if (redis != NULL && tl_keys_of(&keys, top->session.config->redis.key_prefix, name, &err) &&
-            tl_ctl_signs_read(redis, &keys, now_ms, &signs, &err))
-            tl_ctl_signs_write(name, &signs, &lines);
-        else
-            tl_text_append(&lines, "! %s: %s\n", name, err.text);
-        if (lines.failed)
-            tl_no_memory();
-        if (lines.length > 0)
-            tl_text_append(out, "%s%s", any ? "" : "\nSigns of misuse in the last minute:\n",
-                           lines.data);
-        any = any || lines.length > 0;
-        tl_text_free(&lines);
+        tl_row_signs(stats, &lines);
     }
+    const char *signs = tl_xtext(&lines);
+    if (*signs != '\0')
+        tl_text_append(out, "\nSigns of misuse in the last minute:\n%s", signs);
+    tl_text_free(&lines);
 }
 
 /* Reads the queues. False: there is no good answer, and err says why. */
@@ -324,9 +305,7 @@ static bool refresh(struct top *top, struct tl_error *err)
     }
     add_queues(top, &out);
     add_signs(top, &out);
-    if (out.failed)
-        tl_no_memory();
-    screen_draw(&top->screen, out.data);
+    screen_draw(&top->screen, tl_xtext(&out));
     tl_text_free(&out);
     return true;
 }
@@ -351,8 +330,6 @@ int tl_command_top(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
     struct top top = {.options = options, .colour = tl_terminal_colour(stdout)};
-    if (options->server == NULL && !tl_ctl_session_open(&top.session, options, &err))
-        return tl_ctl_fail(TL_EXIT_FAILED, &err);
     top.call = tl_ctl_call_open(options, &err);
     bool ok = top.call != NULL && screen_open(&top.screen, &err);
     if (ok) {
@@ -363,7 +340,6 @@ int tl_command_top(const struct tl_ctl_options *options)
     json_decref(top.rows);
     json_decref(top.before);
     tl_ctl_call_close(&top.call);
-    tl_ctl_session_close(&top.session);
     if (ok)
         return TL_EXIT_OK;
     return tl_ctl_fail(err.kind == TL_ERR_DENIED ? TL_EXIT_REFUSED : TL_EXIT_FAILED, &err);

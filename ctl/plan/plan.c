@@ -87,12 +87,11 @@ static bool write_svg(const char *path, const struct tl_plan_report *report, str
 {
     struct tl_text svg = {0};
     tl_chart_svg(&report->simulation->series, "The line over time", report->visitors, &svg);
-    if (svg.failed)
-        tl_no_memory();
+    const char *bytes = tl_xtext(&svg);
     FILE *file = fopen(path, "we");
     bool ok = file != NULL ||
               tl_error_set(err, TL_ERR_SYSTEM, "cannot create %s: %s", path, strerror(errno));
-    bool written = file != NULL && fwrite(svg.data, 1, svg.length, file) == svg.length;
+    bool written = file != NULL && fwrite(bytes, 1, svg.length, file) == svg.length;
     if (file != NULL && (fclose(file) != 0 || !written))
         ok = tl_error_set(err, TL_ERR_SYSTEM, "cannot write %s: %s", path, strerror(errno));
     tl_text_free(&svg);

@@ -373,7 +373,11 @@ int tl_command_rehearse(const struct tl_ctl_options *options)
     if (tl_ctl_redis_url(rehearse.session.config, options, url, &err) &&
         (rehearse.control = tl_control_new(rehearse.session.config, url, &err)) != NULL)
         status = rehearse_queue(&rehearse, &err);
+    if (err.kind != TL_OK)
+        tl_ctl_fail(status, &err);
+    if (err.kind == TL_ERR_NOQUEUE)
+        tl_ctl_session_propose(&rehearse.session, rehearse.queue);
     tl_control_free(&rehearse.control);
     tl_ctl_session_close(&rehearse.session);
-    return err.kind == TL_OK ? status : tl_ctl_fail(status, &err);
+    return status;
 }

@@ -136,10 +136,7 @@ int tl_ctl_confirm(const struct tl_ctl_options *options, const char *what, const
 
 void tl_text_print(struct tl_text *text)
 {
-    if (text->failed)
-        tl_no_memory();
-    if (text->data != NULL)
-        fputs(text->data, stdout);
+    fputs(tl_xtext(text), stdout);
     tl_text_free(text);
 }
 

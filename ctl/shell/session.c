@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "common/config/spelling.h"
+#include "common/store/queue.h"
 
 #include "ctl/shell/shell.h"
 
@@ -94,4 +98,40 @@ struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char
     if (!tl_store_connect(session->store, err))
         return NULL;
     return queue != NULL ? tl_store_of(session->store, queue) : tl_store_common(session->store);
+}
+
+/* ---- what may have been meant ---- */
+
+void tl_ctl_propose_queue(const char *name, json_t *names)
+{
+    const char *best = "";
+    size_t i, steps = SIZE_MAX;
+    bool is_there = false;
+    json_t *other;
+    json_array_foreach(names, i, other)
+    {
+        is_there = is_there || strcmp(json_string_value(other), name) == 0;
+        if (tl_spelling_closer(name, json_string_value(other), &steps))
+            best = json_string_value(other);
+    }
+    if (!is_there && *best != '\0')
+        fprintf(stderr, "tellerline: did you mean queue \"%s\"?\n", best);
+    json_decref(names);
+}
+
+void tl_ctl_session_propose(struct tl_ctl_session *session, const char *name)
+{
+    json_t *names = json_array();
+    char(*listed)[TL_QUEUE_NAME_MAX + 1] = NULL;
+    size_t n = 0;
+    struct tl_error unused;
+    struct tl_redis *redis = tl_ctl_session_redis(session, NULL, &unused);
+    if (redis != NULL)
+        (void)tl_queue_list(redis, session->config->redis.key_prefix, &listed, &n, &unused);
+    for (size_t i = 0; i < n; i++)
+        tl_json_add(names, json_string(listed[i]));
+    for (size_t i = 0; i < session->config->n_queues; i++)
+        tl_json_add(names, json_string(session->config->queues[i].name));
+    free(listed);
+    tl_ctl_propose_queue(name, names);
 }

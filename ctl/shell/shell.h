@@ -361,4 +361,10 @@ void tl_ctl_session_close(struct tl_ctl_session *session);
 struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char *queue,
                                       struct tl_error *err);
 
+/* Says on standard error which of these queues was probably meant by the name, unless it is one of
+ * them. Releases the names, which are texts. */
+void tl_ctl_propose_queue(const char *name, json_t *names);
+/* The same of the queues of the store and the configuration. */
+void tl_ctl_session_propose(struct tl_ctl_session *session, const char *name);
+
 #endif

@@ -26,15 +26,11 @@ enum {
 
 struct program {
     struct tl_programs *programs;
-    const char *role;
+    struct tl_program_start start; /* with this copy of its argv */
     const char *argv[TL_PROGRAM_ARGS_MAX];
-    int keep_fd;
-    const int *listen_fds; /* borrowed */
-    unsigned n_listen_fds;
     int output;    /* read end of its output; -1: closed */
     int write_end; /* of the same pipe, while the process is being started */
     struct tl_lines lines;
-    bool quiet;
     char early[EARLY_BYTES]; /* what a quiet one wrote before all were up */
     size_t n_early;
 };
@@ -103,20 +99,20 @@ void tl_programs_say(struct tl_programs *programs, const char *format, ...)
 static int exec_program(void *context)
 {
     const struct program *program = context;
+    const struct tl_program_start *start = &program->start;
     sigset_t none;
     sigemptyset(&none);
     signal(SIGPIPE, SIG_DFL);
     int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    bool ok =
-        dup2(program->write_end, STDOUT_FILENO) >= 0 &&
-        dup2(program->write_end, STDERR_FILENO) >= 0 && input >= 0 &&
-        dup2(input, STDIN_FILENO) >= 0 && setpgid(0, 0) == 0 &&
-        sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
-        (program->keep_fd < 0 || fcntl(program->keep_fd, F_SETFD, 0) == 0) &&
-        (program->n_listen_fds == 0 || tl_listen_pass(program->listen_fds, program->n_listen_fds));
+    bool ok = dup2(program->write_end, STDOUT_FILENO) >= 0 &&
+              dup2(program->write_end, STDERR_FILENO) >= 0 && input >= 0 &&
+              dup2(input, STDIN_FILENO) >= 0 && setpgid(0, 0) == 0 &&
+              sigprocmask(SIG_SETMASK, &none, NULL) == 0 &&
+              (start->keep_fd < 0 || fcntl(start->keep_fd, F_SETFD, 0) == 0) &&
+              (start->n_listen_fds == 0 || tl_listen_pass(start->listen_fds, start->n_listen_fds));
     if (ok)
-        execv(program->argv[0], (char *const *)(uintptr_t)program->argv);
-    fprintf(stderr, "cannot run %s: %s\n", program->argv[0], strerror(errno));
+        execv(start->argv[0], (char *const *)(uintptr_t)start->argv);
+    fprintf(stderr, "cannot run %s: %s\n", start->argv[0], strerror(errno));
     _exit(127); /* not exit: buffers and exit handlers are the parent's */
 }
 
@@ -125,10 +121,10 @@ static pid_t fail_start(const struct program *program, const char *call)
     struct tl_programs *programs = program->programs;
     int problem = errno;
     if (programs->settled)
-        tl_programs_say(programs, "%s: %s: %s; trying again", program->role, call,
+        tl_programs_say(programs, "%s: %s: %s; trying again", program->start.role, call,
                         strerror(problem));
     else
-        tl_error_set(&programs->failure, TL_ERR_SYSTEM, "%s: %s: %s", program->role, call,
+        tl_error_set(&programs->failure, TL_ERR_SYSTEM, "%s: %s: %s", program->start.role, call,
                      strerror(problem));
     return -1;
 }
@@ -163,7 +159,7 @@ static pid_t start_program(void *context)
 static void take_output(struct program *program, const char *bytes, size_t n)
 {
     size_t room = sizeof(program->early) - program->n_early;
-    if (!program->quiet || program->programs->settled) {
+    if (!program->start.quiet || program->programs->settled) {
         tl_lines_feed(&program->lines, &program->programs->output, bytes, n);
         return;
     }
@@ -207,14 +203,14 @@ static bool program_ended(void *context, int status, int64_t delay_ms)
     tl_lines_end(&program->lines, &programs->output);
     if (delay_ms < 0) {
         if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
-            tl_programs_say(programs, "%s %s", program->role, how);
+            tl_programs_say(programs, "%s %s", program->start.role, how);
         return false;
     }
     if (!programs->settled && WIFEXITED(status))
         return tl_error_set(&programs->failure, TL_ERR_SYSTEM,
                             "%s %s before everything was up; its output above tells why",
-                            program->role, how);
-    tl_programs_say(programs, "%s %s; starting it again in %.1f s", program->role, how,
+                            program->start.role, how);
+    tl_programs_say(programs, "%s %s; starting it again in %.1f s", program->start.role, how,
                     (double)delay_ms / 1000.0);
     return true;
 }
@@ -224,7 +220,7 @@ static void program_killed(void *context, enum tl_kill_reason reason)
     const struct program *program = context;
     (void)reason; /* programs watch their own loops */
     program->programs->killed = true;
-    tl_programs_say(program->programs, "%s does not end; killing it", program->role);
+    tl_programs_say(program->programs, "%s does not end; killing it", program->start.role);
 }
 
 bool tl_programs_add(struct tl_programs *programs, const struct tl_program_start *start,
@@ -235,15 +231,12 @@ bool tl_programs_add(struct tl_programs *programs, const struct tl_program_start
                             PROGRAMS_MAX);
     struct program *program = &programs->items[programs->n];
     *program = (struct program){.programs = programs,
-                                .role = start->role,
-                                .keep_fd = start->keep_fd,
-                                .listen_fds = start->listen_fds,
-                                .n_listen_fds = start->n_listen_fds,
-                                .quiet = start->quiet,
+                                .start = *start,
                                 .output = -1,
                                 .lines = {.role = start->role, .colour = (int)programs->n + 1}};
     for (size_t i = 0; start->argv[i] != NULL && i + 1 < TL_PROGRAM_ARGS_MAX; i++)
         program->argv[i] = start->argv[i];
+    program->start.argv = program->argv;
     const struct tl_child child = {.context = program,
                                    .start = start_program,
                                    .ended = program_ended,

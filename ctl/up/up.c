@@ -99,16 +99,6 @@ static void close_sockets(const struct up *up)
         close(up->sockets[i]);
 }
 
-/* The address at which this machine reaches the worker. */
-static const char *local_host(const struct up *up)
-{
-    if (strcmp(up->listen.host, "0.0.0.0") == 0 || strcmp(up->listen.host, "localhost") == 0)
-        return "127.0.0.1";
-    if (strcmp(up->listen.host, "::") == 0)
-        return "::1";
-    return up->listen.host;
-}
-
 /* ---- start ---- */
 
 static bool redis_answers(struct up *up, struct tl_error *err)
@@ -118,10 +108,10 @@ static bool redis_answers(struct up *up, struct tl_error *err)
 
 static bool worker_is_ready(struct up *up, struct tl_error *err)
 {
-    return tl_http_get(local_host(up), up->listen.port, "/readyz", PROBE_TIMEOUT_MS, NULL, 0) ==
+    return tl_http_get(up->listen.host, up->listen.port, "/readyz", PROBE_TIMEOUT_MS, NULL, 0) ==
                200 ||
            tl_error_set(err, TL_ERR_CONNECT, "the worker at %s port %d is not ready",
-                        local_host(up), up->listen.port);
+                        up->listen.host, up->listen.port);
 }
 
 /* Turns until `is_up` says yes. False also when asked to stop. */
@@ -222,10 +212,9 @@ static bool start_all(struct up *up, struct tl_error *err)
     if (!wait_until(up, worker_is_ready, err))
         return false;
     tl_programs_settled(up->programs);
-    const char *host = local_host(up);
-    bool is_ipv6 = strchr(host, ':') != NULL;
-    tl_programs_say(up->programs, "ready: http://%s%s%s:%d/ (Ctrl-C stops)", is_ipv6 ? "[" : "",
-                    host, is_ipv6 ? "]" : "", up->listen.port);
+    char url[TL_CTL_LOCAL_MAX];
+    tl_ctl_local_url(&up->listen, url);
+    tl_programs_say(up->programs, "ready: %s/ (Ctrl-C stops)", url);
     if (up->config->admin.worker.port > 0)
         tl_programs_say(up->programs, "dashboard: `tellerline dashboard%s%s` signs a browser in",
                         up->options->config != NULL ? " --config " : "",

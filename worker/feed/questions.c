@@ -106,8 +106,7 @@ bool tl_ingest_note(struct tl_ingest *ingest, enum tl_note note, const char *que
         enum tl_key key;
         int64_t kept; /* exactly as many as readers look at, 50 KB of memory at most */
         const char *denied;
-    } notes[] = {[TL_NOTE_SIGNS] = {TL_KEY_SIGNS, TL_SIGNS_KEPT,
-                                    "signs of misuse are not kept for `tellerline top`"},
+    } notes[] = {[TL_NOTE_SIGNS] = {TL_KEY_SIGNS, TL_SIGNS_KEPT, "signs of misuse are not kept"},
                  [TL_NOTE_FEEDBACK] = {TL_KEY_FEEDBACK, TL_FEEDBACK_KEPT,
                                        "the site's feedback does not reach the store"}};
     struct tl_keys keys;

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from admin import admin_file
 from figures_of import metric, metrics
 from http_client import Visitor
 from sse import EventStream
@@ -288,8 +289,8 @@ def test_nobody_is_advised_to_block_a_proxy(start):
         assert ("tellerline block add" in said[0]) == (not settings), said
 
 
-def top(system: System) -> str:
-    shown = system.ctl("top", "--count", "1")
+def top(system: System, *where: str) -> str:
+    shown = system.ctl("top", "--count", "1", *where)
     assert shown.returncode == 0, shown.stdout + shown.stderr
     return shown.stdout
 
@@ -303,7 +304,7 @@ def of_queue(worker: Program, name: str, queue: str) -> int:
 def test_top_shows_the_signs_of_each_queue(start):
     """What two workers saw in the last minute is added up; a queue without signs is not mentioned. The metrics name the
     queue, too."""
-    system = start({"bank": QUEUE["bank"], "door": QUEUE["bank"]}, workers=2, settings=PROXY)
+    system = start({"bank": QUEUE["bank"], "door": QUEUE["bank"]}, workers=2, settings=PROXY, prepare=admin_file)
     assert "misuse" not in top(system)
     for worker in range(2):
         for _ in range(40):
@@ -318,6 +319,10 @@ def test_top_shows_the_signs_of_each_queue(start):
         return text if "80 joins from 192.0.2.7" in text and "80 failed checks from 198.51.100.7" in text else ""
 
     text = wait_until(shown, PATIENCE, "top adds up what the workers report", every=1)
+    there = ["--server", f"http://127.0.0.1:{system.of('worker')[0].admin_port}",
+             "--token-file", str(system.directory / "admin.token")]
+    assert "80 joins from 192.0.2.7" in top(system, *there), "an admin listener knows them, too"
+    assert "80 joins from 192.0.2.7" in system.ctl("queue", "stats", "bank").stdout
     signs = text[text.index("Signs of misuse"):].splitlines()
     assert signs[1].startswith("! bank: ") and not any("door" in line for line in signs), signs
     assert all(len(line) <= 80 for line in signs)
@@ -330,5 +335,5 @@ def test_top_shows_the_signs_of_each_queue(start):
     assert "misuse" not in top(system), "what makes no sense is left out"
     system.store.command("DEL", key)
     system.store.command("SET", key, "x")
-    assert "WRONGTYPE" in top(system)
+    assert "! bank: its signs of misuse cannot be read" in top(system)
     system.store.command("DEL", key)

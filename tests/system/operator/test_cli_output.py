@@ -6,6 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from yaml import safe_load
@@ -130,10 +131,15 @@ def test_a_block_without_effect_or_of_everyone_is_refused(start):
 def test_what_was_meant_is_proposed(start):
     system = start({"concert-2026": SALE, "museum": SALE}, prepare=admin_file)
     for words in (["queue", "show", "concert-2062"], ["queue", "stats", "concert2026"], ["queue", "set", "concert-2025", "capacity=2"],
-                  ["visitor", "show", "concert-226", "x"], ["block", "add", "192.0.2.1", "--queue", "concert-202"]):
+                  ["visitor", "show", "concert-226", "x"], ["block", "add", "192.0.2.1", "--queue", "concert-202"],
+                  ["queue", "export", "concert-20266"], ["log", "--queue", "concert-2027"], ["diff", "--queue", "concert-206"],
+                  ["apply", "--queue", "concert2026"], ["draw", "show", "conzert-2026"],
+                  ["rehearse", "concert-20-26", "--visitors", "1"]):
         refused = system.ctl(*words)
         assert refused.returncode == 1 and 'did you mean queue "concert-2026"?' in refused.stderr, (words, refused)
-    for words in (["queue", "show", "theatre"], ["visitor", "show", "museum", "nobody"]):
+    refused = system.ctl("audit", "--queue", "musem")
+    assert refused.returncode == 2 and 'did you mean queue "museum"?' in refused.stderr, refused
+    for words in (["queue", "show", "theatre"], ["visitor", "show", "museum", "nobody"], ["diff", "--queue", "theatre"]):
         refused = system.ctl(*words)
         assert refused.returncode == 1 and "did you mean" not in refused.stderr, (words, refused)
 
@@ -171,6 +177,41 @@ class _Endless(QuietHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
+
+
+class _Line(QuietHandler):
+    """A long line, in pages."""
+
+    asked: list[tuple[int, int]] = []
+
+    def do_GET(self) -> None:
+        query = dict(parse_qsl(urlsplit(self.path).query))
+        after, limit = int(query.get("starting_after", 0)), int(query.get("limit", 100))
+        self.asked.append((after, limit))
+        visitors = [{"position": after + i, "lane": "all", "joined_at": None, "visitor": f"v{after + i}"}
+                    for i in range(1, limit + 1)]
+        body = json.dumps({"queue": "sale", "waiting": 5000, "visitors": visitors, "has_more": True}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.mark.parametrize(("words", "pages"), [
+    ([], [(0, 100)]),
+    (["--limit", "2100"], [(0, 1000), (1000, 1000), (2000, 100)]),
+    (["--limit", "1001", "--from", "11"], [(10, 1000), (1010, 1)]),
+])
+def test_a_limit_beyond_a_page_is_asked_for_page_by_page(words, pages):
+    _Line.asked.clear()
+    with StandInServer(_Line).serving() as server:
+        done = run(BIN / "tellerline", "queue", "line", "sale", *words, "-o", "json", "--server",
+                   f"http://127.0.0.1:{server.port}", env={"TELLERLINE_TOKEN": "x" * 40})
+    assert done.returncode == 0 and _Line.asked == pages, (done.stderr, _Line.asked)
+    first = pages[0][0] + 1
+    assert [visitor["position"] for visitor in json.loads(done.stdout)["visitors"]] == \
+        list(range(first, first + sum(limit for _, limit in pages)))
 
 
 def test_a_list_that_does_not_go_on_is_not_taken_for_whole():

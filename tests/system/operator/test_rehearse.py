@@ -259,7 +259,7 @@ def test_descriptors_are_counted_first(share, keyed):
     (["--visitors", "10", "--session", "1m", "--speed", "1000"], "--speed: at most 450 with the settings of "),
     (["--visitors", "10", "--session", "1m", "--target", "shop.example"], "is not an address"),
     (["--visitors", "10", "--session", "1m", "--target", "http://shop.example/path"], "is not an address"),
-    (["--visitors", "10", "--session", "1m", "--leaving", "2"], "must be a share"),
+    (["--visitors", "10", "--session", "1m", "--leaving", "2"], "out of bounds (0 to 1)"),
     (["--visitors", "10", "--session", "1m", "--peak", "2h"], "--peak is later"),
 ])
 def test_usage(share, keyed, args, said):

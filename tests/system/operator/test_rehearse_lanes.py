@@ -126,7 +126,7 @@ def test_without_a_key_nobody_chooses_a_lane(run, crowd):
 
 @pytest.mark.parametrize("lanes, said", [
     ("vip=50%,vip=1%", '"vip" is named twice'), ("gold=1%", 'the queue has no lane "gold"'),
-    ("vip", "is not LANE=SHARE"), ("vip=60%,normal=60%", "the shares are 120 %"), ("vip=x", "is not a share")])
+    ("vip", "is not LANE=SHARE"), ("vip=60%,normal=60%", "the shares are 120 %"), ("vip=x", "is not a number")])
 def test_wrong_lanes(share, kind, lanes, said):
     stack = share(**kind)
     queue = stack.queue()

@@ -30,7 +30,7 @@ static void test_shares(void **state)
     (void)state;
     assert_shares(NULL, (double[]){0, 0, 1});
     assert_shares("vip=10%", (double[]){0.1, 0, 0.9});
-    assert_shares("club=0.25,vip=.5", (double[]){0.5, 0.25, 0.25});
+    assert_shares("club=0.25,vip=0.5", (double[]){0.5, 0.25, 0.25});
     assert_shares("vip=0.1,club=0.2,normal=0.7", (double[]){0.1, 0.2, 0.7});
     assert_shares("normal=50%", (double[]){0, 0, 1}); /* the others are there, too */
     assert_shares("club=100%", (double[]){0, 1, 0});

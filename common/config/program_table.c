@@ -22,7 +22,7 @@ static const struct tl_setting process_rows[] = {
     TEXT(redis.key_prefix, "tl:",
          "Prefix of every key, so that installations can share one Redis. No spaces or braces.",
          .check = tl_check_prefix, .min = 1),
-    TEXT(redis.ca_file, "",
+    PATH(redis.ca_file, "",
          "Certificates (PEM) that `rediss://` trusts. The certificate of Redis must name the host "
          "of `redis.url`. Empty: those of the system."),
     DURATION(redis.timeout, "2s", MILLISECONDS(10), MINUTES(5),
@@ -129,10 +129,10 @@ static const struct tl_setting process_rows[] = {
          "Colour (`#rrggbb`) of buttons, links and progress on a light page; refused below a "
          "contrast of 4.5 to 1."),
     TEXT(brand.accent_dark, "", "The same on a dark page."),
-    TEXT(brand.style, "",
+    PATH(brand.style, "",
          "Style sheet (.css, at most 64 KiB) that the page applies after the built-in one."),
-    TEXT(brand.logo, "", "Logo (.svg, .png or .webp, at most 100 KiB)."),
-    TEXT(brand.languages, "",
+    PATH(brand.logo, "", "Logo (.svg, .png or .webp, at most 100 KiB)."),
+    PATH(brand.languages, "",
          "Folder with files of texts (.yaml): each changes texts of the page in one language, or "
          "adds a language."),
     TEXT(brand.timezone, "",

@@ -19,7 +19,7 @@
     ROW(path, field, type, .fallback = standard, .min = least, .max = most, .help = __VA_ARGS__)
 
 #define TEXT(m, standard, ...) ROW(m, m, STRING, .fallback = standard, .help = __VA_ARGS__)
-/* Of a file. */
+/* Of a file or a folder. */
 #define PATH(m, standard, ...)                                                                     \
     ROW(m, m, STRING, .is_path = true, .fallback = standard, .help = __VA_ARGS__)
 /* Words that are separated by spaces in the field. */

@@ -53,7 +53,7 @@ struct tl_setting {
     bool (*check)(const char *value,
                   struct tl_error *err); /* of a text or a list, beyond its length; or NULL */
     size_t offset, size;                 /* of the field */
-    bool is_path;     /* of a text: a file; a relative one is beside the configuration file */
+    bool is_path;     /* of a text: a relative one starts at the configuration file */
     const char *help; /* one line */
 };
 

@@ -105,29 +105,6 @@ bool tl_check_service_url(const char *value, struct tl_error *err)
     return true;
 }
 
-#define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-
-bool tl_check_site_key(const char *value, struct tl_error *err)
-{
-    return value[strspn(value, LETTERS_AND_DIGITS "_-")] == '\0' ||
-           tl_error_set(err, TL_ERR_INVALID,
-                        "not a site key: it has only letters, digits, \"_\" and \"-\"");
-}
-
-bool tl_check_hostname(const char *value, struct tl_error *err)
-{
-    return value[strspn(value, LETTERS_AND_DIGITS "_-.")] == '\0' ||
-           tl_error_set(err, TL_ERR_INVALID,
-                        "not the name of a host, such as shop.example, without scheme and port");
-}
-
-bool tl_check_hosts(const char *value, struct tl_error *err)
-{
-    return value[strspn(value, LETTERS_AND_DIGITS "_-.:[] ")] == '\0' ||
-           tl_error_set(err, TL_ERR_INVALID,
-                        "not names of hosts, such as shop.internal, without scheme and port");
-}
-
 bool tl_check_webhook_url(const char *value, struct tl_error *err)
 {
     struct tl_origin origin;
@@ -157,28 +134,6 @@ bool tl_url_is_protected(const char *url, const char *http_hosts)
         at += length + strspn(at + length, " ");
     }
     return false;
-}
-
-bool tl_check_name(const char *value, struct tl_error *err)
-{
-    return value[strspn(value, LETTERS_AND_DIGITS "_-.")] == '\0' ||
-           tl_error_set(err, TL_ERR_INVALID,
-                        "not a name of letters, digits, \"-\", \"_\" and \".\"");
-}
-
-bool tl_check_patterns(const char *value, struct tl_error *err)
-{
-    return value[strspn(value, LETTERS_AND_DIGITS "_-.* ")] == '\0' ||
-           tl_error_set(err, TL_ERR_INVALID,
-                        "not names of queues, in which \"*\" stands for any characters");
-}
-
-bool tl_check_header(const char *value, struct tl_error *err)
-{
-    static const char token[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_";
-    return value[strspn(value, token)] == '\0' ||
-           tl_error_set(err, TL_ERR_INVALID,
-                        "must be the name of a header: letters, digits, '-' and '_'");
 }
 
 /* The file need not be here: other programs than the worker do without it. */

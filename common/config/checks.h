@@ -18,23 +18,12 @@ bool tl_check_networks(const char *value, struct tl_error *err);
 /* One that programs send secrets to, or pages load a script from: https, or http on this machine
  * (127.0.0.1, [::1], localhost). "" passes. */
 bool tl_check_service_url(const char *value, struct tl_error *err);
-/* What a challenge service calls a site: letters, digits, '_' and '-'; "" passes. */
-bool tl_check_site_key(const char *value, struct tl_error *err);
-bool tl_check_hostname(const char *value, struct tl_error *err); /* "" passes */
-/* Names or addresses of hosts, separated by spaces; "" passes. */
-bool tl_check_hosts(const char *value, struct tl_error *err);
 /* An address to which a program posts: https:// or http://, without fragment; "" passes. */
 bool tl_check_webhook_url(const char *value, struct tl_error *err);
 /* Does it lead to this machine? Then no proxy of the environment is asked for it. */
 bool tl_url_is_local(const char *url);
 /* Is it https, or http to this machine or one of these hosts, separated by spaces? */
 bool tl_url_is_protected(const char *url, const char *http_hosts);
-/* Letters, digits, '-', '_' and '.': names that are part of keys and messages. */
-bool tl_check_name(const char *value, struct tl_error *err);
-/* Names of queues, in which a star stands for any characters, separated by spaces. */
-bool tl_check_patterns(const char *value, struct tl_error *err);
-/* The name of an HTTP header; "" passes. */
-bool tl_check_header(const char *value, struct tl_error *err);
 /* A time zone of TL_ZONE_FOLDER, if this machine has that; "" passes. */
 #define TL_ZONE_FOLDER "/usr/share/zoneinfo"
 bool tl_check_timezone(const char *value, struct tl_error *err);

@@ -13,6 +13,7 @@
 #include "common/config/read.h"
 #include "common/config/table.h"
 #include "common/config/value.h"
+#include "common/config/webhook_table.h"
 #include "common/config/yaml.h"
 
 static struct tl_config *make_defaults(struct tl_error *err)
@@ -118,25 +119,29 @@ static bool complete_path(char *path, size_t size, const char *config_path, stru
     return true;
 }
 
+/* The paths among the settings that these rows have in `base`. */
+static bool complete_rows(const struct tl_setting *rows, size_t n, void *base,
+                          const char *config_path, struct tl_error *err)
+{
+    bool good = true;
+    for (size_t i = 0; good && i < n; i++)
+        good = !rows[i].is_path ||
+               complete_path((char *)base + rows[i].offset, rows[i].size, config_path, err);
+    return good;
+}
+
 static bool complete_paths(struct tl_config *config, const char *config_path, struct tl_error *err)
 {
-    char *secrets[] = {config->secrets.ticket_keys, config->secrets.api_keys,
-                       config->secrets.admin_token, config->secrets.pass_keys,
-                       config->secrets.invite_keys, config->secrets.challenge_secret,
-                       config->secrets.draw_key,    config->secrets.token_key};
-    const size_t size = sizeof(config->secrets.ticket_keys);
-    bool good = true;
-    for (size_t i = 0; good && i < sizeof(secrets) / sizeof(secrets[0]); i++)
-        good = complete_path(secrets[i], size, config_path, err);
+    size_t n, n_of_webhook, n_of_page;
+    const struct tl_setting *rows = tl_config_table(&n);
+    const struct tl_setting *of_webhook = tl_webhook_table(&n_of_webhook);
+    const struct tl_setting *of_page = tl_page_table(&n_of_page);
+    bool good = complete_rows(rows, n, config, config_path, err);
     for (size_t i = 0; good && i < config->n_webhooks; i++)
-        good = complete_path(config->webhooks[i].secret_file, size, config_path, err);
-    for (size_t i = 0; good && i < config->n_queues; i++) {
-        struct tl_event_page *page = config->queues[i].page;
-        good = page == NULL ||
-               (complete_path(page->image, sizeof(page->image), config_path, err) &&
-                complete_path(page->logo, sizeof(page->logo), config_path, err) &&
-                complete_path(page->logo_dark, sizeof(page->logo_dark), config_path, err));
-    }
+        good = complete_rows(of_webhook, n_of_webhook, &config->webhooks[i], config_path, err);
+    for (size_t i = 0; good && i < config->n_queues; i++)
+        good = config->queues[i].page == NULL ||
+               complete_rows(of_page, n_of_page, config->queues[i].page, config_path, err);
     return good;
 }
 

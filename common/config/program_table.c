@@ -22,7 +22,7 @@ static const struct tl_setting process_rows[] = {
     TEXT(redis.key_prefix, "tl:",
          "Prefix of every key, so that installations can share one Redis. No spaces or braces.",
          .check = tl_check_prefix, .min = 1),
-    TEXT(redis.ca_file, "",
+    PATH(redis.ca_file, "",
          "Certificates (PEM) that `rediss://` trusts. The certificate of Redis must name the host "
          "of `redis.url`. Empty: those of the system."),
     DURATION(redis.timeout, "2s", MILLISECONDS(10), MINUTES(5),
@@ -84,13 +84,15 @@ static const struct tl_setting process_rows[] = {
     TEXT(bypass.header, "",
          "A header: `check` lets in every request that has it and comes from one of "
          "`http.trusted_proxies`. The proxy must remove it from what visitors send.",
-         .check = tl_check_header),
+         .characters = LETTERS_AND_DIGITS "-_",
+         .form = "the name of a header, which has letters, digits, '-' and '_'"),
     CHOICE(challenge_service.provider, "turnstile", provider_names,
            "The service for `challenge: external`: `turnstile` (Cloudflare), `hcaptcha` or "
            "`recaptcha` (Google; with `min_score` version 3, else the checkbox of version 2)."),
     TEXT(challenge_service.site_key, "",
          "The provider's public key of your site. Empty: no queue can have `challenge: external`.",
-         .check = tl_check_site_key),
+         .characters = LETTERS_AND_DIGITS "_-",
+         .form = "a site key: it has only letters, digits, \"_\" and \"-\""),
     TEXT(challenge_service.verify_url, "",
          "Where workers verify tokens: `https://`, or `http://` on this machine. Empty: the "
          "provider's address.",
@@ -101,7 +103,8 @@ static const struct tl_setting process_rows[] = {
     TEXT(challenge_service.hostname, "",
          "The host name on which the check must have been done; tokens of another one are refused. "
          "Empty: any that the provider allows.",
-         .check = tl_check_hostname),
+         .characters = LETTERS_AND_DIGITS "_-.",
+         .form = "the name of a host, such as shop.example, without scheme and port"),
     DECIMAL(challenge_service.min_score, "0", 0, 1,
             "For reCAPTCHA version 3: the lowest score that is accepted, such as 0.5. 0: keys "
             "without a score."),
@@ -126,10 +129,10 @@ static const struct tl_setting process_rows[] = {
          "Colour (`#rrggbb`) of buttons, links and progress on a light page; refused below a "
          "contrast of 4.5 to 1."),
     TEXT(brand.accent_dark, "", "The same on a dark page."),
-    TEXT(brand.style, "",
+    PATH(brand.style, "",
          "Style sheet (.css, at most 64 KiB) that the page applies after the built-in one."),
-    TEXT(brand.logo, "", "Logo (.svg, .png or .webp, at most 100 KiB)."),
-    TEXT(brand.languages, "",
+    PATH(brand.logo, "", "Logo (.svg, .png or .webp, at most 100 KiB)."),
+    PATH(brand.languages, "",
          "Folder with files of texts (.yaml): each changes texts of the page in one language, or "
          "adds a language."),
     TEXT(brand.timezone, "",
@@ -183,7 +186,8 @@ static const struct tl_setting process_rows[] = {
     LIST(notifier.http_hosts, "",
          "Hosts, besides this machine, to which webhooks may go by `http://`: in a network that "
          "nobody else can read.",
-         .check = tl_check_hosts),
+         .characters = LETTERS_AND_DIGITS "_-.:[] ",
+         .form = "names of hosts, such as shop.internal, without scheme and port"),
     DURATION(retention.ended, "1h", MINUTES(60), DAYS(30),
              "How long Redis keeps, by the visitor's id, how a visit ended: at most the last "
              "500,000 of a queue."),
@@ -209,23 +213,23 @@ static const struct tl_setting process_rows[] = {
            "`_other`."),
     CHOICE(log.level, "info", level_names, "Lines below this level are not written."),
     CHOICE(log.format, "logfmt", format_names, "Format of the lines on standard error."),
-    TEXT(secrets.ticket_keys, "secrets/ticket.keys",
+    PATH(secrets.ticket_keys, "secrets/ticket.keys",
          "Keys that sign tickets. Made at a start without visitors.", .min = 1),
-    TEXT(secrets.api_keys, "secrets/api.keys",
+    PATH(secrets.api_keys, "secrets/api.keys",
          "API keys of trusted callers, who may name the visitor and the lane."),
-    TEXT(secrets.admin_token, "secrets/admin.token",
+    PATH(secrets.admin_token, "secrets/admin.token",
          "A token that is always an admin's, also while Redis is away: a line of 20 to 256 "
          "printable characters. Made by the worker if missing. Empty, as `secrets.token_key`: "
          "there is no admin API."),
-    TEXT(secrets.token_key, "secrets/token.key",
+    PATH(secrets.token_key, "secrets/token.key",
          "Key of operators' tokens, the same for every program that checks or makes them. Made if "
          "missing. Empty: no operator has a token."),
-    TEXT(secrets.pass_keys, "secrets/pass.keys",
+    PATH(secrets.pass_keys, "secrets/pass.keys",
          "Keys that sign passes. Made at a start without visitors.", .min = 1),
-    TEXT(secrets.invite_keys, "", "Keys that verify invites. Empty: no invite is accepted."),
-    TEXT(secrets.challenge_secret, "",
+    PATH(secrets.invite_keys, "", "Keys that verify invites. Empty: no invite is accepted."),
+    PATH(secrets.challenge_secret, "",
          "The secret from the provider of `challenge_service`, in one line."),
-    TEXT(secrets.draw_key, "secrets/draw.key",
+    PATH(secrets.draw_key, "secrets/draw.key",
          "Secret of the draws, the same for every admitter; no other program reads it. Made when "
          "the first draw is announced.",
          .min = 1),

@@ -160,16 +160,17 @@ static const struct tl_setting page_rows[] = {
         .help = "Two or three colours behind title, place and date: `[\"#3b1a78\", \"#6d28d9\"]`. "
                 "Refused if neither white nor dark text is readable on it. Without it and `image`: "
                 "the accent colour."),
-    ROW(page.image, image, STRING, .fallback = "",
+    ROW(page.image, image, STRING, .is_path = true, .fallback = "",
         .help = "File (.jpg, .jpeg, .png or .webp, at most 500 KB) instead of a gradient, darkened "
                 "behind the text."),
     ROW(page.accent, accent, STRING, .fallback = "",
         .help = "Colour of buttons, links and the bar, with a contrast of 4.5 to 1 on a light "
                 "page. On a dark page it is made lighter."),
-    ROW(page.logo, logo, STRING, .self = "light", .fallback = "",
+    ROW(page.logo, logo, STRING, .is_path = true, .self = "light", .fallback = "",
         .help = "File (.svg, .png or .webp, at most 100 KiB) instead of `brand.logo`; or `{light: "
                 "..., dark: ...}`."),
-    ROW(page.logo.dark, logo_dark, STRING, .fallback = "", .help = "The logo on a dark page."),
+    ROW(page.logo.dark, logo_dark, STRING, .is_path = true, .fallback = "",
+        .help = "The logo on a dark page."),
     ROW(page.help, help, STRING, .fallback = "",
         .help = "A link to help: `https://`, or a path of the worker's host."),
     ROW(page.texts.before, texts.before, TEXTS, .fallback = "", .max = TL_EVENT_MOMENT_MAX,

@@ -2,7 +2,8 @@
 /*
  * How the rows of the tables of settings are written. OWNER is the struct that holds the fields. A
  * row's path is that of its field, which for a duration and a time ends in _ms besides. The help
- * comes last; of a text a check may follow it (.check), and .min = 1 where it may not be empty.
+ * comes last; of a text may follow what it consists of (.characters, .form), a check (.check), and
+ * .min = 1 where it may not be empty.
  */
 #ifndef TL_CONFIG_ROWS_H
 #define TL_CONFIG_ROWS_H
@@ -18,6 +19,9 @@
     ROW(path, field, type, .fallback = standard, .min = least, .max = most, .help = __VA_ARGS__)
 
 #define TEXT(m, standard, ...) ROW(m, m, STRING, .fallback = standard, .help = __VA_ARGS__)
+/* Of a file or a folder. */
+#define PATH(m, standard, ...)                                                                     \
+    ROW(m, m, STRING, .is_path = true, .fallback = standard, .help = __VA_ARGS__)
 /* Words that are separated by spaces in the field. */
 #define LIST(m, standard, ...) ROW(m, m, LIST, .fallback = standard, .help = __VA_ARGS__)
 /* At most this many bytes in a language. */
@@ -41,6 +45,8 @@
     BOUNDED(m, m##_ms, DURATION, standard, least, most, __VA_ARGS__)
 /* Until the end of the year 9999. */
 #define TIME(m, ...) BOUNDED(m, m##_ms, TIME, "", 0, INT64_C(253402300799999), __VA_ARGS__)
+
+#define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 /* Bounds of durations. */
 #define MILLISECONDS(n) (n)

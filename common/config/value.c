@@ -157,7 +157,8 @@ static bool check_text(const struct tl_setting *row, const char *value, size_t m
         if (iscntrl((unsigned char)value[i]) && !(row->lines && value[i] == '\n'))
             return tl_error_set(err, TL_ERR_INVALID,
                                 "holds a control character, which is not allowed");
-    return true;
+    return row->characters == NULL || value[strspn(value, row->characters)] == '\0' ||
+           tl_error_set(err, TL_ERR_INVALID, "not %s", row->form);
 }
 
 static bool set_string(const struct assignment *set)

@@ -22,12 +22,13 @@ static const struct tl_setting rows[] = {
     TEXT(name, "",
          "Its name in messages and commands. Under another name it is another webhook, which is "
          "told what happens from then on.",
-         .check = tl_check_name),
+         .characters = LETTERS_AND_DIGITS "-_.",
+         .form = "a name of letters, digits, \"-\", \"_\" and \".\""),
     TEXT(url, "",
          "Where the notifier posts: `https://`, or `http://` on this machine and the hosts of "
          "`notifier.http_hosts`. Redirects are not followed.",
          .check = tl_check_webhook_url),
-    TEXT(secret_file, "",
+    PATH(secret_file, "",
          "File with the secret that signs, in one line. While you change it, a second line signs "
          "as well. Made if missing."),
     NAMES(events, event_names,
@@ -37,7 +38,8 @@ static const struct tl_setting rows[] = {
     LIST(queues, "*",
          "Names of queues; `*` stands for any characters. Rehearsals (`rehearsal-QUEUE-RANDOM`) "
          "only where a pattern begins with `rehearsal-`.",
-         .check = tl_check_patterns, .min = 1),
+         .characters = LETTERS_AND_DIGITS "-_.* ",
+         .form = "names of queues, in which \"*\" stands for any characters", .min = 1),
     NUMBER(threshold, "0", 0, 100000000,
            "For `threshold`: told when more visitors than this wait, and when fewer than nine "
            "tenths of it do again."),

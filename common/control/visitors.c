@@ -187,12 +187,18 @@ static json_t *refuse_absent(struct tl_control_call *call, const char *visitor, 
                           end.reason == TL_REASON_REMOVED ? " (removed)" : "");
 }
 
+/* Removes the visitor of the path, who gets known. NULL: the call has failed. */
+static struct tl_reply *remove_visitor(struct tl_control_call *call,
+                                       char visitor[TL_VISITOR_MAX + 1])
+{
+    return tl_call_body(call, NULL) && find(call, visitor) ? run(call, TL_FN_REMOVE, visitor, NULL)
+                                                           : NULL;
+}
+
 json_t *tl_handle_visitor_remove(struct tl_control_call *call)
 {
     char visitor[TL_VISITOR_MAX + 1] = "";
-    if (!tl_call_body(call, NULL) || !find(call, visitor))
-        return NULL;
-    struct tl_reply *reply = run(call, TL_FN_REMOVE, visitor, NULL);
+    struct tl_reply *reply = remove_visitor(call, visitor);
     if (reply == NULL)
         return NULL;
     int64_t was = tl_reply_signed(reply, 0);
@@ -307,9 +313,7 @@ static bool record_forgetting(struct forgetting *self)
 json_t *tl_handle_visitor_forget(struct tl_control_call *call)
 {
     char visitor[TL_VISITOR_MAX + 1] = "";
-    if (!tl_call_body(call, NULL) || !find(call, visitor))
-        return NULL;
-    struct tl_reply *reply = run(call, TL_FN_REMOVE, visitor, NULL);
+    struct tl_reply *reply = remove_visitor(call, visitor);
     if (reply == NULL)
         return NULL;
     tl_reply_free(reply);

@@ -94,7 +94,7 @@ def test_check_reads_the_files_of_the_page(tmp_path):
     path = write(tmp_path, GOOD + "brand: {languages: languages}\n")
 
     def check() -> str:
-        done = run(BIN / "tellerline", "check", "--config", str(path), cwd=tmp_path)
+        done = run(BIN / "tellerline", "check", "--config", str(path), cwd="/")
         assert done.returncode == (1 if done.stderr else 0), done
         return done.stderr
 

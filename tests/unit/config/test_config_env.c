@@ -220,7 +220,7 @@ static void a_challenge_service_may_come_from_both(void **state)
                                   "challenge_service.site_key");
 }
 
-static void paths_of_secrets_start_at_the_file(void **state)
+static void paths_start_at_the_file(void **state)
 {
     (void)state;
     struct tl_error err = {0};
@@ -228,13 +228,19 @@ static void paths_of_secrets_start_at_the_file(void **state)
     char expected[PATH_MAX + 32];
     assert_non_null(getcwd(here, sizeof(here)));
     const struct tl_config *config =
-        load("secrets: {pass_keys: p, api_keys: /a, invite_keys: ''}", &err);
+        load("secrets: {pass_keys: p, api_keys: /a, invite_keys: ''}\nredis: {ca_file: ca}\n"
+             "brand: {logo: l.svg, style: s.css, languages: texts}",
+             &err);
     assert_non_null(config);
     assert_string_equal(config->secrets.ticket_keys, "/tmp/secrets/ticket.keys");
     assert_string_equal(config->secrets.admin_token, "/tmp/secrets/admin.token");
     assert_string_equal(config->secrets.pass_keys, "/tmp/p");
     assert_string_equal(config->secrets.api_keys, "/a");
     assert_string_equal(config->secrets.invite_keys, "");
+    assert_string_equal(config->redis.ca_file, "/tmp/ca");
+    assert_string_equal(config->brand.logo, "/tmp/l.svg");
+    assert_string_equal(config->brand.style, "/tmp/s.css");
+    assert_string_equal(config->brand.languages, "/tmp/texts");
     tl_config_free(&config);
     set("TELLERLINE_SECRETS_TICKET_KEYS", "of/environment");
     config = tl_config_load("conf/tellerline.yaml", &err); /* relative itself */
@@ -441,7 +447,7 @@ int main(void)
         environment_test(queues_of_the_environment_replace_those_of_the_file),
         environment_test(bad_variables_are_refused),
         environment_test(a_challenge_service_may_come_from_both),
-        environment_test(paths_of_secrets_start_at_the_file),
+        environment_test(paths_start_at_the_file),
         environment_test(a_value_may_stand_in_a_file),
         environment_test(queues_may_stand_in_a_file),
         environment_test(a_setting_whose_name_ends_so_is_itself),

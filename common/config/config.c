@@ -120,10 +120,10 @@ static bool complete_path(char *path, size_t size, const char *config_path, stru
 
 static bool complete_paths(struct tl_config *config, const char *config_path, struct tl_error *err)
 {
-    char *secrets[] = {config->secrets.ticket_keys, config->secrets.api_keys,
-                       config->secrets.admin_token, config->secrets.pass_keys,
-                       config->secrets.invite_keys, config->secrets.challenge_secret,
-                       config->secrets.draw_key,    config->secrets.token_key};
+    char *secrets[] = {
+        config->secrets.ticket_keys, config->secrets.api_keys,    config->secrets.admin_token,
+        config->secrets.pass_keys,   config->secrets.invite_keys, config->secrets.challenge_secret,
+        config->secrets.draw_key,    config->secrets.token_key,   config->secrets.archive_key};
     const size_t size = sizeof(config->secrets.ticket_keys);
     bool good = true;
     for (size_t i = 0; good && i < sizeof(secrets) / sizeof(secrets[0]); i++)

@@ -96,6 +96,7 @@ package_manual(tellerline-dispatcher 8 "numbers the arrivals of a virtual waitin
 package_manual(tellerline-admitter 8 "lets the next in from a virtual waiting room")
 package_manual(tellerline-expirer 8 "ends what is overdue in a virtual waiting room")
 package_manual(tellerline-notifier 8 "tells other systems what happens in a virtual waiting room")
+package_manual(tellerline-archiver 8 "keeps what happened in a virtual waiting room in PostgreSQL")
 add_custom_target(package_documents ALL DEPENDS ${PACKAGE_GENERATED})
 
 # ---- what goes where ----
@@ -149,8 +150,8 @@ numbered place, shows them honestly where they stand, and lets them in, first
 come first served, exactly as fast as the shop can take them.
 
 This package has its programs (worker, dispatcher, admitter, expirer,
-notifier), which share nothing but a Redis or Valkey, the operator's command
-tellerline, and systemd services for all of them.")
+notifier, archiver), which share nothing but a Redis or Valkey, the operator's
+command tellerline, and systemd services for all of them.")
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA ${PACKAGE_FOLDER}/conffiles ${CMAKE_SOURCE_DIR}/deploy/debian/postinst
     ${CMAKE_SOURCE_DIR}/deploy/debian/prerm ${CMAKE_SOURCE_DIR}/deploy/debian/postrm)

@@ -23,9 +23,16 @@ static const struct tl_ctl_command commands[] = {
     /* ---- run ---- */
     {"up", NULL, TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES,
      tl_command_up, .summary = "Run the whole system on this machine, until Ctrl-C",
-     .details = "Starts worker, dispatcher, admitter and expirer, and with webhooks the notifier, "
-                "from the folder of this program, and restarts those that end. When no Redis is "
-                "configured, it also runs a private redis-server on a socket in the data folder."},
+     .details =
+         "Starts worker, dispatcher, admitter and expirer, with webhooks the notifier and with "
+         "archive.url the archiver, from the folder of this program, and restarts those that "
+         "end. When no Redis is configured, it also runs a private redis-server on a socket "
+         "in the data folder."},
+    {"db migrate", NULL, TL_GROUP_RUN, TL_OPTION_CONFIG, tl_command_migrate,
+     .summary = "Make the tables of the archive, or bring them up to date",
+     .details =
+         "In the PostgreSQL of archive.url, as its user, in the schema tellerline. Archivers "
+         "wait until the tables are those of their release."},
     {"audit", NULL, TL_GROUP_RUN,
      TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_OUTPUT | TL_OPTION_WORKER, tl_command_audit,
      .summary = "Verify the invariants of the live system",

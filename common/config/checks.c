@@ -55,6 +55,13 @@ bool tl_check_admin_url(const char *value, struct tl_error *err)
            tl_error_set(err, TL_ERR_INVALID, "not the address of a web site");
 }
 
+bool tl_check_postgres_url(const char *value, struct tl_error *err)
+{
+    return value[0] == '\0' || strncmp(value, "postgresql://", 13) == 0 ||
+           strncmp(value, "postgres://", 11) == 0 ||
+           tl_error_set(err, TL_ERR_INVALID, "must begin with postgresql://");
+}
+
 bool tl_check_redis_url(const char *value, struct tl_error *err)
 {
     struct tl_redis_url url;

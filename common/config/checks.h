@@ -12,8 +12,9 @@
 bool tl_check_url(const char *value, struct tl_error *err);
 /* One to which paths are appended. */
 bool tl_check_public_url(const char *value, struct tl_error *err);
-bool tl_check_admin_url(const char *value, struct tl_error *err); /* likewise; "" passes */
-bool tl_check_redis_url(const char *value, struct tl_error *err); /* "" passes */
+bool tl_check_admin_url(const char *value, struct tl_error *err);    /* likewise; "" passes */
+bool tl_check_redis_url(const char *value, struct tl_error *err);    /* "" passes */
+bool tl_check_postgres_url(const char *value, struct tl_error *err); /* "" passes */
 bool tl_check_networks(const char *value, struct tl_error *err);
 /* One that programs send secrets to, or pages load a script from: https, or http on this machine
  * (127.0.0.1, [::1], localhost). "" passes. */

@@ -147,6 +147,7 @@ static const struct tl_setting process_rows[] = {
     LISTEN(admin.admitter, "127.0.0.1:8083", "The same for the admitter."),
     LISTEN(admin.expirer, "127.0.0.1:8084", "The same for the expirer."),
     LISTEN(admin.notifier, "127.0.0.1:8085", "The same for the notifier."),
+    LISTEN(admin.archiver, "127.0.0.1:8087", "The same for the archiver."),
     CHOICE(admin.tls, "none", admin_tls_names,
            "Browsers can sign in where `admin.worker` is a loopback address; with `terminated` "
            "behind a proxy that speaks TLS and that nobody gets past; with `loopback` where it is "
@@ -188,6 +189,23 @@ static const struct tl_setting process_rows[] = {
          "nobody else can read.",
          .characters = LETTERS_AND_DIGITS "_-.:[] ",
          .form = "names of hosts, such as shop.internal, without scheme and port"),
+    TEXT(archive.url, "",
+         "Address of PostgreSQL (15 or later), where the archiver keeps what happened to each "
+         "visitor: `postgresql://user:password@host/database`, with the parameters of libpq. "
+         "Empty: there is no archive.",
+         .check = tl_check_postgres_url),
+    FLAG(archive.pseudonyms, "false",
+         "`true`: PostgreSQL gets a pseudonym of each visitor instead of the id, by the key in "
+         "`secrets.archive_key`."),
+    NUMBER(archive.entries, "100000", 0, 10000000,
+           "Entries of the record of a queue that Redis keeps for an archiver that is behind; each "
+           "tells what one step did. Beyond it none are written, and the gap is recorded. 0: the "
+           "record of every queue ends, and what is not in PostgreSQL yet is dropped."),
+    SIZE(archive.bytes, "64MiB", 1024 * 1024, INT64_C(16) * 1024 * 1024 * 1024,
+         "The same in bytes; a visitor takes about 35 at each step."),
+    ROW(archive.kept, archive.kept_ms, DURATION, .fallback = "365d", .min = DAYS(1),
+        .max = DAYS(3650),
+        .help = "How long PostgreSQL keeps entries that have ended, gaps and changes."),
     DURATION(retention.ended, "1h", MINUTES(60), DAYS(30),
              "How long Redis keeps, by the visitor's id, how a visit ended: at most the last "
              "500,000 of a queue."),
@@ -232,6 +250,10 @@ static const struct tl_setting process_rows[] = {
     PATH(secrets.draw_key, "secrets/draw.key",
          "Secret of the draws, the same for every admitter; no other program reads it. Made when "
          "the first draw is announced.",
+         .min = 1),
+    PATH(secrets.archive_key, "secrets/archive.key",
+         "File with the key of `archive.pseudonyms`, which every archiver needs and no other "
+         "program reads. Made if it is missing.",
          .min = 1),
 };
 

@@ -261,7 +261,7 @@ struct tl_config {
         char text[4096];     /* a sentence or two at the foot of the page, by language */
     } brand;
     struct {
-        struct tl_listen worker, dispatcher, admitter, expirer, notifier;
+        struct tl_listen worker, dispatcher, admitter, expirer, notifier, archiver;
         enum tl_admin_tls tls;
         char public_url[256];                  /* "": there is none */
         char redis_url[512];                   /* "": that of `redis.url` */
@@ -285,6 +285,13 @@ struct tl_config {
     struct {
         char http_hosts[1024]; /* separated by spaces: where webhooks may go without TLS */
     } notifier;
+    struct {
+        char url[512];    /* of PostgreSQL; "": there is no archive */
+        bool pseudonyms;  /* instead of the ids of visitors */
+        uint64_t entries; /* of the record of a queue that wait at most */
+        uint64_t bytes;   /* the same */
+        int64_t kept_ms;  /* in PostgreSQL */
+    } archive;
     struct {
         int64_t ended_ms;          /* how a place or session ended */
         int64_t misuse_ms;         /* its signs, which name networks */
@@ -310,6 +317,7 @@ struct tl_config {
         char challenge_secret[256];
         char draw_key[256];
         char token_key[256];
+        char archive_key[256];
     } secrets; /* file paths; tl_config_load completes relative ones */
     size_t n_webhooks;
     struct tl_webhook_config *webhooks; /* in the file's order */

@@ -8,17 +8,26 @@
 -- of its generation never mean anything again (line/recovery.lua). What stays is `kept` in protocol.def. The record of
 -- changes follows in unlist_queue, because it belongs to no queue any more; until then tl:{q}:retired says who it was.
 
+local UNREAD_MS = 86400000 -- a day, in which the archiver has to come back
+
 entry('delete', { 'allow-oom' }, function(keys, args)
     local c, actor, all = state.begin(keys), changes.actor(args), {}
     for _, each in ipairs(defs.KEY) do
         if each.whose ~= 'kept' then all[#all + 1] = c.key[each.name] end
     end
-    local generation = call('HGET', c.key.state, 'generation')
+    local found = call('HMGET', c.key.state, 'generation', 'event', 'archive')
+    local generation, event = found[1], text.number(found[2])
     if call('EXISTS', unpack(all)) == 0 and args[2] ~= '1' then return { 0, '0' } end
     local retired = call('HGET', c.key.retired, 'generation')
     call('HSET', c.key.retired, 'generation', generation or retired or '0', 'away', '1', 'at', text.int(c.now), 'who',
         actor.by, 'from', actor.from)
     if args[3] ~= '0' then call('PEXPIRE', c.key.retired, args[3]) end
+    if found[3] and text.number(generation) and event then
+        c.generation = generation + 0
+        record.note(c, defs.NOTE.deleted, 0, {}, {})
+        record.append(c, event + 1, concat(c.notes))
+        pcall_redis('PEXPIRE', c.key.record, UNREAD_MS)
+    end
     call('UNLINK', unpack(all))
     call('PEXPIRE', c.key.changes, args[1])
     return { 1, generation or '0' }

@@ -216,9 +216,12 @@ bool tl_process_able(const struct tl_process *process, char detail[160])
     size_t troubled = tl_troubles_count(process->troubles);
     if (process->idle != NULL)
         snprintf(detail, 160, "%s", process->idle);
+    else if (process->hindrance != NULL)
+        snprintf(detail, 160, "%.150s", process->hindrance);
     else
         tl_troubles_describe(process->troubles, detail, 160);
-    return troubled == 0 || troubled < tl_roster_listed(process->roster);
+    return process->hindrance == NULL &&
+           (troubled == 0 || troubled < tl_roster_listed(process->roster));
 }
 
 int64_t tl_process_wait_ms(const struct tl_process *process, int64_t due_ms, int64_t now_ms)

@@ -92,6 +92,8 @@ struct tl_process {
     /* `open` may set it: why there is nothing to do. Then the store stays closed, and no other
      * callback but `close` comes. */
     const char *idle;
+    /* A turn may set it: what else than the store keeps the role from its work; NULL: nothing. */
+    const char *hindrance;
     /* Of role_main.c: */
     bool ready; /* the program has said so */
     /* Of role.c: */

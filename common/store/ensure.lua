@@ -35,6 +35,7 @@ local function create(c, given, retired, why)
         -- No one may name the deleted generation as a lost one: its places are not given back.
         fields.lost_generation, fields.lost_by = generation, recovery.NAMED_BY.operator
         call('PERSIST', c.key.changes)
+        call('PERSIST', c.key.record)
     end
     local window = why == CREATION.in_force and recovery.window(c) or 0
     if window > 0 then fields.recover_since, fields.recover_until = int(c.now), int(c.now + window) end

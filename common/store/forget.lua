@@ -2,7 +2,7 @@
 -- forget: erases what is kept of one visitor who is neither waiting nor active, in bounded steps. The caller goes on
 -- with the step that each call names.
 -- args     1 the visitor   2 the step
---          'sets'             the end, the next turn, and entries that were set aside
+--          'sets'   3 keep    the end, the next turn, and entries that were set aside; tells the archiver
 --          'spent'  3 cursor  a part of the keys: invites keep that they are spent, and no longer by whom
 --          'look'   3 stream, 4 id       do entries of this stream ('journal', 'changes') after this id name the
 --                                        visitor?
@@ -51,12 +51,19 @@ local ERASE = {
 
 local STEPS = {}
 
-function STEPS.sets(c, id)
-    state.check(c, { 'ended', 'sessions', 'held' })
+function STEPS.sets(c, id, args)
+    c.keep = args[3]
+    state.open(c, state.CORE)
+    state.check(c, { 'waiting', 'active', 'ended', 'sessions', 'held', 'events' })
     local set_aside = call('XRANGE', c.key.poison, '-', '+', 'COUNT', 200)
     local erased = visitor.forget(c, id)
     for _, one in ipairs(set_aside) do
         if find(concat(one[2], '\n'), id, 1, true) then erased = erased + call('XDEL', c.key.poison, one[1]) end
+    end
+    if c.archive then
+        record.note(c, defs.NOTE.forgotten, 0, { id }, {})
+        c.is_urgent, erased = true, erased + 1 -- what PostgreSQL has counts as one place
+        state.commit(c)
     end
     return { erased, '' }
 end

@@ -24,7 +24,8 @@ enum {
 enum { STAGE_WORKER, STAGE_OTHERS, STAGE_REDIS };
 
 /* The worker starts last, when the others run. */
-static const char *const programs[] = {"dispatcher", "admitter", "expirer", "notifier", "worker"};
+static const char *const programs[] = {"dispatcher", "admitter", "expirer",
+                                       "notifier",   "archiver", "worker"};
 enum { N_PROGRAMS = sizeof(programs) / sizeof(programs[0]) };
 
 struct up {
@@ -199,13 +200,23 @@ static void say_where_queues_lead(const struct up *up)
     }
 }
 
+static bool has_nothing_to_do(const struct up *up, const char *program)
+{
+    return (strcmp(program, "notifier") == 0 && up->config->n_webhooks == 0) ||
+           (strcmp(program, "archiver") == 0 && up->config->archive.url[0] == '\0');
+}
+
 static bool start_all(struct up *up, struct tl_error *err)
 {
+    const char *archive = up->config->archive.url;
+    unsigned before;
     if (is_private(up) && !start_redis(up, err))
         return false;
+    if (archive[0] != '\0' && !tl_up_migrate(archive, &before, err))
+        return false;
     for (size_t i = 0; i < N_PROGRAMS; i++) {
-        if (up->config->n_webhooks == 0 && strcmp(programs[i], "notifier") == 0)
-            continue; /* it would have nothing to do */
+        if (has_nothing_to_do(up, programs[i]))
+            continue;
         if (!start_program(up, i, err))
             return false;
     }

@@ -130,6 +130,13 @@ bool tl_private_redis_answers(const struct tl_private_redis *redis, struct tl_er
  * a '?', which cannot be written in an address. */
 void tl_private_redis_socket(const char *folder, char path[TL_SOCKET_PATH_MAX]);
 
+/* ---- the archive ---- */
+
+/* Connects to PostgreSQL at this address and makes the tables, or brings them up to date. *before:
+ * their version before. */
+bool tl_up_migrate(const char *url, unsigned *before, struct tl_error *err);
+
 tl_ctl_verb tl_command_up;
+tl_ctl_verb tl_command_migrate;
 
 #endif

@@ -18,7 +18,7 @@ sys.path.insert(0, str(TOP / "tests" / "system"))
 from http_client import Client  # noqa: E402
 from waiting import patient, wait_until  # noqa: E402
 
-PROGRAMS = ("dispatcher", "admitter", "expirer", "notifier", "worker")
+PROGRAMS = ("dispatcher", "admitter", "expirer", "notifier", "archiver", "worker")
 #: clean-up finds the remains of an interrupted run by this label.
 MARK = f"io.tellerline.tests={os.environ.get('TESTS_RUN', os.getpid())}"
 #: The options of a hardened deployment.

@@ -24,6 +24,8 @@ from waiting import patient, wait_until
 
 #: Without the demo's shop and crowd.
 CORE = ("redis", "dispatcher", "admitter", "expirer", "notifier", "worker", "control", "gateway")
+#: The programs that the compose file has; it has no archive.
+SERVICES = tuple(program for program in PROGRAMS if program != "archiver")
 ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084, "notifier": 8085}
 
 
@@ -67,14 +69,14 @@ class Project:
         if queues is not None:
             settings = {"TELLERLINE_QUEUES": json.dumps(json.dumps(queues)),
                         "TELLERLINE_RETENTION_EVENTS_ENTRIES": '"1000000"', "TELLERLINE_HTTP_JOINS_PER_MINUTE": '"0"'}
-            for program in (*PROGRAMS, "control"):
+            for program in (*SERVICES, "control"):
                 services[program]["environment"] = settings
             # The gateway limits no proxy in front of it.
             proxies = "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16"
             services["gateway"]["environment"] = {"FRONT_PROXIES": json.dumps(proxies)}
         volumes = ("redis-data", "redis-users", "redis-login", "worker-secrets", "control-secrets", "admitter-secrets",
                    "prometheus-data",
-                   *(f"login-{role}" for role in (*PROGRAMS, "operator", "control")))
+                   *(f"login-{role}" for role in (*SERVICES, "operator", "control")))
         path = self._directory / "override.yaml"
         path.write_text(yaml({"services": services, "networks": {"front": marked, "shop": marked, "back": marked, "control": marked},
                               "volumes": {volume: marked for volume in volumes}}))
@@ -177,7 +179,7 @@ class Project:
 
     def not_ready(self) -> str:
         """What is not ready, and why. Empty when every program is ready and the gateway forwards requests."""
-        for service in PROGRAMS:
+        for service in SERVICES:
             containers = self.containers(service)
             for container in containers:
                 status, why = self.fetch(container, ADMIN_PORTS[service], "/readyz")

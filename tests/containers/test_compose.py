@@ -21,8 +21,8 @@ from typing import Any
 
 import pytest
 
-from engine import PATIENCE, PROGRAMS, docker, run
-from project import CORE, Project, clean_copy
+from engine import PATIENCE, docker, run
+from project import CORE, SERVICES, Project, clean_copy
 from visitors import Crowd, CrowdOptions
 from history import Final, check
 from waiting import patient, wait_until
@@ -252,10 +252,10 @@ def _json(browser: urllib.request.OpenerDirector, what: str | urllib.request.Req
 def test_each_program_is_a_user_of_its_own(project, tmp_path):
     """In Redis, and with a password that no other container can read. Nothing is denied in a visitor's whole life. A
     password that the operator brings is taken over."""
-    users = {f"tellerline-{program}" for program in (*PROGRAMS, "control") if program != "notifier"}  # it has no webhooks
+    users = {f"tellerline-{program}" for program in (*SERVICES, "control") if program != "notifier"}  # it has no webhooks
     wait_until(lambda: users_in_redis(project) == users, PATIENCE, "each program has logged in, and nobody else")
-    logins = {volume(project, service, "/run/tellerline") for service in PROGRAMS}
-    assert len(logins) == len(PROGRAMS), logins
+    logins = {volume(project, service, "/run/tellerline") for service in SERVICES}
+    assert len(logins) == len(SERVICES), logins
     visitor = visit(project, "users")
     wait_until(lambda: visitor("GET", "status")["status"] == "active", PATIENCE, "called")
     assert visitor("POST", "complete")["status"] == "completed"

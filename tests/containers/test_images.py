@@ -23,7 +23,7 @@ from waiting import patient, wait_until
 ALL = PROGRAMS + ("tellerline",)
 DEMO = {"demo": {"capacity": 1, "lanes": ["normal"], "default_lane": "normal"}}
 STORES = ("redis:8", "redis:7", "valkey/valkey:8")
-ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084, "notifier": 8085}
+ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084, "notifier": 8085, "archiver": 8087}
 #: The time a program has to exit, as in docs/operators/operations.md and the compose files (seconds), on a machine that
 #: is not slow.
 GRACE = 15
@@ -137,7 +137,7 @@ def test_bill_of_materials(images: dict[str, str], bookworm_images: dict[str, st
 def test_the_whole_line(line: Callable[..., Line], figure: Callable[[str], None], store: str) -> None:
     """Configured by the environment alone, without privileges, on a read-only file system, with no process of root."""
     system = line(store)
-    system.start("dispatcher", "admitter", "expirer", "notifier")
+    system.start("dispatcher", "admitter", "expirer", "notifier", "archiver")
     system.start("worker", queues=DEMO)
     serve_two(system)
     for program in PROGRAMS:

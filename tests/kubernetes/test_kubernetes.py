@@ -33,6 +33,7 @@ SECRETS_OF = {
     "admitter": {"tellerline-redis-admitter/url", "tellerline-draw"},
     "expirer": {"tellerline-redis-expirer/url"},
     "notifier": {"tellerline-redis-notifier/url", "tellerline-webhooks"},
+    "archiver": {"tellerline-redis-archiver/url", "tellerline-archive/url"},
     "control": {"tellerline-redis-control/url", "tellerline-keys", "tellerline-control"},
     "redis": {"tellerline-redis-acl"},
 }
@@ -193,7 +194,7 @@ def test_a_pod_reads_only_the_secrets_of_its_role(report: Report) -> None:
                 assert [item["key"] for item in keys["items"]] == ["ticket.keys"]
         assert set(decoded(one(objects, "Secret", "tellerline-keys"))) == {"ticket.keys", "pass.keys", "api.keys"}
         assert set(decoded(one(objects, "Secret", "tellerline-control"))) == {"admin.token", "token.key"}
-        for role in ("admin", "operator", "notifier"):
+        for role in ("admin", "operator", "notifier", "archiver"):
             assert not named(objects, "Secret", f"tellerline-redis-{role}"), "nobody needs it in the cluster"
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from machine import Machine, wait_for
 
-PROGRAMS = ["dispatcher", "admitter", "expirer", "notifier", "worker"]
+PROGRAMS = ["dispatcher", "admitter", "expirer", "notifier", "archiver", "worker"]
 # tellerline-control is a worker, too: for operators only.
 SERVICES = [f"tellerline-{name}.service" for name in (*PROGRAMS, "control")]
 CONFIG = "/etc/tellerline/tellerline.yaml"

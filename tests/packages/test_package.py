@@ -80,7 +80,7 @@ def test_manual_pages_say_what_the_programs_say(packages: Packages, tmp_path: Pa
         pytest.skip("man is not installed")
     subprocess.run(["dpkg-deb", "-x", packages.first, tmp_path], check=True)
     programs = sorted((tmp_path / "usr/bin").iterdir())
-    assert len(programs) == 6
+    assert len(programs) == 7
     for program in programs:
         section = "1" if program.name == "tellerline" else "8"
         page = subprocess.run(["man", "-l", tmp_path / f"usr/share/man/man{section}/{program.name}.{section}.gz"],
@@ -111,7 +111,7 @@ def test_users_of_redis_can_be_made(packages: Packages, tmp_path: Path) -> None:
     users = tmp_path / "users"
     subprocess.run([tmp_path / "usr/share/tellerline/redis/make-users", users], check=True)
     made = (users / "users.acl").read_text()
-    for name in ("admin", "operator", "control", "worker", "dispatcher", "admitter", "expirer", "notifier"):
+    for name in ("admin", "operator", "control", "worker", "dispatcher", "admitter", "expirer", "notifier", "archiver"):
         password = (users / f"{name}.password").read_text().strip()
         assert "#" + hashlib.sha256(password.encode()).hexdigest() in made, name
 

@@ -21,7 +21,7 @@ from cached import TOP, Key, Results  # noqa: E402
 
 PYTHON = "/usr/bin/python3"
 ASAN, RELEASE, TSAN = "build/asan", "build/release", "build/tsan"
-PROGRAMS = ("tellerline", *(f"tellerline-{role}" for role in ("worker", "dispatcher", "admitter", "expirer", "notifier")))
+PROGRAMS = ("tellerline", *(f"tellerline-{role}" for role in ("worker", "dispatcher", "admitter", "expirer", "notifier", "archiver")))
 #: A whole run may take so long (seconds). The limits of stages are shares of it.
 WHOLE = 80 * 60
 #: The files and folders that the source of a unit or component test names.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 Q = 'queue="shop"'
-JOBS = ("worker", "dispatcher", "admitter", "expirer", "notifier")
+JOBS = ("worker", "dispatcher", "admitter", "expirer", "notifier", "archiver")
 
 #: A healthy installation with a sale in it: no alert fires. name{labels} -> values, a sample every 30 seconds.
 #: In the notation of promtool: start+step x times.
@@ -54,6 +54,9 @@ HEALTHY |= {
     "tellerline_worker_restarts_total": "0x50",
     "tellerline_worker_webhooks": "1x50",
     'tellerline_webhooks{role="notifier"}': "1x50",
+    'tellerline_archive_connected{role="archiver"}': "1x50",
+    'tellerline_archive_behind_seconds{role="archiver"}': "0x50",
+    'tellerline_archive_missing{role="archiver"}': "0x50",
     "tellerline_worker_batches_refused_total": "0x50",
     "tellerline_worker_store_memory_bytes": "500x50",
     "tellerline_worker_store_memory_max_bytes": "1000x50",
@@ -127,6 +130,9 @@ ROWS = [
     Row("TellerlineTicketsRefused", {"tellerline_worker_tickets_refused_total": "0+60x50"}),
     Row("TellerlineTicketKeysDiffer", {'tellerline_worker_ticket_key{fingerprint="bb"}': "2x50"}, 17),
     Row("TellerlineTokensNotVerified", {"tellerline_worker_verifications_timed_out_total": "0+1x50"}),
+    Row("TellerlineProgramMissing", without("archiver") | {'tellerline_archive_connected{role="archiver"}': "1x4 _x46"}),
+    Row("TellerlineArchiveBehind", {'tellerline_archive_behind_seconds{role="archiver"}': "121x50"}),
+    Row("TellerlineArchiveIncomplete", {'tellerline_archive_missing{role="archiver"}': "1x50"}),
     Row("TellerlineWebhookDead", {'tellerline_webhook_failing_seconds{role="notifier"}': "601x50"}),
     Row("TellerlineRedisSlow", {'tellerline_store_seconds_bucket{role="admitter",le="0.1"}': "0+90x50",
                                 'tellerline_store_seconds_bucket{role="admitter",le="0.2"}': "0+100x50"}),

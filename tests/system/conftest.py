@@ -77,7 +77,7 @@ def pytest_runtest_makereport(item: pytest.Item):
 def start(request: pytest.FixtureRequest) -> Iterator[Callable[..., System]]:
     """Starts a System. After the test, checks it (System.finish) and stops it.
 
-    start(queues={"q": {...}}, workers=1, dispatchers=1, admitters=1, expirers=1, notifiers=0,
+    start(queues={"q": {...}}, workers=1, dispatchers=1, admitters=1, expirers=1, notifiers=0, archivers=0,
           settings={"http": {...}}, redis={"appendfsync": "always"}, prepare=...)
 
     prepare(system) is called before the programs start.
@@ -85,12 +85,12 @@ def start(request: pytest.FixtureRequest) -> Iterator[Callable[..., System]]:
     systems: list[System] = []
 
     def start_one(queues: dict[str, dict[str, Any]], workers: int = 1, dispatchers: int = 1,
-                  admitters: int = 1, expirers: int = 1, notifiers: int = 0,
+                  admitters: int = 1, expirers: int = 1, notifiers: int = 0, archivers: int = 0,
                   settings: dict[str, Any] | None = None,
                   redis: dict[str, str] | None = None,
                   prepare: Callable[[System], None] | None = None) -> System:
         counts = {"worker": workers, "dispatcher": dispatchers, "admitter": admitters,
-                  "expirer": expirers, "notifier": notifiers}
+                  "expirer": expirers, "notifier": notifiers, "archiver": archivers}
         system = System(queues, counts, settings or {}, redis or {})
         systems.append(system)
         if prepare is not None:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tellerline import TOP
 
-_PROGRAMS = ["tellerline", *(f"tellerline-{role}" for role in ("worker", "dispatcher", "admitter", "expirer", "notifier"))]
+_PROGRAMS = ["tellerline", *(f"tellerline-{role}" for role in ("worker", "dispatcher", "admitter", "expirer", "notifier", "archiver"))]
 _FOLDER = TOP / "build" / "previous"
 #: What this tree calls itself in its other build.
 OTHER_VERSION = "0.0.1"

@@ -50,7 +50,7 @@ function overbook.may_claim(c, id, place, session)
         call('ZADD', c.key.held, int(place), id)
         o.held = o.held + 1
     end
-    visitor.set_deadline(c, id, c.now + o.claim_ttl)
+    visitor.set_deadline(c, id, session, c.now + o.claim_ttl)
     return false
 end
 

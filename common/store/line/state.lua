@@ -13,6 +13,7 @@
 --   changes    field -> value, of the fields that change
 --   told       spans of places by event and reason or deadline: JOINED, ADMITTED, REMOVED, FREED
 --   events     other events, before those; later: other events, after them, or false
+--   archive    false, or what the record may still hold (record.lua); notes: what this step writes there, or false
 -- Others, such as overbook, drawn and joining, are set by the module that knows them.
 
 local int, number, counter = text.int, text.number, text.counter
@@ -45,7 +46,7 @@ function state.begin(keys, keep)
     return { key = names[keys[1]] or make_names(keys[1]), keep = keep, now = t[1] * 1000 + (us - us % 1000) / 1000,
         changes = {}, told = {}, events = {}, later = false, generation = 0, event = 0, waiting = 0, active = 0,
         waiting_before = 0, active_before = 0, store = false, base_seq = false, called = false, named = false,
-        ended = false }
+        ended = false, archive = false, notes = false }
 end
 
 function state.no_queue() state.fail('NOQUEUE', 'the queue does not exist') end
@@ -69,7 +70,7 @@ function state.fields(counters, texts)
     local list = { 'generation', 'event', 'waiting', 'active' }
     for i = 1, #counters do list[#list + 1] = counters[i] end
     list.counters = #list
-    list[#list + 1], list[#list + 2] = 'store', 'base_seq'
+    list[#list + 1], list[#list + 2], list[#list + 3] = 'store', 'base_seq', 'archive'
     for i = 1, #texts do list[#list + 1] = texts[i] end
     list.own = #list
     return list
@@ -136,6 +137,7 @@ local function begin_incarnation(c)
         int(seq), 'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event', int(c.event), 'event',
         int(event), 'fence', int(number_after(fence, base)))
     call('XADD', c.key.events, '*', 'd', entry_of(c, event, {}))
+    if c.archive then call('HSET', c.key.state, 'standing', record.from_start(c, defs.GAP.store)) end
 end
 
 -- As read, for a step that writes: first begins a new incarnation if the store is not the one of the last write.
@@ -198,6 +200,7 @@ function state.check(c, keys)
     c.waiting, c.active, c.is_corrected, c.overbook = waiting, active, true, nil
     state.set(c, total, n + max(missing, -missing))
     state.set(c, 'called', '')
+    if c.archive then state.set(c, 'standing', record.from_start(c, defs.GAP.corrected)) end
 end
 
 ---- changes
@@ -249,17 +252,19 @@ end
 -- is nothing to tell.
 function state.commit(c)
     add_told(c)
+    local notes = c.notes and record.take(c)
     local events, list, n = c.events, { 'event' }, 2
     if c.waiting ~= c.waiting_before then list[3], list[4], n = 'waiting', int(c.waiting), 4 end
     if c.active ~= c.active_before then list[n + 1], list[n + 2], n = 'active', int(c.active), n + 2 end
     for field, value in pairs(c.changes) do
         list[n + 1], list[n + 2], n = field, type(value) == 'number' and int(value) or value, n + 2
     end
-    if n == 2 and #events == 0 then return end
+    if n == 2 and #events == 0 and not notes then return end
     c.event = c.event + 1
     list[2] = int(c.event)
     call('HSET', c.key.state, unpack(list))
     call('XADD', c.key.events, 'MAXLEN', '~', c.keep, '*', 'd', entry_of(c, c.event, events))
+    if notes then record.append(c, c.event, notes) end
 end
 
 -- The same, and tells all readers to read the settings and the state again.

@@ -6,7 +6,7 @@
 -- expired. A verb that refuses changes nothing, and returns an OUTCOME and a place. The step has called state.check for
 -- the keys that its verbs write, and reads the totals that they count.
 
-local EVENT, REASON, OUTCOME, LANE = defs.EVENT, defs.REASON, defs.OUTCOME, defs.LANE
+local EVENT, REASON, OUTCOME, NOTE, LANE = defs.EVENT, defs.REASON, defs.OUTCOME, defs.NOTE, defs.LANE
 local int, number = text.int, text.number
 local ADMIT_PORTION, PORTION = 250, 1000 -- visitors in one call of Redis; unpack is limited by Lua's stack
 local ROW_MIN = 50   -- with fewer visitors, to look whether they stand in a row costs more than it saves
@@ -87,8 +87,8 @@ local function scores_of(key, ids)
     return found
 end
 
--- Not all of a span were new: tells who was.
-local function resolve(c, span, ids, held, active)
+-- Not all of a span were new: tells who was, and adds them to the note `new`, unless it is false.
+local function resolve(c, span, ids, held, active, new)
     for i = 0, span.n - 1 do
         local id, at = ids[span.at + i + 1], span.index + i
         local place = number(held[id])
@@ -101,6 +101,7 @@ local function resolve(c, span, ids, held, active)
             visitor.except(span.list, at, OUTCOME.waiting, place)
         else
             state.tell(c, EVENT.joined, 0, { place, 1 })
+            if new then new.ids[#new.ids + 1], new.spans[#new.spans + 1], new.spans[#new.spans + 2] = id, place, 1 end
         end
     end
 end
@@ -122,13 +123,16 @@ local function settle_joining(c)
     end
     local added = n > 0 and call('ZADD', key.waiting, 'NX', unpack(texts, 1, 2 * n)) or 0
     local held = added < joining.n and scores_of(key.waiting, ids)
+    local new = c.archive and { ids = held and {} or ids, spans = {} }
     for _, span in ipairs(joining.spans) do
         if held then
-            resolve(c, span, ids, held, active)
+            resolve(c, span, ids, held, active, new)
         else
             state.tell(c, EVENT.joined, 0, { span.first, span.n })
+            if new then new.spans[#new.spans + 1], new.spans[#new.spans + 2] = span.first, span.n end
         end
     end
+    if new then record.note(c, NOTE.entered, 0, new.ids, new.spans) end
     c.waiting = c.waiting + added
     state.count(c, 'joined', added)
 end
@@ -146,6 +150,7 @@ function visitor.restore(c, id, place, session, deadline)
         c.waiting = c.waiting + 1
         state.tell(c, EVENT.joined, 0, { place, 1 })
     end
+    if c.archive then record.note(c, NOTE.restored, session and deadline or 0, { id }, { place, 1 }) end
     state.count(c, 'joined', 1)
 end
 
@@ -155,6 +160,7 @@ function visitor.move(c, id, place, lane)
     call('ZADD', c.key.waiting, 'XX', int(moved), id)
     state.event(c, EVENT.removed, { place, 1 }, REASON.moved)
     state.event(c, EVENT.joined, { moved, 1 })
+    if c.archive then record.note(c, NOTE.lane, moved, { id }, { place, 1 }) end
 end
 
 -- The draw gives numbers: of these visitors, those who wait at a seq up to `cut` get the next seqs from `first` on, in
@@ -173,6 +179,11 @@ function visitor.renumber(c, ids, cut, first)
     end
     if #found == 0 then return found end
     call('ZADD', c.key.waiting, 'XX', unpack(scored))
+    if c.archive then
+        local drawn, spans = {}, {}
+        for k, i in ipairs(found) do drawn[k], spans[2 * k - 1], spans[2 * k] = ids[i], number(places[i]), 1 end
+        record.note(c, NOTE.drawn, first, drawn, spans)
+    end
     for i, serial in ipairs(call('HMGET', c.key.serials, unpack(old))) do
         if serial then
             call('HDEL', c.key.serials, old[i])
@@ -195,6 +206,7 @@ local function take(c, rank, n, deadline, tail)
             local ids = call('ZRANGE', key, rank, last)
             call('ZREMRANGEBYRANK', key, rank, last)
             state.tell(c, EVENT.admitted, deadline, { first, n })
+            if c.archive then record.note(c, NOTE.admitted, deadline, ids, { first, n }) end
             return ids, text.row(first, n, tail)
         end
     end
@@ -205,6 +217,7 @@ local function take(c, rank, n, deadline, tail)
         local at, place, digits = (i + 1) / 2, place_of(taken[i + 1])
         ids[at], sessions[at], spans[i], spans[i + 1] = taken[i], digits .. tail, place, 1
     end
+    if c.archive then record.note(c, NOTE.admitted, deadline, ids, spans) end
     state.tell(c, EVENT.admitted, deadline, spans)
     return ids, sessions
 end
@@ -219,6 +232,7 @@ local function admit_one(c, rank, deadline, score, tail)
     call('HSET', key.sessions, taken[1], digits .. tail)
     state.event(c, EVENT.admitted, { place, 1 }, deadline)
     if c.named then c.named[1] = taken[1] end
+    if c.archive then record.note(c, NOTE.admitted, deadline, { taken[1] }, { place, 1 }) end
 end
 
 -- Calls visitors: each has a session until the deadline, and must claim it by then. shares: rank, n, rank, n, ...: who
@@ -250,11 +264,16 @@ function visitor.admit(c, shares, all, deadline)
 end
 
 -- The session ends at this time instead.
-function visitor.set_deadline(c, id, deadline) call('ZADD', c.key.active, 'XX', int(deadline), id) end
+function visitor.set_deadline(c, id, session, deadline)
+    call('ZADD', c.key.active, 'XX', int(deadline), id)
+    if c.archive then
+        record.note(c, session.claimed and NOTE.claimed or NOTE.extended, deadline, { id }, { session.place, 1 })
+    end
+end
 
 -- The same, and tells it: a claimed session is renewed, another one extended. is_changed: it is written, too.
 function visitor.prolong(c, id, session, deadline, is_changed)
-    visitor.set_deadline(c, id, deadline)
+    visitor.set_deadline(c, id, session, deadline)
     if is_changed then call('HSET', c.key.sessions, id, text.session(session)) end
     state.event_later(c, session.claimed and EVENT.renewed or EVENT.extended, session.place, deadline)
 end
@@ -307,6 +326,7 @@ function visitor.hand_over(c, id, place, serial, device)
     call('HSET', c.key.serials, seq, int(serial) .. ':' .. int(device) .. ':' .. id)
     state.set(c, 'handed', '1')
     state.event_later(c, EVENT.handed, held, serial)
+    if c.archive then record.note(c, NOTE.handed, serial, { id }, { held, 1 }) end
 end
 
 -- The serials of these places go with them, if any was ever handed over. A key of another type must not stop a step
@@ -320,7 +340,7 @@ local function forget_serials(c, spans)
 end
 
 -- Ends visitors, at most PORTION, and tells it. event: removed, from the line; or freed, from a session. spans: their
--- places, but for those that a damaged session does not tell: readers find that the sizes differ, and rebuild.
+-- places; {} where damaged sessions do not tell them: readers find that the sizes differ, and rebuild.
 local function finish(c, event, reason, ids, spans)
     local n, score, ended = #ids, text.end_score(c.now, reason), {}
     if n == 0 then return end
@@ -328,6 +348,7 @@ local function finish(c, event, reason, ids, spans)
     for i = 1, n do ended[2 * i - 1], ended[2 * i] = score, ids[i] end
     call('ZADD', c.key.ended, unpack(ended)) -- first: a lone end has not looked at this key
     forget_serials(c, spans)
+    if c.archive then record.ended(c, reason, ids, spans) end
     state.tell(c, event, reason, spans)
     if event == EVENT.removed then
         call('ZREM', c.key.waiting, unpack(ids))
@@ -378,7 +399,7 @@ local function settle_leaving(c)
             ends[kind], of_kind[3][#of_kind[3] + 1], gone[id] = of_kind, id, true
             spans[#spans + 1], spans[#spans + 2] = held, 1
             -- Drawn: the lines of workers have the place of before until the draw is done.
-            if not is_same(held, place) then spans[#spans + 1], spans[#spans + 2] = place, 1 end
+            if not is_same(held, place) then state.tell(c, event, reason, { place, 1 }) end
         end
     end
     for _, of_kind in pairs(ends) do finish(c, unpack(of_kind)) end
@@ -401,6 +422,7 @@ function visitor.give_up(c, id, held)
     state.count(c, 'left', 1)
     state.tell(c, EVENT.removed, REASON.left, { held, 1 })
     forget_serials(c, { held, 1 })
+    if c.archive then record.ended(c, REASON.left, { id }, { held, 1 }) end
 end
 
 -- Ends the sessions of these visitors: for this reason; or, nil, because they are overdue: of those who came, expired,
@@ -409,16 +431,18 @@ function visitor.revoke(c, ids, reason)
     for from = 1, #ids, PORTION do
         local portion = { unpack(ids, from, min(from + PORTION - 1, #ids)) }
         local sessions = call('HMGET', c.key.sessions, unpack(portion))
-        local came, came_at, not_come, not_come_at = {}, {}, {}, {}
+        local came, came_at, not_come, not_come_at, damaged = {}, {}, {}, {}, {}
         for i = 1, #portion do
             local id, place, claimed = portion[i], match(sessions[i] or '', text.SESSION)
             local ids_of, spans = came, came_at
             if claimed == '0' and not reason then ids_of, spans = not_come, not_come_at end
+            if not place then ids_of = damaged end
             ids_of[#ids_of + 1] = id
             if place then spans[#spans + 1], spans[#spans + 2] = place + 0, 1 end
             if c.overbook then overbook.note_end(c, id, text.parse_session(sessions[i]), reason or REASON.unclaimed) end
         end
         finish(c, EVENT.freed, reason or REASON.expired, came, came_at)
+        finish(c, EVENT.freed, reason or REASON.expired, damaged, {})
         finish(c, EVENT.freed, REASON.unclaimed, not_come, not_come_at)
     end
 end

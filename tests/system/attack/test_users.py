@@ -13,7 +13,7 @@ from redis_server import Redis, RedisError, RedisGone, RedisServer
 from tellerline import CALM, PATIENCE, TOP, System, free_port
 from waiting import wait_until
 
-ROLES = ("worker", "dispatcher", "admitter", "expirer", "notifier")
+ROLES = ("worker", "dispatcher", "admitter", "expirer", "notifier", "archiver")
 FORBIDDEN_TO_WORKERS = [
     ("ZADD", "waiting", "1", "v"), ("ZREM", "waiting", "v"), ("ZPOPMIN", "waiting"), ("DEL", "waiting"),
     ("ZADD", "active", "1", "v"), ("ZREM", "active", "v"), ("HSET", "sessions", "v", "x"), ("ZADD", "ended", "1", "v"),

@@ -153,11 +153,11 @@ def tables(texts: dict[str, str]) -> str:
 
 def test_every_metric_is_documented(start):
     """docs/operators/metrics.md has what the programs say of their metrics. TELLERLINE_WRITE_DOCS=1 writes it there."""
-    system = start({"shop": {"capacity": 1} | CALM}, notifiers=1)
+    system = start({"shop": {"capacity": 1} | CALM}, notifiers=1, archivers=1)
     wait_until(lambda: "tellerline_queue_joined_total" in samples(system, "expirer"), PATIENCE, "it is watched")
     system.join("shop")
     wait_until(lambda: samples(system, "admitter").of("tellerline_queue_active", 'queue="shop"') == 1, PATIENCE, "in")
-    texts = {role: text_of(system.of(role)[0]) for role in (*ROLES, "notifier")}
+    texts = {role: text_of(system.of(role)[0]) for role in (*ROLES, "notifier", "archiver")}
     for role, text in texts.items():
         assert f'role="{role}"' in text and "{queue" not in text
     page = TOP / "docs" / "operators" / "metrics.md"

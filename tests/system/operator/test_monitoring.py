@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml as pyyaml
 
-from alert_series import HEALTHY, JOBS, NO_WEBHOOKS, ROWS, series
+from alert_series import HEALTHY, JOBS, NO_WEBHOOKS, ROWS, series, without
 from tellerline import CALM, PATIENCE, TOP, System, free_port
 from waiting import patient, wait_until
 
@@ -96,7 +96,8 @@ def unit(name: str, changes: dict[str, str | None], expression: str, expected: l
 
 @pytest.mark.long(seconds=20)
 def test_each_alert_fires_by_its_series_alone(tmp_path: Path):
-    tests = [unit("healthy", {}, FIRING, []), unit("no webhooks, no notifier", NO_WEBHOOKS, FIRING, [])]
+    tests = [unit("healthy", {}, FIRING, []), unit("no webhooks, no notifier", NO_WEBHOOKS, FIRING, []),
+             unit("no archive", without("archiver"), FIRING, [])]
     for row in ROWS:
         tests.append(unit(row.alert, row.changes, FIRING, [(f'{{alertname="{row.alert}"}}', 1)], row.minutes))
     file = tmp_path / "tests.yml"
@@ -127,12 +128,12 @@ def test_kubernetes_has_the_same_rules():
     rules = pyyaml.safe_load(made)["spec"]
     services = set()
     for role in JOBS:
-        folder = "components/with-webhooks" if role == "notifier" else "base"
+        folder = {"notifier": "components/with-webhooks", "archiver": "components/with-archive"}.get(role, "base")
         for manifest in pyyaml.safe_load_all((TOP / "deploy/kubernetes" / folder / f"{role}.yaml").read_text()):
             if manifest["kind"] == "Service":
                 services.add(manifest["metadata"]["name"])
     jobs = {name for value in re.findall(r'job=~?\\?"([\w|-]+)', json.dumps(rules)) for name in value.split("|")}
-    assert len(jobs) == 5 and jobs <= services, jobs
+    assert len(jobs) == 6 and jobs <= services, jobs
 
 
 # ---- a real Prometheus, real programs, real faults ----

@@ -30,7 +30,7 @@ def write_config(directory: Path) -> tuple[Path, int]:
     config.write_text(yaml({
         "http": {"listen": f"127.0.0.1:{port}"},
         "admin": {role: f"127.0.0.1:{free_port()}"
-                  for role in ("worker", "dispatcher", "admitter", "expirer", "notifier")},
+                  for role in ("worker", "dispatcher", "admitter", "expirer", "notifier", "archiver")},
         "secrets": {"ticket_keys": str(directory / "ticket.keys")},
         "queues": {"bank": {"capacity": 1}},
     }))

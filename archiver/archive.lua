@@ -1,0 +1,97 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- archive: the archiver has written entries of the record where they last. Drops them, gives the record room again, and
+-- tells all who wait and are active, in portions, where what was told before is not complete.
+-- args     1 keep   2 most entries of the record, 0: the record ends   3 most bytes
+--          4 id of the last entry that was written, '': none   5 how many these were   6 their bytes
+-- returns  ARCHIVE
+--
+-- Invariants: the record never holds more than it may; what is missing in it is told before what follows. Changes
+-- nothing of the line. Work is bounded.
+
+local NOTE, GAP = defs.NOTE, defs.GAP
+local LANE, LANES, int, number = defs.LANE, defs.LANES_MAX, text.int, text.number
+local PORTION = 500 -- visitors told in a call
+local FIELDS = state.fields({}, { 'standing' })
+
+-- Drops what was written. Returns the bytes that are free by it.
+local function acknowledge(c, args)
+    local ms, nth = match(args[4], '^(%d+)-(%d+)$')
+    if not ms then return 0 end
+    local dropped = call('XTRIM', c.key.record, 'MINID', '=', ms .. '-' .. int(nth + 1))
+    return dropped > 0 and floor(args[6] * min(1, dropped / args[5])) or 0 -- another archiver may have dropped some
+end
+
+-- The next portion of the line. Returns where the one after it begins, '' behind the last.
+local function tell_waiting(c, cursor)
+    local found = call('ZRANGE', c.key.waiting, '(' .. cursor, int(LANE * LANES), 'BYSCORE', 'LIMIT', 0, PORTION,
+        'WITHSCORES')
+    local ids, spans = {}, {}
+    for i = 1, #found, 2 do
+        local place = number(found[i + 1])
+        if place then ids[#ids + 1], spans[#spans + 1], spans[#spans + 2] = found[i], place, 1 end
+    end
+    if #ids > 0 then record.note(c, NOTE.waits, 0, ids, spans) end
+    return #found == 2 * PORTION and int(spans[#spans - 1]) or ''
+end
+
+-- The same of sessions. A scan names each that is there from its first call to its last.
+local function tell_active(c, cursor)
+    local scan = call('ZSCAN', c.key.active, cursor, 'COUNT', PORTION)
+    for i = 1, #scan[2], 2 do
+        local id, session = scan[2][i], visitor.session(c, scan[2][i])
+        if session then
+            record.note(c, NOTE.stays, tonumber(scan[2][i + 1]), { id },
+                { session.place, 1, session.admitted, session.claimed and 1 or 0 })
+        end
+    end
+    return scan[1] == '0' and '' or scan[1]
+end
+
+-- Goes on to tell all. Returns `standing` as it is then, '' when everybody was told.
+local function tell(c)
+    local why, since, missing, stage, cursor = match(c.standing, '^(%d) (%d+) (%d+) (%a+) (%d+)$')
+    if stage ~= 'waiting' and stage ~= 'active' then
+        why, since, missing = why or GAP.corrected, since or int(c.now), missing or '0'
+        record.note(c, NOTE.begins, missing + 0, {}, { why + 0, since + 0 })
+        stage, cursor = 'waiting', '0'
+    end
+    local following = (stage == 'waiting' and tell_waiting or tell_active)(c, cursor)
+    if following == '' and stage == 'active' then
+        record.note(c, NOTE.all, 0, {}, {})
+        return ''
+    elseif following == '' then
+        stage, following = 'active', '0'
+    end
+    return concat({ why, since, missing, stage, following }, ' ')
+end
+
+entry('archive', { 'allow-oom' }, function(keys, args)
+    local c, most, most_bytes = state.open(state.begin(keys, args[1]), FIELDS), args[2] + 0, args[3] + 0
+    state.check(c, { 'waiting', 'active', 'events', 'record' })
+    local freed = acknowledge(c, args)
+    local held = call('XLEN', c.key.record)
+    if most == 0 then
+        call('UNLINK', c.key.record)
+        state.repair(c, { archive = false, standing = false })
+        return { 0, 0, 0, 0 }
+    end
+    local _, bytes, missing, since = match(c.archive or '', '^(%d+) (%d+) (%d+) (%d+)$')
+    local has_room = held <= most / 2 -- half of it stays for what happens meanwhile
+    if not bytes then
+        state.set(c, 'standing', record.from_start(c, GAP.opened))
+    elseif missing ~= '0' and has_room then
+        state.set(c, 'standing', concat({ GAP.backlog, since, missing, 'begin', '0' }, ' '))
+        missing, since = '0', '0'
+    end
+    bytes = held > 0 and bytes and min(most_bytes, bytes + freed) or most_bytes
+    state.set(c, 'archive', concat({ int(max(0, most - held)), int(bytes), missing or '0', since or '0' }, ' '))
+    if (c.standing or '') ~= '' and has_room then state.set(c, 'standing', tell(c)) end
+    if c.notes or c.is_corrected then
+        state.commit(c)
+    else
+        state.repair(c, c.changes)
+    end
+    local oldest = call('XRANGE', c.key.record, '-', '+', 'COUNT', 1)[1]
+    return { call('XLEN', c.key.record), oldest and max(0, c.now - text.id_ms(oldest[1])) or 0, missing or 0,
+        c.standing and c.standing ~= '' and has_room and 1 or 0 }
+end)

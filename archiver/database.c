@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "archiver/database.h"
+#include "archiver/rows.h"
+#include "common/archive/migrate.h"
+
+enum { NUMBER_SIZE = 24 };
+
+/* A row for each place that the batch names, without indexes and without a log; empty at each
+ * commit. */
+#define STAGING "CREATE TEMPORARY TABLE staging (LIKE queue_entries) ON COMMIT DELETE ROWS"
+#define UPSERT                                                                                     \
+    "INSERT INTO queue_entries AS q SELECT * FROM staging ON CONFLICT (generation_id, seq) "       \
+    "DO UPDATE SET lane = excluded.lane, status = coalesce(excluded.status, q.status), "           \
+    "serial = coalesce(excluded.serial, q.serial), "                                               \
+    "joined_at = coalesce(q.joined_at, excluded.joined_at), "                                      \
+    "restored_at = coalesce(excluded.restored_at, q.restored_at), "                                \
+    "admitted_at = coalesce(excluded.admitted_at, q.admitted_at), "                                \
+    "claimed_at = coalesce(q.claimed_at, excluded.claimed_at), "                                   \
+    "deadline = coalesce(excluded.deadline, q.deadline), "                                         \
+    "ended_at = CASE WHEN excluded.status IS NULL THEN q.ended_at ELSE excluded.ended_at END, "    \
+    "event = excluded.event"
+
+bool tl_database_open(struct tl_database *database, struct tl_error *err)
+{
+    struct tl_postgres *postgres = &database->postgres;
+    unsigned version;
+    if (tl_postgres_connected(postgres))
+        return true;
+    if (!tl_postgres_open(postgres, database->url, "tellerline-archiver", err) ||
+        !tl_migrate_version(postgres, &version, err))
+        return false;
+    bool ok = version == tl_migrate_wanted() ||
+              tl_error_set(err, TL_ERR_INVALID,
+                           version < tl_migrate_wanted()
+                               ? "the tables in PostgreSQL are missing or old: run `tellerline db "
+                                 "migrate`"
+                               : "the tables in PostgreSQL are those of a newer release: upgrade "
+                                 "the archiver");
+    ok = ok && tl_postgres_do(postgres, STAGING, 0, NULL, err);
+    if (!ok)
+        tl_postgres_close(postgres);
+    return ok;
+}
+
+void tl_database_close(struct tl_database *database)
+{
+    tl_postgres_close(&database->postgres);
+    tl_text_free(&database->buffer);
+    sodium_memzero(database->key, sizeof(database->key));
+}
+
+bool tl_database_queues(struct tl_database *database,
+                        void (*found)(void *context, const char *queue), void *context,
+                        struct tl_error *err)
+{
+    PGresult *names = tl_postgres_run(&database->postgres,
+                                      "SELECT name FROM queues WHERE queue_id IN (SELECT queue_id "
+                                      "FROM queue_generations WHERE deleted_at IS NULL)",
+                                      0, NULL, err);
+    for (int i = 0; i < PQntuples(names); i++)
+        found(context, PQgetvalue(names, i, 0));
+    PQclear(names);
+    return names != NULL;
+}
+
+/* ---- the parts of a batch ---- */
+
+static const char *number(uint64_t value, char text[NUMBER_SIZE])
+{
+    snprintf(text, NUMBER_SIZE, "%" PRIu64, value);
+    return text;
+}
+
+bool tl_database_part(struct tl_database *database, struct tl_archive_part *part,
+                      struct tl_error *err)
+{
+    char generation[NUMBER_SIZE];
+    const char *const values[] = {part->queue, number(part->generation, generation)};
+    PGresult *found = tl_postgres_run(&database->postgres, "SELECT * FROM open_generation($1, $2)",
+                                      2, values, err);
+    if (found == NULL)
+        return false;
+    part->queue_id = atoi(PQgetvalue(found, 0, 0));
+    part->generation_id = atoi(PQgetvalue(found, 0, 1));
+    part->written = strtoull(PQgetvalue(found, 0, 2), NULL, 10);
+    PQclear(found);
+    return true;
+}
+
+/* Moves on what was written. It is the lock, too: of two archivers with the same entries, the
+ * second finds another number here. */
+static bool move_on(struct tl_database *database, const struct tl_archive_part *part,
+                    struct tl_error *err)
+{
+    char id[NUMBER_SIZE], before[NUMBER_SIZE], event[NUMBER_SIZE], at[NUMBER_SIZE];
+    const char *const values[] = {number((uint64_t)part->generation_id, id),
+                                  number(part->written, before), number(part->event, event),
+                                  number((uint64_t)part->at_ms, at)};
+    PGresult *done = tl_postgres_run(
+        &database->postgres,
+        "UPDATE queue_generations SET event = $3, last_at = to_timestamp($4::float8 / 1000) "
+        "WHERE generation_id = $1 AND event = $2",
+        4, values, err);
+    bool ok = done != NULL && strcmp(PQcmdTuples(done), "1") == 0;
+    if (done != NULL && !ok)
+        tl_error_set(err, TL_ERR_STALE, "another archiver has written queue %s meanwhile",
+                     part->queue);
+    PQclear(done);
+    return ok;
+}
+
+/* By generation_id, so that two archivers lock in the same order. */
+static int compare_parts(const void *a, const void *b)
+{
+    const struct tl_archive_part *const *first = a, *const *second = b;
+    return ((*first)->generation_id > (*second)->generation_id) -
+           ((*first)->generation_id < (*second)->generation_id);
+}
+
+static bool move_all_on(struct tl_database *database, struct tl_archive_batch *batch,
+                        struct tl_error *err)
+{
+    struct tl_archive_part **sorted = calloc(batch->n_parts + 1, sizeof(struct tl_archive_part *));
+    if (sorted == NULL)
+        return tl_error_set(err, TL_ERR_NOMEM, "no memory for a batch");
+    size_t n = 0;
+    for (size_t i = 0; i < batch->n_parts; i++)
+        if (batch->parts[i].event > batch->parts[i].written)
+            sorted[n++] = &batch->parts[i];
+    qsort(sorted, n, sizeof(struct tl_archive_part *), compare_parts);
+    bool ok = true;
+    for (size_t i = 0; ok && i < n; i++)
+        ok = move_on(database, sorted[i], err);
+    free(sorted);
+    return ok;
+}
+
+/* ---- notes ---- */
+
+/* Of a note: generation, event, time, detail. */
+struct values {
+    char id[NUMBER_SIZE], event[NUMBER_SIZE], at[NUMBER_SIZE], detail[NUMBER_SIZE];
+};
+
+static bool run_note(struct tl_database *database, const struct values *v, const char *sql, int n,
+                     struct tl_error *err)
+{
+    const char *const values[] = {v->id, v->event, v->at, v->detail};
+    return tl_postgres_do(&database->postgres, sql, n, values, err);
+}
+
+static bool note_begins(struct tl_database *database, struct tl_archive_note *whole,
+                        const struct values *v, struct tl_error *err)
+{
+    static const char *const reasons[] = {[TL_GAP_OPENED] = "opened",
+                                          [TL_GAP_BACKLOG] = "backlog",
+                                          [TL_GAP_STORE] = "store",
+                                          [TL_GAP_CORRECTED] = "corrected"};
+    char since[NUMBER_SIZE];
+    uint64_t why = tl_note_number(&whole->note);
+    const char *reason = why >= TL_GAP_OPENED && why <= TL_GAP_CORRECTED ? reasons[why] : "unknown";
+    const char *const values[] = {v->id,     v->event, v->at,
+                                  v->detail, reason,   number(tl_note_number(&whole->note), since)};
+    return tl_postgres_do(&database->postgres,
+                          "INSERT INTO queue_gaps VALUES ($1, $2, $5, to_timestamp($6::float8 / "
+                          "1000), to_timestamp($3::float8 / 1000), $4)",
+                          6, values, err) &&
+           run_note(database, v,
+                    "UPDATE queue_generations SET told_from = $2 WHERE generation_id = $1", 2, err);
+}
+
+/* The draw gave the seq `detail` to the first of these visitors, the next to the second... */
+static bool note_drawn(struct tl_database *database, struct tl_archive_note *whole,
+                       const struct values *v, struct tl_error *err)
+{
+    struct tl_text list = {0};
+    const char *visitor;
+    size_t length;
+    tl_place place;
+    uint64_t seq = whole->note.detail;
+    while (tl_note_visitor(&whole->note, &visitor, &length, &place))
+        tl_text_append(&list, "%s(%" PRIu64 ",%" PRIu64 ")", list.length > 0 ? "," : "",
+                       tl_place_seq(place), seq++);
+    struct tl_text sql = {0};
+    tl_text_append(
+        &sql,
+        "UPDATE queue_entries SET joined_seq = coalesce(joined_seq, seq), seq = d.after, "
+        "event = $2 FROM (VALUES %s) AS d (before, after) "
+        "WHERE generation_id = $1 AND seq = d.before",
+        list.length > 0 ? list.data : "(0,0)");
+    bool ok = (!list.failed && !sql.failed) ||
+              tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of a draw");
+    ok = ok && run_note(database, v, sql.data, 2, err);
+    tl_text_free(&list);
+    tl_text_free(&sql);
+    return ok;
+}
+
+static bool note_forgotten(struct tl_database *database, struct tl_archive_batch *batch,
+                           struct tl_archive_note *whole, struct tl_error *err)
+{
+    char queue[NUMBER_SIZE], quoted[TL_VISITOR_MAX + 3], name[TL_VISITOR_MAX + 1];
+    const char *visitor;
+    size_t length;
+    if (!tl_note_name(&whole->note, &visitor, &length))
+        return true;
+    snprintf(quoted, sizeof(quoted), "\"%.*s\"", (int)length, visitor);
+    tl_rows_name(database->pseudonyms ? database->key : NULL, visitor, length, name);
+    const char *const of_entries[] = {number((uint64_t)batch->parts[whole->part].queue_id, queue),
+                                      name};
+    const char *const of_changes[] = {queue, quoted};
+    return tl_postgres_do(&database->postgres,
+                          "UPDATE queue_entries SET visitor = NULL WHERE visitor = $2 AND "
+                          "generation_id IN (SELECT generation_id FROM queue_generations WHERE "
+                          "queue_id = $1)",
+                          2, of_entries, err) &&
+           tl_postgres_do(&database->postgres,
+                          "UPDATE queue_changes SET "
+                          "before = replace(before::text, $2, '\"(forgotten)\"')::jsonb, "
+                          "after = replace(after::text, $2, '\"(forgotten)\"')::jsonb "
+                          "WHERE queue_id = $1 AND strpos(before::text || after::text, $2) > 0",
+                          2, of_changes, err);
+}
+
+static bool write_note(struct tl_database *database, struct tl_archive_batch *batch,
+                       struct tl_archive_note *whole, struct tl_error *err)
+{
+    struct values v;
+    number((uint64_t)batch->parts[whole->part].generation_id, v.id);
+    number(whole->event, v.event);
+    number((uint64_t)whole->at_ms, v.at);
+    number(whole->note.detail, v.detail);
+    switch (whole->note.kind) {
+    case TL_NOTE_BEGINS:
+        return note_begins(database, whole, &v, err);
+    case TL_NOTE_ALL:
+        return run_note(database, &v,
+                        "UPDATE queue_entries AS q SET status = 'unknown', ended_at = "
+                        "to_timestamp($3::float8 / 1000), event = $2 FROM queue_generations AS g "
+                        "WHERE g.generation_id = $1 AND q.generation_id = $1 AND "
+                        "(q.status IN ('waiting', 'active') OR q.status IS NULL) AND "
+                        "q.event < g.told_from",
+                        3, err);
+    case TL_NOTE_DRAWN:
+        return note_drawn(database, whole, &v, err);
+    case TL_NOTE_DELETED:
+        return run_note(database, &v,
+                        "WITH ended AS (UPDATE queue_entries SET status = 'deleted', event = $2, "
+                        "ended_at = to_timestamp($3::float8 / 1000) WHERE generation_id = $1 AND "
+                        "status IN ('waiting', 'active')) "
+                        "UPDATE queue_generations SET deleted_at = to_timestamp($3::float8 / 1000) "
+                        "WHERE generation_id = $1",
+                        3, err);
+    case TL_NOTE_FORGOTTEN:
+        return note_forgotten(database, batch, whole, err);
+    default:
+        return true;
+    }
+}
+
+/* ---- a transaction ---- */
+
+static bool write_all(struct tl_database *database, struct tl_archive_batch *batch,
+                      struct tl_error *err)
+{
+    const unsigned char *key = database->pseudonyms ? database->key : NULL;
+    if (!move_all_on(database, batch, err))
+        return false;
+    if (batch->n_rows > 0 &&
+        (!tl_rows_write(batch, key, &database->buffer, err) ||
+         !tl_postgres_copy(&database->postgres, "COPY staging FROM STDIN (FORMAT binary)",
+                           database->buffer.data, database->buffer.length, err) ||
+         !tl_postgres_do(&database->postgres, UPSERT, 0, NULL, err)))
+        return false;
+    for (size_t i = 0; i < batch->n_notes; i++)
+        if (!write_note(database, batch, &batch->notes[i], err))
+            return false;
+    return true;
+}
+
+bool tl_database_write(struct tl_database *database, struct tl_archive_batch *batch,
+                       struct tl_error *err)
+{
+    struct tl_postgres *postgres = &database->postgres;
+    bool ok = tl_postgres_do(postgres, "BEGIN", 0, NULL, err) && write_all(database, batch, err) &&
+              tl_postgres_do(postgres, "COMMIT", 0, NULL, err);
+    if (!ok && tl_postgres_connected(postgres) &&
+        !tl_postgres_do(postgres, "ROLLBACK", 0, NULL, NULL))
+        tl_postgres_close(postgres);
+    return ok;
+}
+
+/* ---- the record of changes ---- */
+
+bool tl_database_last_change(struct tl_database *database, const char *queue, char id[48],
+                             struct tl_error *err)
+{
+    const char *const values[] = {queue};
+    PGresult *found =
+        tl_postgres_run(&database->postgres,
+                        "SELECT entry_ms || '-' || entry_nth FROM queue_changes JOIN queues USING "
+                        "(queue_id) WHERE name = $1 ORDER BY entry_ms DESC, entry_nth DESC LIMIT 1",
+                        1, values, err);
+    if (found == NULL)
+        return false;
+    snprintf(id, 48, "%s", PQntuples(found) > 0 ? PQgetvalue(found, 0, 0) : "0-0");
+    PQclear(found);
+    return true;
+}
+
+static const char *field(const struct tl_reply *fields, const char *name)
+{
+    return tl_reply_string(tl_reply_of(fields, name), NULL);
+}
+
+static bool write_change(struct tl_database *database, const char *queue,
+                         const struct tl_reply *entry, struct tl_error *err)
+{
+    const struct tl_reply *fields = tl_reply_at(entry, 1);
+    char ms[NUMBER_SIZE];
+    const char *id = tl_reply_text(entry, 0);
+    const char *dash = strchr(id, '-');
+    if (dash == NULL)
+        return true;
+    snprintf(ms, sizeof(ms), "%.*s", (int)(dash - id), id);
+    const char *const values[] = {queue,
+                                  ms,
+                                  dash + 1,
+                                  field(fields, "at"),
+                                  field(fields, "who"),
+                                  field(fields, "from"),
+                                  field(fields, "what"),
+                                  field(fields, "before"),
+                                  field(fields, "after")};
+    return tl_postgres_do(&database->postgres,
+                          "INSERT INTO queue_changes (queue_id, entry_ms, entry_nth, at, who, "
+                          "source, what, before, after) SELECT queue_id, $2, $3, "
+                          "to_timestamp($4::float8 / 1000), $5, $6, $7, $8::jsonb, $9::jsonb FROM "
+                          "queues WHERE name = $1 ON CONFLICT DO NOTHING",
+                          9, values, err);
+}
+
+bool tl_database_changes(struct tl_database *database, const char *queue,
+                         const struct tl_reply *entries, struct tl_error *err)
+{
+    struct tl_postgres *postgres = &database->postgres;
+    if (tl_reply_count(entries) == 0)
+        return true;
+    bool ok = tl_postgres_do(postgres, "BEGIN", 0, NULL, err);
+    for (size_t i = 0; ok && i < tl_reply_count(entries); i++)
+        ok = write_change(database, queue, tl_reply_at(entries, i), err);
+    ok = ok && tl_postgres_do(postgres, "COMMIT", 0, NULL, err);
+    if (!ok && tl_postgres_connected(postgres) &&
+        !tl_postgres_do(postgres, "ROLLBACK", 0, NULL, NULL))
+        tl_postgres_close(postgres);
+    return ok;
+}
+
+bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n,
+                       struct tl_error *err)
+{
+    char seconds[NUMBER_SIZE];
+    const char *const values[] = {number((uint64_t)(kept_ms / 1000), seconds)};
+    PGresult *done = tl_postgres_run(
+        &database->postgres, "SELECT sweep($1::bigint * interval '1 second')", 1, values, err);
+    if (done != NULL)
+        *n = (unsigned)strtoul(PQgetvalue(done, 0, 0), NULL, 10);
+    PQclear(done);
+    return done != NULL;
+}

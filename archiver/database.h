@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the archiver does with PostgreSQL. Each generation remembers the last event that was
+ * written, in the transaction that writes: what comes again, from this archiver or another one, is
+ * skipped, so everything is there exactly once.
+ */
+#ifndef TL_ARCHIVE_DATABASE_H
+#define TL_ARCHIVE_DATABASE_H
+
+#include "archiver/batch.h"
+#include "common/archive/postgres.h"
+#include "common/auth/secret_file.h"
+#include "common/store/reply.h"
+
+struct tl_database {
+    struct tl_postgres postgres;
+    const char *url; /* borrowed */
+    bool pseudonyms; /* visitors get names by the key */
+    unsigned char key[TL_SECRET_KEY_BYTES];
+    struct tl_text buffer; /* of COPY */
+};
+
+/* Connects, unless it is connected, and looks whether the tables are those that this program needs:
+ * TL_ERR_INVALID when they are not. */
+bool tl_database_open(struct tl_database *database, struct tl_error *err);
+/* Closes the connection, and frees. */
+void tl_database_close(struct tl_database *database);
+
+/* Calls `found` with each queue that has a generation which was not deleted. */
+bool tl_database_queues(struct tl_database *database,
+                        void (*found)(void *context, const char *queue), void *context,
+                        struct tl_error *err);
+
+/* Fills in how PostgreSQL numbers the part, and what was written before. */
+bool tl_database_part(struct tl_database *database, struct tl_archive_part *part,
+                      struct tl_error *err);
+/* Writes the batch in one transaction. False: nothing was written, or it is not known whether it
+ * was; what was is skipped when it comes again. TL_ERR_STALE: another archiver has written entries
+ * of these queues meanwhile. */
+bool tl_database_write(struct tl_database *database, struct tl_archive_batch *batch,
+                       struct tl_error *err);
+
+/* The id of the last change of this queue that was written, "MS-N"; "0-0": none. */
+bool tl_database_last_change(struct tl_database *database, const char *queue, char id[48],
+                             struct tl_error *err);
+/* Writes changes, entries of the stream (common/store/line/changes.lua); one that is there stays.
+ */
+bool tl_database_changes(struct tl_database *database, const char *queue,
+                         const struct tl_reply *entries, struct tl_error *err);
+
+/* Drops what is older than this, when that is due. *n: how many generations went as a whole. */
+bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n,
+                       struct tl_error *err);
+
+#endif

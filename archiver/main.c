@@ -1,0 +1,568 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The archiver: writes what happened to each visitor to PostgreSQL. It reads the records that the
+ * steps of queues leave in Redis, and acknowledges only what PostgreSQL has committed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "archiver/database.h"
+#include "common/base/clock.h"
+#include "common/base/grow.h"
+#include "common/base/log.h"
+#include "common/role/role_main.h"
+#include "common/store/library.h"
+#include "common/store/reply.h"
+#include "common/wire/record.h"
+
+#define ENTRIES_AT_ONCE "100" /* of a record, read by one command */
+#define CHANGES_AT_ONCE "500"
+
+enum {
+    ROWS_MAX = 20000,   /* of a batch, and those of one more entry */
+    GATHER_MS = 200,    /* between two looks at a record that has entries */
+    LOOK_MS = 1000,     /* at one that has none */
+    REPORT_MS = 5000,   /* at least this often the store is asked how far behind this is */
+    CHANGES_MS = 10000, /* between two looks at the record of changes */
+    SWEEP_MS = 3600000, /* between two questions whether old entries are to be dropped */
+    BACKOFF_BASE_MS = 500,
+    BACKOFF_LIMIT_MS = 10000,
+    LOG_EVERY_MS = 10000,
+    ID_MAX = 48
+};
+
+enum metric {
+    ENTRIES,
+    ROWS,
+    FAILED,
+    WRITE_TIME,
+    BEHIND_ENTRIES,
+    BEHIND_SECONDS,
+    MISSING,
+    CONNECTED,
+    METRICS
+};
+
+static const struct tl_metric_desc metric_rows[METRICS + TL_ROLE_METRICS] = {
+    [ENTRIES] = {"tellerline_archive_entries_total",
+                 "Entries of the records of queues that PostgreSQL has.", TL_COUNTER},
+    [ROWS] = {"tellerline_archive_rows_total", "Rows written to PostgreSQL.", TL_COUNTER},
+    [FAILED] = {"tellerline_archive_failures_total",
+                "Connections to PostgreSQL and transactions that failed.", TL_COUNTER},
+    [WRITE_TIME] = {"tellerline_archive_write_seconds", "One transaction in PostgreSQL.",
+                    TL_HISTOGRAM},
+    [BEHIND_ENTRIES] = {"tellerline_archive_behind_entries",
+                        "Entries of the records in Redis that PostgreSQL does not have yet.",
+                        TL_GAUGE},
+    [BEHIND_SECONDS] = {"tellerline_archive_behind_seconds",
+                        "Age of the oldest entry that PostgreSQL does not have yet.", TL_GAUGE_MAX},
+    [MISSING] = {"tellerline_archive_missing",
+                 "Notes about visitors that were not written because the archiver is too far "
+                 "behind.",
+                 TL_GAUGE},
+    [CONNECTED] = {"tellerline_archive_connected", "1 while PostgreSQL can be used.", TL_GAUGE_MAX},
+    [METRICS] = TL_ROLE_METRIC_ROWS("archiver"),
+};
+
+/* The state of one held queue. */
+struct queue {
+    char written[ID_MAX];         /* the id of the last entry that PostgreSQL has */
+    char taken[ID_MAX];           /* of the last one in the batch; "": none */
+    uint64_t entries, bytes;      /* of those in the batch */
+    struct tl_reply *reply;       /* which the batch borrows from */
+    struct tl_archive_part known; /* as PostgreSQL numbers the last generation; 0: not known */
+    char change[ID_MAX];          /* the id of the last change that PostgreSQL has; "": not known */
+    int64_t look_ms, report_ms, changes_ms; /* local monotonic: when they are due */
+    int64_t behind, behind_ms, missing;     /* as the store said last */
+};
+
+/* A queue that this process does not hold, and that may be deleted: what is left of its record is
+ * archived, too. */
+struct gone {
+    struct tl_held_queue held;
+    struct queue queue;
+};
+
+struct archiver {
+    struct tl_process *process;
+    const struct tl_config *config;
+    struct tl_database database;
+    struct tl_archive_batch batch;
+    struct tl_error problem; /* of the batch, or of PostgreSQL */
+    struct tl_args args;
+    struct tl_backoff backoff;
+    struct tl_log_limit failure_log;
+    int64_t retry_ms, sweep_ms;
+    bool usable; /* PostgreSQL is connected in this turn */
+    struct gone **gone;
+    size_t n_gone, gone_capacity;
+};
+
+/* ---- queues acquired and lost ---- */
+
+static bool take(void *context, struct tl_held_queue *held, struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    (void)context, (void)err;
+    snprintf(queue->written, sizeof(queue->written), "0-0");
+    return true;
+}
+
+/* What was read and not written is read again. */
+static void let_go(struct queue *queue)
+{
+    tl_reply_free(queue->reply);
+    queue->reply = NULL;
+    queue->taken[0] = '\0';
+    queue->entries = queue->bytes = 0;
+}
+
+/* Out of memory it is left out: the next start looks for it. */
+static void add_gone(struct archiver *self, const char *name)
+{
+    for (size_t i = 0; i < self->n_gone; i++)
+        if (strcmp(self->gone[i]->held.keys.queue, name) == 0)
+            return;
+    struct gone **list =
+        tl_grow(self->gone, &self->gone_capacity, self->n_gone + 1, sizeof(struct gone *));
+    struct gone *gone = calloc(1, sizeof(*gone));
+    self->gone = list != NULL ? list : self->gone;
+    if (list == NULL || gone == NULL) {
+        free(gone);
+        return;
+    }
+    tl_keys_init(&gone->held.keys, self->config->redis.key_prefix, name);
+    gone->held.redis = tl_store_of(self->process->store, name);
+    gone->held.state = &gone->queue;
+    snprintf(gone->queue.written, sizeof(gone->queue.written), "0-0");
+    list[self->n_gone++] = gone;
+}
+
+static void remove_gone(struct archiver *self, size_t i)
+{
+    let_go(&self->gone[i]->queue);
+    free(self->gone[i]);
+    self->gone[i] = self->gone[--self->n_gone];
+}
+
+static void drop(void *context, struct tl_held_queue *held)
+{
+    let_go(held->state);
+    add_gone(context, held->keys.queue);
+}
+
+static void outdated(void *context, struct tl_held_queue *held)
+{
+    struct queue *queue = held->state;
+    (void)context;
+    let_go(queue);
+    snprintf(queue->written, sizeof(queue->written), "0-0");
+    queue->known = (struct tl_archive_part){0};
+    queue->look_ms = queue->report_ms = 0;
+}
+
+/* ---- reading a record ---- */
+
+/* The entries of a stream of the queue after this id, `most` of them. */
+static struct tl_reply *read_after(const struct tl_held_queue *held, enum tl_key stream,
+                                   const char *id, const char *most, struct tl_error *err)
+{
+    char key[TL_KEY_MAX], after[ID_MAX + 1];
+    snprintf(after, sizeof(after), "(%s", id);
+    return tl_ask(held->redis, err, "XRANGE", tl_key(&held->keys, stream, key), after, "+", "COUNT",
+                  most, NULL);
+}
+
+/* The part of the batch for this generation. NULL with err. */
+static struct tl_archive_part *part_of(struct archiver *self, struct tl_held_queue *held,
+                                       uint64_t generation, struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    struct tl_archive_part *part =
+        tl_archive_batch_find(&self->batch, held->keys.queue, generation);
+    if (part != NULL)
+        return part;
+    part = tl_archive_batch_add(&self->batch, held->keys.queue, generation);
+    if (part == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for what is to be archived");
+        return NULL;
+    }
+    if (queue->known.generation != generation) {
+        if (!tl_database_part(&self->database, part, err))
+            return NULL;
+        queue->known = (struct tl_archive_part){.generation = generation,
+                                                .generation_id = part->generation_id,
+                                                .queue_id = part->queue_id,
+                                                .written = part->written};
+    }
+    part->generation_id = queue->known.generation_id;
+    part->queue_id = queue->known.queue_id;
+    part->written = queue->known.written;
+    return part;
+}
+
+/* One that cannot be read was written by something else, and is left out. */
+static bool take_entry(struct archiver *self, struct tl_held_queue *held,
+                       const struct tl_reply *entry, struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    struct tl_record record;
+    size_t length;
+    const char *bytes = tl_reply_string(tl_reply_at(tl_reply_at(entry, 1), 1), &length);
+    if (tl_record_open(bytes, length, &record, &self->problem)) {
+        struct tl_archive_part *part = part_of(self, held, record.generation, err);
+        if (part == NULL || !tl_archive_batch_take(&self->batch, part, &record, err))
+            return false;
+    } else {
+        tl_log(TL_LOG_ERROR,
+               &(struct tl_log_fields){.queue = held->keys.queue, .error = &self->problem},
+               "entry %.40s of the record cannot be read and is left out", tl_reply_text(entry, 0));
+    }
+    snprintf(queue->taken, sizeof(queue->taken), "%s", tl_reply_text(entry, 0));
+    queue->entries++;
+    queue->bytes += length;
+    return true;
+}
+
+/* Puts the next entries of the record into the batch. False when Redis failed; an error of
+ * PostgreSQL goes to self->problem, and makes it unusable. */
+static bool read_record(struct archiver *self, struct tl_held_queue *held, int64_t now_ms,
+                        struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    struct tl_error problem = {0};
+    queue->reply = read_after(held, TL_KEY_RECORD, queue->written, ENTRIES_AT_ONCE, err);
+    if (queue->reply == NULL)
+        return false;
+    size_t n = tl_reply_count(queue->reply);
+    for (size_t i = 0; i < n && !self->batch.closed; i++)
+        if (!take_entry(self, held, tl_reply_at(queue->reply, i), &problem)) {
+            self->problem = problem;
+            self->usable = false;
+            return true;
+        }
+    bool more = n == (size_t)atoi(ENTRIES_AT_ONCE) || queue->entries < n;
+    queue->look_ms = more ? now_ms : now_ms + (n > 0 ? GATHER_MS : LOOK_MS);
+    return true;
+}
+
+/* ---- acknowledging ---- */
+
+/* Tells the store what was written, and asks it how far behind this is. */
+static bool acknowledge(struct archiver *self, struct tl_held_queue *held, int64_t now_ms,
+                        struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    struct tl_args *args = &self->args;
+    tl_call_begin(args, TL_FN_ARCHIVE, &held->keys);
+    tl_args_uint(args, self->config->retention.events_entries);
+    tl_args_uint(args, self->config->archive.entries);
+    tl_args_uint(args, self->config->archive.bytes);
+    tl_args_str(args, queue->taken);
+    tl_args_uint(args, queue->entries);
+    tl_args_uint(args, queue->bytes);
+    struct tl_reply *reply = tl_call(held->redis, args, err);
+    if (reply == NULL)
+        return false;
+    if (queue->taken[0] != '\0')
+        snprintf(queue->written, sizeof(queue->written), "%s", queue->taken);
+    tl_metrics_add(self->process->metrics, ENTRIES, (int64_t)queue->entries);
+    queue->behind = tl_reply_signed(reply, TL_ARCHIVE_ENTRIES);
+    queue->behind_ms = tl_reply_signed(reply, TL_ARCHIVE_AGE);
+    queue->missing = tl_reply_signed(reply, TL_ARCHIVE_MISSING);
+    bool again = tl_reply_signed(reply, TL_ARCHIVE_AGAIN) != 0;
+    queue->report_ms = again ? now_ms : now_ms + REPORT_MS;
+    if (again || queue->behind > 0)
+        queue->look_ms = queue->look_ms < now_ms + GATHER_MS ? queue->look_ms : now_ms + GATHER_MS;
+    tl_reply_free(reply);
+    let_go(queue);
+    return true;
+}
+
+/* ---- queues that were deleted ---- */
+
+static bool exists(const struct tl_held_queue *held, bool *is_there, struct tl_error *err)
+{
+    struct tl_reply *reply =
+        tl_ask(held->redis, err, "EXISTS", held->keys.names[TL_KEY_STATE], NULL);
+    *is_there = tl_reply_integer(reply) == 1; /* then it is served by who holds it */
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
+/* Reads what is left of the records of queues that are not there any longer. */
+static bool read_gone(struct archiver *self, int64_t now_ms, struct tl_error *err)
+{
+    for (size_t i = self->n_gone; self->usable && !self->batch.closed && i-- > 0;) {
+        struct gone *gone = self->gone[i];
+        bool is_there;
+        if (!exists(&gone->held, &is_there, err) ||
+            (!is_there && !read_record(self, &gone->held, now_ms, err)))
+            return false;
+        if (is_there || (self->usable && tl_reply_count(gone->queue.reply) == 0))
+            remove_gone(self, i);
+    }
+    return true;
+}
+
+/* Drops what was written of them. */
+static bool trim_gone(struct archiver *self, bool written, struct tl_error *err)
+{
+    for (size_t i = 0; i < self->n_gone; i++) {
+        const struct tl_held_queue *held = &self->gone[i]->held;
+        struct queue *queue = &self->gone[i]->queue;
+        char key[TL_KEY_MAX], past[ID_MAX + 8];
+        const char *dash = strchr(queue->taken, '-');
+        if (written && dash != NULL) {
+            snprintf(past, sizeof(past), "%.*s-%llu", (int)(dash - queue->taken), queue->taken,
+                     strtoull(dash + 1, NULL, 10) + 1);
+            struct tl_reply *reply =
+                tl_ask(held->redis, err, "XTRIM", tl_key(&held->keys, TL_KEY_RECORD, key), "MINID",
+                       "=", past, NULL);
+            if (reply == NULL)
+                return false;
+            tl_reply_free(reply);
+        }
+        queue->known = (struct tl_archive_part){0};
+        let_go(queue);
+    }
+    return true;
+}
+
+/* ---- the record of changes ---- */
+
+static bool read_changes(struct archiver *self, struct tl_held_queue *held, int64_t now_ms,
+                         struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    const char *name = held->keys.queue;
+    struct tl_error problem = {0};
+    bool ok = queue->change[0] != '\0' ||
+              tl_database_last_change(&self->database, name, queue->change, &problem);
+    struct tl_reply *reply = NULL;
+    if (ok) {
+        reply = read_after(held, TL_KEY_CHANGES, queue->change, CHANGES_AT_ONCE, err);
+        if (reply == NULL)
+            return false;
+        ok = tl_database_changes(&self->database, name, reply, &problem);
+    }
+    size_t n = tl_reply_count(reply);
+    if (ok && n > 0)
+        snprintf(queue->change, sizeof(queue->change), "%s",
+                 tl_reply_text(tl_reply_at(reply, n - 1), 0));
+    tl_reply_free(reply);
+    queue->changes_ms = n == (size_t)atoi(CHANGES_AT_ONCE) ? now_ms : now_ms + CHANGES_MS;
+    if (!ok) {
+        queue->change[0] = '\0';
+        self->problem = problem;
+        self->usable = false;
+    }
+    return true;
+}
+
+static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
+                  struct tl_error *err)
+{
+    struct archiver *self = context;
+    struct queue *queue = held->state;
+    if (now_ms >= queue->report_ms && !acknowledge(self, held, now_ms, err))
+        return false;
+    bool full = self->batch.closed || self->batch.n_rows >= ROWS_MAX;
+    if (self->usable && !full && now_ms >= queue->look_ms && !read_record(self, held, now_ms, err))
+        return false;
+    /* The queue has to be known to PostgreSQL before its changes. */
+    if (self->usable && queue->known.generation != 0 && now_ms >= queue->changes_ms &&
+        !read_changes(self, held, now_ms, err))
+        return false;
+    if (self->usable && queue->look_ms < *due_ms)
+        *due_ms = queue->look_ms;
+    if (queue->report_ms < *due_ms)
+        *due_ms = queue->report_ms;
+    return true;
+}
+
+/* ---- the turn ---- */
+
+static void note_failure(struct archiver *self, int64_t now_ms)
+{
+    unsigned suppressed;
+    tl_metrics_add(self->process->metrics, FAILED, 1);
+    self->usable = false;
+    if (self->problem.kind == TL_ERR_STALE) /* the lease moved; what was written is skipped */
+        return;
+    self->retry_ms = now_ms + tl_backoff_next(&self->backoff, randombytes_random());
+    self->process->hindrance = self->problem.text;
+    if (tl_log_allow(&self->failure_log, now_ms, LOG_EVERY_MS, &suppressed))
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &self->problem},
+               "the archive failed, trying again (%u more since the last line)", suppressed);
+}
+
+/* It may have been deleted while no archiver ran. */
+static void look_for(void *context, const char *queue)
+{
+    struct archiver *self = context;
+    if (tl_roster_find(self->process->roster, queue) == NULL)
+        add_gone(self, queue);
+}
+
+static void open_database(struct archiver *self, int64_t now_ms)
+{
+    self->usable = tl_postgres_connected(&self->database.postgres) && now_ms >= self->retry_ms;
+    if (self->usable || now_ms < self->retry_ms)
+        return;
+    self->usable = tl_database_open(&self->database, &self->problem) &&
+                   tl_database_queues(&self->database, look_for, self, &self->problem);
+    if (!self->usable)
+        note_failure(self, now_ms);
+}
+
+static void sweep(struct archiver *self, int64_t now_ms)
+{
+    unsigned n = 0;
+    if (!self->usable || now_ms < self->sweep_ms)
+        return;
+    self->sweep_ms = now_ms + SWEEP_MS;
+    if (!tl_database_sweep(&self->database, self->config->archive.kept_ms, &n, &self->problem))
+        note_failure(self, now_ms);
+    else if (n > 0)
+        tl_info("%u generations of queues were older than archive.kept and were dropped", n);
+}
+
+/* Writes the batch, and tells the store. False when that failed. */
+static bool write_batch(struct archiver *self, struct tl_error *err)
+{
+    struct tl_process *process = self->process;
+    int64_t began_us = tl_clock_us();
+    bool written =
+        self->usable && (self->batch.n_parts == 0 ||
+                         tl_database_write(&self->database, &self->batch, &self->problem));
+    int64_t now_ms = tl_clock_ms();
+    if (written && self->batch.n_parts > 0) {
+        tl_metrics_observe(process->metrics, WRITE_TIME, tl_clock_us() - began_us);
+        tl_metrics_add(process->metrics, ROWS, (int64_t)self->batch.n_rows);
+    }
+    if (!written && self->problem.kind != TL_OK && now_ms >= self->retry_ms)
+        note_failure(self, now_ms);
+    for (size_t i = 0; i < tl_roster_count(process->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(process->roster, i);
+        struct queue *queue = held->state;
+        const struct tl_archive_part *part =
+            tl_archive_batch_find(&self->batch, held->keys.queue, queue->known.generation);
+        if (!written) {
+            let_go(queue);
+            queue->known = (struct tl_archive_part){0};
+            continue;
+        }
+        if (part != NULL && part->event > queue->known.written)
+            queue->known.written = part->event;
+        if (queue->entries == 0)
+            let_go(queue);
+        else if (!acknowledge(self, held, now_ms, err) &&
+                 !tl_process_set_aside(process, held, now_ms, err))
+            return false;
+    }
+    if (written) {
+        self->process->hindrance = NULL;
+        self->problem.kind = TL_OK;
+        tl_backoff_reset(&self->backoff);
+    }
+    return trim_gone(self, written, err);
+}
+
+static void report(const struct archiver *self)
+{
+    struct tl_metrics *metrics = self->process->metrics;
+    int64_t behind = 0, behind_ms = 0, missing = 0;
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        const struct queue *queue = tl_roster_at(self->process->roster, i)->state;
+        behind += queue->behind;
+        missing += queue->missing;
+        behind_ms = queue->behind_ms > behind_ms ? queue->behind_ms : behind_ms;
+    }
+    tl_metrics_set(metrics, BEHIND_ENTRIES, behind);
+    tl_metrics_set(metrics, BEHIND_SECONDS, behind_ms / 1000);
+    tl_metrics_set(metrics, MISSING, missing);
+    tl_metrics_set(metrics, CONNECTED, self->usable);
+}
+
+static bool turn(void *context, int64_t now_ms, struct tl_error *err)
+{
+    struct archiver *self = context;
+    struct tl_process *process = self->process;
+    int64_t due_ms = INT64_MAX;
+    if (!tl_process_refresh(process, now_ms, err))
+        return false;
+    open_database(self, now_ms);
+    sweep(self, now_ms);
+    bool ok = read_gone(self, now_ms, err) && tl_process_serve(process, now_ms, &due_ms, err) &&
+              write_batch(self, err);
+    tl_archive_batch_reset(&self->batch);
+    report(self);
+    if (!ok)
+        return false;
+    now_ms = tl_clock_ms();
+    for (size_t i = 0; self->usable && i < tl_roster_count(process->roster); i++) {
+        const struct queue *queue = tl_roster_at(process->roster, i)->state;
+        due_ms = queue->look_ms < due_ms ? queue->look_ms : due_ms;
+    }
+    return tl_process_wait(process, tl_process_wait_ms(process, due_ms, now_ms), err);
+}
+
+/* ---- start and stop ---- */
+
+static bool open_archiver(void *context, struct tl_process *process, struct tl_error *err)
+{
+    struct archiver *self = context;
+    const struct tl_config *config = process->config;
+    self->process = process;
+    self->config = config;
+    if (config->archive.url[0] == '\0') {
+        process->idle = "archive.url is not set";
+        tl_info("archive.url is not set: there is nothing to do");
+        return true;
+    }
+    tl_backoff_init(&self->backoff, BACKOFF_BASE_MS, BACKOFF_LIMIT_MS);
+    self->database.url = config->archive.url;
+    self->database.pseudonyms = config->archive.pseudonyms;
+    return tl_postgres_check(config->archive.url, err) &&
+           (!config->archive.pseudonyms ||
+            tl_secret_load_key(config->secrets.archive_key, "the key of the archive",
+                               "# The key of the pseudonyms of visitors in the archive.\n",
+                               self->database.key, err));
+}
+
+static void close_archiver(void *context)
+{
+    struct archiver *self = context;
+    while (self->n_gone > 0)
+        remove_gone(self, self->n_gone - 1);
+    free(self->gone);
+    tl_archive_batch_free(&self->batch);
+    tl_database_close(&self->database);
+    tl_args_free(&self->args);
+}
+
+static const struct tl_role role = {
+    .name = "archiver",
+    .summary = "Writes what happened to each visitor to PostgreSQL.",
+    .admin = offsetof(struct tl_config, admin.archiver),
+    .size = sizeof(struct archiver),
+    .queue_size = sizeof(struct queue),
+    .metrics = metric_rows,
+    .n_metrics = METRICS,
+    .open = open_archiver,
+    .close = close_archiver,
+    .turn = turn,
+    .take = take,
+    .drop = drop,
+    .outdated = outdated,
+    .serve = serve,
+};
+
+int main(int argc, char **argv)
+{
+    return tl_role_main(&role, argc, argv);
+}

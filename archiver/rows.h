@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows of queue_entries in the binary form of COPY. */
+#ifndef TL_ARCHIVE_ROWS_H
+#define TL_ARCHIVE_ROWS_H
+
+#include "archiver/batch.h"
+
+/* The name of a visitor in the archive: the id; or, with a key of TL_SECRET_KEY_BYTES, a pseudonym,
+ * of which the id cannot be told without it. */
+void tl_rows_name(const unsigned char *key, const char *visitor, size_t length,
+                  char name[TL_VISITOR_MAX + 1]);
+/* Writes all rows of the batch, in the order of the table's columns. out is emptied first. */
+bool tl_rows_write(const struct tl_archive_batch *batch, const unsigned char *key,
+                   struct tl_text *out, struct tl_error *err);
+
+#endif

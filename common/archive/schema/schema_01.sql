@@ -1,0 +1,107 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- The record of queues: what happened to each visitor. docs/operators/archive.md explains the tables.
+
+CREATE TABLE queues (
+    queue_id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name text NOT NULL UNIQUE
+);
+
+-- A queue that is created again, or whose data was lost, is another generation, with places of its own.
+CREATE TABLE queue_generations (
+    generation_id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    queue_id int NOT NULL REFERENCES queues,
+    generation bigint NOT NULL,         -- Unix time of its creation, in microseconds
+    event bigint NOT NULL DEFAULT 0,    -- everything up to this event was written; what is told again is skipped
+    told_from bigint NOT NULL DEFAULT 0, -- the event from which all who wait or are active were told again last
+    last_at timestamptz,                -- of that event
+    deleted_at timestamptz,             -- by an operator
+    UNIQUE (queue_id, generation)
+);
+
+CREATE TYPE entry_status AS ENUM ('waiting', 'active', 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed',
+    'deleted', 'unknown');
+
+-- One row for each place that was given. Times are those of the clock of Redis; NULL: not known, or not yet.
+CREATE TABLE queue_entries (
+    generation_id int NOT NULL,
+    seq bigint NOT NULL,       -- together with the lane it is the place
+    lane smallint NOT NULL,
+    status entry_status,
+    serial bigint,             -- how often the place was handed over to another device
+    joined_at timestamptz,
+    restored_at timestamptz,   -- the visitor came back to the place, which Redis had lost
+    admitted_at timestamptz,
+    claimed_at timestamptz,    -- when the visitor came, or the archive first knew it
+    deadline timestamptz,      -- of the session, or of its claim
+    ended_at timestamptz,
+    event bigint NOT NULL,     -- the last one that concerns the place
+    joined_seq bigint,         -- before the draw
+    visitor text,              -- NULL: forgotten
+    PRIMARY KEY (generation_id, seq)
+) PARTITION BY LIST (generation_id);
+CREATE INDEX queue_entries_visitor ON queue_entries (visitor);
+
+-- Where the record has a gap, or may have one. After it all who wait or are active were told again.
+CREATE TABLE queue_gaps (
+    generation_id int NOT NULL REFERENCES queue_generations ON DELETE CASCADE,
+    event bigint NOT NULL,
+    reason text NOT NULL,
+    since timestamptz NOT NULL,
+    until timestamptz NOT NULL,
+    missing bigint NOT NULL, -- notes that were not written; 0: none, or it cannot be known
+    PRIMARY KEY (generation_id, event)
+);
+
+-- Who changed what (the record of changes). before, after: the members that changed.
+CREATE TABLE queue_changes (
+    queue_id int NOT NULL REFERENCES queues,
+    at timestamptz NOT NULL,
+    entry_ms bigint NOT NULL,
+    entry_nth bigint NOT NULL, -- with entry_ms the id of the entry in Redis
+    who text NOT NULL,
+    source text NOT NULL,
+    what text NOT NULL,
+    before jsonb NOT NULL,
+    after jsonb NOT NULL,
+    PRIMARY KEY (queue_id, entry_ms, entry_nth)
+);
+
+CREATE TABLE upkeep (swept_at timestamptz NOT NULL);
+INSERT INTO upkeep VALUES ('-infinity');
+
+-- A generation, with its partition, which are made if they are missing.
+CREATE FUNCTION open_generation(queue text, made bigint,
+    OUT queue_id int, OUT generation_id int, OUT event bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO queues AS q (name) VALUES (queue) ON CONFLICT (name) DO UPDATE SET name = excluded.name
+        RETURNING q.queue_id INTO open_generation.queue_id;
+    INSERT INTO queue_generations AS g (queue_id, generation) VALUES (open_generation.queue_id, made)
+        ON CONFLICT ON CONSTRAINT queue_generations_queue_id_generation_key DO UPDATE SET generation = excluded.generation
+        RETURNING g.generation_id, g.event INTO open_generation.generation_id, open_generation.event;
+    IF to_regclass('tellerline.queue_entries_' || generation_id) IS NULL THEN
+        EXECUTE format('CREATE TABLE queue_entries_%s PARTITION OF queue_entries FOR VALUES IN (%s) '
+            'WITH (fillfactor = 80)', generation_id, generation_id);
+    END IF;
+END $$;
+
+-- Drops what is older than `kept`, once in six hours. Returns how many generations went as a whole.
+CREATE FUNCTION sweep(kept interval) RETURNS int LANGUAGE plpgsql AS $$
+DECLARE
+    oldest timestamptz := now() - kept;
+    old record;
+    n int := 0;
+BEGIN
+    UPDATE upkeep SET swept_at = now() WHERE swept_at < now() - interval '6 hours';
+    IF NOT FOUND THEN
+        RETURN 0;
+    END IF;
+    FOR old IN SELECT generation_id FROM queue_generations WHERE last_at < oldest LOOP
+        EXECUTE format('DROP TABLE IF EXISTS queue_entries_%s', old.generation_id);
+        DELETE FROM queue_generations WHERE generation_id = old.generation_id;
+        n := n + 1;
+    END LOOP;
+    DELETE FROM queue_entries WHERE ended_at < oldest;
+    DELETE FROM queue_gaps WHERE until < oldest;
+    DELETE FROM queue_changes WHERE at < oldest;
+    RETURN n;
+END $$;

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/wire/record.h"
+
+#define NUMBER_LIMIT (UINT64_C(1) << 53)
+
+static bool take_note(struct tl_fields *fields, struct tl_note *note)
+{
+    uint64_t kind;
+    size_t n;
+    *note = (struct tl_note){0};
+    if (!tl_fields_array(fields, &n) || !tl_fields_expect(fields, n, 4) ||
+        !tl_fields_uint(fields, TL_NOTE_FORGOTTEN, &kind) ||
+        !tl_fields_uint(fields, NUMBER_LIMIT, &note->detail) ||
+        !tl_fields_array(fields, &note->n_visitors))
+        return false;
+    note->kind = (enum tl_record_note)kind;
+    note->visitors = *fields;
+    for (size_t i = 0; i < note->n_visitors; i++) {
+        const char *visitor;
+        size_t length;
+        if (!tl_fields_string(fields, &visitor, &length))
+            return false;
+        if (!tl_visitor_valid(visitor, length))
+            return tl_error_set(fields->err, TL_ERR_INVALID, "a visitor that is no id");
+    }
+    if (!tl_fields_array(fields, &note->n_numbers))
+        return false;
+    note->numbers = *fields;
+    for (size_t i = 0; i < note->n_numbers; i++) {
+        uint64_t number;
+        if (!tl_fields_uint(fields, NUMBER_LIMIT, &number))
+            return false;
+    }
+    return true;
+}
+
+bool tl_record_open(const void *bytes, size_t length, struct tl_record *record,
+                    struct tl_error *err)
+{
+    struct tl_fields *fields = &record->rest;
+    uint64_t version, at;
+    size_t n;
+    *record = (struct tl_record){.rest = {.at = bytes, .err = err}};
+    if (length > TL_RECORD_BYTES_MAX)
+        return tl_error_set(err, TL_ERR_INVALID, "%zu bytes; the limit is %d", length,
+                            TL_RECORD_BYTES_MAX);
+    fields->end = fields->at + length;
+    if (!tl_fields_array(fields, &n) || !tl_fields_uint(fields, UINT64_MAX, &version))
+        return false;
+    if (version != TL_RECORD_VERSION)
+        return tl_error_set(err, TL_ERR_INVALID,
+                            "format version %llu of the record, but this program knows only "
+                            "version %d: upgrade this program",
+                            (unsigned long long)version, TL_RECORD_VERSION);
+    if (!tl_fields_expect(fields, n, 4) ||
+        !tl_fields_uint(fields, NUMBER_LIMIT, &record->generation) ||
+        !tl_fields_uint(fields, NUMBER_LIMIT, &record->event) ||
+        !tl_fields_uint(fields, NUMBER_LIMIT, &at))
+        return false;
+    record->at_ms = (int64_t)at;
+    struct tl_record all = *record;
+    struct tl_note note;
+    while (all.rest.at < all.rest.end)
+        if (!take_note(&all.rest, &note))
+            return false;
+    return true;
+}
+
+bool tl_record_next(struct tl_record *record, struct tl_note *note)
+{
+    return record->rest.at < record->rest.end && take_note(&record->rest, note);
+}
+
+uint64_t tl_note_number(struct tl_note *note)
+{
+    uint64_t number;
+    if (note->n_numbers == 0 || !tl_fields_uint(&note->numbers, NUMBER_LIMIT, &number))
+        return 0;
+    note->n_numbers--;
+    return number;
+}
+
+bool tl_note_name(struct tl_note *note, const char **visitor, size_t *length)
+{
+    if (note->n_visitors == 0 || !tl_fields_string(&note->visitors, visitor, length))
+        return false;
+    note->n_visitors--;
+    return true;
+}
+
+bool tl_note_visitor(struct tl_note *note, const char **visitor, size_t *length, tl_place *place)
+{
+    if (!tl_note_name(note, visitor, length))
+        return false;
+    if (note->count == 0) {
+        note->next = tl_note_number(note);
+        note->count = tl_note_number(note);
+    }
+    if (note->count == 0 || note->next == 0 || note->next > TL_PLACE_MAX)
+        return false;
+    *place = note->next++;
+    note->count--;
+    return true;
+}

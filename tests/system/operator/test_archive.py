@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The archive: PostgreSQL has every place that was given, in the right state, whatever is killed meanwhile."""
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+
+from admin import Admin, admin_file
+from http_client import Client
+from postgres_server import PostgresServer
+from tellerline import BIN, CALM, Program, free_port, run
+from waiting import PATIENCE, wait_until
+
+SUMS = ("joined", "waiting", "active", "completed", "left", "unclaimed")
+COUNTS = """SELECT count(*), count(*) FILTER (WHERE status = 'waiting'), count(*) FILTER (WHERE status = 'active'),
+    count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'left'),
+    count(*) FILTER (WHERE status = 'unclaimed') FROM queue_entries"""
+
+
+@pytest.fixture(name="postgres")
+def a_postgres():
+    server = PostgresServer()
+    server.start()
+    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
+    assert done.returncode == 0 and "version 1 now" in done.stdout, done.stderr
+    yield server
+    server.remove()
+
+
+def begin(start, postgres, settings, archivers=1, **archive):
+    """A system whose queue "sale" is archived."""
+    return start({"sale": settings}, archivers=archivers, prepare=admin_file,
+                 settings={"archive": {"url": postgres.url} | archive})
+
+
+def counts(postgres):
+    return dict(zip(SUMS, map(int, postgres.rows(COUNTS)[0])))
+
+
+def agrees(system, postgres):
+    """PostgreSQL has as many places of each kind as Redis counts, and Redis keeps no entry for it any more."""
+    totals = {name: number for name, number in system.numbers("sale").items() if name in SUMS}
+    return system.store.command("XLEN", system.key("sale", "record")) == 0 and counts(postgres) == totals
+
+
+def agree(system, postgres, seconds=PATIENCE):
+    try:
+        wait_until(lambda: agrees(system, postgres), seconds, "the archive agrees with Redis")
+    except AssertionError as error:
+        raise AssertionError(f"{error}: {counts(postgres)} {system.numbers('sale')}") from error
+
+
+def agree_open(system, postgres):
+    """Of those who wait and are active alone."""
+    def do():
+        there, totals = counts(postgres), system.numbers("sale")
+        return all(there[name] == totals[name] for name in ("waiting", "active"))
+    wait_until(do, PATIENCE, "the archive has who waits and is active as Redis has")
+
+
+def value(client, name):
+    """Of a metric."""
+    return int(re.search(rf"^{name}{{[^}}]*}} (\d+)$", client.get("/metrics").body.decode(), re.MULTILINE).group(1))
+
+
+def join_many(system, n, prefix):
+    """n visitors whose ids begin so, in this order."""
+    desk = Admin(system.of("worker")[0])
+    for first in range(0, n, 500):
+        desk.done("POST", "queues/sale/joins", {"visitors": [
+            {"visitor": f"{prefix}{i}"} for i in range(first, min(first + 500, n))]})
+    desk.close()
+
+
+def complete_some(visitors):
+    """Those whose turn it is."""
+    for visitor in visitors:
+        if visitor.is_active():
+            visitor.complete()
+
+
+@pytest.mark.long(seconds=40)
+def test_everything_is_there_once_whatever_is_killed(start, postgres):
+    """While an archiver is killed at random, PostgreSQL crashes, and its disk is full."""
+    chance = random.Random(11)
+    system = begin(start, postgres, CALM | {"capacity": 1000, "claim_ttl": "2s"}, archivers=2)
+    archivers, portions = system.of("archiver"), 6
+    for portion in range(portions):
+        come = [system.join("sale") for _ in range(20)]
+        come.pop().leave()
+        complete_some(come)
+        victim = chance.choice(archivers)
+        join_many(system, 980, f"v{portion}-")
+        victim.kill()
+        if portion == 2:
+            postgres.kill()
+            postgres.start()
+        if portion == 4:
+            postgres.fill_disk()
+            wait_until(lambda: any("too large" in one.text() for one in archivers), PATIENCE, "the disk is full")
+            postgres.free_disk()
+        victim.start()
+        complete_some(come)
+    for archiver in archivers:
+        archiver.wait_ready()
+    agree(system, postgres)
+    wait_until(lambda: system.numbers("sale")["waiting"] == 0 and system.numbers("sale")["active"] == 0, PATIENCE,
+               "the sale ends")
+    agree(system, postgres)
+    total, ends = 1000 * portions, counts(postgres)
+    assert ends["completed"] > 0 and ends["left"] >= portions - 1 and ends["unclaimed"] > 980
+    # Nothing was missed meanwhile, and nobody was admitted before an earlier one.
+    assert postgres.rows("SELECT count(DISTINCT visitor), count(joined_at), count(ended_at) FROM queue_entries") \
+        == [(str(total),) * 3]
+    assert postgres.sql("SELECT count(*) FROM queue_entries WHERE admitted_at IS NULL AND status <> 'left'") == "0"
+    assert postgres.sql("SELECT count(*) FROM (SELECT admitted_at < max(admitted_at) OVER (ORDER BY seq) AS passes "
+                        "FROM queue_entries) AS places WHERE passes") == "0"
+    assert postgres.sql("SELECT reason FROM queue_gaps") == "opened"
+
+
+def test_what_is_beyond_the_bound_is_counted(start, postgres):
+    """While PostgreSQL is away the record grows to its bound; then the gap is told, and all who are left."""
+    system = begin(start, postgres, CALM | {"capacity": 3}, entries=10)
+    first = [system.join("sale") for _ in range(4)]
+    agree(system, postgres)
+    postgres.stop()
+    for visitor in first[:2]:
+        visitor.complete()
+    later = [system.join("sale") for _ in range(12)]
+    later[-1].leave()
+    client = Client(system.of("archiver")[0].admin_port)
+    missing = wait_until(lambda: value(client, "tellerline_archive_missing"), PATIENCE, "some are missing")
+    assert client.get("/readyz").status == 503
+    client.close()
+    postgres.start()
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'backlog'") == "1", PATIENCE,
+               "the gap is recorded")
+    agree_open(system, postgres)
+    assert int(postgres.sql("SELECT missing FROM queue_gaps WHERE reason = 'backlog'")) >= missing > 0
+    # The one who joined and left meanwhile is among the missing.
+    assert counts(postgres)["left"] == 0
+
+
+def test_a_queue_that_was_there_before(start, postgres):
+    """An archive that is switched on has all who wait and are active; those who end meanwhile, too."""
+    system = begin(start, postgres, CALM | {"capacity": 2}, archivers=0)
+    join_many(system, 1300, "v")
+    visitor = system.join("sale")
+    wait_until(lambda: system.numbers("sale")["active"] == 2, PATIENCE, "two are active")
+    archiver = Program("archiver", "archiver-0", system.directory, system.config, free_port())
+    system.programs.append(archiver)
+    archiver.start()
+    agree_open(system, postgres)
+    visitor.leave()
+    wait_until(lambda: counts(postgres)["left"] == 1, PATIENCE, "an end is archived")
+    agree_open(system, postgres)
+    places = system.store.command("ZRANGE", system.key("sale", "waiting"), 0, -1, "WITHSCORES")
+    assert dict(postgres.rows("SELECT visitor, lane * 281474976710656 + seq FROM queue_entries WHERE status = 'waiting'")) \
+        == dict(zip(places[::2], places[1::2]))
+
+
+def test_redis_comes_back_without_its_end(start, postgres):
+    """What it has lost is known as such: afterwards the archive has who waits and is active as Redis has."""
+    system = begin(start, postgres, CALM | {"capacity": 2})
+    visitors = [system.join("sale") for _ in range(4)]
+    agree(system, postgres)
+    history = system.redis.history()
+    visitors[0].complete()
+    system.join("sale")
+    agree(system, postgres)
+    system.redis.kill()
+    system.redis.lose_tail(history)
+    system.forget_store()
+    system.redis.start()
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'store'") != "0", PATIENCE,
+               "the loss is recorded")
+    agree_open(system, postgres)
+
+
+def test_forgotten_and_deleted(start, postgres):
+    """A visitor who is forgotten is so in PostgreSQL, too; what waits in a deleted queue has ended."""
+    system = begin(start, postgres, CALM | {"capacity": 1})
+    join_many(system, 3, "person")
+    agree(system, postgres)
+    desk = Admin(system.of("worker")[0])
+    desk.done("DELETE", "queues/sale/visitors/person1")
+    desk.done("POST", "queues/sale/visitors/person1/forget")
+    wait_until(lambda: postgres.sql("SELECT count(*), count(visitor) FROM queue_entries") == "3|2", PATIENCE, "one is erased")
+    agree(system, postgres)
+    desk.done("DELETE", "queues/sale?confirm=sale")
+    wait_until(lambda: postgres.sql("SELECT status, count(*) FROM queue_entries GROUP BY 1 ORDER BY 1")
+               == "removed|1\ndeleted|2", PATIENCE, "the others have ended")
+    assert postgres.sql("SELECT count(*) FROM queue_generations WHERE deleted_at IS NULL") == "0"
+    assert "person1" not in postgres.sql("SELECT * FROM queue_changes")
+    desk.close()
+
+
+def test_pseudonyms_lanes_and_changes(start, postgres):
+    """With pseudonyms no id is in PostgreSQL. A move and a change of settings are there."""
+    system = begin(start, postgres, CALM | {"capacity": 1}, pseudonyms=True)
+    join_many(system, 3, "person")
+    desk = Admin(system.of("worker")[0])
+    desk.done("POST", "queues/sale/visitors/person2/lane", {"lane": "vip"})
+    desk.close()
+    system.set("sale", "capacity=2")
+    agree(system, postgres)
+    assert postgres.sql("SELECT lane, count(*) FROM queue_entries GROUP BY 1 ORDER BY 1") == "0|1\n1|2"
+    assert "person" not in postgres.sql("SELECT * FROM queue_entries")
+    wait_until(lambda: postgres.sql("SELECT what FROM queue_changes ORDER BY entry_ms") == "create\njoin\nmove\nset", PATIENCE,
+               "the changes are there")
+
+
+def test_old_entries_go(start, postgres):
+    """A generation whose last event is older than archive.kept goes as a whole."""
+    system = begin(start, postgres, CALM | {"capacity": 1}, kept="1d")
+    system.join("sale").complete()
+    agree(system, postgres)
+    archiver = system.of("archiver")[0]
+    archiver.stop()
+    postgres.sql("UPDATE queue_generations SET last_at = now() - interval '2 days'; UPDATE upkeep SET swept_at = '-infinity'")
+    archiver.start()
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "0", PATIENCE, "the entry is gone")
+    assert postgres.sql("SELECT count(*) FROM pg_class WHERE relname LIKE 'queue\\_entries\\_%' AND relkind = 'r'") == "0"
+
+
+def test_tables_of_another_release(start, postgres):
+    """The archiver waits for the tables of its release, and says what to do."""
+    postgres.sql("DROP SCHEMA tellerline CASCADE")
+    system = begin(start, postgres, CALM | {"capacity": 1}, archivers=0)
+    archiver = Program("archiver", "archiver-0", system.directory, system.config, free_port())
+    system.programs.append(archiver)
+    archiver.start()
+    wait_until(lambda: "run `tellerline db migrate`" in archiver.text(), PATIENCE, "it says so")
+    system.join("sale")
+    for words in ("version 1 now, before: 0", "version 1 already"):
+        done = system.ctl("db", "migrate")
+        assert done.returncode == 0 and words in done.stdout, done.stderr
+    archiver.wait_ready()
+    agree(system, postgres)

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real PostgreSQL on a private socket, as Debian packages it."""
+from __future__ import annotations
+
+import glob
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+from pathlib import Path
+
+from families import descendants
+from waiting import wait_until
+
+
+def _folder() -> Path:
+    """Of its programs."""
+    folders = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+    assert folders, "PostgreSQL is not installed"
+    return Path(folders[-1])
+
+
+class PostgresServer:
+    """Its data is in a folder of its own. It may be killed and started again."""
+
+    def __init__(self, **settings: str) -> None:
+        self._folder = Path(tempfile.mkdtemp(prefix="tellerline-postgres-"))
+        self._data, self._log = self._folder / "data", self._folder / "log"
+        self._settings = {"listen_addresses": "", "unix_socket_directories": str(self._folder)} | settings
+        self._process: subprocess.Popen[bytes] | None = None
+        # It refuses to run as root.
+        self._user = [] if os.geteuid() else ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        if self._user:
+            user = pwd.getpwnam("postgres")
+            os.chown(self._folder, user.pw_uid, user.pw_gid)
+        # Segments of 1 MB: fill_disk stops what is larger, and no segment.
+        subprocess.run([*self._user, _folder() / "initdb", "--wal-segsize=1", "-D", self._data, "-U", "archive", "-A", "trust", "-E", "UTF8",
+                        "--no-sync", "--locale=C"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+
+    @property
+    def url(self) -> str:
+        return f"postgresql://archive@/postgres?host={self._folder}"
+
+    def start(self) -> None:
+        options = [word for name, value in self._settings.items() for word in ("-c", f"{name}={value}")]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [*self._user, "setpriv", "--pdeathsig", "KILL", _folder() / "postgres", "-D", self._data, *options],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/")
+        wait_until(self._answers, 60, "PostgreSQL answers")
+
+    def _answers(self) -> bool:
+        assert self._process is not None and self._process.poll() is None, self._log.read_text()[-2000:]
+        return subprocess.run([_folder() / "pg_isready", "-q", "-h", self._folder], check=False).returncode == 0
+
+    def sql(self, text: str) -> str:
+        """What psql prints: a line for each row, its columns separated by |."""
+        done = subprocess.run(["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", self.url], text=True, check=True,
+                              input=f"SET search_path = tellerline;\n{text}", capture_output=True)
+        return done.stdout.strip()
+
+    def rows(self, text: str) -> list[tuple[str, ...]]:
+        return [tuple(line.split("|")) for line in self.sql(text).splitlines()]
+
+    def fill_disk(self) -> None:
+        """From now on no file becomes larger than 1 MB, as on a full disk: until free_disk, or the next start."""
+        self._limit_files(str(1 << 20))
+
+    def free_disk(self) -> None:
+        self._limit_files("unlimited")
+
+    def _limit_files(self, size: str) -> None:
+        assert self._process is not None
+        for pid in (self._process.pid, *descendants(self._process.pid)):  # one may have ended
+            subprocess.run([*self._user, "prlimit", f"--pid={pid}", f"--fsize={size}:"], check=False)
+
+    def kill(self) -> None:
+        """As a crash: it recovers at the next start."""
+        self._end(signal.SIGQUIT)
+
+    def stop(self) -> None:
+        self._end(signal.SIGINT)
+
+    def _end(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            self._process.send_signal(number)
+            self._process.wait(60)
+            self._process = None
+
+    def remove(self) -> None:
+        self.kill()
+        shutil.rmtree(self._folder, ignore_errors=True)

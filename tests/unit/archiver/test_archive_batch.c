@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Entries of the record, and the rows that remain of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "archiver/batch.h"
+#include "archiver/rows.h"
+#include "common/wire/record.h"
+
+/* Writes msgpack: whole numbers below 2^16, short texts and arrays. */
+struct entry {
+    unsigned char bytes[512];
+    size_t length;
+};
+
+static void put_array(struct entry *entry, size_t n)
+{
+    entry->bytes[entry->length++] = (unsigned char)(0x90 + n);
+}
+
+static void put_number(struct entry *entry, unsigned value)
+{
+    entry->bytes[entry->length++] = 0xcd;
+    entry->bytes[entry->length++] = (unsigned char)(value >> 8);
+    entry->bytes[entry->length++] = (unsigned char)(value & 0xff);
+}
+
+static void put_text(struct entry *entry, const char *text)
+{
+    entry->bytes[entry->length++] = (unsigned char)(0xa0 + strlen(text));
+    memcpy(entry->bytes + entry->length, text, strlen(text));
+    entry->length += strlen(text);
+}
+
+static struct entry entry_of(unsigned event, unsigned at)
+{
+    struct entry entry = {.length = 0};
+    put_array(&entry, 4);
+    put_number(&entry, TL_RECORD_VERSION);
+    put_number(&entry, 7);
+    put_number(&entry, event);
+    put_number(&entry, at);
+    return entry;
+}
+
+/* A note about visitors `a` and, unless NULL, `b`, who stand in a row from this place on. */
+static void put_note(struct entry *entry, enum tl_record_note kind, unsigned detail, const char *a,
+                     const char *b, unsigned place)
+{
+    put_array(entry, 4);
+    put_number(entry, kind);
+    put_number(entry, detail);
+    put_array(entry, b != NULL ? 2 : 1);
+    put_text(entry, a);
+    if (b != NULL)
+        put_text(entry, b);
+    put_array(entry, 2);
+    put_number(entry, place);
+    put_number(entry, b != NULL ? 2 : 1);
+}
+
+static void take(struct tl_archive_batch *batch, const struct entry *entry)
+{
+    struct tl_error err = {0};
+    struct tl_record record;
+    assert_true(tl_record_open(entry->bytes, entry->length, &record, &err));
+    struct tl_archive_part *part = tl_archive_batch_find(batch, "q", record.generation);
+    if (part == NULL)
+        part = tl_archive_batch_add(batch, "q", record.generation);
+    assert_non_null(part);
+    assert_true(tl_archive_batch_take(batch, part, &record, &err));
+}
+
+static void a_place_has_one_row_with_all_that_happened(void **state)
+{
+    (void)state;
+    struct tl_archive_batch batch = {0};
+    struct entry joined = entry_of(10, 100), admitted = entry_of(11, 200),
+                 ended = entry_of(12, 300);
+    put_note(&joined, TL_NOTE_ENTERED, 0, "anna", "ben", 41);
+    put_note(&admitted, TL_NOTE_ADMITTED, 900, "anna", NULL, 41);
+    put_note(&admitted, TL_NOTE_CLAIMED, 950, "anna", NULL, 41);
+    put_note(&ended, TL_NOTE_ENDED, TL_REASON_LEFT, "ben", NULL, 42);
+    take(&batch, &joined);
+    take(&batch, &admitted);
+    take(&batch, &ended);
+    assert_int_equal(batch.n_rows, 2);
+    const struct tl_entry_row *anna = &batch.rows[0], *ben = &batch.rows[1];
+    assert_memory_equal(batch.names + anna->visitor, "anna", anna->length);
+    assert_int_equal(anna->status, TL_ENTRY_ACTIVE);
+    assert_int_equal(anna->joined_ms, 100);
+    assert_int_equal(anna->admitted_ms, 200);
+    assert_int_equal(anna->claimed_ms, 200);
+    assert_int_equal(anna->deadline_ms, 950);
+    assert_int_equal(anna->event, 11);
+    assert_int_equal(ben->status, TL_ENTRY_LEFT);
+    assert_int_equal(ben->ended_ms, 300);
+    assert_int_equal(batch.parts[0].event, 12);
+    tl_archive_batch_free(&batch);
+}
+
+static void what_was_written_is_skipped(void **state)
+{
+    (void)state;
+    struct tl_archive_batch batch = {0};
+    struct entry first = entry_of(10, 100);
+    put_note(&first, TL_NOTE_ENTERED, 0, "anna", NULL, 41);
+    tl_archive_batch_add(&batch, "q", 7)->written = 10;
+    take(&batch, &first);
+    assert_int_equal(batch.n_rows, 0);
+    struct entry second = entry_of(11, 100);
+    put_note(&second, TL_NOTE_ENTERED, 0, "ben", NULL, 42);
+    take(&batch, &second);
+    take(&batch, &second);
+    assert_int_equal(batch.n_rows, 1);
+    tl_archive_batch_free(&batch);
+}
+
+static void a_note_about_many_closes_the_batch(void **state)
+{
+    (void)state;
+    struct tl_archive_batch batch = {0};
+    struct entry entry = entry_of(10, 100);
+    put_note(&entry, TL_NOTE_DRAWN, 60, "anna", "ben", 41);
+    take(&batch, &entry);
+    assert_true(batch.closed);
+    assert_int_equal(batch.n_notes, 1);
+    const char *visitor;
+    size_t length;
+    tl_place place;
+    assert_true(tl_note_visitor(&batch.notes[0].note, &visitor, &length, &place));
+    assert_int_equal(place, 41);
+    assert_true(tl_note_visitor(&batch.notes[0].note, &visitor, &length, &place));
+    assert_memory_equal(visitor, "ben", length);
+    assert_int_equal(place, 42);
+    assert_false(tl_note_visitor(&batch.notes[0].note, &visitor, &length, &place));
+    tl_archive_batch_reset(&batch);
+    assert_false(batch.closed);
+    tl_archive_batch_free(&batch);
+}
+
+static void a_damaged_entry_is_refused_as_a_whole(void **state)
+{
+    (void)state;
+    struct tl_error err = {0};
+    struct tl_record record;
+    struct entry entry = entry_of(10, 100);
+    put_note(&entry, TL_NOTE_ENTERED, 0, "anna", NULL, 41);
+    for (size_t length = 0; length < entry.length; length++) {
+        bool is_head = length == 13; /* an entry may have no note */
+        assert_int_equal(tl_record_open(entry.bytes, length, &record, &err), is_head);
+    }
+    entry.bytes[3] = TL_RECORD_VERSION + 1;
+    assert_false(tl_record_open(entry.bytes, entry.length, &record, &err));
+    assert_non_null(strstr(err.text, "upgrade"));
+}
+
+static void rows_of_copy_have_all_columns(void **state)
+{
+    (void)state;
+    struct tl_archive_batch batch = {0};
+    struct tl_text out = {0};
+    struct tl_error err = {0};
+    struct entry entry = entry_of(10, 100);
+    put_note(&entry, TL_NOTE_ENTERED, 0, "anna", NULL, 41);
+    take(&batch, &entry);
+    assert_true(tl_rows_write(&batch, NULL, &out, &err));
+    assert_memory_equal(out.data, "PGCOPY\n\377\r\n", 12);
+    assert_memory_equal(out.data + 19, "\0\16", 2); /* 14 columns */
+    assert_memory_equal(out.data + out.length - 10, "\0\0\0\4anna\377\377", 10);
+    tl_text_free(&out);
+    tl_archive_batch_free(&batch);
+}
+
+static void a_pseudonym_depends_on_the_key(void **state)
+{
+    (void)state;
+    unsigned char key[32] = {1};
+    char first[TL_VISITOR_MAX + 1], again[TL_VISITOR_MAX + 1], other[TL_VISITOR_MAX + 1];
+    tl_rows_name(key, "anna", 4, first);
+    tl_rows_name(key, "anna", 4, again);
+    key[0] = 2;
+    tl_rows_name(key, "anna", 4, other);
+    assert_string_equal(first, again);
+    assert_string_not_equal(first, other);
+    assert_int_equal(strlen(first), 32);
+    tl_rows_name(NULL, "anna", 4, first);
+    assert_string_equal(first, "anna");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_place_has_one_row_with_all_that_happened),
+        cmocka_unit_test(what_was_written_is_skipped),
+        cmocka_unit_test(a_note_about_many_closes_the_batch),
+        cmocka_unit_test(a_damaged_entry_is_refused_as_a_whole),
+        cmocka_unit_test(rows_of_copy_have_all_columns),
+        cmocka_unit_test(a_pseudonym_depends_on_the_key),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

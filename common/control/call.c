@@ -16,8 +16,8 @@ enum {
 /* Behind the name of a member (tl_call_body): it may be missing, or is no text. */
 #define MARKS "?#*"
 
-struct tl_redis *tl_call_connect(struct tl_control *control, const char *queue,
-                                 struct tl_error *err)
+struct tl_redis *tl_control_redis(struct tl_control *control, const char *queue,
+                                  struct tl_error *err)
 {
     if (!tl_store_connect(control->store, err))
         return NULL;

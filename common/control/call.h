@@ -59,9 +59,6 @@ struct tl_control_call {
 /* Finds the route of the request, checks the query, fills in what the path names, and opens the
  * connection. False: the call is refused. */
 bool tl_call_prepare(struct tl_control_call *call);
-/* Opens the connections that are not open. queue: NULL for the one of no queue. */
-struct tl_redis *tl_call_connect(struct tl_control *control, const char *queue,
-                                 struct tl_error *err);
 /* Refuses the call as invalid, with a list of what is wrong: [{"name", "detail"}...]. */
 void *tl_call_refuse_listed(struct tl_control_call *call, json_t *errors, const char *detail);
 /* The keys of a queue; TL_ERR_INVALID when that is no valid name. */

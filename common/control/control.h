@@ -77,6 +77,10 @@ struct tl_control;
 struct tl_control *tl_control_new(const struct tl_config *config, const char *redis_url,
                                   struct tl_error *err);
 void tl_control_free(struct tl_control **control);
+/* The connection of a queue, borrowed; that of no queue where it is NULL. Opens the connections
+ * that are not open. NULL: the store cannot be reached. */
+struct tl_redis *tl_control_redis(struct tl_control *control, const char *queue,
+                                  struct tl_error *err);
 
 /* Does the call. There is always an answer; clear it with tl_control_answer_clear. The routes that
  * stream (enum tl_control_kind) are not found here. */

@@ -101,7 +101,7 @@ static void append_row(struct tl_control_export *self, const struct tl_visitor_f
 static struct tl_reply *ask(struct tl_control_export *self, struct tl_args *args,
                             struct tl_error *err)
 {
-    struct tl_redis *redis = tl_call_connect(self->control, self->keys.queue, err);
+    struct tl_redis *redis = tl_control_redis(self->control, self->keys.queue, err);
     struct tl_reply *reply = redis != NULL ? tl_redis_call(redis, args, err) : NULL;
     tl_args_free(args);
     return reply;
@@ -247,7 +247,7 @@ static bool begin(struct tl_control_export *self, struct tl_error *err)
 {
     struct tl_state state;
     struct tl_args args = {0};
-    struct tl_redis *redis = tl_call_connect(self->control, self->keys.queue, err);
+    struct tl_redis *redis = tl_control_redis(self->control, self->keys.queue, err);
     if (redis == NULL || !tl_queue_load(redis, &self->keys, &self->settings, err) ||
         !tl_state_read(redis, &self->keys, TL_STATE_SIZES, &state, err))
         return false;

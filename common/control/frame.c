@@ -70,7 +70,7 @@ bool tl_call_prepare(struct tl_control_call *call)
     if (queue == NULL && call->route->repeat == TL_REPEAT_KEPT)
         queue = json_string_value(json_object_get(call->request->body, "name"));
     if (queue == NULL || tl_call_keys(call->control, queue, &call->keys, &call->err))
-        call->redis = tl_call_connect(call->control, queue, &call->err);
+        call->redis = tl_control_redis(call->control, queue, &call->err);
     if (call->redis != NULL)
         return true;
     /* A name that no queue can have. */

@@ -34,7 +34,7 @@ static struct tl_reply *ask(const struct joined *joined, uint64_t first, struct 
                             const struct tl_keys *keys, struct tl_error *err)
 {
     struct tl_args args = {0};
-    struct tl_redis *redis = tl_call_connect(control, keys->queue, err);
+    struct tl_redis *redis = tl_control_redis(control, keys->queue, err);
     if (redis == NULL)
         return NULL;
     tl_call_begin_read(&args, TL_FN_JOINED, keys);

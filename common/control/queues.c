@@ -117,7 +117,7 @@ static json_t *row_of(struct tl_control_call *call, const char *queue, struct tl
     struct tl_keys keys;
     char trouble[TROUBLE_MAX];
     struct tl_error problem = {0};
-    struct tl_redis *redis = tl_call_connect(call->control, queue, err);
+    struct tl_redis *redis = tl_control_redis(call->control, queue, err);
     if (redis == NULL || !tl_call_keys(call->control, queue, &keys, err) ||
         !tl_queue_examine(redis, &keys, trouble, err))
         return NULL;
@@ -285,7 +285,7 @@ bool tl_queue_listed(struct tl_control *control, const char *queue, bool *listed
                      struct tl_error *err)
 {
     char key[TL_KEY_MAX];
-    struct tl_redis *none = tl_call_connect(control, NULL, err);
+    struct tl_redis *none = tl_control_redis(control, NULL, err);
     if (none == NULL)
         return false;
     struct tl_reply *reply = tl_ask(
@@ -303,7 +303,7 @@ static bool unlist(struct tl_control_call *call, const char *generation, bool *l
     char queues[TL_KEY_MAX];
     char changes[TL_KEY_MAX];
     struct tl_args args = {0};
-    struct tl_redis *none = tl_call_connect(call->control, NULL, &call->err);
+    struct tl_redis *none = tl_control_redis(call->control, NULL, &call->err);
     if (none == NULL)
         return false;
     tl_call_begin_on(&args, TL_FN_UNLIST_QUEUE, 2);

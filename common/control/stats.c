@@ -172,7 +172,7 @@ json_t *tl_control_stats_of(struct tl_control *control, const char *queue, struc
     struct tl_keys keys;
     struct tl_args args = {0};
     struct tl_redis *redis =
-        tl_call_keys(control, queue, &keys, err) ? tl_call_connect(control, queue, err) : NULL;
+        tl_call_keys(control, queue, &keys, err) ? tl_control_redis(control, queue, err) : NULL;
     if (redis == NULL)
         return NULL;
     tl_call_begin_read(&args, TL_FN_STATS, &keys);

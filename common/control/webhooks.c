@@ -101,7 +101,7 @@ static bool append_webhooks(struct tl_control_call *call, const char *queue, boo
 {
     struct tl_keys keys;
     struct tl_redis *redis = tl_call_keys(call->control, queue, &keys, &call->err)
-                                 ? tl_call_connect(call->control, queue, &call->err)
+                                 ? tl_control_redis(call->control, queue, &call->err)
                                  : NULL;
     struct tl_reply *reply =
         redis != NULL ? tl_call_read(redis, TL_FN_WEBHOOKS, &keys, &call->err) : NULL;

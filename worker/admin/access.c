@@ -199,7 +199,7 @@ static bool is_admin_token(struct tl_admin_access *access, const char *text,
 }
 
 /* A token that is in the store. */
-static enum outcome check_token(struct tl_admin_access *access, struct tl_admin_backend *backend,
+static enum outcome check_token(struct tl_admin_access *access, struct tl_control *control,
                                 const char *text, struct tl_admin_bearer *bearer,
                                 struct tl_error *err)
 {
@@ -210,7 +210,7 @@ static enum outcome check_token(struct tl_admin_access *access, struct tl_admin_
     char name[TL_TOKEN_NAME_MAX + 1];
     tl_admin_secrets_look(access->secrets, &secrets);
     if (secrets.has_key && tl_token_parse(text, length, name)) {
-        struct tl_redis *redis = tl_admin_backend_redis(backend, err);
+        struct tl_redis *redis = tl_control_redis(control, NULL, err);
         enum tl_token_role role = TL_TOKEN_NOTHING;
         if (redis == NULL || !tl_tokens_check(redis, access->config->redis.key_prefix, &secrets.key,
                                               text, length, &role, &record, err))
@@ -228,7 +228,7 @@ static enum outcome check_token(struct tl_admin_access *access, struct tl_admin_
     return outcome;
 }
 
-static bool allow_token(struct tl_admin_access *access, struct tl_admin_backend *backend,
+static bool allow_token(struct tl_admin_access *access, struct tl_control *control,
                         const struct tl_admin_head *head, const char *who, const char *text,
                         struct tl_admin_bearer *bearer, struct tl_control_answer *answer)
 {
@@ -237,7 +237,7 @@ static bool allow_token(struct tl_admin_access *access, struct tl_admin_backend 
         return true;
     if (!is_known(access, text) && !is_heard(access, head, TL_LIMITER_SIGN_INS, answer))
         return false;
-    enum outcome outcome = check_token(access, backend, text, bearer, &err);
+    enum outcome outcome = check_token(access, control, text, bearer, &err);
     if (outcome == GENUINE)
         note_genuine(access, text);
     else if (outcome == UNKNOWN)
@@ -249,7 +249,7 @@ static bool allow_token(struct tl_admin_access *access, struct tl_admin_backend 
 }
 
 /* Fills in name, role and hash of a session whose name is known, if its token still exists. */
-static enum outcome find_token(struct tl_admin_access *access, struct tl_admin_backend *backend,
+static enum outcome find_token(struct tl_admin_access *access, struct tl_control *control,
                                const struct tl_admin_secrets_now *secrets, const char *name,
                                struct tl_admin_bearer *bearer, struct tl_error *err)
 {
@@ -261,7 +261,7 @@ static enum outcome find_token(struct tl_admin_access *access, struct tl_admin_b
         bearer->hash = secrets->admin.hash;
         return secrets->admin.found ? GENUINE : WRONG;
     }
-    struct tl_redis *redis = secrets->has_key ? tl_admin_backend_redis(backend, err) : NULL;
+    struct tl_redis *redis = secrets->has_key ? tl_control_redis(control, NULL, err) : NULL;
     if (!secrets->has_key)
         return WRONG;
     if (redis == NULL ||
@@ -283,7 +283,7 @@ static const struct tl_token_key *seal_key(const struct tl_admin_secrets_now *se
     return strcmp(name, TL_ADMIN_NAME) == 0 ? &secrets->admin.key : &secrets->key;
 }
 
-static enum outcome check_session(struct tl_admin_access *access, struct tl_admin_backend *backend,
+static enum outcome check_session(struct tl_admin_access *access, struct tl_control *control,
                                   const char *cookie, struct tl_admin_bearer *bearer,
                                   struct tl_error *err)
 {
@@ -295,7 +295,7 @@ static enum outcome check_session(struct tl_admin_access *access, struct tl_admi
     if (session.ends_ms <= tl_clock_wall_ms())
         return OVER;
     tl_admin_secrets_look(access->secrets, &secrets);
-    enum outcome outcome = find_token(access, backend, &secrets, session.name, bearer, err);
+    enum outcome outcome = find_token(access, control, &secrets, session.name, bearer, err);
     const struct tl_token_key *key = seal_key(&secrets, session.name);
     if (outcome == GENUINE && !tl_admin_sessions_check(access->sessions, &session, key,
                                                        &bearer->hash, tl_clock_wall_ms()))
@@ -308,7 +308,7 @@ static enum outcome check_session(struct tl_admin_access *access, struct tl_admi
 }
 
 /* Of cookies with our name, one is enough: others may have been planted. */
-static bool allow_session(struct tl_admin_access *access, struct tl_admin_backend *backend,
+static bool allow_session(struct tl_admin_access *access, struct tl_control *control,
                           const struct tl_admin_head *head, struct tl_admin_bearer *bearer,
                           struct tl_control_answer *answer)
 {
@@ -319,7 +319,7 @@ static bool allow_session(struct tl_admin_access *access, struct tl_admin_backen
         !is_heard(access, head, TL_LIMITER_SESSIONS, answer))
         return false;
     for (size_t i = 0; i < head->n_cookies && (outcome == WRONG || outcome == OVER); i++) {
-        enum outcome one = check_session(access, backend, head->cookies[i], bearer, &err);
+        enum outcome one = check_session(access, control, head->cookies[i], bearer, &err);
         outcome = one == WRONG ? outcome : one;
     }
     if (outcome == UNKNOWN)
@@ -338,7 +338,7 @@ static bool is_as_published(const struct tl_config *config, const struct tl_admi
 }
 
 /* A browser shows it in place of the token. */
-static bool allow_link(struct tl_admin_access *access, struct tl_admin_backend *backend,
+static bool allow_link(struct tl_admin_access *access, struct tl_control *control,
                        const struct tl_admin_head *head, const struct tl_admin_session *link,
                        struct tl_admin_bearer *bearer, struct tl_control_answer *answer)
 {
@@ -347,7 +347,7 @@ static bool allow_link(struct tl_admin_access *access, struct tl_admin_backend *
     if (!is_heard(access, head, TL_LIMITER_SIGN_INS, answer))
         return false;
     tl_admin_secrets_look(access->secrets, &secrets);
-    enum outcome outcome = find_token(access, backend, &secrets, link->name, bearer, &err);
+    enum outcome outcome = find_token(access, control, &secrets, link->name, bearer, &err);
     sodium_memzero(&secrets, sizeof(secrets));
     if (outcome == GENUINE &&
         !tl_admin_sessions_use_link(access->sessions, link, &bearer->hash, tl_clock_wall_ms()))
@@ -361,7 +361,7 @@ static bool allow_link(struct tl_admin_access *access, struct tl_admin_backend *
     return outcome == GENUINE;
 }
 
-bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_admin_backend *backend,
+bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_control *control,
                              const struct tl_admin_head *head, const char *token,
                              struct tl_admin_bearer *bearer,
                              char cookie[TL_ADMIN_SESSION_TEXT_MAX + 1],
@@ -384,8 +384,8 @@ bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_admin_bac
                            answer);
     *bearer = (struct tl_admin_bearer){.role = TL_TOKEN_NOTHING};
     if (tl_admin_session_parse(token, &link)
-            ? !allow_link(access, backend, head, &link, bearer, answer)
-            : !allow_token(access, backend, head, "a browser", token, bearer, answer))
+            ? !allow_link(access, control, head, &link, bearer, answer)
+            : !allow_token(access, control, head, "a browser", token, bearer, answer))
         return false;
     tl_admin_secrets_look(access->secrets, &secrets);
     tl_admin_session_make(seal_key(&secrets, bearer->name), bearer->name, &bearer->hash,
@@ -450,7 +450,7 @@ static bool page_is_ours(struct tl_admin_access *access, const struct tl_admin_h
     return true;
 }
 
-bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_admin_backend *backend,
+bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_control *control,
                             const struct tl_admin_head *head,
                             const struct tl_admin_access_need *need, struct tl_admin_bearer *bearer,
                             struct tl_control_answer *answer)
@@ -462,9 +462,9 @@ bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_admin_back
                            "Send a token (Authorization: Bearer), or sign in");
         return false;
     }
-    if (head->authorization != NULL ? !allow_token(access, backend, head, "somebody",
+    if (head->authorization != NULL ? !allow_token(access, control, head, "somebody",
                                                    token_of(head->authorization), bearer, answer)
-                                    : !allow_session(access, backend, head, bearer, answer))
+                                    : !allow_session(access, control, head, bearer, answer))
         return false;
     if (bearer->role < need->role) {
         log_refusal(access, head, bearer->name, "the role does not allow it");
@@ -476,13 +476,13 @@ bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_admin_back
     return page_is_ours(access, head, need, bearer, answer);
 }
 
-bool tl_admin_access_still(struct tl_admin_access *access, struct tl_admin_backend *backend,
+bool tl_admin_access_still(struct tl_admin_access *access, struct tl_control *control,
                            const struct tl_admin_bearer *bearer)
 {
     struct tl_admin_secrets_now secrets;
     struct tl_admin_bearer now = {.role = TL_TOKEN_NOTHING};
     tl_admin_secrets_look(access->secrets, &secrets);
-    enum outcome outcome = find_token(access, backend, &secrets, bearer->name, &now, NULL);
+    enum outcome outcome = find_token(access, control, &secrets, bearer->name, &now, NULL);
     bool same = tl_token_hash_equal(&now.hash, &bearer->hash);
     if (outcome == GENUINE && bearer->by_session)
         same = same && tl_admin_sessions_check(access->sessions, &bearer->session,

@@ -43,18 +43,18 @@ struct tl_admin_access_need {
 };
 
 /* False: the answer is the refusal (401, 403, 429), or 503 when the store cannot be asked. */
-bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_admin_backend *backend,
+bool tl_admin_access_allows(struct tl_admin_access *access, struct tl_control *control,
                             const struct tl_admin_head *head,
                             const struct tl_admin_access_need *need, struct tl_admin_bearer *bearer,
                             struct tl_control_answer *answer);
 /* Is the bearer of an earlier request still one? For streams. True also while the store cannot be
  * asked. */
-bool tl_admin_access_still(struct tl_admin_access *access, struct tl_admin_backend *backend,
+bool tl_admin_access_still(struct tl_admin_access *access, struct tl_control *control,
                            const struct tl_admin_bearer *bearer);
 
 /* Opens a session for the bearer of this token or link. cookie: its value. False: as
  * tl_admin_access_allows. */
-bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_admin_backend *backend,
+bool tl_admin_access_sign_in(struct tl_admin_access *access, struct tl_control *control,
                              const struct tl_admin_head *head, const char *token,
                              struct tl_admin_bearer *bearer,
                              char cookie[TL_ADMIN_SESSION_TEXT_MAX + 1],

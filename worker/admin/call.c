@@ -151,7 +151,7 @@ static void answer_session(struct tl_admin_call *call)
 }
 
 static void sign_in(struct tl_admin_call *call, const struct tl_admin_call_env *env,
-                    struct tl_admin_backend *backend, const json_t *body)
+                    struct tl_control *control, const json_t *body)
 {
     const char *token = json_string_value(json_object_get(body, "token"));
     if (token == NULL || json_object_size(body) != 1) {
@@ -159,7 +159,7 @@ static void sign_in(struct tl_admin_call *call, const struct tl_admin_call_env *
                            "The body must be an object with one text, token");
         return;
     }
-    if (!tl_admin_access_sign_in(env->access, backend, &call->head, token, &call->bearer,
+    if (!tl_admin_access_sign_in(env->access, control, &call->head, token, &call->bearer,
                                  call->cookie, &call->answer))
         return;
     call->cookie_change = TL_COOKIE_SET;
@@ -167,10 +167,10 @@ static void sign_in(struct tl_admin_call *call, const struct tl_admin_call_env *
 }
 
 static void perform_session(struct tl_admin_call *call, const struct tl_admin_call_env *env,
-                            struct tl_admin_backend *backend, const json_t *body)
+                            struct tl_control *control, const json_t *body)
 {
     if (is_method(call, "POST")) {
-        sign_in(call, env, backend, body);
+        sign_in(call, env, control, body);
     } else if (is_method(call, "GET")) {
         answer_session(call);
     } else {
@@ -207,7 +207,7 @@ static void make_link(struct tl_admin_call *call, const struct tl_admin_call_env
 /* ---- who asks, and doing it ---- */
 
 bool tl_admin_call_authorise(struct tl_admin_call *call, const struct tl_admin_call_env *env,
-                             struct tl_admin_backend *backend)
+                             struct tl_control *control)
 {
     struct tl_admin_access_need need = {.role = TL_TOKEN_VIEWER};
     if (call->route != NULL) {
@@ -219,12 +219,12 @@ bool tl_admin_call_authorise(struct tl_admin_call *call, const struct tl_admin_c
         need.changes = call->link || is_method(call, "DELETE");
         need.quiet = !call->preview && !need.changes; /* a page asks whether it is signed in */
     }
-    return tl_admin_access_allows(env->access, backend, &call->head, &need, &call->bearer,
+    return tl_admin_access_allows(env->access, control, &call->head, &need, &call->bearer,
                                   &call->answer);
 }
 
 void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_call_env *env,
-                           struct tl_admin_backend *backend)
+                           struct tl_control *control)
 {
     struct tl_actor actor = {.kept = env->config->retention.changes_entries};
     json_t *body;
@@ -239,18 +239,18 @@ void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_cal
                                                .idempotency_key = call->head.idempotency_key,
                                                .actor = &actor};
     if (call->preview) {
-        if (tl_admin_previews_render(env->previews, backend, call->target, tl_clock_wall_ms(),
+        if (tl_admin_previews_render(env->previews, control, call->target, tl_clock_wall_ms(),
                                      &call->page, &call->answer))
             call->answer.status = 200;
     } else if (call->link) {
         make_link(call, env, body);
     } else if (call->route == NULL) {
-        perform_session(call, env, backend, body);
+        perform_session(call, env, control, body);
     } else if (call->route->kind == TL_CONTROL_CALL) {
-        tl_control_call(backend->control, &request, &call->answer);
+        tl_control_call(control, &request, &call->answer);
     } else if (call->route->kind == TL_CONTROL_EVENTS) {
         call->stream_type = "text/event-stream";
-        call->stream = tl_admin_events_open(env->streams, backend, call->connection, call->target,
+        call->stream = tl_admin_events_open(env->streams, control, call->connection, call->target,
                                             &call->bearer, &call->answer);
     } else {
         call->stream = tl_admin_export_open(env->streams, call->connection, &request,

@@ -51,9 +51,9 @@ bool tl_admin_call_receive(struct tl_admin_call *call, const char *bytes, size_t
 
 /* May the caller do this? Else answers. */
 bool tl_admin_call_authorise(struct tl_admin_call *call, const struct tl_admin_call_env *env,
-                             struct tl_admin_backend *backend);
+                             struct tl_control *control);
 /* Does it, and answers or opens the stream. */
 void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_call_env *env,
-                           struct tl_admin_backend *backend);
+                           struct tl_control *control);
 
 #endif

@@ -113,7 +113,7 @@ static bool render(struct tl_admin_previews *previews, const struct tl_target *t
     return true;
 }
 
-bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_admin_backend *backend,
+bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_control *control,
                               const char *text, int64_t now_ms, struct tl_admin_page *page,
                               struct tl_control_answer *answer)
 {
@@ -132,7 +132,7 @@ bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_admi
         tl_control_problem(answer, TL_REFUSAL_NOT_FOUND, "There is no such page");
         return false;
     }
-    struct tl_redis *redis = tl_admin_backend_redis(backend, &err);
+    struct tl_redis *redis = tl_control_redis(control, queue, &err);
     if (!tl_keys_of(&keys, previews->config->redis.key_prefix, queue, &err) || redis == NULL ||
         !tl_queue_load(redis, &keys, &settings, &err)) {
         tl_control_problem_of(answer, &err);

@@ -38,7 +38,7 @@ bool tl_admin_previews_reload(struct tl_admin_previews *previews, const struct t
                               struct tl_error *err);
 
 /* The page for this target. False: the answer is the problem. */
-bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_admin_backend *backend,
+bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_control *control,
                               const char *target, int64_t now_ms, struct tl_admin_page *page,
                               struct tl_control_answer *answer);
 /* What the pages show beside their text, such as the logo: the asset with this path of so many

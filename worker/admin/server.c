@@ -34,14 +34,14 @@ static bool work(struct tl_admin_call *call, struct tl_admin *admin, bool author
 {
     struct tl_admin_server *server = call->server;
     tl_admin_busy(admin, call->connection, true);
-    struct tl_admin_backend *backend = tl_admin_backend_borrow(server->backends, &call->answer);
-    if (backend == NULL)
+    struct tl_control *control = tl_admin_backend_borrow(server->backends, &call->answer);
+    if (control == NULL)
         return respond(call, admin);
-    bool may = authorised || tl_admin_call_authorise(call, &server->env, backend);
+    bool may = authorised || tl_admin_call_authorise(call, &server->env, control);
     bool later = may && !authorised && tl_admin_call_takes_body(call);
     if (may && !later)
-        tl_admin_call_perform(call, &server->env, backend);
-    tl_admin_backend_return(server->backends, backend);
+        tl_admin_call_perform(call, &server->env, control);
+    tl_admin_backend_return(server->backends, control);
     if (!later)
         return respond(call, admin);
     tl_admin_busy(admin, call->connection, false);

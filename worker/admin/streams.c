@@ -99,13 +99,13 @@ static void write_event(struct tl_text *text, const char *event, const json_t *d
 }
 
 /* The event for what a reading got. *over: no further one makes sense. */
-static void read_numbers(struct tl_admin_backend *backend, const char *target, struct tl_text *text,
+static void read_numbers(struct tl_control *control, const char *target, struct tl_text *text,
                          bool *over)
 {
     static const struct tl_actor nobody = {.name = ""}; /* a reading changes nothing */
     struct tl_control_answer answer = {0};
     const struct tl_control_request request = {.method = "GET", .target = target, .actor = &nobody};
-    tl_control_call(backend->control, &request, &answer);
+    tl_control_call(control, &request, &answer);
     *over = answer.status == 404;
     write_event(text,
                 *over                           ? "end"
@@ -122,10 +122,10 @@ static void read_watch(struct tl_admin_streams *streams, struct watch *watch)
     bool over = false;
     watch->reading = true;
     pthread_mutex_unlock(&streams->mutex);
-    struct tl_admin_backend *backend = tl_admin_backend_borrow(streams->backends, NULL);
-    if (backend != NULL) {
-        read_numbers(backend, watch->target, &text, &over);
-        tl_admin_backend_return(streams->backends, backend);
+    struct tl_control *control = tl_admin_backend_borrow(streams->backends, NULL);
+    if (control != NULL) {
+        read_numbers(control, watch->target, &text, &over);
+        tl_admin_backend_return(streams->backends, control);
     }
     pthread_mutex_lock(&streams->mutex);
     tl_text_free(&watch->text);
@@ -181,13 +181,13 @@ static bool next_event(struct follower *follower)
     if (!take_numbers(follower))
         return false;
     pthread_mutex_lock(&streams->turn);
-    struct tl_admin_backend *backend = tl_admin_backend_borrow(streams->backends, NULL);
+    struct tl_control *control = tl_admin_backend_borrow(streams->backends, NULL);
     bool still =
-        backend != NULL && tl_admin_access_still(streams->access, backend, &follower->bearer);
-    if (backend != NULL)
-        tl_admin_backend_return(streams->backends, backend);
+        control != NULL && tl_admin_access_still(streams->access, control, &follower->bearer);
+    if (control != NULL)
+        tl_admin_backend_return(streams->backends, control);
     pthread_mutex_unlock(&streams->turn);
-    if (backend == NULL)
+    if (control == NULL)
         return false;
     if (!still) {
         struct tl_control_answer signed_out = {0};
@@ -284,7 +284,7 @@ static void close_events(void *context)
 }
 
 struct MHD_Response *tl_admin_events_open(struct tl_admin_streams *streams,
-                                          struct tl_admin_backend *backend,
+                                          struct tl_control *control,
                                           struct MHD_Connection *connection, const char *target,
                                           const struct tl_admin_bearer *bearer,
                                           struct tl_control_answer *answer)
@@ -309,7 +309,7 @@ struct MHD_Response *tl_admin_events_open(struct tl_admin_streams *streams,
         return NULL;
     }
     tl_text_append(&follower->text, "retry: %d\n\n", RETRY_MS);
-    read_numbers(backend, stats, &follower->text, &follower->over);
+    read_numbers(control, stats, &follower->text, &follower->over);
     if (follower->text.failed)
         tl_text_free(&follower->text);
     return respond(connection, read_events, follower, close_events, answer);

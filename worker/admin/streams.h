@@ -40,7 +40,7 @@ void tl_admin_streams_free(struct tl_admin_streams **streams);
 /* The response of a stream of events, with the first numbers in it. target: of the request,
  * ".../events". NULL: the answer is a problem. The caller adds headers, queues and destroys it. */
 struct MHD_Response *tl_admin_events_open(struct tl_admin_streams *streams,
-                                          struct tl_admin_backend *backend,
+                                          struct tl_control *control,
                                           struct MHD_Connection *connection, const char *target,
                                           const struct tl_admin_bearer *bearer,
                                           struct tl_control_answer *answer);

@@ -28,7 +28,7 @@ static int64_t offset_of(const struct tl_budget *budget, int64_t slot)
     return slot / admit * every + divide_up(group * budget->group * every, admit);
 }
 
-/* How many slots of a period are due so many ms after its start. */
+/* How many slots of a period are due elapsed_ms after its start. */
 static int64_t slots_due(const struct tl_budget *budget, int64_t elapsed_ms)
 {
     int64_t admit = (int64_t)budget->rate.admit, every = budget->rate.every_ms;

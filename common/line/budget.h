@@ -12,21 +12,21 @@
 #include <stdint.h>
 
 struct tl_rate {
-    uint64_t admit;   /* this many, at least one... */
-    int64_t every_ms; /* ...every so long */
-    uint64_t burst;   /* so many more in one period; not in batches */
+    uint64_t admit;   /* at least one, */
+    int64_t every_ms; /* in each period of this length */
+    uint64_t burst;   /* at most this many more in one period; not in batches */
     bool batches;     /* all of a period at its start; else spread over it */
 };
 
 struct tl_budget {
     struct tl_rate rate;
-    int64_t group;       /* so many slots are due together... */
-    int64_t interval_ms; /* ...so far apart */
+    int64_t group;       /* how many slots are due together, */
+    int64_t interval_ms; /* and how far apart */
     int64_t catch_up_ms; /* slots that are due for longer, and not covered by the burst, lapse */
     int64_t from_ms;     /* when this period began */
     int64_t used;        /* of its slots */
-    int64_t late_ms;     /* by how much the latest of them was taken late: so much later the next
-                            period begins */
+    int64_t late_ms;     /* by how much the latest of them was taken late: the next period
+                            begins that much later */
 };
 
 /* Nothing may be admitted now: as after an admission of all that was allowed. */

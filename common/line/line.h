@@ -63,7 +63,7 @@ uint64_t tl_line_waiting(const struct tl_line *line);
 uint64_t tl_line_active(const struct tl_line *line);
 
 /* The front of a lane: the seq before the first one that waits; of an empty lane, the last one of
- * the queue that is known to be used. No place up to it waits any more. 0: not known. */
+ * the queue that is known to be used. No place up to it waits now. 0: not known. */
 uint64_t tl_line_front(const struct tl_line *line, unsigned lane);
 
 /* The first waiting places, at most `most`, in the order in which they are admitted if nobody joins

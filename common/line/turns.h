@@ -33,7 +33,7 @@ void tl_turns_weigh(struct tl_turns *turns, const struct tl_weights *weights);
 /* Goes on from the field `turns` of the store's state, "weights:period:due,due,...", and under its
  * weights. One that is empty or damaged is no weights. */
 void tl_turns_continue(struct tl_turns *turns, const char *field);
-/* One step has admitted so many from each lane. */
+/* One step has admitted these numbers from the lanes. */
 void tl_turns_admitted(struct tl_turns *turns, const uint64_t admitted[TL_LANES_MAX]);
 
 /* How many are admitted before the visitor with `rank` waiting ahead in the lane, if nobody joins

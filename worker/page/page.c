@@ -410,7 +410,10 @@ static void set_times(struct page *page)
     int64_t kept_ms = page->queue->waiting_ttl_ms;
     int64_t ends_ms = view->page == TL_PAGE_ACTIVE ? view->state.deadline_ms : 0;
     tl_write_clock(stale ? view->as_of_ms : view->store_ms, in_zone(page), clock);
-    set_message(page, FIELD_updated, stale ? "stale_at" : "updated_at", clock->data);
+    if (stale && view->page == TL_PAGE_PENDING) /* no place is saved yet */
+        page->values[FIELD_updated] = tl_page_message("trouble_pending", page->language);
+    else
+        set_message(page, FIELD_updated, stale ? "stale_at" : "updated_at", clock->data);
     set_number(page, FIELD_now_ms, view->store_ms);
     set_number(page, FIELD_poll_ms, view->poll_after_ms);
     set_number(page, FIELD_kept_ms, kept_ms);

@@ -414,7 +414,9 @@
     updated.classList.toggle('trouble', troubled !== '');
     var keptUntil = heardAt + Number(page.kept);
     var text = words.live;
-    if (troubled && troubled !== 'store' && Number(page.kept) && now() > keptUntil && state === 'waiting') {
+    if (state === 'pending') {
+      text = troubled ? words.troublePending : '';  // no place is saved yet
+    } else if (troubled && troubled !== 'store' && Number(page.kept) && now() > keptUntil && state === 'waiting') {
       text = fill(words.troubleGone, shortClock.format(new Date(heardAt)), shortClock.format(new Date(keptUntil)));
       reveal('eta-row', false);  // it is of a place that may be gone
     } else if (troubled === 'offline') {

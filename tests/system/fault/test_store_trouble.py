@@ -85,7 +85,7 @@ def test_positions_carry_their_age_while_redis_is_away(start):
     as_of = datetime.datetime.fromisoformat(view["as_of"].replace("Z", "+00:00")).timestamp()
     assert went_down - patient(3) <= as_of <= gone + 1, (went_down, gone, view)
     page = visitor.client.get("/q/bank", visitor.ticket, headers={"Accept-Language": "en"}).body.decode()
-    assert "Reconnecting to the line. This is the state at" in page
+    assert "Reconnecting… Last updated" in page
     system.redis.start()
     wait_until(lambda: told_on_the_stream(False), PATIENCE, "the stream is up to date again")
     assert "as_of" not in visitor.status()

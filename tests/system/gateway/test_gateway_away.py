@@ -26,12 +26,12 @@ def test_the_page_goes_on_by_itself(open_shop: Shops, tmp_path):  # noqa: F811
 
         browser.execute_cdp_cmd("Network.setUserAgentOverride", {"userAgent": "tester", "acceptLanguage": "ko,en"})
         visit(browser, f"http://localhost:{place.port}/checkout?seat=1#a")
-        assert "순번은 그대로" in shown() and "cannot be reached" not in shown()
+        assert "순서는 그대로" in shown() and "cannot be reached" not in shown()
         wait_until(lambda: "3번 시도" in shown(), PATIENCE, "it keeps trying, and says so",
                    again_on=WebDriverException)
         browser.execute_cdp_cmd("Network.setUserAgentOverride", {"userAgent": "tester", "acceptLanguage": "fr,en-GB"})
         visit(browser, f"http://localhost:{place.port}/checkout?seat=1")
-        assert "cannot be reached" in shown() and "순번" not in shown()
+        assert "cannot be reached" in shown() and "순서" not in shown()
         worker = StandIn(port)
         try:
             wait_until(lambda: "the site: /checkout?seat=1" in shown(), PATIENCE, "on the site",

@@ -133,6 +133,22 @@ def test_number_of_a_pending_place_renews_the_cookie(browser, stand_in):
     wait_until(lambda: stand_in.statuses == 1, PATIENCE, "the question that renews the cookie")
 
 
+def test_no_place_is_promised_before_it_has_a_number(browser, stand_in):
+    stand_in.hurry()
+    open_page(browser, stand_in)
+    stream_is_open(stand_in)
+    stand_in.push("pending", {"queue": "concert", "visitor": "v1", "status": "pending", "waiting": 1, "active": 0})
+    page = until(browser, lambda page: page.state == "pending", "the join is pending")
+    assert page.text("updated") == "", "nothing is saved yet"
+    stand_in.stop()
+    page = until(browser, lambda page: page.text("updated"), "the connection is broken")
+    assert page.state == "pending" and page.text("updated") == "Reconnecting… This page tries again automatically."
+    stand_in.waiting(300)
+    stand_in.start()
+    page = until(browser, stands_at("300"), "the place")
+    assert "Your place is saved" in page.text("updated")
+
+
 def test_a_full_line_is_said_until_there_is_a_place(browser, stand_in):
     open_page(browser, stand_in)
     stream_is_open(stand_in)

@@ -64,6 +64,25 @@ static void test_previews_ask_for_nothing(void **state)
     }
 }
 
+static void says(const struct tl_view *view, const char *text)
+{
+    struct tl_text page = {0};
+    tl_page_render(view, brand, tl_languages_find(languages, "en"), &page);
+    assert_non_null(strstr(page.data, text));
+    tl_text_free(&page);
+}
+
+/* Only a place with a number is kept, whatever becomes of the store. */
+static void test_no_promise_before_the_number(void **state)
+{
+    (void)state;
+    struct tl_view view = preview("stale");
+    says(&view, "Your place is kept.</p>");
+    view.page = TL_PAGE_PENDING;
+    says(&view, "from then on your place is saved.</p>");
+    says(&view, "data-tl=\"updated\" data-state=\"waiting pending\">Reconnecting… This page tries");
+}
+
 /* Each state that a visitor can see has a preview. */
 static void test_every_state_has_one(void **state)
 {
@@ -119,6 +138,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_previews_ask_for_nothing),
+        cmocka_unit_test(test_no_promise_before_the_number),
         cmocka_unit_test(test_every_state_has_one),
         cmocka_unit_test(test_times_count_from_now),
         cmocka_unit_test(test_settings_of_the_queue),

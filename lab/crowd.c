@@ -7,6 +7,7 @@
 #include "common/base/file.h"
 #include "common/base/text.h"
 #include "common/base/units.h"
+#include "common/config/value.h"
 
 #include "lab/crowd.h"
 #include "lab/memory.h"
@@ -377,15 +378,6 @@ unsigned tl_visitor_lane(const struct tl_simulation_visitors *visitors, size_t v
 
 /* ---- lanes ---- */
 
-static int find_lane(const struct tl_queue_settings *queue, const char *name)
-{
-    for (size_t i = 0; i < queue->n_lanes; i++) {
-        if (strcmp(queue->lanes[i], name) == 0)
-            return (int)i;
-    }
-    return -1;
-}
-
 /* "vip=10%"; seen: bits of the lanes that were named before. */
 static bool read_part(char *part, const struct tl_queue_settings *queue, unsigned *seen,
                       double shares[TL_LANES_MAX], struct tl_error *err)
@@ -398,9 +390,9 @@ static bool read_part(char *part, const struct tl_queue_settings *queue, unsigne
         return tl_error_set(err, TL_ERR_INVALID, "--lanes: %s is not LANE=SHARE, such as vip=10%%",
                             quoted);
     *equals = '\0';
-    int lane = find_lane(queue, part);
     tl_quote(part, quoted, sizeof(quoted));
-    if (lane < 0)
+    unsigned lane;
+    if (!tl_lane_find(queue, part, &lane))
         return tl_error_set(err, TL_ERR_INVALID, "--lanes: the queue has no lane %s", quoted);
     if ((*seen & 1U << lane) != 0)
         return tl_error_set(err, TL_ERR_INVALID, "--lanes: %s is named twice", quoted);

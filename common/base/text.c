@@ -42,6 +42,14 @@ size_t tl_text_copy(char *copy, size_t size, const char *text)
     return length;
 }
 
+void tl_words_append(char *words, size_t size, const char *separator, const char *word,
+                     size_t length)
+{
+    size_t used = strlen(words);
+    (void)snprintf(words + used, size - used, "%s%.*s", used > 0 ? separator : "", (int)length,
+                   word);
+}
+
 /* ---- UTF-8 ---- */
 
 size_t tl_utf8_decode(const char *text, unsigned *code)

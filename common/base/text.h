@@ -23,6 +23,11 @@ void tl_text_free(struct tl_text *text);
 /* Copies the text, cut to size - 1 bytes, and ends it with a zero. Returns how long it is then. */
 size_t tl_text_copy(char *copy, size_t size, const char *text);
 
+/* Appends a word of this length to a list of words that has room for size bytes; what does not fit
+ * is cut off. */
+void tl_words_append(char *words, size_t size, const char *separator, const char *word,
+                     size_t length);
+
 /* Decodes the character at text, which ends with a zero, into *code. Returns its bytes (1 for the
  * zero), or 0 when it is malformed, overlong, a surrogate, cut short or beyond U+10FFFF. */
 size_t tl_utf8_decode(const char *text, unsigned *code);

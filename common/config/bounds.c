@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/base/units.h"
 #include "common/config/value.h"
 
@@ -28,7 +29,6 @@ static void range_words(const struct tl_setting *row, char bounds[TL_SETTING_BOU
 void tl_setting_bounds(const struct tl_setting *row, char bounds[TL_SETTING_BOUNDS_MAX])
 {
     const size_t size = TL_SETTING_BOUNDS_MAX;
-    size_t used;
     switch (row->type) {
     case TL_SETTING_BOOL:
         snprintf(bounds, size, "true or false");
@@ -53,10 +53,8 @@ void tl_setting_bounds(const struct tl_setting *row, char bounds[TL_SETTING_BOUN
         break;
     case TL_SETTING_CHOICE:
         bounds[0] = '\0';
-        for (size_t i = 0; row->names[i] != NULL; i++) {
-            used = strlen(bounds);
-            snprintf(bounds + used, size - used, "%s%s", i > 0 ? ", " : "", row->names[i]);
-        }
+        for (size_t i = 0; row->names[i] != NULL; i++)
+            tl_words_append(bounds, size, ", ", row->names[i], strlen(row->names[i]));
         break;
     case TL_SETTING_NAMES:
         snprintf(bounds, size, "the names below");

@@ -109,8 +109,8 @@ static const struct tl_setting process_rows[] = {
              "How long a join waits for the verification of its token; then the service counts as "
              "unreachable."),
     CHOICE(challenge_service.on_unreachable, "refuse", unreachable_names,
-           "What a join gets then: `refuse`: 503, and the page tries again; `work`: proof of work "
-           "instead."),
+           "While the service is unreachable, `refuse` answers joins with 503, and the page tries "
+           "again; `work` asks for proof of work instead."),
     FLAG(challenge_service.send_address, "false",
          "The provider also gets the visitor's IP address from the worker. (It sees it from the "
          "browser.)"),
@@ -149,9 +149,9 @@ static const struct tl_setting process_rows[] = {
            "behind a proxy that speaks TLS and that nobody gets past; with `loopback` where it is "
            "published at a loopback address only, as the port of a container."),
     TEXT(admin.public_url, "",
-         "The address of the dashboard as browsers see it. They may use no host names but this "
-         "one's and `localhost`, so that no other web site can reach the dashboard under a name of "
-         "its own.",
+         "The address of the dashboard as browsers see it. They may use an IP address, or no host "
+         "names but this one's and `localhost`, so that no other web site can reach the dashboard "
+         "under a name of its own.",
          .check = tl_check_admin_url),
     TEXT(admin.redis_url, "",
          "Redis for the admin API, with a user who may change queues, which visitors' processes do "

@@ -304,7 +304,7 @@ static bool lane_name_valid(const char *name, size_t length)
     return true;
 }
 
-static bool find_lane(const struct tl_queue_settings *settings, const char *name, unsigned *lane)
+bool tl_lane_find(const struct tl_queue_settings *settings, const char *name, unsigned *lane)
 {
     for (unsigned i = 0; i < settings->n_lanes; i++) {
         if (strcmp(settings->lanes[i], name) == 0) {
@@ -333,7 +333,7 @@ static bool set_lanes(const struct assignment *set)
             return with_bounds(set);
         }
         snprintf(name, sizeof(name), "%.*s", (int)length, item);
-        if (find_lane(&next, name, &twin))
+        if (tl_lane_find(&next, name, &twin))
             return tl_error_set(set->err, TL_ERR_INVALID, "lane \"%s\" is named twice", name);
         memcpy(next.lanes[next.n_lanes++], name, length + 1);
     }
@@ -342,34 +342,25 @@ static bool set_lanes(const struct assignment *set)
         return with_bounds(set);
     }
     bool kept = settings->default_lane < settings->n_lanes &&
-                find_lane(&next, settings->lanes[settings->default_lane], &next.default_lane);
+                tl_lane_find(&next, settings->lanes[settings->default_lane], &next.default_lane);
     if (!kept)
         next.default_lane = (unsigned)next.n_lanes - 1;
     *settings = next;
     return true;
 }
 
-/* Appends a word of a list. */
-static void append_word(char *text, size_t size, const char *separator, const char *word,
-                        size_t length)
-{
-    size_t used = strlen(text);
-    (void)snprintf(text + used, size - used, "%s%.*s", used > 0 ? separator : "", (int)length,
-                   word);
-}
-
 static void append_lanes(const struct tl_queue_settings *settings, const char *separator,
                          char *text, size_t size)
 {
     for (size_t i = 0; i < settings->n_lanes; i++)
-        append_word(text, size, separator, settings->lanes[i], TL_LANE_NAME_MAX);
+        tl_words_append(text, size, separator, settings->lanes[i], strlen(settings->lanes[i]));
 }
 
 static bool set_lane(const struct assignment *set)
 {
     struct tl_queue_settings *settings = set->base;
     char why[192] = "is not one of the lanes: ", names[160] = "";
-    if (find_lane(settings, set->value, &settings->default_lane))
+    if (tl_lane_find(settings, set->value, &settings->default_lane))
         return true;
     append_lanes(settings, ", ", names, sizeof(names));
     snprintf(why + strlen(why), sizeof(why) - strlen(why), "%s", names);
@@ -382,7 +373,7 @@ static bool set_weights(const struct assignment *set)
     char text[TL_WEIGHTS_TEXT_MAX + 1] = "";
     const char *item, *at = set->value;
     for (size_t length; (length = next_item(&at, &item)) > 0;)
-        append_word(text, sizeof(text), ",", item, length);
+        tl_words_append(text, sizeof(text), ",", item, length);
     switch (tl_weights_parse(text, strlen(text), &weights)) {
     case TL_WEIGHTS_GOOD:
         memcpy(set->field, &weights, sizeof(weights));
@@ -456,7 +447,7 @@ static void get_names(const struct tl_setting *row, uint64_t bits, char *value, 
 {
     for (unsigned i = 0; row->names[i] != NULL; i++)
         if ((bits & (UINT64_C(1) << i)) != 0)
-            append_word(value, size, ",", row->names[i], strlen(row->names[i]));
+            tl_words_append(value, size, ",", row->names[i], strlen(row->names[i]));
 }
 
 /* "en: Closed, ko: ..."; a text for everyone as it is. */
@@ -465,7 +456,7 @@ static void show_texts(const char *texts, char *value, size_t size)
     const char *language, *text = NULL;
     while ((text = tl_texts_next(texts, text, &language)) != NULL) {
         bool several = *value != '\0' || strcmp(language, TL_TEXTS_EVERYONE) != 0;
-        append_word(value, size, ", ", language, several ? strlen(language) : 0);
+        tl_words_append(value, size, ", ", language, several ? strlen(language) : 0);
         size_t used = strlen(value);
         snprintf(value + used, size - used, "%s%s", several ? ": " : "", text);
     }

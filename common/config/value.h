@@ -41,6 +41,8 @@ void tl_setting_get(const struct tl_setting *row, const void *base, enum tl_sett
                     char *value, size_t size);
 /* All rows' defaults into base. */
 void tl_settings_default(const struct tl_setting *rows, size_t n, void *base);
+/* The number of the lane of this name. False: the queue has none; *lane stays as it is. */
+bool tl_lane_find(const struct tl_queue_settings *settings, const char *name, unsigned *lane);
 /* Is it written as a list? */
 bool tl_setting_is_list(const struct tl_setting *row);
 

@@ -86,7 +86,7 @@ json_t *tl_handle_block_list(struct tl_control_call *call)
         tl_list_add(&list, row);
     }
     free(blocks);
-    return json_pack("{s:o, s:b}", "blocks", list, "has_more", page.has_more);
+    return tl_list_page_to_json(&page, true, "blocks", list);
 }
 
 /* A queue that is not there would be blocked without effect, by a slip of the keyboard. */

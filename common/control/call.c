@@ -168,3 +168,12 @@ bool tl_list_page_takes(struct tl_list_page *page, const char *key)
     page->n += !page->has_more;
     return !page->has_more;
 }
+
+json_t *tl_list_page_to_json(const struct tl_list_page *page, bool is_whole, const char *name,
+                             json_t *list)
+{
+    if (is_whole)
+        return json_pack("{s:o, s:b}", name, list, "has_more", page->has_more);
+    json_decref(list);
+    return NULL;
+}

@@ -92,6 +92,10 @@ bool tl_list_page_read(struct tl_control_call *call, struct tl_list_page *page);
 /* Does the next entry, by the order of the keys, belong to the page? In a key of several parts, '/'
  * and the space between them are before any other character. */
 bool tl_list_page_takes(struct tl_list_page *page, const char *key);
+/* The body of the answer: the list, which is taken, under its name. is_whole: it has all entries of
+ * the page; false: NULL, as of a list that is NULL. */
+json_t *tl_list_page_to_json(const struct tl_list_page *page, bool is_whole, const char *name,
+                             json_t *list);
 
 /* Is the word in the list, in which it may be separated by any of these characters? */
 bool tl_call_has_word(const char *list, const char *separators, const char *word);
@@ -189,11 +193,11 @@ json_t *tl_control_stats_of(struct tl_control *control, const char *queue, struc
 
 /* webhooks.c */
 
-/* The webhooks of a queue as a list of objects, from what webhooks_of() of stats.lua returned:
- * those that the notifier keeps, and those of this program's configuration that no notifier knows
- * yet. now_ms: the store's clock. NULL: out of memory. */
+/* The webhooks of a queue as a list of objects, by name, from an answer WEBHOOKS: those that the
+ * notifier keeps, and those of this program's configuration that no notifier knows yet. NULL: out
+ * of memory. */
 json_t *tl_webhooks_to_json(const struct tl_config *config, const char *queue,
-                            const struct tl_reply *reply, int64_t now_ms);
+                            const struct tl_reply *reply);
 
 /* reference.c: the visitor behind a reference code (common/auth/reference.h) */
 

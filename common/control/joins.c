@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/config/value.h"
 #include "common/control/call.h"
 #include "common/wire/batch.h"
 #include "common/wire/events.h"
@@ -28,16 +29,6 @@ struct bulk {
 
 /* ---- what is asked for ---- */
 
-static bool find_lane(const struct tl_queue_settings *settings, const char *name, unsigned *lane)
-{
-    for (size_t i = 0; i < settings->n_lanes; i++)
-        if (strcmp(settings->lanes[i], name) == 0) {
-            *lane = (unsigned)i;
-            return true;
-        }
-    return false;
-}
-
 /* What is wrong with the i-th entry; NULL: nothing. */
 static const char *read_entry(struct bulk *bulk, size_t i, const json_t *entry)
 {
@@ -50,8 +41,9 @@ static const char *read_entry(struct bulk *bulk, size_t i, const json_t *entry)
         return "a visitor id is 1 to 64 printable characters without space";
     bulk->list[i].visitor = visitor;
     bulk->list[i].lane = bulk->settings.default_lane;
-    if (lane != NULL && (!json_is_string(lane) ||
-                         !find_lane(&bulk->settings, json_string_value(lane), &bulk->list[i].lane)))
+    if (lane != NULL &&
+        (!json_is_string(lane) ||
+         !tl_lane_find(&bulk->settings, json_string_value(lane), &bulk->list[i].lane)))
         return "the lane is not one of the queue's";
     return NULL;
 }

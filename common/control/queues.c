@@ -160,10 +160,7 @@ json_t *tl_handle_queue_list(struct tl_control_call *call)
             ok = tl_error_set(&call->err, problem.kind, "%s", problem.text);
     }
     free(names);
-    if (ok)
-        return json_pack("{s:o, s:b}", "queues", list, "has_more", page.has_more);
-    json_decref(list);
-    return NULL;
+    return tl_list_page_to_json(&page, ok, "queues", list);
 }
 
 /* ---- one queue ---- */

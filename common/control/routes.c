@@ -92,9 +92,7 @@ const struct tl_control_route *tl_control_route_find(const char *method, const c
             continue;
         if (strcmp(routes[i].method, method) == 0)
             return &routes[i];
-        size_t length = strlen(allow);
-        snprintf(allow + length, sizeof(allow) - length, "%s%s", length > 0 ? ", " : "",
-                 routes[i].method);
+        tl_words_append(allow, sizeof(allow), ", ", routes[i].method, strlen(routes[i].method));
     }
     if (allow[0] == '\0')
         return tl_control_problem(answer, TL_REFUSAL_NOT_FOUND, "there is no such call");

@@ -159,9 +159,9 @@ static json_t *read_answer(const struct tl_control *control, const struct tl_rep
     const char *notice = tl_reply_string(tl_reply_at(state, tl_reply_count(state) - 1), &length);
     tl_notice_to_json(&stats, notice, length);
     describe(&facts, &stats);
-    tl_object_set(&stats, "webhooks",
-                  tl_webhooks_to_json(control->config, queue, tl_reply_at(reply, TL_STATS_WEBHOOKS),
-                                      facts.now_ms));
+    tl_object_set(
+        &stats, "webhooks",
+        tl_webhooks_to_json(control->config, queue, tl_reply_at(reply, TL_STATS_WEBHOOKS)));
     if (stats == NULL)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for the numbers of queue %s", queue);
     return stats;

@@ -69,32 +69,28 @@ local function read_or(nothing, ...)
     return type(value) == 'table' and value.err and nothing or value
 end
 
--- How many entries of the journal wait after this one, when the oldest of them was written (ms, -1: none waits), and
+-- How many entries of the journal wait after this one, when the oldest of them was written (ms, 0: none waits), and
 -- how many were trimmed before the webhook was told. journaled: the number of the last entry.
 local function behind(c, id, n, journaled)
     local all = max(0, journaled - n)
     local first = all > 0 and read_or({}, 'XRANGE', c.key.journal, '(' .. id, '+', 'COUNT', 1)[1]
-    if not first then return 0, -1, all end
+    if not first then return 0, 0, all end
     local gone = min(all, max(0, first[2][2] - n - 1)) -- its fields in turn: n, at, what, data
     return all - gone, first[2][4] + 0, gone
 end
 
--- { who holds the lease of the notifier or '', then for each webhook: name, cursor "EVENT-NTH N", state (JSON, '':
--- nothing was told yet), and the three of `behind` }. At most 20 webhooks: the notifier drops those that are gone.
+-- WEBHOOKS. At most 20 of them: the notifier drops those that are gone.
 local function webhooks_of(c)
-    local fields = text.fields(read_or({}, 'HGETALL', c.key.webhooks))
-    local list = { read_or('', 'GET', c.key.notifier) or '' }
+    local fields, list = text.fields(read_or({}, 'HGETALL', c.key.webhooks)), {}
     for field, cursor in pairs(fields) do
         local name = match(field, '^cursor:(.*)')
         local id, n = match(cursor, '^(%d+%-%d+) (%d+)$')
         if name and id then
             local waiting, oldest, gone = behind(c, id, n + 0, tonumber(fields.journaled) or 0)
-            local last = #list
-            list[last + 1], list[last + 2], list[last + 3] = name, cursor, fields['state:' .. name] or ''
-            list[last + 4], list[last + 5], list[last + 6] = int(waiting), int(oldest), int(gone)
+            list[#list + 1] = { name, cursor, fields['state:' .. name] or '', int(waiting), int(oldest), int(gone) }
         end
     end
-    return list
+    return { int(c.now), read_or('', 'GET', c.key.notifier) or '', list }
 end
 
 ---- signs of misuse: what the workers saw (worker/api/misuse.c)
@@ -261,11 +257,8 @@ entry('stats', { 'no-writes' }, function(keys, args)
             signs = signs_of(c), set_aside = call('XLEN', c.key.poison) }) }
 end)
 
--- webhooks: how far they were told what happened to a queue. Returns { now ms, the webhooks as webhooks_of says }.
-entry('webhooks', { 'no-writes' }, function(keys)
-    local c = state.find(keys)
-    return { text.int(c.now), webhooks_of(c) }
-end)
+-- webhooks: how far they were told what happened to a queue. Returns WEBHOOKS.
+entry('webhooks', { 'no-writes' }, function(keys) return webhooks_of(state.find(keys)) end)
 
 -- joined: what tells when places got their numbers: the points of the history that know their seqs.
 -- args     1 a seq   2 a later one, or the same   3 how many points at most

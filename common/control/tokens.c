@@ -25,7 +25,7 @@ json_t *tl_handle_token_list(struct tl_control_call *call)
                                          tokens[i].made_by, "last_used_at",
                                          tl_call_time(tokens[i].last_used_ms)));
     free(tokens);
-    return json_pack("{s:o, s:b}", "tokens", list, "has_more", page.has_more);
+    return tl_list_page_to_json(&page, true, "tokens", list);
 }
 
 /* Creates the token's text and keeps its hash in the store. */

@@ -10,16 +10,10 @@
 
 enum { ID_MAX = TL_QUEUE_NAME_MAX + 1 + TL_WEBHOOK_NAME_MAX + 1 };
 
-/* A webhook on one queue: what webhooks_of() of stats.lua says of it. */
-struct webhook {
-    const char *name;   /* borrowed */
-    json_t *kept;       /* what told.lua wrote; NULL: nothing, or nothing that can be read */
-    json_int_t event;   /* of the last entry of the journal that it was told of */
-    json_int_t pending; /* entries that it was not told of yet */
-    json_int_t gone;    /* those that it is never told of, since its last answer */
-    int64_t oldest_ms;  /* when the first of the pending ones happened; -1: none is */
-    int64_t failing_ms; /* since when it fails; 0: it does not */
-    bool unwatched;     /* no notifier tells it */
+/* How far a webhook was told of one queue. */
+struct delivery {
+    const char *name;             /* borrowed */
+    const struct tl_reply *reply; /* DELIVERY, borrowed; NULL: no notifier knows the webhook */
 };
 
 static json_int_t member(const json_t *object, const char *name)
@@ -27,87 +21,74 @@ static json_int_t member(const json_t *object, const char *name)
     return (json_int_t)json_number_value(json_object_get(object, name));
 }
 
-/* Reads the parts from the i-th on. False: no memory. */
-static bool read_webhook(const struct tl_reply *reply, size_t i, struct webhook *webhook)
+/* kept_ms: how long the journal is kept. */
+static json_t *describe(const struct delivery *delivery, bool is_watched, int64_t now_ms,
+                        int64_t kept_ms)
 {
-    enum { NAME, CURSOR, STATE, PENDING, OLDEST, GONE };
     json_error_t error;
-    *webhook = (struct webhook){.name = tl_reply_text(reply, i + NAME),
-                                .kept = json_loads(tl_reply_text(reply, i + STATE), 0, &error),
-                                .event = tl_reply_signed(reply, i + CURSOR),
-                                .pending = tl_reply_signed(reply, i + PENDING),
-                                .gone = tl_reply_signed(reply, i + GONE),
-                                .oldest_ms = tl_reply_signed(reply, i + OLDEST)};
-    webhook->failing_ms = member(webhook->kept, "since");
-    return webhook->kept != NULL || json_error_code(&error) != json_error_out_of_memory;
+    const struct tl_reply *reply = delivery->reply;
+    /* What told.lua wrote; NULL: nothing, or nothing that can be read. */
+    json_t *told = json_loads(tl_reply_text(reply, TL_DELIVERY_STATE), 0, &error);
+    if (told == NULL && json_error_code(&error) == json_error_out_of_memory)
+        return NULL;
+    int64_t pending = tl_reply_signed(reply, TL_DELIVERY_PENDING);
+    int64_t gone = tl_reply_signed(reply, TL_DELIVERY_GONE);
+    int64_t oldest_ms = tl_reply_signed(reply, TL_DELIVERY_OLDEST);
+    int64_t age_ms = pending > 0 && now_ms > oldest_ms ? now_ms - oldest_ms : 0;
+    json_int_t failing_ms = member(told, "since"), status = member(told, "status");
+    const char *problem = json_string_value(json_object_get(told, "problem"));
+    /* Dead: it fails, and events that it was not told of are gone, or go next. */
+    const char *state = !is_watched || reply == NULL   ? "unwatched"
+                        : failing_ms == 0              ? member(told, "at") != 0 ? "answers" : "new"
+                        : gone > 0 || age_ms > kept_ms ? "dead"
+                                                       : "failing";
+    json_t *row = json_pack(
+        "{s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:s?, s:o, s:I}", "name", delivery->name, "state",
+        state, "pending", (json_int_t)pending, "oldest_pending_ms",
+        pending > 0 ? json_integer((json_int_t)age_ms) : json_null(), "told", member(told, "told"),
+        "lost", member(told, "lost") + (json_int_t)gone, "asked_at",
+        tl_call_time(member(told, "at")), "status",
+        status != 0 ? json_integer(status) : json_null(), "problem",
+        problem != NULL && *problem != '\0' ? problem : NULL, "failing_since",
+        tl_call_time(failing_ms), "event", (json_int_t)tl_reply_signed(reply, TL_DELIVERY_CURSOR));
+    json_decref(told);
+    return row;
 }
 
 static int by_name(const void *a, const void *b)
 {
-    return strcmp(((const struct webhook *)a)->name, ((const struct webhook *)b)->name);
+    return strcmp(((const struct delivery *)a)->name, ((const struct delivery *)b)->name);
 }
 
-/* Dead: it fails, and events that it was not told of are gone, or go next. */
-static const char *word_of(const struct webhook *webhook, int64_t age_ms, int64_t kept_ms)
-{
-    if (webhook->unwatched)
-        return "unwatched";
-    if (webhook->failing_ms != 0)
-        return webhook->gone > 0 || age_ms > kept_ms ? "dead" : "failing";
-    return member(webhook->kept, "at") != 0 ? "answers" : "new";
-}
-
-/* kept_ms: how long the journal is kept. */
-static json_t *describe(const struct webhook *webhook, int64_t now_ms, int64_t kept_ms)
-{
-    bool has_pending = webhook->oldest_ms >= 0;
-    int64_t age_ms = has_pending && now_ms > webhook->oldest_ms ? now_ms - webhook->oldest_ms : 0;
-    json_int_t status = member(webhook->kept, "status");
-    const char *problem = json_string_value(json_object_get(webhook->kept, "problem"));
-    return json_pack(
-        "{s:s, s:s, s:I, s:o, s:I, s:I, s:o, s:o, s:s?, s:o, s:I}", "name", webhook->name, "state",
-        word_of(webhook, age_ms, kept_ms), "pending", webhook->pending, "oldest_pending_ms",
-        has_pending ? json_integer((json_int_t)age_ms) : json_null(), "told",
-        member(webhook->kept, "told"), "lost", member(webhook->kept, "lost") + webhook->gone,
-        "asked_at", tl_call_time(member(webhook->kept, "at")), "status",
-        status != 0 ? json_integer(status) : json_null(), "problem",
-        problem != NULL && *problem != '\0' ? problem : NULL, "failing_since",
-        tl_call_time(webhook->failing_ms), "event", webhook->event);
-}
-
-static bool has_webhook(const struct webhook *webhooks, size_t n, const char *name)
+static bool has(const struct delivery *list, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++)
-        if (strcmp(webhooks[i].name, name) == 0)
+        if (strcmp(list[i].name, name) == 0)
             return true;
     return false;
 }
 
 json_t *tl_webhooks_to_json(const struct tl_config *config, const char *queue,
-                            const struct tl_reply *reply, int64_t now_ms)
+                            const struct tl_reply *reply)
 {
-    enum { PARTS = 6 };
-    struct webhook webhooks[2 * TL_WEBHOOKS_MAX] = {
-        0}; /* those that are kept, and those of the file */
+    struct delivery all[2 * TL_WEBHOOKS_MAX]; /* those that are kept, and those of the file */
+    const struct tl_reply *kept = tl_reply_at(reply, TL_WEBHOOKS_DELIVERIES);
+    bool is_watched = *tl_reply_text(reply, TL_WEBHOOKS_NOTIFIER) != '\0';
     size_t n = 0;
-    bool unwatched = *tl_reply_text(reply, 0) == '\0';
-    bool ok = true;
-    for (size_t i = 1; i + PARTS <= tl_reply_count(reply) && n < TL_WEBHOOKS_MAX; i += PARTS) {
-        ok = read_webhook(reply, i, &webhooks[n]) && ok;
-        webhooks[n++].unwatched = unwatched;
+    for (size_t i = 0; i < tl_reply_count(kept) && n < TL_WEBHOOKS_MAX; i++) {
+        const struct tl_reply *one = tl_reply_at(kept, i);
+        all[n++] = (struct delivery){tl_reply_text(one, TL_DELIVERY_NAME), one};
     }
     for (size_t i = 0; i < config->n_webhooks; i++) {
         const struct tl_webhook_config *webhook = &config->webhooks[i];
-        if (tl_webhook_watches(webhook, queue) && !has_webhook(webhooks, n, webhook->name))
-            webhooks[n++] =
-                (struct webhook){.name = webhook->name, .oldest_ms = -1, .unwatched = true};
+        if (tl_webhook_watches(webhook, queue) && !has(all, n, webhook->name))
+            all[n++] = (struct delivery){webhook->name, NULL};
     }
-    qsort(webhooks, n, sizeof(webhooks[0]), by_name);
-    json_t *list = ok ? json_array() : NULL;
-    for (size_t i = 0; i < n; i++) {
-        tl_list_add(&list, describe(&webhooks[i], now_ms, config->retention.webhooks_ms));
-        json_decref(webhooks[i].kept);
-    }
+    qsort(all, n, sizeof(all[0]), by_name);
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        tl_list_add(&list, describe(&all[i], is_watched, tl_reply_signed(reply, TL_WEBHOOKS_NOW),
+                                    config->retention.webhooks_ms));
     return list;
 }
 
@@ -126,8 +107,7 @@ static bool append_webhooks(struct tl_control_call *call, const char *queue, boo
         redis != NULL ? tl_call_read(redis, TL_FN_WEBHOOKS, &keys, &call->err) : NULL;
     if (reply == NULL)
         return is_one_of_several && call->err.kind == TL_ERR_NOQUEUE;
-    json_t *webhook, *all = tl_webhooks_to_json(call->config, queue, tl_reply_at(reply, 1),
-                                                tl_reply_signed(reply, 0));
+    json_t *webhook, *all = tl_webhooks_to_json(call->config, queue, reply);
     size_t i;
     json_array_foreach(all, i, webhook)
     {
@@ -160,10 +140,7 @@ json_t *tl_handle_webhook_list(struct tl_control_call *call)
         if (before == 0 || strncmp(names[i], page.after, before) >= 0)
             ok = append_webhooks(call, names[i], true, &page, &list);
     free(names);
-    if (ok)
-        return json_pack("{s:o, s:b}", "webhooks", list, "has_more", page.has_more);
-    json_decref(list);
-    return NULL;
+    return tl_list_page_to_json(&page, ok, "webhooks", list);
 }
 
 json_t *tl_handle_queue_webhooks(struct tl_control_call *call)
@@ -172,11 +149,11 @@ json_t *tl_handle_queue_webhooks(struct tl_control_call *call)
     if (!tl_list_page_read(call, &page))
         return NULL;
     json_t *list = json_array();
-    if (append_webhooks(call, call->keys.queue, false, &page, &list))
-        return json_pack("{s:s, s:o, s:b}", "queue", call->keys.queue, "webhooks", list, "has_more",
-                         page.has_more);
-    json_decref(list);
-    return NULL;
+    bool ok = append_webhooks(call, call->keys.queue, false, &page, &list);
+    json_t *body = tl_list_page_to_json(&page, ok, "webhooks", list);
+    if (body != NULL)
+        tl_object_set(&body, "queue", json_string(call->keys.queue));
+    return body;
 }
 
 json_t *tl_handle_webhook_test(struct tl_control_call *call)

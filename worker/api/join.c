@@ -202,15 +202,8 @@ static bool find_lane(struct tl_visit *visit, const char *name, unsigned *lane)
 {
     const struct tl_queue_settings *settings = &visit->queue->settings;
     *lane = settings->default_lane;
-    if (name[0] == '\0')
-        return true;
-    for (unsigned i = 0; i < settings->n_lanes; i++) {
-        if (strcmp(settings->lanes[i], name) == 0) {
-            *lane = i;
-            return true;
-        }
-    }
-    return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_BODY,
+    return name[0] == '\0' || tl_lane_find(settings, name, lane) ||
+           tl_refuse(&visit->refusal, TL_REFUSAL_BAD_BODY,
                      "\"lane\" must name one of the queue's lanes");
 }
 

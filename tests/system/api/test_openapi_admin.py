@@ -3,6 +3,7 @@
 is described there, without a member more, and each call answers in every good way that is described."""
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -58,10 +59,14 @@ class AdminContract(Contract):
             assert described is not None, f"{method} {path} has no body"
             self.validate(body, described["content"]["application/json"]["schema"], f"{method} {path}")
 
+    def operations(self) -> dict[str, tuple[str, dict[str, Any]]]:
+        """By its name the method of each, and the operation, in the order of the document."""
+        return {item[method]["operationId"]: (method, item[method]) for item in self.document["paths"].values()
+                for method in METHODS if method in item}
+
     def good(self) -> set[tuple[str, str]]:
         """Each operation with each status below 300."""
-        return {(operation["operationId"], status) for item in self.document["paths"].values()
-                for operation in (item[name] for name in METHODS if name in item)
+        return {(name, status) for name, (_, operation) in self.operations().items()
                 for status in operation["responses"] if status != "default"}
 
 
@@ -219,23 +224,35 @@ def test_every_call_answers_as_described(start, tmp_path):
     assert not missing, f"described, but never answered: {sorted(missing)}"
 
 
+def test_the_example_of_each_body_is_what_its_call_sends():
+    """So it runs with the call. A token is no part of the document, only what one looks like."""
+    contract = AdminContract()
+    for name, (_, operation) in contract.operations().items():
+        sent = re.search(r"-d '(.*)'$", operation["x-codeSamples"][0]["source"], re.MULTILINE)
+        if "requestBody" in operation:
+            body = operation["requestBody"]["content"]["application/json"]
+            contract.validate(body["example"], body["schema"], name)
+            assert name == "signIn" or sent is not None and json.loads(sent.group(1)) == body["example"], name
+        else:
+            assert sent is None, name
+
+
 def test_the_example_of_each_call_runs(start, tmp_path):
     """In the order of the document, but for what must be there first, and what goes."""
     first = ["createQueue", "putQueue", "joinVisitors", "moveVisitor"]
     receiver = Receiver(tmp_path)
-    operations = {operation["operationId"]: (method, operation["x-codeSamples"][0]["source"])
-                  for item in AdminContract().document["paths"].values()
-                  for method, operation in item.items() if method in METHODS}
+    contract = AdminContract()
+    operations = contract.operations()
     order = sorted(operations, key=lambda name: (operations[name][0] == "delete",
                                                  first.index(name) if name in first else len(first)))
     with receiver.serving():
         system = start({}, notifiers=1, prepare=admin_file, settings={"webhooks": [receiver.webhook("shop", ["drawn"])]})
         admin = Admin(system.of("worker")[0])
         at = f"http://127.0.0.1:{admin.port}/v1/admin"
-        described = AdminContract().document["info"]["description"]
+        described = contract.document["info"]["description"]
         function = re.search(r"^ *api\(\) \{.*?\}$", described, re.DOTALL | re.MULTILINE).group()
         for name in order:
-            source = operations[name][1]
+            source = operations[name][1]["x-codeSamples"][0]["source"]
             if name == "findVisitor":
                 source = source.replace("Q5T9-4XDR", admin.done("GET", "queues/concert/visitors/anna")["reference"])
             if name == "testWebhook":

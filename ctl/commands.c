@@ -12,6 +12,8 @@
 /* The columns of a list. */
 #define LIST(...) ((const struct tl_member[]){__VA_ARGS__, {.title = NULL}})
 
+#define COUNT(title, name) TL_MEMBER(title, name, NUMBER, "")
+
 /* Said of more than one command. */
 #define OPEN "{queue}: open: visitors join and are admitted"
 #define WHAT_STAYS                                                                                 \
@@ -43,7 +45,18 @@ static const struct tl_ctl_command commands[] = {
 
     /* ---- queues ---- */
     {"queue list", NULL, TL_GROUP_QUEUES, TL_OPTIONS_CALL, .operation = "listQueues",
-     .write = tl_write_queues, .summary = "List the queues and their numbers"},
+     .list = "queues",
+     .none =
+         "no queues yet; `tellerline queue create` makes one, or add some under `queues` in the "
+         "configuration file",
+     .columns = LIST(TL_MEMBER("QUEUE", "queue", TEXT, ""), TL_MEMBER("MODE", "mode", TEXT, ""),
+                     TL_MEMBER_SHOWN("PHASE", TEXT, tl_row_phase, tl_row_tint),
+                     COUNT("WAITING", "waiting"), COUNT("ACTIVE", "active"),
+                     TL_MEMBER_SHOWN("LIMIT", NUMBER, tl_row_limit, NULL),
+                     COUNT("JOINED", "totals.joined"), COUNT("ADMITTED", "totals.admitted"),
+                     COUNT("COMPLETED", "totals.completed"), COUNT("EXPIRED", "totals.expired"),
+                     COUNT("LEFT", "totals.left")),
+     .write = tl_write_troubles, .summary = "List the queues and their numbers"},
     {"queue show", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL, .operation = "getQueue",
      .write = tl_write_settings, .summary = "Show the settings of a queue"},
     {"queue create", "NAME [SETTING=VALUE...]", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
@@ -196,8 +209,8 @@ static const struct tl_ctl_command commands[] = {
     {"block list", NULL, TL_GROUP_VISITORS, TL_OPTIONS_CALL, .operation = "listBlocks",
      .list = "blocks", .none = "no prefix is blocked",
      .columns =
-         LIST({"PREFIX", "prefix", TL_MEMBER_TEXT, ""}, {"QUEUE", "queue", TL_MEMBER_TEXT, "all"},
-              {"UNTIL", "until", TL_MEMBER_TIME, "unblocked"}),
+         LIST(TL_MEMBER("PREFIX", "prefix", TEXT, ""), TL_MEMBER("QUEUE", "queue", TEXT, "all"),
+              TL_MEMBER("UNTIL", "until", TIME, "unblocked")),
      .summary = "List the blocked prefixes"},
 
     /* ---- watch ---- */
@@ -213,7 +226,15 @@ static const struct tl_ctl_command commands[] = {
      .details = "The last changes of one queue, or of all queues, tokens and blocks: 50, or "
                 "--limit; the newest is the last."},
     {"webhook list", NULL, TL_GROUP_WATCH, TL_OPTIONS_CALL, .operation = "listWebhooks",
-     .write = tl_write_webhooks, .summary = "List the webhooks and how far each was told",
+     .list = "webhooks",
+     .none =
+         "no webhook watches a queue; list some under `webhooks` in the configuration file, and "
+         "run tellerline-notifier",
+     .columns = LIST(TL_MEMBER("WEBHOOK", "name", TEXT, ""), TL_MEMBER("QUEUE", "queue", TEXT, ""),
+                     COUNT("TOLD", "told"), COUNT("PENDING", "pending"),
+                     TL_MEMBER("OLDEST", "oldest_pending_ms", WAIT, ""), COUNT("LOST", "lost"),
+                     TL_MEMBER_SHOWN("STATE", TEXT, tl_webhook_words, tl_webhook_tint)),
+     .summary = "List the webhooks and how far each was told",
      .details = "PENDING is how many entries of the journal wait for the webhook, and OLDEST since "
                 "when. LOST is how many it was not told of, because it did not answer for too "
                 "long. `dead` says that it loses some now."},
@@ -239,10 +260,10 @@ static const struct tl_ctl_command commands[] = {
                 "deletes queues). The token is not kept and cannot be shown again."},
     {"token list", NULL, TL_GROUP_ACCESS, TL_OPTIONS_CALL, .operation = "listTokens",
      .list = "tokens", .none = "there are no tokens",
-     .columns = LIST({"NAME", "name", TL_MEMBER_TEXT, ""}, {"ROLE", "role", TL_MEMBER_TEXT, ""},
-                     {"CREATED", "created_at", TL_MEMBER_TIME, ""},
-                     {"BY", "created_by", TL_MEMBER_TEXT, ""},
-                     {"LAST USED", "last_used_at", TL_MEMBER_TIME, "never"}),
+     .columns =
+         LIST(TL_MEMBER("NAME", "name", TEXT, ""), TL_MEMBER("ROLE", "role", TEXT, ""),
+              TL_MEMBER("CREATED", "created_at", TIME, ""), TL_MEMBER("BY", "created_by", TEXT, ""),
+              TL_MEMBER("LAST USED", "last_used_at", TIME, "never")),
      .summary = "List the tokens: names, roles and last use"},
     {"token revoke", "NAME", TL_GROUP_ACCESS, TL_OPTIONS_CALL | TL_OPTION_YES,
      .operation = "revokeToken",

@@ -11,44 +11,11 @@ enum { VALUE_MAX = 1200 };
 
 /* ---- queue list ---- */
 
-static void add_row(struct tl_table *table, const json_t *stats)
+void tl_write_troubles(const json_t *answer)
 {
-    static const char *const totals[] = {"joined", "admitted", "completed", "expired", "left"};
-    char text[128];
-    tl_table_text(table, tl_json_text(stats, "queue"));
-    tl_table_text(table, tl_json_text(stats, "mode"));
-    tl_row_phase(stats, text, sizeof(text));
-    tl_row_add_state(table, stats, text);
-    tl_table_number(table, tl_json_count(stats, "waiting"));
-    tl_table_number(table, tl_json_count(stats, "active"));
-    tl_row_limit(stats, text, sizeof(text));
-    tl_table_text(table, text);
-    for (size_t i = 0; i < sizeof(totals) / sizeof(totals[0]); i++)
-        tl_table_number(table, tl_row_total(stats, totals[i]));
-}
-
-void tl_write_queues(const json_t *answer)
-{
-    static const struct tl_column columns[] = {
-        {"QUEUE", false},    {"MODE", false},   {"PHASE", false}, {"WAITING", true},
-        {"ACTIVE", true},    {"LIMIT", true},   {"JOINED", true}, {"ADMITTED", true},
-        {"COMPLETED", true}, {"EXPIRED", true}, {"LEFT", true},
-    };
     size_t i;
     json_t *stats;
-    const json_t *list = json_object_get(answer, "queues");
-    if (json_array_size(list) == 0) {
-        printf("no queues yet; `tellerline queue create` makes one, or add some under `queues` in "
-               "the configuration file\n");
-        return;
-    }
-    struct tl_table *table = TL_TABLE(columns);
-    json_array_foreach(list, i, stats)
-    {
-        add_row(table, stats);
-    }
-    tl_table_print(&table);
-    json_array_foreach(list, i, stats)
+    json_array_foreach(json_object_get(answer, "queues"), i, stats)
     {
         if (*tl_json_text(stats, "trouble") != '\0')
             printf("%s: %s\n", tl_json_text(stats, "queue"), tl_json_text(stats, "trouble"));
@@ -93,56 +60,14 @@ void tl_write_members(const json_t *answer)
     tl_json_flat(answer, write_member, NULL);
 }
 
-/* ---- webhook list ---- */
-
-static enum tl_tint tint_of(const json_t *webhook)
-{
-    const char *state = tl_json_text(webhook, "state");
-    if (strcmp(state, "dead") == 0 || strcmp(state, "unwatched") == 0)
-        return TL_TINT_TROUBLE;
-    return strcmp(state, "failing") == 0 ? TL_TINT_CARE : TL_TINT_NONE;
-}
-
-void tl_write_webhooks(const json_t *answer)
-{
-    static const struct tl_column columns[] = {{"WEBHOOK", false}, {"QUEUE", false}, {"TOLD", true},
-                                               {"PENDING", true},  {"OLDEST", true}, {"LOST", true},
-                                               {"STATE", false}};
-    const json_t *webhooks = json_object_get(answer, "webhooks");
-    size_t i;
-    json_t *webhook;
-    if (json_array_size(webhooks) == 0) {
-        printf(
-            "no webhook watches a queue; list some under `webhooks` in the configuration file, and "
-            "run tellerline-notifier\n");
-        return;
-    }
-    struct tl_table *table = TL_TABLE(columns);
-    json_array_foreach(webhooks, i, webhook)
-    {
-        char oldest[TL_UNITS_TEXT_MAX], state[TL_WEBHOOK_WORDS_MAX];
-        tl_row_wait(webhook, "oldest_pending_ms", oldest, sizeof(oldest));
-        tl_webhook_words(webhook, state);
-        tl_table_text(table, tl_json_text(webhook, "name"));
-        tl_table_text(table, tl_json_text(webhook, "queue"));
-        tl_table_number(table, tl_json_count(webhook, "told"));
-        tl_table_number(table, tl_json_count(webhook, "pending"));
-        tl_table_text(table, oldest);
-        tl_table_number(table, tl_json_count(webhook, "lost"));
-        tl_table_text(table, state);
-        tl_table_tint(table, tint_of(webhook));
-    }
-    tl_table_print(&table);
-}
-
 /* ---- queue line ---- */
 
 void tl_write_line(const json_t *answer)
 {
-    static const struct tl_member members[] = {{"POSITION", "position", TL_MEMBER_NUMBER, ""},
-                                               {"LANE", "lane", TL_MEMBER_TEXT, ""},
-                                               {"JOINED", "joined_at", TL_MEMBER_TIME, "-"},
-                                               {"VISITOR", "visitor", TL_MEMBER_TEXT, ""},
+    static const struct tl_member members[] = {TL_MEMBER("POSITION", "position", NUMBER, ""),
+                                               TL_MEMBER("LANE", "lane", TEXT, ""),
+                                               TL_MEMBER("JOINED", "joined_at", TIME, "-"),
+                                               TL_MEMBER("VISITOR", "visitor", TEXT, ""),
                                                {.title = NULL}};
     const json_t *list = json_object_get(answer, "visitors");
     const json_t *last = json_array_get(list, json_array_size(list) - 1);
@@ -171,8 +96,6 @@ static void say(const struct tl_ctl_command *command, const json_t *answer, cons
 void tl_ctl_answer_write(const struct tl_ctl_command *command, const json_t *answer,
                          const json_t *arguments)
 {
-    if (command->write != NULL)
-        command->write(answer);
     if (command->list != NULL) {
         const json_t *list = json_object_get(answer, command->list);
         if (json_array_size(list) == 0 && command->none != NULL)
@@ -180,6 +103,8 @@ void tl_ctl_answer_write(const struct tl_ctl_command *command, const json_t *ans
         else
             tl_list_print(list, command->columns);
     }
+    if (command->write != NULL)
+        command->write(answer);
     if (command->alone != NULL) {
         printf("%s\n", tl_json_text(answer, command->alone));
         fflush(stdout);

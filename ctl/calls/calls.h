@@ -47,8 +47,8 @@ struct tl_ctl_call *tl_ctl_call_open(const struct tl_ctl_options *options, struc
 void tl_ctl_call_close(struct tl_ctl_call **call);
 
 /* Asks, and releases what is asked; a list has the entries of as many pages as the limit that is
- * asked for needs, or one that is short by nature, of all. A problem is an answer, too. False: there is no answer. Clear the answer with
- * tl_control_answer_clear in either case. */
+ * asked for needs, or one that is short by nature, of all. A problem is an answer, too. False:
+ * there is no answer. Clear the answer with tl_control_answer_clear in either case. */
 bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err);
 /* Asks; *body gets the body of a good answer, owned (an empty object if it has none). Anything else
@@ -121,15 +121,13 @@ uint64_t tl_row_gave_up(const json_t *stats);
 void tl_row_phase(const json_t *stats, char *text, size_t size);
 /* Mode and phase in one word: the phase where the mode is open, else the mode. */
 const char *tl_row_state(const json_t *stats);
-/* Adds such a text as a cell: what wants care, and what is damaged, stands out in colour. */
-void tl_row_add_state(struct tl_table *table, const json_t *stats, const char *text);
+/* What wants care, and what is damaged, stands out in colour. */
+enum tl_tint tl_row_tint(const json_t *stats);
 /* What limits admission: the capacity ("300"; "0: no one"; "140 auto" where the site's reports
  * steer it, "120 auto (no feedback)" while there are none), the rate ("1400/10s"), or both. */
 void tl_row_limit(const json_t *stats, char *text, size_t size);
 /* How many a minute, such as "admitted"; "-" when that is not known. */
 void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t size);
-/* A length of time, such as "oldest_wait_ms"; "-" when it is not known. */
-void tl_row_wait(const json_t *object, const char *name, char *text, size_t size);
 
 #define TL_CTL_SIGNS_COLUMNS 80 /* lines are no longer */
 /* Appends the signs of misuse in the last minute, over several lines if need be; nothing if there
@@ -138,7 +136,8 @@ void tl_row_signs(const json_t *stats, struct tl_text *out);
 
 #define TL_WEBHOOK_WORDS_MAX 256
 /* The state of a webhook: "answers", "failing since 2026-12-01T20:00:00+09:00: it answers 500". */
-void tl_webhook_words(const json_t *webhook, char text[TL_WEBHOOK_WORDS_MAX]);
+void tl_webhook_words(const json_t *webhook, char *text, size_t size);
+enum tl_tint tl_webhook_tint(const json_t *webhook);
 
 /* ---- settings ---- */
 
@@ -212,11 +211,10 @@ bool tl_draw_verify_pages(struct tl_draw_check *check, tl_draw_fetch *fetch, voi
 
 /* ---- what the table of commands names ---- */
 
-void tl_write_queues(const json_t *answer);
+void tl_write_troubles(const json_t *answer);
 void tl_write_settings(const json_t *answer);
 void tl_write_members(const json_t *answer);
 void tl_write_line(const json_t *answer);
-void tl_write_webhooks(const json_t *answer);
 void tl_write_stats(const json_t *answer);
 
 tl_ctl_verb tl_command_recover, tl_command_line, tl_command_notice, tl_command_set, tl_command_diff,

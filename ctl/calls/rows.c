@@ -57,14 +57,11 @@ const char *tl_row_state(const json_t *stats)
     return shows_phase ? tl_json_text(stats, "phase") : mode;
 }
 
-void tl_row_add_state(struct tl_table *table, const json_t *stats, const char *text)
+enum tl_tint tl_row_tint(const json_t *stats)
 {
-    const char *state = tl_row_state(stats);
-    tl_table_text(table, text);
-    if (*tl_json_text(stats, "trouble") != '\0')
-        tl_table_tint(table, TL_TINT_TROUBLE);
-    else if (strcmp(state, "open") != 0)
-        tl_table_tint(table, TL_TINT_CARE);
+    return *tl_json_text(stats, "trouble") != '\0'    ? TL_TINT_TROUBLE
+           : strcmp(tl_row_state(stats), "open") != 0 ? TL_TINT_CARE
+                                                      : TL_TINT_NONE;
 }
 
 void tl_row_limit(const json_t *stats, char *text, size_t size)
@@ -94,16 +91,7 @@ void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t
         snprintf(text, size, "-");
 }
 
-void tl_row_wait(const json_t *object, const char *name, char *text, size_t size)
-{
-    const json_t *ms = json_object_get(object, name);
-    if (json_is_integer(ms))
-        tl_terminal_duration(json_integer_value(ms), text, size);
-    else
-        snprintf(text, size, "-");
-}
-
-void tl_webhook_words(const json_t *webhook, char text[TL_WEBHOOK_WORDS_MAX])
+void tl_webhook_words(const json_t *webhook, char *text, size_t size)
 {
     char since[TL_UNITS_TEXT_MAX];
     const char *state = tl_json_text(webhook, "state");
@@ -113,11 +101,18 @@ void tl_webhook_words(const json_t *webhook, char text[TL_WEBHOOK_WORDS_MAX])
     else if (strcmp(state, "new") == 0)
         state = "nothing told yet";
     else if (since[0] != '\0') {
-        snprintf(text, TL_WEBHOOK_WORDS_MAX, "%s since %s: %s", state, since,
-                 tl_json_text(webhook, "problem"));
+        snprintf(text, size, "%s since %s: %s", state, since, tl_json_text(webhook, "problem"));
         return;
     }
-    snprintf(text, TL_WEBHOOK_WORDS_MAX, "%s", state);
+    snprintf(text, size, "%s", state);
+}
+
+enum tl_tint tl_webhook_tint(const json_t *webhook)
+{
+    const char *state = tl_json_text(webhook, "state");
+    if (strcmp(state, "dead") == 0 || strcmp(state, "unwatched") == 0)
+        return TL_TINT_TROUBLE;
+    return strcmp(state, "failing") == 0 ? TL_TINT_CARE : TL_TINT_NONE;
 }
 
 /* ---- signs of misuse ---- */

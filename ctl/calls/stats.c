@@ -13,10 +13,10 @@ static void write_line(const json_t *stats, struct tl_text *out)
     char oldest[SHOWN], p50[SHOWN], p90[SHOWN], limit[128];
     const json_t *waited = json_object_get(stats, "waited");
     const json_t *claimed = json_object_get(stats, "claimed");
-    tl_row_wait(stats, "oldest_wait_ms", oldest, sizeof(oldest));
+    tl_json_wait(stats, "oldest_wait_ms", oldest, sizeof(oldest));
     tl_row_limit(stats, limit, sizeof(limit));
-    tl_row_wait(waited, "p50_ms", p50, sizeof(p50));
-    tl_row_wait(waited, "p90_ms", p90, sizeof(p90));
+    tl_json_wait(waited, "p50_ms", p50, sizeof(p50));
+    tl_json_wait(waited, "p90_ms", p90, sizeof(p90));
     tl_text_append(out, "  waiting     %" PRIu64 ", the first for %s\n",
                    tl_json_count(stats, "waiting"), oldest);
     tl_text_append(out, "  active      %" PRIu64 ", limit %s", tl_json_count(stats, "active"),
@@ -97,7 +97,7 @@ static void write_lanes(const json_t *stats, struct tl_text *out)
     json_array_foreach(lanes, i, lane)
     {
         char oldest[SHOWN];
-        tl_row_wait(lane, "oldest_wait_ms", oldest, sizeof(oldest));
+        tl_json_wait(lane, "oldest_wait_ms", oldest, sizeof(oldest));
         tl_text_append(out, "  lane %-16s %" PRIu64 " wait, the first for %s\n",
                        tl_json_text(lane, "name"), tl_json_count(lane, "waiting"), oldest);
     }
@@ -137,7 +137,7 @@ static void write_webhooks(const json_t *stats, struct tl_text *out)
     json_array_foreach(json_object_get(stats, "webhooks"), i, webhook)
     {
         char words[TL_WEBHOOK_WORDS_MAX];
-        tl_webhook_words(webhook, words);
+        tl_webhook_words(webhook, words, sizeof(words));
         tl_text_append(out, "  webhook %-10s %s", tl_json_text(webhook, "name"), words);
         if (tl_json_number(webhook, "pending") > 0)
             tl_text_append(out, ", %" JSON_INTEGER_FORMAT " entries wait",

@@ -180,9 +180,10 @@ static void add_wide(const struct top *top, struct tl_table *table, const json_t
     tl_table_text(table, tl_json_text(stats, "queue"));
     tl_table_text(table, tl_json_text(stats, "mode"));
     tl_row_phase(stats, text, sizeof(text));
-    tl_row_add_state(table, stats, text);
+    tl_table_text(table, text);
+    tl_table_tint(table, tl_row_tint(stats));
     tl_table_number(table, tl_json_count(stats, "waiting"));
-    tl_row_wait(stats, "oldest_wait_ms", text, sizeof(text));
+    tl_json_wait(stats, "oldest_wait_ms", text, sizeof(text));
     tl_table_text(table, text);
     tl_table_number(table, tl_json_count(stats, "active"));
     tl_row_limit(stats, text, sizeof(text));
@@ -209,9 +210,10 @@ static void add_narrow(const struct top *top, struct tl_table *table, const json
 {
     char text[128];
     add_cut(table, tl_json_text(stats, "queue"), QUEUE_NARROW);
-    tl_row_add_state(table, stats, tl_row_state(stats));
+    tl_table_text(table, tl_row_state(stats));
+    tl_table_tint(table, tl_row_tint(stats));
     tl_table_number(table, tl_json_count(stats, "waiting"));
-    tl_row_wait(stats, "oldest_wait_ms", text, sizeof(text));
+    tl_json_wait(stats, "oldest_wait_ms", text, sizeof(text));
     add_cut(table, text, OLDEST_NARROW);
     tl_table_number(table, tl_json_count(stats, "active"));
     tl_row_limit(stats, text, sizeof(text));

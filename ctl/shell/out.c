@@ -19,6 +19,7 @@ enum {
     COLUMNS = 80,
     YEAR_MAX = 9999,
     ANSWER_MAX = 256, /* bytes of an answer to a question */
+    CELL_MAX = 256,
 
     BAR = 24, /* columns of the bar itself */
     BAR_EVERY_MS = 200,
@@ -289,6 +290,30 @@ void tl_table_print(struct tl_table **table)
     tl_table_free(table);
 }
 
+static void add_member(struct tl_table *table, const json_t *object, const struct tl_member *member)
+{
+    char text[CELL_MAX];
+    const char *dot = member->name != NULL ? strchr(member->name, '.') : NULL;
+    const char *name = dot != NULL ? dot + 1 : member->name;
+    const json_t *of =
+        dot != NULL ? json_object_getn(object, member->name, (size_t)(dot - member->name)) : object;
+    if (member->show != NULL)
+        member->show(object, text, sizeof(text));
+    else if (member->kind == TL_MEMBER_WAIT)
+        tl_json_wait(of, name, text, sizeof(text));
+    if (member->show != NULL || member->kind == TL_MEMBER_WAIT)
+        tl_table_text(table, text);
+    else if (member->kind == TL_MEMBER_NUMBER)
+        tl_table_number(table, tl_json_count(of, name));
+    else if (member->kind == TL_MEMBER_TIME)
+        tl_table_time(table, tl_json_text(of, name), member->none);
+    else
+        tl_table_text(table,
+                      *tl_json_text(of, name) != '\0' ? tl_json_text(of, name) : member->none);
+    if (member->tint != NULL)
+        tl_table_tint(table, member->tint(object));
+}
+
 void tl_list_print(const json_t *list, const struct tl_member *members)
 {
     struct tl_column columns[12];
@@ -296,20 +321,14 @@ void tl_list_print(const json_t *list, const struct tl_member *members)
     json_t *object;
     for (; members[n].title != NULL; n++) {
         assert(n < sizeof(columns) / sizeof(columns[0]));
-        columns[n] = (struct tl_column){members[n].title, members[n].kind == TL_MEMBER_NUMBER};
+        columns[n] = (struct tl_column){members[n].title, members[n].kind == TL_MEMBER_NUMBER ||
+                                                              members[n].kind == TL_MEMBER_WAIT};
     }
     struct tl_table *table = tl_table_new(columns, n);
     json_array_foreach(list, i, object)
     {
-        for (const struct tl_member *member = members; member->title != NULL; member++) {
-            const char *text = tl_json_text(object, member->name);
-            if (member->kind == TL_MEMBER_NUMBER)
-                tl_table_number(table, tl_json_count(object, member->name));
-            else if (member->kind == TL_MEMBER_TIME)
-                tl_table_time(table, text, member->none);
-            else
-                tl_table_text(table, text[0] != '\0' ? text : member->none);
-        }
+        for (const struct tl_member *member = members; member->title != NULL; member++)
+            add_member(table, object, member);
     }
     tl_table_print(&table);
 }
@@ -420,6 +439,15 @@ json_int_t tl_json_number(const json_t *object, const char *name)
 uint64_t tl_json_count(const json_t *object, const char *name)
 {
     return (uint64_t)tl_json_number(object, name);
+}
+
+void tl_json_wait(const json_t *object, const char *name, char *text, size_t size)
+{
+    const json_t *ms = json_object_get(object, name);
+    if (json_is_integer(ms))
+        tl_terminal_duration(json_integer_value(ms), text, size);
+    else
+        snprintf(text, size, "-");
 }
 
 static size_t show(const json_t *value, char *text, size_t size)

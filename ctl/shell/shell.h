@@ -118,12 +118,26 @@ enum tl_ctl_group {
 /* A verb. Returns an exit status. */
 typedef int tl_ctl_verb(const struct tl_ctl_options *options);
 
+/* How a cell stands out where there is colour. */
+enum tl_tint { TL_TINT_NONE, TL_TINT_CARE, TL_TINT_TROUBLE };
+
 /* A member of the objects of a list. */
 struct tl_member {
-    const char *title, *name;
-    enum { TL_MEMBER_TEXT, TL_MEMBER_NUMBER, TL_MEMBER_TIME } kind;
+    const char *title;
+    const char *name; /* "totals.left": of an inner object */
+    enum { TL_MEMBER_TEXT, TL_MEMBER_NUMBER, TL_MEMBER_TIME, TL_MEMBER_WAIT } kind;
     const char *none; /* for a text or time that is "", or not there */
+    void (*show)(const json_t *object, char *text, size_t size); /* instead of a member, or NULL */
+    enum tl_tint (*tint)(const json_t *object);                  /* NULL: none */
 };
+#define TL_MEMBER(title_, name_, kind_, none_)                                                     \
+    {                                                                                              \
+        .title = (title_), .name = (name_), .kind = TL_MEMBER_##kind_, .none = (none_)             \
+    }
+#define TL_MEMBER_SHOWN(title_, kind_, show_, tint_)                                               \
+    {                                                                                              \
+        .title = (title_), .kind = TL_MEMBER_##kind_, .none = "", .show = (show_), .tint = (tint_) \
+    }
 
 /* A text with "{member}" for members of an answer, or what was asked for; "{member:words}" has
  * words for one that is not there. Times and "..._seconds" are shown as people read them. */
@@ -288,8 +302,6 @@ void tl_table_number(struct tl_table *table, uint64_t number);
 /* A time in RFC 3339 as people read it; `none` for "". */
 void tl_table_time(struct tl_table *table, const char *rfc3339, const char *none);
 
-/* How a cell stands out where there is colour. */
-enum tl_tint { TL_TINT_NONE, TL_TINT_CARE, TL_TINT_TROUBLE };
 /* Tints the cell that was added last. */
 void tl_table_tint(struct tl_table *table, enum tl_tint tint);
 
@@ -318,6 +330,8 @@ json_int_t tl_json_number(const json_t *object, const char *name);
 /* The same of something that is counted. */
 uint64_t tl_json_count(const json_t *object, const char *name);
 
+/* A length of time in ms, such as "oldest_wait_ms", for people; "-" when it is not known. */
+void tl_json_wait(const json_t *object, const char *name, char *text, size_t size);
 /* The value as the configuration file writes it: texts without quotes, lists with commas, nothing
  * for null. */
 void tl_json_show(const json_t *value, char *text, size_t size);

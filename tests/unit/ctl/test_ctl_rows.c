@@ -68,7 +68,9 @@ static void test_every_row_writes_its_answer(void **state)
             for (const struct tl_member *member = command->columns; member->title != NULL;
                  member++) {
                 assert_non_null(member->none);
-                (void)json_object_set_new(entry, member->name, json_string("VALUE"));
+                assert_int_equal(member->name == NULL, member->show != NULL);
+                if (member->name != NULL)
+                    (void)json_object_set_new(entry, member->name, json_string("VALUE"));
             }
             (void)json_array_append_new(list, entry);
             (void)json_object_set(answer, command->list, list);

@@ -74,14 +74,14 @@ static void test_what_is_not_known_is_a_dash(void **state)
     json_t *stats =
         parse("{\"oldest_wait_ms\": null, \"per_minute\": null, \"totals\": {\"left\": 2,"
               " \"absent\": 3}}");
-    tl_row_wait(stats, "oldest_wait_ms", text, sizeof(text));
+    tl_json_wait(stats, "oldest_wait_ms", text, sizeof(text));
     assert_string_equal(text, "-");
     tl_row_per_minute(stats, "admitted", text, sizeof(text));
     assert_string_equal(text, "-");
     assert_int_equal(tl_row_gave_up(stats), 5);
     json_decref(stats);
     stats = parse("{\"oldest_wait_ms\": 61000, \"per_minute\": {\"admitted\": 12.6}}");
-    tl_row_wait(stats, "oldest_wait_ms", text, sizeof(text));
+    tl_json_wait(stats, "oldest_wait_ms", text, sizeof(text));
     assert_string_equal(text, "61 s");
     tl_row_per_minute(stats, "admitted", text, sizeof(text));
     assert_string_equal(text, "13");

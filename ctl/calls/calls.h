@@ -47,8 +47,8 @@ struct tl_ctl_call *tl_ctl_call_open(const struct tl_ctl_options *options, struc
 void tl_ctl_call_close(struct tl_ctl_call **call);
 
 /* Asks, and releases what is asked; a list has the entries of as many pages as the limit that is
- * asked for needs, or one that is short by nature, of all. A problem is an answer, too. False: there is no answer. Clear the answer with
- * tl_control_answer_clear in either case. */
+ * asked for needs, or one that is short by nature, of all. A problem is an answer, too. False:
+ * there is no answer. Clear the answer with tl_control_answer_clear in either case. */
 bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err);
 /* Asks; *body gets the body of a good answer, owned (an empty object if it has none). Anything else

@@ -210,7 +210,7 @@ static enum outcome check_token(struct tl_admin_access *access, struct tl_admin_
     char name[TL_TOKEN_NAME_MAX + 1];
     tl_admin_secrets_look(access->secrets, &secrets);
     if (secrets.has_key && tl_token_parse(text, length, name)) {
-        struct tl_redis *redis = tl_admin_backend_redis(backend, err);
+        struct tl_redis *redis = tl_admin_backend_redis(backend, NULL, err);
         enum tl_token_role role = TL_TOKEN_NOTHING;
         if (redis == NULL || !tl_tokens_check(redis, access->config->redis.key_prefix, &secrets.key,
                                               text, length, &role, &record, err))
@@ -261,7 +261,7 @@ static enum outcome find_token(struct tl_admin_access *access, struct tl_admin_b
         bearer->hash = secrets->admin.hash;
         return secrets->admin.found ? GENUINE : WRONG;
     }
-    struct tl_redis *redis = secrets->has_key ? tl_admin_backend_redis(backend, err) : NULL;
+    struct tl_redis *redis = secrets->has_key ? tl_admin_backend_redis(backend, NULL, err) : NULL;
     if (!secrets->has_key)
         return WRONG;
     if (redis == NULL ||

@@ -22,9 +22,10 @@ const char *tl_admin_backend_redis_url(const struct tl_config *config)
     return config->admin.redis_url[0] != '\0' ? config->admin.redis_url : config->redis.url;
 }
 
-struct tl_redis *tl_admin_backend_redis(struct tl_admin_backend *backend, struct tl_error *err)
+struct tl_redis *tl_admin_backend_redis(struct tl_admin_backend *backend, const char *queue,
+                                        struct tl_error *err)
 {
-    return tl_store_connect(backend->store, err) ? tl_store_common(backend->store) : NULL;
+    return tl_store_reach(backend->store, queue, err);
 }
 
 struct tl_admin_backend *tl_admin_backend_borrow(struct tl_admin_backends *backends,

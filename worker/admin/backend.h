@@ -31,8 +31,9 @@ struct tl_admin_backend *tl_admin_backend_borrow(struct tl_admin_backends *backe
                                                  struct tl_control_answer *answer);
 void tl_admin_backend_return(struct tl_admin_backends *backends, struct tl_admin_backend *backend);
 
-/* The connection for tokens, open; NULL when the store cannot be reached. */
-struct tl_redis *tl_admin_backend_redis(struct tl_admin_backend *backend, struct tl_error *err);
+/* The connection of a queue, or that for tokens (NULL), open; NULL when it cannot be reached. */
+struct tl_redis *tl_admin_backend_redis(struct tl_admin_backend *backend, const char *queue,
+                                        struct tl_error *err);
 /* The address of Redis for the admin process. */
 const char *tl_admin_backend_redis_url(const struct tl_config *config);
 

@@ -132,9 +132,10 @@ bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_admi
         tl_control_problem(answer, TL_REFUSAL_NOT_FOUND, "There is no such page");
         return false;
     }
-    struct tl_redis *redis = tl_admin_backend_redis(backend, &err);
-    if (!tl_keys_of(&keys, previews->config->redis.key_prefix, queue, &err) || redis == NULL ||
-        !tl_queue_load(redis, &keys, &settings, &err)) {
+    struct tl_redis *redis = tl_keys_of(&keys, previews->config->redis.key_prefix, queue, &err)
+                                 ? tl_admin_backend_redis(backend, queue, &err)
+                                 : NULL;
+    if (redis == NULL || !tl_queue_load(redis, &keys, &settings, &err)) {
         tl_control_problem_of(answer, &err);
         return false;
     }

@@ -143,13 +143,14 @@ static bool followed_failed(struct tl_followed_queues *self, struct followed *fo
 {
     const struct tl_keys *keys = &followed->keys;
     const struct tl_mend_offer offer = tl_inventory_offer(self->inventory, keys->queue);
+    const struct tl_change change = {.kind = TL_CHANGE_TROUBLE, .away = tl_error_is_of_store(err)};
     if (!tl_error_is_of_queue(err, followed->redis))
         return false;
     bool aside =
         tl_queue_set_aside(self->troubles, followed->redis, keys, &offer, err, tl_clock_ms());
     if (!aside && !absence_lasts(self, followed, err))
         return true;
-    return post(self, followed, &(struct tl_change){.kind = TL_CHANGE_TROUBLE}, err);
+    return post(self, followed, &change, err);
 }
 
 static void followed_served(struct tl_followed_queues *self, struct followed *followed)

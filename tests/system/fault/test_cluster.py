@@ -98,7 +98,7 @@ def p99(times: list[float]) -> float:
 @pytest.mark.long(seconds=25)
 def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
     """Others answer as fast as before, the worker stays ready, and the replica goes on where the master was."""
-    system = start({queue: {"capacity": 1000} | CALM for queue in QUEUES}, settings=SETTINGS, prepare=cluster.prepare)
+    system = start({queue: {"capacity": 1000, "on_store_error": "open"} | CALM for queue in QUEUES}, settings=SETTINGS, prepare=cluster.prepare)
     for pattern in TROUBLE:
         system.expect(pattern)
     stop, port = threading.Event(), system.of("worker")[0].http_port
@@ -106,6 +106,10 @@ def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
     shoppers = {master: Shopper(port, queue, stop) for master, queue in queue_of.items()}
     for shopper in shoppers.values():
         shopper.start()
+
+    def gate(queue: str) -> int:
+        return Client(port).get(f"/v1/queues/{queue}/check").status
+
     victim = cluster.master_of("tl:queues")  # the one whose loss would hurt most
     others = [shopper for master, shopper in shoppers.items() if master is not victim]
     try:
@@ -115,11 +119,14 @@ def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
         victim.kill()
         wait_until(lambda: all(len(one.numbered(killed)) >= 150 for one in others), PATIENCE, "others are served meanwhile")
         assert all(program.ready() for program in system.programs), "it serves the others"
+        wait_until(lambda: gate(queue_of[victim]) == 204, PATIENCE, "the gate opens where the store is away")
+        assert all(gate(queue) == 401 for master, queue in queue_of.items() if master is not victim)
         during = [p99(one.numbered(killed)) for one in others]
         cluster.wait_promoted(replica)
         promoted = time.monotonic()
         wait_until(lambda: shoppers[victim].numbered(promoted), PATIENCE, "its queues go on at the replica")
         back = min(began for began, _, status in shoppers[victim].answers if status == 200 and began >= promoted)
+        wait_until(lambda: gate(queue_of[victim]) == 401, PATIENCE, "the gate closes again")
         figure(f"p99 of joins at other nodes: {[round(1000 * t, 1) for t in before]} ms before, "
                f"{[round(1000 * t, 1) for t in during]} ms while a node is away; its replica was promoted after "
                f"{promoted - killed:.1f} s, and its queues go on {back - promoted:.1f} s later")

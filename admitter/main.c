@@ -8,6 +8,7 @@
  * said when the queue opens or its rate allows the next admission. A slow timer behind the events
  * makes up for one that was missed.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "admitter/draw.h"
@@ -98,17 +99,24 @@ struct queue {
     uint64_t generation;   /* at the last step, 0: none yet */
     uint64_t base_seq;     /* of the incarnation whose events are followed */
     bool moved;            /* the last step met another incarnation */
-    int64_t told_ms;       /* of the jumps of the store's clock, told with a former step */
-    struct tl_draw *draw;  /* while it is held, or NULL */
+    int64_t told_ms;       /* of the jumps of the store's clock, told with a former step... */
+    const struct tl_redis *told_of; /* ...which was taken by this node */
+    struct tl_draw *draw;           /* while it is held, or NULL */
     struct tl_steered steered;
     uint64_t allowed; /* active visitors, at the last admission; UINT64_MAX: any number */
+};
+
+struct node_clock {
+    const struct tl_redis *redis; /* borrowed */
+    struct tl_store_clock clock;
 };
 
 struct admitter {
     struct tl_process *process;
     struct tl_steering *steering;
     struct tl_args args;
-    struct tl_store_clock clock;
+    struct node_clock *clocks; /* of the nodes so far: one, unless the store is a cluster */
+    size_t n_clocks;
     struct tl_drawer *drawer;
 };
 
@@ -195,22 +203,62 @@ static void report_step(const struct tl_held_queue *held, const struct tl_reply 
     tl_queue_series_set_state(held->series, state);
 }
 
+/* The clock of a node. NULL when out of memory. */
+static struct tl_store_clock *clock_of(struct admitter *self, const struct tl_redis *redis,
+                                       struct tl_error *err)
+{
+    for (size_t i = 0; i < self->n_clocks; i++)
+        if (self->clocks[i].redis == redis)
+            return &self->clocks[i].clock;
+    struct node_clock *clocks = realloc(self->clocks, (self->n_clocks + 1) * sizeof(*clocks));
+    if (clocks == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the clock of the store");
+        return NULL;
+    }
+    self->clocks = clocks;
+    clocks[self->n_clocks] = (struct node_clock){.redis = redis};
+    return &clocks[self->n_clocks++].clock;
+}
+
+/* Follows the clocks of all nodes that can be reached; the only one has to be. */
+static bool look_at_clocks(struct admitter *self, int64_t now_ms, struct tl_error *err)
+{
+    struct tl_store *store = self->process->store;
+    for (size_t i = 0; i < tl_store_nodes(store); i++) {
+        struct tl_redis *redis = tl_store_node(store, i);
+        struct tl_store_clock *clock = clock_of(self, redis, err);
+        if (clock == NULL)
+            return false;
+        if (tl_redis_is_node(redis) && !tl_redis_connected(redis))
+            continue;
+        if (!tl_store_clock_look(clock, redis, now_ms, err) && !tl_redis_is_node(redis))
+            return false;
+    }
+    return true;
+}
+
 /* One call of the function admit. Returns its answer, which the caller frees; NULL with err. */
 static struct tl_reply *take_step(struct admitter *self, const struct tl_held_queue *held,
                                   struct tl_error *err)
 {
     struct queue *queue = held->state;
     struct tl_metrics *metrics = self->process->metrics;
+    struct tl_store_clock *clock = clock_of(self, held->redis, err);
     int64_t started_us = tl_clock_us();
+    if (clock == NULL)
+        return NULL;
+    if (queue->told_of != held->redis)
+        queue->told_ms = 0;
+    queue->told_of = held->redis;
     tl_call_begin(&self->args, TL_FN_ADMIT, &held->keys);
     tl_args_uint(&self->args, self->process->config->admitter.batch);
     tl_args_uint(&self->args, self->process->config->retention.events_entries);
     tl_args_uint(&self->args, queue->generation);
     /* How the store's clock runs. A step that runs late makes it seem to have jumped, which only
      * delays an admission by rate. */
-    tl_args_int(&self->args, tl_store_clock_at(&self->clock, started_us / 1000));
-    tl_args_int(&self->args, self->clock.jumped_ms - queue->told_ms);
-    tl_args_int(&self->args, self->clock.jumped_to_ms);
+    tl_args_int(&self->args, tl_store_clock_at(clock, started_us / 1000));
+    tl_args_int(&self->args, clock->jumped_ms - queue->told_ms);
+    tl_args_int(&self->args, clock->jumped_to_ms);
     struct tl_reply *step = tl_call(held->redis, &self->args, err);
     if (step == NULL)
         return NULL;
@@ -220,9 +268,9 @@ static struct tl_reply *take_step(struct admitter *self, const struct tl_held_qu
     queue->steered.on = tl_reply_signed(step, TL_ADMIT_STEERED) == 1;
     queue->reason.overbooked = tl_reply_signed(step, TL_ADMIT_OVERBOOKED) == 1;
     report_step(held, step);
-    tl_store_clock_note(&self->clock, tl_reply_signed(step, TL_ADMIT_NOW), started_us / 1000,
+    tl_store_clock_note(clock, tl_reply_signed(step, TL_ADMIT_NOW), started_us / 1000,
                         tl_clock_ms());
-    queue->told_ms = self->clock.jumped_ms;
+    queue->told_ms = clock->jumped_ms;
     tl_metrics_add(metrics, TL_ADMITTER_STEPS, 1);
     tl_metrics_add(metrics, TL_ADMITTER_IDLE_STEPS, admitted == 0 ? 1 : 0);
     tl_metrics_add(metrics, TL_ADMITTER_ADMITTED, (int64_t)admitted);
@@ -322,6 +370,7 @@ static void close_admitter(void *context)
     tl_drawer_free(&self->drawer);
     tl_steering_free(&self->steering);
     tl_args_free(&self->args);
+    free(self->clocks);
 }
 
 static void count_steered(const struct admitter *self)
@@ -350,8 +399,7 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
     struct admitter *self = context;
     struct tl_process *process = self->process;
     int64_t due_ms = INT64_MAX;
-    bool ok = tl_process_refresh(process, now_ms, err) &&
-              tl_store_clock_look(&self->clock, tl_store_common(process->store), now_ms, err) &&
+    bool ok = tl_process_refresh(process, now_ms, err) && look_at_clocks(self, now_ms, err) &&
               tl_process_serve(process, now_ms, &due_ms, err);
     count_steered(self);
     return ok && tl_process_wait(process, tl_process_wait_ms(process, due_ms, tl_clock_ms()), err);

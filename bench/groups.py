@@ -111,6 +111,9 @@ GROUPS += [
     _ours("idle", "Idle queues", "Queues in which nothing happens: leases are renewed, workers look after settings."),
     _ours("lone", "A lone join beside many queues", "Each join is answered before the next is sent, to queues at "
           "random. What the programs do without joins is taken off."),
+    _ours("cluster", "Thirty queues on one, two and three nodes", "A Redis Cluster without replicas, and a plain Redis (n = 0): "
+          "commands, from clients and functions, and processor time of each node and of all programs together. Idle; then "
+          "joins of visitors who come one after the other; then joins in batches, 50,000 to each queue."),
     _ours("export", "Export of a whole line", "All visitors as CSV over the admin API, in a process of its own: how long "
           "it takes, how much memory that process uses beyond what it had before, and what it adds to a turn "
           "(complete to admitted) of visitors meanwhile.", ("bin:sse_bench",)),

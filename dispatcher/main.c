@@ -2,10 +2,10 @@
 /*
  * The dispatcher: applies what the workers took in, exactly once and in the order of the stream.
  *
- * It reads the ingest streams of all queues it holds the lease of by one XREADGROUP
- * (common/store/streams.h), and applies their entries in pipelines of function calls (apply.c). The
- * function does the deciding: it applies an entry and acknowledges it in one step, refuses a fence
- * that is out of date, and refuses an entry while an older one is pending.
+ * It reads the ingest streams of all queues it holds the lease of by one XREADGROUP, or by one for
+ * each in a cluster (common/store/streams.h), and applies their entries in pipelines of function
+ * calls (apply.c). The function does the deciding: it applies an entry and acknowledges it in one
+ * step, refuses a fence that is out of date, and refuses an entry while an older one is pending.
  *
  * All replicas read as one consumer of one group, so the current holder of the lease sees whatever
  * an earlier holder read and did not apply. That is the answer to every failure: what was read and
@@ -31,9 +31,10 @@
  * visitors wait for the turn. */
 #define CHORE_PAUSE 8
 /* How many queues are asked at each of these times whether another program has read entries. */
-#define OTHERS_CHECKED 16
-#define CLAIMED_MAX    "1000" /* entries of a queue at a time */
-#define LOG_EVERY_MS   60000
+#define OTHERS_CHECKED  16
+#define PENDING_AT_ONCE 64
+#define CLAIMED_MAX     "1000" /* entries of a queue at a time */
+#define LOG_EVERY_MS    60000
 
 enum { BATCHES, REPEATED, COMMANDS, POISON, LOST, TAKEOVERS, UNAPPLIED, AGE, APPLY_TIME, METRICS };
 enum { QUEUE_INGEST_UNAPPLIED, QUEUE_INGEST_AGE, QUEUE_COMMANDS, QUEUE_METRICS };
@@ -99,6 +100,11 @@ static int64_t next_due_ms(int64_t began_ms, int64_t every_ms)
     int64_t now_ms = tl_clock_ms();
     int64_t pause_ms = CHORE_PAUSE * (now_ms - began_ms);
     return now_ms + (pause_ms > every_ms ? pause_ms : every_ms);
+}
+
+static bool in_cluster(const struct dispatcher *self)
+{
+    return tl_redis_is_node(tl_store_common(self->process->store));
 }
 
 static bool is_resting(const struct dispatcher *self, const struct tl_held_queue *held,
@@ -248,6 +254,26 @@ static bool restore_group(struct dispatcher *self, struct tl_held_queue *held, s
     return true;
 }
 
+/* The stream of a queue may be one that cannot be read: then mends it or sets it aside. False when
+ * the error concerns all queues. *found (may be NULL) becomes true when it was that one. */
+static bool check_readable(struct dispatcher *self, struct tl_held_queue *held, int64_t now_ms,
+                           bool *found, struct tl_error *err)
+{
+    struct tl_error problem = {0};
+    bool others;
+    if (is_resting(self, held, now_ms) ||
+        (ask_others(self, held, &problem) && receive_others(held, &others, &problem)))
+        return true;
+    if ((problem.kind == TL_ERR_NOGROUP && restore_group(self, held, &problem)) ||
+        queue_failed(self, held, now_ms, &problem)) {
+        if (found != NULL)
+            *found = true;
+        return true;
+    }
+    *err = problem;
+    return false;
+}
+
 /* One command reads all queues, so one whose stream cannot be read fails it for all: finds which,
  * and sets them aside. False when there is none, or the error concerns all queues. */
 static bool find_unreadable(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
@@ -255,21 +281,21 @@ static bool find_unreadable(struct dispatcher *self, int64_t now_ms, struct tl_e
     bool found = false;
     if (err->kind != TL_ERR_STORE && err->kind != TL_ERR_NOGROUP)
         return false;
-    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
-        struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
-        struct tl_error problem = {0};
-        bool others;
-        if (is_resting(self, held, now_ms))
-            continue;
-        if (ask_others(self, held, &problem) && receive_others(held, &others, &problem))
-            continue;
-        if ((problem.kind == TL_ERR_NOGROUP && restore_group(self, held, &problem)) ||
-            queue_failed(self, held, now_ms, &problem))
-            found = true;
-        else
-            *err = problem;
-    }
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++)
+        (void)check_readable(self, tl_roster_at(self->process->roster, i), now_ms, &found, err);
     return found;
+}
+
+/* In a cluster each stream is read by a command of its own: some were refused. */
+static bool check_refused(struct dispatcher *self, int64_t now_ms, struct tl_error *err)
+{
+    bool ok = true;
+    for (size_t i = 0; ok && i < tl_roster_count(self->process->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
+        const struct queue *queue = held->state;
+        ok = queue->stream->failed == TL_OK || check_readable(self, held, now_ms, NULL, err);
+    }
+    return ok;
 }
 
 /* Asks some queues whether another program has read entries: a quiet queue would show it only when
@@ -322,62 +348,101 @@ static bool apply_stream(struct dispatcher *self, const struct tl_held_queue *he
     return ok;
 }
 
-/* Applies what XREADGROUP returned; *n gets the number of entries. */
-static bool apply_reply(struct dispatcher *self, const struct tl_reply *reply, int64_t now_ms,
-                        size_t *n, struct tl_error *err)
+/* Applies what XREADGROUP returned for one stream; adds the number of entries to *n. */
+static bool apply_read(struct dispatcher *self, const struct tl_reply *read, int64_t now_ms,
+                       size_t *n, struct tl_error *err)
 {
-    *n = 0;
-    for (size_t i = 0; i < tl_reply_count(reply); i++) {
-        const struct tl_reply *read = tl_reply_at(reply, i);
-        const struct tl_reply *entries = tl_reply_at(read, 1);
-        const struct tl_stream *stream = tl_streams_find(&self->streams, tl_reply_text(read, 0));
-        if (stream == NULL)
-            continue;
-        struct tl_held_queue *held = stream->thing;
-        struct queue *queue = held->state;
-        if (tl_reply_count(entries) == 0) /* only in a read of pending entries */
-            queue->pending = false;
-        else if (apply_stream(self, held, entries, err))
-            queue->refused = false;
-        else if (queue_failed(self, held, now_ms, err))
-            continue;
-        else
-            return false;
-        (void)tl_troubles_end(self->process->troubles, held->keys.queue, now_ms);
-        *n += tl_reply_count(entries);
-    }
+    const struct tl_reply *entries = tl_reply_at(read, 1);
+    const struct tl_stream *stream = tl_streams_find(&self->streams, tl_reply_text(read, 0));
+    if (stream == NULL)
+        return true;
+    struct tl_held_queue *held = stream->thing;
+    struct queue *queue = held->state;
+    if (tl_reply_count(entries) == 0) /* only in a read of pending entries */
+        queue->pending = false;
+    else if (apply_stream(self, held, entries, err))
+        queue->refused = false;
+    else
+        return queue_failed(self, held, now_ms, err);
+    (void)tl_troubles_end(self->process->troubles, held->keys.queue, now_ms);
+    *n += tl_reply_count(entries);
     return true;
 }
 
 /* ---- reading ---- */
 
+static void begin_pending(struct dispatcher *self)
+{
+    tl_args_reset(&self->args);
+    for (size_t i = 0; read_command[i] != NULL; i++)
+        tl_args_str(&self->args, read_command[i]);
+    tl_args_str(&self->args, "COUNT");
+    tl_args_uint(&self->args, self->read_entries);
+    tl_args_str(&self->args, "STREAMS");
+}
+
+static bool has_pending(const struct dispatcher *self, const struct tl_held_queue *held,
+                        int64_t now_ms)
+{
+    return ((const struct queue *)held->state)->pending && !is_resting(self, held, now_ms);
+}
+
 /* Reads once from the pending entries of all queues marked so; *n gets the number of entries. */
 static bool read_pending(struct dispatcher *self, int64_t now_ms, size_t *n, struct tl_error *err)
 {
-    struct tl_args *args = &self->args;
     size_t streams = 0;
-    tl_args_reset(args);
-    for (size_t i = 0; read_command[i] != NULL; i++)
-        tl_args_str(args, read_command[i]);
-    tl_args_str(args, "COUNT");
-    tl_args_uint(args, self->read_entries);
-    tl_args_str(args, "STREAMS");
+    begin_pending(self);
     for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
         const struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
-        if (!((const struct queue *)held->state)->pending || is_resting(self, held, now_ms))
+        if (!has_pending(self, held, now_ms))
             continue;
-        tl_args_str(args, held->keys.names[TL_KEY_INGEST]);
+        tl_args_str(&self->args, held->keys.names[TL_KEY_INGEST]);
         streams++;
     }
     *n = 0;
     if (streams == 0)
         return true;
     for (size_t i = 0; i < streams; i++)
-        tl_args_str(args, "0");
-    struct tl_reply *reply = tl_redis_call(tl_store_common(self->process->store), args, err);
-    bool ok = reply != NULL ? apply_reply(self, reply, now_ms, n, err)
-                            : find_unreadable(self, now_ms, err);
+        tl_args_str(&self->args, "0");
+    struct tl_reply *reply = tl_redis_call(tl_store_common(self->process->store), &self->args, err);
+    bool ok = reply != NULL || find_unreadable(self, now_ms, err);
+    for (size_t i = 0; ok && i < tl_reply_count(reply); i++)
+        ok = apply_read(self, tl_reply_at(reply, i), now_ms, n, err);
     tl_reply_free(reply);
+    return ok;
+}
+
+/* The same in a cluster: some queues, each by a command of its own, which are all answered before
+ * the first is applied. */
+static bool read_nodes_pending(struct dispatcher *self, int64_t now_ms, size_t *n,
+                               struct tl_error *err)
+{
+    struct tl_reply *replies[PENDING_AT_ONCE];
+    struct tl_held_queue *asked[PENDING_AT_ONCE];
+    size_t n_asked = 0;
+    bool ok = true;
+    *n = 0;
+    for (size_t i = 0; ok && i < tl_roster_count(self->process->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
+        if (n_asked == PENDING_AT_ONCE || !has_pending(self, held, now_ms))
+            continue;
+        begin_pending(self);
+        tl_args_strs(&self->args, held->keys.names[TL_KEY_INGEST], "0", NULL);
+        if (tl_redis_append(held->redis, &self->args, err))
+            asked[n_asked++] = held;
+        else
+            ok = queue_failed(self, held, now_ms, err);
+    }
+    for (size_t i = 0; i < n_asked; i++)
+        replies[i] = tl_redis_next(asked[i]->redis, NULL);
+    for (size_t i = 0; i < n_asked; i++) {
+        if (ok && replies[i] != NULL)
+            ok = apply_read(self, tl_reply_at(replies[i], 0), now_ms, n, err);
+        else if (ok)
+            ok = check_readable(self, asked[i], now_ms, NULL, err);
+        tl_reply_free(replies[i]);
+    }
+    *n += n_asked == PENDING_AT_ONCE; /* there may be others */
     return ok;
 }
 
@@ -394,7 +459,22 @@ static bool read_all_pending(struct dispatcher *self, int64_t now_ms, struct tl_
     size_t n = 1;
     bool ok = true;
     while (ok && n > 0 && !tl_signals_wait(self->process->signals, 0))
-        ok = read_pending(self, now_ms, &n, err);
+        ok = in_cluster(self) ? read_nodes_pending(self, now_ms, &n, err)
+                              : read_pending(self, now_ms, &n, err);
+    return ok;
+}
+
+/* Reads new entries over this connection (tl_streams_read), and applies them. */
+static bool read_new_of(struct dispatcher *self, struct tl_redis *redis, int64_t now_ms,
+                        int64_t block_ms, struct tl_error *err)
+{
+    size_t at = 0, entries = 0;
+    const struct tl_reply *read;
+    bool ok = true;
+    if (!tl_streams_read(&self->streams, redis, self->read_entries, block_ms, err))
+        return tl_redis_is_node(redis) || find_unreadable(self, now_ms, err);
+    while (ok && (read = tl_streams_next(&self->streams, &at)) != NULL)
+        ok = apply_read(self, read, now_ms, &entries, err);
     return ok;
 }
 
@@ -403,8 +483,7 @@ static bool read_all_pending(struct dispatcher *self, int64_t now_ms, struct tl_
 static bool read_new(struct dispatcher *self, int64_t now_ms, int64_t block_ms,
                      struct tl_error *err)
 {
-    struct tl_reply *reply;
-    size_t awake = 0, entries;
+    size_t awake = 0;
     for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
         const struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
         const struct queue *queue = held->state;
@@ -415,12 +494,15 @@ static bool read_new(struct dispatcher *self, int64_t now_ms, int64_t block_ms,
         (void)tl_signals_wait(self->process->signals, block_ms);
         return true;
     }
-    if (!tl_streams_read(&self->streams, tl_store_common(self->process->store), self->read_entries,
-                         block_ms, &reply, err))
-        return find_unreadable(self, now_ms, err);
-    bool ok = apply_reply(self, reply, now_ms, &entries, err);
-    tl_reply_free(reply);
-    return ok;
+    struct tl_store *store = self->process->store;
+    if (!in_cluster(self))
+        return read_new_of(self, tl_store_common(store), now_ms, block_ms, err);
+    tl_streams_wait(&self->streams, store, block_ms);
+    bool ok = true;
+    for (size_t i = 0; ok && i < tl_store_nodes(store); i++)
+        ok = !tl_redis_connected(tl_store_node(store, i)) ||
+             read_new_of(self, tl_store_node(store, i), now_ms, 0, err);
+    return ok && check_refused(self, now_ms, err);
 }
 
 /* Drops applied entries from the streams. Entries are applied in order, so all up to the last
@@ -461,7 +543,7 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
     if (now_ms < self->lag_due_ms)
         return true;
     for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
-        const struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
+        struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
         struct queue *queue = held->state;
         unsigned suppressed;
         if (!queue->behind || is_resting(self, held, now_ms))
@@ -476,6 +558,10 @@ static bool measure_lag(struct dispatcher *self, int64_t now_ms, struct tl_error
             tl_metrics_set(held->series->values, QUEUE_INGEST_UNAPPLIED, entries);
             tl_metrics_set(held->series->values, QUEUE_INGEST_AGE, age_ms);
             tl_reply_free(lag);
+            continue;
+        }
+        if (tl_error_is_of_store(err) && tl_redis_is_node(held->redis)) {
+            (void)queue_failed(self, held, now_ms, err);
             continue;
         }
         if (!tl_redis_connected(held->redis))

@@ -319,8 +319,7 @@ static void prune_libraries(struct expirer *self, int64_t now_ms)
     if (now_ms < self->libraries_ms)
         return;
     self->libraries_ms = now_ms + LIBRARIES_MS;
-    if (!tl_library_prune(tl_store_common(self->process->store), config->redis.key_prefix, &n,
-                          &err))
+    if (!tl_library_prune(self->process->store, config->redis.key_prefix, &n, &err))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &err},
                "libraries of other releases were not looked for; the next try is in an hour");
     else if (n > 0)

@@ -99,18 +99,26 @@ static double peak_factor(enum tl_crowd_shape shape)
     return 4 / (1 - exp(-4)); /* the density of crowd.c at 0 */
 }
 
+/* A Redis that is busier than that answers late. */
+static const double REDIS_BUSY_MOST = 0.5;
+
 static void size_installation(const struct tl_plan_input *input, struct tl_plan *plan)
 {
     const struct tl_crowd *crowd = &input->crowd;
     if (crowd->visitors == 0)
         return;
-    plan->peak_joins =
+    uint64_t sales = input->sales > 0 ? input->sales : 1;
+    double joins =
         (double)crowd->visitors / ((double)crowd->over_ms / SECOND_MS) * peak_factor(crowd->shape);
+    plan->peak_joins = (double)sales * joins;
     /* Half of what was measured: a worker also answers polls, pages and checks. */
     double for_joins = ceil(plan->peak_joins / (TL_PLAN_JOINS_PER_PROCESS / 2.0));
-    double for_pages = ceil((double)crowd->visitors / TL_PLAN_PAGES_PER_PROCESS);
+    double for_pages = ceil((double)sales * (double)crowd->visitors / TL_PLAN_PAGES_PER_PROCESS);
     plan->processes = (uint64_t)fmax(PROCESSES_LEAST, fmax(for_joins, for_pages));
-    plan->redis_bytes = 2 * TL_PLAN_REDIS_BYTES * crowd->visitors;
+    plan->redis_bytes = 2 * TL_PLAN_REDIS_BYTES * sales * crowd->visitors;
+    plan->redis_share = joins / TL_PLAN_JOINS_PER_MASTER + plan->admitted * TL_PLAN_REDIS_US / 1e6;
+    double masters = ceil((double)sales * plan->redis_share / REDIS_BUSY_MOST);
+    plan->redis_masters = (uint64_t)fmax(1, fmin(masters, (double)sales));
 }
 
 static bool missing(struct tl_error *err, const char *option, const char *example)
@@ -273,6 +281,11 @@ void tl_plan_warn(const struct tl_plan_input *input, const struct tl_plan *plan,
                          "as much as a visit.");
     if (plan->settings.claim_ttl_ms > plan->settings.session_ttl_ms)
         tl_say(warnings, "--claim-ttl is longer than session_ttl.");
+    if (plan->redis_share > REDIS_BUSY_MOST)
+        tl_say(warnings,
+               "A sale is in one Redis, and this one takes %s of its core when most come. Divide "
+               "it, or measure yours first.",
+               tl_words_share(plan->redis_share).text);
     double wait_ms = longest_wait_ms(input, plan->admitted);
     if (wait_ms > 4.0 * 3600 * SECOND_MS)
         tl_say(warnings,

@@ -57,6 +57,7 @@ struct tl_plan_input {
     uint64_t capacity, admit;
     int64_t claim_ttl_ms, waiting_ttl_ms;
     struct tl_crowd crowd;
+    uint64_t sales; /* how many like this one are on at once; 0: one */
 };
 
 struct tl_plan {
@@ -73,9 +74,12 @@ struct tl_plan {
     double by_capacity; /* that the capacity admits while the line is not empty; 0: policy rate */
     double admitted;    /* the smaller one of them */
     double admitted_least; /* the same when no session ends before session_ttl */
-    double peak_joins;     /* per second, at the busiest moment; 0 without a crowd */
-    uint64_t processes;    /* of the worker, on all machines; 0 without a crowd */
-    uint64_t redis_bytes;  /* for the crowd, with the reserve; 0 without a crowd */
+    /* Of all sales together; 0 without a crowd. */
+    double peak_joins;      /* per second, at the busiest moment */
+    uint64_t processes;     /* of the worker, on all machines */
+    uint64_t redis_bytes;   /* for the crowd, with the reserve */
+    uint64_t redis_masters; /* a sale is in one of them */
+    double redis_share;     /* of a core of Redis that one sale takes at its busiest moment */
 };
 
 /* Figures of docs/contributors/benchmarks.md and docs/operators/redis.md on which the size of
@@ -84,6 +88,8 @@ enum {
     TL_PLAN_JOINS_PER_PROCESS = 43800,
     TL_PLAN_PAGES_PER_PROCESS = 19000, /* the default of http.max_connections */
     TL_PLAN_REDIS_BYTES = 130,         /* of a waiting visitor */
+    TL_PLAN_JOINS_PER_MASTER = 280000, /* as durable as docs/operators/redis.md asks for */
+    TL_PLAN_REDIS_US = 65,             /* of a visitor who comes alone, from join to end */
 };
 
 /* Computes the plan. TL_ERR_INVALID names the option that is missing or out of bounds, or says why

@@ -14,7 +14,8 @@ enum {
     NUMBER_MOST = 1000000000,
     VISITORS_MOST = 1000000000,
     LIMIT_MOST = 10000000,
-    SPEED_MOST = 10000
+    SPEED_MOST = 10000,
+    SALES_MOST = 10000
 };
 
 static bool refuse(struct tl_error *err, const char *value, const char *why)
@@ -129,6 +130,9 @@ static const struct {
             "...rush: most at once; even; wave: up and down (default: rush)", .names = crowds)},
     {true, OPTION("peak", input.crowd.peak_ms, "TIME", DURATION,
                   "when a wave is highest (default: in the middle)", MOMENTS)},
+    {false, OPTION("sales", input.sales, "N", NUMBER,
+                   "how many like this are on at once, for the size (default: 1)", .min = 1,
+                   .max = SALES_MOST)},
     {false, OPTION("yaml", yaml, NULL, BOOL, "write only the configuration")},
     {false,
      OPTION("simulate", simulate, NULL, BOOL, "replay the visitors, and draw the line over time")},

@@ -263,11 +263,12 @@ static json_t *plan_json(const struct tl_plan_report *report)
     const struct tl_plan *plan = report->plan;
     struct tl_text yaml = {0};
     tl_plan_report_yaml(&plan->settings, &yaml);
-    json_t *size =
-        plan->processes == 0
-            ? NULL
-            : json_pack("{s:f, s:I, s:I}", "joins_per_second", plan->peak_joins, "worker_processes",
-                        (json_int_t)plan->processes, "redis_bytes", (json_int_t)plan->redis_bytes);
+    json_t *size = plan->processes == 0
+                       ? NULL
+                       : json_pack("{s:f, s:I, s:I, s:I}", "joins_per_second", plan->peak_joins,
+                                   "worker_processes", (json_int_t)plan->processes, "redis_bytes",
+                                   (json_int_t)plan->redis_bytes, "redis_masters",
+                                   (json_int_t)plan->redis_masters);
     json_t *json = json_pack(
         "{s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o*, s:s}",
         "requests_per_session", plan->calls_used, "visitors_per_second", plan->per_second,

@@ -232,19 +232,23 @@ static void write_plan(const json_t *plan, struct tl_text *out)
         tl_text_append(out, "  workers and memory: add --visitors N\n");
         return;
     }
-    tl_text_append(
-        out,
-        "  joins                     %s per second when most come\n"
-        "  worker processes          %s on all machines: %s pages each\n"
-        "                            (http.max_connections), or half of %s joins\n"
-        "                            per second, measured on one core\n"
-        "  memory of Redis           %s MB: twice %d bytes per visitor\n"
-        "  sources                   docs/contributors/benchmarks.md,\n"
-        "                            docs/operators/redis.md\n",
-        tl_words_number(ceil(number_of(size, "joins_per_second")), 0).text,
-        count_of(size, "worker_processes").text, tl_words_whole(TL_PLAN_PAGES_PER_PROCESS).text,
-        tl_words_whole(TL_PLAN_JOINS_PER_PROCESS).text,
-        tl_words_number(ceil(number_of(size, "redis_bytes") / 1e6), 0).text, TL_PLAN_REDIS_BYTES);
+    tl_text_append(out,
+                   "  joins                     %s per second when most come\n"
+                   "  worker processes          %s on all machines: %s pages each\n"
+                   "                            (http.max_connections), or half of %s joins\n"
+                   "                            per second, measured on one core\n"
+                   "  memory of Redis           %s MB: twice %d bytes per visitor\n"
+                   "  masters of Redis          %s: half of %s joins per second on each,\n"
+                   "                            and %d us for each visitor admitted\n"
+                   "  sources                   docs/contributors/benchmarks.md,\n"
+                   "                            docs/operators/redis.md\n",
+                   tl_words_number(ceil(number_of(size, "joins_per_second")), 0).text,
+                   count_of(size, "worker_processes").text,
+                   tl_words_whole(TL_PLAN_PAGES_PER_PROCESS).text,
+                   tl_words_whole(TL_PLAN_JOINS_PER_PROCESS).text,
+                   tl_words_number(ceil(number_of(size, "redis_bytes") / 1e6), 0).text,
+                   TL_PLAN_REDIS_BYTES, count_of(size, "redis_masters").text,
+                   tl_words_whole(TL_PLAN_JOINS_PER_MASTER).text, TL_PLAN_REDIS_US);
 }
 
 void tl_plan_report_text(const struct tl_plan_report *report, const json_t *json,

@@ -78,7 +78,8 @@ static void make_queue(struct ours *self)
             way_die("%s: %s", values[i][0], err.text);
     }
     const struct tl_actor nobody = {.name = "bench", .from = "bench", .kept = 100};
-    if (!tl_queue_ensure(self->pipe.redis, PREFIX, QUEUE, &settings, &nobody, NULL, &err))
+    if (!tl_queue_ensure((struct tl_queue_site){self->pipe.redis, self->pipe.redis}, PREFIX, QUEUE,
+                         &settings, &nobody, NULL, &err))
         way_die("%s", err.text);
 }
 

@@ -46,6 +46,7 @@ const char *tl_error_kind_name(enum tl_error_kind kind)
         [TL_ERR_TIMEOUT] = "timeout",
         [TL_ERR_LOADING] = "loading",
         [TL_ERR_READONLY] = "readonly",
+        [TL_ERR_MOVED] = "moved",
         [TL_ERR_MISCONF] = "misconf",
         [TL_ERR_OOM] = "oom",
         [TL_ERR_NOGROUP] = "nogroup",

@@ -18,6 +18,7 @@ enum tl_error_kind {
     TL_ERR_TIMEOUT,  /* the store did not answer in time: outcome unknown, connection closed */
     TL_ERR_LOADING,  /* the store is still loading its data: try again later */
     TL_ERR_READONLY, /* the store is a replica or was demoted: connection closed */
+    TL_ERR_MOVED,    /* the node of a cluster does not serve this slot now; nothing was changed */
     TL_ERR_MISCONF,  /* the store cannot persist or replicate as it must, and refuses writes */
     TL_ERR_OOM,      /* the store is at its memory limit and refuses writes */
     TL_ERR_NOGROUP,  /* the stream or its consumer group does not exist (the store lost its data) */

@@ -5,12 +5,18 @@
 
 #include "common/config/redis_url.h"
 
+bool tl_redis_address_equal(const struct tl_redis_address *a, const struct tl_redis_address *b)
+{
+    return a->port == b->port && strcmp(a->host, b->host) == 0;
+}
+
 static bool bad(struct tl_error *err, const char *what)
 {
     return tl_error_set(
         err, TL_ERR_INVALID,
         "redis url: %s; expected redis://[user:password@]host[:port][/db], rediss://..., "
-        "redis+sentinel://[user:password@]host[:port],.../master[/db] or unix:///path",
+        "redis+sentinel://[user:password@]host[:port],.../master[/db], "
+        "redis+cluster://[user:password@]host[:port],... or unix:///path",
         what);
 }
 
@@ -111,15 +117,15 @@ static bool parse_host(const char *from, const char *end, char host[256], int *p
     return true;
 }
 
-static bool parse_sentinels(const char *from, const char *end, struct tl_redis_url *url,
-                            struct tl_error *err)
+static bool parse_hosts(const char *from, const char *end, int port, struct tl_redis_url *url,
+                        struct tl_error *err)
 {
     for (;;) {
         const char *comma = memchr(from, ',', (size_t)(end - from));
         if (url->n_sentinels == TL_SENTINELS_MAX)
-            return bad(err, "more than 9 sentinels");
+            return bad(err, "more than 9 addresses");
         struct tl_redis_address *sentinel = &url->sentinels[url->n_sentinels++];
-        sentinel->port = 26379;
+        sentinel->port = port;
         if (!parse_host(from, comma != NULL ? comma : end, sentinel->host, &sentinel->port, err))
             return false;
         if (comma == NULL)
@@ -148,18 +154,19 @@ bool tl_redis_url_parse(const char *text, struct tl_redis_url *url, struct tl_er
 {
     static const struct {
         const char *prefix;
-        bool tls, sentinels;
-    } schemes[] = {{"redis://", false, false},
-                   {"rediss://", true, false},
-                   {"redis+sentinel://", false, true},
-                   {"rediss+sentinel://", true, true}};
+        bool tls, sentinels, cluster;
+    } schemes[] = {
+        {"redis://", false, false, false},         {"rediss://", true, false, false},
+        {"redis+sentinel://", false, true, false}, {"rediss+sentinel://", true, true, false},
+        {"redis+cluster://", false, false, true},  {"rediss+cluster://", true, false, true}};
+    const size_t n = sizeof(schemes) / sizeof(schemes[0]);
     *url = (struct tl_redis_url){.port = 6379};
     if (strncmp(text, "unix://", 7) == 0)
         return parse_unix(text + 7, url, err);
     size_t i = 0;
-    while (i < 4 && strncmp(text, schemes[i].prefix, strlen(schemes[i].prefix)) != 0)
+    while (i < n && strncmp(text, schemes[i].prefix, strlen(schemes[i].prefix)) != 0)
         i++;
-    if (i == 4)
+    if (i == n)
         return bad(err, "unknown scheme");
     const char *rest = text + strlen(schemes[i].prefix);
     url->tls = schemes[i].tls;
@@ -175,8 +182,14 @@ bool tl_redis_url_parse(const char *text, struct tl_redis_url *url, struct tl_er
         rest = at + 1;
     }
     if (schemes[i].sentinels) {
-        if (!parse_sentinels(rest, end, url, err) || !parse_master(&path, url, err))
+        if (!parse_hosts(rest, end, 26379, url, err) || !parse_master(&path, url, err))
             return false;
+    } else if (schemes[i].cluster) {
+        url->cluster = true;
+        if (!parse_hosts(rest, end, 6379, url, err))
+            return false;
+        if (path != NULL && path[1] != '\0')
+            return bad(err, "a cluster has no databases to choose from");
     } else if (!parse_host(rest, end, url->host, &url->port, err)) {
         return false;
     }

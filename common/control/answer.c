@@ -47,6 +47,7 @@ static enum tl_refusal_kind kind_of(enum tl_error_kind kind)
     case TL_ERR_TIMEOUT:
     case TL_ERR_LOADING:
     case TL_ERR_READONLY:
+    case TL_ERR_MOVED:
     case TL_ERR_MISCONF:
     case TL_ERR_OOM:
         return TL_REFUSAL_STORE;

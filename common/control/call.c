@@ -19,9 +19,7 @@ enum {
 struct tl_redis *tl_control_redis(struct tl_control *control, const char *queue,
                                   struct tl_error *err)
 {
-    if (!tl_store_connect(control->store, err))
-        return NULL;
-    return queue != NULL ? tl_store_of(control->store, queue) : tl_store_common(control->store);
+    return tl_store_reach(control->store, queue, err);
 }
 
 bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl_keys *keys,

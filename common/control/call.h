@@ -106,6 +106,8 @@ bool tl_call_number(struct tl_control_call *call, const char *name, uint64_t lea
  * runs out, *list or *object is freed and becomes NULL, and stays so. */
 void tl_list_add(json_t **list, json_t *value);
 void tl_object_set(json_t **object, const char *name, json_t *value);
+/* The node of a Redis Cluster that a connection leads to; JSON null without a cluster. */
+json_t *tl_call_node(const struct tl_redis *redis);
 /* RFC 3339 in UTC; JSON null for 0. NULL: out of memory. */
 json_t *tl_call_time(int64_t unix_ms);
 
@@ -250,7 +252,7 @@ struct tl_changes_query {
  * with the fields of its entry, and its id; `queue` is "" for one of no queue. NULL with err:
  * TL_ERR_INVALID for a `before` that is no id. An unknown queue has no
  * changes. */
-json_t *tl_changes_list(struct tl_redis *redis, const char *key_prefix,
+json_t *tl_changes_list(struct tl_store *store, const char *key_prefix,
                         const struct tl_changes_query *query, struct tl_error *err);
 
 #endif

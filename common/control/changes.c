@@ -47,7 +47,7 @@ struct entry {
 };
 
 struct reading {
-    struct tl_redis *redis;
+    struct tl_store *store;
     const char *key_prefix;
     struct position before; /* only what is older */
     size_t n, limit;
@@ -108,8 +108,11 @@ static bool read_page(struct reading *self, const struct source *source, struct 
     snprintf(start, sizeof(start), "%s%" PRIu64 "-%" PRIu64,
              strcmp(source->queue, position->queue) <= 0 ? "(" : "", position->ms, position->seq);
     snprintf(count, sizeof(count), "%zu", page);
-    struct tl_reply *reply =
-        tl_ask(self->redis, err, "XREVRANGE", source->key, start, "-", "COUNT", count, NULL);
+    struct tl_redis *redis =
+        tl_store_reach(self->store, source->queue[0] != '\0' ? source->queue : NULL, err);
+    struct tl_reply *reply = redis != NULL ? tl_ask(redis, err, "XREVRANGE", source->key, start,
+                                                    "-", "COUNT", count, NULL)
+                                           : NULL;
     bool ok = reply != NULL;
     *more = tl_reply_count(reply) == page;
     for (size_t i = 0; ok && i < tl_reply_count(reply); i++) {
@@ -154,7 +157,7 @@ static bool read_all(struct reading *self, struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1];
     size_t n;
-    if (!tl_queue_list(self->redis, self->key_prefix, &names, &n, err))
+    if (!tl_queue_list(tl_store_common(self->store), self->key_prefix, &names, &n, err))
         return false;
     bool ok = true;
     for (size_t i = 0; ok && i < n; i++)
@@ -175,11 +178,11 @@ static bool check(const struct tl_changes_query *query, struct position *before,
            tl_error_set(err, TL_ERR_INVALID, "that is not a valid queue name");
 }
 
-json_t *tl_changes_list(struct tl_redis *redis, const char *key_prefix,
+json_t *tl_changes_list(struct tl_store *store, const char *key_prefix,
                         const struct tl_changes_query *query, struct tl_error *err)
 {
     char key[TL_KEY_MAX];
-    struct reading self = {.redis = redis,
+    struct reading self = {.store = store,
                            .key_prefix = key_prefix,
                            .before = {.ms = UINT64_MAX, .seq = UINT64_MAX},
                            .limit = query->limit};
@@ -234,7 +237,7 @@ json_t *tl_handle_changes(struct tl_control_call *call)
         .queue = queue, .before = page.after, .limit = (size_t)page.limit + 1};
     json_t *list = NULL;
     if (queue == NULL || tl_call_keys(call->control, queue, &keys, &call->err))
-        list = tl_changes_list(call->redis, config->redis.key_prefix, &query, &call->err);
+        list = tl_changes_list(call->control->store, config->redis.key_prefix, &query, &call->err);
     if (list == NULL && call->err.kind == TL_ERR_INVALID) /* of the query */
         return tl_call_refuse(call, TL_REFUSAL_BAD_QUERY, "%s", call->err.text);
     bool has_more = json_array_size(list) > page.limit;

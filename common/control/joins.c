@@ -210,7 +210,7 @@ static json_t *wait_for_outcome(struct tl_control_call *call, struct bulk *bulk)
         ok = read_events(call, bulk, &found, &body);
     /* As single joins are told of their places: once they survive what redis.durability names. The
      * joins are in the stream, so they are applied even if the connection is gone now. */
-    if (found && tl_durable_wait(&call->control->durable, call->redis, &err))
+    if (found && tl_durable_wait(&call->control->durable, call->redis, call->keys.queue, &err))
         return body;
     json_decref(body);
     call->status = 202;

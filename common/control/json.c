@@ -21,6 +21,11 @@ void tl_object_set(json_t **object, const char *name, json_t *value)
     *object = NULL;
 }
 
+json_t *tl_call_node(const struct tl_redis *redis)
+{
+    return tl_redis_is_node(redis) ? json_string(tl_redis_address(redis)) : json_null();
+}
+
 json_t *tl_call_time(int64_t unix_ms)
 {
     char text[TL_UNITS_TEXT_MAX];

@@ -110,6 +110,24 @@ enum { TROUBLE_MAX = 320 };
 
 /* ---- the list ---- */
 
+/* Does the error concern the node of a cluster that has the queue, and no other? */
+static bool is_of_node(const struct tl_control_call *call, const char *queue,
+                       const struct tl_error *err)
+{
+    return tl_redis_is_node(tl_store_of(call->control->store, queue)) && tl_error_is_of_store(err);
+}
+
+static json_t *row_of_away(const struct tl_control_call *call, const char *queue,
+                           struct tl_error *err)
+{
+    const struct tl_redis *redis = tl_store_of(call->control->store, queue);
+    json_t *row = json_pack("{s:s, s:o, s:b, s:s}", "queue", queue, "node", tl_call_node(redis),
+                            "away", true, "trouble", err->text);
+    if (row == NULL)
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", queue);
+    return row;
+}
+
 /* The numbers of a queue of the list, with its trouble where its data is damaged; then maybe with
  * nothing else. NULL with TL_ERR_NOQUEUE: it is being deleted, or created. */
 static json_t *row_of(struct tl_control_call *call, const char *queue, struct tl_error *err)
@@ -120,7 +138,7 @@ static json_t *row_of(struct tl_control_call *call, const char *queue, struct tl
     struct tl_redis *redis = tl_control_redis(call->control, queue, err);
     if (redis == NULL || !tl_call_keys(call->control, queue, &keys, err) ||
         !tl_queue_examine(redis, &keys, trouble, err))
-        return NULL;
+        return is_of_node(call, queue, err) ? row_of_away(call, queue, err) : NULL;
     json_t *stats = tl_control_stats_of(call->control, queue, &problem);
     bool is_of_queue = problem.kind != TL_ERR_NOQUEUE && problem.kind != TL_ERR_CONNECT &&
                        problem.kind != TL_ERR_TIMEOUT;
@@ -196,9 +214,11 @@ static bool has_room(struct tl_control_call *call)
 {
     char key[TL_KEY_MAX];
     const struct tl_config *config = call->config;
+    struct tl_redis *none = tl_control_redis(call->control, NULL, &call->err);
     struct tl_reply *reply =
-        tl_ask(call->redis, &call->err, "SCARD",
-               tl_key_common(config->redis.key_prefix, TL_COMMON_QUEUES, key), NULL);
+        none != NULL ? tl_ask(none, &call->err, "SCARD",
+                              tl_key_common(config->redis.key_prefix, TL_COMMON_QUEUES, key), NULL)
+                     : NULL;
     if (reply == NULL)
         return false;
     uint64_t n = (uint64_t)tl_reply_integer(reply);
@@ -217,8 +237,9 @@ static json_t *create(struct tl_control_call *call, const json_t *object)
     bool created = false;
     tl_queue_settings_defaults(&wish.settings);
     if (!read_wish(call, &wish, object, false) || !has_room(call) ||
-        !tl_queue_create(call->redis, prefix, call->keys.queue, &wish.settings,
-                         call->request->actor, &created, &call->err))
+        !tl_queue_create(tl_queue_site(call->control->store, call->keys.queue), prefix,
+                         call->keys.queue, &wish.settings, call->request->actor, &created,
+                         &call->err))
         return NULL;
     if (!created)
         return tl_call_refuse(call, TL_REFUSAL_CONFLICT, "there is a queue %s already",

@@ -181,6 +181,8 @@ json_t *tl_control_stats_of(struct tl_control *control, const char *queue, struc
     struct tl_reply *reply = tl_call_once(redis, &args, err);
     json_t *stats = reply != NULL ? read_answer(control, reply, queue, err) : NULL;
     tl_reply_free(reply);
+    if (stats != NULL)
+        tl_object_set(&stats, "node", tl_call_node(redis));
     return stats;
 }
 

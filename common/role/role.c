@@ -123,7 +123,7 @@ void tl_process_free(struct tl_process **process_in)
     struct tl_process *process = *process_in;
     if (process == NULL)
         return;
-    if (process->roster != NULL && tl_redis_connected(tl_store_common(process->store)))
+    if (process->roster != NULL)
         tl_roster_release_all(process->roster);
     tl_roster_free(&process->roster);
     if (process->self != NULL)
@@ -147,7 +147,25 @@ static void mark_all_outdated(const struct tl_process *process)
         process->role->outdated(process->self, tl_roster_at(process->roster, i));
 }
 
-/* False with err while the store lacks the library: no role works without it. */
+/* The connection is another one, or a cluster has changed: what is known of the queues whose node
+ * is another one may be out of date. All that are set aside are tried again. */
+static void note_epoch(struct tl_process *process)
+{
+    uint64_t epoch = tl_store_epoch(process->store);
+    if (epoch == process->epoch)
+        return;
+    process->epoch = epoch;
+    process->library_ms = 0;
+    tl_troubles_retry(process->troubles);
+    for (size_t i = 0; i < tl_roster_count(process->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(process->roster, i);
+        if (tl_roster_reconnect(process->roster, held))
+            process->role->outdated(process->self, held);
+    }
+}
+
+/* False with err while the store lacks the library: no role works without it. The node of a cluster
+ * that notes it may be away. */
 static bool note_library(struct tl_process *process, int64_t now_ms, struct tl_error *err)
 {
     struct tl_redis *redis = tl_store_common(process->store);
@@ -162,6 +180,8 @@ static bool note_library(struct tl_process *process, int64_t now_ms, struct tl_e
         return true;
     }
     process->library_ms = 0;
+    if (tl_redis_is_node(redis) && tl_error_is_of_store(&problem))
+        return true;
     *err = problem;
     return false;
 }
@@ -170,12 +190,7 @@ bool tl_process_refresh(struct tl_process *process, int64_t now_ms, struct tl_er
 {
     if (!tl_store_connect(process->store, err))
         return false;
-    uint64_t epoch = tl_store_epoch(process->store);
-    if (epoch != process->epoch) {
-        mark_all_outdated(process);
-        process->library_ms = 0;
-    }
-    process->epoch = epoch;
+    note_epoch(process);
     bool ok = note_library(process, now_ms, err) && tl_roster_round(process->roster, now_ms, err);
     tl_metrics_set(process->metrics, common(process, TL_ROLE_TROUBLED),
                    (int64_t)tl_troubles_count(process->troubles));
@@ -228,7 +243,9 @@ int64_t tl_process_wait_ms(const struct tl_process *process, int64_t due_ms, int
 {
     char detail[160];
     int64_t round_ms = tl_roster_due(process->roster);
-    int64_t wait_ms = (due_ms < round_ms ? due_ms : round_ms) - now_ms;
+    int64_t retry_ms = tl_troubles_due(process->troubles, now_ms);
+    int64_t next_ms = round_ms < retry_ms ? round_ms : retry_ms;
+    int64_t wait_ms = (due_ms < next_ms ? due_ms : next_ms) - now_ms;
     if (wait_ms < 0 || (!process->ready && tl_process_able(process, detail)))
         return 0;
     return wait_ms > WAIT_MAX_MS ? WAIT_MAX_MS : wait_ms;
@@ -237,7 +254,7 @@ int64_t tl_process_wait_ms(const struct tl_process *process, int64_t due_ms, int
 bool tl_process_wait(struct tl_process *process, int64_t wait_ms, struct tl_error *err)
 {
     if (tl_tail_count(process->tail) > 0)
-        return tl_tail_read(process->tail, tl_store_common(process->store), wait_ms, NULL, err);
+        return tl_tail_read(process->tail, process->store, wait_ms, NULL, err);
     (void)tl_signals_wait(process->signals, wait_ms);
     return true;
 }

@@ -44,9 +44,10 @@ bool tl_roster_set_aside(struct tl_roster *roster, const char *queue, int64_t no
     if (tl_queue_set_aside(roster->settings.troubles, redis, &keys, &offer, err, now_ms))
         return true;
     struct tl_error absent = *err;
-    bool made = offer.settings != NULL &&
-                tl_queue_bring_back(redis, roster->config->redis.key_prefix, queue, offer.settings,
-                                    offer.actor, NULL, err);
+    bool made =
+        offer.settings != NULL && tl_queue_bring_back(tl_queue_site(roster->settings.store, queue),
+                                                      roster->config->redis.key_prefix, queue,
+                                                      offer.settings, offer.actor, NULL, err);
     if (err->kind == TL_ERR_DENIED)
         *err = absent;               /* the other programs make it */
     if (err->kind == TL_ERR_RETIRED) /* it is being deleted: it leaves the list next */
@@ -148,13 +149,22 @@ struct tl_held_queue *tl_roster_find(const struct tl_roster *roster, const char 
     return tl_named_find(&roster->held, queue);
 }
 
+bool tl_roster_reconnect(struct tl_roster *roster, struct tl_held_queue *held)
+{
+    struct tl_redis *redis = tl_store_of(roster->settings.store, held->keys.queue);
+    bool same = redis == held->redis && tl_redis_epoch(redis) == held->epoch;
+    held->redis = redis;
+    held->epoch = tl_redis_epoch(redis);
+    return !same;
+}
+
 static bool add_held(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
 {
     struct tl_held_queue *held = calloc(1, sizeof(*held));
     if (held == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a queue");
     tl_keys_init(&held->keys, roster->config->redis.key_prefix, lease->queue);
-    held->redis = tl_store_of(roster->settings.store, lease->queue);
+    (void)tl_roster_reconnect(roster, held);
     held->fence = lease->fence;
     if (!roster->settings.take(roster->settings.context, held, err)) {
         free(held);
@@ -172,7 +182,10 @@ static bool add_held(struct tl_roster *roster, const struct tl_lease *lease, str
 static bool settle(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
 {
     struct tl_held_queue *had = tl_roster_find(roster, lease->queue);
-    if (had != NULL && (!lease->held || had->fence != lease->fence)) {
+    /* A node does not answer: whose the lease is will be seen when it does. */
+    bool unknown = tl_error_is_of_store(&lease->error) &&
+                   tl_redis_is_node(tl_store_of(roster->settings.store, lease->queue));
+    if (had != NULL && !unknown && (!lease->held || had->fence != lease->fence)) {
         drop_held(roster, had);
         had = NULL;
     }
@@ -240,7 +253,8 @@ static bool go_round(struct tl_roster *roster, struct tl_lease_round *round, int
 }
 
 /* Reads the list of all queues. When it differs from the last one, sets *changed and drops held
- * queues that are no longer listed. */
+ * queues that are no longer listed. While the node of a cluster that has the list is away, the last
+ * one stays. */
 static bool update_names(struct tl_roster *roster, int64_t now_ms, bool *changed,
                          struct tl_error *err)
 {
@@ -248,7 +262,8 @@ static bool update_names(struct tl_roster *roster, int64_t now_ms, bool *changed
     size_t n = 0;
     bool all = roster->ensure || tl_store_epoch(roster->settings.store) != roster->epoch;
     if (!tl_inventory_list(roster->inventory, all, now_ms, &names, &n, err))
-        return false;
+        return roster->names != NULL && tl_error_is_of_store(err) &&
+               tl_redis_is_node(tl_store_common(roster->settings.store));
     *changed =
         n != roster->n_names || (n > 0 && memcmp(names, roster->names, n * sizeof(*names)) != 0);
     struct tl_lease *leases = *changed ? calloc(n > 0 ? n : 1, sizeof(*leases)) : NULL;

@@ -56,13 +56,15 @@ bool tl_durable_supported(const struct tl_durable *durable, struct tl_redis *red
 }
 
 /* Sends the write and the wait in one pipeline. *reply gets the answer to the wait. */
-static bool ask(const struct tl_durable *durable, struct tl_redis *redis, struct tl_reply **reply,
-                struct tl_error *err)
+static bool ask(const struct tl_durable *durable, struct tl_redis *redis, const char *queue,
+                struct tl_reply **reply, struct tl_error *err)
 {
+    char key[TL_KEY_MAX + TL_QUEUE_NAME_MAX];
     struct tl_args args = {0};
     struct tl_reply *written = NULL;
     tl_call_begin_on(&args, TL_FN_DURABLE, 1);
-    tl_args_str(&args, durable->key);
+    snprintf(key, sizeof(key), "%s{%s}", durable->key, queue);
+    tl_args_str(&args, key);
     tl_args_int(&args, KEY_MS);
     *reply = NULL;
     if (tl_redis_append(redis, &args, err)) {
@@ -75,25 +77,26 @@ static bool ask(const struct tl_durable *durable, struct tl_redis *redis, struct
     return written != NULL && *reply != NULL;
 }
 
-bool tl_durable_wait(const struct tl_durable *durable, struct tl_redis *redis, struct tl_error *err)
+bool tl_durable_wait(const struct tl_durable *durable, struct tl_redis *redis, const char *queue,
+                     struct tl_error *err)
 {
     struct tl_error problem = {0};
     struct tl_reply *reply;
     if (durable->mode == TL_DURABILITY_MEMORY)
         return true;
-    bool ok = ask(durable, redis, &reply, &problem);
+    bool ok = ask(durable, redis, queue, &reply, &problem);
     if (!ok && problem.kind == TL_ERR_NOFUNCTION) {
         tl_reply_free(reply);
         reply = NULL;
-        ok = tl_library_load(redis, &problem) && ask(durable, redis, &reply, &problem);
+        ok = tl_library_load(redis, &problem) && ask(durable, redis, queue, &reply, &problem);
     }
     bool fsync = durable->mode == TL_DURABILITY_FSYNC;
     int64_t copies = tl_reply_integer(fsync ? tl_reply_at(reply, 0) : reply);
     tl_reply_free(reply);
-    if (!ok) {
+    if (!ok && err != NULL)
         *err = problem;
+    if (!ok)
         return false;
-    }
     return copies > 0 || tl_error_set(err, TL_ERR_MISCONF, "%s within %d ms (redis.durability)",
                                       fsync ? "the store has not written to its disk"
                                             : "no replica of the store has answered",

@@ -17,15 +17,16 @@
 /* Zeroed, as with the mode `memory`: there is nothing to wait for. */
 struct tl_durable {
     enum tl_durability mode;
-    char key[TL_KEY_MAX]; /* of its own */
+    char key[TL_KEY_MAX]; /* of its own; at a queue, its name in braces follows */
 };
 
 void tl_durable_init(struct tl_durable *durable, enum tl_durability mode, const char *key_prefix);
 /* For a new connection: can this server do what the mode needs? */
 bool tl_durable_supported(const struct tl_durable *durable, struct tl_redis *redis,
                           struct tl_error *err);
-/* Waits for at most a second; TL_ERR_MISCONF when that was not enough. */
-bool tl_durable_wait(const struct tl_durable *durable, struct tl_redis *redis,
+/* Waits for at most a second, for all that the connection of this queue has read; TL_ERR_MISCONF
+ * when that was not enough. */
+bool tl_durable_wait(const struct tl_durable *durable, struct tl_redis *redis, const char *queue,
                      struct tl_error *err);
 
 #endif

@@ -184,8 +184,9 @@ static bool bring_back(const struct tl_inventory *self, struct entry *entry, boo
 {
     bool created = false;
     const struct tl_log_fields fields = {.queue = entry->queue};
-    if (!tl_queue_bring_back(redis_of(self, entry->queue), self->settings.key_prefix, entry->queue,
-                             &entry->in_force, &self->actor, &created, err))
+    if (!tl_queue_bring_back(tl_queue_site(self->settings.store, entry->queue),
+                             self->settings.key_prefix, entry->queue, &entry->in_force,
+                             &self->actor, &created, err))
         return false;
     entry->refused = false;
     if (created)
@@ -197,16 +198,25 @@ static bool bring_back(const struct tl_inventory *self, struct entry *entry, boo
     return true;
 }
 
+/* Is the connection open? One node of a cluster is the trouble of its queues: it need not be. */
+static bool is_usable(const struct tl_redis *redis)
+{
+    return tl_redis_connected(redis) || tl_redis_is_node(redis);
+}
+
 /* Settings known here could not be given to the store: says so once. False when it cannot be used.
  */
 static bool refused(const struct tl_inventory *self, struct entry *entry,
                     const struct tl_error *problem, struct tl_error *err)
 {
     const struct tl_log_fields fields = {.queue = entry->queue, .error = problem};
-    if (!tl_redis_connected(redis_of(self, entry->queue))) {
+    const struct tl_redis *redis = redis_of(self, entry->queue);
+    if (!is_usable(redis)) {
         *err = *problem;
         return false;
     }
+    if (tl_redis_is_node(redis) && tl_error_is_of_store(problem))
+        return true;
     if (problem->kind != TL_ERR_DENIED && !entry->refused)
         tl_log(TL_LOG_WARN, &fields, "the store has lost settings of the queue");
     entry->refused = true;
@@ -228,8 +238,9 @@ static bool make(struct tl_inventory *self, struct entry *entry, bool listed, in
     if (ok && entry->known)
         ok = bring_back(self, entry, false, &problem);
     else if (ok)
-        ok = tl_queue_ensure(redis_of(self, entry->queue), self->settings.key_prefix, entry->queue,
-                             &entry->file->settings, &self->actor, NULL, &problem);
+        ok = tl_queue_ensure(tl_queue_site(self->settings.store, entry->queue),
+                             self->settings.key_prefix, entry->queue, &entry->file->settings,
+                             &self->actor, NULL, &problem);
     *made = *made || (ok && !listed);
     if (ok)
         return true;
@@ -278,8 +289,8 @@ struct batch {
 };
 
 /* Of each queue in turn, as long as `wanted` says so: asks with this command, whose last argument
- * may be NULL. */
-static bool ask(const struct tl_inventory *self, const struct batch *batch, const char *command,
+ * may be NULL. Those of a node that is away are no longer wanted. */
+static bool ask(const struct tl_inventory *self, struct batch *batch, const char *command,
                 const char *argument, struct tl_error *err)
 {
     struct tl_args args = {0};
@@ -291,7 +302,9 @@ static bool ask(const struct tl_inventory *self, const struct batch *batch, cons
         tl_keys_init(&keys, self->settings.key_prefix, batch->names[i]);
         tl_args_reset(&args);
         tl_args_strs(&args, command, keys.names[TL_KEY_CONFIG], argument, NULL);
-        ok = tl_redis_append(redis_of(self, batch->names[i]), &args, err);
+        struct tl_redis *redis = redis_of(self, batch->names[i]);
+        batch->wanted[i] = tl_redis_append(redis, &args, err);
+        ok = batch->wanted[i] || tl_redis_is_node(redis);
     }
     tl_args_free(&args);
     return ok;
@@ -305,8 +318,10 @@ static bool want_changed(const struct tl_inventory *self, struct batch *batch, s
     for (size_t i = 0; i < batch->n; i++) {
         const struct tl_queue_settings *known = tl_inventory_in_force(self, batch->names[i]);
         struct tl_redis *redis = redis_of(self, batch->names[i]);
+        if (!batch->wanted[i])
+            continue;
         struct tl_reply *reply = tl_redis_next(redis, err);
-        if (reply == NULL && !tl_redis_connected(redis))
+        if (reply == NULL && !is_usable(redis))
             return false;
         batch->wanted[i] =
             reply != NULL && (known == NULL || known->changed_us != tl_reply_integer(reply));
@@ -328,7 +343,7 @@ static bool want_older(struct tl_inventory *self, struct batch *batch, struct tl
         const struct tl_queue_settings *known = tl_inventory_in_force(self, batch->names[i]);
         struct tl_redis *redis = redis_of(self, batch->names[i]);
         struct tl_reply *reply = tl_redis_next(redis, err);
-        if (reply == NULL && !tl_redis_connected(redis))
+        if (reply == NULL && !is_usable(redis))
             return false;
         bool sound = reply != NULL && tl_queue_settings_read(reply, &settings);
         tl_reply_free(reply);

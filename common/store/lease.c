@@ -64,15 +64,37 @@ static void note(const struct tl_lease_client *client, struct tl_lease *lease,
     }
 }
 
+/* Loads the library where it was missing. */
+static bool load_library(struct tl_store *store, const struct tl_lease *leases, size_t n,
+                         struct tl_error *err)
+{
+    bool ok = true;
+    for (size_t k = 0; ok && k < tl_store_nodes(store); k++) {
+        struct tl_redis *redis = tl_store_node(store, k);
+        size_t i = 0;
+        while (i < n &&
+               (leases[i].step == TL_LEASE_SKIP || leases[i].error.kind != TL_ERR_NOFUNCTION ||
+                tl_store_of(store, leases[i].queue) != redis))
+            i++;
+        ok = i == n || tl_library_load(redis, err);
+    }
+    return ok;
+}
+
 bool tl_lease_ask(struct tl_lease_client *client, struct tl_store *store, struct tl_lease *leases,
                   size_t n, struct tl_error *err)
 {
     size_t sent = 0;
-    bool ok = true;
-    struct tl_redis *lacking = NULL; /* the library */
-    while (ok && sent < n) {
-        ok = ask_one(client, tl_store_of(store, leases[sent].queue), &leases[sent], err);
-        sent += ok ? 1 : 0;
+    bool ok = true, lacking = false;
+    for (; ok && sent < n; sent++) {
+        struct tl_lease *lease = &leases[sent];
+        struct tl_redis *redis = tl_store_of(store, lease->queue);
+        if (lease->step == TL_LEASE_SKIP)
+            continue;
+        lease->error.kind = TL_OK;
+        ok = ask_one(client, redis, lease, &lease->error) || tl_redis_is_node(redis);
+        if (!ok && err != NULL)
+            *err = lease->error;
     }
     for (size_t i = 0; i < sent; i++) {
         struct tl_lease *lease = &leases[i];
@@ -81,16 +103,15 @@ bool tl_lease_ask(struct tl_lease_client *client, struct tl_store *store, struct
         lease->held = false;
         lease->free = false;
         lease->left_ms = TL_LEASE_MS;
-        lease->error.kind = TL_OK;
-        struct tl_redis *redis = tl_store_of(store, lease->queue);
-        struct tl_reply *reply = tl_redis_next(redis, &lease->error);
+        if (lease->error.kind != TL_OK)
+            continue; /* it was not sent */
+        struct tl_reply *reply = tl_redis_next(tl_store_of(store, lease->queue), &lease->error);
         if (reply != NULL)
             note(client, lease, reply);
-        else if (lease->error.kind == TL_ERR_NOFUNCTION)
-            lacking = redis;
+        lacking = lacking || lease->error.kind == TL_ERR_NOFUNCTION;
         tl_reply_free(reply);
     }
-    return (lacking == NULL || tl_library_load(lacking, err)) && ok;
+    return (!lacking || load_library(store, leases, n, err)) && ok;
 }
 
 /* ---- what a round asks ---- */

@@ -54,8 +54,9 @@ struct tl_lease_client {
     struct tl_args args;
 };
 
-/* Does the steps of all leases in one pipeline. False with err when not all could be sent. A lease
- * whose step the store refused has that error and counts as not held. */
+/* Does the steps of all leases in one pipeline, or one for each node. False with err when not all
+ * could be sent. A lease whose step the store refused has that error and counts as not held, and so
+ * has each of a node that cannot be reached. */
 bool tl_lease_ask(struct tl_lease_client *client, struct tl_store *store, struct tl_lease *leases,
                   size_t n, struct tl_error *err);
 

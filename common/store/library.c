@@ -91,29 +91,62 @@ bool tl_library_note(struct tl_redis *redis, const char *key_prefix, int64_t *du
     return tl_call_do(redis, &args, err);
 }
 
-bool tl_library_prune(struct tl_redis *redis, const char *key_prefix, unsigned *n,
+static bool names_library(const struct tl_reply *list, const char *name)
+{
+    bool found = false;
+    for (size_t i = 0; !found && i < tl_reply_count(list); i++)
+        found = strcmp(tl_reply_string(tl_reply_of(tl_reply_at(list, i), "library_name"), NULL),
+                       name) == 0;
+    return found;
+}
+
+/* Adds the libraries of the last of these lists that are in none before it. */
+static void add_names(struct tl_args *args, struct tl_reply *const *lists, size_t n)
+{
+    const struct tl_reply *last = lists[n - 1];
+    for (size_t i = 0; i < tl_reply_count(last); i++) {
+        const char *name = tl_reply_string(tl_reply_of(tl_reply_at(last, i), "library_name"), NULL);
+        bool known = false;
+        for (size_t k = 0; k + 1 < n; k++)
+            known = known || names_library(lists[k], name);
+        if (!known)
+            tl_args_str(args, name);
+    }
+}
+
+bool tl_library_prune(struct tl_store *store, const char *key_prefix, unsigned *n,
                       struct tl_error *err)
 {
     char key[TL_KEY_MAX];
     struct tl_args args = {0};
-    struct tl_reply *all =
-        tl_ask(redis, err, "FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*", NULL);
+    struct tl_reply *lists[TL_STORE_NODES_MAX] = {NULL};
+    size_t nodes = tl_store_nodes(store);
+    bool ok = true;
     *n = 0;
     tl_call_begin_on(&args, TL_FN_LIBRARIES, 1);
     tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_LIBRARIES, key), TL_LIBRARY, NULL);
-    for (size_t i = 0; i < tl_reply_count(all); i++)
-        tl_args_str(&args, tl_reply_string(tl_reply_of(tl_reply_at(all, i), "library_name"), NULL));
-    struct tl_reply *unused = all != NULL ? tl_call(redis, &args, err) : NULL;
+    for (size_t i = 0; ok && i < nodes; i++) {
+        lists[i] = tl_ask(tl_store_node(store, i), err, "FUNCTION", "LIST", "LIBRARYNAME",
+                          "tellerline_*", NULL);
+        ok = lists[i] != NULL;
+        add_names(&args, lists, i + 1);
+    }
+    struct tl_reply *unused = ok ? tl_call(tl_store_common(store), &args, err) : NULL;
     tl_args_free(&args);
-    bool ok = unused != NULL;
-    for (size_t i = 0; ok && i < tl_reply_count(unused); i++) {
-        struct tl_reply *deleted =
-            tl_ask(redis, err, "FUNCTION", "DELETE", tl_reply_text(unused, i), NULL);
-        ok = deleted != NULL;
-        *n += ok ? 1 : 0;
-        tl_reply_free(deleted);
+    ok = unused != NULL;
+    for (size_t i = 0; ok && i < tl_reply_count(unused); i++, *n += ok) {
+        const char *name = tl_reply_text(unused, i);
+        for (size_t k = 0; ok && k < nodes; k++) {
+            if (!names_library(lists[k], name))
+                continue;
+            struct tl_reply *deleted =
+                tl_ask(tl_store_node(store, k), err, "FUNCTION", "DELETE", name, NULL);
+            ok = deleted != NULL;
+            tl_reply_free(deleted);
+        }
     }
     tl_reply_free(unused);
-    tl_reply_free(all);
+    for (size_t i = 0; i < nodes; i++)
+        tl_reply_free(lists[i]);
     return ok;
 }

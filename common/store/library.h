@@ -17,7 +17,7 @@
 #include "common/base/error.h"
 #include "common/store/args.h"
 #include "common/store/keys.h"
-#include "common/store/redis.h"
+#include "common/store/store.h"
 
 #include "generated/library.h"
 
@@ -46,9 +46,9 @@ bool tl_library_load(struct tl_redis *redis, struct tl_error *err);
  * deletes it. *due_ms: when it is due, by tl_clock_ms; 0 at first, and for a new connection. */
 bool tl_library_note(struct tl_redis *redis, const char *key_prefix, int64_t *due_ms,
                      int64_t now_ms, struct tl_error *err);
-/* Deletes the libraries of other releases that no program has named for a day. Returns how many in
- * *n. */
-bool tl_library_prune(struct tl_redis *redis, const char *key_prefix, unsigned *n,
+/* Deletes the libraries of other releases that no program has named for a day, on all nodes, which
+ * must all answer. Returns how many in *n. */
+bool tl_library_prune(struct tl_store *store, const char *key_prefix, unsigned *n,
                       struct tl_error *err);
 
 #endif

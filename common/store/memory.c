@@ -9,17 +9,6 @@
 /* A level begins at one share of the limit and ends below another. */
 enum { FULL_PERCENT = 95, NOT_FULL_PERCENT = 90, SCARCE_PERCENT = 80, ROOM_PERCENT = 75 };
 
-const char *tl_info_field(const char *info, const char *name)
-{
-    size_t length = strlen(name);
-    for (const char *line = info; line != NULL; line = strchr(line, '\n')) {
-        line += *line == '\n' ? 1 : 0;
-        if (strncmp(line, name, length) == 0 && line[length] == ':')
-            return line + length + 1;
-    }
-    return "";
-}
-
 void tl_store_memory_parse(const char *info, struct tl_store_memory *memory)
 {
     const char *policy = tl_info_field(info, "maxmemory_policy");

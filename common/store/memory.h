@@ -15,9 +15,6 @@ struct tl_store_memory {
     bool not_written; /* its last write of the append-only file, its rewrite, or a dump failed */
 };
 
-/* The value of a field in the text of INFO, which goes on behind it; "" when there is
- * none. */
-const char *tl_info_field(const char *info, const char *name);
 /* Reads it from INFO, and whether the store writes to its disk. */
 bool tl_store_memory_read(struct tl_redis *redis, struct tl_store_memory *memory,
                           struct tl_error *err);

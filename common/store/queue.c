@@ -23,7 +23,13 @@ void tl_queue_append_settings(const struct tl_queue_settings *settings, struct t
     }
 }
 
-static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
+struct tl_queue_site tl_queue_site(struct tl_store *store, const char *queue)
+{
+    return (struct tl_queue_site){.redis = tl_store_of(store, queue),
+                                  .list = tl_store_common(store)};
+}
+
+static bool ensure(struct tl_queue_site site, const char *key_prefix, const char *name,
                    const struct tl_queue_settings *settings, const struct tl_actor *actor,
                    enum tl_creation why, bool *created, struct tl_error *err)
 {
@@ -36,7 +42,7 @@ static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *n
     tl_args_str(&args, TL_EVENTS_KEPT);
     tl_queue_append_settings(settings, &args);
     tl_actor_append(actor, &args);
-    struct tl_reply *reply = tl_call_once(redis, &args, err);
+    struct tl_reply *reply = tl_call_once(site.redis, &args, err);
     bool ok = reply != NULL;
     if (ok && created != NULL)
         *created = tl_reply_integer(reply) == 1;
@@ -46,30 +52,30 @@ static bool ensure(struct tl_redis *redis, const char *key_prefix, const char *n
          * the memory limit. */
         tl_call_begin_on(&args, TL_FN_LIST_QUEUE, 1);
         tl_args_strs(&args, tl_key_common(key_prefix, TL_COMMON_QUEUES, queues), name, NULL);
-        ok = tl_call_do(redis, &args, err);
+        ok = tl_call_do(site.list, &args, err);
     }
     return ok || tl_error_prefix(err, "creating queue %s", name);
 }
 
-bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
+bool tl_queue_ensure(struct tl_queue_site site, const char *key_prefix, const char *name,
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err)
 {
-    return ensure(redis, key_prefix, name, settings, actor, TL_CREATION_OF_FILE, created, err);
+    return ensure(site, key_prefix, name, settings, actor, TL_CREATION_OF_FILE, created, err);
 }
 
-bool tl_queue_create(struct tl_redis *redis, const char *key_prefix, const char *name,
+bool tl_queue_create(struct tl_queue_site site, const char *key_prefix, const char *name,
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err)
 {
-    return ensure(redis, key_prefix, name, settings, actor, TL_CREATION_BY_HAND, created, err);
+    return ensure(site, key_prefix, name, settings, actor, TL_CREATION_BY_HAND, created, err);
 }
 
-bool tl_queue_bring_back(struct tl_redis *redis, const char *key_prefix, const char *name,
+bool tl_queue_bring_back(struct tl_queue_site site, const char *key_prefix, const char *name,
                          const struct tl_queue_settings *settings, const struct tl_actor *actor,
                          bool *created, struct tl_error *err)
 {
-    return ensure(redis, key_prefix, name, settings, actor, TL_CREATION_IN_FORCE, created, err);
+    return ensure(site, key_prefix, name, settings, actor, TL_CREATION_IN_FORCE, created, err);
 }
 
 /* Settings that no queue is without. The functions refuse to work when one of them is missing. */

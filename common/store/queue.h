@@ -11,6 +11,7 @@
 #include "common/store/keys.h"
 #include "common/store/redis.h"
 #include "common/store/state.h"
+#include "common/store/store.h"
 #include "common/wire/names.h"
 
 /* The field of tl:{q}:config that is changed_us of the settings. */
@@ -20,16 +21,23 @@
  * changed. */
 void tl_queue_append_settings(const struct tl_queue_settings *settings, struct tl_args *args);
 
+/* Where a queue is made, and where it is listed: one and the same unless the store is a cluster.
+ * Both are borrowed. */
+struct tl_queue_site {
+    struct tl_redis *redis, *list;
+};
+struct tl_queue_site tl_queue_site(struct tl_store *store, const char *queue);
+
 /* Creates the queue with these settings if it does not exist, and does not change the settings of
  * an existing one. Also restores its consumer group and its entry in tl:queues. The creation is
  * recorded (common/control/call.h). *created may be NULL. */
-bool tl_queue_ensure(struct tl_redis *redis, const char *key_prefix, const char *name,
+bool tl_queue_ensure(struct tl_queue_site site, const char *key_prefix, const char *name,
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err);
 
 /* The same because an operator says so: also for a queue that was deleted, which starts again. The
  * others fail with TL_ERR_RETIRED for such a queue. */
-bool tl_queue_create(struct tl_redis *redis, const char *key_prefix, const char *name,
+bool tl_queue_create(struct tl_queue_site site, const char *key_prefix, const char *name,
                      const struct tl_queue_settings *settings, const struct tl_actor *actor,
                      bool *created, struct tl_error *err);
 
@@ -37,7 +45,7 @@ bool tl_queue_create(struct tl_redis *redis, const char *key_prefix, const char 
  * read them. If the queue is missing, its data was lost, and it is created in recovery
  * (common/store/state.h). If the store has older settings, it has lost the last change, and gets
  * these. *created may be NULL. */
-bool tl_queue_bring_back(struct tl_redis *redis, const char *key_prefix, const char *name,
+bool tl_queue_bring_back(struct tl_queue_site site, const char *key_prefix, const char *name,
                          const struct tl_queue_settings *settings, const struct tl_actor *actor,
                          bool *created, struct tl_error *err);
 /* Settings from the reply to HGETALL of tl:{q}:config. False: those that no queue is without are

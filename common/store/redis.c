@@ -21,11 +21,14 @@ enum { LOOK_MS = 1000 };
 
 struct tl_redis {
     struct tl_redis_url url;
+    char address[280]; /* for people */
     int64_t timeout_ms;
     int64_t socket_timeout_ms; /* the current setting of the socket */
     redisContext *context;     /* NULL while closed */
     uint64_t epoch;
     int64_t look_ms;   /* when to ask again for the role of the server */
+    bool node;         /* of a cluster */
+    bool disowned;     /* it answered that it does not serve a slot */
     bool doubtful;     /* the last server was a replica: ask for the role as part of connecting */
     const char **argv; /* buffer for one command */
     size_t argv_capacity;
@@ -42,7 +45,19 @@ struct tl_redis_settings tl_redis_settings_of(const struct tl_config *config, co
 {
     return (struct tl_redis_settings){.url = url != NULL ? url : config->redis.url,
                                       .ca_file = config->redis.ca_file,
-                                      .timeout_ms = config->redis.timeout_ms};
+                                      .timeout_ms = config->redis.timeout_ms,
+                                      .key_prefix = config->redis.key_prefix};
+}
+
+/* Names the server that the URL leads to. */
+static void name_server(struct tl_redis *redis)
+{
+    if (redis->url.unix_path[0] != '\0')
+        snprintf(redis->address, sizeof(redis->address), "%s", redis->url.unix_path);
+    else
+        snprintf(redis->address, sizeof(redis->address),
+                 strchr(redis->url.host, ':') != NULL ? "[%s]:%d" : "%s:%d", redis->url.host,
+                 redis->url.port);
 }
 
 static struct tl_redis *new_closed(const struct tl_redis_url *url, int64_t timeout_ms,
@@ -55,6 +70,7 @@ static struct tl_redis *new_closed(const struct tl_redis_url *url, int64_t timeo
     }
     redis->url = *url;
     redis->timeout_ms = timeout_ms;
+    name_server(redis);
     return redis;
 }
 
@@ -116,9 +132,31 @@ bool tl_redis_connected(const struct tl_redis *redis)
     return redis->context != NULL;
 }
 
+const char *tl_redis_address(const struct tl_redis *redis)
+{
+    return redis->address;
+}
+
 uint64_t tl_redis_epoch(const struct tl_redis *redis)
 {
     return redis->epoch;
+}
+
+void tl_redis_set_node(struct tl_redis *redis)
+{
+    redis->node = true;
+}
+
+bool tl_redis_is_node(const struct tl_redis *redis)
+{
+    return redis->node;
+}
+
+bool tl_redis_disowned(struct tl_redis *redis)
+{
+    bool disowned = redis->disowned;
+    redis->disowned = false;
+    return disowned;
 }
 
 void tl_redis_measure(struct tl_redis *redis, void (*measured)(void *context, int64_t us),
@@ -259,12 +297,9 @@ static bool open_connection(struct tl_redis *redis, struct tl_error *err)
         redis->context = redisConnectWithTimeout(url->host, url->port, timeout);
     if (redis->context == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a store connection");
-    if (redis->context->err != 0 && url->unix_path[0] != '\0')
-        return tl_error_set(err, TL_ERR_CONNECT, "cannot reach the store at %s: %s", url->unix_path,
-                            redis->context->errstr);
     if (redis->context->err != 0)
-        return tl_error_set(err, TL_ERR_CONNECT, "cannot reach the store at %s:%d: %s", url->host,
-                            url->port, redis->context->errstr);
+        return tl_error_set(err, TL_ERR_CONNECT, "cannot reach the store at %s: %s", redis->address,
+                            redis->context->errstr);
     redis->socket_timeout_ms = -1;
     if (!set_socket_timeout(redis, redis->timeout_ms, err))
         return false;
@@ -303,6 +338,7 @@ void tl_redis_lead_to(struct tl_redis *redis, const char *host, int port)
     tl_redis_close(redis);
     snprintf(redis->url.host, sizeof(redis->url.host), "%s", host);
     redis->url.port = port;
+    name_server(redis);
     redis->doubtful = true;
 }
 
@@ -372,7 +408,16 @@ static enum tl_error_kind error_reply_kind(const char *text)
         {"NOQUEUE", TL_ERR_NOQUEUE},
         {"RETIRED", TL_ERR_RETIRED},
         {"INVALID", TL_ERR_INVALID},
+        {"MOVED", TL_ERR_MOVED},
+        {"ASK", TL_ERR_MOVED},
+        {"TRYAGAIN", TL_ERR_MOVED},
+        {"CLUSTERDOWN", TL_ERR_MOVED},
+        {"UNBLOCKED the hash slot", TL_ERR_MOVED},
+        {"ERR Attempted to access a non local key", TL_ERR_MOVED}, /* half of the slot is here */
+        {"ERR Script attempted to access a non local key", TL_ERR_MOVED},
         {"MASTERDOWN", TL_ERR_READONLY},
+        {"ERR WAIT cannot be used with replica", TL_ERR_READONLY},
+        {"ERR WAITAOF cannot be used with replica", TL_ERR_READONLY},
         {"ERR max number", TL_ERR_CONNECT},
         {"UNBLOCKED the stream key no longer exists", TL_ERR_NOGROUP}, /* to XREADGROUP */
         {"UNBLOCKED", TL_ERR_READONLY},
@@ -407,6 +452,7 @@ struct tl_reply *tl_redis_next(struct tl_redis *redis, struct tl_error *err)
         enum tl_error_kind kind = error_reply_kind(reply->str);
         tl_error_set(err, kind, "the store answered: %.250s", reply->str);
         freeReplyObject(reply);
+        redis->disowned = redis->disowned || kind == TL_ERR_MOVED;
         if (kind == TL_ERR_READONLY)
             leave_replica(redis);
         return NULL;
@@ -432,6 +478,16 @@ bool tl_redis_await(struct tl_redis *redis, int64_t wait_ms, struct tl_reply **m
             return false;
     }
     return fail_io(redis, err);
+}
+
+void tl_redis_await_any(struct tl_redis *const *all, size_t n, int64_t wait_ms)
+{
+    struct pollfd sockets[TL_STORE_NODES_MAX];
+    nfds_t n_sockets = 0;
+    for (size_t i = 0; i < n && i < TL_STORE_NODES_MAX; i++)
+        if (all[i] != NULL && all[i]->context != NULL)
+            sockets[n_sockets++] = (struct pollfd){.fd = all[i]->context->fd, .events = POLLIN};
+    (void)poll(sockets, n_sockets, (int)wait_ms);
 }
 
 struct tl_reply *tl_redis_call_blocking(struct tl_redis *redis, const struct tl_args *args,

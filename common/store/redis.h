@@ -19,14 +19,17 @@
 #include "common/config/redis_url.h"
 #include "common/store/args.h"
 
+#define TL_STORE_NODES_MAX 128 /* masters of a cluster */
+
 struct tl_config;
 struct tl_redis;
 struct tl_reply; /* one reply; freed by tl_reply_free; parts of it are borrowed from it */
 
 struct tl_redis_settings {
     const char *url; /* as tl_redis_url_parse wants it; one with sentinels only for tl_store_new */
-    const char *ca_file; /* for rediss://; NULL or "": the system's */
-    int64_t timeout_ms;  /* to connect, and for each command on top of its own blocking time */
+    const char *ca_file;    /* for rediss://; NULL or "": the system's */
+    int64_t timeout_ms;     /* to connect, and for each command on top of its own blocking time */
+    const char *key_prefix; /* names the slot of the keys of no queue; only for tl_store_new */
 };
 
 /* Those of the configuration, which stays the owner of the texts; with another address, unless url
@@ -47,6 +50,13 @@ void tl_redis_free(struct tl_redis **redis);
  * connection. Cuts off a host of more than 255 bytes. */
 void tl_redis_lead_to(struct tl_redis *redis, const char *host, int port);
 
+/* From now on this is one of the nodes of a cluster: what is wrong with it concerns the queues that
+ * are on it, and no other. */
+void tl_redis_set_node(struct tl_redis *redis);
+bool tl_redis_is_node(const struct tl_redis *redis);
+/* Has it answered since the last call that it does not serve a slot (TL_ERR_MOVED)? */
+bool tl_redis_disowned(struct tl_redis *redis);
+
 /* Calls `measured` after each command that neither blocks nor is of a pipeline, with the time until
  * its reply came, or until it failed, in microseconds. */
 void tl_redis_measure(struct tl_redis *redis, void (*measured)(void *context, int64_t us),
@@ -60,6 +70,8 @@ bool tl_redis_connect(struct tl_redis *redis, struct tl_error *err);
 bool tl_redis_check(struct tl_redis *redis);
 void tl_redis_close(struct tl_redis *redis);
 bool tl_redis_connected(const struct tl_redis *redis);
+/* "host:port", or the path of the socket. Valid until tl_redis_lead_to. */
+const char *tl_redis_address(const struct tl_redis *redis);
 /* Counts successful connects: a change means that what was known may be out of date. */
 uint64_t tl_redis_epoch(const struct tl_redis *redis);
 
@@ -90,5 +102,8 @@ struct tl_reply *tl_redis_next(struct tl_redis *redis, struct tl_error *err);
 /* After SUBSCRIBE: waits up to wait_ms for a message of the server. *message NULL: none came. */
 bool tl_redis_await(struct tl_redis *redis, int64_t wait_ms, struct tl_reply **message,
                     struct tl_error *err);
+/* Waits up to wait_ms until one of these, at most TL_STORE_NODES_MAX, of which some may be NULL or
+ * closed, has something to read. */
+void tl_redis_await_any(struct tl_redis *const *all, size_t n, int64_t wait_ms);
 
 #endif

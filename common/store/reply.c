@@ -90,3 +90,14 @@ const char *tl_reply_text(const struct tl_reply *reply, size_t i)
 {
     return tl_reply_string(tl_reply_at(reply, i), NULL);
 }
+
+const char *tl_info_field(const char *info, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *line = info; line != NULL; line = strchr(line, '\n')) {
+        line += *line == '\n' ? 1 : 0;
+        if (strncmp(line, name, length) == 0 && line[length] == ':')
+            return line + length + 1;
+    }
+    return "";
+}

@@ -34,4 +34,8 @@ uint64_t tl_reply_number(const struct tl_reply *reply, size_t i);
 int64_t tl_reply_signed(const struct tl_reply *reply, size_t i);
 const char *tl_reply_text(const struct tl_reply *reply, size_t i);
 
+/* The value of a field in the text that INFO and CLUSTER INFO answer, which goes on behind it; ""
+ * when there is none. */
+const char *tl_info_field(const char *info, const char *name);
+
 #endif

@@ -5,6 +5,9 @@
  * itself. Above TL_STREAMS_BLOCKING_MAX the server therefore remembers what was read (client
  * tracking, opt-in), tells once over a second connection which stream was written since, and only
  * those are read. In case a message is lost, all are read once in TL_STREAMS_SWEEP_MS.
+ *
+ * In a cluster no command may name the keys of two queues. So there each node tells what was
+ * written, however few the streams are, and each stream is read by a command of its own.
  */
 #ifndef TL_STREAMS_H
 #define TL_STREAMS_H
@@ -14,12 +17,13 @@
 #include <stdint.h>
 
 #include "common/base/named.h"
-#include "common/store/redis.h"
+#include "common/store/store.h"
 
 /* The most streams that one blocking command waits for. */
-#define TL_STREAMS_BLOCKING_MAX 32
-#define TL_STREAMS_SWEEP_MS     1000
-#define TL_STREAM_ID_MAX        48
+#define TL_STREAMS_BLOCKING_MAX  32
+#define TL_STREAMS_SWEEP_MS      1000
+#define TL_STREAMS_NODE_SWEEP_MS 5000 /* in a cluster, where a sweep takes as many commands */
+#define TL_STREAM_ID_MAX         48
 
 struct tl_stream {
     const char *key;           /* borrowed */
@@ -27,6 +31,19 @@ struct tl_stream {
     char id[TL_STREAM_ID_MAX]; /* entries after this one are read; the caller moves it on */
     bool rests;                /* is not read */
     bool unread;               /* there may be entries; blocking reads do not ask */
+    /* In a cluster: */
+    struct tl_redis *redis;    /* its node; NULL: not looked up yet */
+    enum tl_error_kind failed; /* the node refused to read it; TL_OK: it did not */
+    int64_t retry_ms;          /* one that failed is not read before */
+};
+
+/* Learns over a connection of its own what was written of what another one has read. */
+struct tl_listener {
+    struct tl_redis *redis;      /* the other one */
+    struct tl_redis *connection; /* NULL: not open */
+    uint64_t epoch;              /* of the other one, whose reads are remembered */
+    int64_t sweep_ms;            /* when all streams are read again */
+    int64_t retry_ms;            /* one that could not be opened is not opened before */
 };
 
 /* Zeroed but for the first two before the first use. */
@@ -35,10 +52,12 @@ struct tl_streams {
     bool writes;                /* so does it, as XREADGROUP: the server remembers no keys of it */
     struct tl_named list;       /* struct tl_stream, by key */
     struct tl_args args;
-    struct tl_args look;       /* the command whose keys the server remembers */
-    struct tl_redis *listener; /* learns what was written; NULL: not open */
-    uint64_t epoch;            /* of the connection whose reads are remembered */
-    int64_t sweep_ms;          /* when all streams are read again */
+    struct tl_args look;           /* the command whose keys the server remembers */
+    struct tl_listener *listeners; /* one; of a cluster: one for each node */
+    size_t n_listeners;
+    struct tl_reply **replies; /* what was read last */
+    size_t n_replies, replies_capacity;
+    uint64_t epoch; /* of the store, when the nodes of the streams were looked up */
 };
 
 /* Frees what it holds. */
@@ -53,12 +72,23 @@ struct tl_stream *tl_streams_find(const struct tl_streams *streams, const char *
 /* The i-th of list.n. */
 struct tl_stream *tl_streams_at(const struct tl_streams *streams, size_t i);
 
-/* Waits up to block_ms (0: does not wait) for entries of the streams that do not rest, and reads
- * `most` of each. *reply gets [[key, [entry...]]...], which the caller frees; NULL when there was
- * no stream to read. False when one stream cannot be read, or when one of the two connections
- * broke: then all streams are read again later. */
+/* In a cluster, before the streams of each node are read: waits up to block_ms until one may have
+ * entries. */
+void tl_streams_wait(struct tl_streams *streams, struct tl_store *store, int64_t block_ms);
+/* Waits up to block_ms (0, and in a cluster: does not wait) for entries of the streams that do not
+ * rest, and reads `most` of each. In a cluster only of those of this node. False when one stream
+ * cannot be read, or when one of the two connections broke: then all streams are read again later.
+ * In a cluster, a stream that cannot be read is marked as failed, and is not read again until
+ * tl_streams_wait finds that enough time has passed. */
 bool tl_streams_read(struct tl_streams *streams, struct tl_redis *redis, uint64_t most,
-                     int64_t block_ms, struct tl_reply **reply, struct tl_error *err);
+                     int64_t block_ms, struct tl_error *err);
+/* What was read: [key, [entry...]] of one stream after the other, borrowed until the next call. *i
+ * is 0 at first. NULL at the end. */
+const struct tl_reply *tl_streams_next(const struct tl_streams *streams, size_t *i);
+/* What was read of this node could not be used, for this reason: its streams are read again after
+ * this time. */
+void tl_streams_fail(struct tl_streams *streams, const struct tl_redis *redis,
+                     enum tl_error_kind reason, int64_t retry_ms);
 /* What was read last, or anything else, has to be read again. */
 void tl_streams_unread(struct tl_streams *streams);
 

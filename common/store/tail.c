@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 #include "common/store/streams.h"
@@ -10,6 +11,10 @@
 
 /* Entries taken from one stream at a time, so that one busy queue does not starve the others. */
 #define ENTRIES_PER_READ 500
+
+/* In a cluster, after the gate has refused what a node read: asking may take it a second, and the
+ * other nodes wait meanwhile. */
+#define GATE_PAUSE_MS 3000
 
 /* The things of the streams are the keys of their queues. One rests when the handler returned
  * false. */
@@ -141,27 +146,65 @@ static bool stop_wrong_types(struct tl_tail *tail, struct tl_redis *redis)
     return found;
 }
 
-bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms, size_t *entries,
-                  struct tl_error *err)
+/* Those that a node refused to read: a key that is no stream stops, others are read again. */
+static void stop_refused(struct tl_tail *tail)
+{
+    for (size_t i = 0; i < tail->streams.list.n; i++) {
+        struct tl_stream *stream = tl_streams_at(&tail->streams, i);
+        stream->rests = stream->rests || stream->failed == TL_ERR_STORE;
+    }
+}
+
+/* Passes on what was read. */
+static bool take(struct tl_tail *tail, struct tl_redis *redis, size_t *entries,
+                 struct tl_error *err)
+{
+    size_t at = 0;
+    const struct tl_reply *read = tl_streams_next(&tail->streams, &at);
+    const struct tl_stream *first =
+        read != NULL ? tl_streams_find(&tail->streams, tl_reply_text(read, 0)) : NULL;
+    if (first != NULL && tail->gate != NULL &&
+        !tail->gate(tail->gate_context, redis, first->thing, err)) {
+        tl_streams_unread(&tail->streams);
+        tl_streams_fail(&tail->streams, redis, TL_ERR_MISCONF, tl_clock_ms() + GATE_PAUSE_MS);
+        return false;
+    }
+    for (; read != NULL; read = tl_streams_next(&tail->streams, &at))
+        *entries += deliver(tail, read);
+    return true;
+}
+
+bool tl_tail_read_one(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms,
+                      size_t *entries, struct tl_error *err)
 {
     struct tl_error problem = {0};
-    struct tl_reply *reply;
     size_t total = 0;
     entries = entries != NULL ? entries : &total;
     *entries = 0;
-    if (!tl_streams_read(&tail->streams, redis, ENTRIES_PER_READ, block_ms, &reply, &problem)) {
-        if (problem.kind == TL_ERR_STORE && stop_wrong_types(tail, redis))
-            return true;
-        if (err != NULL)
-            *err = problem;
-        return false;
+    if (tl_streams_read(&tail->streams, redis, ENTRIES_PER_READ, block_ms, &problem))
+        return take(tail, redis, entries, err);
+    if (problem.kind == TL_ERR_STORE && stop_wrong_types(tail, redis))
+        return true;
+    if (err != NULL)
+        *err = problem;
+    return false;
+}
+
+bool tl_tail_read(struct tl_tail *tail, struct tl_store *store, int64_t block_ms, size_t *entries,
+                  struct tl_error *err)
+{
+    if (!tl_redis_is_node(tl_store_common(store)))
+        return tl_tail_read_one(tail, tl_store_common(store), block_ms, entries, err);
+    size_t total = 0;
+    entries = entries != NULL ? entries : &total;
+    *entries = 0;
+    tl_streams_wait(&tail->streams, store, block_ms);
+    for (size_t i = 0; i < tl_store_nodes(store); i++) {
+        struct tl_redis *redis = tl_store_node(store, i);
+        if (tl_redis_connected(redis) &&
+            tl_streams_read(&tail->streams, redis, ENTRIES_PER_READ, 0, NULL))
+            (void)take(tail, redis, entries, NULL);
     }
-    bool ok = tl_reply_count(reply) == 0 || tail->gate == NULL ||
-              tail->gate(tail->gate_context, redis, err);
-    if (!ok)
-        tl_streams_unread(&tail->streams);
-    for (size_t i = 0; ok && i < tl_reply_count(reply); i++)
-        *entries += deliver(tail, tl_reply_at(reply, i));
-    tl_reply_free(reply);
-    return ok;
+    stop_refused(tail);
+    return true;
 }

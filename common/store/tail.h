@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "common/store/keys.h"
-#include "common/store/redis.h"
 #include "common/store/state.h"
+#include "common/store/store.h"
 
 struct tl_tail;
 
@@ -21,9 +21,12 @@ typedef bool tl_tail_handler(void *context, const struct tl_keys *keys, const vo
 struct tl_tail *tl_tail_new(tl_tail_handler *handler, void *context);
 void tl_tail_free(struct tl_tail **tail);
 
-/* Called with the connection that has just read entries, before they are passed to the handler. On
- * false the read fails, and the next one reads the same entries again. */
-typedef bool tl_tail_gate(void *context, struct tl_redis *redis, struct tl_error *err);
+/* Called with the connection that has just read entries, some of them of this queue, before they
+ * are passed to the handler. On false the read fails, and the next one reads the same entries
+ * again.
+ */
+typedef bool tl_tail_gate(void *context, struct tl_redis *redis, const struct tl_keys *keys,
+                          struct tl_error *err);
 void tl_tail_set_gate(struct tl_tail *tail, tl_tail_gate *gate, void *context);
 
 /* The end of a queue's events. */
@@ -52,8 +55,12 @@ size_t tl_tail_count(const struct tl_tail *tail);
 
 /* Waits up to block_ms (0: does not wait) for entries of any followed queue and passes them to the
  * handler. One command reads all queues, so those whose key is no stream are stopped. Returns at
- * once when no queue is followed. *entries (may be NULL) gets their number. */
-bool tl_tail_read(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms, size_t *entries,
+ * once when no queue is followed. *entries (may be NULL) gets their number. In a cluster, a node
+ * that cannot be read is no error: its queues are read again later. */
+bool tl_tail_read(struct tl_tail *tail, struct tl_store *store, int64_t block_ms, size_t *entries,
                   struct tl_error *err);
+/* The same for the only connection of a store. */
+bool tl_tail_read_one(struct tl_tail *tail, struct tl_redis *redis, int64_t block_ms,
+                      size_t *entries, struct tl_error *err);
 
 #endif

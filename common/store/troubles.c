@@ -14,6 +14,8 @@ enum {
     CALM_MS = 60000, /* a trouble that comes back within it is the same one: its pause grows */
     LOG_OTHER_MS = 60000,
     LOG_SAME_MS = 600000,
+    NODE_CALM_MS = 2000, /* as CALM_MS, for the trouble of a node */
+    NODE_LOG_MS = 3000,  /* which is logged when it has lasted this long */
 };
 
 struct trouble {
@@ -23,6 +25,7 @@ struct trouble {
     int64_t pause_ms;
     int64_t retry_ms;  /* try again then */
     int64_t noted_ms;  /* the last time */
+    int64_t since_ms;  /* the first time since it was served */
     int64_t logged_ms; /* when the text was logged */
     char text[sizeof(((struct tl_error *)NULL)->text)];
 };
@@ -48,8 +51,26 @@ void tl_troubles_free(struct tl_troubles **troubles)
     *troubles = NULL;
 }
 
+bool tl_error_is_of_store(const struct tl_error *err)
+{
+    switch (err->kind) {
+    case TL_ERR_CONNECT:
+    case TL_ERR_TIMEOUT:
+    case TL_ERR_LOADING:
+    case TL_ERR_READONLY:
+    case TL_ERR_MOVED:
+    case TL_ERR_MISCONF:
+    case TL_ERR_OOM:
+        return true;
+    default:
+        return false;
+    }
+}
+
 bool tl_error_is_of_queue(const struct tl_error *err, const struct tl_redis *redis)
 {
+    if (tl_redis_is_node(redis) && (tl_error_is_of_store(err) || err->kind == TL_ERR_PROTOCOL))
+        return true;
     switch (err->kind) {
     case TL_ERR_STORE:
     case TL_ERR_NOQUEUE:
@@ -94,17 +115,25 @@ void tl_troubles_note(struct tl_troubles *troubles, const char *queue, const str
         tl_log(TL_LOG_ERROR, &fields, "no memory to set the queue aside");
         return;
     }
-    bool same = now_ms - trouble->noted_ms < trouble->pause_ms + CALM_MS;
-    trouble->pause_ms = same ? trouble->pause_ms * 2 : TL_TROUBLE_PAUSE_MS;
-    if (trouble->pause_ms > TL_TROUBLE_PAUSE_MAX_MS)
-        trouble->pause_ms = TL_TROUBLE_PAUSE_MAX_MS;
+    const bool node = tl_error_is_of_store(err);
+    const int64_t least_ms = node ? TL_NODE_PAUSE_MS : TL_TROUBLE_PAUSE_MS;
+    const int64_t most_ms = node ? TL_NODE_PAUSE_MAX_MS : TL_TROUBLE_PAUSE_MAX_MS;
+    const int64_t calm_ms = node ? NODE_CALM_MS : CALM_MS;
+    bool same = now_ms - trouble->noted_ms < trouble->pause_ms + calm_ms;
+    trouble->pause_ms = same && trouble->pause_ms >= least_ms ? trouble->pause_ms * 2 : least_ms;
+    if (trouble->pause_ms > most_ms)
+        trouble->pause_ms = most_ms;
     trouble->retry_ms = now_ms + trouble->pause_ms;
     trouble->noted_ms = now_ms;
+    if (!trouble->set_aside)
+        trouble->since_ms = now_ms;
     troubles->n_aside += trouble->set_aside ? 0 : 1;
     trouble->set_aside = true;
     int64_t since_ms = now_ms - trouble->logged_ms;
     bool known = strcmp(trouble->text, err->text) == 0 && trouble->logged;
     snprintf(trouble->text, sizeof(trouble->text), "%s", err->text);
+    if (node && now_ms - trouble->since_ms < NODE_LOG_MS)
+        return;
     if (since_ms < (known ? LOG_SAME_MS : LOG_OTHER_MS))
         return;
     trouble->logged = true;
@@ -112,6 +141,17 @@ void tl_troubles_note(struct tl_troubles *troubles, const char *queue, const str
     /* NOQUEUE alone: the queue is being deleted or was not created yet. */
     tl_log(err->kind == TL_ERR_NOQUEUE ? TL_LOG_WARN : TL_LOG_ERROR, &fields,
            "this queue is not served, the others are; trying it again");
+}
+
+int64_t tl_troubles_due(const struct tl_troubles *troubles, int64_t now_ms)
+{
+    int64_t due_ms = INT64_MAX;
+    for (size_t i = 0; troubles->n_aside > 0 && i < troubles->list.n; i++) {
+        const struct trouble *trouble = troubles->list.all[i].thing;
+        if (trouble->set_aside && trouble->retry_ms > now_ms && trouble->retry_ms < due_ms)
+            due_ms = trouble->retry_ms;
+    }
+    return due_ms;
 }
 
 bool tl_troubles_resting(const struct tl_troubles *troubles, const char *queue, int64_t now_ms)
@@ -200,6 +240,10 @@ bool tl_queue_set_aside(struct tl_troubles *troubles, struct tl_redis *redis,
                         struct tl_error *err, int64_t now_ms)
 {
     struct tl_error problem = {0};
+    if (tl_error_is_of_store(err)) { /* there is nothing to mend in its data */
+        tl_troubles_note(troubles, keys->queue, err, now_ms);
+        return true;
+    }
     struct tl_reply *reply = run(redis, keys, offer->from_memory ? "memory" : "file",
                                  offer->settings, offer->actor, &problem);
     const char *mended = tl_reply_text(reply, 0);

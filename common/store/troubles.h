@@ -22,21 +22,28 @@
 
 #define TL_TROUBLE_PAUSE_MS     1000
 #define TL_TROUBLE_PAUSE_MAX_MS 10000
+#define TL_NODE_PAUSE_MS        50
+#define TL_NODE_PAUSE_MAX_MS    1000
 
 struct tl_troubles;
 
 struct tl_troubles *tl_troubles_new(void); /* NULL when out of memory */
 void tl_troubles_free(struct tl_troubles **troubles);
 
-/* Does this error concern the data of one queue? Others, such as a broken connection, a store that
- * is loading or full, or memory that ran out, concern all queues. redis is the connection that
- * reported it. */
+/* Does this error concern one queue alone, or those of one node of a cluster? Others, such as a
+ * broken connection to the only store, one that is loading or full, or memory that ran out, concern
+ * all queues. redis is the connection that reported it. */
 bool tl_error_is_of_queue(const struct tl_error *err, const struct tl_redis *redis);
+
+/* Does the store itself refuse, or not answer? */
+bool tl_error_is_of_store(const struct tl_error *err);
 
 /* The queue was tried in vain: sets it aside and logs why, with what the operator should do. Logs
  * again when the reason changes, at most once a minute, and every ten minutes. */
 void tl_troubles_note(struct tl_troubles *troubles, const char *queue, const struct tl_error *err,
                       int64_t now_ms);
+/* When the first of those that rest may be tried again; INT64_MAX: none rests. */
+int64_t tl_troubles_due(const struct tl_troubles *troubles, int64_t now_ms);
 /* Must the queue be left alone at this time? */
 bool tl_troubles_resting(const struct tl_troubles *troubles, const char *queue, int64_t now_ms);
 /* All may be tried at once: the store may be another one. */

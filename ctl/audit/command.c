@@ -118,16 +118,15 @@ static void take_key(const char *key, const char *prefix, const struct names *li
     memcpy(found->names[found->n++], name, length + 1);
 }
 
-/* Looks through all keys of the store for states of queues that are not listed. */
-static bool find_unlisted(struct audit *audit, const struct names *listed, struct names *found,
-                          struct tl_error *err)
+/* Looks through all keys of a node of the store for states of queues that are not listed. */
+static bool look_through(const struct audit *audit, struct tl_redis *redis,
+                         const struct names *listed, struct names *found, struct tl_error *err)
 {
     const char *prefix = audit->session.config->redis.key_prefix;
-    struct tl_redis *redis = tl_ctl_session_redis(&audit->session, NULL, err);
     struct tl_args args = {0};
     char cursor[24] = "0";
     char pattern[64];
-    bool ok = redis != NULL;
+    bool ok = true;
     snprintf(pattern, sizeof(pattern), "%s{*}:state", prefix);
     do {
         tl_args_reset(&args);
@@ -142,6 +141,16 @@ static bool find_unlisted(struct audit *audit, const struct names *listed, struc
         tl_reply_free(page);
     } while (ok && strcmp(cursor, "0") != 0);
     tl_args_free(&args);
+    return ok;
+}
+
+static bool find_unlisted(struct audit *audit, const struct names *listed, struct names *found,
+                          struct tl_error *err)
+{
+    struct tl_store *store = audit->session.store;
+    bool ok = tl_store_connect(store, err);
+    for (size_t i = 0; ok && i < tl_store_nodes(store); i++)
+        ok = look_through(audit, tl_store_node(store, i), listed, found, err);
     return ok;
 }
 

@@ -254,6 +254,28 @@ static void add_queues(const struct top *top, struct tl_text *out)
     add_table(top, fits || !top->screen.live, top->colour, out);
 }
 
+/* Appends how many queues each node of a Redis Cluster has, and which of them cannot be read. */
+static void add_nodes(const struct top *top, struct tl_text *out)
+{
+    const json_t *queues = json_object_get(top->rows, "queues");
+    for (size_t i = 0; i < json_array_size(queues); i++) {
+        const char *node = tl_json_text(json_array_get(queues, i), "node");
+        size_t n = 0, known = 0, troubled = 0;
+        for (size_t k = 0; k < json_array_size(queues); k++) {
+            const json_t *stats = json_array_get(queues, k);
+            bool here = strcmp(tl_json_text(stats, "node"), node) == 0;
+            known += here && k < i;
+            n += here;
+            troubled += here && *tl_json_text(stats, "trouble") != '\0';
+        }
+        if (*node != '\0' && known == 0)
+            tl_text_append(out, "%s%s: %zu queues%s", i == 0 ? "\nNodes: " : ", ", node, n,
+                           troubled == 0   ? ""
+                           : troubled == n ? ", none served"
+                                           : ", some in trouble");
+    }
+}
+
 /* Appends a line for each queue with signs of misuse in the last minute. */
 static void add_signs(const struct top *top, struct tl_text *out)
 {
@@ -306,6 +328,7 @@ static bool refresh(struct top *top, struct tl_error *err)
         return true;
     }
     add_queues(top, &out);
+    add_nodes(top, &out);
     add_signs(top, &out);
     screen_draw(&top->screen, tl_xtext(&out));
     tl_text_free(&out);

@@ -223,8 +223,9 @@ static bool create(struct rehearse *rehearse, struct tl_error *err)
     rehearse->opens_local_ms = opens ? tl_clock_ms() + lead_ms : 0;
     rehearse->created = true; /* also when its outcome is not known */
     tl_memory_last(clean_up_at_end, rehearse);
-    return tl_queue_ensure(redis, prefix, rehearse->scratch, &rehearse->scaled,
-                           &rehearse->session.actor, NULL, err);
+    return tl_queue_ensure(tl_queue_site(rehearse->session.store, rehearse->scratch), prefix,
+                           rehearse->scratch, &rehearse->scaled, &rehearse->session.actor, NULL,
+                           err);
 }
 
 struct look {

@@ -95,9 +95,7 @@ void tl_ctl_session_close(struct tl_ctl_session *session)
 struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char *queue,
                                       struct tl_error *err)
 {
-    if (!tl_store_connect(session->store, err))
-        return NULL;
-    return queue != NULL ? tl_store_of(session->store, queue) : tl_store_common(session->store);
+    return tl_store_reach(session->store, queue, err);
 }
 
 /* ---- what may have been meant ---- */

@@ -333,7 +333,7 @@ void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *ke
             fail_msg("%s", err.text);
     }
     bool created = false;
-    if (!tl_queue_ensure(redis, "tl:", "q", &values, &test_actor, &created, &err))
+    if (!tl_queue_ensure(TEST_SITE(redis), "tl:", "q", &values, &test_actor, &created, &err))
         fail_msg("%s", err.text);
     assert_true(created);
     tl_keys_init(keys, "tl:", "q");

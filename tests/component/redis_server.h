@@ -13,6 +13,8 @@ struct test_redis;
 
 /* Who changes something in a test. */
 extern const struct tl_actor test_actor;
+/* Of a queue in a store of one server. */
+#define TEST_SITE(redis) ((struct tl_queue_site){(redis), (redis)})
 
 /* Starts one (empty) and waits until it answers. Fails the test if none is installed. */
 struct test_redis *test_redis_start(void);

@@ -73,7 +73,7 @@ static void catch_up(struct test_store *store, struct reader *reader)
     struct tl_error err = {0};
     size_t entries;
     do {
-        if (!tl_tail_read(reader->tail, store->redis, 0, &entries, &err))
+        if (!tl_tail_read_one(reader->tail, store->redis, 0, &entries, &err))
             fail_msg("%s", err.text);
     } while (entries > 0);
 }

@@ -501,7 +501,8 @@ static void a_queue_that_is_known_is_created_in_recovery(void **state)
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
     tl_keys_init(&store->keys, "tl:", "q");
-    assert_true(tl_queue_bring_back(store->redis, "tl:", "q", &settings, &test_actor, NULL, &err));
+    assert_true(tl_queue_bring_back(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor,
+                                    NULL, &err));
     test_redis_ask(store->redis, "HSET %s fence 1", store->keys.names[TL_KEY_STATE]);
     assert_true(test_state(store, "recover_until") > 0);
     test_redis_ask(store->redis, "HSET %s recover_until 1", store->keys.names[TL_KEY_STATE]);

@@ -44,12 +44,24 @@ static void see(json_t *change, struct seen *seen)
     snprintf(seen->ids[seen->n++], sizeof(seen->ids[0]), "%s", id);
 }
 
+/* As a program asks; the caller frees the list. */
+static json_t *ask_changes(const struct test_store *store, const struct tl_changes_query *query,
+                           struct tl_error *err)
+{
+    const struct tl_redis_settings redis = {.url = test_redis_url(store->server),
+                                            .timeout_ms = 60000};
+    struct tl_store *connections = tl_store_new(&redis, err);
+    json_t *list = connections != NULL ? tl_changes_list(connections, "tl:", query, err) : NULL;
+    tl_store_free(&connections);
+    return list;
+}
+
 static void read_changes(struct test_store *store, const char *queue, const char *before,
                          size_t limit, struct seen *seen)
 {
     struct tl_error err = {0};
     const struct tl_changes_query query = {.queue = queue, .before = before, .limit = limit};
-    json_t *list = tl_changes_list(store->redis, "tl:", &query, &err);
+    json_t *list = ask_changes(store, &query, &err);
     if (list == NULL)
         fail_msg("%s", err.text);
     seen->n = 0;
@@ -95,8 +107,8 @@ static void a_creation_has_all_settings(void **state)
     assert_memory_equal(newest(store), "q|create|{}|{", 13);
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
-    assert_true(
-        tl_queue_ensure(store->redis, "tl:", "q", &settings, &test_actor, NULL, NULL)); /* exists */
+    assert_true(tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor, NULL,
+                                NULL)); /* exists */
     assert_int_equal(count(store), 1);
 }
 
@@ -325,7 +337,7 @@ static void bad_questions_are_refused(void **state)
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct tl_error err = {0};
-        assert_null(tl_changes_list(store->redis, "tl:", &bad[i], &err));
+        assert_null(ask_changes(store, &bad[i], &err));
         assert_int_equal(err.kind, TL_ERR_INVALID);
     }
 }

@@ -300,9 +300,11 @@ static void a_deleted_queue_is_gone_for_good(void **state)
     assert_string_equal(test_member(world, "changes.0.queue"), "q");
     /* No program creates it again, whether it is in its file or in its memory. */
     tl_queue_settings_defaults(&settings);
-    assert_false(tl_queue_ensure(redis, "tl:", "q", &settings, &test_actor, &created, &err));
+    assert_false(
+        tl_queue_ensure(TEST_SITE(redis), "tl:", "q", &settings, &test_actor, &created, &err));
     assert_int_equal(err.kind, TL_ERR_RETIRED);
-    assert_false(tl_queue_bring_back(redis, "tl:", "q", &settings, &test_actor, NULL, &err));
+    assert_false(
+        tl_queue_bring_back(TEST_SITE(redis), "tl:", "q", &settings, &test_actor, NULL, &err));
     /* What a worker sent late does not come into the next queue of the name. */
     test_redis_ask(redis, "XADD tl:{q}:ingest * d late");
     test_redis_pass_time(redis, 2); /* changes of two records are in the order of milliseconds */

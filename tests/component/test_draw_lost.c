@@ -311,7 +311,8 @@ static void a_queue_made_after_the_opening_numbers_above_all_latecomers(void **s
     tl_keys_init(&store->keys, "tl:", "q");
     long long base =
         (long long)((double)(test_redis_ms(store->redis) - TL_SEQ_EPOCH_MS) * TL_SEQ_PER_MS);
-    assert_true(tl_queue_ensure(store->redis, "tl:", "q", &settings, &test_actor, NULL, NULL));
+    assert_true(
+        tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor, NULL, NULL));
     assert_true(test_state(store, "seq") >= base + TL_DRAW_ROOM);
     assert_int_equal(test_state(store, "base_seq"), test_state(store, "seq"));
 }

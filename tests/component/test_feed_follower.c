@@ -200,13 +200,16 @@ static void a_queue_that_an_operator_deleted_stays_away(void **state)
     feed_world_until(f, "gone:q ");
     feed_world_forget(f);
     tl_queue_settings_defaults(&settings);
-    assert_true(tl_queue_create(f->redis, "tl:", "other", &settings, &test_actor, NULL, &err));
+    assert_true(
+        tl_queue_create(TEST_SITE(f->redis), "tl:", "other", &settings, &test_actor, NULL, &err));
     feed_world_until(f, "line:other "); /* a whole update later */
     assert_int_equal(test_redis_ask(f->redis, "EXISTS tl:{q}:state"), 0);
-    assert_false(tl_queue_ensure(f->redis, "tl:", "q", &settings, &test_actor, &created, &err));
+    assert_false(
+        tl_queue_ensure(TEST_SITE(f->redis), "tl:", "q", &settings, &test_actor, &created, &err));
     assert_int_equal(err.kind, TL_ERR_RETIRED);
     feed_world_forget(f);
-    assert_true(tl_queue_create(f->redis, "tl:", "q", &settings, &test_actor, &created, &err));
+    assert_true(
+        tl_queue_create(TEST_SITE(f->redis), "tl:", "q", &settings, &test_actor, &created, &err));
     assert_true(created);
     feed_world_until(f, "line:q ");
 }

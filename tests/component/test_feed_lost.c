@@ -81,7 +81,8 @@ static void a_loss_of_many_queues_is_found_at_once(void **state)
     tl_queue_settings_defaults(&settings);
     for (int i = 0; i < MANY; i++) {
         snprintf(name, sizeof(name), "m%03d", i);
-        assert_true(tl_queue_create(f->redis, "tl:", name, &settings, &test_actor, NULL, &err));
+        assert_true(
+            tl_queue_create(TEST_SITE(f->redis), "tl:", name, &settings, &test_actor, NULL, &err));
     }
     for (int i = 0; i < MANY; i++) {
         snprintf(told, sizeof(told), "line:m%03d ", i);
@@ -110,7 +111,7 @@ static void make(struct feed_world *f, const char *queue)
     struct tl_queue_settings settings;
     struct tl_error err = {0};
     tl_queue_settings_defaults(&settings);
-    if (!tl_queue_ensure(f->redis, "tl:", queue, &settings, &test_actor, NULL, &err))
+    if (!tl_queue_ensure(TEST_SITE(f->redis), "tl:", queue, &settings, &test_actor, NULL, &err))
         fail_msg("%s", err.text);
 }
 

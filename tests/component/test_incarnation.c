@@ -24,7 +24,8 @@ static void make_queue(struct test_store *store)
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
     tl_keys_init(&store->keys, "tl:", "q");
-    assert_true(tl_queue_ensure(store->redis, "tl:", "q", &settings, &test_actor, NULL, NULL));
+    assert_true(
+        tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor, NULL, NULL));
     test_redis_ask(store->redis, "HSET %s fence 1", store->keys.names[TL_KEY_STATE]);
 }
 

@@ -111,8 +111,8 @@ static void begin(struct world *w, const struct test_store *store)
     assert_non_null(w->inventory);
     for (int i = 0; i < MANY; i++) {
         snprintf(w->names[i], sizeof(w->names[i]), "queue-%02d", i);
-        assert_true(
-            tl_queue_ensure(w->redis, "tl:", w->names[i], &settings, &test_actor, NULL, NULL));
+        assert_true(tl_queue_ensure(TEST_SITE(w->redis), "tl:", w->names[i], &settings, &test_actor,
+                                    NULL, NULL));
     }
 }
 

@@ -135,8 +135,13 @@ static unsigned prune(struct test_store *store)
 {
     unsigned n;
     struct tl_error err = {0};
-    if (!tl_library_prune(store->redis, "tl:", &n, &err))
+    const struct tl_redis_settings redis = {.url = test_redis_url(store->server),
+                                            .timeout_ms = 60000};
+    struct tl_store *connections = tl_store_new(&redis, &err);
+    if (connections == NULL || !tl_store_connect(connections, &err) ||
+        !tl_library_prune(connections, "tl:", &n, &err))
         fail_msg("%s", err.text);
+    tl_store_free(&connections);
     return n;
 }
 

@@ -23,7 +23,8 @@ static bool ensure(struct test_store *store, const char *name, bool *created, st
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
     tl_keys_init(&store->keys, "tl:", name);
-    return tl_queue_ensure(store->redis, "tl:", name, &settings, &test_actor, created, err);
+    return tl_queue_ensure(TEST_SITE(store->redis), "tl:", name, &settings, &test_actor, created,
+                           err);
 }
 
 static void a_queue_is_created_once(void **state)
@@ -228,7 +229,8 @@ static bool bring_back(struct test_store *store, const struct tl_queue_settings 
                        bool *created)
 {
     struct tl_error err = {0};
-    if (tl_queue_bring_back(store->redis, "tl:", "q", settings, &test_actor, created, &err))
+    if (tl_queue_bring_back(TEST_SITE(store->redis), "tl:", "q", settings, &test_actor, created,
+                            &err))
         return true;
     fail_msg("%s", err.text);
     return false;
@@ -256,7 +258,8 @@ static void settings_that_the_store_has_lost_come_back(void **state)
     tl_queue_settings_defaults(&file);
     file.capacity = 50;
     tl_keys_init(&store->keys, "tl:", "q");
-    assert_true(tl_queue_ensure(store->redis, "tl:", "q", &file, &test_actor, NULL, &err));
+    assert_true(
+        tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &file, &test_actor, NULL, &err));
     assert_true(tl_queue_load(store->redis, &store->keys, &older, &err));
     assert_int_equal(older.changed_us, 0);
     assert_true(tl_queue_configure(store->redis, &store->keys, "capacity", "7", &test_actor, &err));
@@ -271,7 +274,8 @@ static void settings_that_the_store_has_lost_come_back(void **state)
     assert_int_equal(test_redis_fingerprint(store->redis), before);
 
     tl_reply_free(test_redis_call(store->redis, "FLUSHALL"));
-    assert_true(tl_queue_ensure(store->redis, "tl:", "q", &file, &test_actor, NULL, &err));
+    assert_true(
+        tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &file, &test_actor, NULL, &err));
     assert_settings(store, TL_MODE_OPEN, 50);
     assert_true(bring_back(store, &known, &created));
     assert_false(created);
@@ -297,7 +301,8 @@ static void a_lost_queue_is_made_with_the_settings_in_force(void **state)
     settings.mode = TL_MODE_PAUSED;
     settings.mode = TL_MODE_PAUSED;
     tl_keys_init(&store->keys, "tl:", "q");
-    assert_true(tl_queue_create(store->redis, "tl:", "q", &settings, &test_actor, &created, &err));
+    assert_true(tl_queue_create(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor,
+                                &created, &err));
     assert_true(tl_queue_load(store->redis, &store->keys, &known, &err));
     assert_int_equal(known.changed_us, test_state(store, "generation"));
     tl_reply_free(test_redis_call(store->redis, "FLUSHALL"));

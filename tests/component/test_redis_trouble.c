@@ -33,6 +33,12 @@ static void error_replies_have_kinds(void **state)
         {"ORDER older", TL_ERR_ORDER},
         {"INVALID command 3", TL_ERR_INVALID},
         {"NOREPLICAS few", TL_ERR_MISCONF},
+        {"MOVED 866 127.0.0.1:7001", TL_ERR_MOVED},
+        {"ASK 866 127.0.0.1:7001", TL_ERR_MOVED},
+        {"TRYAGAIN Multiple keys request during rehashing of slot", TL_ERR_MOVED},
+        {"CLUSTERDOWN Hash slot not served", TL_ERR_MOVED},
+        {"UNBLOCKED the hash slot", TL_ERR_MOVED},
+        {"ERR Attempted to access a non local key in a cluster node", TL_ERR_MOVED},
         {"LOADING data", TL_ERR_LOADING},
         {"POLICY unknown", TL_ERR_STORE},
         {"ERR max number of clients", TL_ERR_CONNECT},
@@ -67,6 +73,8 @@ static void who_says_to_be_a_replica_is_left(void **state)
         "READONLY You can't write against a read only replica. script: 1, on @user_script:1.",
         "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
         "UNBLOCKED force unblock from blocking operation, instance state changed",
+        "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0",
+        "ERR WAITAOF cannot be used with replica instances. Please also note that writes",
     };
     struct test_store *store = *state;
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {

@@ -208,8 +208,8 @@ static void a_queue_that_an_operator_deleted_stays_away(void **state)
     assert_int_equal(test_redis_number(fixture->redis, "EXISTS tl:{alpha}:state"), 0);
     close_side(&late);
     tl_queue_settings_defaults(&settings);
-    assert_true(
-        tl_queue_create(fixture->redis, "tl:", "alpha", &settings, &test_actor, NULL, NULL));
+    assert_true(tl_queue_create(TEST_SITE(fixture->redis), "tl:", "alpha", &settings, &test_actor,
+                                NULL, NULL));
     assert_int_equal(held_after_round(&fixture->a), 2);
 }
 
@@ -221,8 +221,8 @@ static void make_many(struct fixture *fixture)
     for (int i = 0; i < MANY - 2; i++) {
         char name[32];
         snprintf(name, sizeof(name), "queue-%02d", i);
-        assert_true(
-            tl_queue_ensure(fixture->redis, "tl:", name, &settings, &test_actor, NULL, NULL));
+        assert_true(tl_queue_ensure(TEST_SITE(fixture->redis), "tl:", name, &settings, &test_actor,
+                                    NULL, NULL));
     }
 }
 
@@ -424,8 +424,8 @@ static void a_new_queue_is_found_and_a_deleted_one_lost(void **state)
     struct tl_error err = {0};
     assert_int_equal(held_after_round(&fixture->a), 2);
     tl_queue_settings_defaults(&settings);
-    assert_true(
-        tl_queue_ensure(fixture->redis, "tl:", "gamma", &settings, &test_actor, NULL, &err));
+    assert_true(tl_queue_ensure(TEST_SITE(fixture->redis), "tl:", "gamma", &settings, &test_actor,
+                                NULL, &err));
     assert_int_equal(held_after_round(&fixture->a), 3);
     assert_int_equal(fence_of(&fixture->a, "gamma"), 1);
     test_redis_ask(fixture->redis, "HSET tl:{gamma}:retired away 1");
@@ -476,8 +476,8 @@ static void what_operators_set_is_in_force_again_after_a_total_loss(void **state
     struct fixture *fixture = *state;
     struct tl_queue_settings settings;
     tl_queue_settings_defaults(&settings);
-    assert_true(
-        tl_queue_create(fixture->redis, "tl:", "gamma", &settings, &test_actor, NULL, NULL));
+    assert_true(tl_queue_create(TEST_SITE(fixture->redis), "tl:", "gamma", &settings, &test_actor,
+                                NULL, NULL));
     assert_int_equal(held_after_round(&fixture->a), 3);
     set(fixture, "alpha", "mode", "sold_out");
     set(fixture, "gamma", "mode", "closed");

@@ -71,7 +71,7 @@ static void catch_up(struct test_store *store, struct follower *follower)
     struct tl_error err = {0};
     size_t entries;
     do {
-        if (!tl_tail_read(follower->tail, store->redis, 0, &entries, &err))
+        if (!tl_tail_read_one(follower->tail, store->redis, 0, &entries, &err))
             fail_msg("%s", err.text);
     } while (entries > 0);
 }
@@ -491,14 +491,14 @@ static void a_stopped_queue_does_not_stop_the_tail(void **state)
     test_join_many(store, "a", 1, 0);
     test_redis_ask(store->redis, "XTRIM %s MAXLEN 0", store->keys.names[TL_KEY_EVENTS]);
     test_join_many(store, "b", 1, 0);
-    assert_true(tl_tail_read(follower.tail, store->redis, 0, &entries, &err));
+    assert_true(tl_tail_read_one(follower.tail, store->redis, 0, &entries, &err));
     assert_int_equal(follower.last, TL_LINE_GAP);
     test_join_many(store, "c", 1, 0);
-    assert_true(tl_tail_read(follower.tail, store->redis, 0, &entries, &err));
+    assert_true(tl_tail_read_one(follower.tail, store->redis, 0, &entries, &err));
     assert_int_equal(entries, 0); /* stopped until the next follow */
     tl_tail_forget(follower.tail, &store->keys);
     assert_int_equal(tl_tail_count(follower.tail), 0);
-    assert_true(tl_tail_read(follower.tail, store->redis, 10000, &entries, &err)); /* at once */
+    assert_true(tl_tail_read_one(follower.tail, store->redis, 10000, &entries, &err)); /* at once */
     unfollow(&follower);
 }
 

@@ -91,7 +91,7 @@ static void read_until(struct fixture *fixture, size_t wanted)
         size_t entries = 0;
         assert_true(tl_clock_ms() < until_ms);
         if (!tl_redis_connect(fixture->reader, &err) ||
-            !tl_tail_read(fixture->tail, fixture->reader, 100, &entries, &err))
+            !tl_tail_read_one(fixture->tail, fixture->reader, 100, &entries, &err))
             assert_int_equal(err.kind, TL_ERR_CONNECT);
         assert_true(entries <= wanted);
         wanted -= entries;
@@ -103,7 +103,7 @@ static void read_all(struct fixture *fixture)
 {
     size_t entries = 1;
     while (entries > 0)
-        assert_true(tl_tail_read(fixture->tail, fixture->reader, 0, &entries, NULL));
+        assert_true(tl_tail_read_one(fixture->tail, fixture->reader, 0, &entries, NULL));
 }
 
 /* Bytes that the server has received. */
@@ -239,7 +239,7 @@ static void a_key_that_is_no_stream_stops_no_other_queue(void **state)
     add(fixture, 8, "x");
     read_until(fixture, 1);
     while (tl_tail_follows(fixture->tail, &fixture->keys[9])) /* the read may have come before */
-        assert_true(tl_tail_read(fixture->tail, fixture->reader, 100, NULL, NULL));
+        assert_true(tl_tail_read_one(fixture->tail, fixture->reader, 100, NULL, NULL));
     add(fixture, 8, "x");
     read_until(fixture, 1);
     assert_int_equal(fixture->came[8], 2);

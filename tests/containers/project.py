@@ -26,6 +26,8 @@ from waiting import patient, wait_until
 CORE = ("redis", "dispatcher", "admitter", "expirer", "notifier", "worker", "control", "gateway")
 #: The programs that the compose file has; it has no archive.
 SERVICES = tuple(program for program in PROGRAMS if program != "archiver")
+#: What compose-cluster.yaml adds.
+NODES = ("redis-2", "redis-3", "redis-4", "redis-5", "redis-6", "cluster")
 ADMIN_PORTS = {"worker": 8081, "dispatcher": 8082, "admitter": 8083, "expirer": 8084, "notifier": 8085}
 
 
@@ -49,23 +51,26 @@ def clean_copy(target: Path) -> Path:
 
 
 class Project:
-    """One project. `settings` are the variables that deploy/compose.yaml takes; `queues` replaces the demo's queues."""
+    """One project. `settings` are the variables that deploy/compose.yaml takes; `queues` replaces the demo's queues;
+    cluster: with deploy/compose-cluster.yaml."""
 
-    def __init__(self, tree: Path, settings: dict[str, str], queues: dict[str, dict[str, Any]] | None = None) -> None:
+    def __init__(self, tree: Path, settings: dict[str, str], queues: dict[str, dict[str, Any]] | None = None,
+                 cluster: bool = False) -> None:
         self.name = f"tellerline-test-{secrets.token_hex(4)}"
         self.port, self.control_port = free_port(), free_port()
         self._directory = Path(tempfile.mkdtemp(prefix="tellerline-compose-"))
-        self._files = [tree / "deploy" / "compose.yaml", self._override(queues)]
+        more = [tree / "deploy" / "compose-cluster.yaml"] if cluster else []
+        self._files = [tree / "deploy" / "compose.yaml", *more, self._override(queues, NODES if cluster else ())]
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("TELLERLINE_")}
         self._environment |= {"TELLERLINE_PORT": str(self.port), "TELLERLINE_CONTROL_PORT": str(self.control_port)} | settings
 
-    def _override(self, queues: dict[str, dict[str, Any]] | None) -> Path:
+    def _override(self, queues: dict[str, dict[str, Any]] | None, nodes: tuple[str, ...]) -> Path:
         """Sets the label by which clean-up finds the remains of an interrupted run, and the test's queues. With queues
         of the test, no event is trimmed, because the checker needs the whole history, and joins and requests are not
         limited, because the whole crowd has one address."""
         name, _, value = MARK.partition("=")
         marked = {"labels": {name: json.dumps(value)}}
-        services = {service: dict(marked) for service in ("setup", "shop", "crowd", *CORE)}
+        services = {service: dict(marked) for service in ("setup", "shop", "crowd", *CORE, *nodes)}
         if queues is not None:
             settings = {"TELLERLINE_QUEUES": json.dumps(json.dumps(queues)),
                         "TELLERLINE_RETENTION_EVENTS_ENTRIES": '"1000000"', "TELLERLINE_HTTP_JOINS_PER_MINUTE": '"0"'}
@@ -76,7 +81,8 @@ class Project:
             services["gateway"]["environment"] = {"FRONT_PROXIES": json.dumps(proxies)}
         volumes = ("redis-data", "redis-users", "redis-login", "worker-secrets", "control-secrets", "admitter-secrets",
                    "prometheus-data",
-                   *(f"login-{role}" for role in (*SERVICES, "operator", "control")))
+                   *(f"login-{role}" for role in (*SERVICES, "operator", "control")),
+                   *(node.replace("redis", "redis-data") for node in nodes if node != "cluster"))
         path = self._directory / "override.yaml"
         path.write_text(yaml({"services": services, "networks": {"front": marked, "shop": marked, "back": marked, "control": marked},
                               "volumes": {volume: marked for volume in volumes}}))

@@ -56,11 +56,11 @@ class Projects:
         self._running: list[Project] = []
 
     def __call__(self, queues: dict[str, dict[str, Any]] | None, workers: int | None = None, store: str = "redis:8",
-                 tag: str = "", services: tuple[str, ...] = CORE, **settings: str) -> Project:
+                 tag: str = "", services: tuple[str, ...] = CORE, cluster: bool = False, **settings: str) -> Project:
         """start(queues={...}, workers=1, store="redis:8", tag=..., services=CORE, TELLERLINE_APPENDFSYNC="always")"""
         self._base_images(store, "haproxy:3.0")
         project = Project(self._tree, {"TELLERLINE_TAG": tag or self._tag, "TELLERLINE_REDIS_IMAGE": store} | settings,
-                          queues)
+                          queues, cluster)
         self._running.append(project)
         project.up(*services, workers=workers)
         project.wait_ready()
@@ -335,6 +335,24 @@ def visit(project: Project, queue: str) -> Callable[[str, str], dict[str, Any]]:
 def test_scaling_workers_under_load(project, figure):
     assert project.server()["redis_version"].startswith("8."), project.server()
     scale_under_load(project, "scaled", (1, 4, 2), figure, **CROWD)
+
+
+@pytest.mark.long(seconds=60)
+def test_on_a_redis_cluster(start):
+    """compose-cluster.yaml: three masters and three replicas serve queues of every node, also after all were restarted."""
+    queues = {name: {"capacity": 1} for name in ("q0", "q1", "q2")}  # one on each master
+    project = start(queues, workers=1, cluster=True)
+    lines = project.redis("CLUSTER", "NODES").splitlines()
+    assert sum("master" in line for line in lines) == 3 and sum("slave" in line for line in lines) == 3, lines
+    for queue in queues:
+        visitor = visit(project, queue)
+        wait_until(lambda ask=visitor: ask("GET", "status")["status"] == "active", PATIENCE, "called")
+        assert visitor("POST", "complete")["status"] == "completed"
+    project.compose("restart")
+    project.wait_ready()
+    for queue in queues:
+        visit(project, queue)
+    project.audit()
 
 
 @pytest.mark.long(seconds=60)

@@ -74,7 +74,7 @@ static void read_events(struct tl_redis *redis, const struct tl_keys *keys,
 {
     struct tl_tail *tail = tl_tail_new(handle, NULL);
     require(tail != NULL && tl_tail_follow(tail, keys, head, NULL));
-    while (tl_tail_follows(tail, keys) && tl_tail_read(tail, redis, 0, NULL, NULL))
+    while (tl_tail_follows(tail, keys) && tl_tail_read_one(tail, redis, 0, NULL, NULL))
         continue;
     tl_tail_free(&tail);
 }

@@ -66,6 +66,28 @@ class Namespace:
         subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
 
 
+class Link:
+    """Joins two namespaces directly: what goes between them does not pass through ours, and can be cut alone."""
+
+    def __init__(self, one: Namespace, other: Namespace) -> None:
+        self._ways = ((one, other), (other, one))
+        _ip("link", "add", "beside", "netns", one.name, "type", "veth", "peer", "name", "beside", "netns", other.name)
+        for here, _ in self._ways:
+            _ip("-n", here.name, "link", "set", "lo", "up")
+            _ip("-n", here.name, "link", "set", "beside", "up")
+        for here, there in self._ways:
+            _ip("-n", here.name, "route", "add", f"{there.theirs}/32", "dev", "beside", "src", here.theirs, "metric", "2")
+
+    def cut(self) -> None:
+        for here, there in self._ways:
+            _ip("-n", here.name, "route", "add", "blackhole", f"{there.theirs}/32", "metric", "1")
+
+    def heal(self) -> None:
+        for here, there in self._ways:
+            subprocess.run(["ip", "-n", here.name, "route", "del", "blackhole", f"{there.theirs}/32", "metric", "1"],
+                           check=False, capture_output=True)
+
+
 class SlowRelay:
     """A TCP port before a Redis's socket. Each way takes `latency` seconds; one piece in twenty is lost, and comes when
     TCP sends it again."""

@@ -244,7 +244,7 @@ static void judge_place(struct tl_visit *visit)
 static enum verdict wait_for_event(struct tl_visit *visit, uint64_t event)
 {
     /* Without the store nothing is learned by waiting, and the pass is the newest there is. */
-    if (!tl_queue_env_store_up(visit->worker->env))
+    if (!tl_queue_store_up(visit->queue))
         return COUNTS;
     tl_wait_event(visit, event, caught_up);
     return HELD;
@@ -380,9 +380,8 @@ static bool gets_past(struct tl_visit *visit)
 /* Fail open for unknown visitors while Redis is down? */
 static bool fails_open(const struct tl_visit *visit)
 {
-    const struct tl_worker *worker = visit->worker;
     if (visit->queue != NULL)
-        return !tl_queue_env_store_up(worker->env) &&
+        return !tl_queue_store_up(visit->queue) &&
                visit->queue->settings.on_store_error == TL_STORE_ERROR_OPEN;
     /* Its settings were never loaded. */
     const struct tl_queue_settings *settings = configured(visit);

@@ -46,6 +46,7 @@ struct tl_change {
         struct tl_turns_state turns; /* TURNS */
         int64_t offset_ms;           /* CLOCK: the store's Unix ms minus tl_clock_ms */
         bool up;                     /* STORE */
+        bool away;                   /* TROUBLE: the node of a cluster that has it is */
         struct {                     /* MEMORY */
             struct tl_store_memory memory;
             enum tl_memory_level level;

@@ -33,6 +33,7 @@ struct followed {
     uint64_t base_seq; /* of the incarnation */
     bool posted;       /* the loop has its line */
     bool listed;       /* found by the update in progress */
+    bool unsafe;       /* its node does not keep what redis.durability asks for */
     int64_t absent_ms; /* since when it is not in the store; 0: it is */
     bool rebuild;
     int64_t rebuild_ms; /* when; 0: not chosen yet */
@@ -51,6 +52,7 @@ struct tl_followed_queues {
     struct tl_named queues; /* struct followed */
     size_t next_check;      /* the first queue to check in the next update */
     bool check_all;         /* the update checks all queues */
+    bool listed;            /* the list was read once */
 };
 
 /* A change of this queue. */
@@ -77,12 +79,6 @@ static bool on_entry(void *context, const struct tl_keys *keys, const void *payl
         return true;
     tl_followed_queues_rebuild(self, keys->queue);
     return false;
-}
-
-static bool make_durable(void *context, struct tl_redis *redis, struct tl_error *err)
-{
-    struct tl_followed_queues *self = context;
-    return tl_durable_wait(&self->durable, redis, err);
 }
 
 static struct followed *add(struct tl_followed_queues *self, const char *queue, bool listed,
@@ -147,21 +143,44 @@ static bool followed_failed(struct tl_followed_queues *self, struct followed *fo
 {
     const struct tl_keys *keys = &followed->keys;
     const struct tl_mend_offer offer = tl_inventory_offer(self->inventory, keys->queue);
+    const struct tl_change change = {.kind = TL_CHANGE_TROUBLE, .away = tl_error_is_of_store(err)};
     if (!tl_error_is_of_queue(err, followed->redis))
         return false;
     bool aside =
         tl_queue_set_aside(self->troubles, followed->redis, keys, &offer, err, tl_clock_ms());
     if (!aside && !absence_lasts(self, followed, err))
         return true;
-    return post(self, followed, &(struct tl_change){.kind = TL_CHANGE_TROUBLE}, err);
+    return post(self, followed, &change, err);
 }
 
 static void followed_served(struct tl_followed_queues *self, struct followed *followed)
 {
     followed->absent_ms = 0;
-    if (followed->posted && !followed->rebuild &&
+    if (followed->posted && !followed->rebuild && !followed->unsafe &&
         tl_troubles_end(self->troubles, followed->keys.queue, tl_clock_ms()))
         (void)post(self, followed, &(struct tl_change){.kind = TL_CHANGE_SOUND}, NULL);
+}
+
+/* The tail's gate. What cannot be made durable in a cluster is the trouble of the queues of that
+ * node; else it stops all. */
+static bool make_durable(void *context, struct tl_redis *redis, const struct tl_keys *keys,
+                         struct tl_error *err)
+{
+    struct tl_followed_queues *self = context;
+    struct tl_error problem = {0};
+    bool ok = tl_durable_wait(&self->durable, redis, keys->queue, &problem);
+    for (size_t i = 0; tl_redis_is_node(redis) && i < self->queues.n; i++) {
+        struct followed *followed = at(self, i);
+        struct tl_error reason = problem;
+        if (followed->redis != redis || ok == !followed->unsafe)
+            continue;
+        followed->unsafe = !ok;
+        if (!ok)
+            (void)followed_failed(self, followed, &reason); /* without memory: it is told later */
+    }
+    if (!ok && err != NULL)
+        *err = problem;
+    return ok;
 }
 
 /* tl_inventory_settings.failed */
@@ -234,8 +253,8 @@ static bool load_settings(const struct tl_followed_queues *self, const struct fo
         return false;
     if (!offer.from_memory || offer.settings->changed_us <= settings->changed_us)
         return true;
-    if (!tl_queue_bring_back(followed->redis, self->key_prefix, keys->queue, offer.settings,
-                             offer.actor, NULL, err) &&
+    if (!tl_queue_bring_back(tl_queue_site(self->store, keys->queue), self->key_prefix, keys->queue,
+                             offer.settings, offer.actor, NULL, err) &&
         err->kind != TL_ERR_DENIED)
         return false;
     return tl_queue_load(followed->redis, keys, settings, err);
@@ -375,7 +394,8 @@ static bool update_settings(struct tl_followed_queues *self, struct followed *fo
 
 /* ---- the update, once a second ---- */
 
-/* Updates the list from the store, which gets the queues that are missing. Those that a worker's
+/* Updates the list from the store (in a cluster, the last one stays while the node that has it is
+ * away), which gets the queues that are missing. Those that a worker's
  * own user of the store may not make are followed from then on: the other programs make them. A
  * queue that is not on the list is dropped if an operator deleted it, or nothing is known of it.
  * Any other stays: it is made again at once, and its visitors must be told so. */
@@ -384,7 +404,9 @@ static bool list(struct tl_followed_queues *self, struct tl_error *err)
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
     if (!tl_inventory_list(self->inventory, self->make_missing, tl_clock_ms(), &names, &n, err))
-        return false;
+        return self->listed && tl_error_is_of_store(err) &&
+               tl_redis_is_node(tl_store_common(self->store));
+    self->listed = true;
     self->make_missing = false;
     for (size_t i = 0; i < self->queues.n; i++) {
         struct followed *followed = at(self, i);
@@ -424,15 +446,18 @@ static bool check_next(struct tl_followed_queues *self, struct tl_error *err)
     struct tl_queue_info infos[CHECKS_PER_UPDATE];
     struct tl_error problems[CHECKS_PER_UPDATE] = {0};
     size_t n = self->queues.n < CHECKS_PER_UPDATE ? self->queues.n : CHECKS_PER_UPDATE;
-    size_t sent = 0;
-    while (sent < n &&
-           tl_queue_info_send(in_turn(self, sent)->redis, &in_turn(self, sent)->keys, err))
-        sent++;
-    for (size_t i = 0; i < sent; i++)
-        (void)tl_queue_info_receive(in_turn(self, i)->redis, &in_turn(self, i)->keys, &infos[i],
-                                    &problems[i]);
-    if (sent < n)
-        return false;
+    for (size_t i = 0; i < n; i++) {
+        struct followed *followed = in_turn(self, i);
+        if (!tl_queue_info_send(followed->redis, &followed->keys, &problems[i]) &&
+            !tl_redis_is_node(followed->redis)) {
+            *err = problems[i];
+            return false; /* the only connection is broken: no answer is due */
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        if (problems[i].kind == TL_OK)
+            (void)tl_queue_info_receive(in_turn(self, i)->redis, &in_turn(self, i)->keys, &infos[i],
+                                        &problems[i]);
     for (size_t i = 0; i < n; i++) {
         struct followed *followed = in_turn(self, i);
         if (resting(self, followed->keys.queue))
@@ -469,10 +494,18 @@ static bool check_next(struct tl_followed_queues *self, struct tl_error *err)
 
 bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_error *err)
 {
+    bool ok = true;
     queues->make_missing = true;
     queues->check_all = true;
     tl_troubles_retry(queues->troubles);
-    return tl_durable_supported(&queues->durable, tl_store_common(queues->store), err);
+    for (size_t i = 0; i < queues->queues.n; i++)
+        at(queues, i)->redis = tl_store_of(queues->store, at(queues, i)->keys.queue);
+    for (size_t i = 0; ok && i < tl_store_nodes(queues->store); i++) {
+        struct tl_redis *redis = tl_store_node(queues->store, i);
+        ok = tl_durable_supported(&queues->durable, redis, err) ||
+             (tl_redis_is_node(redis) && tl_error_is_of_store(err));
+    }
+    return ok;
 }
 
 bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_error *err)
@@ -556,7 +589,7 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_error
 bool tl_followed_queues_read(struct tl_followed_queues *queues, int64_t block_ms, size_t *entries,
                              struct tl_error *err)
 {
-    return tl_tail_read(queues->tail, tl_store_common(queues->store), block_ms, entries, err);
+    return tl_tail_read(queues->tail, queues->store, block_ms, entries, err);
 }
 
 size_t tl_followed_queues_count(const struct tl_followed_queues *queues)

@@ -13,6 +13,7 @@
 #include "common/store/memory.h"
 #include "common/store/reply.h"
 #include "common/store/store.h"
+#include "common/store/troubles.h"
 #include "worker/feed/followed_queues.h"
 #include "worker/feed/follower.h"
 #include "worker/feed/mailbox.h"
@@ -48,6 +49,7 @@ struct tl_follower {
     struct tl_store *store;
     struct tl_followed_queues *queues;
     uint64_t epoch;    /* of the connection */
+    size_t n_open;     /* connections, in the last turn */
     int64_t update_ms; /* when the next update is due */
     int64_t trip_us;   /* what a round trip to Redis took */
     bool new_connection;
@@ -93,6 +95,12 @@ static bool post(const struct tl_follower *follower, const struct tl_change *cha
     return tl_change_post(follower->changes, "", change, err);
 }
 
+/* Is this the trouble of one node of a cluster? Its queues are set aside, and the others go on. */
+static bool is_away(const struct tl_redis *redis, const struct tl_error *err)
+{
+    return tl_redis_is_node(redis) && tl_error_is_of_store(err);
+}
+
 /* Posts how far the store's clock is ahead of this one's. Assumes that the answer is half a round
  * trip old. */
 static bool read_clock(struct tl_follower *follower, struct tl_redis *redis, struct tl_error *err)
@@ -125,24 +133,38 @@ static void log_level(const struct tl_follower *follower, const struct tl_store_
         tl_info("the store has room again: it uses %llu of %llu bytes", used, limit);
 }
 
-/* Posts how full the store's memory is. Warns on a new connection if the store may delete keys. */
-static bool read_memory(struct tl_follower *follower, struct tl_redis *redis, struct tl_error *err)
+/* Posts how full the store's memory is: in a cluster, that of the fullest node, but joins are
+ * refused here only while all are full. Else a node that is full refuses those of its own queues.
+ * Warns on a new connection if the store may delete keys. */
+static bool read_memory(struct tl_follower *follower, struct tl_error *err)
 {
-    struct tl_store_memory memory;
-    if (!tl_store_memory_read(redis, &memory, err))
-        return false;
-    if (follower->new_connection && tl_store_memory_evicts(&memory))
-        tl_warn("the store deletes keys of queues when it is full (maxmemory-policy %s): set it to "
-                "noeviction",
-                memory.policy);
+    struct tl_change change = {.kind = TL_CHANGE_MEMORY, .level = TL_MEMORY_FULL};
+    bool any = false;
+    for (size_t i = 0; i < tl_store_nodes(follower->store); i++) {
+        struct tl_redis *redis = tl_store_node(follower->store, i);
+        struct tl_store_memory memory;
+        if (!tl_store_memory_read(redis, &memory, err)) {
+            if (is_away(redis, err))
+                continue;
+            return false;
+        }
+        if (follower->new_connection && tl_store_memory_evicts(&memory))
+            tl_warn("the store deletes keys of queues when it is full (maxmemory-policy %s): set "
+                    "it to noeviction",
+                    memory.policy);
+        enum tl_memory_level level = tl_store_memory_level(&memory, follower->memory);
+        change.level = level < change.level ? level : change.level;
+        if (!any || tl_store_memory_percent(&memory) > tl_store_memory_percent(&change.memory))
+            change.memory = memory;
+        any = true;
+    }
     follower->new_connection = false;
-    enum tl_memory_level level = tl_store_memory_level(&memory, follower->memory);
-    if (level != follower->memory)
-        log_level(follower, &memory, level);
-    follower->memory = level;
-    return post(follower,
-                &(struct tl_change){.kind = TL_CHANGE_MEMORY, .memory = memory, .level = level},
-                err);
+    if (!any)
+        return true;
+    if (change.level != follower->memory)
+        log_level(follower, &change.memory, change.level);
+    follower->memory = change.level;
+    return post(follower, &change, err);
 }
 
 /* Reads the blocked prefixes, if they have changed, and posts them. A table that the store has lost
@@ -165,7 +187,7 @@ static bool read_blocks(struct tl_follower *follower, struct tl_redis *redis, st
                     : "the blocked prefixes cannot be read");
     follower->blocks_failed = !ok || lost;
     if (!ok)
-        return tl_redis_connected(redis);
+        return tl_redis_connected(redis) || tl_redis_is_node(redis);
     if (!changed)
         return true;
     tl_info("%zu prefixes of addresses are blocked", blocks->n);
@@ -183,12 +205,31 @@ static void report_store(struct tl_follower *follower, bool up)
     follower->up = up;
 }
 
+/* How many connections are open? */
+static size_t count_open(const struct tl_follower *follower)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < tl_store_nodes(follower->store); i++)
+        n += tl_redis_connected(tl_store_node(follower->store, i));
+    return n;
+}
+
+/* The clock, of any node, and what is kept on the common one. */
+static bool read_common(struct tl_follower *follower, struct tl_error *err)
+{
+    struct tl_redis *common = tl_store_common(follower->store);
+    struct tl_redis *redis = common;
+    for (size_t i = 0; !tl_redis_connected(redis) && i < tl_store_nodes(follower->store); i++)
+        redis = tl_store_node(follower->store, i);
+    return (read_clock(follower, redis, err) || is_away(redis, err)) &&
+           read_memory(follower, err) && (redis != common || read_blocks(follower, common, err));
+}
+
 /* Connects, does what is due, and waits for events once. */
 static bool turn(struct tl_follower *follower, struct tl_error *err)
 {
     if (!tl_store_connect(follower->store, err))
         return false;
-    struct tl_redis *redis = tl_store_common(follower->store);
     if (tl_store_epoch(follower->store) != follower->epoch) {
         if (!tl_followed_queues_reconnected(follower->queues, err))
             return false;
@@ -196,11 +237,12 @@ static bool turn(struct tl_follower *follower, struct tl_error *err)
         follower->update_ms = 0;
         follower->new_connection = true;
     }
+    if (count_open(follower) < follower->n_open)
+        follower->update_ms = 0; /* which queues can no longer be served? */
+    follower->n_open = count_open(follower);
     int64_t now_ms = tl_clock_ms();
     if (now_ms >= follower->update_ms) {
-        if (!read_clock(follower, redis, err) || !read_memory(follower, redis, err) ||
-            !read_blocks(follower, redis, err) ||
-            !tl_followed_queues_update(follower->queues, err) ||
+        if (!read_common(follower, err) || !tl_followed_queues_update(follower->queues, err) ||
             (tl_followed_queues_loaded(follower->queues) &&
              !post(follower, &(struct tl_change){.kind = TL_CHANGE_LISTED}, err)))
             return false;

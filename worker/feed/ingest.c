@@ -18,10 +18,19 @@ enum {
     RETRY_BASE_MS = 50,
     RETRY_LIMIT_MS = 2000,
     REPEAT_MS = 60000, /* how long repeats of a batch may be refused */
+    MOVED_MS = 5000,   /* how long a slot of a cluster may be on its way */
     IDLE_MS = 1000,    /* without a batch, the connection is checked this often */
     LOG_EVERY_MS = 5000,
     LIBRARY_AGAIN_MS = 5000,
     DENIED_LOG_MS = 600000,
+};
+
+/* A connection to the store: the only one, or that to one node of a cluster. */
+struct link {
+    struct tl_redis *redis;
+    enum tl_error_kind refuses;        /* what the store answered to the last batch... */
+    char queue[TL_QUEUE_NAME_MAX + 1]; /* ...which was of this queue */
+    struct tl_error failure;           /* why it broke in this round trip */
 };
 
 struct tl_ingest {
@@ -34,9 +43,10 @@ struct tl_ingest {
     struct tl_store *store;
     struct tl_messages pending; /* jobs taken from the requests, without a result yet */
     struct tl_backoff backoff;
-    int64_t retry_ms; /* when to connect again */
+    int64_t retry_ms; /* when to connect again, while no node is connected */
     bool up;
-    enum tl_error_kind refuses;       /* what the store answered to the last batch */
+    struct link *links; /* those that were used so far */
+    size_t n_links;
     enum tl_error_kind refuses_known; /* to the loop */
     bool reported;                    /* the loop knows whether the store is up */
     struct tl_log_limit limit, denied_limit;
@@ -66,17 +76,66 @@ static void free_job(struct tl_job *job)
 
 /* ---- the thread: results ---- */
 
-static bool connected(const struct tl_ingest *ingest)
+/* The connection for a job. */
+static struct tl_redis *redis_of(const struct tl_ingest *ingest, const struct tl_job *job)
 {
-    return tl_redis_connected(tl_store_common(ingest->store));
+    return tl_store_of(ingest->store, job->queue);
 }
 
-/* Notes from the answer to a batch whether the store refuses all batches. */
-static void note_answer(struct tl_ingest *ingest, const struct tl_error *refusal)
+/* Is any node of the store connected? */
+static bool connected(const struct tl_ingest *ingest)
+{
+    for (size_t i = 0; i < tl_store_nodes(ingest->store); i++)
+        if (tl_redis_connected(tl_store_node(ingest->store, i)))
+            return true;
+    return false;
+}
+
+/* NULL: there is nothing to remember about it. */
+static struct link *find_link(const struct tl_ingest *ingest, const struct tl_redis *redis)
+{
+    for (size_t i = 0; i < ingest->n_links; i++)
+        if (ingest->links[i].redis == redis)
+            return &ingest->links[i];
+    return NULL;
+}
+
+/* NULL when out of memory. */
+static struct link *link_of(struct tl_ingest *ingest, struct tl_redis *redis)
+{
+    struct link *found = find_link(ingest, redis);
+    if (found != NULL)
+        return found;
+    struct link *links = realloc(ingest->links, (ingest->n_links + 1) * sizeof(*links));
+    if (links == NULL)
+        return NULL;
+    ingest->links = links;
+    links[ingest->n_links] = (struct link){.redis = redis};
+    return &links[ingest->n_links++];
+}
+
+/* Notes from the answer to a batch of this queue whether the store refuses all batches. */
+static void note_answer(struct tl_ingest *ingest, const char *queue, const struct tl_error *refusal)
 {
     bool all = refusal->kind == TL_ERR_MISCONF || refusal->kind == TL_ERR_OOM;
-    if (all || refusal->kind == TL_OK)
-        ingest->refuses = all ? refusal->kind : TL_OK;
+    struct link *link = link_of(ingest, tl_store_of(ingest->store, queue));
+    if (link == NULL || (!all && refusal->kind != TL_OK))
+        return;
+    link->refuses = all ? refusal->kind : TL_OK;
+    snprintf(link->queue, sizeof(link->queue), "%s", queue);
+}
+
+/* Why every node refuses all batches; TL_OK: one does not. */
+static enum tl_error_kind refuses(const struct tl_ingest *ingest)
+{
+    enum tl_error_kind kind = TL_OK;
+    for (size_t i = 0; i < tl_store_nodes(ingest->store); i++) {
+        const struct link *link = find_link(ingest, tl_store_node(ingest->store, i));
+        if (link == NULL || link->refuses == TL_OK)
+            return TL_OK;
+        kind = link->refuses;
+    }
+    return kind;
 }
 
 /* Posts a job with its replies, or refused, to the loop. */
@@ -97,30 +156,35 @@ static void post(struct tl_ingest *ingest, struct tl_job *job)
 /* Tells the loop when the state of the store has changed. */
 static void report_store(struct tl_ingest *ingest, bool up)
 {
-    if (ingest->reported && ingest->up == up && ingest->refuses == ingest->refuses_known)
+    const enum tl_error_kind kind = refuses(ingest);
+    if (ingest->reported && ingest->up == up && kind == ingest->refuses_known)
         return;
     struct tl_job *job = calloc(1, sizeof(*job));
     if (job == NULL)
         return; /* the next turn of the thread tries again */
     ingest->up = up;
-    ingest->refuses_known = ingest->refuses;
+    ingest->refuses_known = kind;
     ingest->reported = true;
     job->kind = TL_INGEST_STORE;
     job->up = up;
-    job->refuses = ingest->refuses;
+    job->refuses = kind;
     post(ingest, job);
 }
 
-/* Without a connection: refuses what was never sent, and keeps batches that may have arrived. */
-static void refuse_unsent(struct tl_ingest *ingest, const struct tl_error *err)
+/* Without a connection: refuses what was never sent, and keeps batches that may have arrived. Those
+ * of one node, or of all (NULL). */
+static void refuse_unsent(struct tl_ingest *ingest, const struct tl_redis *redis,
+                          const struct tl_error *err)
 {
     struct tl_messages all = ingest->pending;
     struct tl_message *message;
     ingest->pending.first = NULL;
     while ((message = tl_messages_take(&all)) != NULL) {
         struct tl_job *job = job_of(message);
-        if (is_batch(job) && job->tried) {
+        bool is_concerned = redis == NULL || redis_of(ingest, job) == redis;
+        if (is_concerned && is_batch(job) && job->tried)
             job->doubtful = true;
+        if (!is_concerned || job->doubtful) {
             tl_messages_add(&ingest->pending, message);
         } else {
             job->refusal = *err;
@@ -129,17 +193,38 @@ static void refuse_unsent(struct tl_ingest *ingest, const struct tl_error *err)
     }
 }
 
-static void connection_failed(struct tl_ingest *ingest, const struct tl_error *err)
+/* Of one node, or of all (NULL). */
+static void connection_failed(struct tl_ingest *ingest, struct tl_redis *redis,
+                              const struct tl_error *err)
 {
     unsigned suppressed;
     int64_t now_ms = tl_clock_ms();
-    tl_redis_close(tl_store_common(ingest->store));
     ingest->retry_ms = now_ms + tl_backoff_next(&ingest->backoff, randombytes_random());
     if (tl_log_allow(&ingest->limit, now_ms, LOG_EVERY_MS, &suppressed))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = err},
                "cannot send batches to the store; trying again");
-    report_store(ingest, false);
-    refuse_unsent(ingest, err);
+    report_store(ingest, connected(ingest));
+    refuse_unsent(ingest, redis, err);
+}
+
+/* Refuses what is for nodes that are away, as above. */
+static void refuse_away(struct tl_ingest *ingest)
+{
+    struct tl_messages all = ingest->pending;
+    struct tl_message *message;
+    ingest->pending.first = NULL;
+    while ((message = tl_messages_take(&all)) != NULL) {
+        struct tl_job *job = job_of(message);
+        bool away = !tl_redis_connected(redis_of(ingest, job));
+        if (away && job->doubtful)
+            job->retry_ms = tl_clock_ms() + RETRY_BASE_MS;
+        if (!away || job->doubtful) {
+            tl_messages_add(&ingest->pending, message);
+        } else {
+            tl_error_set(&job->refusal, TL_ERR_CONNECT, "the node of this queue is away");
+            post(ingest, job);
+        }
+    }
 }
 
 /* ---- the thread: one round trip ---- */
@@ -168,7 +253,7 @@ static bool append(struct tl_ingest *ingest, struct tl_job *job, struct tl_error
     }
     job->tried = true;
     for (size_t i = 0; ok && i < job->n; i++)
-        ok = tl_redis_append(tl_store_of(ingest->store, job->queue), &job->commands[i], err);
+        ok = tl_redis_append(redis_of(ingest, job), &job->commands[i], err);
     return ok;
 }
 
@@ -187,7 +272,8 @@ static bool receive(struct tl_ingest *ingest, struct tl_job *job, struct tl_erro
     job->refusal = (struct tl_error){0};
     for (size_t i = 0; i < job->n; i++) {
         struct tl_error problem = {0};
-        job->replies[i] = tl_redis_next(tl_store_of(ingest->store, job->queue), &problem);
+        tl_reply_free(job->replies[i]); /* of an earlier attempt */
+        job->replies[i] = tl_redis_next(redis_of(ingest, job), &problem);
         if (job->replies[i] != NULL)
             continue;
         if (outcome_unknown(&problem)) {
@@ -203,8 +289,8 @@ static bool receive(struct tl_ingest *ingest, struct tl_job *job, struct tl_erro
 }
 
 /* The store has refused this job. Is it to be sent again? A batch without joins, when the store is
- * full. Else only a batch that the store may have from an earlier attempt, while the queue exists:
- * what it took is gone with the queue. */
+ * full. What nothing came of as its slot moves to another node. Else only a batch that the store
+ * may have from an earlier attempt, while the queue exists: what it took is gone with the queue. */
 static bool try_later(struct tl_ingest *ingest, struct tl_job *job)
 {
     unsigned suppressed;
@@ -213,71 +299,125 @@ static bool try_later(struct tl_ingest *ingest, struct tl_job *job)
         job->past_limit = true;
         return true;
     }
-    if (!job->doubtful || job->refusal.kind == TL_ERR_NOQUEUE)
+    const bool moves = job->refusal.kind == TL_ERR_MOVED && job->kind != TL_INGEST_NOTE;
+    if ((!job->doubtful && !moves) || job->refusal.kind == TL_ERR_NOQUEUE)
         return false;
     if (job->give_up_ms == 0)
-        job->give_up_ms = now_ms + REPEAT_MS;
-    job->retry_ms = now_ms + tl_backoff_next(&ingest->backoff, randombytes_random());
-    ingest->retry_ms = job->retry_ms;
-    if (tl_log_allow(&ingest->limit, now_ms, LOG_EVERY_MS, &suppressed))
+        job->give_up_ms = now_ms + (job->doubtful ? REPEAT_MS : MOVED_MS);
+    job->retry_ms =
+        now_ms + (moves ? RETRY_BASE_MS : tl_backoff_next(&ingest->backoff, randombytes_random()));
+    if (job->doubtful && tl_log_allow(&ingest->limit, now_ms, LOG_EVERY_MS, &suppressed))
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = job->queue, .error = &job->refusal},
                "the store refuses to take a batch that it may have; trying again");
     return now_ms < job->give_up_ms;
 }
 
-/* Sends all pending jobs that are due in one pipeline, then receives and posts their results in
- * order. False when the connection failed: the jobs without a result stay pending. */
-static bool round_trip(struct tl_ingest *ingest, struct tl_error *err)
+/* The connection broke: nothing more is read from it in this round trip. */
+static void broken(struct tl_ingest *ingest, struct tl_redis *redis, const struct tl_error *err)
 {
-    int64_t start_us = tl_clock_us();
-    bool has_batch = false, ok = true;
-    struct tl_messages later = {0};
+    struct link *link = link_of(ingest, redis);
+    tl_redis_close(redis);
+    if (link != NULL && link->failure.kind == TL_OK)
+        link->failure = *err;
+}
+
+/* Sends all pending jobs that are due, in one pipeline for each node. Is one of them a batch? */
+static bool send_due(struct tl_ingest *ingest, int64_t now_ms)
+{
+    bool has_batch = false;
     for (struct tl_message *message = ingest->pending.first; message != NULL;
          message = message->next) {
         struct tl_job *job = job_of(message);
-        job->due = job->retry_ms <= start_us / 1000;
+        struct tl_error problem = {0};
+        job->due = job->retry_ms <= now_ms;
         has_batch = has_batch || (job->due && is_batch(job));
-        if (job->due && !append(ingest, job, err))
-            return false;
+        if (job->due && !append(ingest, job, &problem))
+            broken(ingest, redis_of(ingest, job), &problem);
     }
-    while (ok && ingest->pending.first != NULL) {
-        struct tl_job *job = job_of(ingest->pending.first);
-        ok = !job->due || receive(ingest, job, err);
-        if (!ok)
-            break;
-        (void)tl_messages_take(&ingest->pending);
-        if (job->due && is_batch(job) && !job->past_limit)
-            note_answer(ingest, &job->refusal);
-        if (!job->due || (job->refusal.kind != TL_OK && try_later(ingest, job)))
-            tl_messages_add(&later, &job->message);
-        else
+    return has_batch;
+}
+
+/* Receives and posts the results in order. The jobs without a result stay pending. */
+static bool receive_due(struct tl_ingest *ingest)
+{
+    bool ok = true;
+    struct tl_messages all = ingest->pending;
+    struct tl_message *message;
+    ingest->pending.first = NULL;
+    while ((message = tl_messages_take(&all)) != NULL) {
+        struct tl_job *job = job_of(message);
+        struct tl_error problem = {0};
+        bool answered = job->due && receive(ingest, job, &problem);
+        if (job->due && !answered)
+            broken(ingest, redis_of(ingest, job), &problem);
+        if (answered && is_batch(job) && !job->past_limit)
+            note_answer(ingest, job->queue, &job->refusal);
+        if (!answered || (job->refusal.kind != TL_OK && try_later(ingest, job))) {
+            tl_messages_add(&ingest->pending, message);
+            ok = false;
+        } else {
             post(ingest, job);
+        }
     }
-    if (ok && later.first == NULL)
-        tl_backoff_reset(&ingest->backoff);
-    tl_messages_move(&ingest->pending, &later);
-    if (ok && has_batch)
-        tl_metrics_observe(ingest->settings.metrics, TL_WORKER_INGEST_TIME,
-                           tl_clock_us() - start_us);
     return ok;
 }
 
-/* Does a store that refused a batch still refuse? The same command on a stream that does not exist
- * changes nothing, and is refused for the same reasons. */
-static bool look_again(struct tl_ingest *ingest, struct tl_error *err)
+static void round_trip(struct tl_ingest *ingest)
+{
+    int64_t start_us = tl_clock_us();
+    bool has_batch = send_due(ingest, start_us / 1000);
+    bool failed = false;
+    if (receive_due(ingest))
+        tl_backoff_reset(&ingest->backoff);
+    for (size_t i = 0; i < ingest->n_links; i++) {
+        struct link *link = &ingest->links[i];
+        if (link->failure.kind == TL_OK)
+            continue;
+        connection_failed(ingest, link->redis, &link->failure);
+        link->failure = (struct tl_error){0};
+        failed = true;
+    }
+    if (!failed && has_batch)
+        tl_metrics_observe(ingest->settings.metrics, TL_WORKER_INGEST_TIME,
+                           tl_clock_us() - start_us);
+}
+
+/* Does a node that refused a batch of this queue still refuse? The same command on a stream that
+ * does not exist changes nothing, and is refused for the same reasons. */
+static void look_again(struct tl_ingest *ingest, struct tl_redis *redis, const char *queue)
 {
     struct tl_error refusal = {0};
     struct tl_keys keys;
-    tl_keys_init(&keys, ingest->settings.key_prefix, "none:none"); /* no queue's name */
-    struct tl_reply *reply = tl_ask(tl_store_common(ingest->store), &refusal, "XADD",
-                                    keys.names[TL_KEY_INGEST], "NOMKSTREAM", "*", "d", "", NULL);
+    char none[TL_QUEUE_NAME_MAX + 8]; /* no queue's name, in the slot of the queue */
+    snprintf(none, sizeof(none), "%s}:none", queue);
+    tl_keys_init(&keys, ingest->settings.key_prefix, none);
+    struct tl_reply *reply = tl_ask(redis, &refusal, "XADD", keys.names[TL_KEY_INGEST],
+                                    "NOMKSTREAM", "*", "d", "", NULL);
     bool ok = reply != NULL || !outcome_unknown(&refusal);
     tl_reply_free(reply);
-    if (ok)
-        note_answer(ingest, &refusal);
-    else
-        *err = refusal;
-    return ok;
+    if (ok) {
+        note_answer(ingest, queue, &refusal);
+        return;
+    }
+    tl_redis_close(redis);
+    connection_failed(ingest, redis, &refusal);
+}
+
+/* Asks the nodes that refused a batch. False: none did. */
+static bool look_at_refusals(struct tl_ingest *ingest)
+{
+    bool any = false;
+    for (size_t i = 0; i < ingest->n_links; i++) {
+        struct link *link = &ingest->links[i];
+        if (link->refuses == TL_OK || !tl_redis_connected(link->redis))
+            continue;
+        any = true;
+        if (tl_store_of(ingest->store, link->queue) == link->redis)
+            look_again(ingest, link->redis, link->queue);
+        else
+            link->refuses = TL_OK; /* the queue has moved: the next batch tells */
+    }
+    return any;
 }
 
 /* Without the library the worker takes visitors in all the same: the others load it. */
@@ -290,9 +430,11 @@ static bool note_library(struct tl_ingest *ingest, struct tl_error *err)
     if (tl_redis_epoch(redis) != ingest->epoch)
         ingest->library_ms = 0;
     ingest->epoch = tl_redis_epoch(redis);
+    if (!tl_redis_connected(redis))
+        return true; /* the node of a cluster: the others work without it */
     if (tl_library_note(redis, ingest->settings.key_prefix, &ingest->library_ms, now_ms, &problem))
         return true;
-    if (!tl_redis_connected(redis)) {
+    if (!tl_redis_connected(redis) && !tl_redis_is_node(redis)) {
         *err = problem;
         return false;
     }
@@ -304,30 +446,42 @@ static bool note_library(struct tl_ingest *ingest, struct tl_error *err)
     return true;
 }
 
+/* The time of the next turn, unless something comes before. */
+static int64_t next_turn_ms(const struct tl_ingest *ingest)
+{
+    int64_t due_ms = tl_clock_ms() + IDLE_MS;
+    if (!connected(ingest))
+        return ingest->retry_ms;
+    for (const struct tl_message *message = ingest->pending.first; message != NULL;
+         message = message->next) {
+        const struct tl_job *job = (const struct tl_job *)message;
+        due_ms = job->retry_ms < due_ms ? job->retry_ms : due_ms;
+    }
+    return due_ms;
+}
+
 static void *run(void *context)
 {
     struct tl_ingest *ingest = context;
     for (;;) {
         struct tl_error err = {0};
-        bool idle = connected(ingest) && ingest->pending.first == NULL;
-        if (!tl_mailbox_wait(ingest->requests, idle ? tl_clock_ms() + IDLE_MS : ingest->retry_ms,
-                             &ingest->pending))
+        if (!tl_mailbox_wait(ingest->requests, next_turn_ms(ingest), &ingest->pending))
             return NULL;
         if (!connected(ingest) && tl_clock_ms() < ingest->retry_ms) {
             tl_error_set(&err, TL_ERR_CONNECT, "the store cannot be reached");
-            refuse_unsent(ingest, &err);
+            refuse_unsent(ingest, NULL, &err);
             continue;
         }
         if (!tl_store_connect(ingest->store, &err) || !note_library(ingest, &err)) {
-            connection_failed(ingest, &err);
+            tl_redis_close(tl_store_common(ingest->store));
+            connection_failed(ingest, NULL, &err);
             continue;
         }
         report_store(ingest, true);
-        bool look = ingest->refuses != TL_OK && ingest->pending.first == NULL;
-        if (look ? look_again(ingest, &err) : round_trip(ingest, &err))
-            report_store(ingest, true);
-        else
-            connection_failed(ingest, &err);
+        refuse_away(ingest);
+        if (ingest->pending.first != NULL || !look_at_refusals(ingest))
+            round_trip(ingest);
+        report_store(ingest, connected(ingest));
     }
 }
 
@@ -392,5 +546,6 @@ void tl_ingest_free(struct tl_ingest **ingest)
     while ((message = tl_messages_take(&old->pending)) != NULL)
         free_job(job_of(message));
     tl_store_free(&old->store);
+    free(old->links);
     free(old);
 }

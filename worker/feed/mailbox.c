@@ -42,7 +42,8 @@ struct tl_message *tl_messages_take(struct tl_messages *messages)
     return message;
 }
 
-void tl_messages_move(struct tl_messages *to, struct tl_messages *from)
+/* Moves everything from one list to the end of the other. */
+static void move_all(struct tl_messages *to, struct tl_messages *from)
 {
     if (from->first == NULL)
         return;
@@ -61,7 +62,7 @@ static void on_async(uv_async_t *async)
     size_t bytes = 0;
     struct tl_message *message;
     pthread_mutex_lock(&box->mutex);
-    tl_messages_move(&box->delivering, &box->waiting);
+    move_all(&box->delivering, &box->waiting);
     pthread_mutex_unlock(&box->mutex);
     do {
         message = tl_messages_take(&box->delivering);
@@ -126,8 +127,8 @@ void tl_mailbox_free(struct tl_mailbox **box, struct tl_messages *left)
     *box = NULL;
     if (old == NULL)
         return;
-    tl_messages_move(left, &old->delivering);
-    tl_messages_move(left, &old->waiting);
+    move_all(left, &old->delivering);
+    move_all(left, &old->waiting);
     pthread_cond_destroy(&old->space);
     pthread_cond_destroy(&old->filled);
     pthread_mutex_destroy(&old->mutex);
@@ -157,7 +158,7 @@ bool tl_mailbox_wait(struct tl_mailbox *box, int64_t until_ms, struct tl_message
     pthread_mutex_lock(&box->mutex);
     while (box->waiting.first == NULL && !box->closed && tl_clock_ms() < until_ms)
         pthread_cond_timedwait(&box->filled, &box->mutex, &until);
-    tl_messages_move(messages, &box->waiting);
+    move_all(messages, &box->waiting);
     box->bytes = 0; /* this reader has taken all there were */
     pthread_cond_broadcast(&box->space);
     bool open = !box->closed;

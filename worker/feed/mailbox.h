@@ -28,8 +28,6 @@ struct tl_messages {
 };
 void tl_messages_add(struct tl_messages *messages, struct tl_message *message);
 struct tl_message *tl_messages_take(struct tl_messages *messages); /* the first one, or NULL */
-/* Moves everything from one list to the end of the other. */
-void tl_messages_move(struct tl_messages *to, struct tl_messages *from);
 
 struct tl_mailbox;
 

@@ -34,13 +34,14 @@ static void reload(struct tl_shared *shared, const char *role, struct tl_admin_s
     tl_config_free(&config);
 }
 
-/* Does the store answer the user of the admin API? */
+/* Does the store, or any node of it, answer the user of the admin API? */
 static void look_at_store(struct tl_store *store, struct tl_board_head *head)
 {
     struct tl_error err = {0};
     struct tl_reply *reply = NULL;
-    if (tl_store_connect(store, &err))
-        reply = tl_ask(tl_store_common(store), &err, "PING", NULL);
+    bool open = tl_store_connect(store, &err);
+    for (size_t i = 0; open && reply == NULL && i < tl_store_nodes(store); i++)
+        reply = tl_ask(tl_store_node(store, i), &err, "PING", NULL);
     int readiness = reply != NULL ? TL_READY : TL_STORE_DOWN;
     if (atomic_exchange(&head->admin_readiness, readiness) != readiness && reply == NULL)
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &err}, "not ready");

@@ -361,7 +361,7 @@ bool tl_queue_apply(struct tl_queue *queue, const void *payload, size_t length, 
 static bool send_claim(struct tl_queue *queue, enum tl_command_kind kind, const char *visitor,
                        tl_place place)
 {
-    return tl_queue_env_store_up(queue->env) && !queue->env->full &&
+    return tl_queue_store_up(queue) && !queue->env->full &&
            tl_outbox_command(queue->outbox, kind, visitor, place, NULL) != NULL &&
            queue->settings.overbook == 0;
 }
@@ -400,9 +400,9 @@ void tl_queue_tick(struct tl_queue *queue, int64_t now_ms)
     (void)tl_line_forget(queue->line, now_ms, FORGET_PER_TICK);
     tl_eta_set_open(&queue->eta, tl_queue_weather(queue, now_ms)->open, now_ms);
     tl_promises_tick(&queue->promises, &queue->eta, queue->line, now_ms);
-    if (tl_queue_env_store_up(queue->env) && queue->env->refuses == TL_OK)
+    if (tl_queue_store_up(queue) && queue->env->refuses == TL_OK)
         tl_lost_tell_again(&queue->lost, queue->outbox);
-    if (tl_queue_env_store_up(queue->env))
+    if (tl_queue_store_up(queue))
         tl_presence_tick(&queue->presence, queue->settings.waiting_ttl_ms,
                          tl_line_waiting(queue->line) > 0, now_ms);
 }

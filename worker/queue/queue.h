@@ -244,7 +244,8 @@ struct tl_queue {
     bool rebuilding;      /* after a gap: a fresh line was asked for */
     int64_t differed_ms;  /* when its sizes last made us ask for one; 0: never */
     bool deleted;         /* from the store: pending commands are answered so */
-    bool troubled;        /* its data is damaged: it is not followed, and may have no line */
+    bool troubled;        /* it is not followed, and may have no line: its data is damaged... */
+    bool away;            /* ...or the node of a cluster that has it cannot be reached */
     struct tl_eta eta;
     struct tl_promises promises; /* what was told about waits, against what came true */
     struct tl_outbox *outbox;    /* commands: see worker/feed/outbox.h */
@@ -256,6 +257,11 @@ struct tl_queue {
     struct tl_weather weather;
     struct tl_view_shared *shared; /* one block of memory of worker/visit/view.c, or NULL */
 };
+/* Can the store be reached, and in a cluster the node of this queue? */
+static inline bool tl_queue_store_up(const struct tl_queue *queue)
+{
+    return tl_queue_env_store_up(queue->env) && !queue->away;
+}
 
 /* env must outlive the queue. NULL when out of memory. */
 struct tl_queue *tl_queue_new(const struct tl_queue_env *env, const char *name);

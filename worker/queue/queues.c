@@ -139,11 +139,13 @@ static void take_settings(struct tl_queue *queue, const struct tl_queue_settings
 }
 
 /* The follower has logged why; visitors must not see it. queue: NULL without memory. */
-static void set_trouble(struct tl_queues *self, struct tl_queue *queue, bool troubled)
+static void set_trouble(struct tl_queues *self, struct tl_queue *queue, bool troubled, bool away)
 {
     int64_t n = 0;
-    if (queue != NULL)
+    if (queue != NULL) {
         queue->troubled = troubled;
+        queue->away = away;
+    }
     for (size_t i = 0; i < self->list.n; i++)
         n += at(self, i)->troubled;
     tl_metrics_set(self->env->metrics, TL_WORKER_TROUBLED, n);
@@ -154,7 +156,7 @@ static struct tl_taken drop(struct tl_queues *self, const char *name)
     struct tl_queue *queue = tl_named_remove(&self->list, name);
     if (queue == NULL)
         return (struct tl_taken){0};
-    set_trouble(self, queue, false);
+    set_trouble(self, queue, false, false);
     tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = name}, "the queue was deleted");
     queue->deleted = true;
     return (struct tl_taken){.kind = TL_TAKEN_DELETED, .queue = queue};
@@ -214,10 +216,10 @@ struct tl_taken tl_queues_take(struct tl_queues *self, struct tl_change *change,
     case TL_CHANGE_GONE:
         return drop(self, change->queue);
     case TL_CHANGE_TROUBLE:
-        set_trouble(self, add(self, change->queue), true);
+        set_trouble(self, add(self, change->queue), true, change->away);
         break;
     case TL_CHANGE_SOUND:
-        set_trouble(self, queue, false);
+        set_trouble(self, queue, false, false);
         break;
     case TL_CHANGE_LISTED:
         env->listed = true;
@@ -332,7 +334,7 @@ void tl_queues_tick(struct tl_queues *queues, int64_t now_ms)
             continue;
         tl_queue_tick(queue, now_ms);
         report_promises(queues->env, queue, now_ms);
-        if (tl_queue_env_store_up(queues->env))
+        if (tl_queue_store_up(queue))
             check_batch(queues->env, queue, now_ms);
         bytes += tl_line_bytes(queue->line) + sizeof(queue->eta) +
                  tl_placemap_bytes(&queue->eta.sessions.running);

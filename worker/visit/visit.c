@@ -215,7 +215,7 @@ bool tl_visit_may_send(struct tl_visit *visit)
     struct tl_refusal *refusal = &visit->refusal;
     if (env->draining)
         return tl_refuse(refusal, TL_REFUSAL_STOPPING, "%s", "");
-    if (!tl_queue_env_store_up(env))
+    if (!tl_queue_env_store_up(env) || (visit->queue != NULL && visit->queue->away))
         return tl_refuse(refusal, TL_REFUSAL_STORE, "The store cannot be reached; try again");
     if (env->full)
         return tl_refuse(refusal, TL_REFUSAL_BUSY,

@@ -188,6 +188,40 @@ static void test_size(void **state)
     assert_int_equal(plan.processes, 2);
 }
 
+/* A master takes 280,000 joins per second, or visitors of 65 us, and is half busy at most. */
+static void test_masters(void **state)
+{
+    (void)state;
+    struct tl_plan_input input = example(300000, 6, 0.3);
+    assert_int_equal(computed(&input).redis_masters, 0);
+
+    input.crowd = (struct tl_crowd){100000, TL_CROWD_EVEN, 10000, -1};
+    struct tl_plan plan = computed(&input);
+    assert_near(plan.redis_share, 10000 / 280e3 + 110 * 65e-6, 1e-9);
+    assert_int_equal(plan.redis_masters, 1);
+    struct tl_sentences warnings;
+    tl_plan_warn(&input, &plan, &warnings);
+    size_t before = warnings.n;
+
+    input.sales = 100; /* of 0.0429 each */
+    plan = computed(&input);
+    assert_int_equal(plan.redis_masters, 9);
+    assert_int_equal(plan.peak_joins, 1000000);
+    assert_int_equal(plan.processes, 527); /* 10,000,000 pages of 19,000 */
+    assert_int_equal(plan.redis_bytes, 2600000000);
+    tl_plan_warn(&input, &plan, &warnings);
+    assert_int_equal(warnings.n, before);
+
+    /* A sale is in one master. */
+    input.sales = 2;
+    input.crowd.over_ms = 100;
+    plan = computed(&input);
+    assert_true(plan.redis_share > 3.5);
+    assert_int_equal(plan.redis_masters, 2);
+    tl_plan_warn(&input, &plan, &warnings);
+    assert_int_equal(warnings.n, before + 1);
+}
+
 static void assert_refused(const struct tl_plan_input *input, const char *part)
 {
     struct tl_plan plan;
@@ -330,8 +364,9 @@ int main(void)
         cmocka_unit_test(test_repeats),    cmocka_unit_test(test_calls_per_minute),
         cmocka_unit_test(test_one_minute), cmocka_unit_test(test_rounding),
         cmocka_unit_test(test_policies),   cmocka_unit_test(test_times),
-        cmocka_unit_test(test_size),       cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_warnings),   cmocka_unit_test(test_words),
+        cmocka_unit_test(test_size),       cmocka_unit_test(test_masters),
+        cmocka_unit_test(test_refused),    cmocka_unit_test(test_warnings),
+        cmocka_unit_test(test_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

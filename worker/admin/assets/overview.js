@@ -20,7 +20,7 @@ export class Overview {
     this.element = h('div', {}, h('div', { class: 'head' }, h('h1', {}, 'Queues'),
       h('button', { type: 'button', class: 'main', disabled: !may(who, 'operator'), onclick: () => this.create() }, 'Create a queue')),
     h('section', { class: 'panel' }, this.empty, h('div', { class: 'scroll' }, h('table', {}, h('thead', {}, h('tr', {},
-      HEADS.map(([text, kind]) => h('th', { scope: 'col', class: kind }, text)))), this.body))));
+      HEADS.map(([text, kind]) => h('th', { scope: 'col', class: kind }, text)))), this.body))), this.nodes = h('p', { class: 'soft', hidden: true }));
     this.load();
   }
 
@@ -44,6 +44,16 @@ export class Overview {
     const rows = queues.sort((a, b) => (a.queue < b.queue ? -1 : 1)).map((stats) => [stats.queue, this.row(stats)]);
     this.rows = Object.fromEntries(rows);
     setChildren(this.body, rows.map(([, row]) => row));
+    this.showNodes(queues);
+  }
+
+  /* How many queues each node of a Redis Cluster has, and which is away. */
+  showNodes(queues) {
+    const nodes = {};
+    for (const { node, away } of queues) if (node) nodes[node] = { n: (nodes[node] || { n: 0 }).n + 1, away };
+    const text = Object.keys(nodes).sort().map((node) => node + ' has ' + number(nodes[node].n) + (nodes[node].away ? ', and is away' : ''));
+    this.nodes.hidden = text.length === 0;
+    this.nodes.textContent = 'Queues on the nodes of Redis: ' + text.join('; ') + '.';
   }
 
   /* The one that is there with new numbers, or a new one. The link stays, because it may have the focus. */
@@ -55,7 +65,7 @@ export class Overview {
   }
 
   cells(stats) {
-    if (stats.trouble) return [h('td', { colspan: 6 }, h('span', { class: 'badge bad' }, 'damaged'), ' ', stats.trouble)];
+    if (stats.trouble) return [h('td', { colspan: 6 }, h('span', { class: 'badge bad' }, stats.away ? 'away' : 'damaged'), ' ', stats.trouble)];
     const going = pace(stats);
     const badge = stateBadge(stats);
     return [h('td', {}, h('span', { class: 'badge ' + badge.kind }, badge.text)), h('td', { class: 'n' }, number(stats.waiting)),

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/clock.h"
+#include "common/store/cluster.h"
+
+enum {
+    WATCH_MS = 1000,
+    DOUBT_MS = 100,        /* while a caller doubts, this often... */
+    DOUBT_LASTS_MS = 2000, /* ...for this long: a slot may be on its way */
+    AWAY_MS = 300,         /* a node that is away is asked again after this time */
+    KNOWN_MAX = TL_STORE_NODES_MAX + TL_SENTINELS_MAX,
+};
+
+/* A node that was named once, by the URL or by another node. */
+struct known {
+    struct tl_redis_address address;
+    struct tl_redis *redis; /* NULL: never asked */
+    bool named;             /* by the URL, or by the answer that is believed */
+    bool away;
+    int64_t retry_ms; /* one that is away is not asked before */
+};
+
+struct tl_cluster {
+    struct tl_redis_url url;
+    char ca_file[256];
+    struct known known[KNOWN_MAX];
+    size_t n_known;
+    size_t last;                /* the node that was believed last */
+    uint64_t epoch;             /* of the configuration that is believed */
+    struct tl_cluster_map next; /* as it is being read */
+    pthread_t thread;
+    bool watching;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    /* Under the lock: */
+    bool stop;
+    bool woken;       /* a caller has begun to doubt */
+    int64_t doubt_ms; /* doubted until then */
+    struct tl_cluster_map map;
+};
+
+unsigned tl_cluster_slot(const char *key)
+{
+    const char *open = strchr(key, '{');
+    const char *close = open != NULL ? strchr(open + 1, '}') : NULL;
+    size_t length = strlen(key);
+    if (close != NULL && close > open + 1) {
+        key = open + 1;
+        length = (size_t)(close - key);
+    }
+    unsigned crc = 0; /* CRC-16/XMODEM */
+    for (size_t i = 0; i < length; i++) {
+        crc ^= (unsigned)(unsigned char)key[i] << 8;
+        for (int bit = 0; bit < 8; bit++)
+            crc = (crc << 1 ^ ((crc & 0x8000) != 0 ? 0x1021U : 0U)) & 0xffff;
+    }
+    return crc % TL_CLUSTER_SLOTS;
+}
+
+/* ---- reading what a node says ---- */
+
+/* The address of [host, port, id...]. */
+static bool read_address(const struct tl_reply *node, const char *host,
+                         struct tl_redis_address *address)
+{
+    const char *named = tl_reply_text(node, 0);
+    int64_t port = tl_reply_signed(node, 1);
+    if (named[0] == '\0' || strcmp(named, "?") == 0)
+        named = host;
+    if (port < 1 || port > 65535 || strlen(named) >= sizeof(address->host))
+        return false;
+    snprintf(address->host, sizeof(address->host), "%s", named);
+    address->port = (int)port;
+    return true;
+}
+
+/* The place of a node in the map, which it gets if it has none; TL_STORE_NODES_MAX: it is full.
+ */
+static size_t place_of(struct tl_cluster_map *map, const struct tl_redis_address *address)
+{
+    size_t i = 0;
+    while (i < map->n && !tl_redis_address_equal(&map->nodes[i], address))
+        i++;
+    if (i == map->n && i < TL_STORE_NODES_MAX)
+        map->nodes[map->n++] = *address;
+    return i;
+}
+
+bool tl_cluster_map_read(const struct tl_reply *reply, const char *host, struct tl_cluster_map *map,
+                         struct tl_error *err)
+{
+    map->n = 0;
+    memset(map->slots, TL_STORE_NODES_MAX, sizeof(map->slots));
+    memset(map->away, 0, sizeof(map->away));
+    for (size_t i = 0; i < tl_reply_count(reply); i++) {
+        const struct tl_reply *range = tl_reply_at(reply, i);
+        int64_t first = tl_reply_signed(range, 0), last = tl_reply_signed(range, 1);
+        struct tl_redis_address address;
+        if (tl_reply_count(range) < 3 || first < 0 || last < first || last >= TL_CLUSTER_SLOTS ||
+            !read_address(tl_reply_at(range, 2), host, &address))
+            return tl_error_set(err, TL_ERR_PROTOCOL, "a node's list of slots cannot be read");
+        size_t node = place_of(map, &address);
+        if (node == TL_STORE_NODES_MAX)
+            return tl_error_set(err, TL_ERR_PROTOCOL, "the cluster has more than %d masters",
+                                TL_STORE_NODES_MAX);
+        memset(map->slots + first, (int)node, (size_t)(last - first + 1));
+    }
+    return true;
+}
+
+/* ---- one node ---- */
+
+static bool open_node(const struct tl_cluster *cluster, struct known *node, struct tl_error *err)
+{
+    if (node->redis == NULL) {
+        const struct tl_redis_settings settings = {.ca_file = cluster->ca_file,
+                                                   .timeout_ms = TL_CLUSTER_ASK_MS};
+        struct tl_redis_url url = {.tls = cluster->url.tls, .port = node->address.port};
+        snprintf(url.host, sizeof(url.host), "%s", node->address.host);
+        memcpy(url.user, cluster->url.user, sizeof(url.user));
+        memcpy(url.password, cluster->url.password, sizeof(url.password));
+        node->redis = tl_redis_new_at(&url, &settings, err);
+        explicit_bzero(&url, sizeof(url));
+    }
+    if (node->redis == NULL)
+        return false;
+    return tl_redis_connected(node->redis) || tl_redis_connect(node->redis, err);
+}
+
+/* What a node knows of the cluster. */
+struct answer {
+    struct tl_reply *slots; /* NULL: none */
+    size_t node;
+    uint64_t epoch; /* of the newest configuration that it has seen */
+    bool whole;     /* it is part of the majority; else what it knows may be out of date */
+};
+
+static bool ask(const struct tl_cluster *cluster, struct known *node, struct answer *answer,
+                struct tl_error *err)
+{
+    struct tl_reply *info = NULL;
+    if (open_node(cluster, node, err) &&
+        (info = tl_ask(node->redis, err, "CLUSTER", "INFO", NULL)) != NULL)
+        answer->slots = tl_ask(node->redis, err, "CLUSTER", "SLOTS", NULL);
+    const char *text = tl_reply_string(info, NULL);
+    answer->epoch = strtoull(tl_info_field(text, "cluster_current_epoch"), NULL, 10);
+    answer->whole = strncmp(tl_info_field(text, "cluster_state"), "ok", 2) == 0;
+    tl_reply_free(info);
+    return answer->slots != NULL ||
+           tl_error_prefix(err, "the node at %s:%d", node->address.host, node->address.port);
+}
+
+/* ---- all of them ---- */
+
+static struct known *find_known(struct tl_cluster *cluster, const struct tl_redis_address *address)
+{
+    for (size_t i = 0; i < cluster->n_known; i++)
+        if (tl_redis_address_equal(&cluster->known[i].address, address))
+            return &cluster->known[i];
+    return NULL;
+}
+
+/* From now on the nodes of this answer are known, replicas as well, and those of the URL. */
+static void learn(struct tl_cluster *cluster, const struct tl_reply *slots, const char *host)
+{
+    for (size_t i = 0; i < cluster->n_known; i++)
+        cluster->known[i].named = i < cluster->url.n_sentinels;
+    for (size_t i = 0; i < tl_reply_count(slots); i++) {
+        const struct tl_reply *range = tl_reply_at(slots, i);
+        for (size_t k = 2; k < tl_reply_count(range); k++) {
+            struct tl_redis_address address;
+            if (!read_address(tl_reply_at(range, k), host, &address))
+                continue;
+            struct known *node = find_known(cluster, &address);
+            if (node == NULL && cluster->n_known < KNOWN_MAX) {
+                node = &cluster->known[cluster->n_known++];
+                *node = (struct known){.address = address};
+            }
+            if (node != NULL)
+                node->named = true;
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < cluster->n_known; i++) {
+        if (cluster->known[i].named)
+            cluster->known[kept++] = cluster->known[i];
+        else
+            tl_redis_free(&cluster->known[i].redis);
+    }
+    cluster->n_known = kept;
+}
+
+/* Asks a node, unless it was away a moment ago. */
+static void ask_for_best(struct tl_cluster *cluster, size_t i, int64_t now_ms, struct answer *best,
+                         size_t *answers, struct tl_error *err)
+{
+    struct known *node = &cluster->known[i];
+    struct answer answer = {.node = i};
+    if (node->away && now_ms < node->retry_ms)
+        return;
+    node->away = !ask(cluster, node, &answer, err);
+    node->retry_ms = now_ms + AWAY_MS;
+    if (node->away)
+        return;
+    ++*answers;
+    bool better = best->slots == NULL || answer.epoch > best->epoch ||
+                  (answer.epoch == best->epoch && answer.whole && !best->whole);
+    tl_reply_free(better ? best->slots : answer.slots);
+    if (better)
+        *best = answer;
+}
+
+/* Takes over what was read, if it is another map. */
+static void publish(struct tl_cluster *cluster)
+{
+    const struct tl_cluster_map *next = &cluster->next, *map = &cluster->map;
+    bool same = next->n == map->n && memcmp(next->slots, map->slots, sizeof(map->slots)) == 0;
+    for (size_t i = 0; same && i < map->n; i++)
+        same = tl_redis_address_equal(&next->nodes[i], &map->nodes[i]) &&
+               next->away[i] == map->away[i];
+    if (same && map->version > 0)
+        return;
+    pthread_mutex_lock(&cluster->lock);
+    cluster->next.version = cluster->map.version + 1;
+    cluster->map = cluster->next;
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+/* Asks one node, or all if a caller doubts, or if that one does not know. False when none answered
+ * that can be believed. */
+static bool look(struct tl_cluster *cluster, bool doubted, struct tl_error *err)
+{
+    struct answer best = {0};
+    size_t answers = 0;
+    int64_t now_ms = tl_clock_ms();
+    struct tl_error problem = {0};
+    if (!doubted && cluster->last < cluster->n_known)
+        ask_for_best(cluster, cluster->last, now_ms, &best, &answers, &problem);
+    doubted = doubted || best.slots == NULL || !best.whole;
+    for (size_t i = 0; !doubted && i < cluster->n_known; i++)
+        if (i != cluster->last && cluster->known[i].redis != NULL)
+            tl_redis_close(cluster->known[i].redis);
+    for (size_t i = 0; doubted && i < cluster->n_known; i++)
+        if (best.slots == NULL || i != best.node)
+            ask_for_best(cluster, i, now_ms, &best, &answers, &problem);
+    /* An older configuration is that of a node which is cut off, or the cluster was made again. */
+    bool believed = best.slots != NULL && (best.epoch >= cluster->epoch ||
+                                           (best.whole && 2 * answers > cluster->n_known));
+    const char *host = cluster->known[best.node].address.host;
+    if (believed && tl_cluster_map_read(best.slots, host, &cluster->next, &problem)) {
+        struct tl_redis_address teller = cluster->known[best.node].address;
+        learn(cluster, best.slots, teller.host);
+        cluster->epoch = best.epoch;
+        cluster->last = (size_t)(find_known(cluster, &teller) - cluster->known);
+        for (size_t i = 0; i < cluster->next.n; i++)
+            cluster->next.away[i] = find_known(cluster, &cluster->next.nodes[i])->away;
+        publish(cluster);
+    } else {
+        believed = false;
+    }
+    tl_reply_free(best.slots);
+    if (!believed && err != NULL) {
+        *err = problem;
+        if (problem.kind == TL_OK)
+            tl_error_set(err, TL_ERR_CONNECT, "no node of the cluster knows where the slots are");
+    }
+    return believed;
+}
+
+static bool is_any_away(const struct tl_cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->map.n; i++)
+        if (cluster->map.away[i])
+            return true;
+    return false;
+}
+
+static void *watch(void *context)
+{
+    struct tl_cluster *cluster = context;
+    pthread_mutex_lock(&cluster->lock);
+    while (!cluster->stop) {
+        int64_t now_ms = tl_clock_ms();
+        bool doubted = now_ms < cluster->doubt_ms || is_any_away(cluster);
+        int64_t until_ms = now_ms + (doubted ? DOUBT_MS : WATCH_MS);
+        struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
+        if (!cluster->woken)
+            (void)pthread_cond_timedwait(&cluster->wake, &cluster->lock, &until);
+        doubted = doubted || cluster->woken;
+        cluster->woken = false;
+        pthread_mutex_unlock(&cluster->lock);
+        (void)look(cluster, doubted, NULL);
+        pthread_mutex_lock(&cluster->lock);
+    }
+    pthread_mutex_unlock(&cluster->lock);
+    return NULL;
+}
+
+bool tl_cluster_look(struct tl_cluster *cluster, struct tl_cluster_map *map, struct tl_error *err)
+{
+    if (!cluster->watching) {
+        if (!look(cluster, true, err))
+            return false;
+        int problem = pthread_create(&cluster->thread, NULL, watch, cluster);
+        if (problem != 0)
+            return tl_error_set(err, TL_ERR_SYSTEM, "cannot watch the cluster: %s",
+                                strerror(problem));
+        cluster->watching = true;
+    }
+    pthread_mutex_lock(&cluster->lock);
+    if (map->version != cluster->map.version)
+        *map = cluster->map;
+    pthread_mutex_unlock(&cluster->lock);
+    return true;
+}
+
+void tl_cluster_doubt(struct tl_cluster *cluster)
+{
+    pthread_mutex_lock(&cluster->lock);
+    int64_t now_ms = tl_clock_ms();
+    /* A caller who doubts often is answered no more often than the thread looks anyway. */
+    cluster->woken = cluster->woken || now_ms >= cluster->doubt_ms;
+    cluster->doubt_ms = now_ms + DOUBT_LASTS_MS;
+    pthread_cond_signal(&cluster->wake);
+    pthread_mutex_unlock(&cluster->lock);
+}
+
+/* ---- making and freeing ---- */
+
+struct tl_cluster *tl_cluster_new(const struct tl_redis_url *url,
+                                  const struct tl_redis_settings *settings, struct tl_error *err)
+{
+    struct tl_cluster *cluster = calloc(1, sizeof(*cluster));
+    if (cluster == NULL) {
+        tl_error_set(err, TL_ERR_NOMEM, "no memory for the cluster");
+        return NULL;
+    }
+    cluster->url = *url;
+    if (settings->ca_file != NULL)
+        snprintf(cluster->ca_file, sizeof(cluster->ca_file), "%s", settings->ca_file);
+    for (size_t i = 0; i < url->n_sentinels; i++)
+        cluster->known[i].address = url->sentinels[i];
+    cluster->n_known = url->n_sentinels;
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&cluster->wake, &monotonic); /* neither fails in glibc */
+    (void)pthread_condattr_destroy(&monotonic);
+    (void)pthread_mutex_init(&cluster->lock, NULL);
+    return cluster;
+}
+
+void tl_cluster_free(struct tl_cluster **cluster)
+{
+    struct tl_cluster *old = *cluster;
+    *cluster = NULL;
+    if (old == NULL)
+        return;
+    if (old->watching) {
+        pthread_mutex_lock(&old->lock);
+        old->stop = true;
+        pthread_cond_signal(&old->wake);
+        pthread_mutex_unlock(&old->lock);
+        pthread_join(old->thread, NULL);
+    }
+    for (size_t i = 0; i < old->n_known; i++)
+        tl_redis_free(&old->known[i].redis);
+    pthread_cond_destroy(&old->wake);
+    pthread_mutex_destroy(&old->lock);
+    explicit_bzero(&old->url, sizeof(old->url));
+    free(old);
+}

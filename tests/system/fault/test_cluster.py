@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues on the nodes of a Redis Cluster: what happens to one node is the trouble of its own queues."""
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from actors import Visits
+from cluster_faults import TROUBLE
+from http_client import CONNECTION_TROUBLE, Client, Visitor
+from redis_cluster import Node, RedisCluster, queues_everywhere, three_and_three
+from tellerline import BIN, CALM, PATIENCE, TOP
+from waiting import patient, wait_until
+
+pytestmark = [pytest.mark.together(seconds=90)]
+
+QUEUES = queues_everywhere(30)
+SETTINGS = {"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"}}
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[RedisCluster]:
+    with three_and_three() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(running: RedisCluster) -> RedisCluster:
+    running.empty()
+    return running
+
+
+def connections_to(node: Node) -> int:
+    """Those of the programs, without this one's."""
+    lines = node.ask("CLIENT", "LIST", "TYPE", "NORMAL").splitlines() + node.ask("CLIENT", "LIST", "TYPE", "PUBSUB").splitlines()
+    return sum("cmd=client" not in line for line in lines)
+
+
+def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
+    """Each is served by its node alone, with one connection of each program, and the library is on every master."""
+    system = start({queue: {"capacity": 1} | CALM for queue in QUEUES}, workers=2, settings=SETTINGS,
+                   prepare=cluster.prepare)
+    for queue in QUEUES:
+        visitor = system.join(queue)
+        wait_until(visitor.is_active, PATIENCE, f"{queue} calls its visitor")
+        assert visitor.complete()["status"] == "completed"
+    by_master = cluster.queues_by_master(QUEUES)
+    assert len(by_master) == 3
+    for master, queues in by_master.items():
+        keys = master.ask("KEYS", "tl:{*}:state")
+        assert sorted(keys) == sorted(f"tl:{{{queue}}}:state" for queue in queues)
+        (library,) = master.ask("FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*")
+        assert library[1].startswith("tellerline_")
+    figure(f"connections of 2 workers and 3 roles to each node: {[connections_to(master) for master in by_master]}")
+    listed = system.ctl("queue", "list", "-o", "json")
+    assert listed.returncode == 0, listed.stderr
+    nodes = {row["queue"]: row["node"] for row in json.loads(listed.stdout)["queues"]}
+    assert nodes == {queue: f"{master.address}:{master.port}" for master, queues in by_master.items() for queue in queues}
+    top = system.ctl("top", "--count", "1").stdout
+    assert all(f"{master.address}:{master.port}: 10 queues" in top for master in by_master), top
+
+
+class Shopper(Visits):
+    """Joins a queue and completes again and again, and notes how long each answer took."""
+
+    def __init__(self, port: int, queue: str, stop: threading.Event) -> None:
+        super().__init__(stop, f"shopper-{queue}")
+        self._client = Client(port, timeout=patient(5))
+        self._clients, self._queue = [self._client], queue
+        self.answers: list[tuple[float, float, int]] = []  # when, how long it took (s), status
+
+    def _visit(self) -> None:
+        visitor, began = Visitor(self._client, self._queue), time.monotonic()
+        try:
+            answer = self._client.post(f"{visitor.path}/join")
+        except CONNECTION_TROUBLE:
+            return
+        self.answers.append((began, time.monotonic() - began, answer.status))
+        if answer.status in (200, 202):
+            visitor.ticket = answer.json["ticket"]
+            self._client.post(f"{visitor.path}/leave", ticket=visitor.ticket)
+        self._stop_asked.wait(0.01)
+
+    def numbered(self, since: float = 0.0) -> list[float]:
+        return sorted(took for began, took, status in self.answers if status == 200 and began >= since)
+
+
+def p99(times: list[float]) -> float:
+    return times[int(len(times) * 0.99)]
+
+
+@pytest.mark.long(seconds=25)
+def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
+    """Others answer as fast as before, the worker stays ready, and the replica goes on where the master was."""
+    system = start({queue: {"capacity": 1000, "on_store_error": "open"} | CALM for queue in QUEUES}, settings=SETTINGS, prepare=cluster.prepare)
+    for pattern in TROUBLE:
+        system.expect(pattern)
+    stop, port = threading.Event(), system.of("worker")[0].http_port
+    queue_of = {master: queues[0] for master, queues in cluster.queues_by_master(QUEUES).items()}
+    shoppers = {master: Shopper(port, queue, stop) for master, queue in queue_of.items()}
+    for shopper in shoppers.values():
+        shopper.start()
+
+    def gate(queue: str) -> int:
+        return Client(port).get(f"/v1/queues/{queue}/check").status
+
+    victim = cluster.master_of("tl:queues")  # the one whose loss would hurt most
+    others = [shopper for master, shopper in shoppers.items() if master is not victim]
+    try:
+        wait_until(lambda: all(len(one.numbered()) >= 150 for one in shoppers.values()), PATIENCE, "joins are numbered")
+        before = [p99(one.numbered()) for one in others]
+        replica, killed = cluster.replica_of(victim), time.monotonic()
+        victim.kill()
+        wait_until(lambda: all(len(one.numbered(killed)) >= 150 for one in others), PATIENCE, "others are served meanwhile")
+        assert all(program.ready() for program in system.programs), "it serves the others"
+        wait_until(lambda: gate(queue_of[victim]) == 204, PATIENCE, "the gate opens where the store is away")
+        assert all(gate(queue) == 401 for master, queue in queue_of.items() if master is not victim)
+        during = [p99(one.numbered(killed)) for one in others]
+        cluster.wait_promoted(replica)
+        promoted = time.monotonic()
+        wait_until(lambda: shoppers[victim].numbered(promoted), PATIENCE, "its queues go on at the replica")
+        back = min(began for began, _, status in shoppers[victim].answers if status == 200 and began >= promoted)
+        wait_until(lambda: gate(queue_of[victim]) == 401, PATIENCE, "the gate closes again")
+        figure(f"p99 of joins at other nodes: {[round(1000 * t, 1) for t in before]} ms before, "
+               f"{[round(1000 * t, 1) for t in during]} ms while a node is away; its replica was promoted after "
+               f"{promoted - killed:.1f} s, and its queues go on {back - promoted:.1f} s later")
+    finally:
+        stop.set()
+        for shopper in shoppers.values():
+            shopper.join()
+    assert all(one.error is None for one in shoppers.values()), [one.error for one in shoppers.values()]
+    assert {status for one in others for _, _, status in one.answers} == {200}
+    assert {status for _, _, status in shoppers[victim].answers} <= {200, 202, 503}
+    cluster.back_as_replica(victim)
+    assert max(during) <= 3 * max(before) + patient(0.02), (before, during)
+
+
+@pytest.mark.long(seconds=15)
+def test_a_lost_replica_stops_the_queues_of_its_master_alone(start, cluster):
+    """Where visitors are told only what a replica has. What was taken meanwhile is told when one is there again."""
+    system = start({queue: {"capacity": 1000} | CALM for queue in QUEUES[:6]}, prepare=cluster.prepare,
+                   settings=SETTINGS | {"redis": SETTINGS["redis"] | {"durability": "replicated"}})
+    for pattern in TROUBLE:
+        system.expect(pattern)
+    (master, queues), (_, others) = list(cluster.queues_by_master(QUEUES[:6]).items())[:2]
+    replica = cluster.replica_of(master)
+    assert system.join(queues[0]).ticket
+    replica.kill()
+    client = system.client()
+    path = f"/v1/queues/{queues[0]}/join"
+    first = client.post(path)
+    assert first.status in (202, 503), "nobody is told a place that no replica has"
+    wait_until(lambda: re.search(rf"not served:.*\b{queues[0]}\b", client.get("/readyz").body.decode()), PATIENCE,
+               "the worker says which it does not serve")
+    for _ in range(3):
+        system.join(others[0])
+    assert client.get("/readyz").status == 200, "it serves the others"
+    replica.start()
+    wait_until(lambda: client.post(path).status == 200, PATIENCE, "places are told again")
+    if first.status == 202:
+        status = client.get(f"/v1/queues/{queues[0]}/status", ticket=first.json["ticket"])
+        assert status.json["status"] in ("waiting", "active"), status.json
+
+
+def test_check_says_what_each_master_is(cluster):
+    """The address, version, role and replicas of each; and which one is unfit."""
+    def check() -> tuple[int, str]:
+        done = subprocess.run([str(BIN / "tellerline"), "check", "--connect", "--redis", cluster.url], check=False,
+                              capture_output=True, text=True, timeout=patient(30), cwd=cluster.masters()[0].directory)
+        return done.returncode, done.stdout + done.stderr
+
+    status, said = check()
+    assert status == 0 and "the store: ok; a cluster of 3 masters" in said, said
+    for master in cluster.masters():
+        assert re.search(rf"^{re.escape(master.address)}:{master.port}: \w+ [0-9.]+, master with 1 replica$", said, re.M), said
+        assert master.ask("FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*"), "it has the functions"
+    unfit = cluster.masters()[2]
+    unfit.ask("CONFIG", "SET", "maxmemory-policy", "volatile-lru")
+    try:
+        status, said = check()
+    finally:
+        unfit.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    assert status != 0 and f":{unfit.port}: " in said and "set it to noeviction" in said, said
+
+
+def test_the_users_of_deploy_are_enough(start, cluster, tmp_path):
+    """Each program logs in as its own user at every node, and visitors pass on all of them."""
+    made = subprocess.run([str(TOP / "deploy" / "redis" / "make-users"), str(tmp_path / "users")], check=False,
+                          capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    users = [line.split() for line in (tmp_path / "users" / "users.acl").read_text().splitlines() if line.startswith("user tellerline-")]
+    nodes = cluster.masters()
+
+    def prepare(system):
+        cluster.prepare(system)
+        for program in system.programs:
+            for variable, name in (("REDIS_URL", program.role), ("ADMIN_REDIS_URL", "control")):
+                password = (tmp_path / "users" / f"{name}.password").read_text().strip()
+                program.env[f"TELLERLINE_{variable}"] = cluster.url.replace("://", f"://tellerline-{name}:{password}@")
+
+    for node in nodes:
+        for user in users:
+            node.ask("ACL", "SETUSER", *user[1:])
+    try:
+        system = start({queue: {"capacity": 1} | CALM for queue in QUEUES[:12]}, settings=SETTINGS, prepare=prepare)
+        client = Client(system.of("worker")[0].http_port)
+        for queue in QUEUES[:12]:
+            first, second = Visitor(client, queue), Visitor(client, queue)
+            first.join()
+            second.join()
+            wait_until(lambda visitor=first: visitor.status()["status"] == "active", PATIENCE, f"{queue} admits")
+            first.complete()
+            wait_until(lambda visitor=second: visitor.status()["status"] == "active", PATIENCE, f"{queue} admits the next")
+    finally:
+        for node in nodes:
+            node.ask("ACL", "DELUSER", *(user[1] for user in users))

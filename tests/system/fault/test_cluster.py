@@ -117,10 +117,10 @@ def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
         before = [p99(one.numbered()) for one in others]
         replica, killed = cluster.replica_of(victim), time.monotonic()
         victim.kill()
-        wait_until(lambda: all(len(one.numbered(killed)) >= 150 for one in others), PATIENCE, "others are served meanwhile")
-        assert all(program.ready() for program in system.programs), "it serves the others"
         wait_until(lambda: gate(queue_of[victim]) == 204, PATIENCE, "the gate opens where the store is away")
         assert all(gate(queue) == 401 for master, queue in queue_of.items() if master is not victim)
+        wait_until(lambda: all(len(one.numbered(killed)) >= 150 for one in others), PATIENCE, "others are served meanwhile")
+        assert all(program.ready() for program in system.programs), "it serves the others"
         during = [p99(one.numbered(killed)) for one in others]
         cluster.wait_promoted(replica)
         promoted = time.monotonic()

@@ -43,7 +43,8 @@ def connections_to(node: Node) -> int:
 
 
 def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
-    """Each is served by its node alone, with one connection of each program, and the library is on every master."""
+    """Each is served by its node alone, and the library is on every master. To each node a role has two connections, a
+    worker process three; and each of their stores asks one node for the map of the slots."""
     system = start({queue: {"capacity": 1} | CALM for queue in QUEUES}, workers=2, settings=SETTINGS,
                    prepare=cluster.prepare)
     for queue in QUEUES:
@@ -57,6 +58,9 @@ def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
         assert sorted(keys) == sorted(f"tl:{{{queue}}}:state" for queue in queues)
         (library,) = master.ask("FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*")
         assert library[1].startswith("tellerline_")
+    working, stores = len(by_master) * (3 * 2 + 2 * 3), 3 + 2 * 3
+    wait_until(lambda: sum(connections_to(master) for master in by_master) <= working + stores, PATIENCE,
+               "no program has more connections than it needs", every=0.2)
     figure(f"connections of 2 workers and 3 roles to each node: {[connections_to(master) for master in by_master]}")
     listed = system.ctl("queue", "list", "-o", "json")
     assert listed.returncode == 0, listed.stderr

@@ -208,8 +208,10 @@ static void ask_for_best(struct tl_cluster *cluster, size_t i, int64_t now_ms, s
     if (node->away)
         return;
     ++*answers;
-    bool better = best->slots == NULL || answer.epoch > best->epoch ||
-                  (answer.epoch == best->epoch && answer.whole && !best->whole);
+    /* First who belongs to the majority: a replica that is cut off counts its epoch up whenever it
+     * tries to be elected. */
+    bool better = best->slots == NULL || (answer.whole && !best->whole) ||
+                  (answer.whole == best->whole && answer.epoch > best->epoch);
     tl_reply_free(better ? best->slots : answer.slots);
     if (better)
         *best = answer;
@@ -255,7 +257,7 @@ static bool look(struct tl_cluster *cluster, bool doubted, struct tl_error *err)
     if (believed && tl_cluster_map_read(best.slots, host, &cluster->next, &problem)) {
         struct tl_redis_address teller = cluster->known[best.node].address;
         learn(cluster, best.slots, teller.host);
-        cluster->epoch = best.epoch;
+        cluster->epoch = best.whole ? best.epoch : cluster->epoch;
         cluster->last = (size_t)(find_known(cluster, &teller) - cluster->known);
         for (size_t i = 0; i < cluster->next.n; i++)
             cluster->next.away[i] = find_known(cluster, &cluster->next.nodes[i])->away;

@@ -43,7 +43,8 @@ def connections_to(node: Node) -> int:
 
 
 def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
-    """Each is served by its node alone, with one connection of each program, and the library is on every master."""
+    """Each is served by its node alone, and the library is on every master. To each node a role has two connections, a
+    worker process three; and each of their stores asks one node for the map of the slots."""
     system = start({queue: {"capacity": 1} | CALM for queue in QUEUES}, workers=2, settings=SETTINGS,
                    prepare=cluster.prepare)
     for queue in QUEUES:
@@ -57,6 +58,9 @@ def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
         assert sorted(keys) == sorted(f"tl:{{{queue}}}:state" for queue in queues)
         (library,) = master.ask("FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*")
         assert library[1].startswith("tellerline_")
+    working, stores = len(by_master) * (3 * 2 + 2 * 3), 3 + 2 * 3
+    wait_until(lambda: sum(connections_to(master) for master in by_master) <= working + stores, PATIENCE,
+               "no program has more connections than it needs", every=0.2)
     figure(f"connections of 2 workers and 3 roles to each node: {[connections_to(master) for master in by_master]}")
     listed = system.ctl("queue", "list", "-o", "json")
     assert listed.returncode == 0, listed.stderr
@@ -117,10 +121,10 @@ def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
         before = [p99(one.numbered()) for one in others]
         replica, killed = cluster.replica_of(victim), time.monotonic()
         victim.kill()
-        wait_until(lambda: all(len(one.numbered(killed)) >= 150 for one in others), PATIENCE, "others are served meanwhile")
-        assert all(program.ready() for program in system.programs), "it serves the others"
         wait_until(lambda: gate(queue_of[victim]) == 204, PATIENCE, "the gate opens where the store is away")
         assert all(gate(queue) == 401 for master, queue in queue_of.items() if master is not victim)
+        wait_until(lambda: all(len(one.numbered(killed)) >= 150 for one in others), PATIENCE, "others are served meanwhile")
+        assert all(program.ready() for program in system.programs), "it serves the others"
         during = [p99(one.numbered(killed)) for one in others]
         cluster.wait_promoted(replica)
         promoted = time.monotonic()

@@ -74,7 +74,8 @@ def test_a_replica_that_is_behind_is_promoted(start, cluster, figure):
 
 
 @pytest.mark.long(seconds=20)
-def test_slots_move_under_visitors(start, cluster, figure):
+@pytest.mark.parametrize("durability", [MEMORY, REPLICATED])
+def test_slots_move_under_visitors(start, cluster, figure, durability):
     """Key by key, forth and back. Each queue pauses for its move, and loses nothing."""
     queues, moved = queues_everywhere(6)[:2], 0
 
@@ -86,8 +87,8 @@ def test_slots_move_under_visitors(start, cluster, figure):
                 moved += cluster.move_slots([slot_of(f"{{{queue}}}")], target, batch=1)
         cluster.settle()
 
-    system = visited(start, cluster, queues, MEMORY)
-    figure(live_through(system, cluster, queues, CAPACITY, seed(), reshard, replicated=False, least=20))
+    system = visited(start, cluster, queues, durability)
+    figure(live_through(system, cluster, queues, CAPACITY, seed(), reshard, replicated=durability == REPLICATED, least=20))
     assert moved > 4 * 6, f"{moved} keys were moved"
 
 

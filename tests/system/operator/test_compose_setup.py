@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""deploy/compose/setup without containers: which address of Redis it gives to the programs, and whose it leaves alone."""
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tellerline import TOP
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give files to their readers")
+
+ROLES = ("worker", "dispatcher", "admitter", "expirer", "notifier", "archiver", "operator", "control")
+FOLDERS = re.compile(r"(?<![\w.])/(login|redis-users|bring|rights|redis-login|archive-database|[a-z]+-secrets)\b")
+
+
+@pytest.fixture
+def volumes(tmp_path: Path) -> Path:
+    """The folders of the containers, and the script on them."""
+    text = (TOP / "deploy" / "compose" / "setup").read_text()
+    for name in {match[1] for match in FOLDERS.finditer(text)} - {"bring", "rights"}:
+        (tmp_path / name).mkdir()
+    for role in ROLES:
+        (tmp_path / "login" / role).mkdir()
+    (tmp_path / "rights").symlink_to(TOP / "deploy" / "redis")
+    (tmp_path / "setup").write_text(FOLDERS.sub(f"{tmp_path}/\\1", text))
+    return tmp_path
+
+
+def set_up(volumes: Path, cluster: str = "") -> str:
+    """The address that the worker gets, with PASSWORD in it."""
+    done = subprocess.run(["sh", str(volumes / "setup")], env={"PATH": os.environ["PATH"], "CLUSTER": cluster},
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    password = (volumes / "login" / "worker" / "redis.password").read_text().strip()
+    return (volumes / "login" / "worker" / "redis.url").read_text().replace(password, "PASSWORD")
+
+
+ONE = "redis://tellerline-worker:PASSWORD@redis:6379/0\n"
+MANY = "redis+cluster://tellerline-worker:PASSWORD@redis:6379,redis-2:6379,redis-3:6379,redis-4:6379,redis-5:6379,redis-6:6379\n"
+
+
+def test_one_redis_becomes_a_cluster_and_one_again(volumes):
+    assert [set_up(volumes), set_up(volumes), set_up(volumes, "yes"), set_up(volumes, "yes"), set_up(volumes)] == [
+        ONE, ONE, MANY, MANY, ONE]
+
+
+@pytest.mark.parametrize("own", ["rediss://tellerline-worker:PASSWORD@redis:6379/0\n",
+                                 "redis://tellerline-worker:PASSWORD@redis:6379/3\n",
+                                 "redis://tellerline-worker:PASSWORD@redis:63790/0\n", "redis://elsewhere:6379/0\n"])
+def test_an_address_of_the_operator_stays(volumes, own):
+    set_up(volumes)
+    password = (volumes / "login" / "worker" / "redis.password").read_text().strip()
+    (volumes / "login" / "worker" / "redis.url").write_text(own.replace("PASSWORD", password))
+    assert [set_up(volumes), set_up(volumes, "yes"), set_up(volumes)] == [own] * 3
+
+
+def test_an_address_that_is_brought_stays(volumes):
+    (volumes / "bring").mkdir()
+    (volumes / "bring" / "redis.url").write_text("rediss://brought@redis:6379/0\n")
+    assert set_up(volumes) == "rediss://brought@redis:6379/0\n"
+    (volumes / "bring" / "redis.url").unlink()
+    assert [set_up(volumes), set_up(volumes, "yes")] == ["rediss://brought@redis:6379/0\n"] * 2

@@ -44,7 +44,8 @@ struct tl_setting {
      * gives the rows below, as capacity.min, their defaults. */
     const char *self;
     enum tl_setting_type type;
-    bool lines; /* texts may have line breaks */
+    bool lines;   /* texts may have line breaks */
+    bool is_path; /* of a text: a relative one starts at the configuration file */
     /* Of a text or a list: what else it has no characters of, and what it is then not; or NULL. */
     const char *characters, *form;
     const char *fallback; /* the default, as text */
@@ -53,8 +54,7 @@ struct tl_setting {
     bool (*check)(const char *value,
                   struct tl_error *err); /* of a text or a list, beyond its length; or NULL */
     size_t offset, size;                 /* of the field */
-    bool is_path;     /* of a text: a relative one starts at the configuration file */
-    const char *help; /* one line */
+    const char *help;                    /* one line */
 };
 
 /* Settings of the processes (fields of struct tl_config); those of a queue: queue_table.h. */

@@ -68,7 +68,7 @@ def operator_facts() -> list[tuple[str, str, int]]:
         (f"{OPERATORS}redis.md", "at most {} in a queue", ended),
         (f"{OPERATORS}sale-day.md", "{} open pages per worker process", open_pages),
         (f"{OPERATORS}containers.md", "`http.max_connections` ({})", open_pages),
-        (f"{OPERATORS}sale-day.md", "about {} joins per second", round(joins, -3)),
+        (f"{OPERATORS}sale-day.md", "{} joins per second on a core", joins),
         (f"{OPERATORS}containers.md", "Up to {} workers",
          code("deploy/compose/haproxy.cfg", r"server-template worker (\d+)")),
         (f"{OPERATORS}containers.md", "{} connections, and", code("deploy/compose/haproxy.cfg", r"sc0_conn_cur gt (\d+)")),

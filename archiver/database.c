@@ -27,25 +27,29 @@ enum { NUMBER_SIZE = 24 };
     "ended_at = CASE WHEN excluded.status IS NULL THEN q.ended_at ELSE excluded.ended_at END, "    \
     "event = excluded.event"
 
+static bool check_version(struct tl_postgres *postgres, struct tl_error *err)
+{
+    unsigned version;
+    if (!tl_migrate_version(postgres, &version, err))
+        return false;
+    return version == tl_migrate_wanted() ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        version < tl_migrate_wanted()
+                            ? "the tables in PostgreSQL are missing or old: run `tellerline db "
+                              "migrate`"
+                            : "the tables in PostgreSQL are those of a newer release: upgrade "
+                              "the archiver");
+}
+
 bool tl_database_open(struct tl_database *database, struct tl_error *err)
 {
     struct tl_postgres *postgres = &database->postgres;
-    unsigned version;
     if (tl_postgres_connected(postgres))
         return true;
-    if (!tl_postgres_open(postgres, database->url, "tellerline-archiver", err) ||
-        !tl_migrate_version(postgres, &version, err))
-        return false;
-    bool ok = version == tl_migrate_wanted() ||
-              tl_error_set(err, TL_ERR_INVALID,
-                           version < tl_migrate_wanted()
-                               ? "the tables in PostgreSQL are missing or old: run `tellerline db "
-                                 "migrate`"
-                               : "the tables in PostgreSQL are those of a newer release: upgrade "
-                                 "the archiver");
-    ok = ok && tl_postgres_do(postgres, STAGING, 0, NULL, err);
+    bool ok = tl_postgres_open(postgres, database->url, "tellerline-archiver", err) &&
+              check_version(postgres, err) && tl_postgres_do(postgres, STAGING, 0, NULL, err);
     if (!ok)
-        tl_postgres_close(postgres);
+        tl_postgres_close(postgres); /* one that is open was checked */
     return ok;
 }
 

@@ -415,8 +415,10 @@ static void open_database(struct archiver *self, int64_t now_ms)
         return;
     self->usable = tl_database_open(&self->database, &self->problem) &&
                    tl_database_queues(&self->database, look_for, self, &self->problem);
-    if (!self->usable)
+    if (!self->usable) {
+        tl_postgres_close(&self->database.postgres);
         note_failure(self, now_ms);
+    }
 }
 
 static void sweep(struct archiver *self, int64_t now_ms)

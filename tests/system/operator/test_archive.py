@@ -239,3 +239,18 @@ def test_tables_of_another_release(start, postgres):
         assert done.returncode == 0 and words in done.stdout, done.stderr
     archiver.wait_ready()
     agree(system, postgres)
+
+
+def test_rights_that_come_later(start, postgres):
+    """An archiver that may not see the version of the tables goes on as soon as it may."""
+    postgres.sql("CREATE ROLE writer LOGIN")
+    system = begin(start, postgres, CALM | {"capacity": 1}, archivers=0)
+    archiver = Program("archiver", "archiver-0", system.directory, system.config, free_port())
+    archiver.env["TELLERLINE_ARCHIVE_URL"] = postgres.url.replace("archive@", "writer@")
+    system.programs.append(archiver)
+    archiver.start()
+    wait_until(lambda: "permission denied" in archiver.text(), PATIENCE, "it says so")
+    system.join("sale")
+    postgres.sql("GRANT archive TO writer")
+    archiver.wait_ready()
+    agree(system, postgres)

@@ -370,12 +370,13 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     struct queue *queue = held->state;
     if (now_ms >= queue->report_ms && !acknowledge(self, held, now_ms, err))
         return false;
-    bool full = self->batch.closed || self->batch.n_rows >= ROWS_MAX;
-    if (self->usable && !full && now_ms >= queue->look_ms && !read_record(self, held, now_ms, err))
-        return false;
-    /* The queue has to be known to PostgreSQL before its changes. */
+    /* The queue has to be known to PostgreSQL before its changes. They come before the record:
+     * after a failure here nothing of the queue may be in the batch, which borrows from it. */
     if (self->usable && queue->known.generation != 0 && now_ms >= queue->changes_ms &&
         !read_changes(self, held, now_ms, err))
+        return false;
+    bool full = self->batch.closed || self->batch.n_rows >= ROWS_MAX;
+    if (self->usable && !full && now_ms >= queue->look_ms && !read_record(self, held, now_ms, err))
         return false;
     if (self->usable && queue->look_ms < *due_ms)
         *due_ms = queue->look_ms;
@@ -507,8 +508,10 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
         return false;
     now_ms = tl_clock_ms();
     for (size_t i = 0; self->usable && i < tl_roster_count(process->roster); i++) {
-        const struct queue *queue = tl_roster_at(process->roster, i)->state;
-        due_ms = queue->look_ms < due_ms ? queue->look_ms : due_ms;
+        const struct tl_held_queue *held = tl_roster_at(process->roster, i);
+        const struct queue *queue = held->state;
+        if (!tl_troubles_resting(process->troubles, held->keys.queue, now_ms))
+            due_ms = queue->look_ms < due_ms ? queue->look_ms : due_ms;
     }
     return tl_process_wait(process, tl_process_wait_ms(process, due_ms, now_ms), err);
 }

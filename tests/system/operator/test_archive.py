@@ -203,13 +203,20 @@ def test_pseudonyms_lanes_and_changes(start, postgres):
     join_many(system, 3, "person")
     desk = Admin(system.of("worker")[0])
     desk.done("POST", "queues/sale/visitors/person2/lane", {"lane": "vip"})
-    desk.close()
     system.set("sale", "capacity=2")
     agree(system, postgres)
     assert postgres.sql("SELECT lane, count(*) FROM queue_entries GROUP BY 1 ORDER BY 1") == "0|1\n1|2"
     assert "person" not in postgres.sql("SELECT * FROM queue_entries")
     wait_until(lambda: postgres.sql("SELECT what FROM queue_changes ORDER BY entry_ms") == "create\njoin\nmove\nset", PATIENCE,
                "the changes are there")
+    assert "person" not in postgres.sql("SELECT * FROM queue_changes")
+    assert postgres.sql("SELECT count(*) FROM queue_changes AS c JOIN queue_entries AS e "
+                        "ON e.visitor = c.before->>'visitor' AND e.visitor = c.after->>'visitor'") == "1"
+    desk.done("DELETE", "queues/sale/visitors/person2")
+    desk.done("POST", "queues/sale/visitors/person2/forget")
+    desk.close()
+    wait_until(lambda: postgres.sql("SELECT count(*), count(visitor) FROM queue_entries") == "3|2", PATIENCE, "one is erased")
+    assert postgres.sql("SELECT after->>'visitor' FROM queue_changes WHERE what = 'move'") == "(forgotten)"
 
 
 def test_old_entries_go(start, postgres):

@@ -15,6 +15,11 @@ enum { NUMBER_SIZE = 24 };
 /* A row for each place that the batch names, without indexes and without a log; empty at each
  * commit. */
 #define STAGING "CREATE TEMPORARY TABLE staging (LIKE queue_entries) ON COMMIT DELETE ROWS"
+/* The server gives up before this program does, which would leave the statement and its locks
+ * behind; and does not stand in the way of others for long while it waits for a lock. */
+#define LIMITS                                                                                     \
+    "SET lock_timeout = '3s'; SET statement_timeout = '20s'; "                                     \
+    "SET idle_in_transaction_session_timeout = '60s'"
 #define UPSERT                                                                                     \
     "INSERT INTO queue_entries AS q SELECT * FROM staging ON CONFLICT (generation_id, seq) "       \
     "DO UPDATE SET lane = excluded.lane, status = coalesce(excluded.status, q.status), "           \
@@ -47,7 +52,8 @@ bool tl_database_open(struct tl_database *database, struct tl_error *err)
     if (tl_postgres_connected(postgres))
         return true;
     bool ok = tl_postgres_open(postgres, database->url, "tellerline-archiver", err) &&
-              check_version(postgres, err) && tl_postgres_do(postgres, STAGING, 0, NULL, err);
+              tl_postgres_do(postgres, LIMITS, 0, NULL, err) && check_version(postgres, err) &&
+              tl_postgres_do(postgres, STAGING, 0, NULL, err);
     if (!ok)
         tl_postgres_close(postgres); /* one that is open was checked */
     return ok;

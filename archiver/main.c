@@ -425,13 +425,17 @@ static void open_database(struct archiver *self, int64_t now_ms)
 static void sweep(struct archiver *self, int64_t now_ms)
 {
     unsigned n = 0;
+    struct tl_error problem;
     if (!self->usable || now_ms < self->sweep_ms)
         return;
     self->sweep_ms = now_ms + SWEEP_MS;
-    if (!tl_database_sweep(&self->database, self->config->archive.kept_ms, &n, &self->problem))
-        note_failure(self, now_ms);
-    else if (n > 0)
+    if (!tl_database_sweep(&self->database, self->config->archive.kept_ms, &n, &problem)) {
+        self->usable = tl_postgres_connected(&self->database.postgres);
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &problem},
+               "old entries could not be dropped, trying again in an hour");
+    } else if (n > 0) {
         tl_info("%u generations of queues were older than archive.kept and were dropped", n);
+    }
 }
 
 /* Writes the batch, and tells the store. False when that failed. */

@@ -65,11 +65,11 @@ def value(client, name):
     return int(re.search(rf"^{name}{{[^}}]*}} (\d+)$", client.get("/metrics").body.decode(), re.MULTILINE).group(1))
 
 
-def join_many(system, n, prefix):
+def join_many(system, n, prefix, queue="sale"):
     """n visitors whose ids begin so, in this order."""
     desk = Admin(system.of("worker")[0])
     for first in range(0, n, 500):
-        desk.done("POST", "queues/sale/joins", {"visitors": [
+        desk.done("POST", f"queues/{queue}/joins", {"visitors": [
             {"visitor": f"{prefix}{i}"} for i in range(first, min(first + 500, n))]})
     desk.close()
 
@@ -261,3 +261,15 @@ def test_rights_that_come_later(start, postgres):
     postgres.sql("GRANT archive TO writer")
     archiver.wait_ready()
     agree(system, postgres)
+
+
+def test_somebody_reads_for_long(start, postgres):
+    """A new queue is archived while a transaction that has read the entries goes on."""
+    system = begin(start, postgres, CALM | {"capacity": 1})
+    system.join("sale")
+    agree(system, postgres)
+    with postgres.session("SELECT count(*) FROM queue_entries"):
+        made = system.ctl("queue", "create", "other", "capacity=1")
+        assert made.returncode == 0, made.stderr
+        join_many(system, 1, "v", "other")
+        wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "2", PATIENCE, "the new queue is archived")

@@ -176,6 +176,11 @@ static struct tl_reply *read_after(const struct tl_held_queue *held, enum tl_key
                   most, NULL);
 }
 
+static bool is_full(const struct tl_archive_batch *batch)
+{
+    return batch->closed || batch->n_rows >= ROWS_MAX;
+}
+
 /* The part of the batch for this generation. NULL with err. */
 static struct tl_archive_part *part_of(struct archiver *self, struct tl_held_queue *held,
                                        uint64_t generation, struct tl_error *err)
@@ -238,7 +243,7 @@ static bool read_record(struct archiver *self, struct tl_held_queue *held, int64
     if (queue->reply == NULL)
         return false;
     size_t n = tl_reply_count(queue->reply);
-    for (size_t i = 0; i < n && !self->batch.closed; i++)
+    for (size_t i = 0; i < n && !is_full(&self->batch); i++)
         if (!take_entry(self, held, tl_reply_at(queue->reply, i), &problem)) {
             self->problem = problem;
             self->usable = false;
@@ -296,7 +301,7 @@ static bool exists(const struct tl_held_queue *held, bool *is_there, struct tl_e
 /* Reads what is left of the records of queues that are not there any longer. */
 static bool read_gone(struct archiver *self, int64_t now_ms, struct tl_error *err)
 {
-    for (size_t i = self->n_gone; self->usable && !self->batch.closed && i-- > 0;) {
+    for (size_t i = self->n_gone; self->usable && !is_full(&self->batch) && i-- > 0;) {
         struct gone *gone = self->gone[i];
         bool is_there;
         if (!exists(&gone->held, &is_there, err) ||
@@ -375,8 +380,8 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     if (self->usable && queue->known.generation != 0 && now_ms >= queue->changes_ms &&
         !read_changes(self, held, now_ms, err))
         return false;
-    bool full = self->batch.closed || self->batch.n_rows >= ROWS_MAX;
-    if (self->usable && !full && now_ms >= queue->look_ms && !read_record(self, held, now_ms, err))
+    if (self->usable && !is_full(&self->batch) && now_ms >= queue->look_ms &&
+        !read_record(self, held, now_ms, err))
         return false;
     if (self->usable && queue->look_ms < *due_ms)
         *due_ms = queue->look_ms;

@@ -16,6 +16,7 @@
 #include "common/role/role_main.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
+#include "common/wire/names.h"
 #include "common/wire/record.h"
 
 #define ENTRIES_AT_ONCE "100" /* of a record, read by one command */
@@ -264,7 +265,8 @@ static bool acknowledge(struct archiver *self, struct tl_held_queue *held, int64
     struct tl_args *args = &self->args;
     tl_call_begin(args, TL_FN_ARCHIVE, &held->keys);
     tl_args_uint(args, self->config->retention.events_entries);
-    tl_args_uint(args, self->config->archive.entries);
+    tl_args_uint(args,
+                 tl_queue_is_rehearsal(held->keys.queue) ? 0 : self->config->archive.entries);
     tl_args_uint(args, self->config->archive.bytes);
     tl_args_str(args, queue->taken);
     tl_args_uint(args, queue->entries);
@@ -375,6 +377,8 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     struct queue *queue = held->state;
     if (now_ms >= queue->report_ms && !acknowledge(self, held, now_ms, err))
         return false;
+    if (tl_queue_is_rehearsal(held->keys.queue))
+        queue->look_ms = INT64_MAX; /* its visitors are invented */
     /* The queue has to be known to PostgreSQL before its changes. They come before the record:
      * after a failure here nothing of the queue may be in the batch, which borrows from it. */
     if (self->usable && queue->known.generation != 0 && now_ms >= queue->changes_ms &&

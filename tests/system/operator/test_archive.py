@@ -273,3 +273,14 @@ def test_somebody_reads_for_long(start, postgres):
         assert made.returncode == 0, made.stderr
         join_many(system, 1, "v", "other")
         wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "2", PATIENCE, "the new queue is archived")
+
+
+def test_rehearsals_are_left_out(start, postgres):
+    """The visitors of a rehearsal are invented: PostgreSQL hears nothing of them."""
+    queues = {name: CALM | {"capacity": 1} for name in ("rehearsal-sale-0a1b2c", "sale")}
+    system = start(queues, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    for name in queues:
+        system.join(name)
+    agree(system, postgres)
+    assert postgres.sql("SELECT name FROM queues") == "sale"
+    assert system.store.command("HGET", system.key("rehearsal-sale-0a1b2c", "state"), "archive") is None

@@ -210,7 +210,8 @@ static struct tl_archive_part *part_of(struct archiver *self, struct tl_held_que
     return part;
 }
 
-/* One that cannot be read was written by something else, and is left out. */
+/* One that cannot be read was written by something else, and is left out. TL_ERR_PROTOCOL: it is of
+ * another release, and has to wait for that. */
 static bool take_entry(struct archiver *self, struct tl_held_queue *held,
                        const struct tl_reply *entry, struct tl_error *err)
 {
@@ -222,6 +223,9 @@ static bool take_entry(struct archiver *self, struct tl_held_queue *held,
         struct tl_archive_part *part = part_of(self, held, record.generation, err);
         if (part == NULL || !tl_archive_batch_take(&self->batch, part, &record, err))
             return false;
+    } else if (self->problem.kind == TL_ERR_PROTOCOL) {
+        *err = self->problem;
+        return false;
     } else {
         tl_log(TL_LOG_ERROR,
                &(struct tl_log_fields){.queue = held->keys.queue, .error = &self->problem},
@@ -233,8 +237,8 @@ static bool take_entry(struct archiver *self, struct tl_held_queue *held,
     return true;
 }
 
-/* Puts the next entries of the record into the batch. False when Redis failed; an error of
- * PostgreSQL goes to self->problem, and makes it unusable. */
+/* Puts the next entries of the record into the batch. False when Redis failed, or another release
+ * wrote the first of them; an error of PostgreSQL goes to self->problem, and makes it unusable. */
 static bool read_record(struct archiver *self, struct tl_held_queue *held, int64_t now_ms,
                         struct tl_error *err)
 {
@@ -244,12 +248,19 @@ static bool read_record(struct archiver *self, struct tl_held_queue *held, int64
     if (queue->reply == NULL)
         return false;
     size_t n = tl_reply_count(queue->reply);
-    for (size_t i = 0; i < n && !is_full(&self->batch); i++)
-        if (!take_entry(self, held, tl_reply_at(queue->reply, i), &problem)) {
-            self->problem = problem;
-            self->usable = false;
-            return true;
+    for (size_t i = 0; i < n && !is_full(&self->batch); i++) {
+        if (take_entry(self, held, tl_reply_at(queue->reply, i), &problem))
+            continue;
+        if (problem.kind == TL_ERR_PROTOCOL && i > 0)
+            break; /* those before it are written first */
+        if (problem.kind == TL_ERR_PROTOCOL) {
+            *err = problem;
+            return false;
         }
+        self->problem = problem;
+        self->usable = false;
+        return true;
+    }
     bool more = n == (size_t)atoi(ENTRIES_AT_ONCE) || queue->entries < n;
     queue->look_ms = more ? now_ms : now_ms + (n > 0 ? GATHER_MS : LOOK_MS);
     return true;
@@ -265,8 +276,7 @@ static bool acknowledge(struct archiver *self, struct tl_held_queue *held, int64
     struct tl_args *args = &self->args;
     tl_call_begin(args, TL_FN_ARCHIVE, &held->keys);
     tl_args_uint(args, self->config->retention.events_entries);
-    tl_args_uint(args,
-                 tl_queue_is_rehearsal(held->keys.queue) ? 0 : self->config->archive.entries);
+    tl_args_uint(args, tl_queue_is_rehearsal(held->keys.queue) ? 0 : self->config->archive.entries);
     tl_args_uint(args, self->config->archive.bytes);
     tl_args_str(args, queue->taken);
     tl_args_uint(args, queue->entries);
@@ -307,8 +317,15 @@ static bool read_gone(struct archiver *self, int64_t now_ms, struct tl_error *er
         struct gone *gone = self->gone[i];
         bool is_there;
         if (!exists(&gone->held, &is_there, err) ||
-            (!is_there && !read_record(self, &gone->held, now_ms, err)))
-            return false;
+            (!is_there && !read_record(self, &gone->held, now_ms, err))) {
+            if (!tl_error_is_of_queue(err, gone->held.redis))
+                return false;
+            tl_log(TL_LOG_ERROR,
+                   &(struct tl_log_fields){.queue = gone->held.keys.queue, .error = err},
+                   "the rest of the record of a deleted queue cannot be read");
+            remove_gone(self, i); /* the next connection to PostgreSQL looks for it again */
+            continue;
+        }
         if (is_there || (self->usable && tl_reply_count(gone->queue.reply) == 0))
             remove_gone(self, i);
     }

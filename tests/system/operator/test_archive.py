@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import wire
 from admin import Admin, admin_file
 from http_client import Client
 from postgres_server import PostgresServer
@@ -284,3 +285,20 @@ def test_rehearsals_are_left_out(start, postgres):
     agree(system, postgres)
     assert postgres.sql("SELECT name FROM queues") == "sale"
     assert system.store.command("HGET", system.key("rehearsal-sale-0a1b2c", "state"), "archive") is None
+
+
+def test_entries_of_another_release_wait(start, postgres):
+    """What a newer dispatcher wrote is not dropped by an archiver that cannot read it; other queues go on."""
+    queues = {name: CALM | {"capacity": 1} for name in ("other", "sale")}
+    system = start(queues, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    system.join("sale")
+    agree(system, postgres)
+    record = system.key("sale", "record")
+    newer = system.store.command("XADD", record, "*", "d", wire.pack([2, 1, 1, 1]))
+    system.join("sale")
+    wait_until(lambda: "upgrade this program" in system.of("archiver")[0].text(), PATIENCE, "it says what to do")
+    system.join("other")
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "2", PATIENCE, "the other queue goes on")
+    assert system.store.command("XRANGE", record, "-", "+", "COUNT", 1)[0][0] == newer
+    system.store.command("XDEL", record, newer)
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "3", PATIENCE, "the rest is archived")

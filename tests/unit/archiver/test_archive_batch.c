@@ -159,6 +159,7 @@ static void a_damaged_entry_is_refused_as_a_whole(void **state)
     }
     entry.bytes[3] = TL_RECORD_VERSION + 1;
     assert_false(tl_record_open(entry.bytes, entry.length, &record, &err));
+    assert_int_equal(err.kind, TL_ERR_PROTOCOL);
     assert_non_null(strstr(err.text, "upgrade"));
 }
 

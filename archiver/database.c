@@ -97,8 +97,8 @@ bool tl_database_part(struct tl_database *database, struct tl_archive_part *part
                                       2, values, err);
     if (found == NULL)
         return false;
-    part->queue_id = atoi(PQgetvalue(found, 0, 0));
-    part->generation_id = atoi(PQgetvalue(found, 0, 1));
+    part->queue_id = (int)strtol(PQgetvalue(found, 0, 0), NULL, 10);
+    part->generation_id = (int)strtol(PQgetvalue(found, 0, 1), NULL, 10);
     part->written = strtoull(PQgetvalue(found, 0, 2), NULL, 10);
     PQclear(found);
     return true;

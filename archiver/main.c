@@ -261,7 +261,7 @@ static bool read_record(struct archiver *self, struct tl_held_queue *held, int64
         self->usable = false;
         return true;
     }
-    bool more = n == (size_t)atoi(ENTRIES_AT_ONCE) || queue->entries < n;
+    bool more = n == strtoul(ENTRIES_AT_ONCE, NULL, 10) || queue->entries < n;
     queue->look_ms = more ? now_ms : now_ms + (n > 0 ? GATHER_MS : LOOK_MS);
     return true;
 }
@@ -378,7 +378,7 @@ static bool read_changes(struct archiver *self, struct tl_held_queue *held, int6
         snprintf(queue->change, sizeof(queue->change), "%s",
                  tl_reply_text(tl_reply_at(reply, n - 1), 0));
     tl_reply_free(reply);
-    queue->changes_ms = n == (size_t)atoi(CHANGES_AT_ONCE) ? now_ms : now_ms + CHANGES_MS;
+    queue->changes_ms = n == strtoul(CHANGES_AT_ONCE, NULL, 10) ? now_ms : now_ms + CHANGES_MS;
     if (!ok) {
         queue->change[0] = '\0';
         self->problem = problem;

@@ -293,6 +293,7 @@ def test_entries_of_another_release_wait(start, postgres):
     system = start(queues, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
     system.join("sale")
     agree(system, postgres)
+    system.expect("upgrade this program")
     record = system.key("sale", "record")
     newer = system.store.command("XADD", record, "*", "d", wire.pack([2, 1, 1, 1]))
     system.join("sale")

@@ -15,6 +15,11 @@ enum { NUMBER_SIZE = 24 };
 /* A row for each place that the batch names, without indexes and without a log; empty at each
  * commit. */
 #define STAGING "CREATE TEMPORARY TABLE staging (LIKE queue_entries) ON COMMIT DELETE ROWS"
+/* The server gives up before this program does, which would leave the statement and its locks
+ * behind; and does not stand in the way of others for long while it waits for a lock. */
+#define LIMITS                                                                                     \
+    "SET lock_timeout = '3s'; SET statement_timeout = '20s'; "                                     \
+    "SET idle_in_transaction_session_timeout = '60s'"
 #define UPSERT                                                                                     \
     "INSERT INTO queue_entries AS q SELECT * FROM staging ON CONFLICT (generation_id, seq) "       \
     "DO UPDATE SET lane = excluded.lane, status = coalesce(excluded.status, q.status), "           \
@@ -27,25 +32,30 @@ enum { NUMBER_SIZE = 24 };
     "ended_at = CASE WHEN excluded.status IS NULL THEN q.ended_at ELSE excluded.ended_at END, "    \
     "event = excluded.event"
 
+static bool check_version(struct tl_postgres *postgres, struct tl_error *err)
+{
+    unsigned version;
+    if (!tl_migrate_version(postgres, &version, err))
+        return false;
+    return version == tl_migrate_wanted() ||
+           tl_error_set(err, TL_ERR_INVALID,
+                        version < tl_migrate_wanted()
+                            ? "the tables in PostgreSQL are missing or old: run `tellerline db "
+                              "migrate`"
+                            : "the tables in PostgreSQL are those of a newer release: upgrade "
+                              "the archiver");
+}
+
 bool tl_database_open(struct tl_database *database, struct tl_error *err)
 {
     struct tl_postgres *postgres = &database->postgres;
-    unsigned version;
     if (tl_postgres_connected(postgres))
         return true;
-    if (!tl_postgres_open(postgres, database->url, "tellerline-archiver", err) ||
-        !tl_migrate_version(postgres, &version, err))
-        return false;
-    bool ok = version == tl_migrate_wanted() ||
-              tl_error_set(err, TL_ERR_INVALID,
-                           version < tl_migrate_wanted()
-                               ? "the tables in PostgreSQL are missing or old: run `tellerline db "
-                                 "migrate`"
-                               : "the tables in PostgreSQL are those of a newer release: upgrade "
-                                 "the archiver");
-    ok = ok && tl_postgres_do(postgres, STAGING, 0, NULL, err);
+    bool ok = tl_postgres_open(postgres, database->url, "tellerline-archiver", err) &&
+              tl_postgres_do(postgres, LIMITS, 0, NULL, err) && check_version(postgres, err) &&
+              tl_postgres_do(postgres, STAGING, 0, NULL, err);
     if (!ok)
-        tl_postgres_close(postgres);
+        tl_postgres_close(postgres); /* one that is open was checked */
     return ok;
 }
 
@@ -144,6 +154,12 @@ static bool move_all_on(struct tl_database *database, struct tl_archive_batch *b
 
 /* ---- notes ---- */
 
+/* Of the names of visitors. */
+static const unsigned char *key_of(const struct tl_database *database)
+{
+    return database->pseudonyms ? database->key : NULL;
+}
+
 /* Of a note: generation, event, time, detail. */
 struct values {
     char id[NUMBER_SIZE], event[NUMBER_SIZE], at[NUMBER_SIZE], detail[NUMBER_SIZE];
@@ -206,27 +222,25 @@ static bool note_drawn(struct tl_database *database, struct tl_archive_note *who
 static bool note_forgotten(struct tl_database *database, struct tl_archive_batch *batch,
                            struct tl_archive_note *whole, struct tl_error *err)
 {
-    char queue[NUMBER_SIZE], quoted[TL_VISITOR_MAX + 3], name[TL_VISITOR_MAX + 1];
+    char queue[NUMBER_SIZE], name[TL_VISITOR_MAX + 1];
     const char *visitor;
     size_t length;
     if (!tl_note_name(&whole->note, &visitor, &length))
         return true;
-    snprintf(quoted, sizeof(quoted), "\"%.*s\"", (int)length, visitor);
-    tl_rows_name(database->pseudonyms ? database->key : NULL, visitor, length, name);
-    const char *const of_entries[] = {number((uint64_t)batch->parts[whole->part].queue_id, queue),
-                                      name};
-    const char *const of_changes[] = {queue, quoted};
+    tl_rows_name(key_of(database), visitor, length, name);
+    const char *const values[] = {number((uint64_t)batch->parts[whole->part].queue_id, queue),
+                                  name};
     return tl_postgres_do(&database->postgres,
                           "UPDATE queue_entries SET visitor = NULL WHERE visitor = $2 AND "
                           "generation_id IN (SELECT generation_id FROM queue_generations WHERE "
                           "queue_id = $1)",
-                          2, of_entries, err) &&
+                          2, values, err) &&
            tl_postgres_do(&database->postgres,
                           "UPDATE queue_changes SET "
-                          "before = replace(before::text, $2, '\"(forgotten)\"')::jsonb, "
-                          "after = replace(after::text, $2, '\"(forgotten)\"')::jsonb "
-                          "WHERE queue_id = $1 AND strpos(before::text || after::text, $2) > 0",
-                          2, of_changes, err);
+                          "before = jsonb_set(before, '{visitor}', '\"(forgotten)\"', false), "
+                          "after = jsonb_set(after, '{visitor}', '\"(forgotten)\"', false) "
+                          "WHERE queue_id = $1 AND $2 IN (before->>'visitor', after->>'visitor')",
+                          2, values, err);
 }
 
 static bool write_note(struct tl_database *database, struct tl_archive_batch *batch,
@@ -270,11 +284,10 @@ static bool write_note(struct tl_database *database, struct tl_archive_batch *ba
 static bool write_all(struct tl_database *database, struct tl_archive_batch *batch,
                       struct tl_error *err)
 {
-    const unsigned char *key = database->pseudonyms ? database->key : NULL;
     if (!move_all_on(database, batch, err))
         return false;
     if (batch->n_rows > 0 &&
-        (!tl_rows_write(batch, key, &database->buffer, err) ||
+        (!tl_rows_write(batch, key_of(database), &database->buffer, err) ||
          !tl_postgres_copy(&database->postgres, "COPY staging FROM STDIN (FORMAT binary)",
                            database->buffer.data, database->buffer.length, err) ||
          !tl_postgres_do(&database->postgres, UPSERT, 0, NULL, err)))
@@ -320,6 +333,17 @@ static const char *field(const struct tl_reply *fields, const char *name)
     return tl_reply_string(tl_reply_of(fields, name), NULL);
 }
 
+static bool insert_change(struct tl_database *database, const char *const values[9],
+                          struct tl_error *err)
+{
+    return tl_postgres_do(&database->postgres,
+                          "INSERT INTO queue_changes (queue_id, entry_ms, entry_nth, at, who, "
+                          "source, what, before, after) SELECT queue_id, $2, $3, "
+                          "to_timestamp($4::float8 / 1000), $5, $6, $7, $8::jsonb, $9::jsonb FROM "
+                          "queues WHERE name = $1 ON CONFLICT DO NOTHING",
+                          9, values, err);
+}
+
 static bool write_change(struct tl_database *database, const char *queue,
                          const struct tl_reply *entry, struct tl_error *err)
 {
@@ -330,6 +354,8 @@ static bool write_change(struct tl_database *database, const char *queue,
     if (dash == NULL)
         return true;
     snprintf(ms, sizeof(ms), "%.*s", (int)(dash - id), id);
+    char *before = tl_rows_change(key_of(database), field(fields, "before"));
+    char *after = tl_rows_change(key_of(database), field(fields, "after"));
     const char *const values[] = {queue,
                                   ms,
                                   dash + 1,
@@ -337,14 +363,14 @@ static bool write_change(struct tl_database *database, const char *queue,
                                   field(fields, "who"),
                                   field(fields, "from"),
                                   field(fields, "what"),
-                                  field(fields, "before"),
-                                  field(fields, "after")};
-    return tl_postgres_do(&database->postgres,
-                          "INSERT INTO queue_changes (queue_id, entry_ms, entry_nth, at, who, "
-                          "source, what, before, after) SELECT queue_id, $2, $3, "
-                          "to_timestamp($4::float8 / 1000), $5, $6, $7, $8::jsonb, $9::jsonb FROM "
-                          "queues WHERE name = $1 ON CONFLICT DO NOTHING",
-                          9, values, err);
+                                  before,
+                                  after};
+    bool ok = ((before != NULL && after != NULL) ||
+               tl_error_set(err, TL_ERR_NOMEM, "no memory for a change")) &&
+              insert_change(database, values, err);
+    free(before);
+    free(after);
+    return ok;
 }
 
 bool tl_database_changes(struct tl_database *database, const char *queue,

@@ -16,6 +16,7 @@
 #include "common/role/role_main.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
+#include "common/wire/names.h"
 #include "common/wire/record.h"
 
 #define ENTRIES_AT_ONCE "100" /* of a record, read by one command */
@@ -176,6 +177,11 @@ static struct tl_reply *read_after(const struct tl_held_queue *held, enum tl_key
                   most, NULL);
 }
 
+static bool is_full(const struct tl_archive_batch *batch)
+{
+    return batch->closed || batch->n_rows >= ROWS_MAX;
+}
+
 /* The part of the batch for this generation. NULL with err. */
 static struct tl_archive_part *part_of(struct archiver *self, struct tl_held_queue *held,
                                        uint64_t generation, struct tl_error *err)
@@ -204,7 +210,8 @@ static struct tl_archive_part *part_of(struct archiver *self, struct tl_held_que
     return part;
 }
 
-/* One that cannot be read was written by something else, and is left out. */
+/* One that cannot be read was written by something else, and is left out. TL_ERR_PROTOCOL: it is of
+ * another release, and has to wait for that. */
 static bool take_entry(struct archiver *self, struct tl_held_queue *held,
                        const struct tl_reply *entry, struct tl_error *err)
 {
@@ -216,6 +223,9 @@ static bool take_entry(struct archiver *self, struct tl_held_queue *held,
         struct tl_archive_part *part = part_of(self, held, record.generation, err);
         if (part == NULL || !tl_archive_batch_take(&self->batch, part, &record, err))
             return false;
+    } else if (self->problem.kind == TL_ERR_PROTOCOL) {
+        *err = self->problem;
+        return false;
     } else {
         tl_log(TL_LOG_ERROR,
                &(struct tl_log_fields){.queue = held->keys.queue, .error = &self->problem},
@@ -227,8 +237,8 @@ static bool take_entry(struct archiver *self, struct tl_held_queue *held,
     return true;
 }
 
-/* Puts the next entries of the record into the batch. False when Redis failed; an error of
- * PostgreSQL goes to self->problem, and makes it unusable. */
+/* Puts the next entries of the record into the batch. False when Redis failed, or another release
+ * wrote the first of them; an error of PostgreSQL goes to self->problem, and makes it unusable. */
 static bool read_record(struct archiver *self, struct tl_held_queue *held, int64_t now_ms,
                         struct tl_error *err)
 {
@@ -238,12 +248,19 @@ static bool read_record(struct archiver *self, struct tl_held_queue *held, int64
     if (queue->reply == NULL)
         return false;
     size_t n = tl_reply_count(queue->reply);
-    for (size_t i = 0; i < n && !self->batch.closed; i++)
-        if (!take_entry(self, held, tl_reply_at(queue->reply, i), &problem)) {
-            self->problem = problem;
-            self->usable = false;
-            return true;
+    for (size_t i = 0; i < n && !is_full(&self->batch); i++) {
+        if (take_entry(self, held, tl_reply_at(queue->reply, i), &problem))
+            continue;
+        if (problem.kind == TL_ERR_PROTOCOL && i > 0)
+            break; /* those before it are written first */
+        if (problem.kind == TL_ERR_PROTOCOL) {
+            *err = problem;
+            return false;
         }
+        self->problem = problem;
+        self->usable = false;
+        return true;
+    }
     bool more = n == strtoul(ENTRIES_AT_ONCE, NULL, 10) || queue->entries < n;
     queue->look_ms = more ? now_ms : now_ms + (n > 0 ? GATHER_MS : LOOK_MS);
     return true;
@@ -259,7 +276,7 @@ static bool acknowledge(struct archiver *self, struct tl_held_queue *held, int64
     struct tl_args *args = &self->args;
     tl_call_begin(args, TL_FN_ARCHIVE, &held->keys);
     tl_args_uint(args, self->config->retention.events_entries);
-    tl_args_uint(args, self->config->archive.entries);
+    tl_args_uint(args, tl_queue_is_rehearsal(held->keys.queue) ? 0 : self->config->archive.entries);
     tl_args_uint(args, self->config->archive.bytes);
     tl_args_str(args, queue->taken);
     tl_args_uint(args, queue->entries);
@@ -296,12 +313,19 @@ static bool exists(const struct tl_held_queue *held, bool *is_there, struct tl_e
 /* Reads what is left of the records of queues that are not there any longer. */
 static bool read_gone(struct archiver *self, int64_t now_ms, struct tl_error *err)
 {
-    for (size_t i = self->n_gone; self->usable && !self->batch.closed && i-- > 0;) {
+    for (size_t i = self->n_gone; self->usable && !is_full(&self->batch) && i-- > 0;) {
         struct gone *gone = self->gone[i];
         bool is_there;
         if (!exists(&gone->held, &is_there, err) ||
-            (!is_there && !read_record(self, &gone->held, now_ms, err)))
-            return false;
+            (!is_there && !read_record(self, &gone->held, now_ms, err))) {
+            if (!tl_error_is_of_queue(err, gone->held.redis))
+                return false;
+            tl_log(TL_LOG_ERROR,
+                   &(struct tl_log_fields){.queue = gone->held.keys.queue, .error = err},
+                   "the rest of the record of a deleted queue cannot be read");
+            remove_gone(self, i); /* the next connection to PostgreSQL looks for it again */
+            continue;
+        }
         if (is_there || (self->usable && tl_reply_count(gone->queue.reply) == 0))
             remove_gone(self, i);
     }
@@ -370,12 +394,15 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     struct queue *queue = held->state;
     if (now_ms >= queue->report_ms && !acknowledge(self, held, now_ms, err))
         return false;
-    bool full = self->batch.closed || self->batch.n_rows >= ROWS_MAX;
-    if (self->usable && !full && now_ms >= queue->look_ms && !read_record(self, held, now_ms, err))
-        return false;
-    /* The queue has to be known to PostgreSQL before its changes. */
+    if (tl_queue_is_rehearsal(held->keys.queue))
+        queue->look_ms = INT64_MAX; /* its visitors are invented */
+    /* The queue has to be known to PostgreSQL before its changes. They come before the record:
+     * after a failure here nothing of the queue may be in the batch, which borrows from it. */
     if (self->usable && queue->known.generation != 0 && now_ms >= queue->changes_ms &&
         !read_changes(self, held, now_ms, err))
+        return false;
+    if (self->usable && !is_full(&self->batch) && now_ms >= queue->look_ms &&
+        !read_record(self, held, now_ms, err))
         return false;
     if (self->usable && queue->look_ms < *due_ms)
         *due_ms = queue->look_ms;
@@ -415,20 +442,26 @@ static void open_database(struct archiver *self, int64_t now_ms)
         return;
     self->usable = tl_database_open(&self->database, &self->problem) &&
                    tl_database_queues(&self->database, look_for, self, &self->problem);
-    if (!self->usable)
+    if (!self->usable) {
+        tl_postgres_close(&self->database.postgres);
         note_failure(self, now_ms);
+    }
 }
 
 static void sweep(struct archiver *self, int64_t now_ms)
 {
     unsigned n = 0;
+    struct tl_error problem;
     if (!self->usable || now_ms < self->sweep_ms)
         return;
     self->sweep_ms = now_ms + SWEEP_MS;
-    if (!tl_database_sweep(&self->database, self->config->archive.kept_ms, &n, &self->problem))
-        note_failure(self, now_ms);
-    else if (n > 0)
+    if (!tl_database_sweep(&self->database, self->config->archive.kept_ms, &n, &problem)) {
+        self->usable = tl_postgres_connected(&self->database.postgres);
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &problem},
+               "old entries could not be dropped, trying again in an hour");
+    } else if (n > 0) {
         tl_info("%u generations of queues were older than archive.kept and were dropped", n);
+    }
 }
 
 /* Writes the batch, and tells the store. False when that failed. */
@@ -505,8 +538,10 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
         return false;
     now_ms = tl_clock_ms();
     for (size_t i = 0; self->usable && i < tl_roster_count(process->roster); i++) {
-        const struct queue *queue = tl_roster_at(process->roster, i)->state;
-        due_ms = queue->look_ms < due_ms ? queue->look_ms : due_ms;
+        const struct tl_held_queue *held = tl_roster_at(process->roster, i);
+        const struct queue *queue = held->state;
+        if (!tl_troubles_resting(process->troubles, held->keys.queue, now_ms))
+            due_ms = queue->look_ms < due_ms ? queue->look_ms : due_ms;
     }
     return tl_process_wait(process, tl_process_wait_ms(process, due_ms, now_ms), err);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include <jansson.h>
 #include <sodium.h>
 
 #include "archiver/rows.h"
@@ -30,6 +31,22 @@ void tl_rows_name(const unsigned char *key, const char *visitor, size_t length,
     crypto_generichash(hash, sizeof(hash), (const unsigned char *)visitor, length, key,
                        TL_SECRET_KEY_BYTES);
     sodium_bin2hex(name, TL_VISITOR_MAX + 1, hash, sizeof(hash));
+}
+
+char *tl_rows_change(const unsigned char *key, const char *members)
+{
+    char name[TL_VISITOR_MAX + 1];
+    json_t *object = json_loads(members, 0, NULL);
+    const json_t *visitor = json_object_get(object, "visitor");
+    size_t length = json_string_length(visitor);
+    bool ok = json_is_object(object) && length <= TL_VISITOR_MAX;
+    if (ok && json_is_string(visitor)) {
+        tl_rows_name(key, json_string_value(visitor), length, name);
+        ok = json_object_set_new(object, "visitor", json_string(name)) == 0;
+    }
+    char *text = ok ? json_dumps(object, JSON_COMPACT) : strdup("{}");
+    json_decref(object);
+    return text;
 }
 
 static void put(struct tl_text *out, uint64_t value, size_t n)

@@ -9,6 +9,9 @@
  * of which the id cannot be told without it. */
 void tl_rows_name(const unsigned char *key, const char *visitor, size_t length,
                   char name[TL_VISITOR_MAX + 1]);
+/* The members of a change, JSON, in which the visitor, if one is among them, has that name. What
+ * cannot be read becomes an empty object. NULL when out of memory; the caller frees it. */
+char *tl_rows_change(const unsigned char *key, const char *members);
 /* Writes all rows of the batch, in the order of the table's columns. out is emptied first. */
 bool tl_rows_write(const struct tl_archive_batch *batch, const unsigned char *key,
                    struct tl_text *out, struct tl_error *err);

@@ -62,8 +62,11 @@ bool tl_postgres_open(struct tl_postgres *postgres, const char *url, const char 
         tl_postgres_close(postgres);
         return false;
     }
-    return tl_postgres_do(
+    bool ok = tl_postgres_do(
         postgres, "SET client_min_messages = warning; SET search_path = tellerline", 0, NULL, err);
+    if (!ok)
+        tl_postgres_close(postgres);
+    return ok;
 }
 
 /* Closes the connection, for this reason or for what libpq says. */

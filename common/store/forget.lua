@@ -52,9 +52,12 @@ local ERASE = {
 local STEPS = {}
 
 function STEPS.sets(c, id, args)
-    c.keep = args[3]
-    state.open(c, state.CORE)
-    state.check(c, { 'waiting', 'active', 'ended', 'sessions', 'held', 'events' })
+    local keys = { 'ended', 'sessions', 'held' }
+    if call('HGET', c.key.state, 'archive') then -- a step of the queue, whose state must be sound
+        c.keep, keys = args[3], { 'waiting', 'active', 'ended', 'sessions', 'held', 'events' }
+        state.open(c, state.CORE)
+    end
+    state.check(c, keys)
     local set_aside = call('XRANGE', c.key.poison, '-', '+', 'COUNT', 200)
     local erased = visitor.forget(c, id)
     for _, one in ipairs(set_aside) do

@@ -48,7 +48,7 @@ bool tl_record_open(const void *bytes, size_t length, struct tl_record *record,
     if (!tl_fields_array(fields, &n) || !tl_fields_uint(fields, UINT64_MAX, &version))
         return false;
     if (version != TL_RECORD_VERSION)
-        return tl_error_set(err, TL_ERR_INVALID,
+        return tl_error_set(err, TL_ERR_PROTOCOL,
                             "format version %llu of the record, but this program knows only "
                             "version %d: upgrade this program",
                             (unsigned long long)version, TL_RECORD_VERSION);

@@ -34,7 +34,8 @@ struct tl_note {
 };
 
 /* Reads the head of the entry, which stays the owner of the bytes, and checks all notes behind it.
- * TL_ERR_INVALID: nothing of it may be used. err has to stay while the record is read. */
+ * TL_ERR_INVALID: nothing of it may be used; TL_ERR_PROTOCOL: another release wrote it. err has to
+ * stay while the record is read. */
 bool tl_record_open(const void *bytes, size_t length, struct tl_record *record,
                     struct tl_error *err);
 /* The next note. False: there is none. */

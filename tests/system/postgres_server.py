@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from families import descendants
@@ -60,6 +62,18 @@ class PostgresServer:
         done = subprocess.run(["psql", "-XqAt", "-v", "ON_ERROR_STOP=1", self.url], text=True, check=True,
                               input=f"SET search_path = tellerline;\n{text}", capture_output=True)
         return done.stdout.strip()
+
+    @contextmanager
+    def session(self, text: str) -> Iterator[None]:
+        """A transaction that has run this, and stays open meanwhile."""
+        with subprocess.Popen(["psql", "-XqAt", self.url], text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as psql:
+            assert psql.stdin and psql.stdout
+            psql.stdin.write(f"SET search_path = tellerline;\nBEGIN;\n{text};\n\\echo done\n")
+            psql.stdin.flush()
+            while psql.stdout.readline() != "done\n":
+                assert psql.poll() is None
+            yield
+            psql.stdin.close()
 
     def rows(self, text: str) -> list[tuple[str, ...]]:
         return [tuple(line.split("|")) for line in self.sql(text).splitlines()]

@@ -79,8 +79,11 @@ BEGIN
         ON CONFLICT ON CONSTRAINT queue_generations_queue_id_generation_key DO UPDATE SET generation = excluded.generation
         RETURNING g.generation_id, g.event INTO open_generation.generation_id, open_generation.event;
     IF to_regclass('tellerline.queue_entries_' || generation_id) IS NULL THEN
-        EXECUTE format('CREATE TABLE queue_entries_%s PARTITION OF queue_entries FOR VALUES IN (%s) '
-            'WITH (fillfactor = 80)', generation_id, generation_id);
+        -- In two steps, which do not wait for who reads the table.
+        EXECUTE format('CREATE TABLE queue_entries_%s (LIKE queue_entries INCLUDING ALL) WITH (fillfactor = 80)',
+            generation_id);
+        EXECUTE format('ALTER TABLE queue_entries ATTACH PARTITION queue_entries_%s FOR VALUES IN (%s)',
+            generation_id, generation_id);
     END IF;
 END $$;
 

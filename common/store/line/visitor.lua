@@ -132,7 +132,7 @@ local function settle_joining(c)
             if new then new.spans[#new.spans + 1], new.spans[#new.spans + 2] = span.first, span.n end
         end
     end
-    if new then record.note(c, NOTE.entered, 0, new.ids, new.spans) end
+    if new and new.spans[1] then record.note(c, NOTE.entered, 0, new.ids, new.spans) end
     c.waiting = c.waiting + added
     state.count(c, 'joined', added)
 end

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+import wire
 from admin import Admin, admin_file
 from http_client import Client
 from postgres_server import PostgresServer
@@ -65,11 +66,11 @@ def value(client, name):
     return int(re.search(rf"^{name}{{[^}}]*}} (\d+)$", client.get("/metrics").body.decode(), re.MULTILINE).group(1))
 
 
-def join_many(system, n, prefix):
+def join_many(system, n, prefix, queue="sale"):
     """n visitors whose ids begin so, in this order."""
     desk = Admin(system.of("worker")[0])
     for first in range(0, n, 500):
-        desk.done("POST", "queues/sale/joins", {"visitors": [
+        desk.done("POST", f"queues/{queue}/joins", {"visitors": [
             {"visitor": f"{prefix}{i}"} for i in range(first, min(first + 500, n))]})
     desk.close()
 
@@ -203,13 +204,20 @@ def test_pseudonyms_lanes_and_changes(start, postgres):
     join_many(system, 3, "person")
     desk = Admin(system.of("worker")[0])
     desk.done("POST", "queues/sale/visitors/person2/lane", {"lane": "vip"})
-    desk.close()
     system.set("sale", "capacity=2")
     agree(system, postgres)
     assert postgres.sql("SELECT lane, count(*) FROM queue_entries GROUP BY 1 ORDER BY 1") == "0|1\n1|2"
     assert "person" not in postgres.sql("SELECT * FROM queue_entries")
     wait_until(lambda: postgres.sql("SELECT what FROM queue_changes ORDER BY entry_ms") == "create\njoin\nmove\nset", PATIENCE,
                "the changes are there")
+    assert "person" not in postgres.sql("SELECT * FROM queue_changes")
+    assert postgres.sql("SELECT count(*) FROM queue_changes AS c JOIN queue_entries AS e "
+                        "ON e.visitor = c.before->>'visitor' AND e.visitor = c.after->>'visitor'") == "1"
+    desk.done("DELETE", "queues/sale/visitors/person2")
+    desk.done("POST", "queues/sale/visitors/person2/forget")
+    desk.close()
+    wait_until(lambda: postgres.sql("SELECT count(*), count(visitor) FROM queue_entries") == "3|2", PATIENCE, "one is erased")
+    assert postgres.sql("SELECT after->>'visitor' FROM queue_changes WHERE what = 'move'") == "(forgotten)"
 
 
 def test_old_entries_go(start, postgres):
@@ -239,3 +247,59 @@ def test_tables_of_another_release(start, postgres):
         assert done.returncode == 0 and words in done.stdout, done.stderr
     archiver.wait_ready()
     agree(system, postgres)
+
+
+def test_rights_that_come_later(start, postgres):
+    """An archiver that may not see the version of the tables goes on as soon as it may."""
+    postgres.sql("CREATE ROLE writer LOGIN")
+    system = begin(start, postgres, CALM | {"capacity": 1}, archivers=0)
+    archiver = Program("archiver", "archiver-0", system.directory, system.config, free_port())
+    archiver.env["TELLERLINE_ARCHIVE_URL"] = postgres.url.replace("archive@", "writer@")
+    system.programs.append(archiver)
+    archiver.start()
+    wait_until(lambda: "permission denied" in archiver.text(), PATIENCE, "it says so")
+    system.join("sale")
+    postgres.sql("GRANT archive TO writer")
+    archiver.wait_ready()
+    agree(system, postgres)
+
+
+def test_somebody_reads_for_long(start, postgres):
+    """A new queue is archived while a transaction that has read the entries goes on."""
+    system = begin(start, postgres, CALM | {"capacity": 1})
+    system.join("sale")
+    agree(system, postgres)
+    with postgres.session("SELECT count(*) FROM queue_entries"):
+        made = system.ctl("queue", "create", "other", "capacity=1")
+        assert made.returncode == 0, made.stderr
+        join_many(system, 1, "v", "other")
+        wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "2", PATIENCE, "the new queue is archived")
+
+
+def test_rehearsals_are_left_out(start, postgres):
+    """The visitors of a rehearsal are invented: PostgreSQL hears nothing of them."""
+    queues = {name: CALM | {"capacity": 1} for name in ("rehearsal-sale-0a1b2c", "sale")}
+    system = start(queues, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    for name in queues:
+        system.join(name)
+    agree(system, postgres)
+    assert postgres.sql("SELECT name FROM queues") == "sale"
+    assert system.store.command("HGET", system.key("rehearsal-sale-0a1b2c", "state"), "archive") is None
+
+
+def test_entries_of_another_release_wait(start, postgres):
+    """What a newer dispatcher wrote is not dropped by an archiver that cannot read it; other queues go on."""
+    queues = {name: CALM | {"capacity": 1} for name in ("other", "sale")}
+    system = start(queues, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    system.join("sale")
+    agree(system, postgres)
+    system.expect("upgrade this program")
+    record = system.key("sale", "record")
+    newer = system.store.command("XADD", record, "*", "d", wire.pack([2, 1, 1, 1]))
+    system.join("sale")
+    wait_until(lambda: "upgrade this program" in system.of("archiver")[0].text(), PATIENCE, "it says what to do")
+    system.join("other")
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "2", PATIENCE, "the other queue goes on")
+    assert system.store.command("XRANGE", record, "-", "+", "COUNT", 1)[0][0] == newer
+    system.store.command("XDEL", record, newer)
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "3", PATIENCE, "the rest is archived")

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -157,6 +159,7 @@ static void a_damaged_entry_is_refused_as_a_whole(void **state)
     }
     entry.bytes[3] = TL_RECORD_VERSION + 1;
     assert_false(tl_record_open(entry.bytes, entry.length, &record, &err));
+    assert_int_equal(err.kind, TL_ERR_PROTOCOL);
     assert_non_null(strstr(err.text, "upgrade"));
 }
 
@@ -193,6 +196,27 @@ static void a_pseudonym_depends_on_the_key(void **state)
     assert_string_equal(first, "anna");
 }
 
+static void expect_change(const unsigned char *key, const char *members, const char *expected)
+{
+    char *text = tl_rows_change(key, members);
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void a_change_names_its_visitor_as_rows_do(void **state)
+{
+    (void)state;
+    const unsigned char key[32] = {1};
+    char name[TL_VISITOR_MAX + 1], expected[128];
+    tl_rows_name(key, "a\"b/c", 5, name);
+    snprintf(expected, sizeof(expected), "{\"visitor\":\"%s\",\"lane\":\"vip\"}", name);
+    expect_change(key, "{\"visitor\":\"a\\\"b\\/c\",\"lane\":\"vip\"}", expected);
+    expect_change(NULL, "{\"visitor\":\"anna\"}", "{\"visitor\":\"anna\"}");
+    expect_change(key, "{\"capacity\":\"2\"}", "{\"capacity\":\"2\"}");
+    expect_change(key, "{\"visitor\":\"anna", "{}");
+    expect_change(key, "[]", "{}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +226,7 @@ int main(void)
         cmocka_unit_test(a_damaged_entry_is_refused_as_a_whole),
         cmocka_unit_test(rows_of_copy_have_all_columns),
         cmocka_unit_test(a_pseudonym_depends_on_the_key),
+        cmocka_unit_test(a_change_names_its_visitor_as_rows_do),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

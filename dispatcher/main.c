@@ -293,7 +293,10 @@ static bool check_refused(struct dispatcher *self, int64_t now_ms, struct tl_err
     for (size_t i = 0; ok && i < tl_roster_count(self->process->roster); i++) {
         struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
         const struct queue *queue = held->state;
-        ok = queue->stream->failed == TL_OK || check_readable(self, held, now_ms, NULL, err);
+        if (queue->stream->failed == TL_OK)
+            continue;
+        mark_pending(self, held); /* its entries may have been read all the same */
+        ok = check_readable(self, held, now_ms, NULL, err);
     }
     return ok;
 }

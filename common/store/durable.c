@@ -9,7 +9,7 @@
 #include "common/store/library.h"
 #include "common/store/reply.h"
 
-enum { WAIT_MS = 1000, KEY_MS = 60000 };
+enum { WAIT_MS = 1000, LOOK_MS = 20, KEY_MS = 60000 };
 
 void tl_durable_init(struct tl_durable *durable, enum tl_durability mode, const char *key_prefix)
 {
@@ -77,6 +77,24 @@ static bool ask(const struct tl_durable *durable, struct tl_redis *redis, const 
     return written != NULL && *reply != NULL;
 }
 
+/* What an answer to the wait says. */
+static bool is_kept(const struct tl_durable *durable, const struct tl_reply *reply)
+{
+    bool fsync = durable->mode == TL_DURABILITY_FSYNC;
+    return tl_reply_integer(fsync ? tl_reply_at(reply, 0) : reply) > 0;
+}
+
+bool tl_durable_caught_up(const struct tl_durable *durable, struct tl_redis *redis)
+{
+    struct tl_args args = {0};
+    struct tl_reply *reply =
+        tl_redis_call_blocking(redis, wait_command(durable, &args, LOOK_MS), LOOK_MS, NULL);
+    bool kept = is_kept(durable, reply);
+    tl_reply_free(reply);
+    tl_args_free(&args);
+    return kept;
+}
+
 bool tl_durable_wait(const struct tl_durable *durable, struct tl_redis *redis, const char *queue,
                      struct tl_error *err)
 {
@@ -91,14 +109,14 @@ bool tl_durable_wait(const struct tl_durable *durable, struct tl_redis *redis, c
         ok = tl_library_load(redis, &problem) && ask(durable, redis, queue, &reply, &problem);
     }
     bool fsync = durable->mode == TL_DURABILITY_FSYNC;
-    int64_t copies = tl_reply_integer(fsync ? tl_reply_at(reply, 0) : reply);
+    bool kept = is_kept(durable, reply);
     tl_reply_free(reply);
     if (!ok && err != NULL)
         *err = problem;
     if (!ok)
         return false;
-    return copies > 0 || tl_error_set(err, TL_ERR_MISCONF, "%s within %d ms (redis.durability)",
-                                      fsync ? "the store has not written to its disk"
-                                            : "no replica of the store has answered",
-                                      WAIT_MS);
+    return kept || tl_error_set(err, TL_ERR_MISCONF, "%s within %d ms (redis.durability)",
+                                fsync ? "the store has not written to its disk"
+                                      : "no replica of the store has answered",
+                                WAIT_MS);
 }

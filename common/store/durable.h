@@ -29,4 +29,7 @@ bool tl_durable_supported(const struct tl_durable *durable, struct tl_redis *red
 bool tl_durable_wait(const struct tl_durable *durable, struct tl_redis *redis, const char *queue,
                      struct tl_error *err);
 
+/* After that: has the last write of this connection got there by now? Asks without waiting long. */
+bool tl_durable_caught_up(const struct tl_durable *durable, struct tl_redis *redis);
+
 #endif

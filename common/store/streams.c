@@ -9,7 +9,11 @@
 #define CHANNEL "__redis__:invalidate"
 
 /* In a cluster, after a node has refused: the slot may be on its way to another one. */
-enum { RETRY_MS = 50 };
+enum {
+    RETRY_MS = 50,
+    LISTEN_AGAIN_MS = 500, /* after a node could not be listened to */
+    LOG_EVERY_MS = 60000,
+};
 
 static void clear_replies(struct tl_streams *streams)
 {
@@ -86,15 +90,28 @@ void tl_streams_fail(struct tl_streams *streams, const struct tl_redis *redis,
     }
 }
 
+void tl_streams_fail_one(struct tl_stream *stream, enum tl_error_kind reason)
+{
+    stream->failed = reason;
+    stream->retry_ms = tl_clock_ms() + RETRY_MS;
+    stream->unread = true;
+}
+
 /* ---- learning what was written ---- */
+
+/* Does the server remember what this connection reads, and tell it over the second one? */
+static bool is_listening(const struct tl_listener *listener, const struct tl_redis *redis)
+{
+    return listener->connection != NULL && tl_redis_connected(listener->connection) &&
+           listener->epoch == tl_redis_epoch(redis);
+}
 
 /* Opens the second connection, unless it is open, and has the server send there what is written. */
 static bool open_listener(struct tl_listener *listener, struct tl_redis *redis,
                           struct tl_error *err)
 {
     struct tl_args args = {0};
-    if (listener->connection != NULL && tl_redis_connected(listener->connection) &&
-        listener->epoch == tl_redis_epoch(redis))
+    if (is_listening(listener, redis))
         return true;
     tl_redis_free(&listener->connection);
     struct tl_redis *connection = listener->connection = tl_redis_new_beside(redis, err);
@@ -218,11 +235,17 @@ static int64_t prepare(struct tl_streams *streams, struct tl_listener *listener,
     bool unread = false;
     for (size_t i = 0; i < streams->list.n; i++)
         n += is_readable(tl_streams_at(streams, i), listener->redis);
-    if (n == 0 || !tl_redis_connected(listener->redis) || now_ms < listener->retry_ms)
+    if (n == 0 || !tl_redis_connected(listener->redis))
         return wait_ms;
-    if (!open_listener(listener, listener->redis, NULL)) {
-        listener->retry_ms = now_ms + RETRY_MS;
-        return wait_ms < RETRY_MS ? wait_ms : RETRY_MS;
+    struct tl_error problem = {0};
+    unsigned suppressed;
+    if (!open_listener(listener, listener->redis, &problem)) {
+        tl_streams_fail(streams, listener->redis, problem.kind, now_ms + LISTEN_AGAIN_MS);
+        if (tl_log_allow(&streams->limit, now_ms, LOG_EVERY_MS, &suppressed))
+            tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &problem},
+                   "%s cannot be listened to: its queues are not read; trying again",
+                   tl_redis_address(listener->redis));
+        return wait_ms < LISTEN_AGAIN_MS ? wait_ms : LISTEN_AGAIN_MS;
     }
     const bool sweeps = now_ms >= listener->sweep_ms;
     if (sweeps)
@@ -366,8 +389,13 @@ static bool read_node(struct tl_streams *streams, struct tl_redis *redis, uint64
                       struct tl_error *err)
 {
     const size_t n = streams->list.n;
-    bool ok = true;
-    size_t sent = 0;
+    size_t sent = 0, at = 0;
+    while (at < streams->n_listeners && streams->listeners[at].redis != redis)
+        at++;
+    /* Else the node would not tell of what is written next. */
+    bool ok = at < streams->n_listeners && is_listening(&streams->listeners[at], redis);
+    if (!ok)
+        return true;
     for (; ok && sent < n; sent++) {
         struct tl_stream *stream = tl_streams_at(streams, sent);
         if (!is_readable(stream, redis) || !stream->unread)
@@ -385,10 +413,11 @@ static bool read_node(struct tl_streams *streams, struct tl_redis *redis, uint64
             stream->unread = false;
             note_read(streams, reply, most);
             ok = keep_reply(streams, reply, err);
+            if (!ok)
+                tl_redis_close(redis); /* replies are due */
             continue;
         }
-        stream->failed = problem.kind;
-        stream->retry_ms = tl_clock_ms() + RETRY_MS;
+        tl_streams_fail_one(stream, problem.kind);
         ok = tl_redis_connected(redis);
         if (!ok && err != NULL)
             *err = problem;

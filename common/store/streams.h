@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/base/log.h"
 #include "common/base/named.h"
 #include "common/store/store.h"
 
@@ -43,7 +44,6 @@ struct tl_listener {
     struct tl_redis *connection; /* NULL: not open */
     uint64_t epoch;              /* of the other one, whose reads are remembered */
     int64_t sweep_ms;            /* when all streams are read again */
-    int64_t retry_ms;            /* one that could not be opened is not opened before */
 };
 
 /* Zeroed but for the first two before the first use. */
@@ -57,7 +57,8 @@ struct tl_streams {
     size_t n_listeners;
     struct tl_reply **replies; /* what was read last */
     size_t n_replies, replies_capacity;
-    uint64_t epoch; /* of the store, when the nodes of the streams were looked up */
+    struct tl_log_limit limit; /* of nodes that cannot be listened to */
+    uint64_t epoch;            /* of the store, when the nodes of the streams were looked up */
 };
 
 /* Frees what it holds. */
@@ -89,6 +90,8 @@ const struct tl_reply *tl_streams_next(const struct tl_streams *streams, size_t 
  * this time. */
 void tl_streams_fail(struct tl_streams *streams, const struct tl_redis *redis,
                      enum tl_error_kind reason, int64_t retry_ms);
+/* The same for one stream, which is read again in a moment: its slot may be on its way. */
+void tl_streams_fail_one(struct tl_stream *stream, enum tl_error_kind reason);
 /* What was read last, or anything else, has to be read again. */
 void tl_streams_unread(struct tl_streams *streams);
 

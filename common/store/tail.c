@@ -129,30 +129,67 @@ static size_t deliver(struct tl_tail *tail, const struct tl_reply *read)
     return n;
 }
 
+/* Stops the queue if its key is no stream. */
+static bool stop_wrong_type(struct tl_stream *stream, struct tl_redis *redis)
+{
+    struct tl_reply *reply = tl_ask(redis, NULL, "TYPE", stream->key, NULL);
+    const char *type = tl_reply_string(reply, NULL);
+    stream->rests = reply != NULL && strcmp(type, "stream") != 0 && strcmp(type, "none") != 0;
+    tl_reply_free(reply);
+    return stream->rests;
+}
+
 /* Stops the queues whose key is no stream. False when there is none. */
 static bool stop_wrong_types(struct tl_tail *tail, struct tl_redis *redis)
 {
     bool found = false;
     for (size_t i = 0; i < tail->streams.list.n; i++) {
         struct tl_stream *stream = tl_streams_at(&tail->streams, i);
-        if (stream->rests)
-            continue;
-        struct tl_reply *reply = tl_ask(redis, NULL, "TYPE", stream->key, NULL);
-        const char *type = tl_reply_string(reply, NULL);
-        stream->rests = reply != NULL && strcmp(type, "stream") != 0 && strcmp(type, "none") != 0;
-        found = found || stream->rests;
-        tl_reply_free(reply);
+        found = (!stream->rests && stop_wrong_type(stream, redis)) || found;
     }
     return found;
 }
 
-/* Those that a node refused to read: a key that is no stream stops, others are read again. */
+/* The same for those that a node refused to read; others are read again. */
 static void stop_refused(struct tl_tail *tail)
 {
     for (size_t i = 0; i < tail->streams.list.n; i++) {
         struct tl_stream *stream = tl_streams_at(&tail->streams, i);
-        stream->rests = stream->rests || stream->failed == TL_ERR_STORE;
+        if (!stream->rests && stream->failed == TL_ERR_STORE)
+            (void)stop_wrong_type(stream, stream->redis);
     }
+}
+
+/* The stream of something that was read. */
+static struct tl_stream *stream_of(const struct tl_tail *tail, const struct tl_reply *read)
+{
+    return tl_streams_find(&tail->streams, tl_reply_text(read, 0));
+}
+
+/* Passes the gate with one of the queues that were read. One whose slot is on its way is read again
+ * later. */
+static bool pass_gate(struct tl_tail *tail, struct tl_redis *redis, struct tl_error *err)
+{
+    size_t at = 0;
+    const struct tl_reply *read;
+    while (tail->gate != NULL && (read = tl_streams_next(&tail->streams, &at)) != NULL) {
+        struct tl_stream *stream = stream_of(tail, read);
+        struct tl_error problem = {0};
+        if (stream == NULL)
+            continue;
+        if (tail->gate(tail->gate_context, redis, stream->thing, &problem))
+            return true;
+        if (problem.kind != TL_ERR_MOVED) {
+            const int64_t retry_ms = tl_clock_ms() + GATE_PAUSE_MS;
+            tl_streams_unread(&tail->streams);
+            tl_streams_fail(&tail->streams, redis, problem.kind, retry_ms);
+            if (err != NULL)
+                *err = problem;
+            return false;
+        }
+        tl_streams_fail_one(stream, problem.kind);
+    }
+    return true;
 }
 
 /* Passes on what was read. */
@@ -160,17 +197,14 @@ static bool take(struct tl_tail *tail, struct tl_redis *redis, size_t *entries,
                  struct tl_error *err)
 {
     size_t at = 0;
-    const struct tl_reply *read = tl_streams_next(&tail->streams, &at);
-    const struct tl_stream *first =
-        read != NULL ? tl_streams_find(&tail->streams, tl_reply_text(read, 0)) : NULL;
-    if (first != NULL && tail->gate != NULL &&
-        !tail->gate(tail->gate_context, redis, first->thing, err)) {
-        tl_streams_unread(&tail->streams);
-        tl_streams_fail(&tail->streams, redis, TL_ERR_MISCONF, tl_clock_ms() + GATE_PAUSE_MS);
+    const struct tl_reply *read;
+    if (!pass_gate(tail, redis, err))
         return false;
+    while ((read = tl_streams_next(&tail->streams, &at)) != NULL) {
+        const struct tl_stream *stream = stream_of(tail, read);
+        if (stream != NULL && stream->failed == TL_OK)
+            *entries += deliver(tail, read);
     }
-    for (; read != NULL; read = tl_streams_next(&tail->streams, &at))
-        *entries += deliver(tail, read);
     return true;
 }
 

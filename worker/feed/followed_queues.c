@@ -161,24 +161,39 @@ static void followed_served(struct tl_followed_queues *self, struct followed *fo
         (void)post(self, followed, &(struct tl_change){.kind = TL_CHANGE_SOUND}, NULL);
 }
 
-/* The tail's gate. What cannot be made durable in a cluster is the trouble of the queues of that
- * node; else it stops all. */
+/* The queues of a node can be made durable again, or cannot: then that is their trouble. */
+static void note_safety(struct tl_followed_queues *self, const struct tl_redis *redis,
+                        const struct tl_error *problem)
+{
+    const bool unsafe = problem->kind == TL_ERR_MISCONF;
+    for (size_t i = 0; i < self->queues.n; i++) {
+        struct followed *followed = at(self, i);
+        struct tl_error reason = *problem;
+        if (followed->redis != redis || unsafe == followed->unsafe)
+            continue;
+        followed->unsafe = unsafe;
+        if (unsafe)
+            (void)followed_failed(self, followed, &reason); /* without memory: it is told later */
+    }
+}
+
+/* The tail's gate. In a cluster a node that has failed is only asked whether it has caught up: the
+ * wait itself would hold up the queues of the others again. */
 static bool make_durable(void *context, struct tl_redis *redis, const struct tl_keys *keys,
                          struct tl_error *err)
 {
     struct tl_followed_queues *self = context;
+    const struct followed *followed = tl_named_find(&self->queues, keys->queue);
     struct tl_error problem = {0};
-    bool ok = tl_durable_wait(&self->durable, redis, keys->queue, &problem);
-    for (size_t i = 0; tl_redis_is_node(redis) && i < self->queues.n; i++) {
-        struct followed *followed = at(self, i);
-        struct tl_error reason = problem;
-        if (followed->redis != redis || ok == !followed->unsafe)
-            continue;
-        followed->unsafe = !ok;
-        if (!ok)
-            (void)followed_failed(self, followed, &reason); /* without memory: it is told later */
-    }
-    if (!ok && err != NULL)
+    bool ok = followed == NULL || !followed->unsafe || tl_durable_caught_up(&self->durable, redis);
+    if (!ok)
+        tl_error_set(&problem, TL_ERR_MISCONF,
+                     "what is written does not get where it must "
+                     "(redis.durability)");
+    ok = ok && tl_durable_wait(&self->durable, redis, keys->queue, &problem);
+    if (tl_redis_is_node(redis) && (ok || problem.kind == TL_ERR_MISCONF))
+        note_safety(self, redis, &problem);
+    if (!ok)
         *err = problem;
     return ok;
 }

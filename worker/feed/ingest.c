@@ -182,8 +182,10 @@ static void refuse_unsent(struct tl_ingest *ingest, const struct tl_redis *redis
     while ((message = tl_messages_take(&all)) != NULL) {
         struct tl_job *job = job_of(message);
         bool is_concerned = redis == NULL || redis_of(ingest, job) == redis;
-        if (is_concerned && is_batch(job) && job->tried)
+        if (is_concerned && is_batch(job) && job->tried && !job->doubtful) {
             job->doubtful = true;
+            job->give_up_ms = 0; /* that of a slot that moves was sooner */
+        }
         if (!is_concerned || job->doubtful) {
             tl_messages_add(&ingest->pending, message);
         } else {

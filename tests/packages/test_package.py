@@ -25,7 +25,7 @@ def test_units_are_confined() -> None:
     if shutil.which("systemd-analyze") is None:
         pytest.skip("systemd-analyze is not installed")
     units = sorted((ROOT / "deploy/systemd").glob("*.service"))
-    assert len(units) == 7
+    assert len(units) == 8
     for unit in units:
         done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager",
                                f"--threshold={EXPOSURE}", unit], capture_output=True, text=True)

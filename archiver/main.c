@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The archiver: writes what happened to each visitor to PostgreSQL. It reads the records that the
- * steps of queues leave in Redis, and acknowledges only what PostgreSQL has committed.
- */
+/* The archiver: writes to PostgreSQL what the steps of queues leave in their records in Redis, and
+ * acknowledges only what PostgreSQL has committed. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,8 +59,7 @@ static const struct tl_metric_desc metric_rows[METRICS + TL_ROLE_METRICS] = {
     [BEHIND_SECONDS] = {"tellerline_archive_behind_seconds",
                         "Age of the oldest entry that PostgreSQL does not have yet.", TL_GAUGE_MAX},
     [MISSING] = {"tellerline_archive_missing",
-                 "Notes about visitors that were not written because the archiver is too far "
-                 "behind.",
+                 "Notes about visitors not written because the archiver is too far behind.",
                  TL_GAUGE},
     [CONNECTED] = {"tellerline_archive_connected", "1 while PostgreSQL can be used.", TL_GAUGE_MAX},
     [METRICS] = TL_ROLE_METRIC_ROWS("archiver"),

@@ -35,6 +35,17 @@ bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, c
     return true;
 }
 
+bool tl_queue_settings_same(const struct tl_queue_settings *a, const struct tl_queue_settings *b)
+{
+    char value_a[TL_QUEUE_VALUE_MAX], value_b[TL_QUEUE_VALUE_MAX];
+    const char *name;
+    bool same = a->now.capacity == b->now.capacity && a->now.stale == b->now.stale;
+    for (size_t i = 0; same && tl_queue_settings_get(a, i, &name, value_a, sizeof(value_a)); i++)
+        same = tl_queue_settings_get(b, i, &name, value_b, sizeof(value_b)) &&
+               strcmp(value_a, value_b) == 0;
+    return same;
+}
+
 const char *tl_queue_setting_show(const char *name, const char *value, char *text)
 {
     size_t n;

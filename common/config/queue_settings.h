@@ -21,6 +21,8 @@ bool tl_queue_settings_set(struct tl_queue_settings *settings, const char *name,
  * bytes are enough. False past the end. Every setting is listed. */
 bool tl_queue_settings_get(const struct tl_queue_settings *settings, size_t i, const char **name,
                            char *value, size_t value_size);
+/* Are all of them the same, but for when they were changed? */
+bool tl_queue_settings_same(const struct tl_queue_settings *a, const struct tl_queue_settings *b);
 /* How people read the stored value of a setting: "10s", "80%". What is no setting, or makes no
  * sense, stays as it is. Returns `value`, or `text`, which has room for TL_QUEUE_VALUE_MAX bytes.
  */

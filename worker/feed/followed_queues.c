@@ -19,7 +19,6 @@
 #include "worker/feed/followed_queues.h"
 
 enum {
-    SETTING_MAX = 2048,     /* the longest value of a setting, as text: all lanes, or an address */
     CHECKS_PER_UPDATE = 32, /* a thousand idle queues cost the store no more than these */
     VISITORS_PER_MS = 200,  /* tl_stagger_until */
     ABSENT_MS = 5000, /* a queue may be missing this long before it is a trouble: programs that
@@ -379,25 +378,13 @@ static bool rebuild_is_due(struct followed *followed)
     return now_ms >= followed->rebuild_ms;
 }
 
-/* Are all of them the same, but for when they were changed? */
-static bool are_same(const struct tl_queue_settings *a, const struct tl_queue_settings *b)
-{
-    char value_a[SETTING_MAX], value_b[SETTING_MAX];
-    const char *name;
-    bool same = a->now.capacity == b->now.capacity && a->now.stale == b->now.stale;
-    for (size_t i = 0; same && tl_queue_settings_get(a, i, &name, value_a, sizeof(value_a)); i++)
-        same = tl_queue_settings_get(b, i, &name, value_b, sizeof(value_b)) &&
-               strcmp(value_a, value_b) == 0;
-    return same;
-}
-
 /* Posts the settings when they have changed. */
 static bool update_settings(struct tl_followed_queues *self, struct followed *followed,
                             const struct tl_queue_settings *settings, struct tl_error *err)
 {
     const struct tl_queue_settings *known =
         tl_inventory_in_force(self->inventory, followed->keys.queue);
-    bool same = known != NULL && are_same(settings, known);
+    bool same = known != NULL && tl_queue_settings_same(settings, known);
     if (!learn(self, followed, settings, err))
         return false;
     if (same)

@@ -22,12 +22,14 @@ TEXTS = {
     "brand.accent_dark": "#ddeeff", "brand.timezone": "Asia/Seoul", "brand.text": "Hello",
     "http.return_urls": "https://shop.example/back", "admin.public_url": "https://admin.example",
     "admin.redis_url": "unix:///nowhere/admin.sock", "admin.trusted_proxies": "10.2.0.0/16", "notifier.http_hosts": "webhooks",
+    "archive.url": "postgresql://nowhere/archive",
     "challenge_service.site_key": "key", "challenge_service.verify_url": "https://verify.example/v",
     "challenge_service.script_url": "https://script.example/s.js", "challenge_service.hostname": "shop.example",
     # Files that do not exist.
     "brand.style": "none.css", "brand.logo": "none.svg", "brand.languages": "none",
     "secrets.ticket_keys": "none", "secrets.api_keys": "none", "secrets.pass_keys": "none", "secrets.invite_keys": "none",
     "secrets.challenge_secret": "none", "secrets.admin_token": "none", "secrets.token_key": "none", "secrets.draw_key": "none",
+    "secrets.archive_key": "none",
 }
 #: Whose files workers read at a reload. These are not there, or hold something else.
 FILES_READ = {"pass.algorithm", "brand.style", "brand.logo", "secrets.ticket_keys", "secrets.pass_keys", "secrets.invite_keys",

@@ -193,12 +193,13 @@ static bool look_up(struct tl_streams *streams, struct tl_store *store)
     const uint64_t epoch = tl_store_epoch(store);
     const bool changed = epoch != streams->epoch || streams->listeners == NULL;
     const size_t n = tl_store_nodes(store);
+    const size_t n_before = streams->listeners != NULL ? streams->n_listeners : 0;
     struct tl_listener *listeners = changed ? calloc(n > 0 ? n : 1, sizeof(*listeners)) : NULL;
     if (changed && listeners == NULL)
         return false;
     for (size_t i = 0; changed && i < n; i++) {
         listeners[i].redis = tl_store_node(store, i);
-        for (size_t k = 0; k < streams->n_listeners; k++) {
+        for (size_t k = 0; k < n_before; k++) {
             struct tl_listener *old = &streams->listeners[k];
             if (old->redis != listeners[i].redis)
                 continue;

@@ -133,7 +133,7 @@ static void a_full_store_refuses_it_and_says_so(void **state)
 
 static unsigned prune(struct test_store *store)
 {
-    unsigned n;
+    unsigned n = 0;
     struct tl_error err = {0};
     const struct tl_redis_settings redis = {.url = test_redis_url(store->server),
                                             .timeout_ms = 60000};

@@ -49,7 +49,7 @@ static void keys_are_checked(void **state)
     static const struct bad cases[] = {
         {"rediss:\n  url: x\n", "t.yaml:1:1: unknown setting \"rediss\"; did you mean \"redis\"?"},
         {"queue:\n", "t.yaml:1:1: unknown setting \"queue\"; did you mean \"queues\"?"},
-        {"archive: on\n", "t.yaml:1:1: unknown setting \"archive\""},
+        {"telemetry: on\n", "t.yaml:1:1: unknown setting \"telemetry\""},
         {"http:\n  lisen: 0.0.0.0:1\n",
          "t.yaml:2:3: http: unknown setting \"lisen\"; did you mean \"listen\"?"},
         {"http:\n  batch: 1\n", "t.yaml:2:3: http: unknown setting \"batch\""},

@@ -184,7 +184,6 @@ class Actor(Visits):
         """Joins again with the ticket. The answer must be the place already held."""
         answer = self._ask("POST", "join", ticket)
         if answer.status == 202:
-            self._history.unanswered()  # applied after the visitor has ended at another worker, it is a new join
             return ticket
         if answer.status != 200 or answer.json["status"] not in ("waiting", "active"):
             self._other_end(stay, "join again", answer)

@@ -18,8 +18,8 @@ enum {
     ADMISSION_WAIT_MS = 250, /* a running admitter needs a few ms */
 };
 
-/* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves; of one who holds a
- * place, and then it may be a CLAIM. */
+/* What follows a JOIN: of a newcomer or a pending ticket; of one who leaves. What follows the CLAIM
+ * of one who holds a place. */
 static tl_step joined, left, joined_again;
 static tl_step verified; /* the token of a newcomer */
 
@@ -245,22 +245,15 @@ static bool is_key_valid(struct tl_visit *visit)
 }
 
 /* It may have been given up through another worker a moment ago, with the event still on its way
- * here. A command knows: it follows in the ingest stream what gave the place up. JOIN returns the
- * place held, or takes a new one; where an invite or a solution is needed for that, CLAIM only
- * looks. Without the store, or asked too often, the place is given as known.
- */
+ * here. A command knows: it follows in the ingest stream what gave the place up. CLAIM only looks.
+ * A JOIN that reaches the store late, when the place has ended, would make a second place of which
+ * nobody knows. Without the store, or asked too often, the place is given as known. */
 static bool confirm(struct tl_visit *visit)
 {
-    struct tl_queue *queue = visit->queue;
-    const struct tl_ticket *ticket = &visit->ticket;
-    bool free =
-        queue->settings.join == TL_JOIN_OPEN && queue->settings.challenge == TL_CHALLENGE_NONE;
     struct tl_pending_command *pending = NULL;
     if (tl_visit_may_repeat(visit) && tl_visit_may_send(visit))
-        pending = free ? tl_outbox_join(queue->outbox, ticket->visitor,
-                                        tl_rejoin_lane(queue, ticket->place), NULL, 0)
-                       : tl_outbox_command(queue->outbox, TL_COMMAND_CLAIM, ticket->visitor,
-                                           ticket->place, NULL);
+        pending = tl_outbox_command(visit->queue->outbox, TL_COMMAND_CLAIM, visit->ticket.visitor,
+                                    visit->ticket.place, NULL);
     if (pending != NULL && tl_wait_command(visit, pending, joined_again))
         return true;
     visit->gives_ticket = true;
@@ -317,8 +310,7 @@ bool tl_handle_join(struct tl_visit *visit)
 
 /* ---- what became of a join ---- */
 
-/* Joins again after the place of a pending ticket has ended, as the same visitor, where the queue
- * lets newcomers in. */
+/* Joins again after the place has ended, as the same visitor, where the queue lets newcomers in. */
 static bool join_past_end(struct tl_visit *visit)
 {
     struct tl_join_body body;
@@ -447,32 +439,17 @@ static bool left(struct tl_visit *visit)
     return tl_wait_command(visit, visit->worker->leaving, tl_answer_command);
 }
 
-/* The place has ended, and a new one needs an invite or a solution. */
-static bool refuse_new_place(struct tl_visit *visit)
-{
-    struct tl_puzzle_solved unused;
-    if (visit->queue->settings.join == TL_JOIN_INVITED)
-        return tl_refuse(&visit->refusal, TL_REFUSAL_BY_INVITATION, "%s", "");
-    return tl_challenge_passed(visit, &(struct tl_proof){0}, &unused) &&
-           tl_refuse(&visit->refusal, TL_REFUSAL_UNKNOWN_OUTCOME,
-                     "The queue's settings changed; try again");
-}
-
-/* Joining again: by JOIN, or by CLAIM where an invite is needed for a new place. Without an outcome
- * the visitor gets what is known here. The store may have lost the place while the command was on
- * its way: then that comes back first, whatever the command found. */
+/* Joining again. Without an outcome the visitor gets what is known here. The store may have lost
+ * the place while the command was on its way: then that comes back first, whatever the command
+ * found. */
 static bool joined_again(struct tl_visit *visit)
 {
     const struct tl_wait *wait = &visit->wait;
-    bool joins = wait->pending->kind == TL_COMMAND_JOIN, applied = tl_wait_applied(wait);
-    bool lost = tl_queue_outdated(visit->queue, &visit->ticket);
-    bool gone = lost || (applied && wait->result->outcome == TL_OUTCOME_GONE);
+    bool gone = tl_queue_outdated(visit->queue, &visit->ticket) ||
+                (tl_wait_applied(wait) && wait->result->outcome == TL_OUTCOME_GONE);
     bool adopted = tl_queue_adopt(visit->queue, &visit->ticket);
-    if (tl_queue_may_return(visit->queue, &visit->ticket) ||
-        (gone && adopted && !(joins && applied)))
+    if (tl_queue_may_return(visit->queue, &visit->ticket) || (gone && adopted))
         return tl_visit_again(visit);
-    if (joins && (applied || lost))
-        return joined(visit);
     visit->gives_ticket = !gone;
-    return gone ? refuse_new_place(visit) : tl_answer_anew(visit);
+    return gone ? join_past_end(visit) : tl_answer_anew(visit);
 }

@@ -129,12 +129,30 @@ static void who_holds_a_place_gets_it_again(void **state)
 static void who_has_just_given_a_place_up_gets_a_new_one(void **state)
 {
     struct world *world = *state;
-    struct world_ticket ticket = world_ticket(world, WORLD_GENERATION, tl_place_make(0, 1));
+    tl_place place = tl_place_make(0, 1);
+    struct world_ticket ticket = world_ticket(world, WORLD_GENERATION, place);
     struct tl_request request = again(&ticket);
     world_handle(world, &request);
+    world_excepted(world, world_batch(world, true), TL_OUTCOME_GONE, place);
+    assert_waits(&request);
     world_applied(world, world_batch(world, true), 9);
+    assert_int_equal(world->kind, TL_COMMAND_JOIN);
     assert_answer(&request, 200, "\"status\":\"waiting\"");
     assert_int_equal(world_given(world, &request).place, tl_place_make(0, 9));
+}
+
+/* It may reach the store after the place has ended, and would make a second one. */
+static void who_holds_a_place_sends_no_join(void **state)
+{
+    struct world *world = *state;
+    for (uint64_t seq = 1; seq < 4; seq++) {
+        struct world_ticket ticket = world_ticket(world, WORLD_GENERATION, tl_place_make(0, seq));
+        struct tl_request request = again(&ticket);
+        world_handle(world, &request);
+        world_lose(world);
+        assert_int_equal(world->kind, TL_COMMAND_CLAIM);
+        assert_answer(&request, 200, "\"ticket\"");
+    }
 }
 
 static void without_the_store_a_place_is_given_as_known(void **state)
@@ -157,6 +175,9 @@ static void without_the_store_a_place_is_given_as_known(void **state)
     struct tl_request lost = again(&ticket);
     world_handle(world, &lost);
     world_recreate(world);
+    assert_waits(&lost);
+    (void)world_batch(world, true);
+    assert_int_equal(world->kind, TL_COMMAND_CLAIM);
     world_applied(world, world_batch(world, true), 9); /* in the new line */
     assert_answer(&lost, 200, "\"position\":8,");
 }
@@ -539,6 +560,7 @@ int main(void)
         TEST(a_content_type_may_have_parameters),
         TEST(who_holds_a_place_gets_it_again),
         TEST(who_has_just_given_a_place_up_gets_a_new_one),
+        TEST(who_holds_a_place_sends_no_join),
         TEST(without_the_store_a_place_is_given_as_known),
         TEST(a_queue_by_invitation_gives_a_place_again),
         TEST(a_place_that_is_over_leads_to_a_new_one_in_the_default_lane),

@@ -364,7 +364,12 @@ uint64_t world_batch(struct world *world, bool taken)
 {
     struct tl_outbox *outbox = world_queue(world)->outbox;
     struct tl_outbox_payload payload;
+    struct tl_batch batch = {0};
+    struct tl_error err = {0};
     assert_true(tl_outbox_next(outbox, &payload));
+    assert_true(tl_batch_decode(payload.bytes, payload.length, &batch, &err));
+    world->kind = batch.commands[0].kind;
+    tl_batch_free(&batch);
     free(payload.bytes);
     tl_outbox_sent(outbox, payload.number, taken ? TL_BATCH_TAKEN : TL_BATCH_REFUSED, "1-1",
                    tl_clock_ms());

@@ -15,6 +15,7 @@
 
 #include "common/auth/ticket.h"
 #include "common/config/config.h"
+#include "common/wire/batch.h"
 #include "tests/unit/fake_request.h"
 #include "worker/api/worker.h"
 #include "worker/feed/change.h"
@@ -49,6 +50,7 @@ struct world {
     unsigned asked;                              /* lookups and pages of draws so far */
     unsigned noted;                              /* notes so far */
     uint64_t number;                             /* of the last one */
+    enum tl_command_kind kind;                   /* of the last batch's first command */
     uint64_t from, n;                            /* the ranks of the last page */
     struct {                                     /* what the challenge service was asked last */
         unsigned asked, cancelled;               /* how often so far */
@@ -85,7 +87,8 @@ void world_handle(struct world *world, struct tl_request *request);
 struct tl_request world_send(struct world *world, const char *method, const char *path,
                              const char *bearer);
 
-/* The store takes the batch gathered so far, or refuses it. Returns its number. */
+/* The store takes the batch gathered so far, or refuses it. Returns its number; world->kind is that
+ * of its first command. */
 uint64_t world_batch(struct world *world, bool taken);
 /* The store takes what is gathered, and loses it without an outcome, until nothing is sent again.
  */

@@ -122,9 +122,9 @@ static const struct tl_ctl_command commands[] = {
     {"queue export", "QUEUE [FILE]", TL_GROUP_QUEUES,
      (TL_OPTIONS_CALL & ~(unsigned)TL_OPTION_OUTPUT) | TL_OPTION_EXPORT, tl_command_export,
      .summary = "Write all visitors of a queue, as CSV or JSON lines",
-     .details = "Those who wait in the order of the line, those who are active, those who ended in "
-                "the last hour. FILE is complete, or it does not exist; without it, or with -, "
-                "they go to the standard output."},
+     .details = "Those who wait in the order of the line, those who are active, those who ended "
+                "within retention.ended. FILE is complete, or it does not exist; without it, or "
+                "with -, they go to the standard output."},
     {"queue delete", "QUEUE", TL_GROUP_QUEUES, TL_OPTIONS_CALL | TL_OPTION_YES,
      .operation = "deleteQueue", .also = "confirm",
      .confirm = "Queue {queue} will be deleted: {waiting} who wait lose their places, {active} who "
@@ -157,9 +157,9 @@ static const struct tl_ctl_command commands[] = {
     /* ---- visitors ---- */
     {"visitor show", "QUEUE [VISITOR]", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_REFERENCE,
      .run = tl_command_visitor_show, .operation = "getVisitor", .write = tl_write_members,
-     .summary = "Show where a visitor stands, or how the visit ended",
+     .summary = "Show a visitor's place or session, or how the visit ended",
      .details = "VISITOR is the visitor's id, or the ticket. Or give the reference code that the "
-                "visitor's page shows, with --reference. Ends are known for an hour.",
+                "visitor's page shows, with --reference. Ends are known for retention.ended.",
      .status = "there is no such visitor or queue"},
     {"visitor move", "QUEUE VISITOR LANE", TL_GROUP_VISITORS, TL_OPTIONS_CALL,
      .operation = "moveVisitor",

@@ -124,7 +124,7 @@ static json_t *show(struct tl_control_call *call, const struct tl_queue_settings
     bool asked = ask(call, visitor, answers);
     if (asked && !read_facts(answers, &facts))
         tl_call_refuse(call, TL_REFUSAL_NOT_FOUND,
-                       "there is no visitor %s; ends are known for an hour", visitor);
+                       "there is no visitor %s; ends are known for retention.ended", visitor);
     else if (asked && tl_joined_fill(&facts, 1, call->control, &call->keys, &call->err))
         body = tl_visitor_to_json(&facts, settings);
     for (size_t i = 0; i < ANSWERS; i++)
@@ -156,8 +156,9 @@ json_t *tl_handle_visitor_find(struct tl_control_call *call)
         tl_reference_find(call->redis, &call->keys, call->config, code, visitor, &call->err))
         return show(call, &settings, visitor);
     if (call->err.kind == TL_OK)
-        tl_call_refuse(call, TL_REFUSAL_NOT_FOUND,
-                       "nothing is known of a visitor with this code; ends are known for an hour");
+        tl_call_refuse(
+            call, TL_REFUSAL_NOT_FOUND,
+            "nothing is known of a visitor with this code; ends are known for retention.ended");
     return NULL;
 }
 

@@ -28,7 +28,7 @@ class Attack:
 
 def attacks() -> list[Attack]:
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")]
-            for line in TABLE.read_text().splitlines() if line.startswith("| ")]
+            for line in TABLE.read_text().splitlines() if line.startswith("| ") and not line.startswith("| **")]
     assert rows[0] == ["attack", "what stops it", "test", "what is left"], rows[0]
     assert all(len(row) == 4 for row in rows), [row for row in rows if len(row) != 4]
     return [Attack(row[0], TEST.findall(row[2])) for row in rows[1:]]

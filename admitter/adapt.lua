@@ -4,9 +4,9 @@
 -- args     1 keep   2 a report of the caller's own, as in tl:{q}:feedback; '' for none
 -- returns  ADAPT
 --
--- Invariants: whoever calls it, and however often, the capacity is raised once in `adaptive.every`, and cut once in
--- `adaptive.hold`, by the server's clock; without a fresh report it is never raised, nor above what was seen to be
--- safe.
+-- Invariants: by whatever program and however often it is called, the capacity is raised once in `adaptive.every`, and
+-- cut once in `adaptive.hold`, by the server's clock; without a fresh report it is never raised, nor above what was
+-- seen to be safe.
 
 local int, number = text.int, text.number
 local REPORTS_READ = 100

@@ -88,7 +88,7 @@ entry('admit', { 'allow-oom' }, function(keys, args)
         state.fail('POLICY', 'this version admits by counter, rate and both only')
     end
 
-    -- Who came while the capacity was claimed comes first.
+    -- Visitors who came while the capacity was claimed go first.
     local budget = open_budget(c, s, args)
     if is_overbooked then
         overbook.open_admit(c, s.overbook, capacity)

@@ -2,14 +2,14 @@
 -- draw: holds the draw of a queue, step by step. The admitter computes the order; common/store/line/draw.lua explains.
 -- args     1 keep   2 opens_at of the draw   3 hash of the seed   4 which step:
 --          announce  5 salt: publishes the hash, unless one is published for this opening. Before the opening
---          begin     nobody whose seq is up to the cut joins any more: the caller reads the line now
+--          begin     from now on nobody joins with a seq up to the cut: the caller reads the line now
 --          number    5 the next seq, as the last step returned it; then visitor, draw id, ...: moves those who still
---                    wait at places of before the opening to the next seqs, in this order
+--                    wait at places from before the opening to the next seqs, in this order
 --          finish    5 the seed: publishes it, if everyone is numbered; then visitors are admitted
 --          and who: the end of the draw is recorded
 -- returns  DRAWN
 --
--- Invariants: nobody joins or leaves the line by a step, and no visitor changes lanes; whoever was numbered stands
+-- Invariants: nobody joins or leaves the line by a step, and no visitor changes lanes; those who were numbered are
 -- before those who were not, and before those who came after the opening; a seq is given once. Work is bounded by the
 -- number of visitors given.
 
@@ -34,7 +34,7 @@ local function commit_fresh(c, d, waiting_ttl)
 end
 
 local function begin(c, d, opens_at, waiting_ttl)
-    -- Has the opening not come, does the queue recover, or may there be joins of before that are not applied?
+    -- Has the opening not come, does the queue recover, or may there be earlier joins that are not applied?
     local recovers = c.recover_until and c.recover_until ~= '0'
     local is_lost = not (d and d.phase == draw.DRAWING) and c.now < (text.number(c.base_ms) or 0) + RETURN_MS
     if c.now < opens_at or recovers or is_lost then return { ANSWER.not_yet } end

@@ -107,7 +107,7 @@ static const struct tl_ctl_command commands[] = {
      .say = {{"wait_seconds",
               "{queue}: no one is admitted for {wait_seconds}; {restored} places came back so far"},
              {"was_recovering", "{queue}: the recovery ends; {restored} places came back"},
-             {NULL, "{queue}: no recovery is under way; none begins by itself any more"}},
+             {NULL, "{queue}: no recovery is under way; none begins by itself from now on"}},
      .summary = "End the recovery after a loss of data, or extend it",
      .details = "After Redis lost the data of a queue, no one is admitted for recovery_window, so "
                 "that visitors come back to their places. --now admits at once: who comes later "
@@ -203,7 +203,7 @@ static const struct tl_ctl_command commands[] = {
          "NAME, until `block remove`, or for --for TIME. Every worker knows it within a second."},
     {"block remove", "PREFIX", TL_GROUP_VISITORS, TL_OPTIONS_CALL | TL_OPTION_QUEUE,
      .operation = "deleteBlock",
-     .say = {{NULL, "{prefix} is not blocked any more from {queue:all queues}"}},
+     .say = {{NULL, "{prefix} is no longer blocked from {queue:all queues}"}},
      .summary = "Unblock a prefix",
      .details = "The same prefix, and the same --queue, as of `block add`."},
     {"block list", NULL, TL_GROUP_VISITORS, TL_OPTIONS_CALL, .operation = "listBlocks",

@@ -20,7 +20,7 @@
 local OUTCOME, EVENT, REASON = defs.OUTCOME, defs.EVENT, defs.REASON
 local NOT_PENDING, APPLIED, REPEATED = 0, 1, 2
 local BATCH = defs.BATCH_FIELD
-local BATCH_MEMORY_MS = 3600000 -- a worker silent for so long may be forgotten
+local BATCH_MEMORY_MS = 3600000 -- a worker silent for this long may be forgotten
 local WORKERS_MAX = 100         -- with fewer workers, none is forgotten
 
 ---- the steps; the dispatcher (apply.c) makes them of what its decoder has checked
@@ -190,7 +190,7 @@ end
 
 ---- an entry
 
--- Who is seen. Places of another generation say nothing about this one.
+-- Notes the visitors who were seen. Places of another generation say nothing about this one.
 local function see(c, worker, first, count, waiting_ttl, is_foreign)
     local is_farewell = first == defs.SEEN_FAREWELL_SEQ and count == defs.SEEN_FAREWELL_COUNT
     if is_foreign and not is_farewell then return end

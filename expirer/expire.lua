@@ -40,8 +40,8 @@ local NEVER = '9007199254740992' -- 2^53
 local AHEAD_MS = 5000 -- clocks are set by less than that all the time
 local TIMES = { 'full_since', 'recover_since', 'started' }
 
--- Sessions that began when the clock was ahead begin now, and keep their length. Who was held for a claim then has
--- claim_ttl from now on. Others may be from before the settings were lowered.
+-- Sessions that began when the clock was ahead begin now, and keep their length. A visitor held for a claim then
+-- has claim_ttl from now on. Others may be from before the settings were lowered.
 local function correct_sessions(c, sessions, claim_ttl)
     for i = 1, #sessions, 2 do
         local id, deadline, session = sessions[i], tonumber(sessions[i + 1]), visitor.session(c, sessions[i])

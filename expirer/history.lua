@@ -2,9 +2,9 @@
 -- history: notes the numbers of a queue as a point of its history, for graphs and reports. Returns ms until the next
 -- point may be due.
 --
--- Invariants: at most one point in each 10 s and one in each minute, whoever calls it and however often; times never go
--- back. Points older than a day (10 s) or a week (minutes) are dropped. While nothing changes, a point is written every
--- ten minutes only, so that an idle queue costs nearly nothing.
+-- Invariants: at most one point in each 10 s and one in each minute, however often it is called; times never go back.
+-- Points older than a day (10 s) or a week (minutes) are dropped. While nothing changes, a point is written every ten
+-- minutes only, so that an idle queue costs nearly nothing.
 
 local int = text.int
 local KEPT_MS, MINUTES_KEPT_MS = 86400000, 604800000

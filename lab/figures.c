@@ -78,8 +78,8 @@ static size_t sort_by(const struct tl_rehearsal *rehearsal, size_t moment, struc
 }
 #define MOMENT(field) offsetof(struct tl_rehearsed, field)
 
-/* Admissions that visitors were told of, in windows of one period. Who gave up and was called
- * nevertheless is not known here, so there may have been more. */
+/* Admissions that visitors were told of, in windows of one period. Those who gave up and were
+ * called nevertheless are not known here, so there may have been more. */
 static void sum_periods(const struct tl_due *admitted, size_t n, int64_t every_ms,
                         struct tl_figures *figures)
 {
@@ -94,9 +94,9 @@ static void sum_periods(const struct tl_due *admitted, size_t n, int64_t every_m
         figures->per_period_average = (double)(n - 1) * (double)every_ms / (double)span_ms;
 }
 
-/* Who sent the join after another had been told a place stands behind that one. So for each visitor
- * the latest admission among those of its lane is looked up. Who came before the opening is left
- * out: a draw may order these. */
+/* A visitor whose join was sent after another had been told a place is behind that one. So for each
+ * the latest admission among those of its lane is looked up. Those who came before the opening are
+ * left out: a draw may order them. */
 static void count_overtaken(const struct tl_rehearsal *rehearsal, struct tl_figures *figures)
 {
     struct tl_due *joins, *joined;

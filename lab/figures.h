@@ -65,7 +65,7 @@ struct tl_rehearsal {
     uint64_t most_on_the_site;  /* visitors at once, as they know it */
     uint64_t set_back;          /* times a visitor was told a higher position than before */
     int64_t opened_ms;          /* who joins before may be drawn */
-    int64_t line_empty_from_ms; /* -1: somebody waits */
+    int64_t line_empty_from_ms; /* -1: a visitor waits */
     int64_t end_ms;
     bool stopped;  /* by the operator */
     bool overtime; /* it ran out of time */
@@ -77,7 +77,7 @@ struct tl_figures {
     struct tl_met all, lanes[TL_LANES_MAX]; /* a wait is that of a visitor who was called */
     uint64_t per_period;                    /* the most admissions in any rate.every */
     double per_period_average;              /* from the first admission to the last; 0: too few */
-    uint64_t overtaken; /* visitors admitted before somebody who had joined that lane earlier */
+    uint64_t overtaken; /* visitors admitted before another who had joined that lane earlier */
 };
 
 /* settings: those of the scratch queue. */

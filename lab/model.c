@@ -214,7 +214,7 @@ int64_t tl_plan_wait_ms(uint64_t ahead, double per_second)
     return (int64_t)fmin((double)ahead / per_second * SECOND_MS, (double)INT64_MAX / 2);
 }
 
-/* So many visitors make their first request in the same moment. */
+/* A whole batch of visitors makes its first request in the same moment. */
 static void warn_of_lump(const struct tl_plan_input *input, struct tl_sentences *warnings,
                          uint64_t visitors, const char *when, const char *instead)
 {

@@ -96,7 +96,7 @@ enum {
  * no setting fits. */
 bool tl_plan_compute(const struct tl_plan_input *input, struct tl_plan *plan, struct tl_error *err);
 
-/* How long one waits behind `ahead` visitors while so many are admitted per second (more than 0)
+/* How long one waits behind `ahead` visitors while `per_second` (more than 0) are admitted
  * and nobody gives up, in ms. */
 int64_t tl_plan_wait_ms(uint64_t ahead, double per_second);
 

@@ -7,8 +7,8 @@
  * ms sessions end first, then visitors arrive, then the first of the line are admitted, then absent
  * visitors are dropped.
  *
- * Who gives up closes the page without a word. The place stays until waiting_ttl has passed; who is
- * called before that does not come, and the slot is taken until claim_ttl has passed.
+ * A visitor who gives up closes the page without a word. The place stays until waiting_ttl has
+ * passed; one called before that does not come, and the slot is taken until claim_ttl has passed.
  */
 #ifndef TL_LAB_SIMULATE_H
 #define TL_LAB_SIMULATE_H
@@ -39,8 +39,8 @@ struct tl_series {
     struct tl_series_point points[TL_SERIES_MOST];
 };
 
-/* From `now_ms` on, so many wait and are active; arrived and admitted are those of this moment.
- * now_ms is at least 0 and never goes back. */
+/* From `now_ms` on these numbers wait and are active; arrived and admitted are those of this
+ * moment. now_ms is at least 0 and never goes back. */
 void tl_series_note(struct tl_series *series, int64_t now_ms, const struct tl_series_point *point);
 
 /* What the visitors of a lane met, or those of all lanes. */

@@ -106,7 +106,7 @@ struct tl_crowd_settings {
     double leaving; /* share of those who give up and say so */
     uint64_t speed;
     size_t streams_most;
-    int64_t opens_in_ms; /* the queue opens so long after the beginning; 0 or less: it is open */
+    int64_t opens_in_ms; /* the queue opens this long after the beginning; 0 or less: it is open */
     int64_t limit_ms;    /* of the whole */
     const struct tl_signals *signals; /* a stop ends it */
     bool terminal;                    /* standard error is one: progress is a line that changes */

@@ -179,7 +179,7 @@ bool tl_queue_listed(struct tl_control *control, const char *queue, bool *listed
  * Kept for a day in tl:{q}:idempotent, of the last 1000 calls of a queue (idempotent.lua). Performs
  * the call, which then has its answer, unless its key was used before: then answers as before, with
  * 422 when it was another request, and with 409 while the first one is still under way. A failure
- * of ours (500 and above) is not kept. An answer above 16 KiB is not kept either: then the handler
+ * here (500 and above) is not kept. An answer above 16 KiB is not kept either: then the handler
  * is called again, which only joins in bulk reach; joining again gives the places that are held. */
 void tl_repeat_once(struct tl_control_call *call, void (*perform)(struct tl_control_call *call));
 

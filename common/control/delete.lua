@@ -6,7 +6,7 @@
 --
 -- Invariants: no program creates the queue again by itself, until an operator does (ensure.lua); the places and passes
 -- of its generation never mean anything again (line/recovery.lua). What stays is `kept` in protocol.def. The record of
--- changes follows in unlist_queue, because it belongs to no queue any more; until then tl:{q}:retired says who it was.
+-- changes follows in unlist_queue, because it no longer belongs to a queue; until then tl:{q}:retired says who it was.
 
 local UNREAD_MS = 86400000 -- a day, in which the archiver has to come back
 

@@ -174,8 +174,8 @@ local function waited_of(sample)
         or cjson.null
 end
 
--- Who waits how long, and how long those of the sample waited: how many under each of the bounds, and beyond the last
--- one. not_known: how many of those who wait joined before the history began, unless that is beyond all bounds.
+-- How long the visitors wait, and how long those of the sample waited: how many under each of the bounds, and beyond
+-- the last one. not_known: how many joined before the history began, unless that is beyond all bounds.
 local function waits_of(c, oldest, n_lanes, waiting, sample)
     local began, more, at, of = oldest and oldest.at or c.now, waiting, 0, { waiting = {}, admitted = {} }
     local unknown = c.now - began >= BOUNDS[#BOUNDS] and 0
@@ -191,7 +191,7 @@ local function waits_of(c, oldest, n_lanes, waiting, sample)
     return of
 end
 
--- Who holds the leases, and which workers report.
+-- The holders of the leases, and the workers that report.
 local function programs_of(c)
     local list, reports = {}, call('ZRANGE', c.key.reports, 0, WORKERS - 1, 'REV', 'WITHSCORES')
     for i, role in ipairs({ 'dispatcher', 'admitter', 'expirer' }) do

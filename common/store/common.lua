@@ -13,7 +13,7 @@ end)
 
 local UNUSED_MS = 86400000
 
--- libraries: a program says which library of functions it uses; and which are in nobody's use any more.
+-- libraries: a program says which library of functions it uses; and which are no longer used by any.
 -- keys     1 tl:libraries: library -> when a program last said that it uses it, ms
 -- args     1 the library   2... all libraries of Tellerline in the store, to be judged; none: only notes the first
 -- returns  those of the given that no program has named for a day. One that was never named counts as named now

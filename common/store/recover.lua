@@ -1,6 +1,6 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- recover: moves the end of a recovery, or begins one, because the operator says so.
--- args     1 keep   2 ms from now; 0 ends the recovery, and names no generation any more if none is known   and who
+-- args     1 keep   2 ms from now; 0 ends the recovery, and from then on none is named if none is known   and who
 
 local int = text.int
 local FIELDS = state.fields({}, { 'lost_generation', 'lost_by', 'recover_until', 'started' })
@@ -9,7 +9,7 @@ entry('recover', { 'allow-oom' }, function(keys, args)
     local c, left_ms = state.open(state.begin(keys, args[1]), FIELDS), args[2] + 0
     local lost, till, by = tonumber(c.lost_generation) or 0, tonumber(c.recover_until) or 0, c.lost_by or ''
     local before, ends = { recover_until = int(till), lost_generation = int(lost) }, c.now + left_ms
-    if left_ms == 0 then -- none begins by itself any more
+    if left_ms == 0 then -- from now on none begins by itself
         ends, by = till > 0 and c.now or 0, recovery.NAMED_BY.operator
         if lost == 0 then lost = c.generation end
     elseif lost == c.generation and call('EXISTS', c.key.retired) == 0 then -- open again who may be named

@@ -2,7 +2,7 @@
 -- tokens: adds or revokes a token of an operator, or notes its use.
 -- keys     1 tl:tokens   2 tl:changes
 -- args     1 'add', 'revoke' or 'used'   2 its name   add: 3 its role   4 the hash, hex digits
---          used: 3 a use within so many ms after the last one is not noted   and who
+--          used: 3 ms after the last noted use in which another is not noted   and who
 -- returns  DONE, or why nothing was changed: NONE no token has this name, EXISTS one has it already, FULL there are
 --          TOKENS_MAX; of 'used' always one of the first two
 

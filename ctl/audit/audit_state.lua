@@ -178,7 +178,7 @@ local function check_draw(c)
         undrawn = undrawn + call('ZCOUNT', c.key.waiting, text.int(first + 1), text.int(first + d.cut))
     end
     if undrawn > 0 then
-        found(c, 13, 'undrawn', REPORT_DRAW, 'visitors wait at places of before the draw, though it is done')
+        found(c, 13, 'undrawn', REPORT_DRAW, 'visitors wait at places from before the draw, though it is done')
     end
 end
 

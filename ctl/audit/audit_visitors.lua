@@ -22,8 +22,8 @@ local function scan(c, command, key, args, check)
     return found[1] ~= '0' and found[1] or ''
 end
 
--- Who was moved stands before some that were called before the move. While a queue recovers, and after it, places that
--- came back stand before some that were called meanwhile.
+-- A visitor who was moved is before some that were called before the move. While a queue recovers, and after it, places
+-- that came back are before some that were called in the meantime.
 local function check_order(c, id, place, admitted)
     local lane = floor(place / LANE)
     if not c.heads[lane] then
@@ -132,7 +132,7 @@ local function check_serials(c, seqs)
             and 'number %s has a serial, but visitor "%s" does not hold that place'
         if wrong then
             audit.found(c, 6, 'serial:' .. seq,
-                format('HDEL %s %s; tickets of before the hand-over count again', c.key.serials, seq), wrong, seq,
+                format('HDEL %s %s; tickets from before the hand-over count again', c.key.serials, seq), wrong, seq,
                 named[i] or records[i])
         end
     end

@@ -13,7 +13,7 @@
 #include "ctl/calls/calls.h"
 
 enum {
-    STALLED_S = 60,        /* a stream without a byte for so long has broken off */
+    STALLED_S = 60,        /* a stream without a byte for this long has broken off */
     ANSWER_MAX = 32 << 20, /* bytes */
     TOKEN_MAX = 1000,
 };

@@ -63,7 +63,7 @@ int tl_ctl_call_once(const struct tl_ctl_options *options, const struct tl_ctl_a
 int tl_ctl_call_problem(struct tl_ctl_call *call, const char *operation, const char *queue,
                         const struct tl_control_answer *answer);
 
-/* An answer that is a stream (common/control/control.h), on its way to whoever asked for it. */
+/* An answer that is a stream (common/control/control.h), on its way to its caller. */
 struct tl_ctl_stream {
     /* Takes the next bytes; false ends it. */
     bool (*sink)(void *context, const char *bytes, size_t length, struct tl_error *err);
@@ -114,7 +114,7 @@ int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char
 
 /* One of its totals, "admitted"; 0 when there is none. */
 uint64_t tl_row_total(const json_t *stats, const char *name);
-/* Those who gave up: left, or were not seen any more. */
+/* Those who gave up: left, or were no longer seen. */
 uint64_t tl_row_gave_up(const json_t *stats);
 /* What is so: the phase, or "damaged"; in recovery "recovers 12 s: 8 of 10" (places that came
  * back), before the opening "opens 2026-12-01T20:00:00+09:00". */
@@ -203,7 +203,7 @@ struct tl_draw_check {
 bool tl_draw_verify(FILE *in, struct tl_draw_check *check, struct tl_error *err);
 
 enum { TL_DRAW_PAGE_IDS = 1000 }; /* of a page, at most */
-/* Gets the page of the ids after so many; *page is the caller's. */
+/* Gets the page of the ids behind the first `after`; *page is the caller's. */
 typedef bool tl_draw_fetch(void *context, uint64_t after, json_t **page, struct tl_error *err);
 /* The same for pages that are fetched one by one. */
 bool tl_draw_verify_pages(struct tl_draw_check *check, tl_draw_fetch *fetch, void *context,

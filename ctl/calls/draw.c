@@ -15,7 +15,7 @@
 enum {
     TARGET_MAX = 1024,
     TRIES = 120,   /* of a page that the server refuses because it is busy... */
-    PAUSE_MS = 500 /* ...after so long */
+    PAUSE_MS = 500 /* ...after this pause */
 };
 
 /* ---- draw show ---- */

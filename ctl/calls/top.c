@@ -95,7 +95,7 @@ static bool screen_wait(const struct screen *screen, int64_t until_ms)
     }
 }
 
-/* How many bytes of a line fill so many columns at most. Colours take none. */
+/* How many bytes of a line fill at most `columns` columns. Colours take none. */
 static int length_of(const char *line, int columns)
 {
     int i = 0;
@@ -197,7 +197,7 @@ static void add_wide(const struct top *top, struct tl_table *table, const json_t
     tl_table_number(table, tl_row_total(stats, "expired"));
 }
 
-/* A text that is cut to so many columns. */
+/* A text that is cut to `columns` columns. */
 static void add_cut(struct tl_table *table, const char *text, int columns)
 {
     char cut[64];
@@ -344,7 +344,7 @@ static bool show(struct top *top, struct tl_error *err)
         *err = (struct tl_error){0};
         ok = refresh(top, err);
         if (++shown == top->options->count)
-            return err->kind == TL_OK; /* a script that asked so often has no newer numbers */
+            return err->kind == TL_OK; /* a script that wants no more has no newer numbers */
         if (!ok || screen_wait(&top->screen, next_ms + top->options->interval_ms))
             break;
     }

@@ -31,7 +31,7 @@ static bool use_queue(const struct tl_ctl_options *options, struct tl_queue_sett
     return queue != NULL;
 }
 
-/* Who comes, in a sentence. */
+/* The crowd, in a sentence. */
 static void describe(const struct tl_plan_options *options, struct tl_plan_crowd *crowd)
 {
     static const char *const shapes[] = {

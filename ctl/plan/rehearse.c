@@ -22,7 +22,7 @@ enum {
     READY_LIMIT_MS = 20000, /* for the worker to learn of the queue */
     READY_ALL_MS = 1500,    /* for its other processes, which look once a second */
     DESCRIPTORS_KEPT = 64,  /* for all that is no connection to the worker */
-    OVERTIME_FACTOR = 2,    /* it may take so many times what is simulated... */
+    OVERTIME_FACTOR = 2,    /* it may take this many times what is simulated... */
     OVERTIME_MS = 60000,    /* ...and that long */
 };
 
@@ -240,7 +240,7 @@ static void looked(void *context, const struct tl_http_answer *answer)
     snprintf(look->why, sizeof(look->why), "%.150s", answer->problem);
 }
 
-/* Waits until the worker serves the queue, and until the crowd may come: so long before the opening
+/* Waits until the worker serves the queue, and until the crowd may come: as long before the opening
  * as it comes in the sale. False without an error when the operator stops. */
 static bool wait_ready(struct rehearse *rehearse, struct tl_error *err)
 {

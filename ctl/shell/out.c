@@ -372,7 +372,7 @@ static bool is_scalar(const json_t *value)
     return json_array_size(value) + json_object_size(value) == 0;
 }
 
-/* Writes a list or an object with so many blanks before each line but the first, which is begun. */
+/* Writes a list or an object, with `blanks` before each line but the first, which is begun. */
 static void write_yaml(const json_t *value, int blanks)
 {
     const char *name;

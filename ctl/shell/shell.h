@@ -178,7 +178,7 @@ struct tl_ctl_command {
     const char *details; /* more for --help; NULL: none */
     const char *status;  /* what exit status 1 means; NULL: as for all commands */
     int most_words;      /* operands; 0: as the usage line says */
-    int words_apart;     /* with so many operands it needs no configuration; 0: it always does */
+    int words_apart;     /* with this many operands it needs no configuration; 0: it always does */
     bool confirm_typed;  /* the first operand has to be typed */
     bool hidden;         /* not in the list of commands */
 };

@@ -176,7 +176,7 @@ static const struct damaged {
     {"set('draw', '1:3:0:1:0:1:0:5:0')", 13, "5 visitors were drawn, but their list has 0 bytes"},
     {"set('draw', '1:3:' .. int(LANE - 1) .. ':1:0:1:0:0:0') redis.call('SET', key('drawn'),"
      "string.rep('x', 16))",
-     13, "visitors wait at places of before the draw"},
+     13, "visitors wait at places from before the draw"},
     /* 9: what never ends */
     {"redis.call('SET', key('dispatcher'), 'x')", 9, "never runs out: no other dispatcher"},
     {"redis.call('SET', key('admitter'), 'x')", 9, "never runs out: no other admitter"},

@@ -15,8 +15,8 @@
 
 enum {
     LINES_PER_SECOND = 200,
-    SESSIONS_TIMES = 20, /* so many wrong sessions are looked at for a wrong token: browsers send
-                            them by themselves */
+    SESSIONS_TIMES = 20, /* wrong sessions that count as one wrong token: browsers send them by
+                            themselves */
     RETRY_S = 60,
     LINK_MS = 600000, /* how long a link is good */
 };
@@ -83,7 +83,7 @@ void tl_admin_access_free(struct tl_admin_access **access)
 
 /* ---- refusals ---- */
 
-/* Logs a refusal, at most so many a second. why: a phrase. */
+/* Logs a refusal, at most LINES_PER_SECOND. why: a phrase. */
 static void log_refusal(struct tl_admin_access *access, const struct tl_admin_head *head,
                         const char *who, const char *why)
 {
@@ -432,7 +432,7 @@ static const char *token_of(const char *authorization)
     return strncasecmp(authorization, bearer_word, word) == 0 ? authorization + word : "";
 }
 
-/* A cookie is sent by browsers whoever makes them do it. */
+/* A browser sends a cookie with a request that any page makes. */
 static bool page_is_ours(struct tl_admin_access *access, const struct tl_admin_head *head,
                          const struct tl_admin_access_need *need,
                          const struct tl_admin_bearer *bearer, struct tl_control_answer *answer)

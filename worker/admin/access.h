@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who may do what. A caller shows a token (`Authorization: Bearer`) or the cookie of a session.
- * Refusals are logged; an address with many wrong tokens is not listened to any more for a while.
+ * What a caller may do. It shows a token (`Authorization: Bearer`) or the cookie of a session.
+ * Refusals are logged; an address with many wrong tokens gets no hearing for a while.
  * Thread-safe.
  */
 #ifndef TL_ADMIN_ACCESS_H
@@ -25,7 +25,7 @@ struct tl_admin_access *tl_admin_access_new(const struct tl_config *config,
                                             struct tl_limiter *limiter, struct tl_error *err);
 void tl_admin_access_free(struct tl_admin_access **access);
 
-/* Who asks. */
+/* The caller. */
 struct tl_admin_bearer {
     char name[TL_TOKEN_NAME_MAX + 1];
     enum tl_token_role role;

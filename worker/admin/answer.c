@@ -69,7 +69,7 @@ static bool answer_stream(struct tl_admin_call *call)
     return queue(call->connection, MHD_HTTP_OK, response, complete);
 }
 
-/* A waiting page, or another page of ours. */
+/* A waiting page, or another page that Tellerline makes. */
 static bool answer_page(struct tl_admin_call *call)
 {
     struct tl_text *html = &call->page.html;

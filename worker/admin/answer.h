@@ -15,7 +15,7 @@
  * closed. */
 bool tl_admin_answer_call(struct tl_admin_call *call, bool secure);
 
-/* The file of worker/admin/assets that is served at this path of so many bytes: "/" is index.html,
+/* The file of worker/admin/assets that is served at this path of `length` bytes: "/" is index.html,
  * any other is at "/assets/NAME". NULL: there is none. */
 const struct tl_asset *tl_admin_file_find(const char *path, size_t length);
 

@@ -13,7 +13,7 @@ struct tl_admin_backends;
 /* config is borrowed. Opens no connection. */
 struct tl_admin_backends *tl_admin_backends_new(const struct tl_config *config,
                                                 struct tl_error *err);
-/* Lends none any more, and waits until all are back. */
+/* Lends none from now on, and waits until all are back. */
 void tl_admin_backends_close(struct tl_admin_backends *backends);
 void tl_admin_backends_free(struct tl_admin_backends **backends); /* NULL allowed */
 

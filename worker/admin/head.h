@@ -15,7 +15,7 @@
 #define TL_ADMIN_COOKIE_SECURE "__Host-tellerline_admin"
 #define TL_ADMIN_CSRF_HEADER   "X-Tellerline-CSRF"
 #define TL_ADMIN_CLIENT_MAX    64
-/* Another host of the domain may have planted cookies of the same name: so many are tried. */
+/* Another host of the domain may have planted cookies of the same name: this many are tried. */
 #define TL_ADMIN_COOKIES_MAX 16
 
 struct tl_admin_head {
@@ -50,7 +50,7 @@ size_t tl_admin_head_path(const struct tl_admin_head *head);
 bool tl_admin_host_allowed(const struct tl_admin_head *head, const char *public_url);
 /* Is it a loopback address, or localhost? */
 bool tl_admin_host_loopback(const struct tl_admin_head *head);
-/* Did a page of ours send it, or no page at all, as far as the browser says? */
+/* Did Tellerline's own page send it, or no page at all, as far as the browser says? */
 bool tl_admin_origin_own(const struct tl_admin_head *head, const char *public_url);
 
 #endif

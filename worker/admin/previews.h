@@ -41,7 +41,7 @@ bool tl_admin_previews_reload(struct tl_admin_previews *previews, const struct t
 bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_control *control,
                               const char *target, int64_t now_ms, struct tl_admin_page *page,
                               struct tl_control_answer *answer);
-/* What the pages show beside their text, such as the logo: the asset with this path of so many
+/* What the pages show beside their text, such as the logo: the asset with this path of `length`
  * bytes, or NULL. It stays until tl_admin_previews_return, which must follow in any case. */
 const struct tl_asset *tl_admin_previews_borrow(struct tl_admin_previews *previews,
                                                 const char *path, size_t length);

@@ -59,7 +59,7 @@ bool tl_admin_sessions_use_link(struct tl_admin_sessions *sessions,
                                 const struct tl_admin_session *link,
                                 const struct tl_token_hash *hash, int64_t now_unix_ms);
 
-/* What a page of ours sends with every change (TL_ADMIN_CSRF_HEADER), and no other site knows. */
+/* What our own page sends with every change (TL_ADMIN_CSRF_HEADER), and no other site knows. */
 void tl_admin_session_csrf(const struct tl_token_key *key, const struct tl_admin_session *session,
                            char csrf[TL_ADMIN_SESSION_SEAL_MAX + 1]);
 

@@ -13,7 +13,7 @@
 
 enum {
     BLOCK = 16 * 1024, /* bytes read at once */
-    UNTAKEN_S = 30,    /* so long a client may take nothing of what is made */
+    UNTAKEN_S = 30,    /* for this long a client may take nothing of what is made */
     INTERVAL_MS = 1000,
     RETRY_MS = 2000, /* what a browser waits before it comes again */
     PAUSE_MAX_US = 20000,

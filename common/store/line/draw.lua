@@ -62,7 +62,7 @@ function draw.fix_cut(c, opens_at)
         first = is_done and last + 1 or cut + 1, base_seq = c.base_seq or '0', drawn = 0, event = 0 }
 end
 
--- A store that comes back may have lost steps of the draw, and that somebody left since. So that their numbers do not
+-- A store that comes back may have lost steps of the draw, and that visitors left since. So that their numbers do not
 -- go to others, they go on at the base of now. Half of the room is for steps so late that this would be outside.
 function draw.go_on(d, base_seq, now)
     local base, late = state.number_base(now), d.last - ROOM / 2
@@ -70,7 +70,7 @@ function draw.go_on(d, base_seq, now)
     d.base_seq = base_seq
 end
 
--- Is `held` the place that a visitor with this place of before the opening was drawn to?
+-- Is `held` the place that a visitor with this place from before the opening was drawn to?
 function draw.is_drawn_to(d, place, held)
     local seq = held % LANE
     return d.phase ~= draw.CUT and place % LANE <= d.cut and seq > d.cut and seq <= d.last
@@ -83,7 +83,7 @@ function draw.stands_at(d, place, held)
 end
 
 -- Where a visitor is drawn again whom a lost step had drawn to this place, in a lost history of this opening, and whose
--- own place of before is lost, too. Other places stay as they are. d: the draw, or nil.
+-- own earlier place is lost, too. Other places stay as they are. d: the draw, or nil.
 function draw.place_of_before(d, place, opens_at)
     local cut, seq = state.number_base(opens_at), place % LANE
     return (not d or d.phase == draw.CUT) and seq > cut and seq <= cut + ROOM and place - 2 * (seq - cut) or place

@@ -44,8 +44,8 @@ function invites.spend(c, invite, until_ms, id)
     return not (is_new or holds_place(c, id)) and OUTCOME.spent or nil
 end
 
--- Of a part of the keys, as SCAN finds them: those that this visitor spent do not tell it any more. Returns how many,
--- and the next cursor.
+-- Of a part of the keys, as SCAN finds them: those that this visitor spent no longer name the visitor. Returns how
+-- many, and the next cursor.
 function invites.forget(c, id, cursor, count)
     -- The name of the queue has no character that a pattern would read in another way; a prefix might, and finds more.
     local found, erased = call('SCAN', cursor, 'MATCH', c.key['spent:'] .. '*', 'COUNT', count), 0

@@ -45,7 +45,7 @@ local function parse(weights, field)
     return { due = due, stride = stride, period = period }
 end
 
--- How many visitors wait in each lane. A lane without a weight, which the queue no longer has, gets 1 if somebody
+-- How many visitors wait in each lane. A lane without a weight, which the queue no longer has, gets 1 if a visitor
 -- waits.
 local function sizes_of(c, t)
     local sizes, counted, lane, waiting = {}, 0, 0, c.waiting
@@ -90,7 +90,7 @@ function lanes.admit(c, weights, n, deadline)
     state.set(c, 'turns', weights .. ':' .. format('%d', t.period) .. ':' .. concat(t.due, ','))
 end
 
--- Of an audit: are there so many turns as weights at least, and none further away than its lane's stride?
+-- Of an audit: are there at least as many turns as weights, and none further away than its lane's stride?
 function lanes.check(c)
     local t, after = audit.record(c, 'turns'), 'all lanes are due then'
     if not t then return end

@@ -7,7 +7,7 @@
 local int, REASON = text.int, defs.REASON
 local REMEMBERED_MAX = 2000 -- claims and noshows
 local LEARNED_MIN = 50      -- claims and no-shows: with fewer of them, the share is not known
-local CAUTION = 1.645       -- the share is taken so many standard deviations lower: one guess in twenty is too high
+local CAUTION = 1.645       -- standard deviations by which the share is taken lower: one guess in twenty is too high
 
 local function parse(t)
     local since, n, claims, noshows = match(t or '', '^(%d+):(%d+):(%d+):(%d+)$')

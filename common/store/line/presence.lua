@@ -37,7 +37,7 @@ end
 ---- who is seen
 
 -- Sets bits of a bitmap by set(bitmap, ...). It expires by itself. A key of another type goes first: nothing may fail
--- any more, because other steps of the batch are done, and presence is recorded again all the time.
+-- now, because other steps of the batch are done, and presence is recorded again all the time.
 local function set_in(c, bitmap, waiting_ttl, set, ...)
     local is = c.bitmaps[bitmap] and 'string' or call('TYPE', bitmap).ok
     if is ~= 'string' and is ~= 'none' then call('UNLINK', bitmap) end

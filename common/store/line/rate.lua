@@ -28,7 +28,7 @@ local function offset_of(rule, slot)
     return periods * rule.every + ceil(group * rule.group * rule.every / rule.admit)
 end
 
--- How many slots of a period are due so many ms after its start.
+-- How many slots of a period are due `elapsed` ms after its start.
 local function slots_due(rule, elapsed)
     if elapsed < 0 then return 0 end
     if elapsed >= rule.every then return rule.admit end

@@ -75,7 +75,7 @@ local function name(c, generation, by)
     end
 end
 
--- Is this the lost generation? Who asks may name it, if that is still open.
+-- Is this the lost generation? The caller may name it, if that is still open.
 local function names_lost(c, generation, by)
     open(c)
     if c.lost_generation == generation then return c.recover_until > c.now end
@@ -149,7 +149,7 @@ local function may_return(c, id, place, ticket, s)
     end
     raise_front(c, lane, ticket.front)
     local till = session_until(c, place, ticket.deadline, ticket.event, s.capacity)
-    -- The fronts are those of the drawn. Who comes with a place of before the draw is drawn again.
+    -- The fronts are those of the drawn. A visitor with a place from before the draw is drawn again.
     local is_undrawn = c.opens_at and c.now >= c.opens_at and seq <= state.number_base(c.opens_at)
     return not has_ended_since(c, id, 0) and (till > c.now or is_undrawn or seq > front_of(c, lane)), till
 end
@@ -196,8 +196,8 @@ end
 
 ---- the admitter: nobody is admitted while the queue recovers
 
--- A step while the queue recovers. At its end, who came back to a place that had been called before loses
--- it: at most so many in a step. Without a worker, to whom visitors can come back, it goes on. Returns after how many
+-- A step while the queue recovers. At its end, those who came back to a place that had been called before lose
+-- it, at most `most` in a step. Without a worker, to which visitors can come back, it goes on. Returns after how many
 -- ms to call again.
 function recovery.step(c, most)
     open(c)
@@ -208,7 +208,7 @@ function recovery.step(c, most)
     end
     if till > c.now then return till - c.now end
     state.check(c, { 'waiting', 'active', 'ended', 'events' })
-    -- Places of before a draw are not among them: the fronts are those of the drawn.
+    -- Places from before a draw are not among them: the fronts are those of the drawn.
     local s, ids, spans = settings.read(c, OPENING), {}, {}
     local undrawn = s.order == 'draw' and c.now >= s.opens_at and state.number_base(s.opens_at) or 0
     for lane = 0, LANES - 1 do

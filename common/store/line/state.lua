@@ -151,7 +151,7 @@ end
 
 -- The field `about` of the state and of the settings. A value of more than 64 bytes (hash-max-listpack-value) makes
 -- them hash tables. Else Redis reads through all fields for each one, which is 10 % of a join.
-state.ABOUT = 'Numbers or settings of a queue. So long a text makes Redis find fields by hash.'
+state.ABOUT = 'Numbers or settings of a queue. A text of this length makes Redis find fields by hash.'
 
 -- Writes the state of a new queue, or of one whose state was lost, with these fields. store: nil: of this server.
 function state.create(c, fields)
@@ -286,7 +286,7 @@ function state.entry(fields)
         and type(found[5]) == 'number' and type(found[6]) == 'table' and found or nil
 end
 
--- The highest seq with which somebody joined or was called by the last `most` entries, of this generation or nil: any;
+-- The highest seq with which a visitor joined or was called by the last `most` entries, of this generation or nil: any;
 -- 0: nobody.
 function state.highest_seq(c, most, generation)
     local highest = 0

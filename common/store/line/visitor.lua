@@ -137,7 +137,7 @@ local function settle_joining(c)
     state.count(c, 'joined', added)
 end
 
--- Somebody comes back to a place that the store had lost. session: nil, or what it had there, until the deadline.
+-- A visitor comes back to a place that the store had lost. session: nil, or what it had there, until the deadline.
 function visitor.restore(c, id, place, session, deadline)
     if session then
         call('ZADD', c.key.active, int(deadline), id)
@@ -154,7 +154,7 @@ function visitor.restore(c, id, place, session, deadline)
     state.count(c, 'joined', 1)
 end
 
--- To another lane, with the same seq: readers are told that the old place moved, and that somebody joined at the new.
+-- To another lane, with the same seq: readers are told that the old place moved, and that a visitor joined at the new.
 function visitor.move(c, id, place, lane)
     local moved = lane * LANE + place % LANE
     call('ZADD', c.key.waiting, 'XX', int(moved), id)
@@ -295,7 +295,7 @@ function visitor.claim(c, id, place, s, only_claims)
 end
 
 -- Gives a visitor who has not claimed the session claim_ttl once more, at most as long as the session would last. It is
--- counted from the admission, so a second time changes nothing. Who is held for a claim has a turn, and no deadline.
+-- counted from the admission, so a second time changes nothing. A visitor held for a claim has a turn, and no deadline.
 function visitor.extend(c, id, place, s)
     local session = session_at(c, id, place)
     if not session then return refuse(c, id, place) end
@@ -308,7 +308,7 @@ end
 
 ---- out
 
--- The place is another device's from now on: tickets with a lower serial do not count any more. Compares and sets: of
+-- The place is another device's from now on: tickets with a lower serial no longer count. Compares and sets: of
 -- all codes made for one serial, the first that comes wins. The same device may repeat its command, because the first
 -- answer may have been lost. device 0: a ticket with this serial was seen, so the store has lost the hand-over. Only a
 -- place that waits is handed over, so the pass of the session to come is given to the new device only; and not before
@@ -363,8 +363,8 @@ local function finish(c, event, reason, ids, spans)
     for i = 1, #totals do state.count(c, totals[i], n) end
 end
 
--- Gives up the place or the session. Only a session completes: who waits is refused. Who goes is gathered, as those who
--- enter; list: is to have an exception for one who cannot go; index: of the command.
+-- Gives up the place or the session. Only a session completes: who waits is refused. Those who go are gathered, as
+-- those who enter; list: is to have an exception for one who cannot go; index: of the command.
 function visitor.leave(c, id, place, reason, list, index)
     if c.joining or c.leaving and #c.leaving == PORTION then visitor.settle(c) end
     c.leaving = c.leaving or {}
@@ -398,7 +398,7 @@ local function settle_leaving(c)
             local spans = of_kind[4]
             ends[kind], of_kind[3][#of_kind[3] + 1], gone[id] = of_kind, id, true
             spans[#spans + 1], spans[#spans + 2] = held, 1
-            -- Drawn: the lines of workers have the place of before until the draw is done.
+            -- Drawn: the lines of workers have the earlier place until the draw is done.
             if not is_same(held, place) then state.tell(c, event, reason, { place, 1 }) end
         end
     end
@@ -460,7 +460,7 @@ function visitor.forget_ended(c, most, kept_ms)
     return n
 end
 
--- Erases what is kept of a visitor who is not in the line any more. Returns in how many places.
+-- Erases what is kept of a visitor who is no longer in the line. Returns in how many places.
 function visitor.forget(c, id)
     return call('ZREM', c.key.ended, id) + call('ZREM', c.key.held, id) + call('HDEL', c.key.sessions, id)
 end

@@ -451,7 +451,7 @@ def test_axe_finds_nothing(browser, room):
         desk.sees("sale", "open")
         check_accessible(browser)
         desk.open("#/queues/sale")
-        desk.sees("Who waits how long", "In the line now", "under 1 min", "Doors open late")
+        desk.sees("Waiting times", "In the line now", "under 1 min", "Doors open late")
         desk.fill("#visitor", visitors[2].status()["visitor"])
         desk.press("Show")
         desk.sees("Remove")

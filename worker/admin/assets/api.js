@@ -63,7 +63,7 @@ function keep(answer) {
   return answer;
 }
 
-/* Who is signed in here: { name, role, csrf }, or null. */
+/* The operator who is signed in here: { name, role, csrf }, or null. */
 export async function whoAmI() {
   try {
     return keep((await send('GET', SESSION)).body);

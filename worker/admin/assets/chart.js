@@ -14,7 +14,7 @@ function ceiling(n) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].map((f) => f * power).find((f) => f >= n);
 }
 
-/* Times of the axis: round ones, at most so many. */
+/* Times of the axis: round ones, at most `most`. */
 function ticks(from, to, most) {
   const steps = [60, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 172800].map((s) => s * 1000);
   const step = steps.find((s) => (to - from) / s <= most) || steps[steps.length - 1];

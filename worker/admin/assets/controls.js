@@ -118,7 +118,7 @@ export class Controls {
     this.capacity.value = Math.max(0, now + direction * Math.max(1, Math.round(now / 10)));
   }
 
-  /* Changes what was shown, and nothing that somebody else has changed meanwhile. */
+  /* Changes what was shown, and nothing that another operator has changed meanwhile. */
   async setSettings(title, says, settings) {
     const { etag } = await readWithTag(this.path());
     this.run({ title, says, confirm: 'Change', act: () => change('PATCH', this.path(), settings, etag) });
@@ -147,7 +147,7 @@ export class Controls {
     const draw = h('select', { id: 'order' }, h('option', { value: 'arrival' }, 'first come, first served'),
       h('option', { value: 'draw', selected: order === 'draw' }, 'a draw among all who are there'));
     this.run({ title: 'The opening of ' + this.stats.queue, says: ['Until then visitors join and wait. No time: it is open.'],
-      fields: [h('label', { class: 'field' }, 'Opens at (your time)', time), h('label', { class: 'field' }, 'Who goes first', draw)],
+      fields: [h('label', { class: 'field' }, 'Opens at (your time)', time), h('label', { class: 'field' }, 'Order of admission', draw)],
       confirm: 'Set', act: () => change('PATCH', this.path(),
         { order: draw.value, opens_at: time.value ? new Date(time.value).toISOString() : null }, etag) });
   }
@@ -156,7 +156,7 @@ export class Controls {
     const stats = this.stats;
     this.run({ title: 'Delete ' + stats.queue + '?', says: [people(stats.waiting) + ' lose their places, and ' + people(stats.active)
       + ' their sessions.', 'Its ' + number(stats.totals.joined) + ' joins, its history and its settings are gone. Export them first.',
-    'Tickets of this queue are worth nothing any more, also if you create it again.'], typed: stats.queue, danger: true, confirm: 'Delete',
+    'Tickets of this queue become worthless, also if you create it again.'], typed: stats.queue, danger: true, confirm: 'Delete',
     act: async () => {
       await change('DELETE', this.path() + '?confirm=' + encodeURIComponent(stats.queue));
       location.hash = '#/';

@@ -16,7 +16,7 @@ let who = null;
 let page = null;
 let heardAt = 0;
 
-/* What every page tells: trouble; "" and when it heard; null: no one is signed in any more. Old numbers are said to be old. */
+/* What every page tells: trouble; "" and when it heard; null: no one is signed in now. Old numbers are said to be old. */
 function report(trouble, at) {
   if (trouble === null) {
     showSignIn('You were signed out: sign in again.');
@@ -96,7 +96,7 @@ function show() {
   const name = found && decodeURIComponent(found[1]);
   document.title = (name ? name + ' – ' : '') + 'Tellerline';
   const tell = (trouble, at) => {
-    if (page === made) report(trouble, at); /* not what a page of before had asked for */
+    if (page === made) report(trouble, at); /* not what an earlier page had asked for */
   };
   const made = name ? new QueuePage(name, who, tell) : new Overview(who, tell);
   page = made;

@@ -45,7 +45,7 @@ export function capacityChange(stats, capacity) {
   const says = [number(before) + ' → ' + number(capacity) + ' people may be in at once; now ' + number(stats.active) + ' are.'];
   const going = pace(stats);
   if (capacity === 0) {
-    says.push('No one is let in any more. ' + people(stats.waiting) + ' wait and keep their places.');
+    says.push('No one is let in from now on. ' + people(stats.waiting) + ' wait and keep their places.');
   } else if (going && before > 0 && stats.waiting > 0 && going.admitted > 0) {
     const limit = rateLimit(stats.rate);
     const then = Math.min(limit, going.admitted * capacity / before);
@@ -83,7 +83,7 @@ export function modeChange(stats, mode) {
     draining: ['No one new can join.', waiting + ' in line are served as before.', inside],
     closed: ['No one joins and no one is let in.', waiting + ' read that it is closed, and keep their places.', inside],
     sold_out: ['No one joins and no one is let in. The page says "Sold out".',
-      waiting + ' read it now; whoever leaves does not come back. To open again takes two steps: close, then open.', inside],
+      waiting + ' read it now; those who leave do not come back. To open again takes two steps: close, then open.', inside],
     passthrough: ['Everyone gets in, past the line, and nothing limits how many.',
       waiting + ' in line are sent on within seconds.', 'The line goes on where it stood when you open again.'],
   };

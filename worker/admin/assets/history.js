@@ -1,7 +1,7 @@
 /* The past of a queue: points of the history, and what follows from them. */
 import { read, queuePath } from './api.js';
 
-/* { points: [{ at, waiting, active, ... }] }, oldest first, from so many ms ago. */
+/* { points: [{ at, waiting, active, ... }] }, oldest first, from the last `spanMs` ms. */
 export async function loadHistory(queue, spanMs, now) {
   const minutes = spanMs > 6 * 3600000;
   const answer = await read(queuePath(queue) + '/history?step_seconds=' + (minutes ? 60 : 10) + '&from=' + new Date(now - spanMs).toISOString());

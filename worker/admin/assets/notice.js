@@ -89,7 +89,7 @@ export class NoticeEditor {
     row.text.focus();
   }
 
-  /* What is being typed stays until somebody changes the notice. */
+  /* What is being typed stays until someone changes the notice. */
   update(stats) {
     this.waiting = stats.waiting;
     const now = JSON.stringify(stats.notices || stats.notice);
@@ -112,7 +112,7 @@ export class NoticeEditor {
   }
 
   remove() {
-    this.run({ title: 'Remove the notice?', says: ['The page shows none any more.'], confirm: 'Remove',
+    this.run({ title: 'Remove the notice?', says: ['The page then shows none.'], confirm: 'Remove',
       act: () => change('POST', this.path('/notice'), { text: '' }) });
   }
 }

@@ -97,7 +97,7 @@ export class QueuePage {
         h('section', { class: 'panel', 'aria-labelledby': 'pace-head' }, h('h2', { id: 'pace-head' }, 'Joined and let in, per minute'), this.counters),
         this.changesPanel.element),
         h('div', {}, this.controls.element, visitor,
-          h('section', { class: 'panel', 'aria-labelledby': 'waits-head' }, h('h2', { id: 'waits-head' }, 'Who waits how long'), this.waits, this.lanes),
+          h('section', { class: 'panel', 'aria-labelledby': 'waits-head' }, h('h2', { id: 'waits-head' }, 'Waiting times'), this.waits, this.lanes),
           h('section', { class: 'panel', 'aria-labelledby': 'health-head' }, h('h2', { id: 'health-head' }, 'Health'), this.health),
           this.webhooks.element)));
   }

@@ -1,4 +1,4 @@
-/* Who waits how long, how long those waited who were let in, and what came true of what they were told. */
+/* How long visitors wait, how long those waited who were let in, and what came true of what they were told. */
 import { barChart } from './chart.js';
 import { h } from './dom.js';
 import { duration, durations, number, percent } from './format.js';

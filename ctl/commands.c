@@ -23,13 +23,15 @@
 
 static const struct tl_ctl_command commands[] = {
     /* ---- run ---- */
-    {"up", NULL, TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES,
-     tl_command_up, .summary = "Run the whole system on this machine, until Ctrl-C",
+    {"up", NULL, TL_GROUP_RUN,
+     TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_PROCESSES | TL_OPTION_ARCHIVE, tl_command_up,
+     .summary = "Run the whole system on this machine, until Ctrl-C",
      .details =
          "Starts worker, dispatcher, admitter and expirer, with webhooks the notifier and with "
-         "archive.url the archiver, from the folder of this program, and restarts those that "
-         "end. When no Redis is configured, it also runs a private redis-server on a socket "
-         "in the data folder."},
+         "archive.url or --archive the archiver, from the folder of this program, and restarts "
+         "those that end. When no Redis is configured, it also runs a private redis-server on a "
+         "socket in the data folder; with --archive and without archive.url, a private PostgreSQL "
+         "(package postgresql), too."},
     {"db migrate", NULL, TL_GROUP_RUN, TL_OPTION_CONFIG, tl_command_migrate,
      .summary = "Make the tables of the archive, or bring them up to date",
      .details =

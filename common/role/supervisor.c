@@ -226,7 +226,8 @@ static void stop_entry(const struct tl_supervisor *supervisor, struct entry *ent
         int64_t limit_ms = supervisor->killing ? 0 : entry->child.stop_limit_ms;
         entry->stop_sent = true;
         entry->kill_ms = limit_ms < INT64_MAX ? now_ms + limit_ms : INT64_MAX;
-        kill(entry->pid, SIGTERM); /* the process passes it on to its own children, in its order */
+        /* The process passes it on to its own children, in its order. */
+        kill(entry->pid, entry->child.stop_signal != 0 ? entry->child.stop_signal : SIGTERM);
     }
     if (entry->kill_sent || now_ms < entry->kill_ms)
         return;

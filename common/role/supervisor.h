@@ -42,7 +42,8 @@ struct tl_child {
     bool own_group; /* it leads a process group, and all of the group is killed with it */
     /* Children of a lower stage stop first; those of the next are told when they are gone. */
     unsigned stop_stage;
-    int64_t stop_limit_ms; /* from SIGTERM to SIGKILL; INT64_MAX: no limit */
+    int stop_signal;       /* 0: SIGTERM */
+    int64_t stop_limit_ms; /* from that signal to SIGKILL; INT64_MAX: no limit */
 };
 
 struct tl_supervisor_settings {

@@ -61,6 +61,7 @@ enum {
     TL_OPTION_FROM = 1 << 18,
     TL_OPTION_REFERENCE = 1 << 19,
     TL_OPTION_CONNECT = 1 << 20,
+    TL_OPTION_ARCHIVE = 1 << 21,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
@@ -93,6 +94,7 @@ struct tl_ctl_options {
     bool yes;               /* do it without asking */
     bool dry_run;
     bool connect;          /* of check */
+    bool archive;          /* of up: with a private PostgreSQL */
     unsigned format;       /* of export: csv, jsonl */
     uint64_t limit;        /* 0: the call's own */
     uint64_t from;         /* 0: from the beginning */
@@ -347,6 +349,8 @@ void tl_ctl_pause(int64_t ms);
 
 /* File in the data folder with the address of the private Redis of `tellerline up`. */
 #define TL_REDIS_URL_FILE "redis.url"
+/* The same of its private PostgreSQL. */
+#define TL_POSTGRES_URL_FILE "postgres.url"
 
 #define TL_CTL_URL_MAX 512
 

@@ -243,6 +243,7 @@ bool tl_programs_add(struct tl_programs *programs, const struct tl_program_start
                                    .killing = program_killed,
                                    .own_group = true,
                                    .stop_stage = start->stop_stage,
+                                   .stop_signal = start->stop_signal,
                                    .stop_limit_ms = start->stop_limit_ms};
     if (!tl_supervisor_add(programs->supervisor, &child, err))
         return false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,11 +18,11 @@ enum {
     SLOW_MS = 15000,              /* a start that takes longer says what it waits for */
     WORKER_STOP_LIMIT_MS = 40000, /* it finishes the requests under way */
     OTHERS_STOP_LIMIT_MS = 15000,
-    REDIS_STOP_LIMIT_MS = 60000, /* it writes its data */
+    DATA_STOP_LIMIT_MS = 60000, /* a server writes its data */
 };
 
 /* First the program that takes requests stops, then those that process them, the data last. */
-enum { STAGE_WORKER, STAGE_OTHERS, STAGE_REDIS };
+enum { STAGE_WORKER, STAGE_OTHERS, STAGE_DATA };
 
 /* The worker starts last, when the others run. */
 static const char *const programs[] = {"dispatcher", "admitter", "expirer",
@@ -32,7 +33,9 @@ struct up {
     const struct tl_ctl_options *options;
     const struct tl_config *config;
     struct tl_programs *programs;
-    struct tl_private_redis redis;
+    struct tl_data_folder data;
+    struct tl_private_server redis, postgres;
+    const char *archive;        /* its address; "": there is none */
     char folder[PATH_MAX];      /* of the programs */
     struct tl_listen listen;    /* where the worker answers; the port is never 0 */
     int sockets[TL_LISTEN_MAX]; /* of its processes */
@@ -53,9 +56,17 @@ static bool find_folder(struct up *up, struct tl_error *err)
     return true;
 }
 
-static bool is_private(const struct up *up)
+/* Prepares the servers that nothing else provides. */
+static bool prepare_servers(struct up *up, struct tl_error *err)
 {
-    return up->config->redis.url[0] == '\0';
+    const bool own_archive = up->options->archive && up->config->archive.url[0] == '\0';
+    up->data.given = up->options->data;
+    if (up->config->redis.url[0] == '\0' && !tl_private_redis_prepare(&up->redis, &up->data, err))
+        return false;
+    if (own_archive && !tl_private_postgres_prepare(&up->postgres, &up->data, err))
+        return false;
+    up->archive = own_archive ? up->postgres.url : up->config->archive.url;
+    return true;
 }
 
 /* Sets a setting in the environment of the programs that start from now on, in place of VARIABLE
@@ -107,6 +118,11 @@ static bool redis_answers(struct up *up, struct tl_error *err)
     return tl_private_redis_answers(&up->redis, err);
 }
 
+static bool postgres_answers(struct up *up, struct tl_error *err)
+{
+    return tl_private_postgres_answers(&up->postgres, err);
+}
+
 static bool worker_is_ready(struct up *up, struct tl_error *err)
 {
     return tl_http_get(up->listen.host, up->listen.port, "/readyz", PROBE_TIMEOUT_MS, NULL, 0) ==
@@ -134,24 +150,46 @@ static bool wait_until(struct up *up, bool (*is_up)(struct up *up, struct tl_err
     return true;
 }
 
+/* They hold the lock too: second ones cannot start while they still write. They are quiet: each
+ * start of Redis says the same, with a warning about the machine's memory that is no reason to stop
+ * here, and PostgreSQL that it is starting. */
 static bool start_redis(struct up *up, struct tl_error *err)
 {
     const char *argv[TL_PROGRAM_ARGS_MAX];
-    tl_private_redis_argv(&up->redis, argv);
-    tl_programs_say(up->programs, "no Redis is configured: starting %s on %s", up->redis.program,
-                    up->redis.folder);
-    /* The server holds the lock too: a second one cannot start while it still writes. Each start of
-     * it says the same, with a warning about the machine's memory that is no reason to stop here.
-     */
     const struct tl_program_start start = {.role = "redis",
                                            .argv = argv,
-                                           .keep_fd = up->redis.lock,
+                                           .keep_fd = up->data.lock,
                                            .quiet = true,
-                                           .stop_stage = STAGE_REDIS,
-                                           .stop_limit_ms = REDIS_STOP_LIMIT_MS};
+                                           .stop_stage = STAGE_DATA,
+                                           .stop_limit_ms = DATA_STOP_LIMIT_MS};
+    if (up->redis.folder == NULL)
+        return true;
+    tl_private_redis_argv(&up->redis, argv);
+    tl_programs_say(up->programs, "no Redis is configured: starting %s on %s", up->redis.program,
+                    up->redis.data);
     return tl_programs_add(up->programs, &start, err) && wait_until(up, redis_answers, err) &&
-           tl_private_redis_publish(&up->redis, err) &&
+           tl_private_server_publish(&up->redis, err) &&
            tell_programs("TELLERLINE_REDIS_URL", up->redis.url, err);
+}
+
+static bool start_postgres(struct up *up, struct tl_error *err)
+{
+    const char *argv[TL_PROGRAM_ARGS_MAX];
+    const struct tl_program_start start = {.role = "postgres",
+                                           .argv = argv,
+                                           .keep_fd = up->data.lock,
+                                           .quiet = true,
+                                           .stop_stage = STAGE_DATA,
+                                           .stop_signal = SIGINT, /* it waits for no client */
+                                           .stop_limit_ms = DATA_STOP_LIMIT_MS};
+    if (up->postgres.folder == NULL)
+        return true;
+    tl_private_postgres_argv(&up->postgres, argv);
+    tl_programs_say(up->programs, "no archive is configured: starting %s/postgres on %s",
+                    up->postgres.program, up->postgres.data);
+    return tl_programs_add(up->programs, &start, err) && wait_until(up, postgres_answers, err) &&
+           tl_private_server_publish(&up->postgres, err) &&
+           tell_programs("TELLERLINE_ARCHIVE_URL", up->postgres.url, err);
 }
 
 static bool start_program(struct up *up, size_t i, struct tl_error *err)
@@ -203,16 +241,14 @@ static void say_where_queues_lead(const struct up *up)
 static bool has_nothing_to_do(const struct up *up, const char *program)
 {
     return (strcmp(program, "notifier") == 0 && up->config->n_webhooks == 0) ||
-           (strcmp(program, "archiver") == 0 && up->config->archive.url[0] == '\0');
+           (strcmp(program, "archiver") == 0 && up->archive[0] == '\0');
 }
 
 static bool start_all(struct up *up, struct tl_error *err)
 {
-    const char *archive = up->config->archive.url;
     unsigned before;
-    if (is_private(up) && !start_redis(up, err))
-        return false;
-    if (archive[0] != '\0' && !tl_up_migrate(archive, &before, err))
+    if (!start_redis(up, err) || !start_postgres(up, err) ||
+        (up->archive[0] != '\0' && !tl_up_migrate(up->archive, &before, err)))
         return false;
     for (size_t i = 0; i < N_PROGRAMS; i++) {
         if (has_nothing_to_do(up, programs[i]))
@@ -243,13 +279,13 @@ static bool start_all(struct up *up, struct tl_error *err)
 int tl_command_up(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
-    struct up up = {.options = options, .redis = {.lock = -1}};
+    struct up up = {.options = options, .data = {.lock = -1}};
     bool ok = false;
     bool asked = false;
     bool clean = true;
     up.config = tl_config_load(options->config, &err);
     if (up.config != NULL && find_folder(&up, &err) && open_sockets(&up, &err) &&
-        (!is_private(&up) || tl_private_redis_prepare(&up.redis, options->data, &err)))
+        prepare_servers(&up, &err))
         up.programs = tl_programs_new(stdout, &err);
     if (up.programs != NULL) {
         ok = start_all(&up, &err);
@@ -263,7 +299,9 @@ int tl_command_up(const struct tl_ctl_options *options)
     }
     tl_programs_free(&up.programs);
     close_sockets(&up);
-    tl_private_redis_release(&up.redis);
+    tl_private_server_release(&up.redis);
+    tl_private_server_release(&up.postgres);
+    tl_data_folder_close(&up.data);
     tl_config_free(&up.config);
     /* A stop request during the start is not a failure. */
     if (!ok && !asked)

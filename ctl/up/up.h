@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `tellerline up`: the programs, kept running by the supervisor (common/role), their output printed
- * line by line with the name of the program in front; and their private redis-server.
+ * line by line with the name of the program in front; and their private Redis and PostgreSQL.
  */
 #ifndef TL_CTL_UP_H
 #define TL_CTL_UP_H
@@ -57,6 +57,7 @@ struct tl_program_start {
     unsigned n_listen_fds;
     bool quiet;            /* what it writes until all are up is printed only if it ends */
     unsigned stop_stage;   /* programs of a lower stage stop first */
+    int stop_signal;       /* 0: SIGTERM */
     int64_t stop_limit_ms; /* then it is killed */
 };
 
@@ -88,47 +89,66 @@ bool tl_programs_stop(struct tl_programs *programs);
 void tl_programs_say(struct tl_programs *programs, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* ---- the private redis-server ---- */
-
-/* It is reachable only through a unix socket and keeps its data in one folder, with every change in
- * an append-only file (written at once, synced each second). */
+/* ---- the data folder, and the private servers that keep their data in it ---- */
 
 enum { TL_SOCKET_PATH_MAX = 108 }; /* sun_path, with the terminating zero */
 
-struct tl_private_redis {
-    char program[PATH_MAX]; /* redis-server or valkey-server */
-    char folder[PATH_MAX];  /* the data folder, absolute */
-    char socket[TL_SOCKET_PATH_MAX];
-    char socket_folder[TL_SOCKET_PATH_MAX]; /* made for the socket where `folder` is too long a
-                                               path; else "" */
-    char url[TL_SOCKET_PATH_MAX + 8];       /* unix://... */
-    int lock; /* held as long as this process or the redis-server has it open; -1: none */
+struct tl_data_folder {
+    const char *given;   /* as the operator names it; borrowed */
+    char path[PATH_MAX]; /* absolute */
+    int lock; /* held as long as this process or a private server has it open; -1: none */
 };
 
-/* Finds the program, makes the folder (mode 0700), locks it and chooses the socket. False, with a
- * sentence for the operator, when one of these fails or another `tellerline up` uses the folder;
- * then there is nothing to release. */
-bool tl_private_redis_prepare(struct tl_private_redis *redis, const char *data,
-                              struct tl_error *err);
+/* Makes the folder (mode 0700) and locks it, unless that is done. False, with a sentence for the
+ * operator, when this fails or another `tellerline up` uses the folder. */
+bool tl_data_folder_open(struct tl_data_folder *folder, struct tl_error *err);
+void tl_data_folder_close(struct tl_data_folder *folder);
 
+/* A server that is reachable only through a unix socket. A zeroed struct is one that is not used.
+ */
+struct tl_private_server {
+    struct tl_data_folder *folder; /* borrowed */
+    const char *url_file;          /* where other commands look for its address */
+    char program[PATH_MAX];        /* redis-server or valkey-server; the folder with PostgreSQL's */
+    char data[PATH_MAX];           /* in the folder, or the folder itself */
+    char socket[TL_SOCKET_PATH_MAX];
+    char socket_folder[TL_SOCKET_PATH_MAX]; /* made for the socket where the path in the data folder
+                                               does not serve; else "" */
+    char url[TL_SOCKET_PATH_MAX + 64];
+};
+
+/* Looks for an executable in the folders of PATH. */
+bool tl_find_program(const char *name, char path[PATH_MAX]);
+/* Chooses the path of the socket of this name: where the data is, or in a folder made for it where
+ * that path is too long, or means something else in an address. */
+bool tl_private_server_socket(struct tl_private_server *server, const char *name,
+                              struct tl_error *err);
 /* Writes the address to the file where other commands look for it. Call it when the server answers.
  */
-bool tl_private_redis_publish(const struct tl_private_redis *redis, struct tl_error *err);
+bool tl_private_server_publish(const struct tl_private_server *server, struct tl_error *err);
+/* Removes that file, and what was made for the socket. */
+void tl_private_server_release(struct tl_private_server *server);
 
-/* Removes that file and releases the lock. */
-void tl_private_redis_release(struct tl_private_redis *redis);
+/* Redis: every change is in an append-only file (written at once, synced each second). PostgreSQL:
+ * it runs as this user, and as `postgres` where that is root, whom it refuses. */
 
-/* The command line, ended by NULL; its texts are borrowed from redis. */
-void tl_private_redis_argv(const struct tl_private_redis *redis,
+/* Finds the program, opens the folder and chooses the socket. False, with a sentence for the
+ * operator, when one of these fails. */
+bool tl_private_redis_prepare(struct tl_private_server *redis, struct tl_data_folder *folder,
+                              struct tl_error *err);
+bool tl_private_postgres_prepare(struct tl_private_server *postgres, struct tl_data_folder *folder,
+                                 struct tl_error *err);
+
+/* The command line, ended by NULL; its texts are borrowed from the server. */
+void tl_private_redis_argv(const struct tl_private_server *redis,
                            const char *argv[TL_PROGRAM_ARGS_MAX]);
+void tl_private_postgres_argv(const struct tl_private_server *postgres,
+                              const char *argv[TL_PROGRAM_ARGS_MAX]);
 
-/* Does the server answer? False with TL_ERR_LOADING while it reads its data, with TL_ERR_CONNECT
- * before. */
-bool tl_private_redis_answers(const struct tl_private_redis *redis, struct tl_error *err);
-
-/* Chooses the path of the socket in `folder`. "" when that cannot be used: it is too long, or holds
- * a '?', which cannot be written in an address. */
-void tl_private_redis_socket(const char *folder, char path[TL_SOCKET_PATH_MAX]);
+/* Does the server answer? False with TL_ERR_LOADING while Redis reads its data, with
+ * TL_ERR_CONNECT before. */
+bool tl_private_redis_answers(const struct tl_private_server *redis, struct tl_error *err);
+bool tl_private_postgres_answers(const struct tl_private_server *postgres, struct tl_error *err);
 
 /* ---- the archive ---- */
 

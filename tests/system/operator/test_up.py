@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
+import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import threading
 from collections.abc import Callable
@@ -16,7 +19,7 @@ import pytest
 from families import children, descendants, program_of
 from http_client import CONNECTION_TROUBLE, Client, Visitor, ready
 from terminal import Terminal
-from tellerline import BIN, PATIENCE, TOP, alive, environment, free_port, yaml
+from tellerline import BIN, PATIENCE, TOP, alive, environment, free_port, run, yaml
 from waiting import patient, wait_until
 
 CROWD = TOP / "deploy" / "demo" / "crowd.py"
@@ -38,14 +41,14 @@ def write_config(directory: Path) -> tuple[Path, int]:
 
 
 class Up:
-    """`tellerline up` with its embedded Redis."""
+    """`tellerline up` with its embedded Redis, and further options."""
 
-    def __init__(self, directory: Path, config: Path) -> None:
+    def __init__(self, directory: Path, config: Path, *options: str) -> None:
         self.log = directory / "up.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "TERM", str(BIN / "tellerline"), "up", "--config",
-                 str(config), "--data", str(directory / "data")], cwd=directory,
+                 str(config), "--data", str(directory / "data"), *options], cwd=directory,
                 env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def wait_ready(self, port: int) -> None:
@@ -184,6 +187,73 @@ def test_up_keeps_the_port_open(tmp_path, up):
     running.end(signal.SIGTERM)
     with pytest.raises(ConnectionRefusedError):
         Client(port).get("/livez")
+
+
+@pytest.fixture(name="reachable")
+def a_reachable_folder():
+    """PostgreSQL, which does not run as root, can reach it."""
+    folder = Path(tempfile.mkdtemp(prefix="tellerline-up-"))
+    folder.chmod(0o711)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def archived(folder: Path) -> list[str]:
+    """The status of each place, in the order of the line."""
+    done = subprocess.run(["psql", "-XqAt", (folder / "data/postgres.url").read_text().strip(),
+                           "-c", "SELECT status FROM tellerline.queue_entries ORDER BY seq"],
+                          capture_output=True, text=True, check=False)
+    return done.stdout.split()
+
+
+@pytest.mark.sanitized
+def test_up_keeps_an_archive(reachable):
+    """In a PostgreSQL of its own, which survives a restart, is started again when it dies, waits for no client at the end,
+    and ends with its parent."""
+    config, port = write_config(reachable)
+    running = Up(reachable, config, "--archive")
+    try:
+        running.wait_ready(port)
+        client = Client(port)
+        active, waiting = Visitor(client, "bank").join(), Visitor(client, "bank").join()
+        wait_until(active.is_active, PATIENCE, "the first is active")
+        wait_until(lambda: archived(reachable) == ["active", "waiting"], PATIENCE, "both are archived")
+        (server,) = [pid for pid in children(running.process.pid) if program_of(pid) == "postgres"]
+        if os.geteuid() == 0:
+            assert Path(f"/proc/{server}").stat().st_uid == pwd.getpwnam("postgres").pw_uid
+            assert (reachable / "data").stat().st_mode & 0o777 == 0o710
+        os.kill(server, signal.SIGKILL)
+        waiting.leave()
+        wait_until(lambda: archived(reachable) == ["active", "left"], PATIENCE, "it is there again, and nothing is missing")
+        client.close()
+        with subprocess.Popen(["psql", "-XqAt", (reachable / "data/postgres.url").read_text().strip()],
+                              stdin=subprocess.PIPE) as idle:
+            running.end(signal.SIGINT)
+            idle.stdin.close()
+        assert "not cleanly" not in running.text() and not (reachable / "data/postgres.url").exists(), running.text()
+
+        running = Up(reachable, config, "--archive")
+        running.wait_ready(port)
+        wait_until(lambda: archived(reachable) == ["active", "left"], PATIENCE, "the archive is kept")
+        family = descendants(running.process.pid)
+        running.process.kill()
+        running.process.wait()
+        wait_until(lambda: not any(map(alive, family)), PATIENCE, "nothing is left")
+    finally:
+        running.abandon()
+
+
+def test_up_says_what_an_archive_lacks(tmp_path, reachable):
+    """PostgreSQL itself, or a folder that its user reaches."""
+    up = f"exec {BIN / 'tellerline'} up --archive --data {reachable / 'data'}"
+    done = run(Path("/usr/bin/unshare"), "-rm", "sh", "-c", f"mount -t tmpfs none /usr/lib/postgresql && {up}")
+    assert done.returncode == 2 and "run `apt-get install postgresql`" in done.stderr, done.stdout + done.stderr
+    if os.geteuid() == 0:
+        tmp_path.chmod(0o700)
+        config, _ = write_config(tmp_path)
+        shut = Up(tmp_path, config, "--archive")
+        assert shut.process.wait(patient(PATIENCE)) == 2, shut.text()
+        assert "the user postgres, as whom PostgreSQL runs, cannot reach " in shut.text(), shut.text()
 
 
 def test_crowd_updates_one_line_of_a_terminal(tmp_path):

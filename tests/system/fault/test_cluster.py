@@ -20,7 +20,7 @@ from shopper import Shopper, p99
 from tellerline import BIN, CALM, PATIENCE, TOP
 from waiting import patient, wait_until
 
-pytestmark = [pytest.mark.together(seconds=90)]
+pytestmark = [pytest.mark.together(seconds=120)]
 
 QUEUES = queues_everywhere(30)
 SETTINGS = {"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"}}

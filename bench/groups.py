@@ -81,7 +81,7 @@ _OURS = ["/usr/bin/python3", "{top}/bench/ours/NAME.py"]
 
 
 def _ours(name: str, title: str, what: str, needs: tuple[str, ...] = (), quick: bool = True) -> Group:
-    return Group(name=name, title=title, what=what, command=[word.replace("NAME", name) for word in _OURS],
+    return Group(name=name, title=title, what=what, command=[word.replace("NAME", name.replace("-", "_")) for word in _OURS],
                  needs=("bin:tellerline-worker", *needs), pin=False, quick=quick)
 
 
@@ -114,6 +114,14 @@ GROUPS += [
     _ours("cluster", "Thirty queues on one, two and three nodes", "A Redis Cluster without replicas, and a plain Redis (n = 0): "
           "commands, from clients and functions, and processor time of each node and of all programs together. Idle; then "
           "joins of visitors who come one after the other; then joins in batches, 50,000 to each queue."),
+    _ours("cluster-idle", "A hundred idle queues on three nodes", "A Redis Cluster of three masters beside a plain Redis "
+          "(n = 0): commands, from clients and functions, processor time, and the connections of all programs to one node."),
+    _ours("cluster-away", "Other nodes while a master is away", "Joins at two of three masters, each with a replica, before "
+          "the third is killed or frozen and until its replica has taken its place, by the same visitors in one run. The "
+          "master counts as lost after five seconds."),
+    _ours("cluster-move", "A long line moves to another node", "The slot of a queue moves as redis-cli --cluster reshard does "
+          "it, while visitors join one after the other. A tenth are inside, the others wait. A node answers nobody while it "
+          "sends or takes a key."),
     _ours("export", "Export of a whole line", "All visitors as CSV over the admin API, in a process of its own: how long "
           "it takes, how much memory that process uses beyond what it had before, and what it adds to a turn "
           "(complete to admitted) of visitors meanwhile.", ("bin:sse_bench",)),

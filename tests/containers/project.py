@@ -58,11 +58,14 @@ class Project:
                  cluster: bool = False) -> None:
         self.name = f"tellerline-test-{secrets.token_hex(4)}"
         self.port, self.control_port = free_port(), free_port()
+        self._addresses = f"10.86.{secrets.randbelow(256)}"  # of the nodes of a cluster: other runs have their own
         self._directory = Path(tempfile.mkdtemp(prefix="tellerline-compose-"))
         more = [tree / "deploy" / "compose-cluster.yaml"] if cluster else []
         self._files = [tree / "deploy" / "compose.yaml", *more, self._override(queues, NODES if cluster else ())]
         self._environment = {name: value for name, value in os.environ.items() if not name.startswith("TELLERLINE_")}
         self._environment |= {"TELLERLINE_PORT": str(self.port), "TELLERLINE_CONTROL_PORT": str(self.control_port)} | settings
+        if cluster:
+            self._environment["TELLERLINE_BACK"] = self._addresses
 
     def _override(self, queues: dict[str, dict[str, Any]] | None, nodes: tuple[str, ...]) -> Path:
         """Sets the label by which clean-up finds the remains of an interrupted run, and the test's queues. With queues
@@ -83,8 +86,12 @@ class Project:
                    "prometheus-data",
                    *(f"login-{role}" for role in (*SERVICES, "operator", "control")),
                    *(node.replace("redis", "redis-data") for node in nodes if node != "cluster"))
+        # Compose v1 takes nothing over from the other files, v2 appends to lists.
+        back = marked | {"internal": True}
+        if nodes and command() == ["docker-compose"]:
+            back |= {"ipam": {"config": [{"subnet": f"{self._addresses}.0/24"}]}}
         path = self._directory / "override.yaml"
-        path.write_text(yaml({"services": services, "networks": {"front": marked, "shop": marked, "back": marked, "control": marked},
+        path.write_text(yaml({"services": services, "networks": {"front": marked, "shop": marked, "back": back, "control": marked},
                               "volumes": {volume: marked for volume in volumes}}))
         return path
 

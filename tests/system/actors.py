@@ -159,11 +159,14 @@ class Actor(Visits):
                 self._pause(0.05, 0.2)
                 continue
             if answer.status == 200:
-                ticket = answer.json.get("ticket", ticket)
-                if ticket is None:
+                if "ticket" in answer.json:
+                    ticket = answer.json["ticket"]
+                    return self._history.acknowledged(ticket, asked, time.time()), ticket
+                if answer.json.get("end_reason") in ("unclaimed", "absent"):
+                    self._history.unanswered()  # its turn came and went before it could be told of its place
+                else:
                     self._history.odd(f"join: no ticket: {answer.body[:200]!r}")
-                    return None
-                return self._history.acknowledged(ticket, asked, time.time()), ticket
+                return None
             if answer.status == 202:  # accepted, not yet numbered: poll with the pending ticket
                 ticket = answer.json["ticket"]
             elif answer.status in TRY_AGAIN:
@@ -206,7 +209,8 @@ class Actor(Visits):
     def _other_end(self, stay: Stay, verb: str, answer: Answer) -> None:
         """An answer that only a line gives that has lost something."""
         if self._history.lost(stay) is None:
-            self._history.odd(f"{verb} of place {stay.place} ({stay.visitor}): {answer.status} {answer.body[:300]!r}")
+            inside = f", inside for {time.time() - stay.first_active:.1f} s" if stay.first_active is not None else ""
+            self._history.odd(f"{verb} of place {stay.place} ({stay.visitor}{inside}): {answer.status} {answer.body[:300]!r}")
             stay.end, stay.ended_at = "odd", time.time()
         elif answer.status == 409 and verb == "complete":
             return  # admitted, and waiting again

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
+from collections.abc import Iterable
 
 from http_client import Client, Visitor
-from redis_server import Redis
+from redis_server import Redis, RedisServer
 from tellerline import CALM
 from waiting import PATIENCE, patient, wait_until
 
@@ -35,6 +37,22 @@ def wait_served(store: Redis, n: int) -> None:
         return time.monotonic() - since >= patient(SETTLED)
 
     wait_until(settled, PATIENCE, "all programs have loaded all queues", every=0.1)
+
+
+def calls(nodes: Iterable[RedisServer]) -> Counter[str]:
+    """How often each command was called, from clients and from functions, without the INFO of these questions."""
+    found: Counter[str] = Counter()
+    for node in nodes:
+        for name, number in re.findall(r"cmdstat_([^:]+):calls=(\d+)", node.ask("INFO", "commandstats")):
+            if name != "info":
+                found[name] += int(number)
+    return found
+
+
+def connections(node: RedisServer) -> int:
+    """Those of the programs: without replicas, other nodes and this one's."""
+    lines = [line for kind in ("NORMAL", "PUBSUB") for line in node.ask("CLIENT", "LIST", "TYPE", kind).splitlines()]
+    return sum("cmd=client" not in line for line in lines)
 
 
 def sent_for_a_visit(store: Redis, client: Client) -> int:

@@ -32,6 +32,7 @@ def slot_of(key: str) -> int:
 
 def queues_everywhere(count: int, parts: int = 6) -> list[str]:
     """Names of queues, as many in each of the equal parts of the slots: so as many at each of one, two, three or six nodes."""
+    assert count % parts == 0, f"{count} queues are not as many in each of {parts} parts"
     found: list[list[str]] = [[] for _ in range(parts)]
     number = 0
     while sum(map(len, found)) < count:

@@ -2,6 +2,7 @@
 """Queues on the nodes of a Redis Cluster: what happens to one node is the trouble of its own queues."""
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import subprocess
@@ -11,14 +12,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from actors import Visits
 from cluster_faults import TROUBLE
-from http_client import CONNECTION_TROUBLE, Client, Visitor
-from redis_cluster import Node, RedisCluster, queues_everywhere, three_and_three
+from http_client import Client, Visitor
+from many_queues import calls, connections
+from redis_cluster import RedisCluster, queues_everywhere, three_and_three
+from shopper import Shopper, p99
 from tellerline import BIN, CALM, PATIENCE, TOP
 from waiting import patient, wait_until
 
-pytestmark = [pytest.mark.together(seconds=90)]
+pytestmark = [pytest.mark.together(seconds=120)]
 
 QUEUES = queues_everywhere(30)
 SETTINGS = {"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"}}
@@ -34,12 +36,6 @@ def running() -> Iterator[RedisCluster]:
 def cluster(running: RedisCluster) -> RedisCluster:
     running.empty()
     return running
-
-
-def connections_to(node: Node) -> int:
-    """Those of the programs, without this one's."""
-    lines = node.ask("CLIENT", "LIST", "TYPE", "NORMAL").splitlines() + node.ask("CLIENT", "LIST", "TYPE", "PUBSUB").splitlines()
-    return sum("cmd=client" not in line for line in lines)
 
 
 def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
@@ -59,9 +55,9 @@ def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
         (library,) = master.ask("FUNCTION", "LIST", "LIBRARYNAME", "tellerline_*")
         assert library[1].startswith("tellerline_")
     working, stores = len(by_master) * (3 * 2 + 2 * 3), 3 + 2 * 3
-    wait_until(lambda: sum(connections_to(master) for master in by_master) <= working + stores, PATIENCE,
+    wait_until(lambda: sum(connections(master) for master in by_master) <= working + stores, PATIENCE,
                "no program has more connections than it needs", every=0.2)
-    figure(f"connections of 2 workers and 3 roles to each node: {[connections_to(master) for master in by_master]}")
+    figure(f"connections of 2 workers and 3 roles to each node: {[connections(master) for master in by_master]}")
     listed = system.ctl("queue", "list", "-o", "json")
     assert listed.returncode == 0, listed.stderr
     nodes = {row["queue"]: row["node"] for row in json.loads(listed.stdout)["queues"]}
@@ -70,33 +66,26 @@ def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
     assert all(f"{master.address}:{master.port}: 10 queues" in top for master in by_master), top
 
 
-class Shopper(Visits):
-    """Joins a queue and completes again and again, and notes how long each answer took."""
-
-    def __init__(self, port: int, queue: str, stop: threading.Event) -> None:
-        super().__init__(stop, f"shopper-{queue}")
-        self._client = Client(port, timeout=patient(5))
-        self._clients, self._queue = [self._client], queue
-        self.answers: list[tuple[float, float, int]] = []  # when, how long it took (s), status
-
-    def _visit(self) -> None:
-        visitor, began = Visitor(self._client, self._queue), time.monotonic()
-        try:
-            answer = self._client.post(f"{visitor.path}/join")
-        except CONNECTION_TROUBLE:
-            return
-        self.answers.append((began, time.monotonic() - began, answer.status))
-        if answer.status in (200, 202):
-            visitor.ticket = answer.json["ticket"]
-            self._client.post(f"{visitor.path}/leave", ticket=visitor.ticket)
-        self._stop_asked.wait(0.01)
-
-    def numbered(self, since: float = 0.0) -> list[float]:
-        return sorted(took for began, took, status in self.answers if status == 200 and began >= since)
-
-
-def p99(times: list[float]) -> float:
-    return times[int(len(times) * 0.99)]
+@pytest.mark.long(seconds=40)
+def test_idle_queues_cost_a_cluster_little_more_than_one_redis(start, cluster, figure):
+    """A hundred of them. In a cluster each stream is read by a command of its own, at the latest every five seconds, and
+    pending entries every second; and each program has two connections to each node."""
+    queues = queues_everywhere(102)
+    systems = [start({queue: {"capacity": 1} | CALM for queue in queues}, prepare=prepare) for prepare in (None, cluster.prepare)]
+    stores = [[systems[0].redis], cluster.masters()]
+    for system, queue in itertools.product(systems, queues):
+        wait_until(lambda s=system, q=queue: all(s.store.command("EXISTS", s.key(q, role)) == 1
+                                                 for role in ("dispatcher", "admitter", "expirer")), PATIENCE, f"{queue} is served")
+    time.sleep(5)  # not a wait for anything: what follows the start is over
+    before, began = [calls(nodes) for nodes in stores], time.monotonic()
+    time.sleep(10)  # the same: the span that is measured
+    took = time.monotonic() - began
+    cost = [(calls(nodes) - then).total() / took for nodes, then in zip(stores, before)]
+    held = [max(map(connections, nodes)) for nodes in stores]
+    figure(f"{len(queues)} idle queues: {cost[0]:.0f} commands per second of one Redis, {cost[1]:.0f} of three nodes together; "
+           f"{held[0]} connections to one Redis, at most {held[1]} to a node")
+    assert cost[1] <= 1.4 * cost[0], cost
+    assert held[1] <= held[0] + 5, f"beyond that of one Redis only that for the map of the slots: {held}"
 
 
 @pytest.mark.long(seconds=25)

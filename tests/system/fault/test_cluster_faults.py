@@ -22,8 +22,9 @@ from waiting import patient, wait_until
 pytestmark = [pytest.mark.together(seconds=85), pytest.mark.sanitized]
 
 CAPACITY = 4
-#: A place whose client got no answer is called and never claimed. A visitor who is there claims within a moment.
-QUEUE = {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": f"{patient(10):.0f}s", "waiting_ttl": "60s",
+#: A place whose client got no answer is called and never claimed. A visitor who is there claims as soon as a worker says so,
+#: which may have to wait for a node or two.
+QUEUE = {"capacity": CAPACITY, "session_ttl": "60s", "claim_ttl": f"{patient(20):.0f}s", "waiting_ttl": "60s",
          "recovery_window": "5s"}
 SETTINGS = {"http": {"join_wait": "1s"}, "worker": {"processes": 2}, "retention": {"events_entries": 1000000}}
 MEMORY, REPLICATED = "memory", "replicated"  # redis.durability

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from many_queues import QUEUES, queues, sent_for_a_visit, wait_served
-from tellerline import PATIENCE, System
+from many_queues import QUEUES, calls, queues, sent_for_a_visit, wait_served
+from tellerline import PATIENCE
 from waiting import wait_until
 
 pytestmark = pytest.mark.together(seconds=20)
@@ -16,29 +16,18 @@ CHECKS_PER_UPDATE = 32  # worker/feed/followed_queues.c
 SPAN_S = 6.0            # long enough for one periodic run of the functions admit and expire
 
 
-def calls(system: System) -> dict[str, int]:
-    """How often each command was called."""
-    found = {}
-    for line in system.store.command("INFO", "commandstats").splitlines():
-        if line.startswith("cmdstat_"):
-            name, _, rest = line.removeprefix("cmdstat_").partition(":calls=")
-            found[name] = int(rest.partition(",")[0])
-    return found
-
-
 def test_idle_queues_cost_little_and_each_is_looked_at(start, figure):
     """The load of 100 idle queues on the store. What is changed behind our back in one of them is noticed."""
     system = start(queues(QUEUES))
     wait_served(system.store, QUEUES)
-    wait_until(lambda: calls(system).get("xinfo|groups", 0) >= QUEUES, PATIENCE,
+    wait_until(lambda: calls([system.redis])["xinfo|groups"] >= QUEUES, PATIENCE,
                "every queue was once asked how far it is behind")
-    before, began = calls(system), time.monotonic()
+    before, began = calls([system.redis]), time.monotonic()
     wait_until(lambda: time.monotonic() - began >= SPAN_S, PATIENCE, "the span that is measured is over")
-    after, seconds = calls(system), time.monotonic() - began
-    more = {name: after[name] - before.get(name, 0) for name in sorted(after)
-            if after[name] > before.get(name, 0) and name != "info"}
+    seconds = time.monotonic() - began
+    more = calls([system.redis]) - before
     figure(f"{QUEUES} idle queues, commands in {seconds:.1f} s: "
-           + ", ".join(f"{name} {count}" for name, count in more.items()))
+           + ", ".join(f"{name} {count}" for name, count in sorted(more.items())))
     # Leases: three roles, twice a second, one plain command each.
     assert 0 < more["getex"] <= 3 * QUEUES * (2 * seconds + 1), more
     # The functions admit and expire run every five seconds. No other one runs.

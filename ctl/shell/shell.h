@@ -19,9 +19,8 @@
 #include "common/base/error.h"
 #include "common/base/text.h"
 #include "common/config/config.h"
+#include "common/control/control.h"
 #include "common/role/options.h"
-#include "common/store/actor.h"
-#include "common/store/store.h"
 
 #include "lab/memory.h"
 #include "lab/options.h"
@@ -348,24 +347,21 @@ void tl_ctl_pause(int64_t ms);
 /* File in the data folder with the address of the private Redis of `tellerline up`. */
 #define TL_REDIS_URL_FILE "redis.url"
 
-#define TL_CTL_URL_MAX 512
-
-/* The address of the Redis that the options name: --redis, else the configured one, else the
- * private one of a `tellerline up` that runs on the data folder. */
-bool tl_ctl_redis_url(const struct tl_config *config, const struct tl_ctl_options *options,
-                      char url[TL_CTL_URL_MAX], struct tl_error *err);
-
 /* The address of a program that listens there, from this machine: "http://127.0.0.1:8080". */
 #define TL_CTL_LOCAL_MAX (sizeof(((struct tl_listen *)NULL)->host) + 32)
 void tl_ctl_local_url(const struct tl_listen *listen, char url[TL_CTL_LOCAL_MAX]);
 
 struct tl_ctl_session {
     const struct tl_config *config;
-    struct tl_store *store;
-    struct tl_actor actor; /* who runs the command, for the record of changes */
+    struct tl_control *control;
+    struct tl_store *store; /* that of the control, borrowed */
+    struct tl_actor actor;  /* who runs the command, for the record of changes */
 };
 
-/* Loads the configuration and connects. On failure there is nothing to close. */
+/* Loads the configuration, and makes the way to the store. On failure there is nothing to close. */
+bool tl_ctl_session_prepare(struct tl_ctl_session *session, const struct tl_ctl_options *options,
+                            struct tl_error *err);
+/* The same, and connects. */
 bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
                          struct tl_error *err);
 void tl_ctl_session_close(struct tl_ctl_session *session);

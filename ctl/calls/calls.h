@@ -114,18 +114,17 @@ int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char
 
 /* One of its totals, "admitted"; 0 when there is none. */
 uint64_t tl_row_total(const json_t *stats, const char *name);
-/* Those who gave up: left, or were not seen any more. */
-uint64_t tl_row_gave_up(const json_t *stats);
-/* What is so: the phase, or "damaged"; in recovery "recovers 12 s: 8 of 10" (places that came
- * back), before the opening "opens 2026-12-01T20:00:00+09:00". */
-void tl_row_phase(const json_t *stats, char *text, size_t size);
+/* Appends what is so: the phase, or "damaged"; in recovery "recovers 12 s: 8 of 10" (places that
+ * came back), before the opening "opens 2026-12-01T20:00:00+09:00". */
+void tl_row_phase(const json_t *stats, struct tl_text *out);
 /* Mode and phase in one word: the phase where the mode is open, else the mode. */
 const char *tl_row_state(const json_t *stats);
 /* What wants care, and what is damaged, stands out in colour. */
 enum tl_tint tl_row_tint(const json_t *stats);
-/* What limits admission: the capacity ("300"; "0: no one"; "140 auto" where the site's reports
- * steer it, "120 auto (no feedback)" while there are none), the rate ("1400/10s"), or both. */
-void tl_row_limit(const json_t *stats, char *text, size_t size);
+/* Appends what limits admission: the capacity ("300"; "0: no one"; "140 auto" where the site's
+ * reports steer it, "120 auto (no feedback)" while there are none), the rate ("1400/10s"), or both.
+ */
+void tl_row_limit(const json_t *stats, struct tl_text *out);
 /* How many a minute, such as "admitted"; "-" when that is not known. */
 void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t size);
 
@@ -134,9 +133,9 @@ void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t
  * are none: no network sent more than 60 joins or failed checks, and no session looks misused. */
 void tl_row_signs(const json_t *stats, struct tl_text *out);
 
-#define TL_WEBHOOK_WORDS_MAX 256
-/* The state of a webhook: "answers", "failing since 2026-12-01T20:00:00+09:00: it answers 500". */
-void tl_webhook_words(const json_t *webhook, char *text, size_t size);
+/* Appends the state of a webhook: "answers", "failing since 2026-12-01T20:00:00+09:00: it answers
+ * 500". */
+void tl_webhook_words(const json_t *webhook, struct tl_text *out);
 enum tl_tint tl_webhook_tint(const json_t *webhook);
 
 /* ---- settings ---- */

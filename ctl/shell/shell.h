@@ -120,14 +120,16 @@ typedef int tl_ctl_verb(const struct tl_ctl_options *options);
 /* How a cell stands out where there is colour. */
 enum tl_tint { TL_TINT_NONE, TL_TINT_CARE, TL_TINT_TROUBLE };
 
-/* A member of the objects of a list. */
+/* A member of the objects of a list, and how a table shows it: numbers and waits at the right. A
+ * number that is a text, such as "-", is shown as it is. */
 struct tl_member {
     const char *title;
     const char *name; /* "totals.left": of an inner object */
     enum { TL_MEMBER_TEXT, TL_MEMBER_NUMBER, TL_MEMBER_TIME, TL_MEMBER_WAIT } kind;
     const char *none; /* for a text or time that is "", or not there */
-    void (*show)(const json_t *object, char *text, size_t size); /* instead of a member, or NULL */
-    enum tl_tint (*tint)(const json_t *object);                  /* NULL: none */
+    int most;         /* columns; 0: as many as it needs */
+    void (*show)(const json_t *object, struct tl_text *cell); /* instead of a member, or NULL */
+    enum tl_tint (*tint)(const json_t *object);               /* NULL: none */
 };
 #define TL_MEMBER(title_, name_, kind_, none_)                                                     \
     {                                                                                              \
@@ -281,37 +283,13 @@ void tl_progress_text(const struct tl_progress *progress, uint64_t done, uint64_
 
 /* ---- tables ---- */
 
-struct tl_column {
-    const char *title;
-    bool right; /* aligned to the right, for numbers */
-};
-
-/* A text table; each column is as wide as its widest cell. */
-struct tl_table;
-
-/* columns is borrowed for the life of the table. */
-struct tl_table *tl_table_new(const struct tl_column *columns, size_t n_columns);
-void tl_table_free(struct tl_table **table);
-/* Of an array of columns. */
-#define TL_TABLE(columns) tl_table_new(columns, sizeof(columns) / sizeof((columns)[0]))
-
-/* Add the next cell, row by row and left to right; texts are copied. */
-void tl_table_text(struct tl_table *table, const char *text);
-void tl_table_number(struct tl_table *table, uint64_t number);
-/* A time in RFC 3339 as people read it; `none` for "". */
-void tl_table_time(struct tl_table *table, const char *rfc3339, const char *none);
-
-/* Tints the cell that was added last. */
-void tl_table_tint(struct tl_table *table, enum tl_tint tint);
-
-/* Appends the titles and all rows, two spaces between columns, no blanks at the end of a line.
- * colour: titles are bold, and tinted cells have their colour. dense: one space between columns
- * instead of two, where room is scarce. */
-void tl_table_write(const struct tl_table *table, bool colour, bool dense, struct tl_text *out);
-/* Writes it to standard output, in colour if that is a terminal that shows it, and frees it. */
-void tl_table_print(struct tl_table **table);
-
-/* Writes a table with a row for each object of the list. members: ended by one without a title. */
+/* Appends a table with a row for each object of the list, below titles: each column is as wide as
+ * its widest cell, with two spaces between columns, and no blanks at the end of a line. members:
+ * ended by one without a title. colour: titles are bold, and tinted cells have their colour. dense:
+ * one space between columns, where room is scarce. */
+void tl_list_write(const json_t *list, const struct tl_member *members, bool colour, bool dense,
+                   struct tl_text *out);
+/* Writes it to standard output, in colour if that is a terminal that shows it. */
 void tl_list_print(const json_t *list, const struct tl_member *members);
 
 /* ---- JSON ---- */

@@ -118,6 +118,27 @@ bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
     return ok && err->kind == TL_OK;
 }
 
+json_t *tl_ctl_call_get(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
+                        struct tl_error *err)
+{
+    struct tl_control_answer answer;
+    json_t *body = NULL;
+    if (tl_ctl_call_ask(call, ask, &answer, err)) {
+        const char *detail = tl_json_text(answer.body, "detail");
+        bool denied = answer.status == 401 || answer.status == 403;
+        if (tl_control_succeeded(&answer))
+            body = json_incref(answer.body);
+        else
+            tl_error_set(err,
+                         denied                ? TL_ERR_DENIED
+                         : answer.status < 500 ? TL_ERR_INVALID
+                                               : TL_ERR_CONNECT,
+                         "%s", *detail != '\0' ? detail : "no good answer");
+    }
+    tl_control_answer_clear(&answer);
+    return body;
+}
+
 /* ---- what may have been meant ---- */
 
 /* Does this server have the calls of the control room? Visitors' ports answer 404 to all of them.
@@ -138,7 +159,6 @@ static bool has_control_room(struct tl_ctl_call *call)
 static void tell_what_is_there(struct tl_ctl_call *call, const char *name)
 {
     const struct tl_ctl_ask ask = {.operation = "listQueues"};
-    struct tl_control_answer answer;
     struct tl_error unused;
     size_t i;
     if (!has_control_room(call)) {
@@ -150,13 +170,12 @@ static void tell_what_is_there(struct tl_ctl_call *call, const char *name)
     }
     if (*name == '\0')
         return;
-    json_t *queue, *names = json_array();
-    bool ok = tl_ctl_call_ask(call, &ask, &answer, &unused) && tl_control_succeeded(&answer);
-    json_array_foreach(json_object_get(ok ? answer.body : NULL, "queues"), i, queue)
+    json_t *queue, *names = json_array(), *answer = tl_ctl_call_get(call, &ask, &unused);
+    json_array_foreach(json_object_get(answer, "queues"), i, queue)
     {
         tl_json_add(names, json_string(tl_json_text(queue, "queue")));
     }
-    tl_control_answer_clear(&answer);
+    json_decref(answer);
     tl_ctl_propose_queue(name, names);
 }
 

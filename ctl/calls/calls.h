@@ -51,6 +51,10 @@ void tl_ctl_call_close(struct tl_ctl_call **call);
  * there is no answer. Clear the answer with tl_control_answer_clear in either case. */
 bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err);
+/* The body of a good answer, owned. NULL: there is none; TL_ERR_DENIED for 401 and 403,
+ * TL_ERR_INVALID for other problems that are the asker's. */
+json_t *tl_ctl_call_get(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
+                        struct tl_error *err);
 /* Asks; *body gets the body of a good answer, owned (an empty object if it has none). Anything else
  * is told on standard error (with -o json the problem is also written to standard output), and the
  * exit status returned. */
@@ -96,6 +100,8 @@ json_t *tl_ctl_arguments(const struct tl_ctl_options *options, struct tl_error *
 /* Asks the operator where that is due, then the control room, and writes the answer. Returns the
  * exit status. */
 int tl_ctl_run(const struct tl_ctl_options *options);
+/* The same by this operation, and with these arguments, which it releases. */
+int tl_ctl_run_with(const struct tl_ctl_options *options, const char *operation, json_t *arguments);
 /* Does it hold, by the answer and the arguments? */
 bool tl_sentence_holds(const struct tl_sentence *sentence, const json_t *answer,
                        const json_t *arguments);

@@ -273,22 +273,15 @@ static void add_signs(const struct top *top, struct tl_text *out)
 static bool read_rows(struct top *top, struct tl_error *err)
 {
     const struct tl_ctl_ask ask = {.operation = "listQueues"};
-    struct tl_control_answer answer;
-    bool ok = tl_ctl_call_ask(top->call, &ask, &answer, err);
-    if (ok && !tl_control_succeeded(&answer)) {
-        const char *detail = tl_json_text(answer.body, "detail");
-        ok = tl_error_set(err, answer.status < 500 ? TL_ERR_DENIED : TL_ERR_CONNECT, "%s",
-                          *detail != '\0' ? detail : "no good answer");
-    }
-    if (ok) {
-        json_decref(top->before);
-        top->before = top->rows;
-        top->before_ms = top->read_ms;
-        top->rows = json_incref(answer.body);
-        top->read_ms = tl_clock_ms();
-    }
-    tl_control_answer_clear(&answer);
-    return ok;
+    json_t *rows = tl_ctl_call_get(top->call, &ask, err);
+    if (rows == NULL)
+        return false;
+    json_decref(top->before);
+    top->before = top->rows;
+    top->before_ms = top->read_ms;
+    top->rows = rows;
+    top->read_ms = tl_clock_ms();
+    return true;
 }
 
 /* Shows the queues once. A store error is shown and the next refresh tries again; err gets it all
@@ -298,7 +291,7 @@ static bool refresh(struct top *top, struct tl_error *err)
     struct tl_text out = {0};
     if (!read_rows(top, err)) {
         char text[400];
-        if (err->kind == TL_ERR_NOMEM || err->kind == TL_ERR_DENIED)
+        if (err->kind == TL_ERR_NOMEM || err->kind == TL_ERR_DENIED || err->kind == TL_ERR_INVALID)
             return false;
         snprintf(text, sizeof(text), "%s\ntrying again", err->text);
         screen_draw(&top->screen, text);

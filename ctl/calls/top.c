@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -18,10 +19,15 @@ static void show_state(const json_t *stats, struct tl_text *out)
     tl_text_append(out, "%s", tl_row_state(stats));
 }
 
+/* They left, or were not seen any more. */
+static void show_gave_up(const json_t *stats, struct tl_text *out)
+{
+    tl_text_append(out, "%" PRIu64, tl_row_total(stats, "left") + tl_row_total(stats, "absent"));
+}
+
 #define COUNT(title, name) TL_MEMBER(title, name, NUMBER, "")
 
-/* What there is to see, and what fits into 80 columns of it. add_more() has made `gave_up` and
- * the rates. */
+/* What there is to see, and what fits into 80 columns of it. add_rates() makes the rates. */
 static const struct tl_member wide_columns[] = {
     TL_MEMBER("QUEUE", "queue", TEXT, ""),
     TL_MEMBER("MODE", "mode", TEXT, ""),
@@ -36,7 +42,7 @@ static const struct tl_member wide_columns[] = {
     COUNT("/MIN", "rates.admitted"),
     COUNT("COMPLETED", "totals.completed"),
     COUNT("/MIN", "rates.completed"),
-    COUNT("GAVE UP", "gave_up"),
+    TL_MEMBER_SHOWN("GAVE UP", NUMBER, show_gave_up, NULL),
     COUNT("NO-SHOWS", "totals.unclaimed"),
     COUNT("EXPIRED", "totals.expired"),
     {.title = NULL}};
@@ -48,7 +54,7 @@ static const struct tl_member narrow_columns[] = {
     COUNT("ACTIVE", "active"),
     {.title = "LIMIT", .kind = TL_MEMBER_NUMBER, .none = "", .most = 6, .show = tl_row_limit},
     COUNT("ADM/MIN", "rates.admitted"),
-    COUNT("GAVE UP", "gave_up"),
+    TL_MEMBER_SHOWN("GAVE UP", NUMBER, show_gave_up, NULL),
     COUNT("NO-SHOW", "totals.unclaimed"),
     {.title = NULL}};
 
@@ -194,8 +200,8 @@ static json_t *rate_of(const struct top *top, const json_t *stats, const json_t 
     return json_string(rate);
 }
 
-/* Sets what no answer has: the rates, and how many gave up: left, or were not seen any more. */
-static void add_more(const struct top *top)
+/* Sets the rates, which no answer has. */
+static void add_rates(const struct top *top)
 {
     static const char *const names[] = {"joined", "admitted", "completed"};
     size_t i;
@@ -207,9 +213,6 @@ static void add_more(const struct top *top)
         for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
             (void)json_object_set_new(rates, names[k], rate_of(top, stats, earlier, names[k]));
         (void)json_object_set_new(stats, "rates", rates);
-        (void)json_object_set_new(stats, "gave_up",
-                                  json_integer((json_int_t)(tl_row_total(stats, "left") +
-                                                            tl_row_total(stats, "absent"))));
     }
 }
 
@@ -219,7 +222,7 @@ static void add_queues(const struct top *top, struct tl_text *out)
     struct tl_text wide = {0};
     const json_t *queues = json_object_get(top->rows, "queues");
     bool fits = true;
-    add_more(top);
+    add_rates(top);
     tl_list_write(queues, wide_columns, false, false, &wide);
     for (const char *line = tl_xtext(&wide); fits && *line != '\0';) {
         size_t length = strcspn(line, "\n");

@@ -126,8 +126,8 @@ struct tl_member {
     const char *title;
     const char *name; /* "totals.left": of an inner object */
     enum { TL_MEMBER_TEXT, TL_MEMBER_NUMBER, TL_MEMBER_TIME, TL_MEMBER_WAIT } kind;
-    const char *none; /* for a text or time that is "", or not there */
     int most;         /* columns; 0: as many as it needs */
+    const char *none; /* for a text or time that is "", or not there */
     void (*show)(const json_t *object, struct tl_text *cell); /* instead of a member, or NULL */
     enum tl_tint (*tint)(const json_t *object);               /* NULL: none */
 };

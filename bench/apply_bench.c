@@ -382,11 +382,10 @@ static void make_queue(void)
     struct tl_queue_settings settings;
     struct tl_error err = {0};
     tl_queue_settings_defaults(&settings);
+    settings.capacity = 100000;
     const struct tl_actor nobody = {.name = "bench", .from = "bench", .kept = 100};
     require(tl_queue_ensure((struct tl_queue_site){bench.redis, bench.redis}, PREFIX, QUEUE,
                             &settings, &nobody, NULL, &err),
-            err.text);
-    require(tl_queue_configure(bench.redis, &bench.keys, "capacity", "100000", &nobody, &err),
             err.text);
 }
 

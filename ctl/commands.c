@@ -98,7 +98,9 @@ static const struct tl_ctl_command commands[] = {
      .summary = "Let everyone in past the line",
      .details = "While Redis is away, write `mode: passthrough` into the file of the workers "
                 "instead, and send them SIGHUP."},
-    {"queue notice", "QUEUE TEXT|LANG=TEXT...", TL_GROUP_QUEUES, TL_OPTIONS_CALL, tl_command_notice,
+    {"queue notice", "QUEUE TEXT|LANG=TEXT...", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
+     .run = tl_command_notice, .operation = "setNotice",
+     .say = {{"notice", "{queue}: notice set"}, {NULL, "{queue}: notice removed"}},
      .summary = "Show a notice to all waiting visitors; \"\" removes it",
      .details =
          "TEXT is for everyone. Or give each language of the pages its own, en=TEXT ko=TEXT: "

@@ -47,14 +47,6 @@ void *tl_xgrow(void *list, size_t *capacity, size_t wanted, size_t element)
     return grown;
 }
 
-char *tl_xdup(const char *text)
-{
-    char *copy = strdup(text);
-    if (copy == NULL)
-        tl_no_memory();
-    return copy;
-}
-
 const char *tl_xtext(const struct tl_text *text)
 {
     if (text->failed)

@@ -12,7 +12,6 @@
 void *tl_xalloc(size_t n, size_t size);
 /* As tl_grow (common/base/grow.h). */
 void *tl_xgrow(void *list, size_t *capacity, size_t wanted, size_t element);
-char *tl_xdup(const char *text);
 
 /* What was appended to the text, "" for nothing, all of it: else the command has ended. Borrowed.
  */

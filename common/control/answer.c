@@ -4,6 +4,7 @@
 
 #include "common/base/text.h"
 #include "common/control/control.h"
+#include "common/store/troubles.h"
 
 enum { DETAIL_MAX = 512 };
 
@@ -36,29 +37,13 @@ void *tl_control_problem(struct tl_control_answer *answer, enum tl_refusal_kind 
     return NULL;
 }
 
-static enum tl_refusal_kind kind_of(enum tl_error_kind kind)
-{
-    switch (kind) {
-    case TL_ERR_INVALID:
-        return TL_REFUSAL_INVALID;
-    case TL_ERR_NOQUEUE:
-        return TL_REFUSAL_NO_QUEUE;
-    case TL_ERR_CONNECT:
-    case TL_ERR_TIMEOUT:
-    case TL_ERR_LOADING:
-    case TL_ERR_READONLY:
-    case TL_ERR_MOVED:
-    case TL_ERR_MISCONF:
-    case TL_ERR_OOM:
-        return TL_REFUSAL_STORE;
-    default:
-        return TL_REFUSAL_INTERNAL;
-    }
-}
-
 void *tl_control_problem_of(struct tl_control_answer *answer, const struct tl_error *err)
 {
-    return tl_control_problem(answer, kind_of(err->kind), "%s", err->text);
+    enum tl_refusal_kind kind = err->kind == TL_ERR_INVALID   ? TL_REFUSAL_INVALID
+                                : err->kind == TL_ERR_NOQUEUE ? TL_REFUSAL_NO_QUEUE
+                                : tl_error_is_of_store(err)   ? TL_REFUSAL_STORE
+                                                              : TL_REFUSAL_INTERNAL;
+    return tl_control_problem(answer, kind, "%s", err->text);
 }
 
 json_t *tl_control_read_body(const char *bytes, size_t length, struct tl_error *err)

@@ -22,6 +22,11 @@ struct tl_redis *tl_control_redis(struct tl_control *control, const char *queue,
     return tl_store_reach(control->store, queue, err);
 }
 
+struct tl_store *tl_control_store(const struct tl_control *control)
+{
+    return control->store;
+}
+
 bool tl_call_keys(const struct tl_control *control, const char *queue, struct tl_keys *keys,
                   struct tl_error *err)
 {

@@ -2,8 +2,9 @@
 /*
  * Everything an operator does, as a function: one call is (method, target, body, If-Match,
  * Idempotency-Key, actor) -> (status, body, ETag). worker/admin serves these calls over HTTP, ctl/
- * makes them in process. Nobody else implements one. docs/integrators/openapi-admin.yaml describes
- * them, and a test compares it with the table of routes.
+ * makes them in process. Nobody else implements one, except what only a listener has.
+ * docs/integrators/openapi-admin.yaml describes them, and a test compares it with the table of
+ * routes.
  *
  * The caller has found out who asks and that the role suffices (struct tl_control_route).
  * Everything else is checked here.
@@ -22,6 +23,7 @@
 #include "common/config/settings.h"
 #include "common/control/target.h"
 #include "common/store/actor.h"
+#include "common/store/store.h"
 #include "common/wire/names.h"
 #include "common/wire/refusals.h"
 
@@ -82,8 +84,11 @@ void tl_control_free(struct tl_control **control);
 struct tl_redis *tl_control_redis(struct tl_control *control, const char *queue,
                                   struct tl_error *err);
 
-/* Does the call. There is always an answer; clear it with tl_control_answer_clear. The routes that
- * stream (enum tl_control_kind) are not found here. */
+/* Its store, borrowed: for what a program does besides calls. */
+struct tl_store *tl_control_store(const struct tl_control *control);
+
+/* Does the call. There is always an answer; clear it with tl_control_answer_clear. Only routes of
+ * the kind TL_CONTROL_CALL are found here. */
 void tl_control_call(struct tl_control *control, const struct tl_control_request *request,
                      struct tl_control_answer *answer);
 
@@ -102,6 +107,12 @@ enum tl_control_kind {
     TL_CONTROL_CALL,   /* tl_control_call answers it */
     TL_CONTROL_EVENTS, /* server-sent events: the answer of the queue's `stats` once a second */
     TL_CONTROL_EXPORT, /* tl_control_export_begin */
+    /* What only an admin listener has: worker/admin answers it. */
+    TL_CONTROL_SESSION, /* who asks */
+    TL_CONTROL_SIGN_IN, /* of a browser; the token is in the body */
+    TL_CONTROL_SIGN_OUT,
+    TL_CONTROL_LINK,    /* that signs a browser in */
+    TL_CONTROL_PREVIEW, /* of a waiting page: no call, and so in no document */
 };
 
 /* What tl_control_call does with an Idempotency-Key. */

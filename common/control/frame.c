@@ -108,7 +108,7 @@ void tl_control_call(struct tl_control *control, const struct tl_control_request
     if (!tl_call_prepare(&call))
         return;
     if (call.route->handler == NULL)
-        tl_call_refuse(&call, TL_REFUSAL_NOT_FOUND, "this call answers as a stream only");
+        tl_call_refuse(&call, TL_REFUSAL_NOT_FOUND, "only a listener answers this");
     else if (request->body != NULL && !json_is_object(request->body))
         tl_call_refuse(&call, TL_REFUSAL_BAD_BODY, "the body must be a JSON object");
     else if (call.route->repeat == TL_REPEAT_KEPT && request->idempotency_key != NULL &&

@@ -97,8 +97,8 @@ json_t *tl_resource_change(struct tl_control_call *call, const struct tl_queue_c
         checked.check = check;
         checked.context = &condition;
     }
-    if (tl_queue_configure_all(call->redis, &call->keys, &checked, call->request->actor, &made,
-                               &call->err))
+    if (tl_queue_configure(call->redis, &call->keys, &checked, call->request->actor, &made,
+                           &call->err))
         body = describe(call, &made);
     else if (condition.failed)
         tl_call_refuse(call, TL_REFUSAL_CHANGED, "%s", call->err.text);

@@ -8,8 +8,9 @@
 #define QUEUE    QUEUES "/{queue}"
 #define VISITORS QUEUE "/visitors/{visitor}"
 #define PAGE     "limit starting_after"
+#define SESSION  "/v1/admin/session"
 
-/* Every role may look: nothing changes. */
+/* Every role may look. */
 #define READS .role = TL_TOKEN_VIEWER
 /* Day-to-day work during a sale. */
 #define WORKS .role = TL_TOKEN_OPERATOR, .changes = true
@@ -58,6 +59,11 @@ static const struct tl_control_route routes[] = {
      .handler = tl_handle_webhook_list},
     {"GET", "/v1/admin/changes", "listChanges", READS, .query = "queue " PAGE,
      .handler = tl_handle_changes},
+    {"GET", SESSION, "getSession", READS, .kind = TL_CONTROL_SESSION},
+    {"POST", SESSION, "signIn", .role = TL_TOKEN_NOTHING, .kind = TL_CONTROL_SIGN_IN},
+    {"DELETE", SESSION, "signOut", READS, .changes = true, .kind = TL_CONTROL_SIGN_OUT},
+    {"POST", SESSION "/link", "createLink", READS, .changes = true, .kind = TL_CONTROL_LINK},
+    {"GET", "/preview/{queue}", "getPreview", READS, .kind = TL_CONTROL_PREVIEW},
     {"GET", "/v1/admin/tokens", "listTokens", .role = TL_TOKEN_ADMIN, .query = PAGE,
      .handler = tl_handle_token_list},
     {"POST", "/v1/admin/tokens", "createToken", RULES, .handler = tl_handle_token_create},

@@ -49,9 +49,8 @@ struct tl_admin {
     struct MHD_Daemon *daemon;
     struct tl_admin_source source;
     struct tl_admin_calls calls; /* all zero: none */
-    int port;
-    pthread_mutex_t mutex; /* for what follows: the threads of all connections come here */
-    unsigned open;         /* connections */
+    pthread_mutex_t mutex;       /* for what follows: the threads of all connections come here */
+    unsigned open;               /* connections */
     struct tl_idle_sockets idle;
 };
 
@@ -254,7 +253,7 @@ bool tl_admin_start(struct tl_admin **admin_out, const struct tl_listen *listen,
     admin->calls = calls != NULL ? *calls : (struct tl_admin_calls){0};
     unsigned flags = MHD_USE_AUTO | MHD_USE_INTERNAL_POLLING_THREAD |
                      (calls != NULL ? MHD_USE_THREAD_PER_CONNECTION | MHD_USE_ITC : 0u);
-    int fd = tl_listen_open(listen, false, &admin->port, err);
+    int port, fd = tl_listen_open(listen, false, &port, err);
     if (fd < 0) {
         free(admin);
         return tl_error_prefix(err, "admin listener");
@@ -274,7 +273,7 @@ bool tl_admin_start(struct tl_admin **admin_out, const struct tl_listen *listen,
         free(admin);
         return tl_error_set(err, TL_ERR_SYSTEM, "the admin listener's thread could not be started");
     }
-    tl_info("admin listener on %s:%d", listen->host, admin->port);
+    tl_info("admin listener on %s:%d", listen->host, port);
     *admin_out = admin;
     return true;
 }
@@ -311,9 +310,4 @@ void tl_admin_stop(struct tl_admin **admin)
     pthread_mutex_destroy(&(*admin)->mutex);
     free(*admin);
     *admin = NULL;
-}
-
-int tl_admin_port(const struct tl_admin *admin)
-{
-    return admin == NULL ? -1 : admin->port;
 }

@@ -56,7 +56,5 @@ bool tl_admin_start(struct tl_admin **admin, const struct tl_listen *listen,
 void tl_admin_busy(struct tl_admin *admin, struct MHD_Connection *connection, bool busy);
 /* Waits for what is in work, and closes all connections. */
 void tl_admin_stop(struct tl_admin **admin);
-/* The port it listens on; -1 for NULL. */
-int tl_admin_port(const struct tl_admin *admin);
 
 #endif

@@ -15,7 +15,7 @@ local int, LANE = text.int, defs.LANE
 local GRACE_MS = 5000  -- in which a program can offer the settings that it has in memory
 local LOOK_BACK = 1000 -- events read to find the highest seq
 local FIELDS = state.fields({}, { 'config_lost_ms' })
-local NUMBERS = { 'capacity', 'session_ttl', 'session_max', 'claim_ttl', 'waiting_ttl' }
+local NUMBERS = settings.REQUIRED
 
 local function note_mended(c, sentence) c.mended[#c.mended + 1] = sentence end
 

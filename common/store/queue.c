@@ -289,9 +289,9 @@ static bool try_configure(struct tl_redis *redis, const struct tl_keys *keys,
     return ok;
 }
 
-bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
-                            const struct tl_queue_changes *changes, const struct tl_actor *actor,
-                            struct tl_changes_made *made, struct tl_error *err)
+bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys,
+                        const struct tl_queue_changes *changes, const struct tl_actor *actor,
+                        struct tl_changes_made *made, struct tl_error *err)
 {
     bool done = false;
     for (int i = 0; i < CONFIGURE_ATTEMPTS && !done; i++) {
@@ -302,14 +302,6 @@ bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
                                 "the settings of queue %s are being changed all the time; nothing "
                                 "was changed, try again",
                                 keys->queue);
-}
-
-bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
-                        const char *value, const struct tl_actor *actor, struct tl_error *err)
-{
-    struct tl_queue_change change = {.name = name, .value = value};
-    const struct tl_queue_changes changes = {.list = &change, .n = 1};
-    return tl_queue_configure_all(redis, keys, &changes, actor, NULL, err);
 }
 
 bool tl_queue_notice(struct tl_redis *redis, const struct tl_keys *keys, const char *text,

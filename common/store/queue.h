@@ -70,13 +70,6 @@ bool tl_queue_info_send(struct tl_redis *redis, const struct tl_keys *keys, stru
 bool tl_queue_info_receive(struct tl_redis *redis, const struct tl_keys *keys,
                            struct tl_queue_info *info, struct tl_error *err);
 
-/* Changes one setting of an existing queue, by name and text ("capacity", "20"), after validating
- * all settings together. Writes that setting only (`lanes` with default_lane), and only if no
- * setting has changed since they were read; else reads them again. Emits a CONFIG event and records
- * what has changed, in the same step. */
-bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
-                        const char *value, const struct tl_actor *actor, struct tl_error *err);
-
 /* What one step has changed, as its function answers (common/store/line/changes.lua): JSON objects
  * of the members that changed, "{}" when nothing differs. */
 struct tl_changes_made {
@@ -85,8 +78,6 @@ struct tl_changes_made {
 /* Frees both texts; a zeroed struct is allowed. */
 void tl_changes_made_free(struct tl_changes_made *made);
 
-/* The same for several settings in one step, in this order: all of them are changed or none. *made
- * (may be NULL) gets what has changed. */
 struct tl_queue_change {
     const char *name, *value;
 };
@@ -102,9 +93,13 @@ struct tl_queue_changes {
     bool (*check)(void *context, const struct tl_queue_settings *before, struct tl_error *err);
     void *context;
 };
-bool tl_queue_configure_all(struct tl_redis *redis, const struct tl_keys *keys,
-                            const struct tl_queue_changes *changes, const struct tl_actor *actor,
-                            struct tl_changes_made *made, struct tl_error *err);
+/* Changes settings of an existing queue in one step, in this order, after validating all settings
+ * together: all of them are changed or none. Writes those only (`lanes` with default_lane), and
+ * only if no setting has changed since they were read; else reads them again. Emits a CONFIG event
+ * and records what has changed, in the same step. *made (may be NULL) gets what has changed. */
+bool tl_queue_configure(struct tl_redis *redis, const struct tl_keys *keys,
+                        const struct tl_queue_changes *changes, const struct tl_actor *actor,
+                        struct tl_changes_made *made, struct tl_error *err);
 
 /* Sets the notice that all waiting visitors see (common/wire/notice_text.h; "" removes it): stores
  * it in the state and emits a NOTICE event. TL_ERR_INVALID for what is no notice. */

@@ -248,8 +248,9 @@ local function check_batches(c)
     end
 end
 
-local WANTED = { 'policy', 'capacity', 'session_ttl', 'session_sliding', 'session_max', 'claim_ttl', 'waiting_ttl',
-    'lanes', 'default_lane', 'opens_at', 'join', 'on_store_error', 'mode', 'target_url' }
+local WANTED = { 'policy', 'session_sliding', 'lanes', 'default_lane', 'opens_at', 'join', 'on_store_error', 'mode',
+    'target_url' }
+for i = 1, #settings.REQUIRED do WANTED[#WANTED + 1] = settings.REQUIRED[i] end
 
 entry('audit_state', { 'no-writes' }, function(keys, args)
     local c, note = audit.begin(keys), ''

@@ -26,22 +26,23 @@ void tl_write_troubles(const json_t *answer)
 
 static void add_setting(void *context, const char *name, const json_t *value)
 {
-    char text[VALUE_MAX], local[VALUE_MAX];
+    char text[VALUE_MAX];
     tl_json_show(value, text, sizeof(text));
-    tl_terminal_time_of(text, local, sizeof(local));
-    tl_table_text(context, name);
-    tl_table_text(context, local);
+    tl_json_add(context, json_pack("{s:s, s:s}", "setting", name, "value", text));
 }
 
 void tl_write_settings(const json_t *answer)
 {
-    static const struct tl_column columns[] = {{"SETTING", false}, {"VALUE", false}};
+    static const struct tl_member columns[] = {TL_MEMBER("SETTING", "setting", TEXT, ""),
+                                               TL_MEMBER("VALUE", "value", TIME, ""),
+                                               {.title = NULL}};
     char created[TL_UNITS_TEXT_MAX];
-    struct tl_table *table = TL_TABLE(columns);
+    json_t *list = json_array();
     tl_terminal_time_of(tl_json_text(answer, "created_at"), created, sizeof(created));
     printf("%s, created %s\n\n", tl_json_text(answer, "name"), created);
-    tl_json_flat(json_object_get(answer, "settings"), add_setting, table);
-    tl_table_print(&table);
+    tl_json_flat(json_object_get(answer, "settings"), add_setting, list);
+    tl_list_print(list, columns);
+    json_decref(list);
 }
 
 /* ---- visitor show ---- */

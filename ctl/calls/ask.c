@@ -9,22 +9,16 @@
 
 #include "ctl/calls/calls.h"
 
-/* Of a listener only: how a browser signs in. */
-static const struct tl_control_route sessions[] = {
-    {.method = "GET", .path = "/v1/admin/session", .operation = "getSession"},
-    {.method = "POST", .path = "/v1/admin/session/link", .operation = "createLink"},
-};
-
 static const struct tl_control_route *route_of(const char *operation)
 {
     size_t n;
-    const struct tl_control_route *routes = tl_control_routes(&n);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(routes[i].operation, operation) == 0)
-            return &routes[i];
-    bool is_first = strcmp(operation, sessions[0].operation) == 0;
-    assert(is_first || strcmp(operation, sessions[1].operation) == 0);
-    return &sessions[is_first ? 0 : 1];
+    const struct tl_control_route *route = tl_control_routes(&n);
+    while (strcmp(route->operation, operation) != 0) {
+        assert(n > 1);
+        n--;
+        route++;
+    }
+    return route;
 }
 
 /* Appends the argument of this name, percent-encoded, and takes it out. False: it is missing or

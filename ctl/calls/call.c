@@ -12,21 +12,8 @@
 struct tl_ctl_call {
     const struct tl_ctl_options *options;
     struct tl_ctl_http *http; /* with --server; else: */
-    const struct tl_config *config;
-    struct tl_control *control;
-    struct tl_actor actor;
+    struct tl_ctl_session session;
 };
-
-static bool open_control(struct tl_ctl_call *call, struct tl_error *err)
-{
-    char url[TL_CTL_URL_MAX];
-    call->config = tl_config_load(call->options->config, err);
-    if (call->config == NULL || !tl_ctl_redis_url(call->config, call->options, url, err))
-        return false;
-    tl_actor_of_user(&call->actor, call->config->retention.changes_entries);
-    call->control = tl_control_new(call->config, url, err);
-    return call->control != NULL;
-}
 
 struct tl_ctl_call *tl_ctl_call_open(const struct tl_ctl_options *options, struct tl_error *err)
 {
@@ -34,7 +21,8 @@ struct tl_ctl_call *tl_ctl_call_open(const struct tl_ctl_options *options, struc
     call->options = options;
     if (options->server != NULL)
         call->http = tl_ctl_http_new(options->server, options->token_file, err);
-    if (options->server != NULL ? call->http == NULL : !open_control(call, err))
+    if (options->server != NULL ? call->http == NULL
+                                : !tl_ctl_session_prepare(&call->session, options, err))
         tl_ctl_call_close(&call);
     return call;
 }
@@ -44,8 +32,7 @@ void tl_ctl_call_close(struct tl_ctl_call **call)
     if (*call == NULL)
         return;
     tl_ctl_http_free(&(*call)->http);
-    tl_control_free(&(*call)->control);
-    tl_config_free(&(*call)->config);
+    tl_ctl_session_close(&(*call)->session);
     free(*call);
     *call = NULL;
 }
@@ -55,7 +42,7 @@ static bool ask_once(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err)
 {
     char target[TL_TARGET_MAX];
-    struct tl_control_request request = {.if_match = ask->if_match, .actor = &call->actor};
+    struct tl_control_request request = {.if_match = ask->if_match, .actor = &call->session.actor};
     *answer = (struct tl_control_answer){0};
     bool ok = tl_ctl_ask_target(ask->operation, ask->arguments, &request.method, target, err);
     request.target = target;
@@ -64,7 +51,7 @@ static bool ask_once(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
     if (ok && call->http != NULL)
         ok = tl_ctl_http_ask(call->http, &request, NULL, answer, err);
     else if (ok)
-        tl_control_call(call->control, &request, answer);
+        tl_control_call(call->session.control, &request, answer);
     json_decref(ask->arguments);
     json_decref(ask->body);
     return ok;
@@ -131,6 +118,27 @@ bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
     return ok && err->kind == TL_OK;
 }
 
+json_t *tl_ctl_call_get(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
+                        struct tl_error *err)
+{
+    struct tl_control_answer answer;
+    json_t *body = NULL;
+    if (tl_ctl_call_ask(call, ask, &answer, err)) {
+        const char *detail = tl_json_text(answer.body, "detail");
+        bool denied = answer.status == 401 || answer.status == 403;
+        if (tl_control_succeeded(&answer))
+            body = json_incref(answer.body);
+        else
+            tl_error_set(err,
+                         denied                ? TL_ERR_DENIED
+                         : answer.status < 500 ? TL_ERR_INVALID
+                                               : TL_ERR_CONNECT,
+                         "%s", *detail != '\0' ? detail : "no good answer");
+    }
+    tl_control_answer_clear(&answer);
+    return body;
+}
+
 /* ---- what may have been meant ---- */
 
 /* Does this server have the calls of the control room? Visitors' ports answer 404 to all of them.
@@ -151,7 +159,6 @@ static bool has_control_room(struct tl_ctl_call *call)
 static void tell_what_is_there(struct tl_ctl_call *call, const char *name)
 {
     const struct tl_ctl_ask ask = {.operation = "listQueues"};
-    struct tl_control_answer answer;
     struct tl_error unused;
     size_t i;
     if (!has_control_room(call)) {
@@ -163,13 +170,12 @@ static void tell_what_is_there(struct tl_ctl_call *call, const char *name)
     }
     if (*name == '\0')
         return;
-    json_t *queue, *names = json_array();
-    bool ok = tl_ctl_call_ask(call, &ask, &answer, &unused) && tl_control_succeeded(&answer);
-    json_array_foreach(json_object_get(ok ? answer.body : NULL, "queues"), i, queue)
+    json_t *queue, *names = json_array(), *answer = tl_ctl_call_get(call, &ask, &unused);
+    json_array_foreach(json_object_get(answer, "queues"), i, queue)
     {
         tl_json_add(names, json_string(tl_json_text(queue, "queue")));
     }
-    tl_control_answer_clear(&answer);
+    json_decref(answer);
     tl_ctl_propose_queue(name, names);
 }
 
@@ -275,13 +281,14 @@ bool tl_ctl_call_stream(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                         struct tl_error *err)
 {
     char target[TL_TARGET_MAX];
-    struct tl_control_request request = {.target = target, .actor = &call->actor};
+    struct tl_control_request request = {.target = target, .actor = &call->session.actor};
     *answer = (struct tl_control_answer){0};
     bool ok = tl_ctl_ask_target(ask->operation, ask->arguments, &request.method, target, err);
     json_decref(ask->arguments);
     if (!ok || call->http != NULL)
         return ok && tl_ctl_http_ask(call->http, &request, stream, answer, err);
-    struct tl_control_export *export = tl_control_export_begin(call->control, &request, answer);
+    struct tl_control_export *export =
+        tl_control_export_begin(call->session.control, &request, answer);
     if (export == NULL)
         return true;
     answer->status = 200;

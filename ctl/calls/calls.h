@@ -51,6 +51,10 @@ void tl_ctl_call_close(struct tl_ctl_call **call);
  * there is no answer. Clear the answer with tl_control_answer_clear in either case. */
 bool tl_ctl_call_ask(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
                      struct tl_control_answer *answer, struct tl_error *err);
+/* The body of a good answer, owned. NULL: there is none; TL_ERR_DENIED for 401 and 403,
+ * TL_ERR_INVALID for other problems that are the asker's. */
+json_t *tl_ctl_call_get(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
+                        struct tl_error *err);
 /* Asks; *body gets the body of a good answer, owned (an empty object if it has none). Anything else
  * is told on standard error (with -o json the problem is also written to standard output), and the
  * exit status returned. */
@@ -96,6 +100,8 @@ json_t *tl_ctl_arguments(const struct tl_ctl_options *options, struct tl_error *
 /* Asks the operator where that is due, then the control room, and writes the answer. Returns the
  * exit status. */
 int tl_ctl_run(const struct tl_ctl_options *options);
+/* The same by this operation, and with these arguments, which it releases. */
+int tl_ctl_run_with(const struct tl_ctl_options *options, const char *operation, json_t *arguments);
 /* Does it hold, by the answer and the arguments? */
 bool tl_sentence_holds(const struct tl_sentence *sentence, const json_t *answer,
                        const json_t *arguments);
@@ -114,18 +120,17 @@ int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char
 
 /* One of its totals, "admitted"; 0 when there is none. */
 uint64_t tl_row_total(const json_t *stats, const char *name);
-/* Those who gave up: left, or were no longer seen. */
-uint64_t tl_row_gave_up(const json_t *stats);
-/* What is so: the phase, or "damaged"; in recovery "recovers 12 s: 8 of 10" (places that came
- * back), before the opening "opens 2026-12-01T20:00:00+09:00". */
-void tl_row_phase(const json_t *stats, char *text, size_t size);
+/* Appends what is so: the phase, or "damaged"; in recovery "recovers 12 s: 8 of 10" (places that
+ * came back), before the opening "opens 2026-12-01T20:00:00+09:00". */
+void tl_row_phase(const json_t *stats, struct tl_text *out);
 /* Mode and phase in one word: the phase where the mode is open, else the mode. */
 const char *tl_row_state(const json_t *stats);
 /* What wants care, and what is damaged, stands out in colour. */
 enum tl_tint tl_row_tint(const json_t *stats);
-/* What limits admission: the capacity ("300"; "0: no one"; "140 auto" where the site's reports
- * steer it, "120 auto (no feedback)" while there are none), the rate ("1400/10s"), or both. */
-void tl_row_limit(const json_t *stats, char *text, size_t size);
+/* Appends what limits admission: the capacity ("300"; "0: no one"; "140 auto" where the site's
+ * reports steer it, "120 auto (no feedback)" while there are none), the rate ("1400/10s"), or both.
+ */
+void tl_row_limit(const json_t *stats, struct tl_text *out);
 /* How many a minute, such as "admitted"; "-" when that is not known. */
 void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t size);
 
@@ -134,9 +139,9 @@ void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t
  * are none: no network sent more than 60 joins or failed checks, and no session looks misused. */
 void tl_row_signs(const json_t *stats, struct tl_text *out);
 
-#define TL_WEBHOOK_WORDS_MAX 256
-/* The state of a webhook: "answers", "failing since 2026-12-01T20:00:00+09:00: it answers 500". */
-void tl_webhook_words(const json_t *webhook, char *text, size_t size);
+/* Appends the state of a webhook: "answers", "failing since 2026-12-01T20:00:00+09:00: it answers
+ * 500". */
+void tl_webhook_words(const json_t *webhook, struct tl_text *out);
 enum tl_tint tl_webhook_tint(const json_t *webhook);
 
 /* ---- settings ---- */

@@ -64,12 +64,27 @@ static void describe_member(struct tl_text *out, const char *name, const json_t 
     tl_text_append(out, "%s", after == NULL ? " (gone)" : "");
 }
 
-static void describe(struct tl_text *out, const char *what, const json_t *before,
-                     const json_t *after)
+/* ---- log ---- */
+
+/* Nothing is recorded of the queue: is there one? The record of a deleted queue is still there. */
+static int look_for(struct tl_ctl_call *call, const char *queue)
+{
+    json_t *found;
+    const struct tl_ctl_ask ask = {.operation = "getQueue",
+                                   .arguments = json_pack("{s:s}", "queue", queue)};
+    int status = tl_ctl_call_body(call, &ask, &found);
+    json_decref(found);
+    return status;
+}
+
+/* What it has changed. Nothing else is in *out. */
+static void describe(const json_t *change, struct tl_text *out)
 {
     const char *name;
     json_t *value;
-    if (strcmp(what, "create") == 0) {
+    const json_t *before = json_object_get(change, "before");
+    const json_t *after = json_object_get(change, "after");
+    if (strcmp(tl_json_text(change, "what"), "create") == 0) {
         tl_text_append(out, "%zu settings", json_object_size(after));
         return;
     }
@@ -84,50 +99,20 @@ static void describe(struct tl_text *out, const char *what, const json_t *before
     }
 }
 
-/* ---- log ---- */
+static const struct tl_member columns[] = {TL_MEMBER("TIME", "at", TIME, ""),
+                                           TL_MEMBER("QUEUE", "queue", TEXT, "-"),
+                                           TL_MEMBER("WHO", "who", TEXT, "-"),
+                                           TL_MEMBER("FROM", "from", TEXT, "-"),
+                                           TL_MEMBER("WHAT", "what", TEXT, "-"),
+                                           TL_MEMBER_SHOWN("CHANGE", TEXT, describe, NULL),
+                                           {.title = NULL}};
 
-/* Nothing is recorded of the queue: is there one? The record of a deleted queue is still there. */
-static int look_for(struct tl_ctl_call *call, const char *queue)
+static void write_list(const json_t *list)
 {
-    json_t *found;
-    const struct tl_ctl_ask ask = {.operation = "getQueue",
-                                   .arguments = json_pack("{s:s}", "queue", queue)};
-    int status = tl_ctl_call_body(call, &ask, &found);
-    json_decref(found);
-    return status;
-}
-
-static void add_row(struct tl_table *table, const json_t *change)
-{
-    struct tl_text made = {0};
-    describe(&made, tl_json_text(change, "what"), json_object_get(change, "before"),
-             json_object_get(change, "after"));
-    const char *const cells[] = {tl_json_text(change, "queue"), tl_json_text(change, "who"),
-                                 tl_json_text(change, "from"), tl_json_text(change, "what")};
-    tl_table_time(table, tl_json_text(change, "at"), "");
-    for (size_t i = 0; i < sizeof(cells) / sizeof(cells[0]); i++)
-        tl_table_text(table, *cells[i] != '\0' ? cells[i] : "-");
-    tl_table_text(table, tl_xtext(&made));
-    tl_text_free(&made);
-}
-
-static void write_table(const json_t *list)
-{
-    static const struct tl_column columns[] = {{"TIME", false}, {"QUEUE", false},
-                                               {"WHO", false},  {"FROM", false},
-                                               {"WHAT", false}, {"CHANGE", false}};
-    size_t i;
-    json_t *change;
-    if (json_array_size(list) == 0) {
+    if (json_array_size(list) == 0)
         printf("no changes are recorded\n");
-        return;
-    }
-    struct tl_table *table = TL_TABLE(columns);
-    json_array_foreach(list, i, change)
-    {
-        add_row(table, change);
-    }
-    tl_table_print(&table);
+    else
+        tl_list_print(list, columns);
 }
 
 /* Of the list of changes, which begins with the newest: the same in the order of time. */
@@ -162,7 +147,7 @@ int tl_command_log(const struct tl_ctl_options *options)
     if (status == TL_EXIT_OK && options->output != TL_OUTPUT_TABLE)
         tl_data_write(options->output, json_pack("{s:O}", "changes", list));
     else if (status == TL_EXIT_OK)
-        write_table(list);
+        write_list(list);
     json_decref(list);
     json_decref(answer);
     return status;

@@ -55,18 +55,12 @@ struct source {
 static bool fetch_of_call(void *context, uint64_t after, json_t **page, struct tl_error *err)
 {
     const struct source *source = context;
-    struct tl_control_answer answer;
     const struct tl_ctl_ask ask = {.operation = "getDraw",
                                    .arguments = json_pack("{s:s, s:I, s:i}", "queue", source->queue,
                                                           "starting_after", (json_int_t)after,
                                                           "limit", TL_DRAW_PAGE_IDS)};
-    bool ok = tl_ctl_call_ask(source->call, &ask, &answer, err);
-    if (ok && !tl_control_succeeded(&answer))
-        ok = tl_error_set(err, answer.status < 500 ? TL_ERR_INVALID : TL_ERR_CONNECT, "%s",
-                          tl_json_text(answer.body, "detail"));
-    *page = ok ? json_incref(answer.body) : NULL;
-    tl_control_answer_clear(&answer);
-    return ok;
+    *page = tl_ctl_call_get(source->call, &ask, err);
+    return *page != NULL;
 }
 
 static int write_list(struct tl_ctl_call *call, const char *queue, const char *path)

@@ -34,13 +34,11 @@ static bool take(void *context, const char *bytes, size_t length, struct tl_erro
 static uint64_t count(struct tl_ctl_call *call, const char *queue)
 {
     struct tl_error err = {0};
-    struct tl_control_answer answer;
-    uint64_t n = 0;
     const struct tl_ctl_ask ask = {.operation = "getStats",
                                    .arguments = json_pack("{s:s}", "queue", queue)};
-    if (tl_ctl_call_ask(call, &ask, &answer, &err) && tl_control_succeeded(&answer))
-        n = tl_json_count(answer.body, "waiting") + tl_json_count(answer.body, "active");
-    tl_control_answer_clear(&answer);
+    json_t *stats = tl_ctl_call_get(call, &ask, &err);
+    uint64_t n = tl_json_count(stats, "waiting") + tl_json_count(stats, "active");
+    json_decref(stats);
     return n;
 }
 

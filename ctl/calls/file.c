@@ -204,23 +204,15 @@ static int confirm(struct file *file)
 
 static void write_differences(const struct file *file)
 {
-    static const struct tl_column columns[] = {
-        {"QUEUE", false}, {"SETTING", false}, {"FILE", false}, {"STORE", false}};
+    static const struct tl_member columns[] = {TL_MEMBER("QUEUE", "queue", TEXT, ""),
+                                               TL_MEMBER("SETTING", "setting", TEXT, ""),
+                                               TL_MEMBER("FILE", "file", TIME, "\"\""),
+                                               TL_MEMBER("STORE", "store", TIME, "\"\""),
+                                               {.title = NULL}};
     size_t i;
     json_t *row;
-    struct tl_table *table = TL_TABLE(columns);
-    json_array_foreach(file->differences, i, row)
-    {
-        for (size_t k = 0; k < 4; k++) {
-            static const char *const names[] = {"queue", "setting", "file", "store"};
-            char text[TL_QUEUE_VALUE_MAX];
-            tl_terminal_time_of(tl_json_text(row, names[k]), text, sizeof(text));
-            tl_table_text(table, *text != '\0' ? text : "\"\"");
-        }
-    }
     if (json_array_size(file->differences) > 0)
-        tl_table_print(&table);
-    tl_table_free(&table);
+        tl_list_print(file->differences, columns);
     json_array_foreach(file->only_in_file, i, row)
     {
         printf("%s: in the file only\n", json_string_value(row));

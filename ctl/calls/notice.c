@@ -86,34 +86,23 @@ static int check_languages(const struct tl_ctl_options *options)
     return status;
 }
 
-static json_t *notice_of(const struct tl_ctl_options *options)
-{
-    if (!has_languages(options))
-        return json_pack("{s:s}", "text", options->words[1]);
-    json_t *texts = json_object();
-    for (int i = 1; i < options->n_words; i++) {
-        const char *word = options->words[i];
-        size_t length = language_of(word);
-        (void)json_object_setn_new(texts, word, length, json_string(word + length + 1));
-    }
-    return json_pack("{s:o}", "texts", texts);
-}
-
 int tl_command_notice(const struct tl_ctl_options *options)
 {
-    const char *queue = options->words[0];
-    json_t *answer;
     if (!texts_are_named(options))
         return TL_EXIT_PROBLEM;
     int status = check_languages(options);
     if (status != TL_EXIT_OK)
         return status;
-    const struct tl_ctl_ask ask = {.operation = "setNotice",
-                                   .arguments = json_pack("{s:s}", "queue", queue),
-                                   .body = notice_of(options)};
-    status = tl_ctl_call_once(options, &ask, &answer);
-    return status == TL_EXIT_OK
-               ? tl_ctl_tell(options, answer, "%s: %s", queue,
-                             options->words[1][0] != '\0' ? "notice set" : "notice removed")
-               : status;
+    json_t *arguments = json_pack("{s:s}", "queue", options->words[0]), *texts = json_object();
+    for (int i = 1; has_languages(options) && i < options->n_words; i++) {
+        const char *word = options->words[i];
+        size_t length = language_of(word);
+        (void)json_object_setn_new(texts, word, length, json_string(word + length + 1));
+    }
+    if (has_languages(options))
+        (void)json_object_set(arguments, "texts", texts);
+    else
+        (void)json_object_set_new(arguments, "text", json_string(options->words[1]));
+    json_decref(texts);
+    return tl_ctl_run_with(options, options->command->operation, arguments);
 }

@@ -11,11 +11,6 @@ uint64_t tl_row_total(const json_t *stats, const char *name)
     return tl_json_count(json_object_get(stats, "totals"), name);
 }
 
-uint64_t tl_row_gave_up(const json_t *stats)
-{
-    return tl_row_total(stats, "left") + tl_row_total(stats, "absent");
-}
-
 /* The ms from the numbers' own time until this one; 0 when it has passed. */
 static int64_t until(const json_t *stats, const char *time)
 {
@@ -26,24 +21,24 @@ static int64_t until(const json_t *stats, const char *time)
     return then_ms > now_ms ? then_ms - now_ms : 0;
 }
 
-void tl_row_phase(const json_t *stats, char *text, size_t size)
+void tl_row_phase(const json_t *stats, struct tl_text *out)
 {
     const char *phase = tl_json_text(stats, "phase");
     const json_t *recovery = json_object_get(stats, "recovery");
     if (*tl_json_text(stats, "trouble") != '\0') {
-        snprintf(text, size, "damaged");
+        tl_text_append(out, "damaged");
     } else if (json_is_object(recovery)) {
         int64_t left_ms = until(stats, tl_json_text(recovery, "until"));
-        int n = snprintf(text, size, "recovers %" PRId64 " s: %" PRIu64, (left_ms + 999) / 1000,
-                         tl_json_count(recovery, "restored"));
-        if (tl_json_count(recovery, "lost") > 0 && n > 0 && (size_t)n < size)
-            snprintf(text + n, size - (size_t)n, " of %" PRIu64, tl_json_count(recovery, "lost"));
+        tl_text_append(out, "recovers %" PRId64 " s: %" PRIu64, (left_ms + 999) / 1000,
+                       tl_json_count(recovery, "restored"));
+        if (tl_json_count(recovery, "lost") > 0)
+            tl_text_append(out, " of %" PRIu64, tl_json_count(recovery, "lost"));
     } else if (strcmp(phase, "scheduled") == 0) {
         char opens[TL_UNITS_TEXT_MAX];
         tl_terminal_time_of(tl_json_text(stats, "opens_at"), opens, sizeof(opens));
-        snprintf(text, size, "opens %s", opens);
+        tl_text_append(out, "opens %s", opens);
     } else {
-        snprintf(text, size, "%s", phase);
+        tl_text_append(out, "%s", phase);
     }
 }
 
@@ -64,22 +59,22 @@ enum tl_tint tl_row_tint(const json_t *stats)
                                                       : TL_TINT_NONE;
 }
 
-void tl_row_limit(const json_t *stats, char *text, size_t size)
+void tl_row_limit(const json_t *stats, struct tl_text *out)
 {
-    char capacity[48] = "", rate[64] = "", every[TL_UNITS_TEXT_MAX];
+    char every[TL_UNITS_TEXT_MAX];
     const json_t *limit = json_object_get(stats, "capacity_now");
     const json_t *feedback = json_object_get(stats, "feedback");
     const json_t *rates = json_object_get(stats, "rate");
     if (json_is_integer(limit))
-        snprintf(capacity, sizeof(capacity), "%" PRIu64 "%s", (uint64_t)json_integer_value(limit),
-                 json_is_true(feedback)           ? " auto"
-                 : json_is_false(feedback)        ? " auto (no feedback)"
-                 : json_integer_value(limit) == 0 ? ": no one"
-                                                  : "");
+        tl_text_append(out, "%" PRIu64 "%s", (uint64_t)json_integer_value(limit),
+                       json_is_true(feedback)           ? " auto"
+                       : json_is_false(feedback)        ? " auto (no feedback)"
+                       : json_integer_value(limit) == 0 ? ": no one"
+                                                        : "");
     tl_duration_format(tl_json_number(rates, "every_ms"), every, sizeof(every));
     if (json_is_object(rates))
-        snprintf(rate, sizeof(rate), "%" PRIu64 "/%s", tl_json_count(rates, "admit"), every);
-    snprintf(text, size, "%s%s%s", capacity, *capacity != '\0' && *rate != '\0' ? ", " : "", rate);
+        tl_text_append(out, "%s%" PRIu64 "/%s", json_is_integer(limit) ? ", " : "",
+                       tl_json_count(rates, "admit"), every);
 }
 
 void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t size)
@@ -91,20 +86,18 @@ void tl_row_per_minute(const json_t *stats, const char *name, char *text, size_t
         snprintf(text, size, "-");
 }
 
-void tl_webhook_words(const json_t *webhook, char *text, size_t size)
+void tl_webhook_words(const json_t *webhook, struct tl_text *out)
 {
     char since[TL_UNITS_TEXT_MAX];
     const char *state = tl_json_text(webhook, "state");
+    bool unwatched = strcmp(state, "unwatched") == 0, new = strcmp(state, "new") == 0;
     tl_terminal_time_of(tl_json_text(webhook, "failing_since"), since, sizeof(since));
-    if (strcmp(state, "unwatched") == 0)
-        state = "no notifier watches the queue";
-    else if (strcmp(state, "new") == 0)
-        state = "nothing told yet";
-    else if (since[0] != '\0') {
-        snprintf(text, size, "%s since %s: %s", state, since, tl_json_text(webhook, "problem"));
-        return;
-    }
-    snprintf(text, size, "%s", state);
+    tl_text_append(out, "%s",
+                   unwatched ? "no notifier watches the queue"
+                   : new     ? "nothing told yet"
+                             : state);
+    if (!unwatched && !new &&since[0] != '\0')
+        tl_text_append(out, " since %s: %s", since, tl_json_text(webhook, "problem"));
 }
 
 enum tl_tint tl_webhook_tint(const json_t *webhook)

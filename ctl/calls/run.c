@@ -104,16 +104,10 @@ static int confirm(const struct tl_ctl_options *options, struct tl_ctl_call *cal
     return status;
 }
 
-/* The call, by this operation and with more arguments, which it releases; NULL: none. */
-static int run_as(const struct tl_ctl_options *options, const char *operation, json_t *more)
+int tl_ctl_run_with(const struct tl_ctl_options *options, const char *operation, json_t *arguments)
 {
     struct tl_error err = {0};
-    json_t *answer = NULL, *arguments = tl_ctl_arguments(options, &err);
-    if (arguments == NULL)
-        return tl_ctl_fail(tl_ctl_status_of(&err), &err);
-    if (more != NULL)
-        (void)json_object_update(arguments, more);
-    json_decref(more);
+    json_t *answer = NULL;
     struct tl_ctl_call *call = tl_ctl_call_open(options, &err);
     int status =
         call != NULL ? confirm(options, call, arguments) : tl_ctl_fail(TL_EXIT_FAILED, &err);
@@ -130,6 +124,19 @@ static int run_as(const struct tl_ctl_options *options, const char *operation, j
     json_decref(arguments);
     tl_ctl_call_close(&call);
     return status;
+}
+
+/* The call, by this operation and with more arguments, which it releases; NULL: none. */
+static int run_as(const struct tl_ctl_options *options, const char *operation, json_t *more)
+{
+    struct tl_error err = {0};
+    json_t *arguments = tl_ctl_arguments(options, &err);
+    if (arguments == NULL)
+        return tl_ctl_fail(tl_ctl_status_of(&err), &err);
+    if (more != NULL)
+        (void)json_object_update(arguments, more);
+    json_decref(more);
+    return tl_ctl_run_with(options, operation, arguments);
 }
 
 int tl_ctl_run(const struct tl_ctl_options *options)

@@ -133,15 +133,14 @@ static int confirm(const struct tl_ctl_options *options, struct tl_ctl_call *cal
                    const json_t *settings)
 {
     struct wish wish = {.queue = options->words[0], .settings = settings};
-    struct tl_control_answer queue = {0};
     struct tl_error unused;
     if (options->yes)
         return TL_EXIT_OK;
     const struct tl_ctl_ask ask = {.operation = "getQueue",
                                    .arguments = json_pack("{s:s}", "queue", wish.queue)};
-    if (tl_ctl_call_ask(call, &ask, &queue, &unused))
-        tl_json_flat(json_object_get(queue.body, "settings"), note_shrink, &wish);
-    tl_control_answer_clear(&queue);
+    json_t *queue = tl_ctl_call_get(call, &ask, &unused);
+    tl_json_flat(json_object_get(queue, "settings"), note_shrink, &wish);
+    json_decref(queue);
     return tl_shrink_confirm(options, &wish.shrinks);
 }
 

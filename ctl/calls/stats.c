@@ -10,17 +10,16 @@ enum { SHOWN = 64 };
 
 static void write_line(const json_t *stats, struct tl_text *out)
 {
-    char oldest[SHOWN], p50[SHOWN], p90[SHOWN], limit[128];
+    char oldest[SHOWN], p50[SHOWN], p90[SHOWN];
     const json_t *waited = json_object_get(stats, "waited");
     const json_t *claimed = json_object_get(stats, "claimed");
     tl_json_wait(stats, "oldest_wait_ms", oldest, sizeof(oldest));
-    tl_row_limit(stats, limit, sizeof(limit));
     tl_json_wait(waited, "p50_ms", p50, sizeof(p50));
     tl_json_wait(waited, "p90_ms", p90, sizeof(p90));
     tl_text_append(out, "  waiting     %" PRIu64 ", the first for %s\n",
                    tl_json_count(stats, "waiting"), oldest);
-    tl_text_append(out, "  active      %" PRIu64 ", limit %s", tl_json_count(stats, "active"),
-                   limit);
+    tl_text_append(out, "  active      %" PRIu64 ", limit ", tl_json_count(stats, "active"));
+    tl_row_limit(stats, out);
     if (json_is_integer(claimed))
         tl_text_append(out, ", %" PRIu64 " have come", (uint64_t)json_integer_value(claimed));
     tl_text_append(out, "\n  waited      half of them under %s, nine of ten under %s\n", p50, p90);
@@ -136,9 +135,8 @@ static void write_webhooks(const json_t *stats, struct tl_text *out)
     json_t *webhook;
     json_array_foreach(json_object_get(stats, "webhooks"), i, webhook)
     {
-        char words[TL_WEBHOOK_WORDS_MAX];
-        tl_webhook_words(webhook, words, sizeof(words));
-        tl_text_append(out, "  webhook %-10s %s", tl_json_text(webhook, "name"), words);
+        tl_text_append(out, "  webhook %-10s ", tl_json_text(webhook, "name"));
+        tl_webhook_words(webhook, out);
         if (tl_json_number(webhook, "pending") > 0)
             tl_text_append(out, ", %" JSON_INTEGER_FORMAT " entries wait",
                            tl_json_number(webhook, "pending"));
@@ -151,13 +149,14 @@ static void write_webhooks(const json_t *stats, struct tl_text *out)
 
 void tl_write_stats(const json_t *stats)
 {
-    char phase[128], at[TL_UNITS_TEXT_MAX];
+    char at[TL_UNITS_TEXT_MAX];
     const char *notice = tl_json_text(stats, "notice");
     struct tl_text out = {0};
-    tl_row_phase(stats, phase, sizeof(phase));
     tl_terminal_time_of(tl_json_text(stats, "at"), at, sizeof(at));
-    tl_text_append(&out, "%s: mode %s, phase %s, at %s\n", tl_json_text(stats, "queue"),
-                   tl_json_text(stats, "mode"), phase, at);
+    tl_text_append(&out, "%s: mode %s, phase ", tl_json_text(stats, "queue"),
+                   tl_json_text(stats, "mode"));
+    tl_row_phase(stats, &out);
+    tl_text_append(&out, ", at %s\n", at);
     if (*notice != '\0')
         tl_text_append(&out, "  notice      %s\n", notice);
     write_line(stats, &out);

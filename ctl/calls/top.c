@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -13,22 +14,49 @@
 
 #include "ctl/calls/calls.h"
 
-/* What there is to see, and what fits into 80 columns of it. */
-static const struct tl_column wide_columns[] = {
-    {"QUEUE", false}, {"MODE", false},    {"PHASE", false},   {"WAITING", true},
-    {"OLDEST", true}, {"ACTIVE", true},   {"LIMIT", true},    {"JOINED", true},
-    {"/MIN", true},   {"ADMITTED", true}, {"/MIN", true},     {"COMPLETED", true},
-    {"/MIN", true},   {"GAVE UP", true},  {"NO-SHOWS", true}, {"EXPIRED", true},
-};
-static const struct tl_column narrow_columns[] = {
-    {"QUEUE", false}, {"STATE", false},  {"WAITS", true},   {"OLDEST", true},  {"ACTIVE", true},
-    {"LIMIT", true},  {"ADM/MIN", true}, {"GAVE UP", true}, {"NO-SHOW", true},
-};
-enum {
-    QUEUE_NARROW = 14, /* of its name */
-    LIMIT_NARROW = 6,
-    OLDEST_NARROW = 7,
-};
+static void show_state(const json_t *stats, struct tl_text *out)
+{
+    tl_text_append(out, "%s", tl_row_state(stats));
+}
+
+/* They left, or were not seen any more. */
+static void show_gave_up(const json_t *stats, struct tl_text *out)
+{
+    tl_text_append(out, "%" PRIu64, tl_row_total(stats, "left") + tl_row_total(stats, "absent"));
+}
+
+#define COUNT(title, name) TL_MEMBER(title, name, NUMBER, "")
+
+/* What there is to see, and what fits into 80 columns of it. add_rates() makes the rates. */
+static const struct tl_member wide_columns[] = {
+    TL_MEMBER("QUEUE", "queue", TEXT, ""),
+    TL_MEMBER("MODE", "mode", TEXT, ""),
+    TL_MEMBER_SHOWN("PHASE", TEXT, tl_row_phase, tl_row_tint),
+    COUNT("WAITING", "waiting"),
+    TL_MEMBER("OLDEST", "oldest_wait_ms", WAIT, ""),
+    COUNT("ACTIVE", "active"),
+    TL_MEMBER_SHOWN("LIMIT", NUMBER, tl_row_limit, NULL),
+    COUNT("JOINED", "totals.joined"),
+    COUNT("/MIN", "rates.joined"),
+    COUNT("ADMITTED", "totals.admitted"),
+    COUNT("/MIN", "rates.admitted"),
+    COUNT("COMPLETED", "totals.completed"),
+    COUNT("/MIN", "rates.completed"),
+    TL_MEMBER_SHOWN("GAVE UP", NUMBER, show_gave_up, NULL),
+    COUNT("NO-SHOWS", "totals.unclaimed"),
+    COUNT("EXPIRED", "totals.expired"),
+    {.title = NULL}};
+static const struct tl_member narrow_columns[] = {
+    {.title = "QUEUE", .name = "queue", .none = "", .most = 14},
+    TL_MEMBER_SHOWN("STATE", TEXT, show_state, tl_row_tint),
+    COUNT("WAITS", "waiting"),
+    {.title = "OLDEST", .name = "oldest_wait_ms", .kind = TL_MEMBER_WAIT, .none = "", .most = 7},
+    COUNT("ACTIVE", "active"),
+    {.title = "LIMIT", .kind = TL_MEMBER_NUMBER, .none = "", .most = 6, .show = tl_row_limit},
+    COUNT("ADM/MIN", "rates.admitted"),
+    TL_MEMBER_SHOWN("GAVE UP", NUMBER, show_gave_up, NULL),
+    COUNT("NO-SHOW", "totals.unclaimed"),
+    {.title = NULL}};
 
 /* The terminal, and its settings to restore at the end. */
 struct screen {
@@ -142,22 +170,6 @@ struct top {
     int64_t read_ms, before_ms;
 };
 
-/* How many a minute, by the history of the queue; where that is too short, since the last refresh.
- */
-static void add_rate(const struct top *top, struct tl_table *table, const json_t *stats,
-                     const json_t *earlier, const char *name)
-{
-    char rate[32];
-    uint64_t now = tl_row_total(stats, name);
-    int64_t elapsed_ms = top->read_ms - top->before_ms;
-    tl_row_per_minute(stats, name, rate, sizeof(rate));
-    if (strcmp(rate, "-") == 0 && earlier != NULL && elapsed_ms > 0 &&
-        now >= tl_row_total(earlier, name))
-        snprintf(rate, sizeof(rate), "%.0f",
-                 (double)(now - tl_row_total(earlier, name)) * 60000.0 / (double)elapsed_ms);
-    tl_table_text(table, rate);
-}
-
 /* The same queue at the last refresh; NULL: there is none, or it was created again since. */
 static const json_t *earlier_of(const struct top *top, const json_t *stats)
 {
@@ -172,86 +184,54 @@ static const json_t *earlier_of(const struct top *top, const json_t *stats)
     return NULL;
 }
 
-static void add_wide(const struct top *top, struct tl_table *table, const json_t *stats)
+/* How many a minute, by the history of the queue; where that is too short, since the last refresh.
+ */
+static json_t *rate_of(const struct top *top, const json_t *stats, const json_t *earlier,
+                       const char *name)
 {
-    static const char *const rates[] = {"joined", "admitted", "completed"};
-    char text[128];
-    const json_t *earlier = earlier_of(top, stats);
-    tl_table_text(table, tl_json_text(stats, "queue"));
-    tl_table_text(table, tl_json_text(stats, "mode"));
-    tl_row_phase(stats, text, sizeof(text));
-    tl_table_text(table, text);
-    tl_table_tint(table, tl_row_tint(stats));
-    tl_table_number(table, tl_json_count(stats, "waiting"));
-    tl_json_wait(stats, "oldest_wait_ms", text, sizeof(text));
-    tl_table_text(table, text);
-    tl_table_number(table, tl_json_count(stats, "active"));
-    tl_row_limit(stats, text, sizeof(text));
-    tl_table_text(table, text);
-    for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
-        tl_table_number(table, tl_row_total(stats, rates[i]));
-        add_rate(top, table, stats, earlier, rates[i]);
-    }
-    tl_table_number(table, tl_row_gave_up(stats));
-    tl_table_number(table, tl_row_total(stats, "unclaimed"));
-    tl_table_number(table, tl_row_total(stats, "expired"));
+    char rate[32];
+    uint64_t now = tl_row_total(stats, name);
+    int64_t elapsed_ms = top->read_ms - top->before_ms;
+    tl_row_per_minute(stats, name, rate, sizeof(rate));
+    if (strcmp(rate, "-") == 0 && earlier != NULL && elapsed_ms > 0 &&
+        now >= tl_row_total(earlier, name))
+        snprintf(rate, sizeof(rate), "%.0f",
+                 (double)(now - tl_row_total(earlier, name)) * 60000.0 / (double)elapsed_ms);
+    return json_string(rate);
 }
 
-/* A text that is cut to `columns` columns. */
-static void add_cut(struct tl_table *table, const char *text, int columns)
+/* Sets the rates, which no answer has. */
+static void add_rates(const struct top *top)
 {
-    char cut[64];
-    bool fits = strlen(text) <= (size_t)columns;
-    snprintf(cut, sizeof(cut), "%.*s%s", fits ? columns : columns - 1, text, fits ? "" : "~");
-    tl_table_text(table, cut);
-}
-
-static void add_narrow(const struct top *top, struct tl_table *table, const json_t *stats)
-{
-    char text[128];
-    add_cut(table, tl_json_text(stats, "queue"), QUEUE_NARROW);
-    tl_table_text(table, tl_row_state(stats));
-    tl_table_tint(table, tl_row_tint(stats));
-    tl_table_number(table, tl_json_count(stats, "waiting"));
-    tl_json_wait(stats, "oldest_wait_ms", text, sizeof(text));
-    add_cut(table, text, OLDEST_NARROW);
-    tl_table_number(table, tl_json_count(stats, "active"));
-    tl_row_limit(stats, text, sizeof(text));
-    add_cut(table, text, LIMIT_NARROW);
-    add_rate(top, table, stats, earlier_of(top, stats), "admitted");
-    tl_table_number(table, tl_row_gave_up(stats));
-    tl_table_number(table, tl_row_total(stats, "unclaimed"));
-}
-
-static void add_table(const struct top *top, bool wide, bool colour, struct tl_text *out)
-{
+    static const char *const names[] = {"joined", "admitted", "completed"};
     size_t i;
     json_t *stats;
-    struct tl_table *table = wide ? TL_TABLE(wide_columns) : TL_TABLE(narrow_columns);
     json_array_foreach(json_object_get(top->rows, "queues"), i, stats)
     {
-        if (wide)
-            add_wide(top, table, stats);
-        else
-            add_narrow(top, table, stats);
+        const json_t *earlier = earlier_of(top, stats);
+        json_t *rates = json_object();
+        for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+            (void)json_object_set_new(rates, names[k], rate_of(top, stats, earlier, names[k]));
+        (void)json_object_set_new(stats, "rates", rates);
     }
-    tl_table_write(table, colour, !wide, out);
-    tl_table_free(&table);
 }
 
 /* Appends the table: the wide one where it fits, and where there is no terminal. */
 static void add_queues(const struct top *top, struct tl_text *out)
 {
     struct tl_text wide = {0};
+    const json_t *queues = json_object_get(top->rows, "queues");
     bool fits = true;
-    add_table(top, true, false, &wide);
+    add_rates(top);
+    tl_list_write(queues, wide_columns, false, false, &wide);
     for (const char *line = tl_xtext(&wide); fits && *line != '\0';) {
         size_t length = strcspn(line, "\n");
         fits = length <= (size_t)tl_terminal_columns(stdout);
         line += length + (line[length] == '\n' ? 1 : 0);
     }
     tl_text_free(&wide);
-    add_table(top, fits || !top->screen.live, top->colour, out);
+    fits = fits || !top->screen.live;
+    tl_list_write(queues, fits ? wide_columns : narrow_columns, top->colour, !fits, out);
 }
 
 /* Appends how many queues each node of a Redis Cluster has, and which of them cannot be read. */
@@ -296,22 +276,15 @@ static void add_signs(const struct top *top, struct tl_text *out)
 static bool read_rows(struct top *top, struct tl_error *err)
 {
     const struct tl_ctl_ask ask = {.operation = "listQueues"};
-    struct tl_control_answer answer;
-    bool ok = tl_ctl_call_ask(top->call, &ask, &answer, err);
-    if (ok && !tl_control_succeeded(&answer)) {
-        const char *detail = tl_json_text(answer.body, "detail");
-        ok = tl_error_set(err, answer.status < 500 ? TL_ERR_DENIED : TL_ERR_CONNECT, "%s",
-                          *detail != '\0' ? detail : "no good answer");
-    }
-    if (ok) {
-        json_decref(top->before);
-        top->before = top->rows;
-        top->before_ms = top->read_ms;
-        top->rows = json_incref(answer.body);
-        top->read_ms = tl_clock_ms();
-    }
-    tl_control_answer_clear(&answer);
-    return ok;
+    json_t *rows = tl_ctl_call_get(top->call, &ask, err);
+    if (rows == NULL)
+        return false;
+    json_decref(top->before);
+    top->before = top->rows;
+    top->before_ms = top->read_ms;
+    top->rows = rows;
+    top->read_ms = tl_clock_ms();
+    return true;
 }
 
 /* Shows the queues once. A store error is shown and the next refresh tries again; err gets it all
@@ -321,7 +294,7 @@ static bool refresh(struct top *top, struct tl_error *err)
     struct tl_text out = {0};
     if (!read_rows(top, err)) {
         char text[400];
-        if (err->kind == TL_ERR_NOMEM || err->kind == TL_ERR_DENIED)
+        if (err->kind == TL_ERR_NOMEM || err->kind == TL_ERR_DENIED || err->kind == TL_ERR_INVALID)
             return false;
         snprintf(text, sizeof(text), "%s\ntrying again", err->text);
         screen_draw(&top->screen, text);

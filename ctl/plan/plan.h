@@ -4,7 +4,6 @@
 #define TL_CTL_PLAN_H
 
 #include "common/config/settings.h"
-#include "common/control/control.h"
 
 #include "lab/simulate.h"
 
@@ -47,8 +46,7 @@ void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int
 
 /* Deletes the queue as an operator does, again until the programs have let go of it: about three
  * seconds. */
-bool tl_scratch_remove(struct tl_control *control, const struct tl_actor *actor, const char *name,
-                       struct tl_error *err);
+bool tl_scratch_remove(struct tl_ctl_session *session, const char *name, struct tl_error *err);
 
 /* ---- the verbs ---- */
 

@@ -29,7 +29,6 @@ enum {
 struct rehearse {
     const struct tl_ctl_options *options;
     struct tl_ctl_session session;
-    struct tl_control *control;
     struct tl_signals signals;
     const char *queue;
     char local[TL_CTL_LOCAL_MAX];
@@ -178,7 +177,7 @@ static bool clean_up(struct rehearse *rehearse)
     if (!rehearse->created)
         return true;
     fprintf(stderr, "Removing queue %s\n", rehearse->scratch);
-    if (tl_scratch_remove(rehearse->control, &rehearse->session.actor, rehearse->scratch, &err))
+    if (tl_scratch_remove(&rehearse->session, rehearse->scratch, &err))
         return true;
     fprintf(stderr,
             "tellerline: %s\ntellerline: queue %s may still be in Redis: remove it with "
@@ -368,17 +367,12 @@ int tl_command_rehearse(const struct tl_ctl_options *options)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     if (!tl_ctl_session_open(&rehearse.session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
-    char url[TL_CTL_URL_MAX];
-    int status = TL_EXIT_FAILED;
     tl_scratch_name(rehearse.queue, rehearse.scratch);
-    if (tl_ctl_redis_url(rehearse.session.config, options, url, &err) &&
-        (rehearse.control = tl_control_new(rehearse.session.config, url, &err)) != NULL)
-        status = rehearse_queue(&rehearse, &err);
+    int status = rehearse_queue(&rehearse, &err);
     if (err.kind != TL_OK)
         tl_ctl_fail(status, &err);
     if (err.kind == TL_ERR_NOQUEUE)
         tl_ctl_session_propose(&rehearse.session, rehearse.queue);
-    tl_control_free(&rehearse.control);
     tl_ctl_session_close(&rehearse.session);
     return status;
 }

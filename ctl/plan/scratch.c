@@ -108,15 +108,15 @@ void tl_scratch_settings(struct tl_queue_settings *settings, uint64_t speed, int
 /* ---- removal ---- */
 
 /* Asks for the deletion. *existed: there was something to delete. */
-static bool delete_once(struct tl_control *control, const struct tl_actor *actor, const char *name,
-                        bool *existed, struct tl_error *err)
+static bool delete_once(struct tl_ctl_session *session, const char *name, bool *existed,
+                        struct tl_error *err)
 {
     char target[sizeof("/v1/admin/queues/?confirm=") + 2 * TL_QUEUE_NAME_MAX];
     struct tl_control_answer answer = {0};
     snprintf(target, sizeof(target), "/v1/admin/queues/%s?confirm=%s", name, name);
     const struct tl_control_request request = {
-        .method = "DELETE", .target = target, .actor = actor};
-    tl_control_call(control, &request, &answer);
+        .method = "DELETE", .target = target, .actor = &session->actor};
+    tl_control_call(session->control, &request, &answer);
     *existed = tl_control_succeeded(&answer);
     bool ok = *existed || answer.status == 404 ||
               tl_error_set(err, TL_ERR_STORE, "%s", tl_json_text(answer.body, "detail"));
@@ -124,12 +124,11 @@ static bool delete_once(struct tl_control *control, const struct tl_actor *actor
     return ok;
 }
 
-bool tl_scratch_remove(struct tl_control *control, const struct tl_actor *actor, const char *name,
-                       struct tl_error *err)
+bool tl_scratch_remove(struct tl_ctl_session *session, const char *name, struct tl_error *err)
 {
     bool existed = true;
     for (int i = 0; i < TRIES_MOST; i++) {
-        if (!delete_once(control, actor, name, &existed, err))
+        if (!delete_once(session, name, &existed, err))
             return false;
         if (!existed)
             return true;

@@ -19,7 +19,7 @@ enum {
     COLUMNS = 80,
     YEAR_MAX = 9999,
     ANSWER_MAX = 256, /* bytes of an answer to a question */
-    CELL_MAX = 256,
+    CELL_MAX = 1200,
 
     BAR = 24, /* columns of the bar itself */
     BAR_EVERY_MS = 200,
@@ -195,142 +195,82 @@ void tl_progress_end(struct tl_progress *progress)
 
 /* ---- tables ---- */
 
-struct cell {
-    char *text;
-    enum tl_tint tint;
-};
-
-struct tl_table {
-    const struct tl_column *columns;
-    size_t n_columns;
-    struct cell *cells; /* row after row */
-    size_t n, capacity;
-};
-
-struct tl_table *tl_table_new(const struct tl_column *columns, size_t n_columns)
-{
-    struct tl_table *table = tl_xalloc(1, sizeof(*table));
-    table->columns = columns;
-    table->n_columns = n_columns;
-    return table;
-}
-
-void tl_table_free(struct tl_table **table)
-{
-    if (*table == NULL)
-        return;
-    for (size_t i = 0; i < (*table)->n; i++)
-        free((*table)->cells[i].text);
-    free((*table)->cells);
-    free(*table);
-    *table = NULL;
-}
-
-void tl_table_text(struct tl_table *table, const char *text)
-{
-    table->cells = tl_xgrow(table->cells, &table->capacity, table->n + 1, sizeof(*table->cells));
-    table->cells[table->n++] = (struct cell){.text = tl_xdup(text)};
-}
-
-void tl_table_number(struct tl_table *table, uint64_t number)
-{
-    char text[24];
-    snprintf(text, sizeof(text), "%" PRIu64, number);
-    tl_table_text(table, text);
-}
-
-void tl_table_time(struct tl_table *table, const char *rfc3339, const char *none)
-{
-    char text[TL_UNITS_TEXT_MAX];
-    tl_terminal_time_of(rfc3339, text, sizeof(text));
-    tl_table_text(table, text[0] != '\0' ? text : none);
-}
-
-void tl_table_tint(struct tl_table *table, enum tl_tint tint)
-{
-    if (table->n > 0)
-        table->cells[table->n - 1].tint = tint;
-}
-
-void tl_table_write(const struct tl_table *table, bool colour, bool dense, struct tl_text *out)
-{
-    static const char *const colours[] = {
-        [TL_TINT_NONE] = NULL, [TL_TINT_CARE] = "\033[33m", [TL_TINT_TROUBLE] = "\033[31m"};
-    const size_t columns = table->n_columns;
-    assert(columns > 0);
-    int *widths = tl_xalloc(columns, sizeof(*widths));
-    for (size_t i = 0; i < columns + table->n; i++) {
-        const char *text = i < columns ? table->columns[i].title : table->cells[i - columns].text;
-        int length = (int)strlen(text);
-        widths[i % columns] = length > widths[i % columns] ? length : widths[i % columns];
-    }
-    for (size_t i = 0; i < columns + table->n; i++) {
-        const size_t c = i % columns;
-        const struct cell *cell = i < columns ? NULL : &table->cells[i - columns];
-        const char *text = cell == NULL ? table->columns[c].title : cell->text;
-        const char *paint = !colour ? NULL : cell == NULL ? "\033[1m" : colours[cell->tint];
-        const bool last = c + 1 == columns, right = table->columns[c].right;
-        const int blanks = widths[c] - (int)strlen(text);
-        tl_text_append(out, "%s%*s%s%s%s%*s%s",
-                       c == 0  ? ""
-                       : dense ? " "
-                               : "  ",
-                       right ? blanks : 0, "", paint != NULL ? paint : "", text,
-                       paint != NULL ? "\033[0m" : "", right || last ? 0 : blanks, "",
-                       last ? "\n" : "");
-    }
-    free(widths);
-}
-
-void tl_table_print(struct tl_table **table)
-{
-    struct tl_text out = {0};
-    tl_table_write(*table, tl_terminal_colour(stdout), false, &out);
-    tl_text_print(&out);
-    tl_table_free(table);
-}
-
-static void add_member(struct tl_table *table, const json_t *object, const struct tl_member *member)
+static void add_cell(const json_t *object, const struct tl_member *member, struct tl_text *cell)
 {
     char text[CELL_MAX];
     const char *dot = member->name != NULL ? strchr(member->name, '.') : NULL;
     const char *name = dot != NULL ? dot + 1 : member->name;
     const json_t *of =
         dot != NULL ? json_object_getn(object, member->name, (size_t)(dot - member->name)) : object;
-    if (member->show != NULL)
-        member->show(object, text, sizeof(text));
-    else if (member->kind == TL_MEMBER_WAIT)
+    const char *shown = tl_json_text(of, name);
+    if (member->show != NULL) {
+        member->show(object, cell);
+    } else if (member->kind == TL_MEMBER_WAIT) {
         tl_json_wait(of, name, text, sizeof(text));
-    if (member->show != NULL || member->kind == TL_MEMBER_WAIT)
-        tl_table_text(table, text);
-    else if (member->kind == TL_MEMBER_NUMBER)
-        tl_table_number(table, tl_json_count(of, name));
-    else if (member->kind == TL_MEMBER_TIME)
-        tl_table_time(table, tl_json_text(of, name), member->none);
-    else
-        tl_table_text(table,
-                      *tl_json_text(of, name) != '\0' ? tl_json_text(of, name) : member->none);
-    if (member->tint != NULL)
-        tl_table_tint(table, member->tint(object));
+        shown = text;
+    } else if (member->kind == TL_MEMBER_NUMBER && *shown == '\0') {
+        snprintf(text, sizeof(text), "%" PRIu64, tl_json_count(of, name));
+        shown = text;
+    } else if (member->kind == TL_MEMBER_TIME) {
+        tl_terminal_time_of(shown, text, sizeof(text));
+        shown = text;
+    }
+    if (member->show == NULL)
+        tl_text_append(cell, "%s", *shown != '\0' ? shown : member->none);
+    if (member->most > 0 && cell->length > (size_t)member->most) {
+        cell->length = (size_t)member->most - 1;
+        tl_text_append(cell, "~");
+    }
+}
+
+void tl_list_write(const json_t *list, const struct tl_member *members, bool colour, bool dense,
+                   struct tl_text *out)
+{
+    static const char *const colours[] = {
+        [TL_TINT_NONE] = NULL, [TL_TINT_CARE] = "\033[33m", [TL_TINT_TROUBLE] = "\033[31m"};
+    size_t columns = 0;
+    while (members[columns].title != NULL)
+        columns++;
+    const size_t n = columns * (json_array_size(list) + 1); /* with the titles */
+    struct tl_text *cells = tl_xalloc(n, sizeof(*cells));
+    int *widths = tl_xalloc(columns, sizeof(*widths));
+    for (size_t i = 0; i < n; i++) {
+        const size_t c = i % columns;
+        if (i < columns)
+            tl_text_append(&cells[i], "%s", members[c].title);
+        else
+            add_cell(json_array_get(list, i / columns - 1), &members[c], &cells[i]);
+        widths[c] = (int)cells[i].length > widths[c] ? (int)cells[i].length : widths[c];
+    }
+    for (size_t i = 0; i < n; i++) {
+        const size_t c = i % columns;
+        const struct tl_member *member = &members[c];
+        const json_t *object = i < columns ? NULL : json_array_get(list, i / columns - 1);
+        const char *paint = !colour                ? NULL
+                            : object == NULL       ? "\033[1m"
+                            : member->tint != NULL ? colours[member->tint(object)]
+                                                   : NULL;
+        const bool last = c + 1 == columns;
+        const bool right = member->kind == TL_MEMBER_NUMBER || member->kind == TL_MEMBER_WAIT;
+        const int blanks = widths[c] - (int)cells[i].length;
+        tl_text_append(out, "%s%*s%s%s%s%*s%s",
+                       c == 0  ? ""
+                       : dense ? " "
+                               : "  ",
+                       right ? blanks : 0, "", paint != NULL ? paint : "", tl_xtext(&cells[i]),
+                       paint != NULL ? "\033[0m" : "", right || last ? 0 : blanks, "",
+                       last ? "\n" : "");
+        tl_text_free(&cells[i]);
+    }
+    free(widths);
+    free(cells);
 }
 
 void tl_list_print(const json_t *list, const struct tl_member *members)
 {
-    struct tl_column columns[12];
-    size_t n = 0, i;
-    json_t *object;
-    for (; members[n].title != NULL; n++) {
-        assert(n < sizeof(columns) / sizeof(columns[0]));
-        columns[n] = (struct tl_column){members[n].title, members[n].kind == TL_MEMBER_NUMBER ||
-                                                              members[n].kind == TL_MEMBER_WAIT};
-    }
-    struct tl_table *table = tl_table_new(columns, n);
-    json_array_foreach(list, i, object)
-    {
-        for (const struct tl_member *member = members; member->title != NULL; member++)
-            add_member(table, object, member);
-    }
-    tl_table_print(&table);
+    struct tl_text out = {0};
+    tl_list_write(list, members, tl_terminal_colour(stdout), false, &out);
+    tl_text_print(&out);
 }
 
 /* ---- JSON ---- */

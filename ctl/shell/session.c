@@ -9,6 +9,8 @@
 
 #include "ctl/shell/shell.h"
 
+enum { URL_MAX = 512 };
+
 void tl_ctl_pause(int64_t ms)
 {
     const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
@@ -16,7 +18,7 @@ void tl_ctl_pause(int64_t ms)
 }
 
 /* Reads the address of the private Redis that runs on a data folder. */
-static bool read_private_url(const char *data, char url[TL_CTL_URL_MAX], struct tl_error *err)
+static bool read_private_url(const char *data, char url[URL_MAX], struct tl_error *err)
 {
     char path[4096];
     int length = snprintf(path, sizeof(path), "%s/%s", data, TL_REDIS_URL_FILE);
@@ -32,7 +34,7 @@ static bool read_private_url(const char *data, char url[TL_CTL_URL_MAX], struct 
             "use --redis URL, --config FILE or --data DIR",
             data);
     }
-    bool read = fgets(url, TL_CTL_URL_MAX, file) != NULL;
+    bool read = fgets(url, URL_MAX, file) != NULL;
     fclose(file);
     if (!read)
         return tl_error_set(err, TL_ERR_SYSTEM,
@@ -41,14 +43,16 @@ static bool read_private_url(const char *data, char url[TL_CTL_URL_MAX], struct 
     return true;
 }
 
-bool tl_ctl_redis_url(const struct tl_config *config, const struct tl_ctl_options *options,
-                      char url[TL_CTL_URL_MAX], struct tl_error *err)
+/* The address of the Redis that the options name: --redis, else the configured one, else the
+ * private one of a `tellerline up` that runs on the data folder. */
+static bool find_url(const struct tl_config *config, const struct tl_ctl_options *options,
+                     char url[URL_MAX], struct tl_error *err)
 {
     const char *known = options->redis != NULL ? options->redis : config->redis.url;
     if (known[0] == '\0')
         return read_private_url(options->data, url, err);
-    int length = snprintf(url, TL_CTL_URL_MAX, "%s", known);
-    return (size_t)length < TL_CTL_URL_MAX ||
+    int length = snprintf(url, URL_MAX, "%s", known);
+    return (size_t)length < URL_MAX ||
            tl_error_set(err, TL_ERR_INVALID, "the address of Redis is too long");
 }
 
@@ -64,31 +68,37 @@ void tl_ctl_local_url(const struct tl_listen *listen, char url[TL_CTL_LOCAL_MAX]
              listen->port);
 }
 
-bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
-                         struct tl_error *err)
+bool tl_ctl_session_prepare(struct tl_ctl_session *session, const struct tl_ctl_options *options,
+                            struct tl_error *err)
 {
-    *session = (struct tl_ctl_session){0};
-    session->config = tl_config_load(options->config, err);
+    char url[URL_MAX];
+    *session = (struct tl_ctl_session){.config = tl_config_load(options->config, err)};
     if (session->config == NULL)
         return false;
     tl_actor_of_user(&session->actor, session->config->retention.changes_entries);
-    char url[TL_CTL_URL_MAX];
-    if (!tl_ctl_redis_url(session->config, options, url, err))
-        goto failed;
-    const struct tl_redis_settings settings = tl_redis_settings_of(session->config, url);
-    session->store = tl_store_new(&settings, err);
-    if (session->store == NULL || !tl_store_connect(session->store, err))
-        goto failed;
-    return true;
+    if (find_url(session->config, options, url, err))
+        session->control = tl_control_new(session->config, url, err);
+    if (session->control != NULL)
+        session->store = tl_control_store(session->control);
+    else
+        tl_ctl_session_close(session);
+    return session->control != NULL;
+}
 
-failed:
-    tl_ctl_session_close(session);
-    return false;
+bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
+                         struct tl_error *err)
+{
+    if (!tl_ctl_session_prepare(session, options, err))
+        return false;
+    bool connected = tl_store_connect(session->store, err);
+    if (!connected)
+        tl_ctl_session_close(session);
+    return connected;
 }
 
 void tl_ctl_session_close(struct tl_ctl_session *session)
 {
-    tl_store_free(&session->store);
+    tl_control_free(&session->control);
     tl_config_free(&session->config);
 }
 

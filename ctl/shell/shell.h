@@ -19,9 +19,8 @@
 #include "common/base/error.h"
 #include "common/base/text.h"
 #include "common/config/config.h"
+#include "common/control/control.h"
 #include "common/role/options.h"
-#include "common/store/actor.h"
-#include "common/store/store.h"
 
 #include "lab/memory.h"
 #include "lab/options.h"
@@ -123,14 +122,16 @@ typedef int tl_ctl_verb(const struct tl_ctl_options *options);
 /* How a cell stands out where there is colour. */
 enum tl_tint { TL_TINT_NONE, TL_TINT_CARE, TL_TINT_TROUBLE };
 
-/* A member of the objects of a list. */
+/* A member of the objects of a list, and how a table shows it: numbers and waits at the right. A
+ * number that is a text, such as "-", is shown as it is. */
 struct tl_member {
     const char *title;
     const char *name; /* "totals.left": of an inner object */
     enum { TL_MEMBER_TEXT, TL_MEMBER_NUMBER, TL_MEMBER_TIME, TL_MEMBER_WAIT } kind;
+    int most;         /* columns; 0: as many as it needs */
     const char *none; /* for a text or time that is "", or not there */
-    void (*show)(const json_t *object, char *text, size_t size); /* instead of a member, or NULL */
-    enum tl_tint (*tint)(const json_t *object);                  /* NULL: none */
+    void (*show)(const json_t *object, struct tl_text *cell); /* instead of a member, or NULL */
+    enum tl_tint (*tint)(const json_t *object);               /* NULL: none */
 };
 #define TL_MEMBER(title_, name_, kind_, none_)                                                     \
     {                                                                                              \
@@ -284,37 +285,13 @@ void tl_progress_text(const struct tl_progress *progress, uint64_t done, uint64_
 
 /* ---- tables ---- */
 
-struct tl_column {
-    const char *title;
-    bool right; /* aligned to the right, for numbers */
-};
-
-/* A text table; each column is as wide as its widest cell. */
-struct tl_table;
-
-/* columns is borrowed for the life of the table. */
-struct tl_table *tl_table_new(const struct tl_column *columns, size_t n_columns);
-void tl_table_free(struct tl_table **table);
-/* Of an array of columns. */
-#define TL_TABLE(columns) tl_table_new(columns, sizeof(columns) / sizeof((columns)[0]))
-
-/* Add the next cell, row by row and left to right; texts are copied. */
-void tl_table_text(struct tl_table *table, const char *text);
-void tl_table_number(struct tl_table *table, uint64_t number);
-/* A time in RFC 3339 as people read it; `none` for "". */
-void tl_table_time(struct tl_table *table, const char *rfc3339, const char *none);
-
-/* Tints the cell that was added last. */
-void tl_table_tint(struct tl_table *table, enum tl_tint tint);
-
-/* Appends the titles and all rows, two spaces between columns, no blanks at the end of a line.
- * colour: titles are bold, and tinted cells have their colour. dense: one space between columns
- * instead of two, where room is scarce. */
-void tl_table_write(const struct tl_table *table, bool colour, bool dense, struct tl_text *out);
-/* Writes it to standard output, in colour if that is a terminal that shows it, and frees it. */
-void tl_table_print(struct tl_table **table);
-
-/* Writes a table with a row for each object of the list. members: ended by one without a title. */
+/* Appends a table with a row for each object of the list, below titles: each column is as wide as
+ * its widest cell, with two spaces between columns, and no blanks at the end of a line. members:
+ * ended by one without a title. colour: titles are bold, and tinted cells have their colour. dense:
+ * one space between columns, where room is scarce. */
+void tl_list_write(const json_t *list, const struct tl_member *members, bool colour, bool dense,
+                   struct tl_text *out);
+/* Writes it to standard output, in colour if that is a terminal that shows it. */
 void tl_list_print(const json_t *list, const struct tl_member *members);
 
 /* ---- JSON ---- */
@@ -352,24 +329,21 @@ void tl_ctl_pause(int64_t ms);
 /* The same of its private PostgreSQL. */
 #define TL_POSTGRES_URL_FILE "postgres.url"
 
-#define TL_CTL_URL_MAX 512
-
-/* The address of the Redis that the options name: --redis, else the configured one, else the
- * private one of a `tellerline up` that runs on the data folder. */
-bool tl_ctl_redis_url(const struct tl_config *config, const struct tl_ctl_options *options,
-                      char url[TL_CTL_URL_MAX], struct tl_error *err);
-
 /* The address of a program that listens there, from this machine: "http://127.0.0.1:8080". */
 #define TL_CTL_LOCAL_MAX (sizeof(((struct tl_listen *)NULL)->host) + 32)
 void tl_ctl_local_url(const struct tl_listen *listen, char url[TL_CTL_LOCAL_MAX]);
 
 struct tl_ctl_session {
     const struct tl_config *config;
-    struct tl_store *store;
-    struct tl_actor actor; /* who runs the command, for the record of changes */
+    struct tl_control *control;
+    struct tl_store *store; /* that of the control, borrowed */
+    struct tl_actor actor;  /* who runs the command, for the record of changes */
 };
 
-/* Loads the configuration and connects. On failure there is nothing to close. */
+/* Loads the configuration, and makes the way to the store. On failure there is nothing to close. */
+bool tl_ctl_session_prepare(struct tl_ctl_session *session, const struct tl_ctl_options *options,
+                            struct tl_error *err);
+/* The same, and connects. */
 bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_options *options,
                          struct tl_error *err);
 void tl_ctl_session_close(struct tl_ctl_session *session);

@@ -130,8 +130,7 @@ long long test_rate_admit(struct world *world)
 void test_rate_set(struct world *world, const char *name, const char *value)
 {
     struct tl_error err = {0};
-    if (!tl_queue_configure(world->store->redis, &world->store->keys, name, value, &test_actor,
-                            &err))
+    if (!test_queue_set(world->store->redis, &world->store->keys, name, value, &err))
         fail_msg("%s", err.text);
 }
 
@@ -149,9 +148,9 @@ void test_rate_rule(struct world *world, const char *policy, const struct rule *
         {"policy", policy},
     };
     struct tl_error err = {0};
-    if (!tl_queue_configure_all(world->store->redis, &world->store->keys,
-                                &(struct tl_queue_changes){.list = list, .n = 5}, &test_actor, NULL,
-                                &err))
+    if (!tl_queue_configure(world->store->redis, &world->store->keys,
+                            &(struct tl_queue_changes){.list = list, .n = 5}, &test_actor, NULL,
+                            &err))
         fail_msg("%s", err.text);
     assert_true(world->n_rules < STEPS_MAX - 1);
     world->rules[++world->n_rules] = *rule;

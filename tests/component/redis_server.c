@@ -342,6 +342,14 @@ void test_queue(struct tl_redis *redis, const char *settings, struct tl_keys *ke
 
 const struct tl_actor test_actor = {.name = "tester", .from = "test", .kept = 1000};
 
+bool test_queue_set(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
+                    const char *value, struct tl_error *err)
+{
+    const struct tl_queue_change change = {.name = name, .value = value};
+    const struct tl_queue_changes changes = {.list = &change, .n = 1};
+    return tl_queue_configure(redis, keys, &changes, &test_actor, NULL, err);
+}
+
 /* Does this function record changes, and so want to know who makes them? */
 static bool records_changes(const char *function)
 {

@@ -47,6 +47,10 @@ struct tl_redis *test_redis_connect(const struct test_redis *server);
 struct tl_redis *test_redis_open(const char *url, int64_t timeout_ms);
 bool test_redis_ping(struct tl_redis *redis, struct tl_error *err);
 
+/* Changes one setting of a queue ("capacity", "20"), as the test actor. */
+bool test_queue_set(struct tl_redis *redis, const struct tl_keys *keys, const char *name,
+                    const char *value, struct tl_error *err);
+
 /* Runs a command given as words ("HGET key field"), fails the test on an error. Caller frees the
  * reply. */
 struct tl_reply *test_redis_call(struct tl_redis *redis, const char *words);

@@ -101,8 +101,7 @@ static void load(struct world *world, long long waiting, long long active)
 static void set(struct world *world, const char *name, const char *value)
 {
     struct tl_error err = {0};
-    if (!tl_queue_configure(world->store->redis, &world->store->keys, name, value, &test_actor,
-                            &err))
+    if (!test_queue_set(world->store->redis, &world->store->keys, name, value, &err))
         fail_msg("%s", err.text);
 }
 

@@ -43,7 +43,7 @@ static struct admitted admit(struct test_store *store, const char *most)
 static void configure(struct test_store *store, const char *name, const char *value)
 {
     struct tl_error err = {0};
-    if (!tl_queue_configure(store->redis, &store->keys, name, value, &test_actor, &err))
+    if (!test_queue_set(store->redis, &store->keys, name, value, &err))
         fail_msg("%s", err.text);
 }
 

@@ -95,7 +95,7 @@ static void reload(struct test_store *store, struct reader *reader, const char *
 static void configure(struct test_store *store, const char *name, const char *value)
 {
     struct tl_error err = {0};
-    if (!tl_queue_configure(store->redis, &store->keys, name, value, &test_actor, &err))
+    if (!test_queue_set(store->redis, &store->keys, name, value, &err))
         fail_msg("%s", err.text);
 }
 
@@ -244,9 +244,9 @@ static void a_lane_without_a_weight_is_served(void **state)
     test_join_many(store, "a", 100, 0);
     test_join_many(store, "d", 100, 3);
     configure(store, "default_lane", "a");
-    assert_true(tl_queue_configure_all(store->redis, &store->keys,
-                                       &(struct tl_queue_changes){.list = list, .n = 2},
-                                       &test_actor, NULL, &err));
+    assert_true(tl_queue_configure(store->redis, &store->keys,
+                                   &(struct tl_queue_changes){.list = list, .n = 2}, &test_actor,
+                                   NULL, &err));
     assert_int_equal(test_admit(store, 30), 30);
     assert_in_range(waiting_in(store, 0), 79, 81);
     assert_in_range(waiting_in(store, 3), 89, 91);

@@ -96,7 +96,7 @@ static int setup(void **state)
 static void set(struct test_store *store, const char *name, const char *value)
 {
     struct tl_error err = {0};
-    if (!tl_queue_configure(store->redis, &store->keys, name, value, &test_actor, &err))
+    if (!test_queue_set(store->redis, &store->keys, name, value, &err))
         fail_msg("%s", err.text);
 }
 
@@ -119,20 +119,18 @@ static void settings_have_the_members_that_changed(void **state)
     struct tl_changes_made made = {0};
     struct tl_queue_change list[] = {{"capacity", "7"}, {"session_ttl", "1h"}};
     const struct tl_queue_changes changes = {.list = list, .n = 2};
-    assert_true(
-        tl_queue_configure_all(store->redis, &store->keys, &changes, &test_actor, &made, &err));
+    assert_true(tl_queue_configure(store->redis, &store->keys, &changes, &test_actor, &made, &err));
     assert_string_equal(made.before, "{\"capacity\":\"1\"}");
     assert_string_equal(made.after, "{\"capacity\":\"7\"}");
     tl_changes_made_free(&made);
     assert_string_equal(newest(store), "q|set|{\"capacity\":\"1\"}|{\"capacity\":\"7\"}");
     /* The same again changes nothing. */
-    assert_true(
-        tl_queue_configure_all(store->redis, &store->keys, &changes, &test_actor, &made, &err));
+    assert_true(tl_queue_configure(store->redis, &store->keys, &changes, &test_actor, &made, &err));
     assert_string_equal(made.after, "{}");
     tl_changes_made_free(&made);
     assert_int_equal(count(store), 2);
-    assert_false(tl_queue_configure(store->redis, &store->keys, "capacity", "many", &test_actor,
-                                    &err)); /* nor does what is refused */
+    assert_false(test_queue_set(store->redis, &store->keys, "capacity", "many",
+                                &err)); /* nor does what is refused */
     assert_int_equal(count(store), 2);
 }
 
@@ -258,8 +256,7 @@ static void a_key_of_another_type_stops_the_change(void **state)
     test_redis_ask(store->redis, "SADD tl:{q}:changes x");
     test_join_many(store, "a", 2, 1);
     uint64_t before = test_redis_fingerprint(store->redis);
-    assert_false(
-        tl_queue_configure(store->redis, &store->keys, "capacity", "7", &test_actor, &err));
+    assert_false(test_queue_set(store->redis, &store->keys, "capacity", "7", &err));
     assert_false(tl_queue_notice(store->redis, &store->keys, "soon", &test_actor, &err));
     assert_false(tl_recovery_end_in(store->redis, &store->keys, 60000, &test_actor, &err));
     assert_null(test_function(store->redis, TL_FN_MOVE, &store->keys, "1000 a2 vip", error));

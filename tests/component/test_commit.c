@@ -119,7 +119,7 @@ static void revoke(struct test_store *store)
 static void configure(struct test_store *store)
 {
     struct tl_error err = {0};
-    if (!tl_queue_configure(store->redis, &store->keys, "capacity", "7", &test_actor, &err))
+    if (!test_queue_set(store->redis, &store->keys, "capacity", "7", &err))
         fail_msg("%s", err.text);
 }
 

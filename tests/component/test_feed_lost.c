@@ -30,7 +30,7 @@ static int set_up_restricted(void **state)
 static void set(struct feed_world *f, const char *name, const char *value)
 {
     struct tl_error err = {0};
-    if (!tl_queue_configure(f->redis, &f->keys, name, value, &test_actor, &err))
+    if (!test_queue_set(f->redis, &f->keys, name, value, &err))
         fail_msg("%s", err.text);
 }
 

@@ -32,7 +32,7 @@ static void set(struct world *w, const char *queue, const char *name, const char
     struct tl_keys keys;
     struct tl_error err = {0};
     tl_keys_init(&keys, "tl:", queue);
-    if (!tl_queue_configure(w->redis, &keys, name, value, &test_actor, &err))
+    if (!test_queue_set(w->redis, &keys, name, value, &err))
         fail_msg("%s", err.text);
 }
 

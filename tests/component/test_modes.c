@@ -19,7 +19,7 @@
 static void configure(struct test_store *store, const char *name, const char *value)
 {
     struct tl_error err = {0};
-    if (!tl_queue_configure(store->redis, &store->keys, name, value, &test_actor, &err))
+    if (!test_queue_set(store->redis, &store->keys, name, value, &err))
         fail_msg("%s", err.text);
 }
 
@@ -94,7 +94,7 @@ static void sold_out_is_undone_in_two_steps(void **state)
     test_store_queue(store, "lanes=only");
     configure(store, "mode", "sold_out");
     uint64_t before = test_redis_fingerprint(store->redis);
-    assert_false(tl_queue_configure(store->redis, &store->keys, "mode", "open", &test_actor, &err));
+    assert_false(test_queue_set(store->redis, &store->keys, "mode", "open", &err));
     assert_int_equal(err.kind, TL_ERR_INVALID);
     assert_int_equal(test_redis_fingerprint(store->redis), before);
     configure(store, "mode", "closed");

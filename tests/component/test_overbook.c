@@ -269,7 +269,7 @@ static void it_begins_and_ends_in_the_middle_of_a_sale(void **state)
     test_join_many(store, "v", 20, 0);
     assert_int_equal(test_admit(store, 100), 4);
     claim(store, 1);
-    assert_true(tl_queue_configure(store->redis, &store->keys, "overbook", "4", &test_actor, &err));
+    assert_true(test_queue_set(store->redis, &store->keys, "overbook", "4", &err));
     assert_int_equal(test_admit(store, 100), 0);
     struct called called = called_of(store);
     assert_int_equal(called.n, 0);
@@ -283,7 +283,7 @@ static void it_begins_and_ends_in_the_middle_of_a_sale(void **state)
     command(store, TL_COMMAND_LEAVE, 3);
     assert_int_equal(test_admit(store, 100), 4);
     check(store, 4, 4);
-    assert_true(tl_queue_configure(store->redis, &store->keys, "overbook", "0", &test_actor, &err));
+    assert_true(test_queue_set(store->redis, &store->keys, "overbook", "0", &err));
     (void)test_admit(store, 100);
     assert_true(called_of(store).n >= 0); /* six are active: claims are still looked at */
     claim(store, 5);
@@ -310,7 +310,7 @@ static void who_is_held_when_it_ends_gets_the_next_session(void **state)
     claim(store, 1);
     claim(store, 2);
     assert_claim(store, 2, "0");
-    assert_true(tl_queue_configure(store->redis, &store->keys, "overbook", "0", &test_actor, &err));
+    assert_true(test_queue_set(store->redis, &store->keys, "overbook", "0", &err));
     command(store, TL_COMMAND_COMPLETE, 1);
     (void)test_admit(store, 100);
     assert_claim(store, 2, "1");

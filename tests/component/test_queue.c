@@ -131,8 +131,7 @@ static void a_changed_setting_emits_an_event(void **state)
     struct test_entry last;
     test_store_queue(store, "capacity=5");
     test_join_many(store, "v", 3, 0);
-    assert_true(
-        tl_queue_configure(store->redis, &store->keys, "session_ttl", "2m", &test_actor, &err));
+    assert_true(test_queue_set(store->redis, &store->keys, "session_ttl", "2m", &err));
     test_entry_read(store, &last);
     assert_int_equal(last.entry.number, 2);
     assert_int_equal(last.entry.waiting, 3);
@@ -152,8 +151,7 @@ static void a_bad_setting_changes_nothing(void **state)
     uint64_t before = test_redis_fingerprint(store->redis);
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         struct tl_error err = {0};
-        assert_false(tl_queue_configure(store->redis, &store->keys, bad[i][0], bad[i][1],
-                                        &test_actor, &err));
+        assert_false(test_queue_set(store->redis, &store->keys, bad[i][0], bad[i][1], &err));
         assert_int_equal(err.kind, TL_ERR_INVALID);
         assert_int_equal(test_redis_fingerprint(store->redis), before);
     }
@@ -173,7 +171,7 @@ static unsigned set_often(const struct test_redis *server, const struct tl_keys 
         struct tl_error err = {0};
         snprintf(value, sizeof(value), "%u%s", 1000 + i, unit);
         /* Who loses a hundred times in a row may try again. */
-        while (!tl_queue_configure(redis, keys, name, value, &test_actor, &err)) {
+        while (!test_queue_set(redis, keys, name, value, &err)) {
             if (strstr(err.text, "all the time") != NULL)
                 continue;
             print_error("%s\n", err.text);
@@ -209,16 +207,14 @@ static void a_change_leaves_what_it_does_not_name(void **state)
     struct tl_error err = {0};
     test_store_queue(store, "capacity=5 lanes=vip,normal default_lane=vip");
     tl_reply_free(test_redis_call(store->redis, "HSET tl:{q}:config novelty 1 claim_ttl soon"));
-    assert_true(tl_queue_configure(store->redis, &store->keys, "capacity", "7", &test_actor, &err));
+    assert_true(test_queue_set(store->redis, &store->keys, "capacity", "7", &err));
     struct tl_reply *reply = test_redis_call(store->redis, "HMGET tl:{q}:config claim_ttl novelty");
     assert_string_equal(tl_reply_string(tl_reply_at(reply, 0), NULL), "soon");
     assert_string_equal(tl_reply_string(tl_reply_at(reply, 1), NULL), "1");
     tl_reply_free(reply);
     /* The default lane goes with the lanes, and a value that cannot be read is replaced. */
-    assert_true(
-        tl_queue_configure(store->redis, &store->keys, "lanes", "gold,silver", &test_actor, &err));
-    assert_true(
-        tl_queue_configure(store->redis, &store->keys, "claim_ttl", "2m", &test_actor, &err));
+    assert_true(test_queue_set(store->redis, &store->keys, "lanes", "gold,silver", &err));
+    assert_true(test_queue_set(store->redis, &store->keys, "claim_ttl", "2m", &err));
     reply = test_redis_call(store->redis, "HMGET tl:{q}:config default_lane claim_ttl");
     assert_string_equal(tl_reply_string(tl_reply_at(reply, 0), NULL), "silver");
     assert_string_equal(tl_reply_string(tl_reply_at(reply, 1), NULL), "120000");
@@ -262,9 +258,8 @@ static void settings_that_the_store_has_lost_come_back(void **state)
         tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &file, &test_actor, NULL, &err));
     assert_true(tl_queue_load(store->redis, &store->keys, &older, &err));
     assert_int_equal(older.changed_us, 0);
-    assert_true(tl_queue_configure(store->redis, &store->keys, "capacity", "7", &test_actor, &err));
-    assert_true(
-        tl_queue_configure(store->redis, &store->keys, "mode", "sold_out", &test_actor, &err));
+    assert_true(test_queue_set(store->redis, &store->keys, "capacity", "7", &err));
+    assert_true(test_queue_set(store->redis, &store->keys, "mode", "sold_out", &err));
     assert_true(tl_queue_load(store->redis, &store->keys, &known, &err));
     assert_in_range(known.changed_us / 1000, test_redis_ms(store->redis) - 60000,
                     test_redis_ms(store->redis));
@@ -285,8 +280,7 @@ static void settings_that_the_store_has_lost_come_back(void **state)
     assert_int_equal(last.entry.events[0].kind, TL_EVENT_CONFIG);
     test_entry_free(&last);
     /* What an operator changes afterwards is newer. */
-    assert_true(
-        tl_queue_configure(store->redis, &store->keys, "mode", "closed", &test_actor, &err));
+    assert_true(test_queue_set(store->redis, &store->keys, "mode", "closed", &err));
     assert_true(bring_back(store, &known, NULL));
     assert_settings(store, TL_MODE_CLOSED, 7);
 }

@@ -457,7 +457,7 @@ static void set(struct fixture *fixture, const char *queue, const char *name, co
     struct tl_keys keys;
     struct tl_error err = {0};
     tl_keys_init(&keys, "tl:", queue);
-    if (!tl_queue_configure(fixture->redis, &keys, name, value, &test_actor, &err))
+    if (!test_queue_set(fixture->redis, &keys, name, value, &err))
         fail_msg("%s", err.text);
 }
 

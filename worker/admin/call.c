@@ -13,13 +13,10 @@
 
 enum { DISCARDED_MAX = 4 * TL_CONTROL_BODY_MAX };
 
-static const char session_path[] = "/v1/admin/session";
-static const char link_path[] = "/v1/admin/session/link";
-
 struct tl_admin_call *tl_admin_call_new(const char *target)
 {
     struct tl_admin_call *call = calloc(1, sizeof(*call));
-    if (call != NULL && (call->target = strdup(target)) == NULL)
+    if (call != NULL && (call->text = strdup(target)) == NULL)
         tl_admin_call_free(&call);
     return call;
 }
@@ -35,47 +32,19 @@ void tl_admin_call_free(struct tl_admin_call **call)
     if ((*call)->body != NULL) /* it may hold a token */
         sodium_memzero((*call)->body, (*call)->body_length);
     free((*call)->body);
-    free((*call)->target);
+    free((*call)->text);
     free(*call);
     *call = NULL;
 }
 
 /* ---- what is asked ---- */
 
-static bool is_path(const struct tl_admin_call *call, const char *path)
-{
-    size_t length = tl_admin_head_path(&call->head);
-    return length == strlen(path) && strncmp(call->target, path, length) == 0;
-}
-
-static bool is_method(const struct tl_admin_call *call, const char *method)
-{
-    return strcmp(call->head.method, method) == 0;
-}
-
-/* methods: those that the path takes, "GET, POST". False. */
-static bool wrong_method(struct tl_admin_call *call, const char *methods)
-{
-    tl_control_problem(&call->answer, TL_REFUSAL_METHOD, "This path takes %s", methods);
-    snprintf(call->answer.allow, sizeof(call->answer.allow), "%s", methods);
-    return false;
-}
-
 bool tl_admin_call_find(struct tl_admin_call *call)
 {
-    struct tl_target target;
-    if (is_method(call, "HEAD"))
+    if (strcmp(call->head.method, "HEAD") == 0)
         call->head.method = "GET";
-    if (is_path(call, session_path))
-        return is_method(call, "GET") || is_method(call, "POST") || is_method(call, "DELETE") ||
-               wrong_method(call, "GET, POST, DELETE");
-    call->link = is_path(call, link_path);
-    if (call->link)
-        return is_method(call, "POST") || wrong_method(call, "POST");
-    call->preview = strncmp(call->target, TL_ADMIN_PREVIEWS, sizeof(TL_ADMIN_PREVIEWS) - 1) == 0;
-    if (call->preview)
-        return is_method(call, "GET") || wrong_method(call, "GET");
-    call->route = tl_control_route_find(call->head.method, call->target, &target, &call->answer);
+    call->route =
+        tl_control_route_find(call->head.method, call->text, &call->target, &call->answer);
     return call->route != NULL;
 }
 
@@ -83,7 +52,7 @@ bool tl_admin_call_find(struct tl_admin_call *call)
 
 bool tl_admin_call_takes_body(const struct tl_admin_call *call)
 {
-    return !is_method(call, "GET");
+    return strcmp(call->head.method, "GET") != 0;
 }
 
 bool tl_admin_call_receive(struct tl_admin_call *call, const char *bytes, size_t length)
@@ -166,18 +135,11 @@ static void sign_in(struct tl_admin_call *call, const struct tl_admin_call_env *
     answer_session(call);
 }
 
-static void perform_session(struct tl_admin_call *call, const struct tl_admin_call_env *env,
-                            struct tl_control *control, const json_t *body)
+static void sign_out(struct tl_admin_call *call, const struct tl_admin_call_env *env)
 {
-    if (is_method(call, "POST")) {
-        sign_in(call, env, control, body);
-    } else if (is_method(call, "GET")) {
-        answer_session(call);
-    } else {
-        tl_admin_access_sign_out(env->access, &call->bearer);
-        call->cookie_change = TL_COOKIE_REMOVE;
-        call->answer.status = 204;
-    }
+    tl_admin_access_sign_out(env->access, &call->bearer);
+    call->cookie_change = TL_COOKIE_REMOVE;
+    call->answer.status = 204;
 }
 
 /* The address is complete where the configuration says how browsers reach this listener. The text
@@ -209,16 +171,13 @@ static void make_link(struct tl_admin_call *call, const struct tl_admin_call_env
 bool tl_admin_call_authorise(struct tl_admin_call *call, const struct tl_admin_call_env *env,
                              struct tl_control *control)
 {
-    struct tl_admin_access_need need = {.role = TL_TOKEN_VIEWER};
-    if (call->route != NULL) {
-        need.role = call->route->role;
-        need.changes = call->route->changes;
-    } else if (!call->preview && !call->link && is_method(call, "POST")) {
+    const struct tl_admin_access_need need = {
+        .role = call->route->role,
+        .changes = call->route->changes,
+        .quiet = call->route->kind == TL_CONTROL_SESSION, /* a page asks whether it is signed in */
+    };
+    if (call->route->kind == TL_CONTROL_SIGN_IN)
         return true; /* the token is in the body */
-    } else {
-        need.changes = call->link || is_method(call, "DELETE");
-        need.quiet = !call->preview && !need.changes; /* a page asks whether it is signed in */
-    }
     return tl_admin_access_allows(env->access, control, &call->head, &need, &call->bearer,
                                   &call->answer);
 }
@@ -233,28 +192,40 @@ void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_cal
     memcpy(actor.name, call->bearer.name, sizeof(call->bearer.name));
     memcpy(actor.from, call->head.client, sizeof(actor.from) - 1);
     const struct tl_control_request request = {.method = call->head.method,
-                                               .target = call->target,
+                                               .target = call->text,
                                                .body = body,
                                                .if_match = call->head.if_match,
                                                .idempotency_key = call->head.idempotency_key,
                                                .actor = &actor};
-    if (call->preview) {
-        if (tl_admin_previews_render(env->previews, control, call->target, tl_clock_wall_ms(),
-                                     &call->page, &call->answer))
-            call->answer.status = 200;
-    } else if (call->link) {
-        make_link(call, env, body);
-    } else if (call->route == NULL) {
-        perform_session(call, env, control, body);
-    } else if (call->route->kind == TL_CONTROL_CALL) {
+    switch (call->route->kind) {
+    case TL_CONTROL_CALL:
         tl_control_call(control, &request, &call->answer);
-    } else if (call->route->kind == TL_CONTROL_EVENTS) {
+        break;
+    case TL_CONTROL_EVENTS:
         call->stream_type = "text/event-stream";
-        call->stream = tl_admin_events_open(env->streams, control, call->connection, call->target,
+        call->stream = tl_admin_events_open(env->streams, control, call->connection, call->text,
                                             &call->bearer, &call->answer);
-    } else {
+        break;
+    case TL_CONTROL_EXPORT:
         call->stream = tl_admin_export_open(env->streams, call->connection, &request,
                                             &call->stream_type, &call->answer);
+        break;
+    case TL_CONTROL_SESSION:
+        answer_session(call);
+        break;
+    case TL_CONTROL_SIGN_IN:
+        sign_in(call, env, control, body);
+        break;
+    case TL_CONTROL_SIGN_OUT:
+        sign_out(call, env);
+        break;
+    case TL_CONTROL_LINK:
+        make_link(call, env, body);
+        break;
+    case TL_CONTROL_PREVIEW:
+        if (tl_admin_previews_render(env->previews, control, &call->target, tl_clock_wall_ms(),
+                                     &call->page, &call->answer))
+            call->answer.status = 200;
     }
     json_decref(body);
 }

@@ -23,12 +23,11 @@ struct tl_admin_call {
     struct MHD_Connection *connection; /* borrowed */
     bool begun;                        /* its head was looked at: what comes is the body */
     struct tl_admin_head head;
-    char *target; /* owned */
-    char *body;   /* owned */
+    char *text; /* of the target; owned */
+    struct tl_target target;
+    char *body; /* owned */
     size_t body_length, body_received;
-    const struct tl_control_route *route; /* NULL: one of these, or a call about the session */
-    bool preview;                         /* of a waiting page */
-    bool link;                            /* to sign in */
+    const struct tl_control_route *route;
     struct tl_admin_bearer bearer;
     struct tl_control_answer answer; /* status 0: not answered yet */
     char cookie[TL_ADMIN_SESSION_TEXT_MAX + 1];

@@ -13,8 +13,6 @@
 #include "worker/page/page_address.h"
 #include "worker/page/preview.h"
 
-#define PATTERN "/preview/{queue}"
-
 struct tl_admin_previews {
     const struct tl_config *config;
     const struct tl_brand *brand;  /* borrowed */
@@ -101,7 +99,7 @@ static bool render(struct tl_admin_previews *previews, const struct tl_target *t
         tl_qr_make(view.code_address, &qr);
         view.qr = &qr;
     }
-    view.queue = tl_target_part(target, PATTERN, "queue");
+    view.queue = target->segments[1];
     pthread_mutex_lock(&previews->mutex);
     view.event = tl_event_looks_find(previews->events, view.queue);
     tl_page_render(&view, previews->brand, language, &page->html);
@@ -114,34 +112,23 @@ static bool render(struct tl_admin_previews *previews, const struct tl_target *t
 }
 
 bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_control *control,
-                              const char *text, int64_t now_ms, struct tl_admin_page *page,
-                              struct tl_control_answer *answer)
+                              const struct tl_target *target, int64_t now_ms,
+                              struct tl_admin_page *page, struct tl_control_answer *answer)
 {
     struct tl_error err = {0};
-    struct tl_target target;
     struct tl_keys keys;
     struct tl_queue_settings settings;
-    if (!tl_target_parse(text, &target, &err)) {
-        tl_control_problem(answer, target.has_path ? TL_REFUSAL_BAD_QUERY : TL_REFUSAL_BAD_REQUEST,
-                           "%s", err.text);
-        return false;
-    }
-    const char *queue =
-        tl_target_matches(&target, PATTERN) ? tl_target_part(&target, PATTERN, "queue") : NULL;
-    if (queue == NULL) {
-        tl_control_problem(answer, TL_REFUSAL_NOT_FOUND, "There is no such page");
-        return false;
-    }
+    const char *queue = target->segments[1];
     struct tl_redis *redis = tl_control_redis(control, queue, &err);
     if (!tl_keys_of(&keys, previews->config->redis.key_prefix, queue, &err) || redis == NULL ||
         !tl_queue_load(redis, &keys, &settings, &err)) {
         tl_control_problem_of(answer, &err);
         return false;
     }
-    const char *state = tl_target_parameter(&target, "state");
+    const char *state = tl_target_parameter(target, "state");
     if (state == NULL) {
         write_list(queue, &page->html);
-    } else if (!render(previews, &target, state, &settings, now_ms, page)) {
+    } else if (!render(previews, target, state, &settings, now_ms, page)) {
         tl_control_problem(answer, TL_REFUSAL_NOT_FOUND,
                            "There is no such state; " TL_ADMIN_PREVIEWS "%s lists all", queue);
         return false;

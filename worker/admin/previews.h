@@ -37,10 +37,10 @@ void tl_admin_previews_free(struct tl_admin_previews **previews);
 bool tl_admin_previews_reload(struct tl_admin_previews *previews, const struct tl_config *config,
                               struct tl_error *err);
 
-/* The page for this target. False: the answer is the problem. */
+/* The page for the target of such a request. False: the answer is the problem. */
 bool tl_admin_previews_render(struct tl_admin_previews *previews, struct tl_control *control,
-                              const char *target, int64_t now_ms, struct tl_admin_page *page,
-                              struct tl_control_answer *answer);
+                              const struct tl_target *target, int64_t now_ms,
+                              struct tl_admin_page *page, struct tl_control_answer *answer);
 /* What the pages show beside their text, such as the logo: the asset with this path of `length`
  * bytes, or NULL. It stays until tl_admin_previews_return, which must follow in any case. */
 const struct tl_asset *tl_admin_previews_borrow(struct tl_admin_previews *previews,

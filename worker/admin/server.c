@@ -67,13 +67,13 @@ static bool serve_file(struct tl_admin_call *call, struct tl_admin *admin, const
     struct tl_asset problem = {.type = "text/plain; charset=utf-8"};
     enum tl_admin_file_kind kind = TL_ADMIN_FILE_DASHBOARD;
     bool served = false, sent = false;
-    const struct tl_asset *file = tl_admin_file_find(call->target, length);
-    const struct tl_asset *shown = tl_admin_previews_borrow(previews, call->target, length);
+    const struct tl_asset *file = tl_admin_file_find(call->text, length);
+    const struct tl_asset *shown = tl_admin_previews_borrow(previews, call->text, length);
     if (file == NULL) {
         kind = TL_ADMIN_FILE_SHOWN;
         file = shown;
     }
-    if (file == NULL && write_problem(call->target, length, &text)) {
+    if (file == NULL && write_problem(call->text, length, &text)) {
         problem.bytes = text.data;
         problem.length = text.length;
         kind = TL_ADMIN_FILE_TEXT;
@@ -98,14 +98,14 @@ static bool start(struct tl_admin_call *call, struct tl_admin *admin, const char
 {
     const struct tl_admin_server *server = call->server;
     const char *problem = tl_framing_problem(call->connection, method, version);
-    tl_admin_head_read(&call->head, call->connection, method, call->target, server->secure,
+    tl_admin_head_read(&call->head, call->connection, method, call->text, server->secure,
                        server->proxies);
     if (problem != NULL) {
         tl_control_problem(&call->answer, TL_REFUSAL_BAD_REQUEST, "%s", problem);
         return respond(call, admin);
     }
-    if (strncmp(call->target, "/v1/", 4) != 0 &&
-        strncmp(call->target, TL_ADMIN_PREVIEWS, sizeof(TL_ADMIN_PREVIEWS) - 1) != 0)
+    if (strncmp(call->text, "/v1/", 4) != 0 &&
+        strncmp(call->text, TL_ADMIN_PREVIEWS, sizeof(TL_ADMIN_PREVIEWS) - 1) != 0)
         return serve_file(call, admin, method);
     return tl_admin_call_find(call) ? work(call, admin, false) : respond(call, admin);
 }

@@ -4,7 +4,10 @@
 
 local number, counter = text.number, text.counter
 
-local REQUIRED = { capacity = true, session_ttl = true, session_max = true, claim_ttl = true, waiting_ttl = true }
+settings.REQUIRED = { 'capacity', 'session_ttl', 'session_max', 'claim_ttl', 'waiting_ttl' } -- those five
+
+local REQUIRED = {}
+for i = 1, #settings.REQUIRED do REQUIRED[settings.REQUIRED[i]] = true end
 local NUMBERS = { opens_at = 0, closes_at = 0, max_waiting = 0, ['reopen.margin'] = 5, ['reopen.after'] = 10000,
     overbook = 0, recovery_window = 60000, ['capacity.min'] = 0, ['adaptive.load_max'] = 80,
     ['adaptive.latency_max'] = 0, ['adaptive.errors_max'] = 5, ['adaptive.every'] = 5000, ['adaptive.raise'] = 2,

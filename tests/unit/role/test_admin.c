@@ -20,6 +20,7 @@
 
 #include "common/role/admin.h"
 #include "common/role/program.h"
+#include "tests/unit/listening.h"
 
 enum { SLOW = 80, DIGEST_TRIES = 100, PATIENCE_MS = 120000 };
 
@@ -86,7 +87,8 @@ static int slow_client(int port, in_addr_t from)
 
 static void probes_are_answered(void **state)
 {
-    int port = tl_admin_port(*(struct tl_admin **)*state);
+    (void)state;
+    int port = listening_port();
     char body[256];
     assert_int_equal(tl_http_get("127.0.0.1", port, "/livez", PATIENCE_MS, NULL, 0), 200);
     assert_int_equal(tl_http_get("127.0.0.1", port, "/metrics", PATIENCE_MS, body, sizeof(body)),
@@ -97,7 +99,8 @@ static void probes_are_answered(void **state)
 
 static void slow_connections_do_not_keep_a_probe_out(void **state)
 {
-    int port = tl_admin_port(*(struct tl_admin **)*state);
+    (void)state;
+    int port = listening_port();
     int slow[SLOW];
     for (int i = 0; i < SLOW; i++)
         slow[i] = slow_client(port, htonl(INADDR_LOOPBACK));
@@ -148,7 +151,8 @@ static void the_last_places_are_for_loopback(void **state)
 {
     enum { OTHERS = 80, LENGTHS = 10, PROBES = 6 };
     static const char request[] = "GET /livez HTTP/1.1\r\nHost: a\r\n\r\n";
-    int port = tl_admin_port(*(struct tl_admin **)*state);
+    int port = listening_port();
+    (void)state;
     in_addr_t other = other_address();
     int slow[OTHERS + LENGTHS], probes[PROBES];
     if (other == 0) {
@@ -235,7 +239,7 @@ static void a_program_may_serve_more(void **state)
     char body[64];
     (void)state;
     assert_true(tl_admin_start(&admin, &listen, &source, &calls, &err));
-    int port = tl_admin_port(admin);
+    int port = listening_port();
     assert_int_equal(
         tl_http_get("127.0.0.1", port, "/more%2Fthan?one=%20", PATIENCE_MS, body, sizeof(body)),
         202);
@@ -270,15 +274,15 @@ static void a_request_that_began_ends(void **state)
         length += (size_t)snprintf(request + length, sizeof(request) - length, "a&");
     snprintf(request + length, sizeof(request) - length, " HTTP/1.1\r\nHost: a\r\n\r\n");
     assert_true(tl_admin_start(&admin, &listen, &source, &calls, &err));
+    int port = listening_port();
     for (int i = 0; i < REQUESTS; i++) {
-        int fd = client(tl_admin_port(admin), htonl(INADDR_LOOPBACK), request);
+        int fd = client(port, htonl(INADDR_LOOPBACK), request);
         while (atomic_load(&further.begun) <= i)
             (void)usleep(1000);
         close(fd);
     }
     /* It is answered meanwhile, and a stop ends what is left. */
-    assert_int_equal(tl_http_get("127.0.0.1", tl_admin_port(admin), "/livez", PATIENCE_MS, NULL, 0),
-                     200);
+    assert_int_equal(tl_http_get("127.0.0.1", port, "/livez", PATIENCE_MS, NULL, 0), 200);
     tl_admin_stop(&admin);
     assert_int_equal(further.handled, 0);
     assert_int_equal(further.begun, REQUESTS + 1);

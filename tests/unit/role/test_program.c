@@ -13,6 +13,7 @@
 #include "common/config/config.h"
 #include "common/role/admin.h"
 #include "common/role/program.h"
+#include "tests/unit/listening.h"
 
 /* The result of one command line. */
 struct outcome {
@@ -235,8 +236,7 @@ static struct tl_admin *start_listener(const char *host, const char *variable, b
         .context = live, .live = is_live, .ready = is_ready, .metrics = no_metrics};
     snprintf(listen.host, sizeof(listen.host), "%s", host);
     assert_true(tl_admin_start(&admin, &listen, &source, NULL, &err));
-    snprintf(address, 80, strchr(host, ':') != NULL ? "[%s]:%d" : "%s:%d", host,
-             tl_admin_port(admin));
+    snprintf(address, 80, strchr(host, ':') != NULL ? "[%s]:%d" : "%s:%d", host, listening_port());
     assert_int_equal(setenv(variable, address, 1), 0);
     return admin;
 }

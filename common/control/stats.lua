@@ -36,7 +36,7 @@ end
 -- may be later by a 20th of the time from then to now, which a search for many seqs finds sooner.
 local function search(h, seq, now, coarse)
     if not h.oldest or h.oldest.seq >= seq then return -1 end
-    -- The point at low is before it; between high and found there is none.
+    -- The point at `low` does not know the seq yet; none is between `high` and `found`.
     local low, high, found = h.oldest.at, now, now
     while high - low > h.step and not (coarse and high - low < (now - high) / 20) do
         local middle = floor((low + high) / 2)
@@ -207,7 +207,7 @@ local function programs_of(c)
     return list
 end
 
--- The totals as they were so long ago, and since when they were that: a point holds until the next one.
+-- The totals of `ms` ago, and since when: a point holds until the next one.
 local function totals_before(c, oldest, ms)
     local point = point_before(c, ms) or oldest
     return point and point.values, point and max(point.at, c.now - ms)

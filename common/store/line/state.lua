@@ -191,8 +191,8 @@ function state.check(c, keys)
     -- In a Redis Cluster whose slot of the queue moves, what looks at a key that is not here fails: so, here.
     if c.ended then call('EXISTS', key.none) end
     if waiting == c.waiting and active == c.active then return end
-    -- The sets are right and the state is wrong, because a set was lost or changed by hand: visitors who are missing
-    -- have ended, those too many have joined. Readers find that their line has other sizes, and rebuild. Overbooking
+    -- The sets are right and the state is wrong, because a set was lost or changed by hand: missing visitors have
+    -- ended, additional ones have joined. Readers find that their line has other sizes, and rebuild. Overbooking
     -- begins to count again.
     local missing = c.waiting + c.active - waiting - active
     local total = missing < 0 and 'joined' or 'expired'

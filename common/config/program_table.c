@@ -16,7 +16,8 @@ static const char *const unreachable_names[] = {"refuse", "work", NULL};
 static const struct tl_setting process_rows[] = {
     TEXT(redis.url, "",
          "`redis://[user:password@]host[:port][/db]`, `rediss://...` (TLS), `unix:///path`, or "
-         "`redis+sentinel://[user:password@]host[:port],.../master[/db]` (up to 9 sentinels). "
+         "`redis+sentinel://[user:password@]host[:port],.../master[/db]` (up to 9 sentinels), or "
+         "`redis+cluster://[user:password@]host[:port],...`. "
          "Empty: `tellerline up` starts a private Redis; the other programs need an address.",
          .check = tl_check_redis_url),
     TEXT(redis.key_prefix, "tl:",

@@ -19,7 +19,7 @@ static void show_state(const json_t *stats, struct tl_text *out)
     tl_text_append(out, "%s", tl_row_state(stats));
 }
 
-/* They left, or were not seen any more. */
+/* They left, or were no longer seen. */
 static void show_gave_up(const json_t *stats, struct tl_text *out)
 {
     tl_text_append(out, "%" PRIu64, tl_row_total(stats, "left") + tl_row_total(stats, "absent"));

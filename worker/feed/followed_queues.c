@@ -21,6 +21,7 @@
 enum {
     CHECKS_PER_UPDATE = 32, /* a thousand idle queues cost the store no more than these */
     VISITORS_PER_MS = 200,  /* tl_stagger_until */
+    MOVES_MS = 5000,        /* a slot of a cluster may be on its way this long */
     ABSENT_MS = 5000, /* a queue may be missing this long before it is a trouble: programs that
                          start with an empty store make its queues at about the same time */
 };
@@ -34,6 +35,7 @@ struct followed {
     bool listed;       /* found by the update in progress */
     bool unsafe;       /* its node does not keep what redis.durability asks for */
     int64_t absent_ms; /* since when it is not in the store; 0: it is */
+    int64_t moves_ms;  /* since when no node serves it, although all answer; 0: one does */
     bool rebuild;
     int64_t rebuild_ms; /* when; 0: not chosen yet */
     bool reload;
@@ -135,6 +137,18 @@ static bool absence_lasts(struct tl_followed_queues *self, struct followed *foll
     return true;
 }
 
+/* Must visitors be told that the store is away? A queue that only moves to another node rests for a
+ * moment. */
+static bool is_away(struct followed *followed, const struct tl_error *err)
+{
+    const int64_t now_ms = tl_clock_ms();
+    if (err->kind != TL_ERR_MOVED)
+        return tl_error_is_of_store(err);
+    if (followed->moves_ms == 0)
+        followed->moves_ms = now_ms;
+    return now_ms - followed->moves_ms >= MOVES_MS;
+}
+
 /* A queue could not be followed: mends what can be mended, and sets it aside. False when the error
  * concerns all queues. */
 static bool followed_failed(struct tl_followed_queues *self, struct followed *followed,
@@ -142,7 +156,7 @@ static bool followed_failed(struct tl_followed_queues *self, struct followed *fo
 {
     const struct tl_keys *keys = &followed->keys;
     const struct tl_mend_offer offer = tl_inventory_offer(self->inventory, keys->queue);
-    const struct tl_change change = {.kind = TL_CHANGE_TROUBLE, .away = tl_error_is_of_store(err)};
+    const struct tl_change change = {.kind = TL_CHANGE_TROUBLE, .away = is_away(followed, err)};
     if (!tl_error_is_of_queue(err, followed->redis))
         return false;
     bool aside =
@@ -155,6 +169,7 @@ static bool followed_failed(struct tl_followed_queues *self, struct followed *fo
 static void followed_served(struct tl_followed_queues *self, struct followed *followed)
 {
     followed->absent_ms = 0;
+    followed->moves_ms = 0;
     if (followed->posted && !followed->rebuild && !followed->unsafe &&
         tl_troubles_end(self->troubles, followed->keys.queue, tl_clock_ms()))
         (void)post(self, followed, &(struct tl_change){.kind = TL_CHANGE_SOUND}, NULL);

@@ -14,7 +14,7 @@ import pytest
 from actors import Visits
 from cluster_faults import TROUBLE
 from http_client import CONNECTION_TROUBLE, Client, Visitor
-from redis_cluster import Node, RedisCluster, queues_everywhere, three_and_three
+from redis_cluster import Node, RedisCluster, queues_everywhere, slot_of, three_and_three
 from tellerline import BIN, CALM, PATIENCE, TOP
 from waiting import patient, wait_until
 
@@ -143,6 +143,34 @@ def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
     assert {status for _, _, status in shoppers[victim].answers} <= {200, 202, 503}
     cluster.back_as_replica(victim)
     assert max(during) <= 3 * max(before) + patient(0.02), (before, during)
+
+
+def test_a_queue_that_moves_does_not_open_its_gate(start, cluster):
+    """It rests for a moment, and nobody was promised anything else. Only when it stays half way, as with a store that is away,
+    on_store_error decides."""
+    (_, queues), (target, _) = list(cluster.queues_by_master(QUEUES[:6]).items())[:2]
+    queue = queues[0]
+    system = start({name: {"capacity": 1, "on_store_error": "open"} | CALM for name in QUEUES[:6]}, settings=SETTINGS,
+                   prepare=cluster.prepare)
+    for pattern in TROUBLE:
+        system.expect(pattern)
+    assert system.join(queue).ticket
+    client, seen = Client(system.of("worker")[0].http_port), []
+
+    def rests() -> bool:
+        seen.append((client.get(f"/v1/queues/{queue}/check").status, client.get("/readyz").body.decode()))
+        return bool(re.search(rf"not served:.*\b{queue}\b", seen[-1][1]))
+
+    cluster.begin_move(slot_of(f"{{{queue}}}"), target)
+    wait_until(rests, PATIENCE, "the worker says that it does not serve the queue")
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        rests()
+    assert {status for status, _ in seen} == {401}, "the gate stays closed"
+    wait_until(lambda: client.get(f"/v1/queues/{queue}/check").status == 204, PATIENCE, "it stays half way: the gate opens")
+    cluster.move_slots([slot_of(f"{{{queue}}}")], target)
+    wait_until(lambda: client.get(f"/v1/queues/{queue}/check").status == 401, PATIENCE, "the gate closes again")
+    assert system.join(queue).ticket
 
 
 @pytest.mark.long(seconds=15)

@@ -22,8 +22,8 @@ void tl_watcher_init(struct tl_watcher *watcher);
 int tl_watcher_start(struct tl_watcher *watcher, void *(*run)(void *context), void *context);
 void tl_watcher_lock(struct tl_watcher *watcher);
 void tl_watcher_unlock(struct tl_watcher *watcher);
-/* Both under the lock, which the thread gives back while it sleeps. Sleeps so long, or until it is
- * woken: *woken. False: the thread has to end. */
+/* Both under the lock, which the thread gives back while it sleeps. Sleeps for this time, or until
+ * it is woken: *woken. False: the thread has to end. */
 bool tl_watcher_sleep(struct tl_watcher *watcher, int64_t ms, bool *woken);
 void tl_watcher_wake(struct tl_watcher *watcher);
 /* Ends the thread, when its current look is over, and frees what belongs to it. */

@@ -297,36 +297,6 @@ static bool learn(struct tl_followed_queues *self, const struct followed *follow
            tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", followed->keys.queue);
 }
 
-/* Reads the recovery or, after a change of the settings, the turns of the lanes (the steps that the
- * loop has counted may have had other weights). */
-static bool post_state(const struct tl_followed_queues *self, const struct followed *followed,
-                       enum tl_change_kind kind, struct tl_error *err)
-{
-    const bool turns = kind == TL_CHANGE_TURNS;
-    struct tl_state state;
-    struct tl_change change = {.kind = kind};
-    if (!tl_state_read(followed->redis, &followed->keys, turns ? TL_STATE_TURNS : TL_STATE_RECOVERY,
-                       &state, err))
-        return false;
-    if (turns)
-        change.turns = state.turns;
-    else
-        change.recovery = state.recovery;
-    return post(self, followed, &change, err);
-}
-
-static bool post_notice(const struct tl_followed_queues *self, const struct followed *followed,
-                        struct tl_error *err)
-{
-    struct tl_change change = {.kind = TL_CHANGE_NOTICE};
-    struct tl_reply *reply =
-        tl_ask(followed->redis, err, "HGET", followed->keys.names[TL_KEY_STATE], "notice", NULL);
-    change.bytes = tl_reply_string(reply, &change.length);
-    bool ok = reply != NULL && post(self, followed, &change, err);
-    tl_reply_free(reply);
-    return ok;
-}
-
 /* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
  * queue that is being deleted is not an error: the next update drops it. */
 static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
@@ -346,7 +316,8 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
                tl_error_prefix(err, "loading queue %s", keys->queue);
     }
     followed->posted = learn(self, followed, &settings, err) &&
-                       post_state(self, followed, TL_CHANGE_RECOVERY, err);
+                       tl_change_read_state(self->changes, followed->redis, &followed->keys,
+                                            TL_CHANGE_RECOVERY, err);
     if (!followed->posted) {
         tl_line_free(&line);
         return followed_failed(self, followed, err);
@@ -354,7 +325,8 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
     followed->generation = line->generation;
     followed->base_seq = head.base_seq;
     const struct tl_change change = {.kind = TL_CHANGE_LINE, .line = line, .settings = &settings};
-    if (!post(self, followed, &change, err) || !post_notice(self, followed, err) ||
+    if (!post(self, followed, &change, err) ||
+        !tl_change_read_notice(self->changes, followed->redis, keys, err) ||
         !tl_tail_follow(self->tail, keys, &head, err))
         return followed_failed(self, followed, err);
     followed->rebuild = false;
@@ -588,10 +560,12 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_error
         struct tl_queue_settings settings;
         followed->reload = false; /* also after a failure: updates check the settings too */
         bool read = load_settings(queues, followed, &settings, err) &&
-                    post_state(queues, followed, TL_CHANGE_RECOVERY, err);
+                    tl_change_read_state(queues->changes, followed->redis, &followed->keys,
+                                         TL_CHANGE_RECOVERY, err);
         if (read && !update_settings(queues, followed, &settings, err))
             return false;
-        if ((!read || !post_state(queues, followed, TL_CHANGE_TURNS, err)) &&
+        if ((!read || !tl_change_read_state(queues->changes, followed->redis, &followed->keys,
+                                            TL_CHANGE_TURNS, err)) &&
             !followed_failed(queues, followed, err))
             return false;
         followed->reload = false;

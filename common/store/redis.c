@@ -519,6 +519,13 @@ bool tl_redis_await(struct tl_redis *redis, int64_t wait_ms, struct tl_reply **m
     return fail_io(redis, err);
 }
 
+bool tl_redis_readable(const struct tl_redis *redis)
+{
+    const redisReader *reader = redis->context->reader;
+    struct pollfd socket = {.fd = redis->context->fd, .events = POLLIN};
+    return reader->pos < reader->len || poll(&socket, 1, 0) > 0;
+}
+
 void tl_redis_await_any(struct tl_redis *const *all, size_t n, int64_t wait_ms)
 {
     struct pollfd sockets[TL_STORE_NODES_MAX];

@@ -29,6 +29,8 @@ enum {
 struct followed {
     struct tl_keys keys;
     struct tl_redis *redis; /* its connection; borrowed */
+    uint64_t epoch;         /* of its store (tl_store_epoch_of) */
+    bool anew;              /* which is another one: the next update checks the queue */
     uint64_t generation;
     uint64_t base_seq; /* of the incarnation */
     bool posted;       /* the loop has its line */
@@ -50,10 +52,10 @@ struct tl_followed_queues {
     struct tl_tail *tail;
     struct tl_durable durable;
     struct tl_troubles *troubles;
-    struct tl_named queues; /* struct followed */
-    size_t next_check;      /* the first queue to check in the next update */
-    bool check_all;         /* the update checks all queues */
-    bool listed;            /* the list was read once */
+    struct tl_named queues;     /* struct followed */
+    size_t next_check;          /* the first queue to check in the next update */
+    bool check_all, check_anew; /* the update checks all queues, or those on another store */
+    bool listed;                /* the list was read once */
 };
 
 /* A change of this queue. */
@@ -94,6 +96,7 @@ static struct followed *add(struct tl_followed_queues *self, const char *queue, 
         return NULL;
     }
     followed->redis = tl_store_of(self->store, queue);
+    followed->epoch = tl_store_epoch_of(self->store, queue);
     followed->listed = listed;
     return followed;
 }
@@ -137,16 +140,14 @@ static bool absence_lasts(struct tl_followed_queues *self, struct followed *foll
     return true;
 }
 
-/* Must visitors be told that the store is away? A queue that only moves to another node rests for a
- * moment. */
+/* Is its store away? A queue that moves to another node only rests for a moment. */
 static bool is_away(struct followed *followed, const struct tl_error *err)
 {
-    const int64_t now_ms = tl_clock_ms();
     if (err->kind != TL_ERR_MOVED)
         return tl_error_is_of_store(err);
     if (followed->moves_ms == 0)
-        followed->moves_ms = now_ms;
-    return now_ms - followed->moves_ms >= MOVES_MS;
+        followed->moves_ms = tl_clock_ms();
+    return tl_clock_ms() - followed->moves_ms >= MOVES_MS;
 }
 
 /* A queue could not be followed: mends what can be mended, and sets it aside. False when the error
@@ -384,10 +385,10 @@ static bool update_settings(struct tl_followed_queues *self, struct followed *fo
 /* ---- the update, once a second ---- */
 
 /* Updates the list from the store (in a cluster, the last one stays while the node that has it is
- * away), which gets the queues that are missing. Those that a worker's
- * own user of the store may not make are followed from then on: the other programs make them. A
- * queue that is not on the list is dropped if an operator deleted it, or nothing is known of it.
- * Any other stays: it is made again at once, and its visitors must be told so. */
+ * away), which gets the queues that are missing. Those that a worker's own user of the store may
+ * not make are followed from then on: the other programs make them. A queue that is not on the list
+ * is dropped if an operator deleted it, or nothing is known of it. Any other stays: it is made
+ * again at once, and its visitors must be told so. */
 static bool list(struct tl_followed_queues *self, struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
@@ -401,7 +402,7 @@ static bool list(struct tl_followed_queues *self, struct tl_error *err)
         struct followed *followed = at(self, i);
         bool listed = tl_queue_find_name(names, n, followed->keys.queue, NULL);
         if (listed && !followed->listed && followed->absent_ms != 0)
-            tl_troubles_retry(self->troubles); /* it was made at last */
+            tl_troubles_retry(self->troubles, NULL); /* it was made at last */
         followed->listed = listed;
     }
     bool ok = true;
@@ -429,28 +430,32 @@ static struct followed *in_turn(const struct tl_followed_queues *self, size_t i)
 
 /* Finds queues that were replaced, incarnations whose events do not reach us (the ids of the stream
  * went back with the store's clock), and settings that were changed by hand. Reads the next queues
- * in one pipeline, and receives all answers before it acts on any. */
-static bool check_next(struct tl_followed_queues *self, struct tl_error *err)
+ * in one pipeline, and receives all answers before it acts on any. only_anew: leaves out those
+ * whose store is the same as before. */
+static bool check_next(struct tl_followed_queues *self, bool only_anew, struct tl_error *err)
 {
     struct tl_queue_info infos[CHECKS_PER_UPDATE];
     struct tl_error problems[CHECKS_PER_UPDATE] = {0};
+    bool asked[CHECKS_PER_UPDATE];
     size_t n = self->queues.n < CHECKS_PER_UPDATE ? self->queues.n : CHECKS_PER_UPDATE;
     for (size_t i = 0; i < n; i++) {
         struct followed *followed = in_turn(self, i);
-        if (!tl_queue_info_send(followed->redis, &followed->keys, &problems[i]) &&
+        asked[i] = !only_anew || followed->anew;
+        if (asked[i] && !tl_queue_info_send(followed->redis, &followed->keys, &problems[i]) &&
             !tl_redis_is_node(followed->redis)) {
             *err = problems[i];
             return false; /* the only connection is broken: no answer is due */
         }
     }
     for (size_t i = 0; i < n; i++)
-        if (problems[i].kind == TL_OK)
+        if (asked[i] && problems[i].kind == TL_OK)
             (void)tl_queue_info_receive(in_turn(self, i)->redis, &in_turn(self, i)->keys, &infos[i],
                                         &problems[i]);
     for (size_t i = 0; i < n; i++) {
         struct followed *followed = in_turn(self, i);
-        if (resting(self, followed->keys.queue))
+        if (!asked[i] || resting(self, followed->keys.queue))
             continue;
+        followed->anew = false;
         if (problems[i].kind != TL_OK) {
             *err = problems[i];
             if (!followed_failed(self, followed, err))
@@ -484,11 +489,17 @@ static bool check_next(struct tl_followed_queues *self, struct tl_error *err)
 bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_error *err)
 {
     bool ok = true;
-    queues->make_missing = true;
-    queues->check_all = true;
-    tl_troubles_retry(queues->troubles);
-    for (size_t i = 0; i < queues->queues.n; i++)
-        at(queues, i)->redis = tl_store_of(queues->store, at(queues, i)->keys.queue);
+    queues->check_anew = true;
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        struct followed *followed = at(queues, i);
+        const uint64_t epoch = tl_store_epoch_of(queues->store, followed->keys.queue);
+        if (epoch == followed->epoch)
+            continue;
+        followed->redis = tl_store_of(queues->store, followed->keys.queue);
+        followed->epoch = epoch;
+        followed->anew = true;
+        tl_troubles_retry(queues->troubles, followed->keys.queue);
+    }
     for (size_t i = 0; ok && i < tl_store_nodes(queues->store); i++) {
         struct tl_redis *redis = tl_store_node(queues->store, i);
         ok = tl_durable_supported(&queues->durable, redis, err) ||
@@ -509,11 +520,11 @@ bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_erro
     }
     size_t checked = 0;
     do {
-        if (!check_next(queues, err))
+        if (!check_next(queues, checked > 0 && !queues->check_all, err))
             return false;
         checked += CHECKS_PER_UPDATE;
-    } while (queues->check_all && checked < queues->queues.n);
-    queues->check_all = false;
+    } while ((queues->check_all || queues->check_anew) && checked < queues->queues.n);
+    queues->check_all = queues->check_anew = false;
     return true;
 }
 

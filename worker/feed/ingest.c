@@ -321,7 +321,7 @@ static void send_due(struct tl_ingest *ingest, int64_t now_ms)
 }
 
 /* Are the replies of this job there, or is the only store to be waited for? False with err when
- * they cannot come any more. */
+ * they can no longer come. */
 static bool is_answered(const struct tl_ingest *ingest, const struct tl_job *job,
                         struct tl_error *err)
 {

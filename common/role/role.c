@@ -142,13 +142,13 @@ void tl_process_free(struct tl_process **process_in)
 
 static void mark_all_outdated(const struct tl_process *process)
 {
-    tl_troubles_retry(process->troubles);
+    tl_troubles_retry(process->troubles, NULL);
     for (size_t i = 0; i < tl_roster_count(process->roster); i++)
         process->role->outdated(process->self, tl_roster_at(process->roster, i));
 }
 
 /* The connection is another one, or a cluster has changed: what is known of the queues whose node
- * is another one may be out of date. All that are set aside are tried again. */
+ * is another one may be out of date. */
 static void note_epoch(struct tl_process *process)
 {
     uint64_t epoch = tl_store_epoch(process->store);
@@ -156,7 +156,6 @@ static void note_epoch(struct tl_process *process)
         return;
     process->epoch = epoch;
     process->library_ms = 0;
-    tl_troubles_retry(process->troubles);
     for (size_t i = 0; i < tl_roster_count(process->roster); i++) {
         struct tl_held_queue *held = tl_roster_at(process->roster, i);
         if (tl_roster_reconnect(process->roster, held))

@@ -151,11 +151,10 @@ struct tl_held_queue *tl_roster_find(const struct tl_roster *roster, const char 
 
 bool tl_roster_reconnect(struct tl_roster *roster, struct tl_held_queue *held)
 {
-    struct tl_redis *redis = tl_store_of(roster->settings.store, held->keys.queue);
-    bool same = redis == held->redis && tl_redis_epoch(redis) == held->epoch;
-    held->redis = redis;
-    held->epoch = tl_redis_epoch(redis);
-    return !same;
+    const uint64_t before = held->epoch;
+    held->redis = tl_store_of(roster->settings.store, held->keys.queue);
+    held->epoch = tl_store_epoch_of(roster->settings.store, held->keys.queue);
+    return held->epoch != before;
 }
 
 static bool add_held(struct tl_roster *roster, const struct tl_lease *lease, struct tl_error *err)
@@ -260,8 +259,7 @@ static bool update_names(struct tl_roster *roster, int64_t now_ms, bool *changed
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
-    bool all = roster->ensure || tl_store_epoch(roster->settings.store) != roster->epoch;
-    if (!tl_inventory_list(roster->inventory, all, now_ms, &names, &n, err))
+    if (!tl_inventory_list(roster->inventory, roster->ensure, now_ms, &names, &n, err))
         return roster->names != NULL && tl_error_is_of_store(err) &&
                tl_redis_is_node(tl_store_common(roster->settings.store));
     *changed =
@@ -271,11 +269,19 @@ static bool update_names(struct tl_roster *roster, int64_t now_ms, bool *changed
         free(names);
         return !*changed || tl_error_set(err, TL_ERR_NOMEM, "no memory for %zu queues", n);
     }
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         leases[i].queue = names[i];
-    for (size_t i = 0; i < roster->n_names; i++)
-        if (!tl_queue_find_name(names, n, roster->names[i], NULL))
+        leases[i].epoch = tl_store_epoch_of(roster->settings.store, names[i]);
+    }
+    for (size_t i = 0; i < roster->n_names; i++) {
+        size_t at;
+        if (!tl_queue_find_name(names, n, roster->names[i], &at)) {
             tl_troubles_forget(roster->settings.troubles, roster->names[i]);
+            continue;
+        }
+        leases[at].epoch = roster->leases[i].epoch;
+        leases[at].anew = roster->leases[i].anew;
+    }
     free(roster->names);
     free(roster->leases);
     roster->names = names;
@@ -287,19 +293,36 @@ static bool update_names(struct tl_roster *roster, int64_t now_ms, bool *changed
     return true;
 }
 
+/* Those whose store is another one now are asked for by function, and tried at once if they were
+ * set aside. */
+static void note_anew(struct tl_roster *roster)
+{
+    for (size_t i = 0; i < roster->n_names; i++) {
+        struct tl_lease *lease = &roster->leases[i];
+        const uint64_t epoch = tl_store_epoch_of(roster->settings.store, lease->queue);
+        if (epoch == lease->epoch)
+            continue;
+        lease->epoch = epoch;
+        lease->anew = true;
+        tl_troubles_retry(roster->settings.troubles, lease->queue);
+    }
+}
+
 bool tl_roster_round(struct tl_roster *roster, int64_t now_ms, struct tl_error *err)
 {
     bool reconnected = tl_store_epoch(roster->settings.store) != roster->epoch;
     struct tl_lease_round round;
     int64_t turn_ms = now_ms - roster->renewed_ms;
-    round.take_all = reconnected || roster->ensure || turn_ms >= roster->client.length_ms;
-    round.renew = round.take_all || now_ms >= roster->renew_ms;
+    round.take_all = roster->ensure || turn_ms >= roster->client.length_ms;
+    round.renew = reconnected || round.take_all || now_ms >= roster->renew_ms;
     round.check_all = round.take_all || now_ms >= roster->check_ms;
     if (!round.renew && !round.check_all)
         return true;
     if (round.renew && !reconnected) /* an outage is no slow turn */
         roster->client.length_ms = tl_lease_plan_length(roster->client.length_ms, turn_ms);
     bool changed = false;
+    if (reconnected)
+        note_anew(roster);
     if (round.renew && (!update_names(roster, now_ms, &changed, err) ||
                         !tl_inventory_read(roster->inventory, roster->names, roster->n_names,
                                            round.take_all || changed, err)))

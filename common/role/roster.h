@@ -24,7 +24,7 @@ struct tl_roster;
 struct tl_held_queue {
     struct tl_keys keys;
     struct tl_redis *redis; /* the connection of the queue; borrowed */
-    uint64_t epoch;         /* of it, when the queue was looked up */
+    uint64_t epoch;         /* of its store (tl_store_epoch_of), when it was looked up */
     uint64_t fence;         /* of the lease; 0 for roles without one */
     /* The role's; made by take, freed by drop: */
     void *state;
@@ -72,7 +72,7 @@ struct tl_held_queue *tl_roster_at(struct tl_roster *roster, size_t i);
 /* NULL: it is not held. */
 struct tl_held_queue *tl_roster_find(const struct tl_roster *roster, const char *queue);
 
-/* Looks up the connection of the queue. Is it another one than before? */
+/* Looks up the connection of the queue. Is it another one than before, or was it opened again? */
 bool tl_roster_reconnect(struct tl_roster *roster, struct tl_held_queue *held);
 
 /* Releases all leases, so that other replicas need not wait until they run out. Ignores errors. */

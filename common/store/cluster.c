@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include <sodium.h>
 
 #include "common/base/clock.h"
 #include "common/store/cluster.h"
+#include "common/store/watcher.h"
 
 enum {
     WATCH_MS = 1000,
-    DOUBT_MS = 100,        /* while a caller doubts, this often... */
-    DOUBT_LASTS_MS = 2000, /* ...for this long: a slot may be on its way */
+    DOUBT_MS = 100,        /* the first pause while a caller doubts; each is twice the last one */
+    DOUBT_LASTS_MS = 2000, /* a slot may be on its way */
     AWAY_MS = 300,         /* a node that is away is asked again after this time */
-    KNOWN_MAX = TL_STORE_NODES_MAX + TL_SENTINELS_MAX,
+    KNOWN_MAX = TL_STORE_NODES_MAX + TL_SENTINELS_MAX, /* all masters, and those of the URL */
 };
 
 /* A node that was named once, by the URL or by another node. */
@@ -22,7 +23,7 @@ struct known {
     struct tl_redis *redis; /* NULL: never asked */
     bool named;             /* by the URL, or by the answer that is believed */
     bool away;
-    int64_t retry_ms; /* one that is away is not asked before */
+    int64_t asked_ms;
 };
 
 struct tl_cluster {
@@ -30,16 +31,11 @@ struct tl_cluster {
     char ca_file[256];
     struct known known[KNOWN_MAX];
     size_t n_known;
-    size_t last;                /* the node that was believed last */
-    uint64_t epoch;             /* of the configuration that is believed */
-    struct tl_cluster_map next; /* as it is being read */
-    pthread_t thread;
-    bool watching;
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    /* Under the lock: */
-    bool stop;
-    bool woken;       /* a caller has begun to doubt */
+    struct tl_redis_address last; /* the node that was believed last */
+    uint64_t epoch;               /* of the configuration that is believed */
+    struct tl_cluster_map next;   /* as it is being read */
+    struct tl_watcher watcher;
+    /* Under its lock: */
     int64_t doubt_ms; /* doubted until then */
     struct tl_cluster_map map;
 };
@@ -135,9 +131,16 @@ static bool open_node(const struct tl_cluster *cluster, struct known *node, stru
 /* What a node knows of the cluster. */
 struct answer {
     struct tl_reply *slots; /* NULL: none */
-    size_t node;
+    struct tl_redis_address teller;
     uint64_t epoch; /* of the newest configuration that it has seen */
     bool whole;     /* it is part of the majority; else what it knows may be out of date */
+};
+
+/* One look at the cluster. */
+struct round {
+    int64_t now_ms;
+    struct answer best;
+    size_t answers;
 };
 
 static bool ask(const struct tl_cluster *cluster, struct known *node, struct answer *answer,
@@ -165,19 +168,19 @@ static struct known *find_known(struct tl_cluster *cluster, const struct tl_redi
     return NULL;
 }
 
-/* From now on the nodes of this answer are known, replicas as well, and those of the URL. */
-static void learn(struct tl_cluster *cluster, const struct tl_reply *slots, const char *host)
+/* Calls for the nodes of this answer from the first-th to the last-th of each range (0: the
+ * master): they are named. Adds those that are not known, while there is room. */
+static void name_nodes(struct tl_cluster *cluster, const struct answer *answer, size_t first,
+                       size_t last, bool adds)
 {
-    for (size_t i = 0; i < cluster->n_known; i++)
-        cluster->known[i].named = i < cluster->url.n_sentinels;
-    for (size_t i = 0; i < tl_reply_count(slots); i++) {
-        const struct tl_reply *range = tl_reply_at(slots, i);
-        for (size_t k = 2; k < tl_reply_count(range); k++) {
+    for (size_t i = 0; i < tl_reply_count(answer->slots); i++) {
+        const struct tl_reply *range = tl_reply_at(answer->slots, i);
+        for (size_t k = 2 + first; k <= 2 + last && k < tl_reply_count(range); k++) {
             struct tl_redis_address address;
-            if (!read_address(tl_reply_at(range, k), host, &address))
+            if (!read_address(tl_reply_at(range, k), answer->teller.host, &address))
                 continue;
             struct known *node = find_known(cluster, &address);
-            if (node == NULL && cluster->n_known < KNOWN_MAX) {
+            if (node == NULL && adds && cluster->n_known < KNOWN_MAX) {
                 node = &cluster->known[cluster->n_known++];
                 *node = (struct known){.address = address};
             }
@@ -185,7 +188,16 @@ static void learn(struct tl_cluster *cluster, const struct tl_reply *slots, cons
                 node->named = true;
         }
     }
+}
+
+/* From now on those of the URL are known, all masters of this answer, and as many replicas as there
+ * is room for. */
+static void learn(struct tl_cluster *cluster, const struct answer *answer)
+{
     size_t kept = 0;
+    for (size_t i = 0; i < cluster->n_known; i++)
+        cluster->known[i].named = i < cluster->url.n_sentinels;
+    name_nodes(cluster, answer, 0, KNOWN_MAX, false);
     for (size_t i = 0; i < cluster->n_known; i++) {
         if (cluster->known[i].named)
             cluster->known[kept++] = cluster->known[i];
@@ -193,21 +205,22 @@ static void learn(struct tl_cluster *cluster, const struct tl_reply *slots, cons
             tl_redis_free(&cluster->known[i].redis);
     }
     cluster->n_known = kept;
+    name_nodes(cluster, answer, 0, 0, true);
+    name_nodes(cluster, answer, 1, KNOWN_MAX, true);
 }
 
-/* Asks a node, unless it was away a moment ago. */
-static void ask_for_best(struct tl_cluster *cluster, size_t i, int64_t now_ms, struct answer *best,
-                         size_t *answers, struct tl_error *err)
+/* Asks a node, unless it has been asked in this look, or was away a moment ago. */
+static void ask_for_best(struct tl_cluster *cluster, struct known *node, struct round *round,
+                         struct tl_error *err)
 {
-    struct known *node = &cluster->known[i];
-    struct answer answer = {.node = i};
-    if (node->away && now_ms < node->retry_ms)
+    struct answer answer = {.teller = node->address}, *best = &round->best;
+    if (round->now_ms - node->asked_ms < (node->away ? AWAY_MS : 1))
         return;
+    node->asked_ms = round->now_ms;
     node->away = !ask(cluster, node, &answer, err);
-    node->retry_ms = now_ms + AWAY_MS;
     if (node->away)
         return;
-    ++*answers;
+    round->answers++;
     /* First who belongs to the majority: a replica that is cut off counts its epoch up whenever it
      * tries to be elected. */
     bool better = best->slots == NULL || (answer.whole && !best->whole) ||
@@ -220,52 +233,61 @@ static void ask_for_best(struct tl_cluster *cluster, size_t i, int64_t now_ms, s
 /* Takes over what was read, if it is another map. */
 static void publish(struct tl_cluster *cluster)
 {
-    const struct tl_cluster_map *next = &cluster->next, *map = &cluster->map;
+    struct tl_cluster_map *next = &cluster->next;
+    const struct tl_cluster_map *map = &cluster->map;
     bool same = next->n == map->n && memcmp(next->slots, map->slots, sizeof(map->slots)) == 0;
     for (size_t i = 0; same && i < map->n; i++)
-        same = tl_redis_address_equal(&next->nodes[i], &map->nodes[i]) &&
-               next->away[i] == map->away[i];
-    if (same && map->version > 0)
+        same = tl_redis_address_equal(&next->nodes[i], &map->nodes[i]);
+    bool known = same && memcmp(next->away, map->away, sizeof(map->away)) == 0;
+    if (known && map->version > 0)
         return;
-    pthread_mutex_lock(&cluster->lock);
-    cluster->next.version = cluster->map.version + 1;
-    cluster->map = cluster->next;
-    pthread_mutex_unlock(&cluster->lock);
+    next->version = map->version + 1;
+    next->layout = map->layout + (same && map->layout > 0 ? 0 : 1);
+    tl_watcher_lock(&cluster->watcher);
+    cluster->map = *next;
+    tl_watcher_unlock(&cluster->watcher);
 }
 
-/* Asks one node, or all if a caller doubts, or if that one does not know. False when none answered
- * that can be believed. */
+/* Takes over the best answer, if it can be believed. */
+static bool take_over(struct tl_cluster *cluster, const struct round *round, struct tl_error *err)
+{
+    const struct answer *best = &round->best;
+    /* An older configuration is that of a node which is cut off, or the cluster was made again. */
+    if (best->slots == NULL ||
+        (best->epoch < cluster->epoch && (!best->whole || 2 * round->answers <= cluster->n_known)))
+        return false;
+    if (!tl_cluster_map_read(best->slots, best->teller.host, &cluster->next, err))
+        return false;
+    learn(cluster, best);
+    cluster->epoch = best->whole ? best->epoch : cluster->epoch;
+    cluster->last = best->teller;
+    for (size_t i = 0; i < cluster->next.n; i++)
+        cluster->next.away[i] = find_known(cluster, &cluster->next.nodes[i])->away;
+    publish(cluster);
+    return true;
+}
+
+/* Asks one node, or all if a caller doubts, or if that one does not know: last those that were
+ * away, which others need not wait for. False when none answered that can be believed. */
 static bool look(struct tl_cluster *cluster, bool doubted, struct tl_error *err)
 {
-    struct answer best = {0};
-    size_t answers = 0;
-    int64_t now_ms = tl_clock_ms();
+    struct round round = {.now_ms = tl_clock_ms()};
     struct tl_error problem = {0};
-    if (!doubted && cluster->last < cluster->n_known)
-        ask_for_best(cluster, cluster->last, now_ms, &best, &answers, &problem);
-    doubted = doubted || best.slots == NULL || !best.whole;
-    for (size_t i = 0; !doubted && i < cluster->n_known; i++)
-        if (i != cluster->last && cluster->known[i].redis != NULL)
+    struct known *last = find_known(cluster, &cluster->last);
+    bool believed = false;
+    if (!doubted && last != NULL)
+        ask_for_best(cluster, last, &round, &problem);
+    const bool all = doubted || round.best.slots == NULL || !round.best.whole;
+    for (size_t i = 0; !all && i < cluster->n_known; i++)
+        if (&cluster->known[i] != last && cluster->known[i].redis != NULL)
             tl_redis_close(cluster->known[i].redis);
-    for (size_t i = 0; doubted && i < cluster->n_known; i++)
-        if (best.slots == NULL || i != best.node)
-            ask_for_best(cluster, i, now_ms, &best, &answers, &problem);
-    /* An older configuration is that of a node which is cut off, or the cluster was made again. */
-    bool believed = best.slots != NULL && (best.epoch >= cluster->epoch ||
-                                           (best.whole && 2 * answers > cluster->n_known));
-    const char *host = cluster->known[best.node].address.host;
-    if (believed && tl_cluster_map_read(best.slots, host, &cluster->next, &problem)) {
-        struct tl_redis_address teller = cluster->known[best.node].address;
-        learn(cluster, best.slots, teller.host);
-        cluster->epoch = best.whole ? best.epoch : cluster->epoch;
-        cluster->last = (size_t)(find_known(cluster, &teller) - cluster->known);
-        for (size_t i = 0; i < cluster->next.n; i++)
-            cluster->next.away[i] = find_known(cluster, &cluster->next.nodes[i])->away;
-        publish(cluster);
-    } else {
-        believed = false;
+    for (int away = 0; away <= all; away++) {
+        for (size_t i = 0; all && i < cluster->n_known; i++)
+            if (cluster->known[i].away == away)
+                ask_for_best(cluster, &cluster->known[i], &round, &problem);
+        believed = take_over(cluster, &round, &problem);
     }
-    tl_reply_free(best.slots);
+    tl_reply_free(round.best.slots);
     if (!believed && err != NULL) {
         *err = problem;
         if (problem.kind == TL_OK)
@@ -282,54 +304,59 @@ static bool is_any_away(const struct tl_cluster *cluster)
     return false;
 }
 
+/* All programs notice the same at the same time: they need not ask again at the same time. */
+static int64_t with_jitter(int64_t ms)
+{
+    return ms - ms / 4 + randombytes_uniform((uint32_t)ms / 2);
+}
+
 static void *watch(void *context)
 {
     struct tl_cluster *cluster = context;
-    pthread_mutex_lock(&cluster->lock);
-    while (!cluster->stop) {
-        int64_t now_ms = tl_clock_ms();
-        bool doubted = now_ms < cluster->doubt_ms || is_any_away(cluster);
-        int64_t until_ms = now_ms + (doubted ? DOUBT_MS : WATCH_MS);
-        struct timespec until = {.tv_sec = until_ms / 1000, .tv_nsec = until_ms % 1000 * 1000000};
-        if (!cluster->woken)
-            (void)pthread_cond_timedwait(&cluster->wake, &cluster->lock, &until);
-        doubted = doubted || cluster->woken;
-        cluster->woken = false;
-        pthread_mutex_unlock(&cluster->lock);
+    int64_t pause_ms = WATCH_MS;
+    bool woken;
+    tl_watcher_lock(&cluster->watcher);
+    while (tl_watcher_sleep(&cluster->watcher, with_jitter(pause_ms), &woken)) {
+        bool doubted = woken || tl_clock_ms() < cluster->doubt_ms || is_any_away(cluster);
+        uint64_t version = cluster->map.version;
+        tl_watcher_unlock(&cluster->watcher);
         (void)look(cluster, doubted, NULL);
-        pthread_mutex_lock(&cluster->lock);
+        tl_watcher_lock(&cluster->watcher);
+        pause_ms = woken || cluster->map.version != version ? DOUBT_MS : 2 * pause_ms;
+        if (!doubted || pause_ms > WATCH_MS)
+            pause_ms = WATCH_MS;
     }
-    pthread_mutex_unlock(&cluster->lock);
+    tl_watcher_unlock(&cluster->watcher);
     return NULL;
 }
 
 bool tl_cluster_look(struct tl_cluster *cluster, struct tl_cluster_map *map, struct tl_error *err)
 {
-    if (!cluster->watching) {
-        if (!look(cluster, true, err))
-            return false;
-        int problem = pthread_create(&cluster->thread, NULL, watch, cluster);
+    if (!cluster->watcher.started) {
+        int problem = look(cluster, true, err) ? 0 : -1;
+        if (problem == 0)
+            problem = tl_watcher_start(&cluster->watcher, watch, cluster);
+        if (problem > 0)
+            tl_error_set(err, TL_ERR_SYSTEM, "cannot watch the cluster: %s", strerror(problem));
         if (problem != 0)
-            return tl_error_set(err, TL_ERR_SYSTEM, "cannot watch the cluster: %s",
-                                strerror(problem));
-        cluster->watching = true;
+            return false;
     }
-    pthread_mutex_lock(&cluster->lock);
+    tl_watcher_lock(&cluster->watcher);
     if (map->version != cluster->map.version)
         *map = cluster->map;
-    pthread_mutex_unlock(&cluster->lock);
+    tl_watcher_unlock(&cluster->watcher);
     return true;
 }
 
 void tl_cluster_doubt(struct tl_cluster *cluster)
 {
-    pthread_mutex_lock(&cluster->lock);
+    tl_watcher_lock(&cluster->watcher);
     int64_t now_ms = tl_clock_ms();
     /* A caller who doubts often is answered no more often than the thread looks anyway. */
-    cluster->woken = cluster->woken || now_ms >= cluster->doubt_ms;
+    if (now_ms >= cluster->doubt_ms)
+        tl_watcher_wake(&cluster->watcher);
     cluster->doubt_ms = now_ms + DOUBT_LASTS_MS;
-    pthread_cond_signal(&cluster->wake);
-    pthread_mutex_unlock(&cluster->lock);
+    tl_watcher_unlock(&cluster->watcher);
 }
 
 /* ---- making and freeing ---- */
@@ -348,12 +375,7 @@ struct tl_cluster *tl_cluster_new(const struct tl_redis_url *url,
     for (size_t i = 0; i < url->n_sentinels; i++)
         cluster->known[i].address = url->sentinels[i];
     cluster->n_known = url->n_sentinels;
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&cluster->wake, &monotonic); /* neither fails in glibc */
-    (void)pthread_condattr_destroy(&monotonic);
-    (void)pthread_mutex_init(&cluster->lock, NULL);
+    tl_watcher_init(&cluster->watcher);
     return cluster;
 }
 
@@ -363,17 +385,9 @@ void tl_cluster_free(struct tl_cluster **cluster)
     *cluster = NULL;
     if (old == NULL)
         return;
-    if (old->watching) {
-        pthread_mutex_lock(&old->lock);
-        old->stop = true;
-        pthread_cond_signal(&old->wake);
-        pthread_mutex_unlock(&old->lock);
-        pthread_join(old->thread, NULL);
-    }
+    tl_watcher_end(&old->watcher);
     for (size_t i = 0; i < old->n_known; i++)
         tl_redis_free(&old->known[i].redis);
-    pthread_cond_destroy(&old->wake);
-    pthread_mutex_destroy(&old->lock);
     explicit_bzero(&old->url, sizeof(old->url));
     free(old);
 }

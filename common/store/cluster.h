@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which master of a Redis Cluster has which slot. A thread asks: once a second one node, and all
- * known ones, ten times a second, while a caller doubts what is known: a node does not serve a
- * slot, or cannot be reached. It believes the node that has seen the newest configuration of the
- * cluster, because one that is cut off from the others goes on answering with what it knew. So a
- * node that hangs holds up this thread alone.
+ * Which master of a Redis Cluster has which slot. A thread asks: once a second one node; and all
+ * known ones while a caller doubts what is known, because a node does not serve a slot or cannot be
+ * reached: at once, then after pauses that grow to a second. It believes the node that has seen the
+ * newest configuration of the cluster, because one that is cut off from the others goes on
+ * answering with what it knew. So a node that hangs holds up this thread alone.
  */
 #ifndef TL_CLUSTER_H
 #define TL_CLUSTER_H
@@ -26,6 +26,7 @@ struct tl_cluster;
 /* As one node sees it. */
 struct tl_cluster_map {
     uint64_t version;                                  /* counts changes; 0: nothing is known */
+    uint64_t layout;                                   /* likewise, but for those of `away` */
     struct tl_redis_address nodes[TL_STORE_NODES_MAX]; /* masters with slots */
     bool away[TL_STORE_NODES_MAX];                     /* it did not answer when it was asked */
     size_t n;

@@ -22,6 +22,7 @@ struct entry {
     bool compared;                      /* the file with the store */
     bool refused;                       /* it could not be made again, which was logged */
     bool known;                         /* what is in force */
+    uint64_t made_epoch, read_epoch;    /* of its store, when it was made sure of, and read */
     struct tl_queue_settings in_force;
 };
 
@@ -30,6 +31,7 @@ struct tl_inventory {
     struct tl_actor actor;
     struct tl_named list; /* struct entry */
     size_t next;          /* the first name to read in the next call */
+    uint64_t epoch;       /* of the store, when they were read */
 };
 
 static struct entry *at(const struct tl_inventory *self, size_t i)
@@ -41,6 +43,11 @@ static struct entry *at(const struct tl_inventory *self, size_t i)
 static struct tl_redis *redis_of(const struct tl_inventory *self, const char *queue)
 {
     return tl_store_of(self->settings.store, queue);
+}
+
+static uint64_t epoch_of(const struct tl_inventory *self, const char *queue)
+{
+    return tl_store_epoch_of(self->settings.store, queue);
 }
 
 static struct entry *find(const struct tl_inventory *self, const char *queue)
@@ -242,6 +249,8 @@ static bool make(struct tl_inventory *self, struct entry *entry, bool listed, in
                              self->settings.key_prefix, entry->queue, &entry->file->settings,
                              &self->actor, NULL, &problem);
     *made = *made || (ok && !listed);
+    if (ok || problem.kind == TL_ERR_DENIED)
+        entry->made_epoch = epoch_of(self, entry->queue);
     if (ok)
         return true;
     if (entry->file == NULL)
@@ -264,8 +273,9 @@ bool tl_inventory_list(struct tl_inventory *inventory, bool all, int64_t now_ms,
         for (size_t i = inventory->list.n; ok && i > 0; i--) {
             struct entry *entry = at(inventory, i - 1);
             bool listed = tl_queue_find_name(*names, *n, entry->queue, NULL);
+            bool anew = all || entry->made_epoch != epoch_of(inventory, entry->queue);
             entry->away = entry->away && !listed; /* also when the store has lost the mark */
-            if ((!listed || (all && entry->file != NULL)) && !entry->away &&
+            if ((!listed || (anew && entry->file != NULL)) && !entry->away &&
                 !tl_troubles_resting(inventory->settings.troubles, entry->queue, now_ms))
                 ok = make(inventory, entry, listed, now_ms, &made, err);
         }
@@ -323,6 +333,9 @@ static bool want_changed(const struct tl_inventory *self, struct batch *batch, s
         struct tl_reply *reply = tl_redis_next(redis, err);
         if (reply == NULL && !is_usable(redis))
             return false;
+        struct entry *entry = find(self, batch->names[i]);
+        if (reply != NULL && entry != NULL)
+            entry->read_epoch = epoch_of(self, batch->names[i]);
         batch->wanted[i] =
             reply != NULL && (known == NULL || known->changed_us != tl_reply_integer(reply));
         tl_reply_free(reply);
@@ -354,14 +367,22 @@ static bool want_older(struct tl_inventory *self, struct batch *batch, struct tl
     return true;
 }
 
-/* Reads some queues in one pipeline. *older: the store had older settings of one. */
+/* Is the store of this queue another one than when its settings were read? */
+static bool is_anew(const struct tl_inventory *self, const char *queue)
+{
+    const struct entry *entry = find(self, queue);
+    return entry == NULL || entry->read_epoch != epoch_of(self, queue);
+}
+
+/* Reads some queues in one pipeline: all of them, or those whose store is another one. *older: the
+ * store had older settings of one. */
 static bool read_next(struct tl_inventory *self, char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n,
-                      bool *older, struct tl_error *err)
+                      bool *older, bool only_anew, struct tl_error *err)
 {
     struct batch batch = {.n = n < READ_AT_ONCE ? n : READ_AT_ONCE};
     for (size_t i = 0; i < batch.n; i++) {
         batch.names[i] = names[(self->next + i) % n];
-        batch.wanted[i] = true;
+        batch.wanted[i] = !only_anew || is_anew(self, batch.names[i]);
     }
     if (!want_changed(self, &batch, err) || !want_older(self, &batch, err))
         return false;
@@ -382,12 +403,15 @@ bool tl_inventory_read(struct tl_inventory *inventory, char (*names)[TL_QUEUE_NA
                        size_t n, bool all, struct tl_error *err)
 {
     size_t read = 0;
+    const uint64_t epoch = tl_store_epoch(inventory->settings.store);
+    const bool anew = inventory->epoch != 0 && inventory->epoch != epoch;
     bool go_on = n > 0;
     while (go_on) {
-        if (!read_next(inventory, names, n, &all, err))
+        if (!read_next(inventory, names, n, &all, !all && read > 0, err))
             return false;
         read += READ_AT_ONCE;
-        go_on = all && read < n;
+        go_on = (all || anew) && read < n;
     }
+    inventory->epoch = epoch;
     return true;
 }

@@ -40,13 +40,14 @@ struct tl_inventory *tl_inventory_new(const struct tl_inventory_settings *settin
 void tl_inventory_free(struct tl_inventory **inventory);
 
 /* Lists all queues of the store, sorted; *names is freed with free(). Makes those that are missing
- * before. all: makes sure of the queues of the configuration also where they are listed, because
- * the store may be another one. now_ms: local monotonic time. */
+ * before. Makes sure of the queues of the configuration also where they are listed, if their store
+ * may be another one than before; all: of all of them. now_ms: local monotonic time. */
 bool tl_inventory_list(struct tl_inventory *inventory, bool all, int64_t now_ms,
                        char (**names)[TL_QUEUE_NAME_MAX + 1], size_t *n, struct tl_error *err);
-/* Reads the settings of the next queues of such a list, 32 at most, or of all, where they have
- * changed. Where the store has older ones, it gets those known here; then all are read, as one is
- * rarely alone. A queue that cannot be read is left out. False when the store cannot be used. */
+/* Reads the settings of the next queues of such a list, 32 at most, and of those whose node is
+ * another one than before, or of all, where they have changed. Where the store has older ones, it
+ * gets those known here; then all are read, as one is rarely alone. A queue that cannot be read is
+ * left out. False when the store cannot be used. */
 bool tl_inventory_read(struct tl_inventory *inventory, char (*names)[TL_QUEUE_NAME_MAX + 1],
                        size_t n, bool all, struct tl_error *err);
 /* For a program that reads settings itself: these are in force. False when out of memory. */

@@ -19,6 +19,10 @@
 /* How often an open connection is asked whether it still leads to a master. */
 enum { LOOK_MS = 1000 };
 
+/* A node of a cluster gets less time than redis.timeout, because the queues of the others wait as
+ * well: this, and ten times what its slowest answer took in the last two windows. */
+enum { PATIENCE_MS = 200, PATIENCE_TIMES = 10, WINDOW_MS = 5000 };
+
 struct tl_redis {
     struct tl_redis_url url;
     char address[280]; /* for people */
@@ -26,9 +30,11 @@ struct tl_redis {
     int64_t socket_timeout_ms; /* the current setting of the socket */
     redisContext *context;     /* NULL while closed */
     uint64_t epoch;
-    int64_t look_ms;   /* when to ask again for the role of the server */
-    bool node;         /* of a cluster */
-    bool disowned;     /* it answered that it does not serve a slot */
+    int64_t look_ms;       /* when to ask again for the role of the server */
+    bool node;             /* of a cluster */
+    bool disowned;         /* it answered that it does not serve a slot */
+    int64_t slowest_ms[2]; /* the slowest answer in this window, and in the one before */
+    int64_t window_ms;     /* when the next one begins */
     bool doubtful;     /* the last server was a replica: ask for the role as part of connecting */
     const char **argv; /* buffer for one command */
     size_t argv_capacity;
@@ -69,7 +75,7 @@ static struct tl_redis *new_closed(const struct tl_redis_url *url, int64_t timeo
         return NULL;
     }
     redis->url = *url;
-    redis->timeout_ms = timeout_ms;
+    redis->timeout_ms = redis->slowest_ms[1] = timeout_ms;
     name_server(redis);
     return redis;
 }
@@ -100,6 +106,7 @@ struct tl_redis *tl_redis_new_beside(const struct tl_redis *redis, struct tl_err
     if (beside != NULL) {
         beside->trust = redis->trust;
         beside->borrows_trust = true;
+        beside->node = redis->node;
     }
     return beside;
 }
@@ -166,6 +173,28 @@ void tl_redis_measure(struct tl_redis *redis, void (*measured)(void *context, in
     redis->measured_context = context;
 }
 
+/* How long the server may take for an answer. */
+static int64_t patience_ms(const struct tl_redis *redis)
+{
+    const int64_t *slowest_ms = redis->slowest_ms;
+    int64_t ms = PATIENCE_MS +
+                 PATIENCE_TIMES * (slowest_ms[0] > slowest_ms[1] ? slowest_ms[0] : slowest_ms[1]);
+    return redis->node && ms < redis->timeout_ms ? ms : redis->timeout_ms;
+}
+
+/* An answer came, or failed to come, that was waited for since this time. */
+static void note_answer(struct tl_redis *redis, int64_t since_ms)
+{
+    int64_t now_ms = tl_clock_ms(), took_ms = now_ms - since_ms;
+    if (now_ms >= redis->window_ms) {
+        redis->slowest_ms[1] = redis->window_ms > 0 ? redis->slowest_ms[0] : redis->timeout_ms;
+        redis->slowest_ms[0] = 0;
+        redis->window_ms = now_ms + WINDOW_MS;
+    }
+    if (took_ms > redis->slowest_ms[0])
+        redis->slowest_ms[0] = took_ms;
+}
+
 static struct timeval to_timeval(int64_t ms)
 {
     return (struct timeval){.tv_sec = ms / 1000, .tv_usec = (ms % 1000) * 1000};
@@ -224,8 +253,7 @@ static bool append_tls(struct tl_redis *redis, const struct tl_args *args, struc
     return unsent != NULL || tl_error_set(err, TL_ERR_NOMEM, "no memory for a command");
 }
 
-/* Waits for bytes of a reply. */
-static bool receive(struct tl_redis *redis, struct tl_error *err)
+static bool read_bytes(struct tl_redis *redis, struct tl_error *err)
 {
     char bytes[16384]; /* as much as OpenSSL decrypts at once: none stay behind in it */
     errno = 0;
@@ -238,6 +266,15 @@ static bool receive(struct tl_redis *redis, struct tl_error *err)
         tl_error_set(err, TL_ERR_NOMEM, "no memory for a reply");
     tl_redis_close(redis);
     return false;
+}
+
+/* Waits for bytes of a reply. */
+static bool receive(struct tl_redis *redis, struct tl_error *err)
+{
+    const int64_t since_ms = tl_clock_ms();
+    bool ok = read_bytes(redis, err);
+    note_answer(redis, since_ms);
+    return ok;
 }
 
 /* ---- connecting ---- */
@@ -289,7 +326,7 @@ static bool check_role(struct tl_redis *redis, struct tl_error *err)
 /* Leaves it to the caller to close what failed. */
 static bool open_connection(struct tl_redis *redis, struct tl_error *err)
 {
-    struct timeval timeout = to_timeval(redis->timeout_ms);
+    struct timeval timeout = to_timeval(patience_ms(redis));
     const struct tl_redis_url *url = &redis->url;
     if (url->unix_path[0] != '\0')
         redis->context = redisConnectUnixWithTimeout(url->unix_path, timeout);
@@ -301,7 +338,7 @@ static bool open_connection(struct tl_redis *redis, struct tl_error *err)
         return tl_error_set(err, TL_ERR_CONNECT, "cannot reach the store at %s: %s", redis->address,
                             redis->context->errstr);
     redis->socket_timeout_ms = -1;
-    if (!set_socket_timeout(redis, redis->timeout_ms, err))
+    if (!set_socket_timeout(redis, patience_ms(redis), err))
         return false;
     if (redis->trust != NULL) {
         redis->tls = tl_tls_open(redis->trust, redis->context->fd, url->host, err);
@@ -327,9 +364,11 @@ bool tl_redis_check(struct tl_redis *redis)
 
 bool tl_redis_connect(struct tl_redis *redis, struct tl_error *err)
 {
+    const int64_t began_ms = tl_clock_ms();
     if (tl_redis_check(redis) || open_connection(redis, err))
         return true;
     tl_redis_close(redis);
+    note_answer(redis, began_ms);
     return false;
 }
 
@@ -353,7 +392,7 @@ static bool append(struct tl_redis *redis, const struct tl_args *args, int64_t b
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a command");
     if (redis->context == NULL)
         return tl_error_set(err, TL_ERR_CONNECT, "not connected to the store");
-    if (!set_socket_timeout(redis, redis->timeout_ms + block_ms, err))
+    if (!set_socket_timeout(redis, patience_ms(redis) + block_ms, err))
         return false;
     for (size_t i = 0; i < args->n; i++) {
         argv[i] = at;
@@ -478,6 +517,13 @@ bool tl_redis_await(struct tl_redis *redis, int64_t wait_ms, struct tl_reply **m
             return false;
     }
     return fail_io(redis, err);
+}
+
+bool tl_redis_readable(const struct tl_redis *redis)
+{
+    const redisReader *reader = redis->context->reader;
+    struct pollfd socket = {.fd = redis->context->fd, .events = POLLIN};
+    return reader->pos < reader->len || poll(&socket, 1, 0) > 0;
 }
 
 void tl_redis_await_any(struct tl_redis *const *all, size_t n, int64_t wait_ms)

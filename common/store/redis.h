@@ -102,6 +102,8 @@ struct tl_reply *tl_redis_next(struct tl_redis *redis, struct tl_error *err);
 /* After SUBSCRIBE: waits up to wait_ms for a message of the server. *message NULL: none came. */
 bool tl_redis_await(struct tl_redis *redis, int64_t wait_ms, struct tl_reply **message,
                     struct tl_error *err);
+/* Is there something to read? Then tl_redis_next waits for the rest of a reply at most. */
+bool tl_redis_readable(const struct tl_redis *redis);
 /* Waits up to wait_ms until one of these, at most TL_STORE_NODES_MAX, of which some may be NULL or
  * closed, has something to read. */
 void tl_redis_await_any(struct tl_redis *const *all, size_t n, int64_t wait_ms);

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/store/reply.h"
 #include "common/store/sentinel.h"
+#include "common/store/watcher.h"
 
 enum {
     WATCH_MS = 1000,
@@ -34,13 +33,9 @@ struct tl_sentinel {
     struct tl_redis_url url;
     char ca_file[256];
     size_t next; /* the sentinel that is asked first */
-    pthread_t thread;
-    bool watching;
     bool failed; /* the thread could not be started */
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    /* Under the lock: */
-    bool stop;
+    struct tl_watcher watcher;
+    /* Under its lock: */
     struct answer best; /* its host is "" until there was an answer */
     bool moved;         /* since it was found */
     int64_t older_ms;   /* since when most name an older one and none the best; 0: it is not so */
@@ -57,12 +52,7 @@ struct tl_sentinel *tl_sentinel_new(const struct tl_redis_url *url,
     sentinel->url = *url;
     if (settings->ca_file != NULL)
         snprintf(sentinel->ca_file, sizeof(sentinel->ca_file), "%s", settings->ca_file);
-    pthread_condattr_t monotonic;
-    (void)pthread_condattr_init(&monotonic);
-    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&sentinel->wake, &monotonic); /* neither fails in glibc */
-    (void)pthread_condattr_destroy(&monotonic);
-    (void)pthread_mutex_init(&sentinel->lock, NULL);
+    tl_watcher_init(&sentinel->watcher);
     return sentinel;
 }
 
@@ -72,15 +62,7 @@ void tl_sentinel_free(struct tl_sentinel **sentinel)
     *sentinel = NULL;
     if (old == NULL)
         return;
-    if (old->watching) {
-        pthread_mutex_lock(&old->lock);
-        old->stop = true;
-        pthread_cond_signal(&old->wake);
-        pthread_mutex_unlock(&old->lock);
-        pthread_join(old->thread, NULL);
-    }
-    pthread_cond_destroy(&old->wake);
-    pthread_mutex_destroy(&old->lock);
+    tl_watcher_end(&old->watcher);
     explicit_bzero(&old->url, sizeof(old->url));
     free(old);
 }
@@ -226,11 +208,11 @@ bool tl_sentinel_find(struct tl_sentinel *sentinel, int64_t now_ms, struct tl_re
         if (!ask(sentinel, &links, (first + k) % n, &answer, &problem))
             continue;
         count_answer(&round, &answer);
-        pthread_mutex_lock(&sentinel->lock);
+        tl_watcher_lock(&sentinel->watcher);
         found = accept(sentinel, &round, now_ms);
         *master = sentinel->best.master;
         sentinel->moved = sentinel->moved && !found;
-        pthread_mutex_unlock(&sentinel->lock);
+        tl_watcher_unlock(&sentinel->watcher);
     }
     sentinel->next = first + 1 < n ? first + 1 : 0; /* it may be out of date and sound certain */
     close_links(&links);
@@ -249,8 +231,8 @@ static void *watch(void *context)
 {
     struct tl_sentinel *sentinel = context;
     struct links links = {0};
-    bool stop = false;
-    while (!stop) {
+    bool goes_on = true, woken;
+    while (goes_on) {
         struct round round = {0};
         for (size_t i = 0; i < sentinel->url.n_sentinels; i++) {
             struct answer answer = {0};
@@ -258,15 +240,10 @@ static void *watch(void *context)
             if (ask(sentinel, &links, i, &answer, &problem))
                 count_answer(&round, &answer);
         }
-        struct timespec until;
-        (void)clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += WATCH_MS / 1000;
-        pthread_mutex_lock(&sentinel->lock);
+        tl_watcher_lock(&sentinel->watcher);
         (void)accept(sentinel, &round, tl_clock_ms());
-        if (!sentinel->stop)
-            (void)pthread_cond_timedwait(&sentinel->wake, &sentinel->lock, &until);
-        stop = sentinel->stop;
-        pthread_mutex_unlock(&sentinel->lock);
+        goes_on = tl_watcher_sleep(&sentinel->watcher, WATCH_MS, &woken);
+        tl_watcher_unlock(&sentinel->watcher);
     }
     close_links(&links);
     return NULL;
@@ -274,15 +251,14 @@ static void *watch(void *context)
 
 bool tl_sentinel_moved(struct tl_sentinel *sentinel)
 {
-    if (!sentinel->watching && !sentinel->failed) {
-        sentinel->watching = pthread_create(&sentinel->thread, NULL, watch, sentinel) == 0;
-        sentinel->failed = !sentinel->watching;
+    if (!sentinel->watcher.started && !sentinel->failed) {
+        sentinel->failed = tl_watcher_start(&sentinel->watcher, watch, sentinel) != 0;
         if (sentinel->failed)
             tl_warn("cannot start a thread that watches the sentinels; a new master is found only "
                     "after an error");
     }
-    pthread_mutex_lock(&sentinel->lock);
+    tl_watcher_lock(&sentinel->watcher);
     bool moved = sentinel->moved;
-    pthread_mutex_unlock(&sentinel->lock);
+    tl_watcher_unlock(&sentinel->watcher);
     return moved;
 }

@@ -21,6 +21,7 @@ struct node {
     bool named; /* by the map */
     bool was_open;
     int64_t retry_ms; /* a connection that failed is not tried before */
+    uint32_t since;   /* the layout with which it got its address */
 };
 
 struct tl_store {
@@ -32,6 +33,8 @@ struct tl_store {
     struct node nodes[TL_STORE_NODES_MAX];
     size_t n_nodes;
     struct node *at[TL_STORE_NODES_MAX]; /* those of the map */
+    struct node *of[TL_CLUSTER_SLOTS];   /* who has each slot; NULL: nobody... */
+    uint32_t since[TL_CLUSTER_SLOTS];    /* ...and since which layout */
     struct tl_redis_url url;
     char ca_file[256];
     struct tl_redis_settings settings; /* its texts are not kept, but for ca_file */
@@ -125,6 +128,7 @@ static struct node *node_at(struct tl_store *store, const struct tl_redis_addres
     node->address = *address;
     node->was_open = false;
     node->retry_ms = 0;
+    node->since = (uint32_t)store->map.layout;
     tl_redis_set_node(node->redis);
     tl_redis_lead_to(node->redis, address->host, address->port);
     tl_redis_measure(node->redis, store->measured, store->measured_context);
@@ -151,6 +155,14 @@ static bool take_map(struct tl_store *store, struct tl_error *err)
     for (size_t i = 0; i < store->n_nodes; i++)
         if (!store->nodes[i].named)
             tl_redis_close(store->nodes[i].redis);
+    const uint32_t layout = (uint32_t)store->map.layout;
+    for (size_t slot = 0; slot < TL_CLUSTER_SLOTS; slot++) {
+        size_t i = store->map.slots[slot];
+        struct node *node = i < store->map.n ? store->at[i] : NULL;
+        if (node != store->of[slot] || (node != NULL && node->since == layout))
+            store->since[slot] = layout;
+        store->of[slot] = node;
+    }
     return true;
 }
 
@@ -193,8 +205,7 @@ static bool connect_cluster(struct tl_store *store, struct tl_error *err)
 
 static struct tl_redis *redis_of_slot(const struct tl_store *store, unsigned slot)
 {
-    unsigned node = store->map.version > 0 ? store->map.slots[slot] : TL_STORE_NODES_MAX;
-    return node < store->map.n ? store->at[node]->redis : store->redis;
+    return store->of[slot] != NULL ? store->of[slot]->redis : store->redis;
 }
 
 /* ---- all kinds ---- */
@@ -216,10 +227,19 @@ bool tl_store_connect(struct tl_store *store, struct tl_error *err)
 
 uint64_t tl_store_epoch(const struct tl_store *store)
 {
-    uint64_t epoch = tl_redis_epoch(store->redis) + store->map.version;
+    uint64_t epoch = tl_redis_epoch(store->redis) + store->map.layout;
     for (size_t i = 0; i < store->n_nodes; i++)
         epoch += tl_redis_epoch(store->nodes[i].redis);
     return epoch;
+}
+
+uint64_t tl_store_epoch_of(const struct tl_store *store, const char *queue)
+{
+    if (store->cluster == NULL)
+        return tl_redis_epoch(store->redis);
+    unsigned slot = tl_cluster_slot(queue);
+    uint64_t opened = tl_redis_epoch(redis_of_slot(store, slot));
+    return (uint64_t)store->since[slot] << 32 | (opened & UINT32_MAX);
 }
 
 struct tl_redis *tl_store_of_key(struct tl_store *store, const char *key)
@@ -254,7 +274,16 @@ size_t tl_store_nodes(const struct tl_store *store)
     return store->cluster != NULL ? store->map.n : 1;
 }
 
-struct tl_redis *tl_store_node(struct tl_store *store, size_t i)
+struct tl_redis *tl_store_node(const struct tl_store *store, size_t i)
 {
     return store->cluster != NULL ? store->at[i]->redis : store->redis;
+}
+
+void tl_store_await(const struct tl_store *store, int64_t wait_ms)
+{
+    struct tl_redis *all[TL_STORE_NODES_MAX];
+    const size_t n = tl_store_nodes(store);
+    for (size_t i = 0; i < n; i++)
+        all[i] = tl_store_node(store, i);
+    tl_redis_await_any(all, n, wait_ms);
 }

@@ -19,9 +19,13 @@ bool tl_store_connect(struct tl_store *store, struct tl_error *err);
 /* See tl_redis_measure: of all connections. */
 void tl_store_measure(struct tl_store *store, void (*measured)(void *context, int64_t us),
                       void *context);
-/* Counts the connections that were opened, and the changes of a cluster: after another one than
- * before, the store may be another one, and tl_store_of is to be asked again. */
+/* Counts the connections that were opened, and the changes of who has which slot of a cluster:
+ * after another one than before, the store may be another one, and tl_store_of is to be asked
+ * again. */
 uint64_t tl_store_epoch(const struct tl_store *store);
+/* The same for one queue: another value than before, when another node has it, or its connection
+ * was opened again. What happens to one node of a cluster concerns its own queues alone. */
+uint64_t tl_store_epoch_of(const struct tl_store *store, const char *queue);
 /* The connection of a queue, borrowed. It lives as long as the store. */
 struct tl_redis *tl_store_of(struct tl_store *store, const char *queue);
 /* The same by a key. */
@@ -31,8 +35,10 @@ struct tl_redis *tl_store_common(struct tl_store *store);
 /* For a few commands: connects, and returns the open connection of a queue, or that for data of no
  * queue (NULL). NULL with err. */
 struct tl_redis *tl_store_reach(struct tl_store *store, const char *queue, struct tl_error *err);
+/* Waits up to wait_ms until one of them has something to read. */
+void tl_store_await(const struct tl_store *store, int64_t wait_ms);
 /* All of them, i from 0: one, or the masters of a cluster. */
 size_t tl_store_nodes(const struct tl_store *store);
-struct tl_redis *tl_store_node(struct tl_store *store, size_t i);
+struct tl_redis *tl_store_node(const struct tl_store *store, size_t i);
 
 #endif

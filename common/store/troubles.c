@@ -160,10 +160,13 @@ bool tl_troubles_resting(const struct tl_troubles *troubles, const char *queue, 
     return trouble != NULL && trouble->set_aside && now_ms < trouble->retry_ms;
 }
 
-void tl_troubles_retry(struct tl_troubles *troubles)
+void tl_troubles_retry(struct tl_troubles *troubles, const char *queue)
 {
-    for (size_t i = 0; i < troubles->list.n; i++)
-        ((struct trouble *)troubles->list.all[i].thing)->retry_ms = INT64_MIN;
+    for (size_t i = 0; i < troubles->list.n; i++) {
+        struct trouble *trouble = troubles->list.all[i].thing;
+        if (queue == NULL || strcmp(trouble->queue, queue) == 0)
+            trouble->retry_ms = INT64_MIN;
+    }
 }
 
 bool tl_troubles_end(struct tl_troubles *troubles, const char *queue, int64_t now_ms)

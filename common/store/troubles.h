@@ -46,8 +46,8 @@ void tl_troubles_note(struct tl_troubles *troubles, const char *queue, const str
 int64_t tl_troubles_due(const struct tl_troubles *troubles, int64_t now_ms);
 /* Must the queue be left alone at this time? */
 bool tl_troubles_resting(const struct tl_troubles *troubles, const char *queue, int64_t now_ms);
-/* All may be tried at once: the store may be another one. */
-void tl_troubles_retry(struct tl_troubles *troubles);
+/* The queue, or all (NULL), may be tried at once: its store may be another one. */
+void tl_troubles_retry(struct tl_troubles *troubles, const char *queue);
 /* The queue was tried with success. Its next trouble soon after starts with a longer pause. True if
  * it was set aside. */
 bool tl_troubles_end(struct tl_troubles *troubles, const char *queue, int64_t now_ms);

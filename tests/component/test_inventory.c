@@ -214,7 +214,7 @@ static void one_that_cannot_be_made_stops_no_other(void **state)
     assert_int_equal(test_redis_number(w.redis, "EXISTS tl:{queue-01}:state"), 1);
     test_redis_ask(w.redis, "DEL tl:{queue-00}:retired");
     assert_int_equal(list_them(&w, false), 1);
-    tl_troubles_retry(w.troubles);
+    tl_troubles_retry(w.troubles, NULL);
     assert_int_equal(list_them(&w, false), 2);
     end(&w);
 }

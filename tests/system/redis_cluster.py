@@ -305,6 +305,15 @@ class RedisCluster:
         replica.ask("CLUSTER", "FAILOVER", *([how] if how else []))
         self.wait_promoted(replica)
 
+    def begin_move(self, slot: int, target: Node, stay: int = 1) -> None:
+        """Moves all keys of the slot but some, and stops half way: move_slots goes on."""
+        self.read_map()
+        source = next(node for first, last, node in self._map if first <= slot <= last)
+        target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
+        source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
+        keys = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 1000)
+        source.ask("MIGRATE", target.address, target.port, "", 0, f"{patient(10000):.0f}", "KEYS", *keys[stay:])
+
     def move_slots(self, slots: Iterable[int], target: Node, batch: int = 10) -> int:
         """As `redis-cli --cluster reshard` does it. Returns how many keys were moved."""
         moved = 0

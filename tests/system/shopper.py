@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How long a queue takes to answer joins."""
+"""How long a queue takes to answer joins, and to admit."""
 from __future__ import annotations
 
 import threading
@@ -11,24 +11,34 @@ from waiting import patient
 
 
 class Shopper(Visits):
-    """Joins a queue and completes again and again, and notes how long each answer took."""
+    """Joins a queue and leaves again and again, and notes how long each answer took, and each admission."""
 
     def __init__(self, port: int, queue: str, stop: threading.Event) -> None:
         super().__init__(stop, f"shopper-{queue}")
         self._client = Client(port, timeout=patient(5))
         self._clients, self._queue = [self._client], queue
         self.answers: list[tuple[float, float, int]] = []  # when, how long it took (s), status
+        self.admissions: list[tuple[float, float]] = []  # when it joined, how long it took until it was active (s)
 
     def _visit(self) -> None:
         visitor, began = Visitor(self._client, self._queue), time.monotonic()
         try:
             answer = self._client.post(f"{visitor.path}/join")
-            self.answers.append((began, time.monotonic() - began, answer.status))
-            if answer.status in (200, 202):
-                self._client.post(f"{visitor.path}/leave", ticket=answer.json["ticket"])
         except CONNECTION_TROUBLE:
             return
+        self.answers.append((began, time.monotonic() - began, answer.status))
+        if answer.status in (200, 202):
+            visitor.ticket = answer.json["ticket"]
+            while answer.status == 200 and not self._stop_asked.wait(0.005):
+                answer = self._client.get(f"{visitor.path}/status", ticket=visitor.ticket)
+                if answer.json.get("status") == "active":
+                    self.admissions.append((began, time.monotonic() - began))
+                    break
+            self._client.post(f"{visitor.path}/leave", ticket=visitor.ticket)
         self._stop_asked.wait(0.01)
+
+    def admitted(self, since: float = 0.0) -> list[float]:
+        return sorted(took for began, took in self.admissions if began >= since)
 
     def numbered(self, since: float = 0.0) -> list[float]:
         return sorted(took for began, took, status in self.answers if status == 200 and began >= since)

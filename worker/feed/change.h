@@ -58,6 +58,15 @@ struct tl_change {
  * its line and blocks in any case. False when out of memory. */
 bool tl_change_post(struct tl_mailbox *changes, const char *queue, const struct tl_change *change,
                     struct tl_error *err);
+/* Reads the recovery (kind TL_CHANGE_RECOVERY) or, after a change of the settings, the turns of the
+ * lanes (TL_CHANGE_TURNS; the steps that the loop has counted may have had other weights), and
+ * posts what it read. */
+bool tl_change_read_state(struct tl_mailbox *changes, struct tl_redis *redis,
+                          const struct tl_keys *keys, enum tl_change_kind kind,
+                          struct tl_error *err);
+/* The same for the notice of the queue. */
+bool tl_change_read_notice(struct tl_mailbox *changes, struct tl_redis *redis,
+                           const struct tl_keys *keys, struct tl_error *err);
 void tl_change_free(struct tl_change *change);
 
 #endif

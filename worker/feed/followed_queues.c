@@ -21,6 +21,7 @@
 enum {
     CHECKS_PER_UPDATE = 32, /* a thousand idle queues cost the store no more than these */
     VISITORS_PER_MS = 200,  /* tl_stagger_until */
+    MOVES_MS = 5000,        /* a slot of a cluster may be on its way this long */
     ABSENT_MS = 5000, /* a queue may be missing this long before it is a trouble: programs that
                          start with an empty store make its queues at about the same time */
 };
@@ -28,12 +29,15 @@ enum {
 struct followed {
     struct tl_keys keys;
     struct tl_redis *redis; /* its connection; borrowed */
+    uint64_t epoch;         /* of its store (tl_store_epoch_of) */
+    bool anew;              /* which is another one: the next update checks the queue */
     uint64_t generation;
     uint64_t base_seq; /* of the incarnation */
     bool posted;       /* the loop has its line */
     bool listed;       /* found by the update in progress */
     bool unsafe;       /* its node does not keep what redis.durability asks for */
     int64_t absent_ms; /* since when it is not in the store; 0: it is */
+    int64_t moves_ms;  /* since when no node serves it, although all answer; 0: one does */
     bool rebuild;
     int64_t rebuild_ms; /* when; 0: not chosen yet */
     bool reload;
@@ -48,10 +52,10 @@ struct tl_followed_queues {
     struct tl_tail *tail;
     struct tl_durable durable;
     struct tl_troubles *troubles;
-    struct tl_named queues; /* struct followed */
-    size_t next_check;      /* the first queue to check in the next update */
-    bool check_all;         /* the update checks all queues */
-    bool listed;            /* the list was read once */
+    struct tl_named queues;     /* struct followed */
+    size_t next_check;          /* the first queue to check in the next update */
+    bool check_all, check_anew; /* the update checks all queues, or those on another store */
+    bool listed;                /* the list was read once */
 };
 
 /* A change of this queue. */
@@ -92,6 +96,7 @@ static struct followed *add(struct tl_followed_queues *self, const char *queue, 
         return NULL;
     }
     followed->redis = tl_store_of(self->store, queue);
+    followed->epoch = tl_store_epoch_of(self->store, queue);
     followed->listed = listed;
     return followed;
 }
@@ -135,6 +140,16 @@ static bool absence_lasts(struct tl_followed_queues *self, struct followed *foll
     return true;
 }
 
+/* Is its store away? A queue that moves to another node only rests for a moment. */
+static bool is_away(struct followed *followed, const struct tl_error *err)
+{
+    if (err->kind != TL_ERR_MOVED)
+        return tl_error_is_of_store(err);
+    if (followed->moves_ms == 0)
+        followed->moves_ms = tl_clock_ms();
+    return tl_clock_ms() - followed->moves_ms >= MOVES_MS;
+}
+
 /* A queue could not be followed: mends what can be mended, and sets it aside. False when the error
  * concerns all queues. */
 static bool followed_failed(struct tl_followed_queues *self, struct followed *followed,
@@ -142,7 +157,7 @@ static bool followed_failed(struct tl_followed_queues *self, struct followed *fo
 {
     const struct tl_keys *keys = &followed->keys;
     const struct tl_mend_offer offer = tl_inventory_offer(self->inventory, keys->queue);
-    const struct tl_change change = {.kind = TL_CHANGE_TROUBLE, .away = tl_error_is_of_store(err)};
+    const struct tl_change change = {.kind = TL_CHANGE_TROUBLE, .away = is_away(followed, err)};
     if (!tl_error_is_of_queue(err, followed->redis))
         return false;
     bool aside =
@@ -155,6 +170,7 @@ static bool followed_failed(struct tl_followed_queues *self, struct followed *fo
 static void followed_served(struct tl_followed_queues *self, struct followed *followed)
 {
     followed->absent_ms = 0;
+    followed->moves_ms = 0;
     if (followed->posted && !followed->rebuild && !followed->unsafe &&
         tl_troubles_end(self->troubles, followed->keys.queue, tl_clock_ms()))
         (void)post(self, followed, &(struct tl_change){.kind = TL_CHANGE_SOUND}, NULL);
@@ -282,36 +298,6 @@ static bool learn(struct tl_followed_queues *self, const struct followed *follow
            tl_error_set(err, TL_ERR_NOMEM, "no memory for queue %s", followed->keys.queue);
 }
 
-/* Reads the recovery or, after a change of the settings, the turns of the lanes (the steps that the
- * loop has counted may have had other weights). */
-static bool post_state(const struct tl_followed_queues *self, const struct followed *followed,
-                       enum tl_change_kind kind, struct tl_error *err)
-{
-    const bool turns = kind == TL_CHANGE_TURNS;
-    struct tl_state state;
-    struct tl_change change = {.kind = kind};
-    if (!tl_state_read(followed->redis, &followed->keys, turns ? TL_STATE_TURNS : TL_STATE_RECOVERY,
-                       &state, err))
-        return false;
-    if (turns)
-        change.turns = state.turns;
-    else
-        change.recovery = state.recovery;
-    return post(self, followed, &change, err);
-}
-
-static bool post_notice(const struct tl_followed_queues *self, const struct followed *followed,
-                        struct tl_error *err)
-{
-    struct tl_change change = {.kind = TL_CHANGE_NOTICE};
-    struct tl_reply *reply =
-        tl_ask(followed->redis, err, "HGET", followed->keys.names[TL_KEY_STATE], "notice", NULL);
-    change.bytes = tl_reply_string(reply, &change.length);
-    bool ok = reply != NULL && post(self, followed, &change, err);
-    tl_reply_free(reply);
-    return ok;
-}
-
 /* Builds the line from a snapshot, posts it and the notice, and follows the events from there. A
  * queue that is being deleted is not an error: the next update drops it. */
 static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
@@ -331,7 +317,8 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
                tl_error_prefix(err, "loading queue %s", keys->queue);
     }
     followed->posted = learn(self, followed, &settings, err) &&
-                       post_state(self, followed, TL_CHANGE_RECOVERY, err);
+                       tl_change_read_state(self->changes, followed->redis, &followed->keys,
+                                            TL_CHANGE_RECOVERY, err);
     if (!followed->posted) {
         tl_line_free(&line);
         return followed_failed(self, followed, err);
@@ -339,7 +326,8 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
     followed->generation = line->generation;
     followed->base_seq = head.base_seq;
     const struct tl_change change = {.kind = TL_CHANGE_LINE, .line = line, .settings = &settings};
-    if (!post(self, followed, &change, err) || !post_notice(self, followed, err) ||
+    if (!post(self, followed, &change, err) ||
+        !tl_change_read_notice(self->changes, followed->redis, keys, err) ||
         !tl_tail_follow(self->tail, keys, &head, err))
         return followed_failed(self, followed, err);
     followed->rebuild = false;
@@ -397,10 +385,10 @@ static bool update_settings(struct tl_followed_queues *self, struct followed *fo
 /* ---- the update, once a second ---- */
 
 /* Updates the list from the store (in a cluster, the last one stays while the node that has it is
- * away), which gets the queues that are missing. Those that a worker's
- * own user of the store may not make are followed from then on: the other programs make them. A
- * queue that is not on the list is dropped if an operator deleted it, or nothing is known of it.
- * Any other stays: it is made again at once, and its visitors must be told so. */
+ * away), which gets the queues that are missing. Those that a worker's own user of the store may
+ * not make are followed from then on: the other programs make them. A queue that is not on the list
+ * is dropped if an operator deleted it, or nothing is known of it. Any other stays: it is made
+ * again at once, and its visitors must be told so. */
 static bool list(struct tl_followed_queues *self, struct tl_error *err)
 {
     char(*names)[TL_QUEUE_NAME_MAX + 1] = NULL;
@@ -414,7 +402,7 @@ static bool list(struct tl_followed_queues *self, struct tl_error *err)
         struct followed *followed = at(self, i);
         bool listed = tl_queue_find_name(names, n, followed->keys.queue, NULL);
         if (listed && !followed->listed && followed->absent_ms != 0)
-            tl_troubles_retry(self->troubles); /* it was made at last */
+            tl_troubles_retry(self->troubles, NULL); /* it was made at last */
         followed->listed = listed;
     }
     bool ok = true;
@@ -442,28 +430,32 @@ static struct followed *in_turn(const struct tl_followed_queues *self, size_t i)
 
 /* Finds queues that were replaced, incarnations whose events do not reach us (the ids of the stream
  * went back with the store's clock), and settings that were changed by hand. Reads the next queues
- * in one pipeline, and receives all answers before it acts on any. */
-static bool check_next(struct tl_followed_queues *self, struct tl_error *err)
+ * in one pipeline, and receives all answers before it acts on any. only_anew: leaves out those
+ * whose store is the same as before. */
+static bool check_next(struct tl_followed_queues *self, bool only_anew, struct tl_error *err)
 {
     struct tl_queue_info infos[CHECKS_PER_UPDATE];
     struct tl_error problems[CHECKS_PER_UPDATE] = {0};
+    bool asked[CHECKS_PER_UPDATE];
     size_t n = self->queues.n < CHECKS_PER_UPDATE ? self->queues.n : CHECKS_PER_UPDATE;
     for (size_t i = 0; i < n; i++) {
         struct followed *followed = in_turn(self, i);
-        if (!tl_queue_info_send(followed->redis, &followed->keys, &problems[i]) &&
+        asked[i] = !only_anew || followed->anew;
+        if (asked[i] && !tl_queue_info_send(followed->redis, &followed->keys, &problems[i]) &&
             !tl_redis_is_node(followed->redis)) {
             *err = problems[i];
             return false; /* the only connection is broken: no answer is due */
         }
     }
     for (size_t i = 0; i < n; i++)
-        if (problems[i].kind == TL_OK)
+        if (asked[i] && problems[i].kind == TL_OK)
             (void)tl_queue_info_receive(in_turn(self, i)->redis, &in_turn(self, i)->keys, &infos[i],
                                         &problems[i]);
     for (size_t i = 0; i < n; i++) {
         struct followed *followed = in_turn(self, i);
-        if (resting(self, followed->keys.queue))
+        if (!asked[i] || resting(self, followed->keys.queue))
             continue;
+        followed->anew = false;
         if (problems[i].kind != TL_OK) {
             *err = problems[i];
             if (!followed_failed(self, followed, err))
@@ -497,11 +489,17 @@ static bool check_next(struct tl_followed_queues *self, struct tl_error *err)
 bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_error *err)
 {
     bool ok = true;
-    queues->make_missing = true;
-    queues->check_all = true;
-    tl_troubles_retry(queues->troubles);
-    for (size_t i = 0; i < queues->queues.n; i++)
-        at(queues, i)->redis = tl_store_of(queues->store, at(queues, i)->keys.queue);
+    queues->check_anew = true;
+    for (size_t i = 0; i < queues->queues.n; i++) {
+        struct followed *followed = at(queues, i);
+        const uint64_t epoch = tl_store_epoch_of(queues->store, followed->keys.queue);
+        if (epoch == followed->epoch)
+            continue;
+        followed->redis = tl_store_of(queues->store, followed->keys.queue);
+        followed->epoch = epoch;
+        followed->anew = true;
+        tl_troubles_retry(queues->troubles, followed->keys.queue);
+    }
     for (size_t i = 0; ok && i < tl_store_nodes(queues->store); i++) {
         struct tl_redis *redis = tl_store_node(queues->store, i);
         ok = tl_durable_supported(&queues->durable, redis, err) ||
@@ -522,11 +520,11 @@ bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_erro
     }
     size_t checked = 0;
     do {
-        if (!check_next(queues, err))
+        if (!check_next(queues, checked > 0 && !queues->check_all, err))
             return false;
         checked += CHECKS_PER_UPDATE;
-    } while (queues->check_all && checked < queues->queues.n);
-    queues->check_all = false;
+    } while ((queues->check_all || queues->check_anew) && checked < queues->queues.n);
+    queues->check_all = queues->check_anew = false;
     return true;
 }
 
@@ -573,10 +571,12 @@ bool tl_followed_queues_serve(struct tl_followed_queues *queues, struct tl_error
         struct tl_queue_settings settings;
         followed->reload = false; /* also after a failure: updates check the settings too */
         bool read = load_settings(queues, followed, &settings, err) &&
-                    post_state(queues, followed, TL_CHANGE_RECOVERY, err);
+                    tl_change_read_state(queues->changes, followed->redis, &followed->keys,
+                                         TL_CHANGE_RECOVERY, err);
         if (read && !update_settings(queues, followed, &settings, err))
             return false;
-        if ((!read || !post_state(queues, followed, TL_CHANGE_TURNS, err)) &&
+        if ((!read || !tl_change_read_state(queues->changes, followed->redis, &followed->keys,
+                                            TL_CHANGE_TURNS, err)) &&
             !followed_failed(queues, followed, err))
             return false;
         followed->reload = false;

@@ -22,6 +22,7 @@ enum {
     IDLE_MS = 1000,    /* without a batch, the connection is checked this often */
     LOG_EVERY_MS = 5000,
     LIBRARY_AGAIN_MS = 5000,
+    NODE_WAIT_MS = 5, /* with replies due from nodes, new jobs are looked for this often */
     DENIED_LOG_MS = 600000,
 };
 
@@ -31,6 +32,7 @@ struct link {
     enum tl_error_kind refuses;        /* what the store answered to the last batch... */
     char queue[TL_QUEUE_NAME_MAX + 1]; /* ...which was of this queue */
     struct tl_error failure;           /* why it broke in this round trip */
+    bool silent;                       /* nothing more can be read from it at the moment */
 };
 
 struct tl_ingest {
@@ -41,11 +43,12 @@ struct tl_ingest {
     struct tl_mailbox *results;  /* to the loop */
     /* The thread's own: */
     struct tl_store *store;
-    struct tl_messages pending; /* jobs taken from the requests, without a result yet */
+    struct tl_messages pending; /* jobs taken from the requests, without a result yet... */
+    struct tl_messages sent;    /* ...and those whose replies are due, in the order of sending */
     struct tl_backoff backoff;
     int64_t retry_ms; /* when to connect again, while no node is connected */
     bool up;
-    struct link *links; /* those that were used so far */
+    struct link links[TL_STORE_NODES_MAX + 1]; /* those that were used so far */
     size_t n_links;
     enum tl_error_kind refuses_known; /* to the loop */
     bool reported;                    /* the loop knows whether the store is up */
@@ -91,27 +94,14 @@ static bool connected(const struct tl_ingest *ingest)
     return false;
 }
 
-/* NULL: there is nothing to remember about it. */
-static struct link *find_link(const struct tl_ingest *ingest, const struct tl_redis *redis)
-{
-    for (size_t i = 0; i < ingest->n_links; i++)
-        if (ingest->links[i].redis == redis)
-            return &ingest->links[i];
-    return NULL;
-}
-
-/* NULL when out of memory. */
 static struct link *link_of(struct tl_ingest *ingest, struct tl_redis *redis)
 {
-    struct link *found = find_link(ingest, redis);
-    if (found != NULL)
-        return found;
-    struct link *links = realloc(ingest->links, (ingest->n_links + 1) * sizeof(*links));
-    if (links == NULL)
-        return NULL;
-    ingest->links = links;
-    links[ingest->n_links] = (struct link){.redis = redis};
-    return &links[ingest->n_links++];
+    size_t i = 0;
+    while (i < ingest->n_links && ingest->links[i].redis != redis)
+        i++;
+    if (i == ingest->n_links)
+        ingest->links[ingest->n_links++] = (struct link){.redis = redis};
+    return &ingest->links[i];
 }
 
 /* Notes from the answer to a batch of this queue whether the store refuses all batches. */
@@ -119,21 +109,20 @@ static void note_answer(struct tl_ingest *ingest, const char *queue, const struc
 {
     bool all = refusal->kind == TL_ERR_MISCONF || refusal->kind == TL_ERR_OOM;
     struct link *link = link_of(ingest, tl_store_of(ingest->store, queue));
-    if (link == NULL || (!all && refusal->kind != TL_OK))
+    if (!all && refusal->kind != TL_OK)
         return;
     link->refuses = all ? refusal->kind : TL_OK;
     snprintf(link->queue, sizeof(link->queue), "%s", queue);
 }
 
 /* Why every node refuses all batches; TL_OK: one does not. */
-static enum tl_error_kind refuses(const struct tl_ingest *ingest)
+static enum tl_error_kind refuses(struct tl_ingest *ingest)
 {
     enum tl_error_kind kind = TL_OK;
     for (size_t i = 0; i < tl_store_nodes(ingest->store); i++) {
-        const struct link *link = find_link(ingest, tl_store_node(ingest->store, i));
-        if (link == NULL || link->refuses == TL_OK)
+        kind = link_of(ingest, tl_store_node(ingest->store, i))->refuses;
+        if (kind == TL_OK)
             return TL_OK;
-        kind = link->refuses;
     }
     return kind;
 }
@@ -171,8 +160,8 @@ static void report_store(struct tl_ingest *ingest, bool up)
     post(ingest, job);
 }
 
-/* Without a connection: refuses what was never sent, and keeps batches that may have arrived. Those
- * of one node, or of all (NULL). */
+/* Refuses what the store does not have, and keeps batches that may have arrived: of one node, or of
+ * all that are not connected (NULL). */
 static void refuse_unsent(struct tl_ingest *ingest, const struct tl_redis *redis,
                           const struct tl_error *err)
 {
@@ -181,21 +170,20 @@ static void refuse_unsent(struct tl_ingest *ingest, const struct tl_redis *redis
     ingest->pending.first = NULL;
     while ((message = tl_messages_take(&all)) != NULL) {
         struct tl_job *job = job_of(message);
-        bool is_concerned = redis == NULL || redis_of(ingest, job) == redis;
-        if (is_concerned && is_batch(job) && job->tried && !job->doubtful) {
-            job->doubtful = true;
-            job->give_up_ms = 0; /* that of a slot that moves was sooner */
-        }
-        if (!is_concerned || job->doubtful) {
-            tl_messages_add(&ingest->pending, message);
-        } else {
+        const struct tl_redis *its = redis_of(ingest, job);
+        bool is_concerned = redis == NULL ? !tl_redis_connected(its) : its == redis;
+        if (is_concerned && !job->doubtful) {
             job->refusal = *err;
             post(ingest, job);
+            continue;
         }
+        if (is_concerned)
+            job->retry_ms = tl_clock_ms() + RETRY_BASE_MS;
+        tl_messages_add(&ingest->pending, message);
     }
 }
 
-/* Of one node, or of all (NULL). */
+/* To one node, or to all (NULL). */
 static void connection_failed(struct tl_ingest *ingest, struct tl_redis *redis,
                               const struct tl_error *err)
 {
@@ -207,26 +195,6 @@ static void connection_failed(struct tl_ingest *ingest, struct tl_redis *redis,
                "cannot send batches to the store; trying again");
     report_store(ingest, connected(ingest));
     refuse_unsent(ingest, redis, err);
-}
-
-/* Refuses what is for nodes that are away, as above. */
-static void refuse_away(struct tl_ingest *ingest)
-{
-    struct tl_messages all = ingest->pending;
-    struct tl_message *message;
-    ingest->pending.first = NULL;
-    while ((message = tl_messages_take(&all)) != NULL) {
-        struct tl_job *job = job_of(message);
-        bool away = !tl_redis_connected(redis_of(ingest, job));
-        if (away && job->doubtful)
-            job->retry_ms = tl_clock_ms() + RETRY_BASE_MS;
-        if (!away || job->doubtful) {
-            tl_messages_add(&ingest->pending, message);
-        } else {
-            tl_error_set(&job->refusal, TL_ERR_CONNECT, "the node of this queue is away");
-            post(ingest, job);
-        }
-    }
 }
 
 /* ---- the thread: one round trip ---- */
@@ -255,7 +223,7 @@ static bool append(struct tl_ingest *ingest, struct tl_job *job, struct tl_error
     }
     job->tried = true;
     for (size_t i = 0; ok && i < job->n; i++)
-        ok = tl_redis_append(redis_of(ingest, job), &job->commands[i], err);
+        ok = tl_redis_append(job->redis, &job->commands[i], err);
     return ok;
 }
 
@@ -269,13 +237,13 @@ static bool outcome_unknown(const struct tl_error *err)
 
 /* Receives the replies. False when the connection failed: then it is not known whether the store
  * took the commands. */
-static bool receive(struct tl_ingest *ingest, struct tl_job *job, struct tl_error *err)
+static bool receive(struct tl_job *job, struct tl_error *err)
 {
     job->refusal = (struct tl_error){0};
     for (size_t i = 0; i < job->n; i++) {
         struct tl_error problem = {0};
         tl_reply_free(job->replies[i]); /* of an earlier attempt */
-        job->replies[i] = tl_redis_next(redis_of(ingest, job), &problem);
+        job->replies[i] = tl_redis_next(job->redis, &problem);
         if (job->replies[i] != NULL)
             continue;
         if (outcome_unknown(&problem)) {
@@ -319,69 +287,128 @@ static void broken(struct tl_ingest *ingest, struct tl_redis *redis, const struc
 {
     struct link *link = link_of(ingest, redis);
     tl_redis_close(redis);
-    if (link != NULL && link->failure.kind == TL_OK)
+    if (link->failure.kind == TL_OK)
         link->failure = *err;
 }
 
-/* Sends all pending jobs that are due, in one pipeline for each node. Is one of them a batch? */
-static bool send_due(struct tl_ingest *ingest, int64_t now_ms)
+/* Sends all pending jobs that are due, in one pipeline for each node. */
+static void send_due(struct tl_ingest *ingest, int64_t now_ms)
 {
-    bool has_batch = false;
-    for (struct tl_message *message = ingest->pending.first; message != NULL;
-         message = message->next) {
-        struct tl_job *job = job_of(message);
-        struct tl_error problem = {0};
-        job->due = job->retry_ms <= now_ms;
-        has_batch = has_batch || (job->due && is_batch(job));
-        if (job->due && !append(ingest, job, &problem))
-            broken(ingest, redis_of(ingest, job), &problem);
-    }
-    return has_batch;
-}
-
-/* Receives and posts the results in order. The jobs without a result stay pending. */
-static bool receive_due(struct tl_ingest *ingest)
-{
-    bool ok = true;
     struct tl_messages all = ingest->pending;
     struct tl_message *message;
     ingest->pending.first = NULL;
     while ((message = tl_messages_take(&all)) != NULL) {
         struct tl_job *job = job_of(message);
         struct tl_error problem = {0};
-        bool answered = job->due && receive(ingest, job, &problem);
-        if (job->due && !answered)
-            broken(ingest, redis_of(ingest, job), &problem);
-        if (answered && is_batch(job) && !job->past_limit)
-            note_answer(ingest, job->queue, &job->refusal);
-        if (!answered || (job->refusal.kind != TL_OK && try_later(ingest, job))) {
-            tl_messages_add(&ingest->pending, message);
+        bool due = job->retry_ms <= now_ms;
+        job->redis = redis_of(ingest, job);
+        job->epoch = tl_redis_epoch(job->redis);
+        job->sent_us = tl_clock_us();
+        if (due && append(ingest, job, &problem)) {
+            tl_messages_add(&ingest->sent, message);
+            continue;
+        }
+        if (due)
+            broken(ingest, job->redis, &problem);
+        tl_messages_add(&ingest->pending, message);
+    }
+    for (size_t i = 0; i < tl_store_nodes(ingest->store); i++) {
+        struct tl_redis *redis = tl_store_node(ingest->store, i);
+        struct tl_error problem = {0};
+        if (tl_redis_connected(redis) && !tl_redis_flush(redis, &problem))
+            broken(ingest, redis, &problem);
+    }
+}
+
+/* Are the replies of this job there, or is the only store to be waited for? False with err when
+ * they can no longer come. */
+static bool is_answered(const struct tl_ingest *ingest, const struct tl_job *job,
+                        struct tl_error *err)
+{
+    if (!tl_redis_connected(job->redis) || tl_redis_epoch(job->redis) != job->epoch)
+        return tl_error_set(err, TL_ERR_CONNECT, "the connection to the store broke");
+    if (!tl_redis_is_node(job->redis) || tl_redis_readable(job->redis))
+        return true;
+    if (tl_clock_us() - job->sent_us >= 1000 * ingest->settings.redis.timeout_ms)
+        tl_error_set(err, TL_ERR_TIMEOUT, "the store did not answer within %lld ms",
+                     (long long)ingest->settings.redis.timeout_ms);
+    return false;
+}
+
+/* The store may have taken what was sent, or not: a batch must be sent again. */
+static void unanswered(struct tl_ingest *ingest, struct tl_job *job)
+{
+    if (is_batch(job) && !job->doubtful) {
+        job->doubtful = true;
+        job->give_up_ms = 0; /* that of a slot that moves was sooner */
+    }
+    tl_messages_add(&ingest->pending, &job->message);
+}
+
+/* The replies of a job have come. False: it is to be sent again. */
+static bool answered(struct tl_ingest *ingest, struct tl_job *job)
+{
+    if (is_batch(job) && !job->past_limit)
+        note_answer(ingest, job->queue, &job->refusal);
+    if (job->refusal.kind != TL_OK && try_later(ingest, job)) {
+        tl_messages_add(&ingest->pending, &job->message);
+        return false;
+    }
+    post(ingest, job);
+    return true;
+}
+
+/* Receives the replies that are there, and posts the results in order. False: there were none. */
+static bool receive_sent(struct tl_ingest *ingest)
+{
+    bool any = false, ok = true;
+    int64_t batch_us = INT64_MAX; /* when the first of the batches was sent */
+    struct tl_messages all = ingest->sent;
+    struct tl_message *message;
+    ingest->sent.first = NULL;
+    for (size_t i = 0; i < ingest->n_links; i++)
+        ingest->links[i].silent = false;
+    while ((message = tl_messages_take(&all)) != NULL) {
+        struct tl_job *job = job_of(message);
+        struct link *link = link_of(ingest, job->redis);
+        struct tl_error problem = {0};
+        bool is_there = !link->silent && is_answered(ingest, job, &problem);
+        if (is_there && receive(job, &problem)) {
+            any = true;
+            batch_us = is_batch(job) && job->sent_us < batch_us ? job->sent_us : batch_us;
+            ok = answered(ingest, job) && ok;
+        } else if (problem.kind != TL_OK) {
             ok = false;
+            if (tl_redis_epoch(job->redis) == job->epoch)
+                broken(ingest, job->redis, &problem);
+            unanswered(ingest, job);
         } else {
-            post(ingest, job);
+            link->silent = true;
+            tl_messages_add(&ingest->sent, message);
         }
     }
-    return ok;
+    if (any && ok)
+        tl_backoff_reset(&ingest->backoff);
+    if (batch_us != INT64_MAX && ok)
+        tl_metrics_observe(ingest->settings.metrics, TL_WORKER_INGEST_TIME,
+                           tl_clock_us() - batch_us);
+    return any;
 }
 
 static void round_trip(struct tl_ingest *ingest)
 {
-    int64_t start_us = tl_clock_us();
-    bool has_batch = send_due(ingest, start_us / 1000);
-    bool failed = false;
-    if (receive_due(ingest))
-        tl_backoff_reset(&ingest->backoff);
+    send_due(ingest, tl_clock_ms());
+    if (!receive_sent(ingest) && ingest->sent.first != NULL) {
+        tl_store_await(ingest->store, NODE_WAIT_MS);
+        (void)receive_sent(ingest);
+    }
     for (size_t i = 0; i < ingest->n_links; i++) {
         struct link *link = &ingest->links[i];
         if (link->failure.kind == TL_OK)
             continue;
         connection_failed(ingest, link->redis, &link->failure);
         link->failure = (struct tl_error){0};
-        failed = true;
     }
-    if (!failed && has_batch)
-        tl_metrics_observe(ingest->settings.metrics, TL_WORKER_INGEST_TIME,
-                           tl_clock_us() - start_us);
 }
 
 /* Does a node that refused a batch of this queue still refuse? The same command on a stream that
@@ -422,6 +449,16 @@ static bool look_at_refusals(struct tl_ingest *ingest)
     return any;
 }
 
+/* Are replies due from this connection? Then nothing else can be asked. */
+static bool is_due(const struct tl_ingest *ingest, const struct tl_redis *redis)
+{
+    for (const struct tl_message *message = ingest->sent.first; message != NULL;
+         message = message->next)
+        if (((const struct tl_job *)message)->redis == redis)
+            return true;
+    return false;
+}
+
 /* Without the library the worker takes visitors in all the same: the others load it. */
 static bool note_library(struct tl_ingest *ingest, struct tl_error *err)
 {
@@ -432,8 +469,8 @@ static bool note_library(struct tl_ingest *ingest, struct tl_error *err)
     if (tl_redis_epoch(redis) != ingest->epoch)
         ingest->library_ms = 0;
     ingest->epoch = tl_redis_epoch(redis);
-    if (!tl_redis_connected(redis))
-        return true; /* the node of a cluster: the others work without it */
+    if (!tl_redis_connected(redis) || is_due(ingest, redis))
+        return true; /* a node of a cluster: it is told later */
     if (tl_library_note(redis, ingest->settings.key_prefix, &ingest->library_ms, now_ms, &problem))
         return true;
     if (!tl_redis_connected(redis) && !tl_redis_is_node(redis)) {
@@ -454,6 +491,8 @@ static int64_t next_turn_ms(const struct tl_ingest *ingest)
     int64_t due_ms = tl_clock_ms() + IDLE_MS;
     if (!connected(ingest))
         return ingest->retry_ms;
+    if (ingest->sent.first != NULL)
+        return 0;
     for (const struct tl_message *message = ingest->pending.first; message != NULL;
          message = message->next) {
         const struct tl_job *job = (const struct tl_job *)message;
@@ -471,17 +510,21 @@ static void *run(void *context)
             return NULL;
         if (!connected(ingest) && tl_clock_ms() < ingest->retry_ms) {
             tl_error_set(&err, TL_ERR_CONNECT, "the store cannot be reached");
+            (void)receive_sent(ingest); /* nothing can come: it joins what is pending */
             refuse_unsent(ingest, NULL, &err);
             continue;
         }
         if (!tl_store_connect(ingest->store, &err) || !note_library(ingest, &err)) {
             tl_redis_close(tl_store_common(ingest->store));
+            (void)receive_sent(ingest);
             connection_failed(ingest, NULL, &err);
             continue;
         }
         report_store(ingest, true);
-        refuse_away(ingest);
-        if (ingest->pending.first != NULL || !look_at_refusals(ingest))
+        tl_error_set(&err, TL_ERR_CONNECT, "the node of this queue is away");
+        refuse_unsent(ingest, NULL, &err);
+        if (ingest->pending.first != NULL || ingest->sent.first != NULL ||
+            !look_at_refusals(ingest))
             round_trip(ingest);
         report_store(ingest, connected(ingest));
     }
@@ -545,9 +588,9 @@ void tl_ingest_free(struct tl_ingest **ingest)
     }
     tl_mailbox_free(&old->requests, &old->pending);
     tl_mailbox_free(&old->results, &old->pending);
-    while ((message = tl_messages_take(&old->pending)) != NULL)
+    while ((message = tl_messages_take(&old->pending)) != NULL ||
+           (message = tl_messages_take(&old->sent)) != NULL)
         free_job(job_of(message));
     tl_store_free(&old->store);
-    free(old->links);
     free(old);
 }

@@ -2,7 +2,8 @@
 /*
  * The thread that sends batches to the store, and asks it what the loop wants to know. It takes
  * what came since the last time, sends all of it in one pipeline, and posts the replies back to the
- * loop; meanwhile the next batches gather.
+ * loop; meanwhile the next batches gather. In a cluster each node answers when it can: the replies
+ * of others, and what comes for them meanwhile, do not wait for it.
  *
  * A batch whose outcome is unknown (the connection broke or the store fell silent) is sent again,
  * the same bytes under the same number, until the store takes it; the function apply ignores
@@ -71,11 +72,13 @@ struct tl_job {
     bool joins;    /* it has a JOIN; without one it is taken at the memory limit too */
     bool doubtful; /* an attempt has no known outcome: the store may have it */
     /* The thread's own: */
-    bool due;           /* part of the round trip in progress */
-    bool past_limit;    /* is sent in the way that works at the memory limit */
-    bool tried;         /* sent at least once */
-    int64_t retry_ms;   /* not before; 0: at once */
-    int64_t give_up_ms; /* repeats are refused: until then they go on; 0: none was */
+    struct tl_redis *redis; /* its replies are due from this connection... */
+    uint64_t epoch;         /* ...as long as its epoch is this one... */
+    int64_t sent_us;        /* ...and were asked for then */
+    bool past_limit;        /* is sent in the way that works at the memory limit */
+    bool tried;             /* sent at least once */
+    int64_t retry_ms;       /* not before; 0: at once */
+    int64_t give_up_ms;     /* repeats are refused: until then they go on; 0: none was */
 };
 
 struct tl_ingest_settings {

@@ -15,7 +15,7 @@ import pytest
 from cluster_faults import TROUBLE
 from http_client import Client, Visitor
 from many_queues import calls, connections
-from redis_cluster import RedisCluster, queues_everywhere, three_and_three
+from redis_cluster import Node, RedisCluster, queues_everywhere, slot_of, three_and_three
 from shopper import Shopper, p99
 from tellerline import BIN, CALM, PATIENCE, TOP
 from waiting import patient, wait_until
@@ -132,6 +132,99 @@ def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
     assert {status for _, _, status in shoppers[victim].answers} <= {200, 202, 503}
     cluster.back_as_replica(victim)
     assert max(during) <= 3 * max(before) + patient(0.02), (before, during)
+
+
+@pytest.mark.long(seconds=25)
+def test_a_frozen_master_holds_up_no_other(start, cluster, figure):
+    """Its connections stay open without an answer. Nobody waits for redis.timeout before the queues of others go on, be it
+    with joins or with admissions."""
+    system = start({queue: {"capacity": 1000} | CALM for queue in QUEUES}, prepare=cluster.prepare,
+                   settings=SETTINGS | {"redis": {"timeout": "10s"}})
+    for pattern in TROUBLE:
+        system.expect(pattern)
+    stop, port = threading.Event(), system.of("worker")[0].http_port
+    queue_of = {master: queues[0] for master, queues in cluster.queues_by_master(QUEUES).items()}
+    shoppers = {master: Shopper(port, queue, stop) for master, queue in queue_of.items()}
+    for shopper in shoppers.values():
+        shopper.start()
+    victim = cluster.master_of("tl:queues")  # the one whose loss would hurt most
+    others = [shopper for master, shopper in shoppers.items() if master is not victim]
+    replica = cluster.replica_of(victim)
+    try:
+        began = time.monotonic()
+        wait_until(lambda: time.monotonic() - began > 6 and all(len(one.admitted()) >= 100 for one in others), PATIENCE,
+                   "all are served")
+        frozen = time.monotonic()
+        victim.pause()
+        cluster.wait_promoted(replica)
+        wait_until(lambda: all(len(one.admitted(frozen)) >= 100 for one in others), PATIENCE, "others are served meanwhile")
+        wait_until(lambda: shoppers[victim].admitted(frozen + 0.5), PATIENCE, "its queues go on at the replica")
+    finally:
+        victim.resume()
+        stop.set()
+        for shopper in shoppers.values():
+            shopper.join()
+    cluster.settle()
+    assert all(one.error is None for one in shoppers.values()), [one.error for one in shoppers.values()]
+    assert {status for one in others for _, _, status in one.answers} == {200}
+    for what, times in (("joins", Shopper.numbered), ("admissions", Shopper.admitted)):
+        before = [sorted(set(times(one)) - set(times(one, frozen))) for one in others]
+        during = [times(one, frozen) for one in others]
+        figure(f"p99 of {what} at other nodes: {[round(1000 * p99(t)) for t in before]} ms before, "
+               f"{[round(1000 * p99(t)) for t in during]} ms while a node is frozen; the slowest of {[len(t) for t in during]}: "
+               f"{[round(1000 * t[-1]) for t in during]} ms")
+        assert max(t[-1] for t in during) < patient(1.5), what
+        assert max(map(p99, during)) <= 3 * max(map(p99, before)) + patient(0.05), what
+
+
+def test_what_happens_to_one_node_concerns_its_own_queues(start, cluster):
+    """A new connection to a node: the leases of its queues are asked for by function again, and no others."""
+    start({queue: {"capacity": 1} | CALM for queue in QUEUES}, prepare=cluster.prepare, settings=SETTINGS)
+
+    def taken(master: Node) -> int:
+        return sum("_lease" in str(entry[3][1]) for entry in master.ask("SLOWLOG", "GET", -1) if entry[3][0] == "FCALL")
+
+    (broken, queues), *others = cluster.queues_by_master(QUEUES).items()
+    for node in cluster.masters():
+        node.ask("CONFIG", "SET", "slowlog-log-slower-than", 0, "slowlog-max-len", 100000)
+    try:
+        for node in cluster.masters():
+            node.ask("SLOWLOG", "RESET")
+        broken.ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+        wait_until(lambda: taken(broken) >= 3 * len(queues), PATIENCE, "three roles ask for the leases of its queues")
+        assert [taken(node) for node, _ in others] == [0] * len(others), "nobody asks for others"
+    finally:
+        for node in cluster.masters():
+            node.ask("CONFIG", "SET", "slowlog-log-slower-than", 10000, "slowlog-max-len", 128)
+            node.ask("SLOWLOG", "RESET")
+
+
+def test_a_queue_that_moves_does_not_open_its_gate(start, cluster):
+    """It rests for a moment, and nobody was promised anything else. Only when it stays half way, as with a store that is away,
+    on_store_error decides."""
+    (_, queues), (target, _) = list(cluster.queues_by_master(QUEUES[:6]).items())[:2]
+    queue = queues[0]
+    system = start({name: {"capacity": 1, "on_store_error": "open"} | CALM for name in QUEUES[:6]}, settings=SETTINGS,
+                   prepare=cluster.prepare)
+    for pattern in TROUBLE:
+        system.expect(pattern)
+    assert system.join(queue).ticket
+    client, seen = Client(system.of("worker")[0].http_port), []
+
+    def rests() -> bool:
+        seen.append((client.get(f"/v1/queues/{queue}/check").status, client.get("/readyz").body.decode()))
+        return bool(re.search(rf"not served:.*\b{queue}\b", seen[-1][1]))
+
+    cluster.begin_move(slot_of(f"{{{queue}}}"), target)
+    wait_until(rests, PATIENCE, "the worker says that it does not serve the queue")
+    until = time.monotonic() + 2
+    while time.monotonic() < until:
+        rests()
+    assert {status for status, _ in seen} == {401}, "the gate stays closed"
+    wait_until(lambda: client.get(f"/v1/queues/{queue}/check").status == 204, PATIENCE, "it stays half way: the gate opens")
+    cluster.move_slots([slot_of(f"{{{queue}}}")], target)
+    wait_until(lambda: client.get(f"/v1/queues/{queue}/check").status == 401, PATIENCE, "the gate closes again")
+    assert system.join(queue).ticket
 
 
 @pytest.mark.long(seconds=15)

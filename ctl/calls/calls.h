@@ -116,8 +116,8 @@ int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char
 uint64_t tl_row_total(const json_t *stats, const char *name);
 /* Those who gave up: left, or were not seen any more. */
 uint64_t tl_row_gave_up(const json_t *stats);
-/* What is so: the phase, or "damaged"; in recovery "recovers 12 s: 8 of 10" (places that came
- * back), before the opening "opens 2026-12-01T20:00:00+09:00". */
+/* What is so: the phase, or "damaged", or "away" with its node of a cluster; in recovery "recovers
+ * 12 s: 8 of 10" (places that came back), before the opening "opens 2026-12-01T20:00:00+09:00". */
 void tl_row_phase(const json_t *stats, char *text, size_t size);
 /* Mode and phase in one word: the phase where the mode is open, else the mode. */
 const char *tl_row_state(const json_t *stats);

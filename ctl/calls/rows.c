@@ -26,12 +26,20 @@ static int64_t until(const json_t *stats, const char *time)
     return then_ms > now_ms ? then_ms - now_ms : 0;
 }
 
+/* "away" with the node of a cluster that has the queue, or "damaged"; "" where all is well. */
+static const char *trouble_of(const json_t *stats)
+{
+    return json_is_true(json_object_get(stats, "away")) ? "away"
+           : *tl_json_text(stats, "trouble") != '\0'    ? "damaged"
+                                                        : "";
+}
+
 void tl_row_phase(const json_t *stats, char *text, size_t size)
 {
     const char *phase = tl_json_text(stats, "phase");
     const json_t *recovery = json_object_get(stats, "recovery");
-    if (*tl_json_text(stats, "trouble") != '\0') {
-        snprintf(text, size, "damaged");
+    if (*trouble_of(stats) != '\0') {
+        snprintf(text, size, "%s", trouble_of(stats));
     } else if (json_is_object(recovery)) {
         int64_t left_ms = until(stats, tl_json_text(recovery, "until"));
         int n = snprintf(text, size, "recovers %" PRId64 " s: %" PRIu64, (left_ms + 999) / 1000,
@@ -50,8 +58,8 @@ void tl_row_phase(const json_t *stats, char *text, size_t size)
 const char *tl_row_state(const json_t *stats)
 {
     const char *mode = tl_json_text(stats, "mode");
-    if (*tl_json_text(stats, "trouble") != '\0')
-        return "damaged";
+    if (*trouble_of(stats) != '\0')
+        return trouble_of(stats);
     bool shows_phase =
         strcmp(mode, "open") == 0 || json_is_object(json_object_get(stats, "recovery"));
     return shows_phase ? tl_json_text(stats, "phase") : mode;
@@ -59,7 +67,7 @@ const char *tl_row_state(const json_t *stats)
 
 enum tl_tint tl_row_tint(const json_t *stats)
 {
-    return *tl_json_text(stats, "trouble") != '\0'    ? TL_TINT_TROUBLE
+    return *trouble_of(stats) != '\0'                 ? TL_TINT_TROUBLE
            : strcmp(tl_row_state(stats), "open") != 0 ? TL_TINT_CARE
                                                       : TL_TINT_NONE;
 }

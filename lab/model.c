@@ -101,6 +101,8 @@ static double peak_factor(enum tl_crowd_shape shape)
 
 /* A Redis that is busier than that answers late. */
 static const double REDIS_BUSY_MOST = 0.5;
+/* In a cluster of two masters neither can be replaced: most of them must agree to that. */
+static const double CLUSTER_LEAST = 3;
 
 static void size_installation(const struct tl_plan_input *input, struct tl_plan *plan)
 {
@@ -118,7 +120,8 @@ static void size_installation(const struct tl_plan_input *input, struct tl_plan 
     plan->redis_bytes = 2 * TL_PLAN_REDIS_BYTES * sales * crowd->visitors;
     plan->redis_share = joins / TL_PLAN_JOINS_PER_MASTER + plan->admitted * TL_PLAN_REDIS_US / 1e6;
     double masters = ceil((double)sales * plan->redis_share / REDIS_BUSY_MOST);
-    plan->redis_masters = (uint64_t)fmax(1, fmin(masters, (double)sales));
+    masters = fmin(masters, (double)sales);
+    plan->redis_masters = masters > 1 ? (uint64_t)fmax(masters, CLUSTER_LEAST) : 1;
 }
 
 static bool missing(struct tl_error *err, const char *option, const char *example)

@@ -78,7 +78,7 @@ struct tl_plan {
     double peak_joins;      /* per second, at the busiest moment */
     uint64_t processes;     /* of the worker, on all machines */
     uint64_t redis_bytes;   /* for the crowd, with the reserve */
-    uint64_t redis_masters; /* a sale is in one of them */
+    uint64_t redis_masters; /* a sale is in one of them; a cluster has three or more */
     double redis_share;     /* of a core of Redis that one sale takes at its busiest moment */
 };
 

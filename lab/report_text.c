@@ -239,7 +239,8 @@ static void write_plan(const json_t *plan, struct tl_text *out)
                    "                            per second, measured on one core\n"
                    "  memory of Redis           %s MB: twice %d bytes per visitor\n"
                    "  masters of Redis          %s: half of %s joins per second on each,\n"
-                   "                            and %d us for each visitor admitted\n"
+                   "                            and %d us for each visitor admitted; more\n"
+                   "                            than one: a cluster, of at least 3\n"
                    "  sources                   docs/contributors/benchmarks.md,\n"
                    "                            docs/operators/redis.md\n",
                    tl_words_number(ceil(number_of(size, "joins_per_second")), 0).text,

@@ -120,8 +120,9 @@ int tl_ctl_tell(const struct tl_ctl_options *options, json_t *answer, const char
 
 /* One of its totals, "admitted"; 0 when there is none. */
 uint64_t tl_row_total(const json_t *stats, const char *name);
-/* Appends what is so: the phase, or "damaged"; in recovery "recovers 12 s: 8 of 10" (places that
- * came back), before the opening "opens 2026-12-01T20:00:00+09:00". */
+/* Appends what is so: the phase, or "damaged", or "away" with its node of a cluster; in recovery
+ * "recovers 12 s: 8 of 10" (places that came back), before the opening "opens
+ * 2026-12-01T20:00:00+09:00". */
 void tl_row_phase(const json_t *stats, struct tl_text *out);
 /* Mode and phase in one word: the phase where the mode is open, else the mode. */
 const char *tl_row_state(const json_t *stats);

@@ -47,17 +47,26 @@ static bool describe_node(struct tl_redis *redis, struct tl_error *err)
     return role != NULL;
 }
 
-/* Are all nodes fit? False with err, a sentence that names the first that is not. */
+/* Are all nodes fit? False with err, a sentence that names the last that is not; of the others it
+ * is printed. */
 static bool check_store(struct tl_ctl_session *session, struct tl_error *err)
 {
     struct tl_store *store = session->store;
-    bool ok = tl_store_connect(store, err);
-    for (size_t i = 0; ok && i < tl_store_nodes(store); i++) {
+    if (!tl_store_connect(store, err))
+        return false;
+    bool ok = true;
+    for (size_t i = 0; i < tl_store_nodes(store); i++) {
         struct tl_redis *redis = tl_store_node(store, i);
         const bool is_node = tl_redis_is_node(redis);
-        ok = (!is_node || describe_node(redis, err)) && check_server(session, redis, err);
-        if (!ok && is_node)
-            tl_error_prefix(err, "the node at %s", tl_redis_address(redis));
+        struct tl_error problem = {0};
+        if ((!is_node || describe_node(redis, &problem)) && check_server(session, redis, &problem))
+            continue;
+        if (is_node)
+            tl_error_prefix(&problem, "the node at %s", tl_redis_address(redis));
+        if (!ok)
+            (void)tl_ctl_fail(TL_EXIT_PROBLEM, err);
+        *err = problem;
+        ok = false;
     }
     return ok;
 }

@@ -21,12 +21,20 @@ static int64_t until(const json_t *stats, const char *time)
     return then_ms > now_ms ? then_ms - now_ms : 0;
 }
 
+/* "away" with the node of a cluster that has the queue, or "damaged"; "" where all is well. */
+static const char *trouble_of(const json_t *stats)
+{
+    return json_is_true(json_object_get(stats, "away")) ? "away"
+           : *tl_json_text(stats, "trouble") != '\0'    ? "damaged"
+                                                        : "";
+}
+
 void tl_row_phase(const json_t *stats, struct tl_text *out)
 {
     const char *phase = tl_json_text(stats, "phase");
     const json_t *recovery = json_object_get(stats, "recovery");
-    if (*tl_json_text(stats, "trouble") != '\0') {
-        tl_text_append(out, "damaged");
+    if (*trouble_of(stats) != '\0') {
+        tl_text_append(out, "%s", trouble_of(stats));
     } else if (json_is_object(recovery)) {
         int64_t left_ms = until(stats, tl_json_text(recovery, "until"));
         tl_text_append(out, "recovers %" PRId64 " s: %" PRIu64, (left_ms + 999) / 1000,
@@ -45,8 +53,8 @@ void tl_row_phase(const json_t *stats, struct tl_text *out)
 const char *tl_row_state(const json_t *stats)
 {
     const char *mode = tl_json_text(stats, "mode");
-    if (*tl_json_text(stats, "trouble") != '\0')
-        return "damaged";
+    if (*trouble_of(stats) != '\0')
+        return trouble_of(stats);
     bool shows_phase =
         strcmp(mode, "open") == 0 || json_is_object(json_object_get(stats, "recovery"));
     return shows_phase ? tl_json_text(stats, "phase") : mode;
@@ -54,7 +62,7 @@ const char *tl_row_state(const json_t *stats)
 
 enum tl_tint tl_row_tint(const json_t *stats)
 {
-    return *tl_json_text(stats, "trouble") != '\0'    ? TL_TINT_TROUBLE
+    return *trouble_of(stats) != '\0'                 ? TL_TINT_TROUBLE
            : strcmp(tl_row_state(stats), "open") != 0 ? TL_TINT_CARE
                                                       : TL_TINT_NONE;
 }

@@ -234,25 +234,23 @@ static void add_queues(const struct top *top, struct tl_text *out)
     tl_list_write(queues, fits ? wide_columns : narrow_columns, top->colour, !fits, out);
 }
 
-/* Appends how many queues each node of a Redis Cluster has, and which of them cannot be read. */
+/* Appends how many queues each node of a Redis Cluster has, and which of them is away. */
 static void add_nodes(const struct top *top, struct tl_text *out)
 {
     const json_t *queues = json_object_get(top->rows, "queues");
     for (size_t i = 0; i < json_array_size(queues); i++) {
         const char *node = tl_json_text(json_array_get(queues, i), "node");
-        size_t n = 0, known = 0, troubled = 0;
+        size_t n = 0, known = 0, away = 0;
         for (size_t k = 0; k < json_array_size(queues); k++) {
             const json_t *stats = json_array_get(queues, k);
             bool here = strcmp(tl_json_text(stats, "node"), node) == 0;
             known += here && k < i;
             n += here;
-            troubled += here && *tl_json_text(stats, "trouble") != '\0';
+            away += here && json_is_true(json_object_get(stats, "away"));
         }
         if (*node != '\0' && known == 0)
-            tl_text_append(out, "%s%s: %zu queues%s", i == 0 ? "\nNodes: " : ", ", node, n,
-                           troubled == 0   ? ""
-                           : troubled == n ? ", none served"
-                                           : ", some in trouble");
+            tl_text_append(out, "%s%s: %zu %s%s", i == 0 ? "\nNodes: " : "; ", node, n,
+                           n == 1 ? "queue" : "queues", away > 0 ? ", away" : "");
     }
 }
 

@@ -212,12 +212,15 @@ static void test_masters(void **state)
     tl_plan_warn(&input, &plan, &warnings);
     assert_int_equal(warnings.n, before);
 
+    input.sales = 12; /* more than one, so a cluster, which has three */
+    assert_int_equal(computed(&input).redis_masters, 3);
+
     /* A sale is in one master. */
-    input.sales = 2;
+    input.sales = 4;
     input.crowd.over_ms = 100;
     plan = computed(&input);
     assert_true(plan.redis_share > 3.5);
-    assert_int_equal(plan.redis_masters, 2);
+    assert_int_equal(plan.redis_masters, 4);
     tl_plan_warn(&input, &plan, &warnings);
     assert_int_equal(warnings.n, before + 1);
 }

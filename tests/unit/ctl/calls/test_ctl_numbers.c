@@ -67,6 +67,8 @@ static void test_states(void **state)
                  "recovers 12 s: 8 of 10", "recovering");
     assert_state("{\"mode\": \"open\", \"phase\": \"open\", \"trouble\": \"it is gone\"}",
                  "damaged", "damaged");
+    assert_state("{\"queue\": \"sale\", \"away\": true, \"trouble\": \"it cannot be reached\"}",
+                 "away", "away");
 }
 
 static void test_what_is_not_known_is_a_dash(void **state)

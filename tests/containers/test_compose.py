@@ -339,11 +339,12 @@ def test_scaling_workers_under_load(project, figure):
 
 
 @pytest.mark.long(seconds=80)
-def test_on_a_redis_cluster(start):
+@pytest.mark.parametrize("store", ["redis:8", "valkey/valkey:8"])
+def test_on_a_redis_cluster(start, store):
     """compose-cluster.yaml: three masters and three replicas serve queues of every node. The queue of one that is killed
     goes on at its replica, the others meanwhile; and all after all were restarted."""
     queues = {name: {"capacity": 1} for name in ("q0", "q1", "q2")}  # one on each master
-    project = start(queues, workers=1, cluster=True)
+    project = start(queues, workers=1, store=store, cluster=True)
     lines = project.redis("CLUSTER", "NODES").splitlines()
     assert sum("master" in line for line in lines) == 3 and sum("slave" in line for line in lines) == 3, lines
     first, second = ({queue: visit(project, queue) for queue in queues} for _ in range(2))

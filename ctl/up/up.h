@@ -137,6 +137,6 @@ void tl_private_redis_socket(const char *folder, char path[TL_SOCKET_PATH_MAX]);
 bool tl_up_migrate(const char *url, unsigned *before, struct tl_error *err);
 
 tl_ctl_verb tl_command_up;
-tl_ctl_verb tl_command_migrate;
+tl_ctl_verb tl_command_migrate, tl_command_restore;
 
 #endif

@@ -11,7 +11,7 @@
 local NOTE, GAP = defs.NOTE, defs.GAP
 local LANE, LANES, int, number = defs.LANE, defs.LANES_MAX, text.int, text.number
 local PORTION = 500 -- visitors told in a call
-local FIELDS = state.fields({}, { 'standing' })
+local FIELDS = state.fields({}, { 'standing', 'restore' })
 
 -- Drops what was written. Returns the bytes that are free by it.
 local function acknowledge(c, args)
@@ -65,6 +65,13 @@ local function tell(c)
     return concat({ why, since, missing, stage, following }, ' ')
 end
 
+-- 1: the archive may bring back what the store has lost; 2: it was asked to, or has begun (restore.lua).
+local function restorable(c)
+    local stage = match(c.restore or '', '^%a+') or ''
+    if stage == 'asked' or stage == 'running' then return 2 end
+    return stage == '' and recovery.is_open(c) and 1 or 0
+end
+
 entry('archive', { 'allow-oom' }, function(keys, args)
     local c, most, most_bytes = state.open(state.begin(keys, args[1]), FIELDS), args[2] + 0, args[3] + 0
     state.check(c, { 'waiting', 'active', 'events', 'record' })
@@ -73,8 +80,9 @@ entry('archive', { 'allow-oom' }, function(keys, args)
     if most == 0 then
         call('UNLINK', c.key.record)
         state.repair(c, { archive = false, standing = false })
-        return { 0, 0, 0, 0 }
+        return { 0, 0, 0, 0, 0 }
     end
+    local restore = restorable(c)
     local _, bytes, missing, since = match(c.archive or '', '^(%d+) (%d+) (%d+) (%d+)$')
     local has_room = held <= most / 2 -- half of it stays for what happens meanwhile
     if not bytes then
@@ -93,5 +101,5 @@ entry('archive', { 'allow-oom' }, function(keys, args)
     end
     local oldest = call('XRANGE', c.key.record, '-', '+', 'COUNT', 1)[1]
     return { call('XLEN', c.key.record), oldest and max(0, c.now - text.id_ms(oldest[1])) or 0, missing or 0,
-        c.standing and c.standing ~= '' and has_room and 1 or 0 }
+        c.standing and c.standing ~= '' and has_room and 1 or 0, restore }
 end)

@@ -7,7 +7,8 @@
 
 #include <sodium.h>
 
-#include "archiver/database.h"
+#include "archiver/metrics.h"
+#include "archiver/restore.h"
 #include "common/base/clock.h"
 #include "common/base/grow.h"
 #include "common/base/log.h"
@@ -24,45 +25,13 @@ enum {
     ROWS_MAX = 20000,   /* of a batch, and those of one more entry */
     GATHER_MS = 200,    /* between two looks at a record that has entries */
     LOOK_MS = 1000,     /* at one that has none */
-    REPORT_MS = 5000,   /* at least this often the store is asked how far behind this is */
+    REPORT_MS = 2000,   /* at least this often the store is asked how far behind this is */
     CHANGES_MS = 10000, /* between two looks at the record of changes */
     SWEEP_MS = 3600000, /* between two questions whether old entries are to be dropped */
     BACKOFF_BASE_MS = 500,
     BACKOFF_LIMIT_MS = 10000,
     LOG_EVERY_MS = 10000,
     ID_MAX = 48
-};
-
-enum metric {
-    ENTRIES,
-    ROWS,
-    FAILED,
-    WRITE_TIME,
-    BEHIND_ENTRIES,
-    BEHIND_SECONDS,
-    MISSING,
-    CONNECTED,
-    METRICS
-};
-
-static const struct tl_metric_desc metric_rows[METRICS + TL_ROLE_METRICS] = {
-    [ENTRIES] = {"tellerline_archive_entries_total",
-                 "Entries of the records of queues that PostgreSQL has.", TL_COUNTER},
-    [ROWS] = {"tellerline_archive_rows_total", "Rows written to PostgreSQL.", TL_COUNTER},
-    [FAILED] = {"tellerline_archive_failures_total",
-                "Connections to PostgreSQL and transactions that failed.", TL_COUNTER},
-    [WRITE_TIME] = {"tellerline_archive_write_seconds", "One transaction in PostgreSQL.",
-                    TL_HISTOGRAM},
-    [BEHIND_ENTRIES] = {"tellerline_archive_behind_entries",
-                        "Entries of the records in Redis that PostgreSQL does not have yet.",
-                        TL_GAUGE},
-    [BEHIND_SECONDS] = {"tellerline_archive_behind_seconds",
-                        "Age of the oldest entry that PostgreSQL does not have yet.", TL_GAUGE_MAX},
-    [MISSING] = {"tellerline_archive_missing",
-                 "Notes about visitors not written because the archiver is too far behind.",
-                 TL_GAUGE},
-    [CONNECTED] = {"tellerline_archive_connected", "1 while PostgreSQL can be used.", TL_GAUGE_MAX},
-    [METRICS] = TL_ROLE_METRIC_ROWS("archiver"),
 };
 
 /* The state of one held queue. */
@@ -75,6 +44,7 @@ struct queue {
     char change[ID_MAX];          /* the id of the last change that PostgreSQL has; "": not known */
     int64_t look_ms, report_ms, changes_ms; /* local monotonic: when they are due */
     int64_t behind, behind_ms, missing;     /* as the store said last */
+    struct tl_restore restore;
 };
 
 /* A queue that this process does not hold, and that may be deleted: what is left of its record is
@@ -159,6 +129,7 @@ static void outdated(void *context, struct tl_held_queue *held)
     let_go(queue);
     snprintf(queue->written, sizeof(queue->written), "0-0");
     queue->known = (struct tl_archive_part){0};
+    queue->restore.active = false;
     queue->look_ms = queue->report_ms = 0;
 }
 
@@ -283,10 +254,11 @@ static bool acknowledge(struct archiver *self, struct tl_held_queue *held, int64
         return false;
     if (queue->taken[0] != '\0')
         snprintf(queue->written, sizeof(queue->written), "%s", queue->taken);
-    tl_metrics_add(self->process->metrics, ENTRIES, (int64_t)queue->entries);
+    tl_metrics_add(self->process->metrics, TL_ARCHIVED_ENTRIES, (int64_t)queue->entries);
     queue->behind = tl_reply_signed(reply, TL_ARCHIVE_ENTRIES);
     queue->behind_ms = tl_reply_signed(reply, TL_ARCHIVE_AGE);
     queue->missing = tl_reply_signed(reply, TL_ARCHIVE_MISSING);
+    queue->restore.wanted = tl_reply_signed(reply, TL_ARCHIVE_RESTORE);
     bool again = tl_reply_signed(reply, TL_ARCHIVE_AGAIN) != 0;
     queue->report_ms = again ? now_ms : now_ms + REPORT_MS;
     if (again || queue->behind > 0)
@@ -384,6 +356,25 @@ static bool read_changes(struct archiver *self, struct tl_held_queue *held, int6
     return true;
 }
 
+/* ---- the turn of a queue ---- */
+
+/* An error of PostgreSQL makes it unusable. */
+static bool restore(struct archiver *self, struct tl_held_queue *held, int64_t now_ms,
+                    struct tl_error *err)
+{
+    struct queue *queue = held->state;
+    struct tl_error problem = {0};
+    enum tl_restore_step step =
+        tl_restore_serve(&queue->restore, self->process, &self->database, held, now_ms, &problem);
+    if (step == TL_RESTORE_STORE_FAILED)
+        *err = problem;
+    if (step != TL_RESTORE_DATABASE_FAILED)
+        return step == TL_RESTORE_ON;
+    self->problem = problem;
+    self->usable = false;
+    return true;
+}
+
 static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int64_t *due_ms,
                   struct tl_error *err)
 {
@@ -391,6 +382,10 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     struct queue *queue = held->state;
     if (now_ms >= queue->report_ms && !acknowledge(self, held, now_ms, err))
         return false;
+    if (self->usable && !restore(self, held, now_ms, err))
+        return false;
+    if (queue->restore.active && queue->restore.due_ms < *due_ms)
+        *due_ms = queue->restore.due_ms;
     if (tl_queue_is_rehearsal(held->keys.queue))
         queue->look_ms = INT64_MAX; /* its visitors are invented */
     /* The queue has to be known to PostgreSQL before its changes. They come before the record:
@@ -413,7 +408,7 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
 static void note_failure(struct archiver *self, int64_t now_ms)
 {
     unsigned suppressed;
-    tl_metrics_add(self->process->metrics, FAILED, 1);
+    tl_metrics_add(self->process->metrics, TL_ARCHIVED_FAILED, 1);
     self->usable = false;
     if (self->problem.kind == TL_ERR_STALE) /* the lease moved; what was written is skipped */
         return;
@@ -471,8 +466,8 @@ static bool write_batch(struct archiver *self, struct tl_error *err)
                          tl_database_write(&self->database, &self->batch, &self->problem));
     int64_t now_ms = tl_clock_ms();
     if (written && self->batch.n_parts > 0) {
-        tl_metrics_observe(process->metrics, WRITE_TIME, tl_clock_us() - began_us);
-        tl_metrics_add(process->metrics, ROWS, (int64_t)self->batch.n_rows);
+        tl_metrics_observe(process->metrics, TL_ARCHIVED_WRITE_TIME, tl_clock_us() - began_us);
+        tl_metrics_add(process->metrics, TL_ARCHIVED_ROWS, (int64_t)self->batch.n_rows);
     }
     if (!written && self->problem.kind != TL_OK && now_ms >= self->retry_ms)
         note_failure(self, now_ms);
@@ -512,10 +507,10 @@ static void report(const struct archiver *self)
         missing += queue->missing;
         behind_ms = queue->behind_ms > behind_ms ? queue->behind_ms : behind_ms;
     }
-    tl_metrics_set(metrics, BEHIND_ENTRIES, behind);
-    tl_metrics_set(metrics, BEHIND_SECONDS, behind_ms / 1000);
-    tl_metrics_set(metrics, MISSING, missing);
-    tl_metrics_set(metrics, CONNECTED, self->usable);
+    tl_metrics_set(metrics, TL_ARCHIVED_BEHIND_ENTRIES, behind);
+    tl_metrics_set(metrics, TL_ARCHIVED_BEHIND_SECONDS, behind_ms / 1000);
+    tl_metrics_set(metrics, TL_ARCHIVED_MISSING, missing);
+    tl_metrics_set(metrics, TL_ARCHIVED_CONNECTED, self->usable);
 }
 
 static bool turn(void *context, int64_t now_ms, struct tl_error *err)
@@ -583,8 +578,8 @@ static const struct tl_role role = {
     .admin = offsetof(struct tl_config, admin.archiver),
     .size = sizeof(struct archiver),
     .queue_size = sizeof(struct queue),
-    .metrics = metric_rows,
-    .n_metrics = METRICS,
+    .metrics = tl_archive_metrics,
+    .n_metrics = TL_ARCHIVED_METRICS,
     .open = open_archiver,
     .close = close_archiver,
     .turn = turn,

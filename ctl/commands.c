@@ -37,6 +37,13 @@ static const struct tl_ctl_command commands[] = {
      .details =
          "In the PostgreSQL of archive.url, as its user, in the schema tellerline. Archivers "
          "wait until the tables are those of their release."},
+    {"restore", "QUEUE", TL_GROUP_RUN, TL_OPTIONS_STORE | TL_OPTION_SOURCE, tl_command_restore,
+     .summary = "Bring the line of a queue back from the archive",
+     .details =
+         "After Redis lost the data of a queue, an archiver gives those who waited or were active "
+         "their places and sessions again. The queue must be empty, or recover. No one is "
+         "admitted meanwhile.",
+     .status = "the archive has nothing to bring back, or the queue has visitors"},
     {"audit", NULL, TL_GROUP_RUN,
      TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_OUTPUT | TL_OPTION_WORKER, tl_command_audit,
      .summary = "Verify the invariants of the live system",

@@ -5,6 +5,7 @@
 
 #define OWNER struct tl_config
 
+static const char *const restore_names[] = {"auto", "manual", NULL};
 static const char *const level_names[] = {"debug", "info", "warn", "error", NULL};
 static const char *const format_names[] = {"logfmt", "json", NULL};
 static const char *const durability_names[] = {"memory", "fsync", "replicated", NULL};
@@ -207,6 +208,9 @@ static const struct tl_setting process_rows[] = {
     ROW(archive.kept, archive.kept_ms, DURATION, .fallback = "365d", .min = DAYS(1),
         .max = DAYS(3650),
         .help = "How long PostgreSQL keeps entries that have ended, gaps and changes."),
+    CHOICE(archive.restore, "auto", restore_names,
+           "`auto`: an archiver brings back the line of a queue whose data Redis has lost. "
+           "`manual`: only `tellerline restore` does."),
     DURATION(retention.ended, "1h", MINUTES(60), DAYS(30),
              "How long Redis keeps, by the visitor's id, how a visit ended: at most the last "
              "500,000 of a queue."),

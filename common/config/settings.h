@@ -291,6 +291,7 @@ struct tl_config {
         uint64_t entries; /* of the record of a queue that wait at most */
         uint64_t bytes;   /* the same */
         int64_t kept_ms;  /* in PostgreSQL */
+        enum tl_archive_restore { TL_RESTORE_AUTO, TL_RESTORE_MANUAL } restore;
     } archive;
     struct {
         int64_t ended_ms;          /* how a place or session ended */

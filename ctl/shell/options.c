@@ -15,6 +15,7 @@
 
 static const char *const outputs[] = {
     [TL_OUTPUT_TABLE] = "table", [TL_OUTPUT_JSON] = "json", [TL_OUTPUT_YAML] = "yaml", NULL};
+static const char *const sources[] = {"postgres", NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
 
 #define OWNER struct tl_ctl_options
@@ -58,6 +59,9 @@ static const struct tl_ctl_option options_table[] = {
     {TL_OPTION_FROM, SAYS,
      OPTION("from", from, 0, "N", NUMBER, "begin at this position (default: 1)", .min = 1,
             .max = UINT32_MAX)},
+    {TL_OPTION_SOURCE, SAYS,
+     OPTION("from", source, 0, "SOURCE", CHOICE, "postgres (default): the archive",
+            .names = sources)},
     {TL_OPTION_LIMIT, ASKS,
      OPTION("limit", limit, 0, "N", NUMBER, "maximum number of entries", .min = 1,
             .max = UINT32_MAX)},

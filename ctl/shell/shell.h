@@ -61,6 +61,7 @@ enum {
     TL_OPTION_REFERENCE = 1 << 19,
     TL_OPTION_CONNECT = 1 << 20,
     TL_OPTION_ARCHIVE = 1 << 21,
+    TL_OPTION_SOURCE = 1 << 22,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
@@ -97,6 +98,7 @@ struct tl_ctl_options {
     unsigned format;       /* of export: csv, jsonl */
     uint64_t limit;        /* 0: the call's own */
     uint64_t from;         /* 0: from the beginning */
+    unsigned source;       /* of restore: there is one */
     const char *reference; /* of visitor show; NULL: none */
     struct tl_plan_options plan;
     struct tl_rehearse_options rehearse;

@@ -157,6 +157,6 @@ bool tl_private_postgres_answers(const struct tl_private_server *postgres, struc
 bool tl_up_migrate(const char *url, unsigned *before, struct tl_error *err);
 
 tl_ctl_verb tl_command_up;
-tl_ctl_verb tl_command_migrate;
+tl_ctl_verb tl_command_migrate, tl_command_restore;
 
 #endif

@@ -80,6 +80,12 @@ static void recovered(struct test_store *store)
     set_state(store, "recover_until 1 started 1 lost_generation 1 front:0 6");
 }
 
+static void being_restored(struct test_store *store)
+{
+    busy(store);
+    set_state(store, "recover_until 99999999999999 lost_generation 1 restore running:1:5:0:0:9");
+}
+
 static void overdue(struct test_store *store)
 {
     busy(store);
@@ -227,6 +233,8 @@ static const struct step {
     {"move", busy, TL_FN_MOVE, "1000 v5 vip"},
     {"configure", busy, TL_FN_CONFIGURE, "1000 notice soon"},
     {"recover", busy, TL_FN_RECOVER, "1000 60000"},
+    {"restore", being_restored, TL_FN_RESTORE,
+     "1000 rows 1 0 9 back 3000 99999999999999 1 1 0 over 3001 -1 0 0 0 waits 3002 0 0 0 2"},
     {"forget", with_someone_gone, TL_FN_FORGET, "gone sets"},
     {"look", busy, TL_FN_LOOK, "all:10 60000 0 1 3 shop"},
     {"lease", busy, TL_FN_LEASE, "dispatcher me 5000 1 60000"},

@@ -10,10 +10,12 @@ local MIN_MS = 5000           -- also when all are back: what every worker remem
 local ENDS_KNOWN_MS = 3600000 -- how long ends are kept, at least: later nobody knows whether a place has ended
 local UNREACHED_MS = 1000     -- to look again, while no worker has come
 local DROPPED_MAX = 1000      -- visitors, in one step
+local HOLD_MS = 10000         -- by which each step of a restoration from the archive puts off the end of the recovery
+local OVER = '0'              -- in tl:{q}:lost: the visitor of this place has gone
 local WINDOW = settings.list({ 'recovery_window' })
 local OPENING = settings.list({ 'order', 'opens_at' })
 
-recovery.NAMED_BY = { memory = '1', ticket = '2', operator = '3' }
+recovery.NAMED_BY = { memory = '1', ticket = '2', operator = '3', archive = '4' }
 
 -- How long a recovery takes, ms; 0: none begins.
 function recovery.window(c) return settings.read(c, WINDOW).recovery_window end
@@ -21,17 +23,17 @@ function recovery.window(c) return settings.read(c, WINDOW).recovery_window end
 ---- what workers remember, and who comes back
 
 local READ = { 'lost_generation', 'lost_event', 'lost_size', 'restored', 'admit_capacity', 'found_seq', 'base_ms',
-    'found_event', 'recover_since', 'recover_until', 'started', 'lost_by' }
+    'found_event', 'recover_since', 'recover_until', 'started', 'restore', 'lost_by' }
 
--- Reads what the state says, once in a call, into the fields of c of these names: numbers, 0 for none, but lost_by.
--- Before the first batch (started) there was no worker to whom visitors could come back, so the window until
+-- Reads what the state says, once in a call, into the fields of c of these names: numbers, 0 for none, but restore and
+-- lost_by. Before the first batch (started) there was no worker to whom visitors could come back, so the window until
 -- recover_until has not begun to pass.
 local function open(c)
     if c.window then return end
     local v = call('HMGET', c.key.state, unpack(READ))
     c.window, c.fronts = recovery.window(c), {}
     for i = 1, #READ do c[READ[i]] = tonumber(v[i]) or 0 end
-    c.lost_by = v[#READ] or ''
+    c.restore, c.lost_by = v[#READ - 1] or '', v[#READ] or ''
     if c.recover_until > 0 and c.started == 0 then c.recover_until = max(c.recover_until, c.now + c.window) end
 end
 
@@ -51,11 +53,13 @@ end
 -- May the lost generation be named as this one now? While the queue recovers or shortly after its start, unless an
 -- operator has decided. The latest that anybody names is the one that was there before: an old ticket, or a worker that
 -- was away for long, may name an earlier one first.
+local function is_open(c)
+    return (c.recover_until > c.now or c.recover_until == 0 and c.window > 0
+        and (c.started == 0 or c.now - c.started <= c.window)) and c.lost_by ~= recovery.NAMED_BY.operator
+end
+
 local function may_name(c, generation)
-    local is_open = c.recover_until > c.now or c.recover_until == 0 and c.window > 0
-        and (c.started == 0 or c.now - c.started <= c.window)
-    return is_open and generation > c.lost_generation and generation < c.generation
-        and c.lost_by ~= recovery.NAMED_BY.operator
+    return is_open(c) and generation > c.lost_generation and generation < c.generation
 end
 
 local function forget_told(c, event, size)
@@ -118,10 +122,15 @@ function recovery.called(c, generation, event, place, deadline, session_max)
     end
 end
 
+-- Until when a worker remembers a session at this place of the lost generation, or nil.
+local function remembered_at(c, place)
+    return c.lost_event > 0 and tonumber(call('HGET', c.key.lost, int(place))) or nil
+end
+
 -- Until when the visitor at this place of the lost generation has a session, or 0. `deadline` is what the visitor's
 -- pass says, as of this event. What a worker remembers counts more, unless the pass is younger.
 local function session_until(c, place, deadline, event, capacity)
-    local remembered = c.lost_event > 0 and tonumber(call('HGET', c.key.lost, int(place)))
+    local remembered = remembered_at(c, place)
     local is_younger = event > c.lost_event
     if deadline == 0 or remembered then return max(remembered or 0, is_younger and deadline or 0) end
     local is_over = c.lost_event > 0 and not is_younger
@@ -132,6 +141,13 @@ local function has_ended_since(c, id, ms)
     local score = call('ZSCORE', c.key.ended, id)
     return score and tonumber(score) >= ms * 8
 end
+
+local function is_undrawn(c, seq)
+    return c.opens_at and c.now >= c.opens_at and seq <= state.number_base(c.opens_at)
+end
+
+-- Does the archive say that the visitor of this place of the lost generation has gone?
+local function is_over(c, place) return call('HGET', c.key.lost, int(place)) == OVER end
 
 -- Does this place come back? Returns also the deadline of its session, or 0.
 local function may_return(c, id, place, ticket, s)
@@ -150,8 +166,8 @@ local function may_return(c, id, place, ticket, s)
     raise_front(c, lane, ticket.front)
     local till = session_until(c, place, ticket.deadline, ticket.event, s.capacity)
     -- The fronts are those of the drawn. A visitor with a place from before the draw is drawn again.
-    local is_undrawn = c.opens_at and c.now >= c.opens_at and seq <= state.number_base(c.opens_at)
-    return not has_ended_since(c, id, 0) and (till > c.now or is_undrawn or seq > front_of(c, lane)), till
+    local waits = is_undrawn(c, seq) or seq > front_of(c, lane)
+    return not has_ended_since(c, id, 0) and not is_over(c, place) and (till > c.now or waits), till
 end
 
 -- A visitor comes back to a place that the store lost. ticket: generation, deadline, front and event, as RESTORE has
@@ -203,7 +219,8 @@ function recovery.step(c, most)
     open(c)
     if c.started == 0 then return UNREACHED_MS end
     local till = c.recover_until
-    if c.lost_size > 0 and c.restored >= c.lost_size then -- everyone a worker remembers is back
+    local is_restored = sub(c.restore, 1, 7) ~= 'running' -- from the archive, as far as it could be
+    if is_restored and c.lost_size > 0 and c.restored >= c.lost_size then -- everyone a worker remembers is back
         till = min(till, (c.recover_since > 0 and c.recover_since or c.now) + MIN_MS)
     end
     if till > c.now then return till - c.now end
@@ -238,6 +255,72 @@ function recovery.begins(c, known)
     name(c, known, recovery.NAMED_BY.memory)
     state.commit_config(c)
     return true
+end
+
+---- the archive: it brings back whom it knows (archiver/restore.lua)
+
+-- Is there a recovery, or may one begin, in which the archive may name the lost generation? Reads the state into c.
+function recovery.is_open(c)
+    open(c)
+    return is_open(c)
+end
+
+function recovery.recovers(c)
+    open(c)
+    return c.recover_until > c.now
+end
+
+-- Makes the queue recover, if it does not yet, and lets anybody name the lost generation.
+function recovery.reopen(c)
+    open(c)
+    if c.recover_until <= c.now then
+        state.set(c, 'recover_until', c.now + max(c.window, HOLD_MS))
+        state.set(c, 'recover_since', c.now)
+    end
+    if c.lost_generation == c.generation then state.set(c, 'lost_generation', 0) end
+    state.set(c, 'lost_by', '')
+end
+
+-- The archive knows this generation, up to the seq `last`. Returns whether that is the lost one.
+function recovery.known(c, generation, last)
+    open(c)
+    if may_name(c, generation) then name(c, generation, recovery.NAMED_BY.archive) end
+    if last >= c.seq then state.set(c, 'seq', last + state.BASE_GAP) end -- the clock went back, as in recovery.lost
+    return c.lost_generation == generation and c.recover_until > c.now
+end
+
+-- Nobody is admitted before the archive has brought back everyone. Returns after how many ms it may begin: what workers
+-- remember comes first, because they may know more.
+function recovery.hold(c)
+    open(c)
+    state.set(c, 'recover_until', max(c.recover_until, c.now + HOLD_MS))
+    return max(0, c.recover_since + min(MIN_MS, c.window) - c.now)
+end
+
+-- The archive has brought back everyone; fronts: lane, seq, ... as workers tell them.
+function recovery.release(c, fronts)
+    open(c)
+    for i = 1, #fronts, 2 do raise_front(c, fronts[i] + 0, fronts[i + 1] + 0) end
+    if c.recover_until <= c.now + HOLD_MS then
+        state.set(c, 'recover_until', max(c.now + 1, c.recover_since + c.window))
+    end
+end
+
+-- Until when there is a session at this place of the lost generation; 0: the visitor waits there; nil: it is over.
+-- deadline, event: as the archive knows it, or 0, and as of when. A worker that knows more is right.
+function recovery.stands(c, place, deadline, event)
+    local till = deadline
+    if c.lost_event > event then till = remembered_at(c, place) or 0 end
+    if till > c.now then return till end
+    local seq = place % LANE
+    return deadline == 0 and (is_undrawn(c, seq) or seq > front_of(c, floor(place / LANE))) and 0 or nil
+end
+
+-- The archive knows that the visitors of these places, as texts, have gone.
+function recovery.note_over(c, places)
+    local list = {}
+    for i = 1, #places do list[2 * i - 1], list[2 * i] = places[i], OVER end
+    if #list > 0 then call('HSET', c.key.lost, unpack(list)) end
 end
 
 ---- the expirer: sessions whose last claim or renewal the store has lost with the end of its history

@@ -154,6 +154,23 @@ function visitor.restore(c, id, place, session, deadline)
     state.count(c, 'joined', 1)
 end
 
+-- The same for at most PORTION visitors who wait there, in the order of their places.
+function visitor.restore_waiting(c, ids, places)
+    local n, scored, spans, past = #ids, {}, {}, nil
+    if n == 0 then return end
+    for i = 1, n do
+        local place, last = places[i], #spans
+        scored[2 * i - 1], scored[2 * i] = int(place), ids[i]
+        if place == past then spans[last] = spans[last] + 1 else spans[last + 1], spans[last + 2] = place, 1 end
+        past = place + 1
+    end
+    call('ZADD', c.key.waiting, unpack(scored))
+    c.waiting = c.waiting + n
+    if c.archive then record.note(c, NOTE.restored, 0, ids, spans) end
+    state.tell(c, EVENT.joined, 0, spans)
+    state.count(c, 'joined', n)
+end
+
 -- To another lane, with the same seq: readers are told that the old place moved, and that a visitor joined at the new.
 function visitor.move(c, id, place, lane)
     local moved = lane * LANE + place % LANE

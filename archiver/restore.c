@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "archiver/metrics.h"
+#include "archiver/restore.h"
+#include "common/base/log.h"
+#include "common/store/library.h"
+#include "common/store/reply.h"
+
+#define FETCHED "5000" /* visitors, of one query */
+/* What a query names is in this order in the arguments of the function. */
+#define VISITORS                                                                                   \
+    "SELECT visitor, lane * 281474976710656::bigint + seq, CASE status WHEN 'waiting' THEN 0 "     \
+    "WHEN 'active' THEN coalesce(ceil(extract(epoch FROM deadline) * 1000)::bigint, 0) "           \
+    "ELSE -1 END, coalesce(floor(extract(epoch FROM admitted_at) * 1000)::bigint, 0), "            \
+    "(claimed_at IS NOT NULL OR admitted_at IS NULL)::int, coalesce(serial, 0), seq FROM "         \
+    "queue_entries "                                                                               \
+    "WHERE generation_id = $1 AND seq > $2 AND visitor IS NOT NULL AND "
+
+enum { NUMBER_SIZE = 24, COLUMNS = 6, AT_ONCE = 500 /* visitors, in one call */ };
+
+static const char *text_of(uint64_t value, char text[NUMBER_SIZE])
+{
+    snprintf(text, NUMBER_SIZE, "%" PRIu64, value);
+    return text;
+}
+
+static uint64_t number_at(const PGresult *rows, int row, int column)
+{
+    return strtoull(PQgetvalue(rows, row, column), NULL, 10);
+}
+
+/* ---- the function ---- */
+
+static void begin_call(struct tl_args *args, const struct tl_held_queue *held, const char *step)
+{
+    tl_call_begin(args, TL_FN_RESTORE, &held->keys);
+    tl_args_strs(args, TL_EVENTS_KEPT, step, NULL);
+}
+
+/* Calls it. An error, and a step that another archiver has done, makes this one idle. */
+static enum tl_restore_step call(struct tl_restore *restore, const struct tl_held_queue *held,
+                                 struct tl_args *args, uint64_t *cursor, int64_t *wait_ms,
+                                 struct tl_error *err)
+{
+    struct tl_reply *reply = tl_call_once(held->redis, args, err);
+    if (reply == NULL || tl_reply_signed(reply, TL_RESTORE_IS_NEXT) != 1)
+        restore->active = false;
+    if (cursor != NULL)
+        *cursor = tl_reply_number(reply, TL_RESTORE_CURSOR);
+    if (wait_ms != NULL)
+        *wait_ms = tl_reply_signed(reply, TL_RESTORE_WAIT);
+    tl_reply_free(reply);
+    return reply == NULL ? TL_RESTORE_STORE_FAILED : TL_RESTORE_ON;
+}
+
+/* There is nothing to bring back, or it cannot be. */
+static enum tl_restore_step give_up(struct tl_restore *restore, const struct tl_held_queue *held,
+                                    const char *why, struct tl_error *err)
+{
+    struct tl_args args = {0};
+    begin_call(&args, held, "none");
+    tl_args_str(&args, why);
+    return call(restore, held, &args, NULL, NULL, err);
+}
+
+/* ---- what the archive knows ---- */
+
+static bool read_present(struct tl_restore *restore, const struct tl_held_queue *held,
+                         struct tl_error *err)
+{
+    struct tl_reply *reply =
+        tl_ask(held->redis, err, "HGET", held->keys.names[TL_KEY_STATE], "generation", NULL);
+    restore->present = (uint64_t)tl_reply_integer(reply);
+    tl_reply_free(reply);
+    return reply != NULL;
+}
+
+/* The generation before the present one. *why: a word if it cannot be brought back, or NULL. */
+static bool find_lost(struct tl_restore *restore, struct tl_database *database, const char *queue,
+                      bool asked, const char **why, struct tl_error *err)
+{
+    char present[NUMBER_SIZE];
+    const char *const values[] = {queue, text_of(restore->present, present)};
+    PGresult *found = tl_postgres_run(
+        &database->postgres,
+        "SELECT generation_id, generation, event, deleted_at IS NOT NULL, "
+        "coalesce(last_at > to_timestamp($2::bigint / 1000000.0) - interval '1 hour', false) "
+        "FROM queue_generations JOIN queues USING (queue_id) "
+        "WHERE name = $1 AND generation < $2::bigint ORDER BY generation DESC LIMIT 1",
+        2, values, err);
+    if (found == NULL)
+        return false;
+    if (PQntuples(found) == 0) {
+        *why = "unknown";
+    } else if (PQgetvalue(found, 0, 3)[0] == 't') {
+        *why = "deleted";
+    } else if (database->pseudonyms) {
+        *why = "pseudonyms";
+    } else if (!asked && PQgetvalue(found, 0, 4)[0] != 't') {
+        *why = "old";
+    } else {
+        *why = NULL;
+        restore->generation_id = (int)number_at(found, 0, 0);
+        restore->generation = number_at(found, 0, 1);
+        restore->event = number_at(found, 0, 2);
+    }
+    PQclear(found);
+    return true;
+}
+
+static bool count(struct tl_restore *restore, struct tl_database *database, struct tl_error *err)
+{
+    char id[NUMBER_SIZE];
+    const char *const values[] = {text_of((uint64_t)restore->generation_id, id)};
+    PGresult *lanes = tl_postgres_run(
+        &database->postgres,
+        "SELECT lane, max(seq), coalesce(min(seq) FILTER (WHERE status = 'waiting') - 1, max(seq)),"
+        " count(*) FILTER (WHERE status < 'completed'), "
+        "count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'left'), "
+        "count(*) FILTER (WHERE status > 'left'), count(*) FILTER (WHERE status = 'unclaimed'), "
+        "count(*) FILTER (WHERE status = 'absent'), count(*) FILTER (WHERE status = 'removed'), "
+        "count(*) FILTER (WHERE status > 'active' AND (admitted_at IS NOT NULL OR status IN "
+        "('completed', 'unclaimed'))) "
+        "FROM queue_entries WHERE generation_id = $1 GROUP BY lane",
+        1, values, err);
+    restore->last_seq = restore->size = 0;
+    restore->behind = TL_LANE;
+    memset(restore->totals, 0, sizeof(restore->totals));
+    memset(restore->fronts, 0, sizeof(restore->fronts));
+    for (int i = 0; i < PQntuples(lanes); i++) {
+        uint64_t lane = number_at(lanes, i, 0), last = number_at(lanes, i, 1),
+                 front = number_at(lanes, i, 2);
+        if (lane < TL_LANES_MAX)
+            restore->fronts[lane] = front;
+        restore->last_seq = last > restore->last_seq ? last : restore->last_seq;
+        restore->behind = front < restore->behind ? front : restore->behind;
+        restore->size += number_at(lanes, i, 3);
+        for (int k = 0; k < TL_RESTORE_TOTALS; k++)
+            restore->totals[k] += number_at(lanes, i, 4 + k);
+    }
+    PQclear(lanes);
+    return lanes != NULL;
+}
+
+/* asked: by an operator; else only if the last event of the archive is not older than an hour. */
+static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database *database,
+                                  const struct tl_held_queue *held, bool asked, int64_t now_ms,
+                                  struct tl_error *err)
+{
+    const char *why;
+    int64_t wait_ms;
+    struct tl_args args = {0};
+    if (!read_present(restore, held, err))
+        return TL_RESTORE_STORE_FAILED;
+    if (!find_lost(restore, database, held->keys.queue, asked, &why, err) ||
+        (why == NULL && !count(restore, database, err)))
+        return TL_RESTORE_DATABASE_FAILED;
+    if (why != NULL)
+        return give_up(restore, held, why, err);
+    begin_call(&args, held, "begin");
+    tl_args_uint(&args, restore->generation);
+    tl_args_uint(&args, restore->event);
+    tl_args_uint(&args, restore->last_seq);
+    tl_args_uint(&args, restore->size);
+    restore->active = true;
+    enum tl_restore_step step = call(restore, held, &args, &restore->cursor, &wait_ms, err);
+    restore->due_ms = now_ms + wait_ms;
+    if (restore->active)
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue},
+               "the store has lost the queue: %" PRIu64 " who waited or were active as of event "
+               "%" PRIu64 " come back from the archive",
+               restore->size, restore->event);
+    return step;
+}
+
+/* ---- visitors ---- */
+
+static PGresult *fetch(struct tl_restore *restore, struct tl_database *database,
+                       struct tl_error *err)
+{
+    char id[NUMBER_SIZE], after[NUMBER_SIZE], front[NUMBER_SIZE];
+    const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
+                                  text_of(restore->cursor % TL_LANE, after),
+                                  text_of(restore->behind, front)};
+    return restore->cursor < TL_LANE
+               ? tl_postgres_run(&database->postgres,
+                                 VISITORS "status = 'active' ORDER BY seq LIMIT " FETCHED, 2,
+                                 values, err)
+               : tl_postgres_run(&database->postgres,
+                                 VISITORS
+                                 "(status = 'waiting' OR status > 'active' AND (seq > $3 OR "
+                                 "deadline > now())) ORDER BY seq LIMIT " FETCHED,
+                                 3, values, err);
+}
+
+/* Rows from `first` on, at most AT_ONCE; the cursor moves on to `next`. */
+static enum tl_restore_step bring(struct tl_restore *restore, const struct tl_held_queue *held,
+                                  const PGresult *rows, int first, uint64_t next,
+                                  struct tl_error *err)
+{
+    struct tl_args args = {0};
+    int n = PQntuples(rows) < first + AT_ONCE ? PQntuples(rows) : first + AT_ONCE;
+    begin_call(&args, held, "rows");
+    tl_args_uint(&args, restore->generation);
+    tl_args_uint(&args, restore->cursor);
+    tl_args_uint(&args, next);
+    for (int row = first; row < n; row++)
+        for (int column = 0; column < COLUMNS; column++)
+            tl_args_str(&args, PQgetvalue(rows, row, column));
+    restore->cursor = next;
+    return call(restore, held, &args, NULL, NULL, err);
+}
+
+static enum tl_restore_step finish(struct tl_restore *restore, struct tl_process *process,
+                                   const struct tl_held_queue *held, struct tl_error *err)
+{
+    uint64_t returned;
+    struct tl_args args = {0};
+    begin_call(&args, held, "done");
+    tl_args_uint(&args, restore->generation);
+    for (int i = 0; i < TL_RESTORE_TOTALS; i++)
+        tl_args_uint(&args, restore->totals[i]);
+    for (uint64_t lane = 0; lane < TL_LANES_MAX; lane++) {
+        tl_args_uint(&args, lane);
+        tl_args_uint(&args, restore->fronts[lane]);
+    }
+    enum tl_restore_step step = call(restore, held, &args, &returned, NULL, err);
+    if (restore->active) {
+        tl_metrics_add(process->metrics, TL_ARCHIVED_RESTORED, (int64_t)returned);
+        tl_log(TL_LOG_INFO, &(struct tl_log_fields){.queue = held->keys.queue},
+               "%" PRIu64 " visitors came back from the archive", returned);
+    }
+    restore->active = false;
+    return step;
+}
+
+static enum tl_restore_step go_on(struct tl_restore *restore, struct tl_process *process,
+                                  struct tl_database *database, const struct tl_held_queue *held,
+                                  struct tl_error *err)
+{
+    PGresult *rows = fetch(restore, database, err);
+    if (rows == NULL) {
+        restore->active = false;
+        return TL_RESTORE_DATABASE_FAILED;
+    }
+    enum tl_restore_step step = TL_RESTORE_ON;
+    const uint64_t kind = restore->cursor - restore->cursor % TL_LANE;
+    int n = PQntuples(rows);
+    if (n == 0)
+        step = kind == 0 ? bring(restore, held, rows, 0, TL_LANE, err)
+                         : finish(restore, process, held, err);
+    for (int first = 0; restore->active && first < n; first += AT_ONCE) {
+        int last = first + AT_ONCE < n ? first + AT_ONCE - 1 : n - 1;
+        step = bring(restore, held, rows, first, kind + number_at(rows, last, COLUMNS), err);
+    }
+    PQclear(rows);
+    return step;
+}
+
+enum tl_restore_step tl_restore_serve(struct tl_restore *restore, struct tl_process *process,
+                                      struct tl_database *database,
+                                      const struct tl_held_queue *held, int64_t now_ms,
+                                      struct tl_error *err)
+{
+    const int64_t wanted = restore->wanted;
+    const bool is_auto = process->config->archive.restore == TL_RESTORE_AUTO;
+    restore->wanted = 0;
+    if (restore->active)
+        return now_ms < restore->due_ms ? TL_RESTORE_ON
+                                        : go_on(restore, process, database, held, err);
+    return wanted == 2 || (wanted == 1 && is_auto)
+               ? begin(restore, database, held, wanted == 2, now_ms, err)
+               : TL_RESTORE_ON;
+}

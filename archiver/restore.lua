@@ -1,0 +1,148 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- restore: whom the archive knows gets back the place, or the session, of the generation that the store has lost. The
+-- archiver calls it: `begin`, `rows` until all are back, `done`; an operator asks for it, or a look finds that it is
+-- possible (archiver/archive.lua). Field `restore` of the state says how far it has come:
+--   asked   |   running:GENERATION:EVENT:CURSOR:RETURNED:ALL   |   done:GENERATION:RETURNED   |   none:WHY
+-- args     1 keep   2 'ask': and who   |   'none': 3 why, a word
+--          'begin': 3 generation   4 its last event in the archive   5 its last seq   6 how many are to come back
+--          'rows': 3 generation   4 cursor, that of the field   5 the next one   6... visitors: id, place, deadline of
+--                  the session (0: waits, -1: has gone), admitted ms, claimed 0 or 1, serial
+--          'done': 3 generation   4... totals of those who have ended, as TOTAL says   then the fronts: lane, seq, ...
+-- returns  RESTORE. is_next 0: there is nothing (more) to do, or another archiver has done this step
+-- fails    INVALID   an operator asks, but the queue has visitors and does not recover, or all are back
+--
+-- Invariants: as those of apply. A row that comes twice changes nothing the second time, nor does one whose visitor
+-- came back before. Nobody is admitted meanwhile. Work is bounded by the number of rows.
+
+local OVER, ROW = -1, 6
+local TOTAL = { 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed', 'admitted' }
+local FIELDS = state.fields({ 'seq', 'joined', 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed',
+    'admitted' }, { 'restore', 'handed' })
+local SETTINGS = settings.list({ 'waiting_ttl', 'session_ttl' })
+
+local function running(c)
+    local generation, event, cursor, returned, all = match(c.restore or '', '^running:(%d+):(%d+):(%d+):(%d+):(%d+)$')
+    return generation and { generation = generation + 0, event = event + 0, cursor = cursor + 0,
+        returned = returned + 0, all = all + 0 }
+end
+
+local function note_running(c, r)
+    state.set(c, 'restore', format('running:%d:%d:%d:%d:%d', r.generation, r.event, r.cursor, r.returned, r.all))
+end
+
+local function ask(c, args)
+    if c.waiting + c.active > 0 and not recovery.recovers(c) then
+        state.fail('INVALID', 'the queue has visitors, and it does not recover: `tellerline queue recover --wait` opens'
+            .. ' a recovery')
+    end
+    if match(c.restore or '', '^done') then
+        state.fail('INVALID', 'the archive has brought back the line of this generation already')
+    elseif running(c) then
+        return
+    end
+    changes.record(c, changes.actor(args), 'recover', {}, { from = 'archive' })
+    recovery.reopen(c)
+    state.set(c, 'restore', 'asked')
+    state.commit_config(c)
+end
+
+local function begin(c, args)
+    local generation, r = args[3] + 0, running(c)
+    if match(c.restore or '', '^done') then return { 0, 0, 0 } end
+    if not recovery.known(c, generation, args[5] + 0) then
+        state.set(c, 'restore', 'none:lost')
+        state.commit(c)
+        return { 0, 0, 0 }
+    end
+    if not r or r.generation ~= generation then
+        r = { generation = generation, event = args[4] + 0, cursor = 0, returned = 0, all = args[6] + 0 }
+        note_running(c, r)
+    end
+    local wait = recovery.hold(c)
+    state.commit_config(c)
+    return { 1, r.cursor, wait }
+end
+
+-- A session that comes back. The visitor may have joined again meanwhile, at `held`.
+local function bring_session(c, id, place, held, till, args, at, session_ttl)
+    if held then visitor.give_up(c, id, held) end
+    local admitted = min(c.now, args[at + 3] > '0' and args[at + 3] + 0 or till - session_ttl)
+    visitor.restore(c, id, place, { place = place, admitted = admitted, claimed = args[at + 4] == '1' }, till)
+    if c.active > c.admit_capacity then state.set(c, 'admit_capacity', c.active) end
+end
+
+-- The visitor was admitted, or the session ended, after what the archive has last, or while the store was away.
+local function note_expired(c, deadline, is_unclaimed)
+    state.count(c, 'joined', 1)
+    state.count(c, 'expired', 1)
+    if deadline > 0 then state.count(c, 'admitted', 1) end
+    if deadline > 0 and is_unclaimed then state.count(c, 'unclaimed', 1) end
+end
+
+-- Visitors who are there again already, or came back and went, stay as they are. Returns how many came back.
+local function bring(c, r, args, s)
+    local ids, gone, line, places, handed, sessions = {}, {}, {}, {}, {}, 0
+    for at = 6, #args, ROW do ids[#ids + 1] = args[at] end
+    local waits, active, ended = call('ZMSCORE', c.key.waiting, unpack(ids)), call('ZMSCORE', c.key.active,
+        unpack(ids)), call('ZMSCORE', c.key.ended, unpack(ids))
+    for i, id in ipairs(ids) do
+        local at = 6 + ROW * (i - 1)
+        local place, deadline, held = args[at + 1] + 0, args[at + 2] + 0, text.number(waits[i])
+        local is_back = active[i] or ended[i] or held and held % defs.LANE <= place % defs.LANE
+        local till = deadline ~= OVER and not is_back and recovery.stands(c, place, deadline, r.event) or nil
+        if deadline == OVER then
+            gone[#gone + 1] = args[at + 1]
+        elseif till and till > 0 then
+            bring_session(c, id, place, held, till, args, at, s.session_ttl)
+            sessions = sessions + 1
+        elseif till then
+            if held then visitor.give_up(c, id, held) end
+            line[#line + 1], places[#places + 1] = id, place
+        end
+        if not (till or is_back or deadline == OVER) then note_expired(c, deadline, args[at + 4] == '0') end
+        if till and args[at + 5] ~= '0' then handed[#handed + 1] = { id, place, args[at + 5] + 0 } end
+    end
+    visitor.restore_waiting(c, line, places)
+    for _, place in ipairs(places) do presence.mark(c, place % defs.LANE, 1, s.waiting_ttl) end
+    for _, one in ipairs(handed) do visitor.hand_over(c, one[1], one[2], one[3], 0) end
+    recovery.note_over(c, gone)
+    return #line + sessions
+end
+
+local function rows(c, args)
+    local r = running(c)
+    if not r or r.generation ~= args[3] + 0 or r.cursor ~= args[4] + 0 then return { 0, r and r.cursor or 0, 0 } end
+    recovery.hold(c)
+    draw.open(c)
+    local n = #args > 5 and bring(c, r, args, settings.read(c, SETTINGS)) or 0
+    if n > 0 then state.count(c, 'restored', n) end
+    r.cursor, r.returned = args[5] + 0, r.returned + n
+    note_running(c, r)
+    state.commit(c)
+    return { 1, r.cursor, 0 }
+end
+
+local function done(c, args)
+    local r = running(c)
+    if not r or r.generation ~= args[3] + 0 then return { 0, 0, 0 } end
+    for i, total in ipairs(TOTAL) do state.count(c, total, args[3 + i] + 0) end
+    state.count(c, 'joined', args[4] + args[5] + args[6])
+    recovery.release(c, { unpack(args, 4 + #TOTAL) })
+    state.set(c, 'restore', format('done:%d:%d', r.generation, r.returned))
+    state.commit_config(c)
+    return { 1, r.returned, 0 }
+end
+
+local function none(c, args)
+    state.set(c, 'restore', 'none:' .. args[3])
+    state.commit(c)
+    return { 0, 0, 0 }
+end
+
+local STEPS = { ask = ask, begin = begin, rows = rows, done = done, none = none }
+
+entry('restore', { 'allow-oom' }, function(keys, args)
+    local c = state.open(state.begin(keys, args[1]), FIELDS)
+    state.check(c, { 'waiting', 'active', 'ended', 'sessions', 'lost', 'serials', 'events' })
+    return STEPS[args[2]](c, args) or { 1, 0, 0 }
+end)

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The store loses a queue, and the archive brings it back: the same order, sessions and totals."""
+from __future__ import annotations
+
+import pytest
+
+from admin import Admin, admin_file
+from faults import live_through
+from postgres_server import PostgresServer
+from tellerline import BIN, CALM, run
+from test_archive import agree, join_many, value
+from test_store_trouble import PROMPT, STORE_TROUBLE
+from http_client import Client
+from waiting import PATIENCE, wait_until
+
+TOTALS = ("joined", "waiting", "active", "completed", "left", "expired", "unclaimed", "absent", "removed")
+CAPACITY = 4
+QUEUE = CALM | {"capacity": CAPACITY, "session_ttl": "10m", "claim_ttl": "10m", "waiting_ttl": "10m", "lanes": "vip,normal",
+                "default_lane": "normal"}
+
+
+@pytest.fixture(name="postgres")
+def a_postgres():
+    server = PostgresServer()
+    server.start()
+    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
+    assert done.returncode == 0, done.stderr
+    yield server
+    server.remove()
+
+
+def begin(start, postgres, settings, archivers=1, **archive):
+    system = start({"sale": QUEUE | settings}, archivers=archivers, prepare=admin_file,
+                   settings=PROMPT | {"archive": {"url": postgres.url} | archive})
+    system.expect(STORE_TROUBLE)
+    system.expect("has lost the queue")
+    return system
+
+
+def field(system, name):
+    return system.store.command("HGET", system.key("sale", "state"), name) or ""
+
+
+def picture(system):
+    """Who stands where, and until when each session lasts."""
+    waiting = system.store.command("ZRANGE", system.key("sale", "waiting"), 0, -1, "WITHSCORES")
+    active = system.store.command("ZRANGE", system.key("sale", "active"), 0, -1, "WITHSCORES")
+    return waiting, sorted(zip(active[::2], active[1::2]))
+
+
+def totals(system):
+    numbers = system.numbers("sale")
+    return {name: numbers[name] for name in TOTALS}
+
+
+def hold_a_sale(system, crowd=700):
+    """Visitors of both lanes wait, are active and have ended. Returns those with a ticket who wait, and who are active."""
+    come = [system.join("sale") for _ in range(8)]
+    wait_until(lambda: all(visitor.is_active() for visitor in come[:CAPACITY]), PATIENCE, "the first are called")
+    come[0].complete()
+    come[6].leave()
+    wait_until(come[4].is_active, PATIENCE, "the next is called")
+    join_many(system, crowd, "v")
+    desk = Admin(system.of("worker")[0])
+    desk.done("POST", "queues/sale/visitors/v300/lane", {"lane": "vip"})
+    desk.done("DELETE", "queues/sale/visitors/v301")
+    desk.close()
+    return [come[5], come[7]], come[1:5]
+
+
+def lose(system):
+    before = field(system, "generation")
+    system.store.command("FLUSHALL")
+    wait_until(lambda: field(system, "generation") not in ("", before), PATIENCE, "the queue is created again")
+
+
+def is_restored(system):
+    return field(system, "restore").startswith("done")
+
+
+def test_the_line_comes_back_by_itself(start, postgres):
+    """Also those who do not return themselves: each stands where they stood, sessions last as long, totals are the same."""
+    system = begin(start, postgres, {})
+    waiting, active = hold_a_sale(system)
+    agree(system, postgres)
+    before, counted = picture(system), totals(system)
+    lose(system)
+    newcomer = system.join("sale")
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    assert field(system, "recover_until") != "0" or newcomer.status()["status"] == "waiting"
+    line, sessions = picture(system)
+    assert (line[:-2], sessions) == before
+    assert line[-2] == newcomer.view["visitor"]
+    assert totals(system) == counted | {"joined": counted["joined"] + 1, "waiting": counted["waiting"] + 1}
+    assert field(system, "restore").split(":")[2] == field(system, "restored")
+    for visitor in active:
+        assert visitor.status()["status"] == "active"
+    wait_until(lambda: field(system, "recover_until") == "0", PATIENCE, "the recovery ends")
+    client = Client(system.of("archiver")[0].admin_port)
+    assert value(client, "tellerline_archive_restored_total") > 600
+    client.close()
+    # Admission goes on in the old order: the visitor who was moved is first.
+    for visitor in active[:3]:
+        visitor.complete()
+    wait_until(lambda: all(visitor.is_active() for visitor in waiting), PATIENCE, "the next in the old order are called")
+    assert field(system, "active") == str(CAPACITY)
+    assert "v300" in dict(picture(system)[1])
+    statuses = "SELECT status, count(*) FROM queue_entries WHERE generation_id = 2 GROUP BY 1 ORDER BY 1"
+    wait_until(lambda: postgres.sql(statuses).startswith(f"waiting|{field(system, 'waiting')}\nactive|{CAPACITY}\n"), PATIENCE,
+               "the archive knows of the new generation")
+
+
+def test_nobody_is_left_who_remembers(start, postgres):
+    """All programs were restarted meanwhile, and an archiver is killed while it brings back: another one goes on."""
+    system = begin(start, postgres, {"recovery_window": "5m"}, archivers=2)
+    waiting, active = hold_a_sale(system, 2500)
+    agree(system, postgres)
+    before, counted = picture(system), totals(system)
+    others = [program for program in system.programs if program not in system.of("archiver")]
+    for program in system.programs:
+        program.stop()
+    system.store.command("FLUSHALL")
+    archivers = system.of("archiver")
+    for program in archivers + others:
+        program.start()
+    wait_until(lambda: field(system, "restore").startswith("running"), PATIENCE, "they begin to come back")
+    archivers[0].kill()
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    archivers[0].start()
+    for program in system.programs:
+        program.wait_ready()
+    assert picture(system) == before
+    assert totals(system) == counted
+    left = waiting + active
+    for visitor in left:
+        visitor.client.close()  # of the worker before
+    assert [visitor.status()["status"] for visitor in left] == ["waiting"] * len(waiting) + ["active"] * len(active)
+    assert picture(system) == before
+    done = system.ctl("queue", "recover", "sale", "--now")
+    assert done.returncode == 0, done.stderr
+
+
+def test_only_when_somebody_asks(start, postgres):
+    """archive.restore: manual. `tellerline restore` refuses a queue that has visitors, and opens a recovery for an empty
+    one."""
+    system = begin(start, postgres, {}, restore="manual")
+    hold_a_sale(system)
+    agree(system, postgres)
+    refused = system.ctl("restore", "sale", "--from", "postgres")
+    assert refused.returncode == 1 and "has visitors" in refused.stderr, refused.stderr
+    before, counted = picture(system), totals(system)
+    for program in system.of("worker"):
+        program.stop()
+    lose(system)
+    done = system.ctl("queue", "recover", "sale", "--now")
+    assert done.returncode == 0, done.stderr
+    wait_until(lambda: field(system, "recover_until") == "0", PATIENCE, "the recovery ends")
+    assert system.waiting("sale") == 0 and field(system, "restore") == ""
+    done = system.ctl("restore", "sale")
+    assert done.returncode == 0 and "visitors came back" in done.stdout, done.stderr
+    assert picture(system) == before
+    assert totals(system) == counted
+    again = system.ctl("restore", "sale")
+    assert again.returncode == 1, again.stdout
+    for program in system.of("worker"):
+        program.start()
+        program.wait_ready()
+
+
+def test_there_is_nothing_to_bring_back(start, postgres):
+    """A queue that was deleted does not come back, nor one that never lost anything."""
+    system = begin(start, postgres, {})
+    hold_a_sale(system)
+    agree(system, postgres)
+    desk = Admin(system.of("worker")[0])
+    desk.done("DELETE", "queues/sale?confirm=sale")
+    desk.close()
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_generations WHERE deleted_at IS NULL") == "0", PATIENCE,
+               "the archive knows it")
+    made = system.ctl("queue", "create", "sale", "capacity=1")
+    assert made.returncode == 0, made.stderr
+    done = system.ctl("restore", "sale")
+    assert done.returncode == 1 and "deleted the queue" in done.stderr, done.stderr
+    assert system.waiting("sale") == 0
+
+
+@pytest.mark.long(seconds=30)
+def test_visitors_come_and_go_meanwhile(start, postgres):
+    """The whole history is right, for visitors who come and go while the store loses everything twice."""
+    system = begin(start, postgres, {"recovery_window": "8s"}, archivers=2)
+    live_through(system, "sale", CAPACITY, 7, ["flushed"], rounds=2, least=40)

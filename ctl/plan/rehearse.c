@@ -196,7 +196,7 @@ static void clean_up_at_end(void *context)
 static bool may_remove(struct rehearse *rehearse, struct tl_error *err)
 {
     char queues[TL_KEY_MAX];
-    struct tl_redis *redis = tl_ctl_session_redis(&rehearse->session, NULL, err);
+    struct tl_redis *redis = tl_store_reach(rehearse->session.store, NULL, err);
     tl_key_common(rehearse->session.config->redis.key_prefix, TL_COMMON_QUEUES, queues);
     struct tl_reply *reply =
         redis != NULL ? tl_ask(redis, err, "SREM", queues, rehearse->scratch, NULL) : NULL;
@@ -208,7 +208,7 @@ static bool create(struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_plan_options *plan = &rehearse->options->plan;
     const char *prefix = rehearse->session.config->redis.key_prefix;
-    struct tl_redis *redis = tl_ctl_session_redis(&rehearse->session, rehearse->scratch, err);
+    struct tl_redis *redis = tl_store_reach(rehearse->session.store, rehearse->scratch, err);
     int64_t now_us;
     if (redis == NULL || !tl_redis_time(redis, &now_us, err) || !may_remove(rehearse, err))
         return false;
@@ -337,19 +337,6 @@ static int rehearse_queue(struct rehearse *rehearse, struct tl_error *err)
     return clean ? status : TL_EXIT_PROBLEM;
 }
 
-/* Combinations that make no sense. */
-static bool check_options(const struct tl_ctl_options *options, struct tl_error *err)
-{
-    const struct tl_crowd *crowd = &options->plan.input.crowd;
-    if (options->plan.arrivals == NULL && crowd->visitors == 0)
-        return tl_error_set(err, TL_ERR_INVALID, "who comes? --visitors N, or --arrivals FILE");
-    if (crowd->visitors > TL_ARRIVALS_MOST)
-        return tl_error_set(err, TL_ERR_INVALID, "--visitors: at most %d", TL_ARRIVALS_MOST);
-    if (crowd->peak_ms > crowd->over_ms)
-        return tl_error_set(err, TL_ERR_INVALID, "--peak is later than --over, when all have come");
-    return true;
-}
-
 int tl_command_rehearse(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
@@ -363,7 +350,7 @@ int tl_command_rehearse(const struct tl_ctl_options *options)
                                              .speed = options->rehearse.speed,
                                              .signals = &rehearse.signals,
                                              .terminal = isatty(STDERR_FILENO) == 1};
-    if (!check_options(options, &err))
+    if (!tl_crowd_options_check(&options->plan, true, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     if (!tl_ctl_session_open(&rehearse.session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);

@@ -90,7 +90,7 @@ int tl_command_restore(const struct tl_ctl_options *options)
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     struct tl_redis *redis = NULL;
     bool ok = tl_keys_of(&keys, session.config->redis.key_prefix, queue, &err) &&
-              (redis = tl_ctl_session_redis(&session, queue, &err)) != NULL &&
+              (redis = tl_store_reach(session.store, queue, &err)) != NULL &&
               ask(redis, &keys, &session.actor, &err) && follow(redis, &keys, &returned, &err);
     if (ok)
         printf("%s: %" PRIu64 " visitors came back from the archive\n", queue, returned);

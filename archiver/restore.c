@@ -215,11 +215,31 @@ static enum tl_restore_step bring(struct tl_restore *restore, const struct tl_he
     return call(restore, held, &args, NULL, NULL, err);
 }
 
+/* What happened from the last event in the archive until the queue was created again is lost. */
+static bool note_gap(const struct tl_restore *restore, struct tl_database *database,
+                     struct tl_error *err)
+{
+    char id[NUMBER_SIZE], present[NUMBER_SIZE];
+    const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
+                                  text_of(restore->present, present)};
+    return tl_postgres_do(&database->postgres,
+                          "INSERT INTO queue_gaps SELECT p.generation_id, 0, 'lost', l.last_at, "
+                          "to_timestamp(p.generation / 1000000.0), 0 FROM queue_generations AS l "
+                          "JOIN queue_generations AS p USING (queue_id) "
+                          "WHERE l.generation_id = $1 AND p.generation = $2 ON CONFLICT DO NOTHING",
+                          2, values, err);
+}
+
 static enum tl_restore_step finish(struct tl_restore *restore, struct tl_process *process,
-                                   const struct tl_held_queue *held, struct tl_error *err)
+                                   struct tl_database *database, const struct tl_held_queue *held,
+                                   struct tl_error *err)
 {
     uint64_t returned;
     struct tl_args args = {0};
+    if (!note_gap(restore, database, err)) {
+        restore->active = false;
+        return TL_RESTORE_DATABASE_FAILED;
+    }
     begin_call(&args, held, "done");
     tl_args_uint(&args, restore->generation);
     for (int i = 0; i < TL_RESTORE_TOTALS; i++)
@@ -252,7 +272,7 @@ static enum tl_restore_step go_on(struct tl_restore *restore, struct tl_process 
     int n = PQntuples(rows);
     if (n == 0)
         step = kind == 0 ? bring(restore, held, rows, 0, TL_LANE, err)
-                         : finish(restore, process, held, err);
+                         : finish(restore, process, database, held, err);
     for (int first = 0; restore->active && first < n; first += AT_ONCE) {
         int last = first + AT_ONCE < n ? first + AT_ONCE - 1 : n - 1;
         step = bring(restore, held, rows, first, kind + number_at(rows, last, COLUMNS), err);

@@ -9,6 +9,7 @@ from faults import live_through
 from postgres_server import PostgresServer
 from tellerline import BIN, CALM, run
 from test_archive import agree, join_many, value
+from test_users import denials, guarded
 from test_store_trouble import PROMPT, STORE_TROUBLE
 from http_client import Client
 from waiting import PATIENCE, wait_until
@@ -29,8 +30,14 @@ def a_postgres():
     server.remove()
 
 
+def prepared(system):
+    """Each program has a user of its own in Redis."""
+    admin_file(system)
+    guarded(system)
+
+
 def begin(start, postgres, settings, archivers=1, **archive):
-    system = start({"sale": QUEUE | settings}, archivers=archivers, prepare=admin_file,
+    system = start({"sale": QUEUE | settings}, archivers=archivers, prepare=prepared,
                    settings=PROMPT | {"archive": {"url": postgres.url} | archive})
     system.expect(STORE_TROUBLE)
     system.expect("has lost the queue")
@@ -105,9 +112,12 @@ def test_the_line_comes_back_by_itself(start, postgres):
     wait_until(lambda: all(visitor.is_active() for visitor in waiting), PATIENCE, "the next in the old order are called")
     assert field(system, "active") == str(CAPACITY)
     assert "v300" in dict(picture(system)[1])
+    # It leaves it to others to create a queue.
+    assert not [one for one in denials(system) if "archiver" in one and "xgroup" not in one and "function|load" not in one]
     statuses = "SELECT status, count(*) FROM queue_entries WHERE generation_id = 2 GROUP BY 1 ORDER BY 1"
     wait_until(lambda: postgres.sql(statuses).startswith(f"waiting|{field(system, 'waiting')}\nactive|{CAPACITY}\n"), PATIENCE,
                "the archive knows of the new generation")
+    assert postgres.sql("SELECT generation_id, until - since < interval '1 minute' FROM queue_gaps WHERE reason = 'lost'") == "2|t"
 
 
 def test_nobody_is_left_who_remembers(start, postgres):

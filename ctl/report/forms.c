@@ -67,27 +67,13 @@ static void say_all(const json_t *report, struct tl_sentences *sentences)
 
 /* ---- text ---- */
 
-static void write_changes(const json_t *changes, struct tl_text *out)
-{
-    static const struct tl_column columns[] = {
-        {"", true}, {"TIME", false}, {"WHO", false}, {"WHAT", false}, {"CHANGE", false}};
-    struct tl_table *table = TL_TABLE(columns);
-    const json_t *change;
-    size_t i;
-    json_array_foreach(changes, i, change)
-    {
-        struct tl_text words = {0};
-        tl_change_describe(change, &words);
-        tl_table_number(table, i + 1);
-        tl_table_time(table, tl_json_text(change, "at"), "");
-        tl_table_text(table, tl_json_text(change, "who"));
-        tl_table_text(table, tl_json_text(change, "what"));
-        tl_table_text(table, tl_xtext(&words));
-        tl_text_free(&words);
-    }
-    tl_table_write(table, false, false, out);
-    tl_table_free(&table);
-}
+static const struct tl_member changes_shown[] = {
+    TL_MEMBER("", "n", NUMBER, ""),
+    TL_MEMBER("TIME", "at", TIME, ""),
+    TL_MEMBER("WHO", "who", TEXT, "-"),
+    TL_MEMBER("WHAT", "what", TEXT, "-"),
+    TL_MEMBER_SHOWN("CHANGE", TEXT, tl_change_describe, NULL),
+    {.title = NULL}};
 
 void tl_report_text(const json_t *report, const struct tl_series *series, bool colour,
                     struct tl_text *out)
@@ -105,7 +91,7 @@ void tl_report_text(const json_t *report, const struct tl_series *series, bool c
     if (json_array_size(changes) == 0)
         return;
     tl_text_append(out, "\nChanges\n");
-    write_changes(changes, out);
+    tl_list_write(changes, changes_shown, colour, false, out);
 }
 
 /* ---- CSV ---- */

@@ -6,6 +6,7 @@
 
 #include "common/archive/migrate.h"
 #include "common/base/units.h"
+#include "common/control/settings_json.h"
 
 #include "ctl/report/report.h"
 
@@ -13,12 +14,21 @@
 
 /* ---- from PostgreSQL ---- */
 
+/* Puts words that people read in the place of those that the record keeps. */
+static void show(json_t *change, const char *name)
+{
+    const char *members = json_string_value(json_object_get(change, name));
+    (void)json_object_set_new(change, name, tl_settings_record_to_json(members));
+}
+
 /* *report: NULL when nobody came. False with err. */
 static bool ask(struct tl_postgres *postgres, const char *queue, const char *const times[2],
                 json_t **report, struct tl_error *err)
 {
     const char *const values[] = {queue, times[0], times[1]};
     struct tl_text sql = {0};
+    json_t *change;
+    size_t i;
     tl_text_append(&sql, "%.*s", (int)sizeof(tl_web_report_sql), (const char *)tl_web_report_sql);
     PGresult *found = tl_postgres_run(postgres, tl_xtext(&sql), 3, values, err);
     tl_text_free(&sql);
@@ -26,6 +36,11 @@ static bool ask(struct tl_postgres *postgres, const char *queue, const char *con
         return false;
     *report = PQntuples(found) > 0 ? json_loads(PQgetvalue(found, 0, 0), 0, NULL) : NULL;
     PQclear(found);
+    json_array_foreach(json_object_get(*report, "changes"), i, change)
+    {
+        show(change, "before");
+        show(change, "after");
+    }
     return true;
 }
 

@@ -60,9 +60,10 @@ SELECT json_build_object('queue', $1::text, 'from', first, 'until', last,
     'gaps', (SELECT coalesce(json_agg(json_build_object('reason', reason, 'since', since,
         'until', until, 'missing', missing) ORDER BY event), '[]')
         FROM queue_gaps JOIN generations USING (generation_id) WHERE until >= first AND since <= last AND reason <> 'opened'),
-    'changes', (SELECT coalesce(json_agg(json_build_object('at', at, 'who', who, 'what', what,
-        'before', before, 'after', after) ORDER BY entry_ms, entry_nth), '[]') FROM changes
-        WHERE at BETWEEN first AND last AND what <> 'create'),
+    'changes', (SELECT coalesce(json_agg(json_build_object('n', n, 'at', at, 'who', who, 'what', what,
+        'before', before::text, 'after', after::text) ORDER BY n), '[]')
+        FROM (SELECT row_number() OVER (ORDER BY entry_ms, entry_nth) AS n, * FROM changes
+            WHERE at BETWEEN first AND last AND what <> 'create') AS numbered),
     'steps', (SELECT json_agg(json_build_object('at', at, 'arrived', arrived, 'admitted', admitted,
         'gave_up', gave_up, 'no_shows', no_shows, 'waiting', waiting, 'active', active, 'capacity', capacity,
         'p50_ms', s.waits[1]::bigint, 'p90_ms', s.waits[2]::bigint, 'p99_ms', s.waits[3]::bigint) ORDER BY at) FROM steps AS s))

@@ -70,7 +70,7 @@ def a_postgres_with_two_sales():
         INSERT INTO queue_changes SELECT queue_id, '{BEGAN}'::timestamptz + interval '1 s' * s, s + 9999, 0, 'kim', 'cli', what,
             before::jsonb, after::jsonb FROM queues, (VALUES
             (-9, 'create', '{{}}', '{{"capacity": "40"}}'),
-            (70, 'set', '{{"capacity": "40"}}', '{{"capacity": "80"}}'),
+            (70, 'set', '{{"capacity": "40", "session_ttl": "60000"}}', '{{"capacity": "80", "session_ttl": "300000"}}'),
             (80, 'notice', '{{"notice": ""}}', '{{"notice": "<b>soon & \u00e4</b>"}}'),
             (9000, 'mode', '{{"mode": "open"}}', '{{"mode": "closed"}}')) AS c (s, what, before, after) WHERE name = 'sale'""")
     yield server
@@ -99,6 +99,7 @@ def test_figures(postgres):
     # The first minute admits after 1 to 30 s.
     assert [said["steps"][0][name] for name in ("p50_ms", "p90_ms", "p99_ms")] == [15000, 27000, 30000]
     assert [change["what"] for change in said["changes"]] == ["set", "notice"]
+    assert said["changes"][0]["after"] == {"capacity": "80", "session_ttl": "5m"}
     assert [(gap["reason"], gap["missing"]) for gap in said["gaps"]] == [("backlog", 7)]
 
 
@@ -110,7 +111,7 @@ def test_all_forms_say_the_same(postgres):
     text = report(postgres, "sale")
     for sentence in ("Arrived 100: admitted 90, gave up 10, still waiting 0.",
                      "Of those admitted: completed 70, left 0, ran out of time 0, did not come 10, still in 10.",
-                     "half up to 45 s, 90 % up to 81 s, 99 % up to 90 s", "capacity 40 -> 80",
+                     "half up to 45 s, 90 % up to 81 s, 99 % up to 90 s", "capacity 40 -> 80, session_ttl 1m -> 5m",
                      "The record has a gap from 2026-12-01T11:00:00Z to 2026-12-01T11:00:09Z"):
         assert sentence in text, text
     marks = next(line for line in text.splitlines() if "    Changes " in line)

@@ -7,6 +7,7 @@
 #include "ctl/calls/calls.h"
 #include "ctl/commands.h"
 #include "ctl/plan/plan.h"
+#include "ctl/report/report.h"
 #include "ctl/up/up.h"
 
 /* The columns of a list. */
@@ -44,6 +45,14 @@ static const struct tl_ctl_command commands[] = {
          "Counters, totals and capacity; places, order and lanes; streams, leases, settings and "
          "types; with --worker, the sizes that a worker shows. Says what to do about each finding.",
      .status = "a violation"},
+
+    {"report", "QUEUE", TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_REPORT,
+     tl_command_report, .summary = "Report what happened in a queue, from the archive",
+     .details = "Arrivals, admissions, waits, abandonment, no-shows and the use of the capacity, "
+                "over time, with the changes by operators: by the minute; by the hour or day for "
+                "more than two or sixty days. Of the visitors who came since the queue was "
+                "created, or between --since and --until. `--format html >FILE` makes a page to "
+                "print."},
 
     /* ---- queues ---- */
     {"queue list", NULL, TL_GROUP_QUEUES, TL_OPTIONS_CALL, .operation = "listQueues",

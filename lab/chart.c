@@ -80,6 +80,24 @@ static void draw_axis(const struct tl_series *series, struct tl_text *out)
                    COLUMNS / 2 - half, tl_words_time(end_ms).text);
 }
 
+/* Below the columns of the marks, their numbers; "*" where one digit does not do. */
+static void draw_marks(const struct tl_series *series, struct tl_text *out)
+{
+    const int64_t end_ms = (int64_t)series->n * series->width_ms;
+    char line[COLUMNS + 1];
+    int64_t length = 0;
+    memset(line, ' ', COLUMNS);
+    for (size_t i = 0; i < series->n_marks; i++) {
+        int64_t column = series->marks_ms[i] * COLUMNS / end_ms;
+        if (column < 0 || column >= COLUMNS)
+            continue;
+        line[column] = line[column] == ' ' && i < 9 ? (char)('1' + i) : '*';
+        length = column >= length ? column + 1 : length;
+    }
+    if (length > 0)
+        tl_text_append(out, "%*s  %.*s\n", LABEL, "Changes", (int)length, line);
+}
+
 void tl_chart_text(const struct tl_series *series, bool colour, struct tl_text *out)
 {
     tl_text_append(out, "Waiting\n");
@@ -88,6 +106,7 @@ void tl_chart_text(const struct tl_series *series, bool colour, struct tl_text *
     tl_text_append(out, "Active\n");
     draw_rows(series, active_of, 5, '=', colour ? "32" : NULL, out);
     draw_axis(series, out);
+    draw_marks(series, out);
 }
 
 /* ---- SVG ---- */
@@ -100,6 +119,7 @@ static const char head[] =
     "  svg { background: #fff; color: #1a1d21; font: 13px sans-serif }\n"
     "  text { fill: currentColor } .title { font-size: 16px; font-weight: bold }\n"
     "  .grid { stroke: currentColor; stroke-opacity: .18 }\n"
+    "  .mark { stroke: currentColor; stroke-dasharray: 2 3 }\n"
     "  .waiting { stroke: #0b62a8; fill: #0b62a8; fill-opacity: .22; stroke-width: 1.5 }\n"
     "  .active { stroke: #237a3b; fill: #237a3b; fill-opacity: .22; stroke-width: 1.5 }\n"
     "  @media (prefers-color-scheme: dark) {\n"
@@ -187,5 +207,12 @@ void tl_chart_svg(const struct tl_series *series, const char *title, const char 
     tl_text_append(out, "</text>\n");
     draw_panel(series, &line, out);
     draw_panel(series, &active, out);
+    for (size_t i = 0; i < series->n_marks; i++) {
+        double x = x_of(series->marks_ms[i], (int64_t)series->n * series->width_ms);
+        tl_text_append(out,
+                       "<line class=\"mark\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>"
+                       "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%zu</text>\n",
+                       x, line.top, x, active.bottom, x, line.bottom + 16, i + 1);
+    }
     tl_text_append(out, "</svg>\n");
 }

@@ -25,7 +25,7 @@
  * A curve over time in bounded memory: at most TL_SERIES_MOST stretches of equal width, which
  * doubles whenever the time outgrows them.
  */
-enum { TL_SERIES_MOST = 1024 };
+enum { TL_SERIES_MOST = 1024, TL_SERIES_MARKS = 64 };
 
 struct tl_series_point {
     uint64_t arrived, admitted; /* within this stretch */
@@ -37,6 +37,8 @@ struct tl_series {
     size_t n;                 /* stretches up to the latest moment noted */
     uint64_t waiting, active; /* since that moment */
     struct tl_series_point points[TL_SERIES_MOST];
+    size_t n_marks;
+    int64_t marks_ms[TL_SERIES_MARKS]; /* moments that a chart marks by their numbers */
 };
 
 /* From `now_ms` on these numbers wait and are active; arrived and admitted are those of this

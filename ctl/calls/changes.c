@@ -77,8 +77,7 @@ static int look_for(struct tl_ctl_call *call, const char *queue)
     return status;
 }
 
-/* What it has changed. Nothing else is in *out. */
-static void describe(const json_t *change, struct tl_text *out)
+void tl_change_describe(const json_t *change, struct tl_text *out)
 {
     const char *name;
     json_t *value;
@@ -99,13 +98,14 @@ static void describe(const json_t *change, struct tl_text *out)
     }
 }
 
-static const struct tl_member columns[] = {TL_MEMBER("TIME", "at", TIME, ""),
-                                           TL_MEMBER("QUEUE", "queue", TEXT, "-"),
-                                           TL_MEMBER("WHO", "who", TEXT, "-"),
-                                           TL_MEMBER("FROM", "from", TEXT, "-"),
-                                           TL_MEMBER("WHAT", "what", TEXT, "-"),
-                                           TL_MEMBER_SHOWN("CHANGE", TEXT, describe, NULL),
-                                           {.title = NULL}};
+static const struct tl_member columns[] = {
+    TL_MEMBER("TIME", "at", TIME, ""),
+    TL_MEMBER("QUEUE", "queue", TEXT, "-"),
+    TL_MEMBER("WHO", "who", TEXT, "-"),
+    TL_MEMBER("FROM", "from", TEXT, "-"),
+    TL_MEMBER("WHAT", "what", TEXT, "-"),
+    TL_MEMBER_SHOWN("CHANGE", TEXT, tl_change_describe, NULL),
+    {.title = NULL}};
 
 static void write_list(const json_t *list)
 {

@@ -16,6 +16,7 @@
 static const char *const outputs[] = {
     [TL_OUTPUT_TABLE] = "table", [TL_OUTPUT_JSON] = "json", [TL_OUTPUT_YAML] = "yaml", NULL};
 static const char *const formats[] = {"csv", "jsonl", NULL};
+static const char *const forms[] = {"text", "json", "csv", "html", NULL};
 
 #define OWNER struct tl_ctl_options
 #define OPTION(name, member, letter_, word, kind, ...)                                             \
@@ -23,8 +24,9 @@ static const char *const formats[] = {"csv", "jsonl", NULL};
         .value = TL_OPTION_VALUE(name, member, kind, __VA_ARGS__), .argument = word,               \
         .letter = letter_                                                                          \
     }
-#define ASKS true
-#define SAYS false /* it is for the command itself */
+#define TIME_LAST INT64_C(253402300799999) /* of the year 9999 */
+#define ASKS      true
+#define SAYS      false /* it is for the command itself */
 
 static const struct tl_ctl_option options_table[] = {
     /* what it is about */
@@ -55,6 +57,14 @@ static const struct tl_ctl_option options_table[] = {
     {TL_OPTION_EXPORT, ASKS,
      OPTION("format", format, 0, "FORMAT", CHOICE, "csv (default) or jsonl: JSON, a line each",
             .names = formats)},
+    {TL_OPTION_REPORT, SAYS,
+     OPTION("format", format, 0, "FORMAT", CHOICE, "text (default), json, csv or html",
+            .names = forms)},
+    {TL_OPTION_REPORT, SAYS,
+     OPTION("since", since_ms, 0, "TIME", TIME,
+            "visitors who came from then on, such as 2026-12-01T20:00:00+09:00", .max = TIME_LAST)},
+    {TL_OPTION_REPORT, SAYS,
+     OPTION("until", until_ms, 0, "TIME", TIME, "visitors who came before", .max = TIME_LAST)},
     {TL_OPTION_FROM, SAYS,
      OPTION("from", from, 0, "N", NUMBER, "begin at this position (default: 1)", .min = 1,
             .max = UINT32_MAX)},

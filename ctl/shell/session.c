@@ -9,32 +9,29 @@
 
 #include "ctl/shell/shell.h"
 
-enum { URL_MAX = 512 };
-
 void tl_ctl_pause(int64_t ms)
 {
     const struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
     (void)nanosleep(&time, NULL);
 }
 
-/* Reads the address of the private Redis that runs on a data folder. */
-static bool read_private_url(const char *data, char url[URL_MAX], struct tl_error *err)
+/* Reads the address of a private server from this file of a data folder. For the error: what is
+ * lacking, and what may help. */
+static bool read_private_url(const char *data, const char *name, const char *lacking,
+                             const char *remedy, char url[TL_CTL_URL_MAX], struct tl_error *err)
 {
     char path[4096];
-    int length = snprintf(path, sizeof(path), "%s/%s", data, TL_REDIS_URL_FILE);
+    int length = snprintf(path, sizeof(path), "%s/%s", data, name);
     if (length < 0 || (size_t)length >= sizeof(path))
         return tl_error_set(err, TL_ERR_INVALID, "--data: the path is too long");
     FILE *file = fopen(path, "re");
     if (file == NULL) {
         if (errno != ENOENT && errno != ENOTDIR)
             return tl_error_set(err, TL_ERR_SYSTEM, "%s: %s", path, strerror(errno));
-        return tl_error_set(
-            err, TL_ERR_INVALID,
-            "no Redis is configured, and no `tellerline up` runs on the data folder \"%s\"; "
-            "use --redis URL, --config FILE or --data DIR",
-            data);
+        return tl_error_set(err, TL_ERR_INVALID, "%s runs on the data folder \"%s\"; use %s",
+                            lacking, data, remedy);
     }
-    bool read = fgets(url, URL_MAX, file) != NULL;
+    bool read = fgets(url, TL_CTL_URL_MAX, file) != NULL;
     fclose(file);
     if (!read)
         return tl_error_set(err, TL_ERR_SYSTEM,
@@ -46,14 +43,27 @@ static bool read_private_url(const char *data, char url[URL_MAX], struct tl_erro
 /* The address of the Redis that the options name: --redis, else the configured one, else the
  * private one of a `tellerline up` that runs on the data folder. */
 static bool find_url(const struct tl_config *config, const struct tl_ctl_options *options,
-                     char url[URL_MAX], struct tl_error *err)
+                     char url[TL_CTL_URL_MAX], struct tl_error *err)
 {
     const char *known = options->redis != NULL ? options->redis : config->redis.url;
     if (known[0] == '\0')
-        return read_private_url(options->data, url, err);
-    int length = snprintf(url, URL_MAX, "%s", known);
-    return (size_t)length < URL_MAX ||
+        return read_private_url(options->data, TL_REDIS_URL_FILE,
+                                "no Redis is configured, and no `tellerline up`",
+                                "--redis URL, --config FILE or --data DIR", url, err);
+    int length = snprintf(url, TL_CTL_URL_MAX, "%s", known);
+    return (size_t)length < TL_CTL_URL_MAX ||
            tl_error_set(err, TL_ERR_INVALID, "the address of Redis is too long");
+}
+
+bool tl_ctl_archive_url(const struct tl_config *config, const struct tl_ctl_options *options,
+                        char url[TL_CTL_URL_MAX], struct tl_error *err)
+{
+    if (config->archive.url[0] == '\0')
+        return read_private_url(options->data, TL_POSTGRES_URL_FILE,
+                                "archive.url is not set, and no `tellerline up --archive`",
+                                "--config FILE or --data DIR", url, err);
+    (void)tl_text_copy(url, TL_CTL_URL_MAX, config->archive.url);
+    return true;
 }
 
 void tl_ctl_local_url(const struct tl_listen *listen, char url[TL_CTL_LOCAL_MAX])
@@ -71,7 +81,7 @@ void tl_ctl_local_url(const struct tl_listen *listen, char url[TL_CTL_LOCAL_MAX]
 bool tl_ctl_session_prepare(struct tl_ctl_session *session, const struct tl_ctl_options *options,
                             struct tl_error *err)
 {
-    char url[URL_MAX];
+    char url[TL_CTL_URL_MAX];
     *session = (struct tl_ctl_session){.config = tl_config_load(options->config, err)};
     if (session->config == NULL)
         return false;

@@ -61,6 +61,7 @@ enum {
     TL_OPTION_REFERENCE = 1 << 19,
     TL_OPTION_CONNECT = 1 << 20,
     TL_OPTION_ARCHIVE = 1 << 21,
+    TL_OPTION_REPORT = 1 << 22,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
@@ -69,6 +70,8 @@ enum {
 
 /* How a command writes what it found. */
 enum tl_output { TL_OUTPUT_TABLE, TL_OUTPUT_JSON, TL_OUTPUT_YAML };
+/* The same of a report. */
+enum tl_report_form { TL_REPORT_TEXT, TL_REPORT_JSON, TL_REPORT_CSV, TL_REPORT_HTML };
 
 struct tl_ctl_command;
 
@@ -92,12 +95,13 @@ struct tl_ctl_options {
     const char *token_file; /* NULL: the token is in TELLERLINE_TOKEN */
     bool yes;               /* do it without asking */
     bool dry_run;
-    bool connect;          /* of check */
-    bool archive;          /* of up: with a private PostgreSQL */
-    unsigned format;       /* of export: csv, jsonl */
-    uint64_t limit;        /* 0: the call's own */
-    uint64_t from;         /* 0: from the beginning */
-    const char *reference; /* of visitor show; NULL: none */
+    bool connect;               /* of check */
+    bool archive;               /* of up: with a private PostgreSQL */
+    unsigned format;            /* of export: csv, jsonl; of report: enum tl_report_form */
+    int64_t since_ms, until_ms; /* of report: Unix time; 0: not given */
+    uint64_t limit;             /* 0: the call's own */
+    uint64_t from;              /* 0: from the beginning */
+    const char *reference;      /* of visitor show; NULL: none */
     struct tl_plan_options plan;
     struct tl_rehearse_options rehearse;
     int n_words;
@@ -328,6 +332,13 @@ void tl_ctl_pause(int64_t ms);
 #define TL_REDIS_URL_FILE "redis.url"
 /* The same of its private PostgreSQL. */
 #define TL_POSTGRES_URL_FILE "postgres.url"
+
+#define TL_CTL_URL_MAX 512
+
+/* The address of the archive: the configured one, else that of a `tellerline up --archive` that
+ * runs on the data folder. */
+bool tl_ctl_archive_url(const struct tl_config *config, const struct tl_ctl_options *options,
+                        char url[TL_CTL_URL_MAX], struct tl_error *err);
 
 /* The address of a program that listens there, from this machine: "http://127.0.0.1:8080". */
 #define TL_CTL_LOCAL_MAX (sizeof(((struct tl_listen *)NULL)->host) + 32)

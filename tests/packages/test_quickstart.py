@@ -59,13 +59,13 @@ TIME = "7200"
 @pytest.mark.long(100)
 def test_quickstart_on_a_clean_copy(clone: Clone, tmp_path: Path) -> None:
     """Builds, shows a line within seconds and a turn within a minute, with a dashboard that an address opens, and commands
-    that work as printed. It exits when its time is over without leaving a process or a file."""
+    that work as printed, and an archive. It exits when its time is over without leaving a process or a file."""
     before = sources(clone.folder)
     port, shop_port = free_port(), free_port()
     log = tmp_path / "quickstart.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "TERM", "./deploy/quickstart", "--port", str(port),
+            ["setpriv", "--pdeathsig", "TERM", "./deploy/quickstart", "--archive", "--port", str(port),
              "--shop-port", str(shop_port), "--seconds", TIME], cwd=clone.folder, env=environment() | clone.settings,
             stdin=subprocess.DEVNULL, stdout=out, stderr=out)
     try:
@@ -99,13 +99,15 @@ def test_quickstart_on_a_clean_copy(clone: Clone, tmp_path: Path) -> None:
         said = log.read_text(errors="replace")
         follow(re.search(r"^  (http://\S+/sign-in/\S+)$", said, re.MULTILINE)[1]).close()
         printed = commands(said)
-        assert set(printed) == {"dashboard", "top", "queue", "audit"}, printed
+        assert set(printed) == {"dashboard", "top", "queue", "audit", "report"}, printed
         again = run(*printed["dashboard"])
         follow(again.stdout.strip()).close()
         top = run(*printed["top"], "--count", "1").stdout
         assert "demo" in top and "!" not in top, f"the crowd is no misuse: {top}"
         run(*printed["queue"])
         run(*printed["audit"])
+        arrived = re.search(r"^Arrived (\d+): admitted \d+", run(*printed["report"]).stdout, re.MULTILINE)
+        assert arrived and int(arrived[1]) >= 20, "the archive has the crowd"
         family = descendants(process.pid)
         (timer,) = [pid for pid in family if command_line(pid) == ["sleep", TIME]]
         os.kill(timer, signal.SIGTERM)  # its time is over

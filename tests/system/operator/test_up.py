@@ -226,6 +226,8 @@ def test_up_keeps_an_archive(reachable):
         waiting.leave()
         wait_until(lambda: archived(reachable) == ["active", "left"], PATIENCE, "it is there again, and nothing is missing")
         client.close()
+        done = run(BIN / "tellerline", "report", "bank", "--data", str(reachable / "data"))
+        assert "Arrived 2: admitted 1, gave up 1, still waiting 0." in done.stdout, done.stdout + done.stderr
         with subprocess.Popen(["psql", "-XqAt", (reachable / "data/postgres.url").read_text().strip()],
                               stdin=subprocess.PIPE) as idle:
             running.end(signal.SIGINT)

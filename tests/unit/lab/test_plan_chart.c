@@ -82,6 +82,23 @@ static void test_text(void **state)
     tl_text_free(&out);
 }
 
+/* Each mark has its number at its place, or shares one. */
+static void test_marks(void **state)
+{
+    (void)state;
+    static struct tl_series series;
+    struct tl_text out = {0};
+    series =
+        (struct tl_series){.width_ms = 1000, .n = 64, .n_marks = 3, .marks_ms = {0, 10000, 10999}};
+    tl_chart_text(&series, false, &out);
+    assert_non_null(strstr(out.data, "\n    Changes  1         *\n"));
+    tl_text_free(&out);
+    tl_chart_svg(&series, "", "", &out);
+    assert_non_null(strstr(out.data, "<line class=\"mark\" x1=\"84.0\""));
+    assert_non_null(strstr(out.data, ">3</text>"));
+    tl_text_free(&out);
+}
+
 static void test_svg_escapes(void **state)
 {
     (void)state;
@@ -100,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_series),
         cmocka_unit_test(test_text),
+        cmocka_unit_test(test_marks),
         cmocka_unit_test(test_svg_escapes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

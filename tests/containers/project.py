@@ -23,8 +23,9 @@ from tellerline import free_port, yaml
 from waiting import patient, wait_until
 
 #: Without the demo's shop and crowd.
+ARCHIVE = ("postgres", "archive", "archiver")
 CORE = ("redis", "dispatcher", "admitter", "expirer", "notifier", "worker", "control", "gateway")
-#: The programs that the compose file has; it has no archive.
+#: The programs without the profile `archive`.
 SERVICES = tuple(program for program in PROGRAMS if program != "archiver")
 #: What compose-cluster.yaml adds.
 NODES = ("redis-2", "redis-3", "redis-4", "redis-5", "redis-6", "cluster")
@@ -61,11 +62,12 @@ class Project:
         self._addresses = f"10.86.{secrets.randbelow(256)}"  # of the nodes of a cluster: other runs have their own
         self._directory = Path(tempfile.mkdtemp(prefix="tellerline-compose-"))
         more = [tree / "deploy" / "compose-cluster.yaml"] if cluster else []
-        self._files = [tree / "deploy" / "compose.yaml", *more, self._override(queues, NODES if cluster else ())]
-        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("TELLERLINE_")}
-        self._environment |= {"TELLERLINE_PORT": str(self.port), "TELLERLINE_CONTROL_PORT": str(self.control_port)} | settings
+        files = [tree / "deploy" / "compose.yaml", *more, self._override(queues, NODES if cluster else ())]
+        self.files = [part for file in files for part in ("-f", str(file))]
+        self.environment = {name: value for name, value in os.environ.items() if not name.startswith("TELLERLINE_")}
+        self.environment |= {"TELLERLINE_PORT": str(self.port), "TELLERLINE_CONTROL_PORT": str(self.control_port)} | settings
         if cluster:
-            self._environment["TELLERLINE_BACK"] = self._addresses
+            self.environment["TELLERLINE_BACK"] = self._addresses
 
     def _override(self, queues: dict[str, dict[str, Any]] | None, nodes: tuple[str, ...]) -> Path:
         """Sets the label by which clean-up finds the remains of an interrupted run, and the test's queues. With queues
@@ -73,18 +75,18 @@ class Project:
         limited, because the whole crowd has one address."""
         name, _, value = MARK.partition("=")
         marked = {"labels": {name: json.dumps(value)}}
-        services = {service: dict(marked) for service in ("setup", "shop", "crowd", *CORE, *nodes)}
+        services = {service: dict(marked) for service in ("setup", "shop", "crowd", *CORE, *ARCHIVE, *nodes)}
         if queues is not None:
             settings = {"TELLERLINE_QUEUES": json.dumps(json.dumps(queues)),
                         "TELLERLINE_RETENTION_EVENTS_ENTRIES": '"1000000"', "TELLERLINE_HTTP_JOINS_PER_MINUTE": '"0"'}
-            for program in (*SERVICES, "control"):
+            for program in (*PROGRAMS, "control"):
                 services[program]["environment"] = settings
             # The gateway limits no proxy in front of it.
             proxies = "10.0.0.0/8 172.16.0.0/12 192.168.0.0/16"
             services["gateway"]["environment"] = {"FRONT_PROXIES": json.dumps(proxies)}
         volumes = ("redis-data", "redis-users", "redis-login", "worker-secrets", "control-secrets", "admitter-secrets",
-                   "prometheus-data",
-                   *(f"login-{role}" for role in (*SERVICES, "operator", "control")),
+                   "prometheus-data", "archiver-secrets", "archive-database", "archive-data",
+                   *(f"login-{role}" for role in (*PROGRAMS, "operator", "control")),
                    *(node.replace("redis", "redis-data") for node in nodes if node != "cluster"))
         # Compose v1 takes nothing over from the other files, v2 appends to lists.
         back = marked | {"internal": True}
@@ -98,8 +100,7 @@ class Project:
     # ---- start and stop ----
 
     def compose(self, *args: str) -> str:
-        files = [part for file in self._files for part in ("-f", str(file))]
-        done = subprocess.run([*command(), "-p", self.name, *files, *args], env=self._environment, capture_output=True,
+        done = subprocess.run([*command(), "-p", self.name, *self.files, *args], env=self.environment, capture_output=True,
                               text=True, errors="surrogateescape", stdin=subprocess.DEVNULL, check=False)
         assert done.returncode == 0, f"compose {' '.join(args)}:\n{done.stdout[-2000:]}{done.stderr[-4000:]}"
         return done.stdout

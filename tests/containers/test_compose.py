@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from engine import PATIENCE, docker, run
-from project import CORE, SERVICES, Project, clean_copy
+from project import ARCHIVE, CORE, SERVICES, Project, clean_copy, command
 from visitors import Crowd, CrowdOptions
 from history import Final, check
 from redis_cluster import SLOTS, slot_of
@@ -274,6 +274,28 @@ def test_each_program_is_a_user_of_its_own(project, tmp_path):
     project.compose("restart", "redis", "worker")
     project.wait_ready()
     assert project.redis("--user", "tellerline-worker", "--pass", "brought-by-the-operator", "PING").strip() == "PONG"
+
+
+@pytest.mark.long(seconds=40)
+def test_the_archive(start, base_images):
+    """The profile `archive`: PostgreSQL, its tables and the archiver, which is a user of its own in Redis. It has what
+    happened, also after it and PostgreSQL were made again."""
+    base_images("postgres:17")
+    project = start({"sale": {"capacity": 1}}, workers=1, services=(*CORE, *ARCHIVE), COMPOSE_PROFILES="archive")
+    first, second = visit(project, "sale"), visit(project, "sale")
+    wait_until(lambda: first("GET", "status")["status"] == "active", PATIENCE, "called")
+
+    def reported(sentence: str) -> bool:
+        done = subprocess.run([*command(), "-p", project.name, *project.files, "run", "--rm", "-T", "--no-deps", "archive",
+                               "report", "sale"], env=project.environment, capture_output=True, text=True, check=False)
+        return sentence in done.stdout
+
+    wait_until(lambda: reported("Arrived 2: admitted 1, gave up 0, still waiting 1."), PATIENCE, "both are archived")
+    assert "tellerline-archiver" in users_in_redis(project)
+    project.compose("rm", "-s", "-f", *ARCHIVE)
+    assert second("POST", "leave")["status"] == "left", "the line goes on"
+    project.compose("up", "-d", *ARCHIVE)
+    wait_until(lambda: reported("Arrived 2: admitted 1, gave up 1, still waiting 0."), PATIENCE, "nothing is missing")
 
 
 @together

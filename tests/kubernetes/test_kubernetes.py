@@ -5,6 +5,7 @@ The tests need no cluster and contact none.
 """
 from __future__ import annotations
 
+import base64
 import json
 import re
 import subprocess
@@ -33,7 +34,7 @@ SECRETS_OF = {
     "admitter": {"tellerline-redis-admitter/url", "tellerline-draw"},
     "expirer": {"tellerline-redis-expirer/url"},
     "notifier": {"tellerline-redis-notifier/url", "tellerline-webhooks"},
-    "archiver": {"tellerline-redis-archiver/url", "tellerline-archive/url"},
+    "archiver": {"tellerline-redis-archiver/url", "tellerline-archive/url", "tellerline-archive-key"},
     "control": {"tellerline-redis-control/url", "tellerline-keys", "tellerline-control"},
     "redis": {"tellerline-redis-acl"},
 }
@@ -274,24 +275,27 @@ def test_with_a_redis_elsewhere(report: Report) -> None:
         environment_of(workload, objects)
 
 
-def test_with_webhooks(validator: Validator, copy: Path, binaries: Path) -> None:
-    """The notifier is a component: only it reaches addresses outside, and its program accepts its environment."""
+@pytest.mark.parametrize("component, role, leads_to, admin", [
+    ("with-webhooks", "notifier", 443, 8085), ("with-archive", "archiver", 5432, 8087)])
+def test_with_a_component(validator: Validator, copy: Path, binaries: Path, component, role, leads_to, admin) -> None:
+    """Only its program reaches addresses outside, and the program accepts its environment."""
     overlay = copy / "overlays/example/kustomization.yaml"
-    text = overlay.read_text().replace("components:\n", "components:\n  - ../../components/with-webhooks\n")
-    head, marked, rest = text.partition("  # With components/with-webhooks:\n")
-    assert marked
-    lines, other, rest = rest.partition("  # With components/with-archive:\n")
-    assert other
-    overlay.write_text(head + re.sub(r"(?m)^  # ", "  ", lines) + other + rest)
+    text = overlay.read_text().replace("components:\n", f"components:\n  - ../../components/{component}\n")
+    text, n = re.subn(rf"  # With components/{component}:\n((?:  # [- ] .*\n)+)",
+                      lambda marked: re.sub(r"(?m)^  # ", "  ", marked[1]), text)
+    assert n == 1
+    overlay.write_text(text)
     report = Report(validator, copy, EXAMPLE, MONITORING)
     assert not report.errors, "\n".join(report.errors)
     objects = report.objects[EXAMPLE]
-    notifier = one(objects, "Deployment", "tellerline-notifier")
+    deployment = one(objects, "Deployment", f"tellerline-{role}")
     for workload in workloads(objects):
-        assert (("0.0.0.0/0", 443) in allowed(objects, workload, "egress")) == (workload == notifier)
-    assert allowed(objects, notifier, "ingress") == {("monitoring", 8085)}
-    assert secrets_of(notifier) == SECRETS_OF["notifier"]
-    done = run(binaries / "tellerline-notifier", "--check", env=environment_of(notifier, objects))
+        assert (("0.0.0.0/0", leads_to) in allowed(objects, workload, "egress")) == (workload == deployment)
+    assert allowed(objects, deployment, "ingress") == {("monitoring", admin)}
+    assert secrets_of(deployment) == SECRETS_OF[role]
+    made = {"kind": "Secret", "metadata": {"name": "tellerline-archive"},  # as the component's head says
+            "data": {"url": base64.b64encode(b"postgresql://archive@postgres.example/archive").decode()}}
+    done = run(binaries / f"tellerline-{role}", "--check", env=environment_of(deployment, [*objects, made]))
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -64,3 +64,18 @@ def test_an_address_that_is_brought_stays(volumes):
     assert set_up(volumes) == "rediss://brought@redis:6379/0\n"
     (volumes / "bring" / "redis.url").unlink()
     assert [set_up(volumes), set_up(volumes, "yes")] == ["rediss://brought@redis:6379/0\n"] * 2
+
+
+def test_the_archiver_gets_the_address_of_postgres(volumes):
+    """With the password that the database has; one of the operator's stays."""
+    set_up(volumes)
+    password = (volumes / "archive-database" / "password").read_text().strip()
+    address = volumes / "login" / "archiver" / "archive.url"
+    assert len(password) == 64 and address.read_text() == f"postgresql://archive:{password}@postgres/archive\n"
+    assert "user tellerline-archiver on #" in (volumes / "redis-users" / "users.acl").read_text()
+    (volumes / "bring").mkdir()
+    (volumes / "bring" / "archive.url").write_text("postgresql://elsewhere/archive\n")
+    set_up(volumes)
+    (volumes / "bring" / "archive.url").unlink()
+    set_up(volumes)
+    assert address.read_text() == "postgresql://elsewhere/archive\n"

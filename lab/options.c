@@ -158,6 +158,17 @@ static const struct {
     {false, OPTION("svg", svg, "FILE", STRING, "write the chart to this file, too")},
 };
 
+#undef OWNER
+#define OWNER struct tl_rehearse_options
+static const struct tl_option rehearse_table[] = {
+    OTHER("target", target, "URL", apply_target,
+          "a worker, or what is in front of it (default: http.listen, here)"),
+    OPTION("speed", speed, "N", NUMBER, "how many times faster than the sale (default: 1)",
+           .min = 1, .max = SPEED_MOST),
+    OPTION("leaving", leaving, "SHARE", DECIMAL,
+           "share of those who give up: press leave, and do not just close the page", .max = 1),
+};
+
 static size_t fill_rows(struct tl_plan_options *options, struct tl_option *rows, bool only_crowd)
 {
     size_t n = 0;
@@ -191,30 +202,26 @@ size_t tl_crowd_options_rows(struct tl_plan_options *options, struct tl_option *
 
 size_t tl_rehearse_options_rows(struct tl_rehearse_options *options, struct tl_option *rows)
 {
+    enum { N = sizeof(rehearse_table) / sizeof(rehearse_table[0]) };
     *options = (struct tl_rehearse_options){.speed = 1};
-    const struct tl_option all[] = {
-        {.value = {.path = "target",
-                   .help = "a worker, or what is in front of it (default: http.listen, here)"},
-         .argument = "URL",
-         .apply = apply_target,
-         .base = &options->target},
-        {.value = {.path = "speed",
-                   .type = TL_SETTING_NUMBER,
-                   .min = 1,
-                   .max = SPEED_MOST,
-                   .help = "how many times faster than the sale (default: 1)"},
-         .argument = "N",
-         .base = &options->speed},
-        {.value = {.path = "leaving",
-                   .type = TL_SETTING_DECIMAL,
-                   .max = 1,
-                   .help =
-                       "share of those who give up: press leave, and do not just close the page"},
-         .argument = "SHARE",
-         .base = &options->leaving},
-    };
-    memcpy(rows, all, sizeof(all));
-    return sizeof(all) / sizeof(all[0]);
+    for (size_t i = 0; i < N; i++) {
+        rows[i] = rehearse_table[i];
+        rows[i].base = options;
+    }
+    return N;
+}
+
+bool tl_crowd_options_check(const struct tl_plan_options *options, bool replays,
+                            struct tl_error *err)
+{
+    const struct tl_crowd *crowd = &options->input.crowd;
+    if (replays && options->arrivals == NULL && crowd->visitors == 0)
+        return tl_error_set(err, TL_ERR_INVALID, "who comes? --visitors N, or --arrivals FILE");
+    if (replays && crowd->visitors > TL_ARRIVALS_MOST)
+        return tl_error_set(err, TL_ERR_INVALID, "--visitors: at most %d can be replayed",
+                            TL_ARRIVALS_MOST);
+    return crowd->peak_ms <= crowd->over_ms ||
+           tl_error_set(err, TL_ERR_INVALID, "--peak is later than --over, when all have come");
 }
 
 bool tl_plan_options_check(const struct tl_plan_options *options, bool json, struct tl_error *err)
@@ -245,18 +252,10 @@ bool tl_plan_options_check(const struct tl_plan_options *options, bool json, str
         return tl_error_set(
             err, TL_ERR_INVALID,
             "--burst is for --shape smooth: a batch is never larger than rate.admit");
-    if (options->simulate && options->arrivals == NULL && input->crowd.visitors == 0)
-        return tl_error_set(err, TL_ERR_INVALID,
-                            "--simulate needs --visitors N or --arrivals FILE");
-    if (options->simulate && input->crowd.visitors > TL_ARRIVALS_MOST)
-        return tl_error_set(err, TL_ERR_INVALID, "--simulate replays at most %d visitors",
-                            TL_ARRIVALS_MOST);
-    if (input->crowd.peak_ms > input->crowd.over_ms)
-        return tl_error_set(err, TL_ERR_INVALID, "--peak is later than --over, when all have come");
     if (options->queue != NULL && (input->capacity > 0 || input->admit > 0 ||
                                    input->claim_ttl_ms > 0 || input->waiting_ttl_ms > 0))
         return tl_error_set(err, TL_ERR_INVALID,
                             "--queue takes the settings from the configuration: leave out "
                             "--capacity, --admit, --claim-ttl and --waiting-ttl");
-    return true;
+    return tl_crowd_options_check(options, options->simulate, err);
 }

@@ -39,7 +39,10 @@ size_t tl_plan_options_rows(struct tl_plan_options *options, struct tl_option *r
 size_t tl_crowd_options_rows(struct tl_plan_options *options, struct tl_option *rows);
 size_t tl_rehearse_options_rows(struct tl_rehearse_options *options, struct tl_option *rows);
 
-/* Combinations that make no sense. */
+/* Combinations that make no sense, of those that describe a crowd. replays: visitor by visitor. */
+bool tl_crowd_options_check(const struct tl_plan_options *options, bool replays,
+                            struct tl_error *err);
+/* The same of all of plan. */
 bool tl_plan_options_check(const struct tl_plan_options *options, bool json, struct tl_error *err);
 
 #endif

@@ -337,19 +337,6 @@ static int rehearse_queue(struct rehearse *rehearse, struct tl_error *err)
     return clean ? status : TL_EXIT_PROBLEM;
 }
 
-/* Combinations that make no sense. */
-static bool check_options(const struct tl_ctl_options *options, struct tl_error *err)
-{
-    const struct tl_crowd *crowd = &options->plan.input.crowd;
-    if (options->plan.arrivals == NULL && crowd->visitors == 0)
-        return tl_error_set(err, TL_ERR_INVALID, "who comes? --visitors N, or --arrivals FILE");
-    if (crowd->visitors > TL_ARRIVALS_MOST)
-        return tl_error_set(err, TL_ERR_INVALID, "--visitors: at most %d", TL_ARRIVALS_MOST);
-    if (crowd->peak_ms > crowd->over_ms)
-        return tl_error_set(err, TL_ERR_INVALID, "--peak is later than --over, when all have come");
-    return true;
-}
-
 int tl_command_rehearse(const struct tl_ctl_options *options)
 {
     struct tl_error err = {0};
@@ -363,7 +350,7 @@ int tl_command_rehearse(const struct tl_ctl_options *options)
                                              .speed = options->rehearse.speed,
                                              .signals = &rehearse.signals,
                                              .terminal = isatty(STDERR_FILENO) == 1};
-    if (!check_options(options, &err))
+    if (!tl_crowd_options_check(&options->plan, true, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     if (!tl_ctl_session_open(&rehearse.session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);

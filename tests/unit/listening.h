@@ -14,7 +14,7 @@ static inline int listening_port(void)
             struct sockaddr any;
             struct sockaddr_in6 v6;
             struct sockaddr_in v4;
-        } address;
+        } address = {.any = {0}};
         int listens = 0;
         socklen_t size = sizeof(listens), length = sizeof(address);
         if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens &&

@@ -279,7 +279,7 @@ static void list_queues(struct tl_ctl_options *options, const char *typed)
     (void)tl_ctl_options_locate(options, &err); /* another system may be within reach */
     if (options->server != NULL || !tl_ctl_session_open(&session, options, &err))
         return;
-    struct tl_redis *redis = tl_ctl_session_redis(&session, NULL, &err);
+    struct tl_redis *redis = tl_store_reach(session.store, NULL, &err);
     if (redis != NULL && tl_queue_list(redis, session.config->redis.key_prefix, &names, &n, &err)) {
         for (size_t i = 0; i < n; i++) {
             if (begins_with(names[i], typed))

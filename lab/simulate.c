@@ -34,7 +34,6 @@ struct run {
 
     uint64_t waiting, active, present;
     struct tl_budget budget; /* of the rate */
-    int64_t line_since_ms;
     /* Slot time so far, in slots * ms, and what it was at the last admission. */
     double empty, empty_in_line, held, at_last[3];
     struct tl_series_point point; /* of this moment */

@@ -49,7 +49,6 @@ bool tl_told_read(const char *text, size_t length, struct tl_told *told)
                              .eta_high = number_of(view, "eta_high"),
                              .waiting = number_of(view, "waiting"),
                              .active = number_of(view, "active"),
-                             .capacity = number_of(view, "capacity"),
                              .expires_ms = -1};
     if (ticket != NULL && strlen(ticket) < sizeof(told->ticket))
         memcpy(told->ticket, ticket, strlen(ticket) + 1);

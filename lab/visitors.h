@@ -60,7 +60,7 @@ struct tl_told {
     enum tl_told_status status;
     char ticket[TL_TICKET_MAX]; /* "" when absent */
     int64_t position, eta_low, eta_high;
-    int64_t waiting, active, capacity;
+    int64_t waiting, active;
     int64_t expires_ms; /* Unix time; -1: absent */
 };
 

@@ -49,7 +49,7 @@ static bool audit_one(struct audit *audit, const char *queue, bool listed, struc
 {
     struct tl_keys keys;
     struct tl_audit_report report;
-    struct tl_redis *redis = tl_ctl_session_redis(&audit->session, queue, err);
+    struct tl_redis *redis = tl_store_reach(audit->session.store, queue, err);
     if (redis == NULL || !tl_keys_of(&keys, audit->session.config->redis.key_prefix, queue, err))
         return tl_error_prefix(err, "queue %s", queue);
     if (!tl_audit_queue(redis, &keys, &report, err)) {
@@ -89,7 +89,7 @@ struct names {
 
 static bool list_queues(struct audit *audit, struct names *listed, struct tl_error *err)
 {
-    struct tl_redis *redis = tl_ctl_session_redis(&audit->session, NULL, err);
+    struct tl_redis *redis = tl_store_reach(audit->session.store, NULL, err);
     free(listed->names);
     *listed = (struct names){0};
     return redis != NULL && tl_queue_list(redis, audit->session.config->redis.key_prefix,

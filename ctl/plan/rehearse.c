@@ -196,7 +196,7 @@ static void clean_up_at_end(void *context)
 static bool may_remove(struct rehearse *rehearse, struct tl_error *err)
 {
     char queues[TL_KEY_MAX];
-    struct tl_redis *redis = tl_ctl_session_redis(&rehearse->session, NULL, err);
+    struct tl_redis *redis = tl_store_reach(rehearse->session.store, NULL, err);
     tl_key_common(rehearse->session.config->redis.key_prefix, TL_COMMON_QUEUES, queues);
     struct tl_reply *reply =
         redis != NULL ? tl_ask(redis, err, "SREM", queues, rehearse->scratch, NULL) : NULL;
@@ -208,7 +208,7 @@ static bool create(struct rehearse *rehearse, struct tl_error *err)
 {
     const struct tl_plan_options *plan = &rehearse->options->plan;
     const char *prefix = rehearse->session.config->redis.key_prefix;
-    struct tl_redis *redis = tl_ctl_session_redis(&rehearse->session, rehearse->scratch, err);
+    struct tl_redis *redis = tl_store_reach(rehearse->session.store, rehearse->scratch, err);
     int64_t now_us;
     if (redis == NULL || !tl_redis_time(redis, &now_us, err) || !may_remove(rehearse, err))
         return false;

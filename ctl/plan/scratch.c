@@ -32,7 +32,7 @@ bool tl_scratch_source(struct tl_ctl_session *session, const char *queue,
                        struct tl_queue_settings *settings, bool *stored, struct tl_error *err)
 {
     struct tl_keys keys;
-    struct tl_redis *redis = tl_ctl_session_redis(session, queue, err);
+    struct tl_redis *redis = tl_store_reach(session->store, queue, err);
     if (redis == NULL || !tl_keys_of(&keys, session->config->redis.key_prefix, queue, err))
         return false;
     struct tl_error problem = {0};

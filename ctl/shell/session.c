@@ -102,12 +102,6 @@ void tl_ctl_session_close(struct tl_ctl_session *session)
     tl_config_free(&session->config);
 }
 
-struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char *queue,
-                                      struct tl_error *err)
-{
-    return tl_store_reach(session->store, queue, err);
-}
-
 /* ---- what may have been meant ---- */
 
 void tl_ctl_propose_queue(const char *name, json_t *names)
@@ -133,7 +127,7 @@ void tl_ctl_session_propose(struct tl_ctl_session *session, const char *name)
     char(*listed)[TL_QUEUE_NAME_MAX + 1] = NULL;
     size_t n = 0;
     struct tl_error unused;
-    struct tl_redis *redis = tl_ctl_session_redis(session, NULL, &unused);
+    struct tl_redis *redis = tl_store_reach(session->store, NULL, &unused);
     if (redis != NULL)
         (void)tl_queue_list(redis, session->config->redis.key_prefix, &listed, &n, &unused);
     for (size_t i = 0; i < n; i++)

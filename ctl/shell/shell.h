@@ -348,11 +348,6 @@ bool tl_ctl_session_open(struct tl_ctl_session *session, const struct tl_ctl_opt
                          struct tl_error *err);
 void tl_ctl_session_close(struct tl_ctl_session *session);
 
-/* The connection that serves a queue, borrowed; queue NULL: the one for data of no queue.
- * Reconnects a broken connection; NULL when that fails. */
-struct tl_redis *tl_ctl_session_redis(struct tl_ctl_session *session, const char *queue,
-                                      struct tl_error *err);
-
 /* Says on standard error which of these queues was probably meant by the name, unless it is one of
  * them. Releases the names, which are texts. */
 void tl_ctl_propose_queue(const char *name, json_t *names);

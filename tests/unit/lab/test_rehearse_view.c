@@ -32,7 +32,6 @@ static void test_view(void **state)
     assert_int_equal(told.eta_high, 9);
     assert_int_equal(told.waiting, 12);
     assert_int_equal(told.active, 4);
-    assert_int_equal(told.capacity, 5);
     assert_int_equal(told.expires_ms, -1);
     told = told_of("{\"status\":\"active\",\"expires_at\":\"1970-01-01T00:00:01.250Z\"}");
     assert_int_equal(told.status, TL_TOLD_ACTIVE);

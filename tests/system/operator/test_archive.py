@@ -233,6 +233,26 @@ def test_old_entries_go(start, postgres):
     assert postgres.sql("SELECT count(*) FROM pg_class WHERE relname LIKE 'queue\\_entries\\_%' AND relkind = 'r'") == "0"
 
 
+def test_old_entries_go_in_portions(postgres):
+    """A large archive is cleared by many short transactions, and only of what is old."""
+    made = "SELECT generation_id FROM open_generation('{}', 1)"
+    old, live = (postgres.sql(made.format(name)) for name in ("old", "live"))
+    for generation, ages in ((old, 7 * [9]), (live, [9, 9, 9, 0, 9, 9, 0])):
+        for seq, days in enumerate(ages, 1):
+            postgres.sql(f"INSERT INTO queue_entries (generation_id, seq, lane, status, event, ended_at) VALUES "
+                         f"({generation}, {seq}, 0, 'left', 1, now() - interval '{days} days')")
+    postgres.sql(f"INSERT INTO queue_entries (generation_id, seq, lane, status, event) VALUES ({live}, 8, 0, 'waiting', 1)")
+    postgres.sql(f"UPDATE queue_generations SET last_at = now() - interval '9 days' * (generation_id = {old})::int")
+    counts_after, again = [], "t"
+    while again == "t":
+        again = postgres.sql("SELECT again FROM sweep('1 day', 3)")
+        counts_after.append(int(postgres.sql("SELECT count(*) FROM queue_entries")))
+    assert counts_after[0] == 8 and counts_after[-1] == 3
+    assert all(0 <= before - after <= 3 for before, after in zip(counts_after, counts_after[1:]))
+    assert postgres.sql("SELECT string_agg(seq::text, ' ' ORDER BY seq) FROM queue_entries") == "4 7 8"
+    assert postgres.sql("SELECT again FROM sweep('1 day', 3)") == "f"
+
+
 def test_tables_of_another_release(start, postgres):
     """The archiver waits for the tables of its release, and says what to do."""
     postgres.sql("DROP SCHEMA tellerline CASCADE")

@@ -69,7 +69,7 @@ static const struct tl_metric_desc metric_rows[METRICS + TL_ROLE_METRICS] = {
 struct queue {
     char written[TL_ENTRY_ID_MAX]; /* the id of the last entry that PostgreSQL has */
     char taken[TL_ENTRY_ID_MAX];   /* of the last one in the batch; "": none */
-    uint64_t entries, bytes;       /* of those in the batch */
+    uint64_t entries, units;       /* of those in the batch */
     struct tl_reply *reply;        /* which the batch borrows from */
     struct tl_archive_part known;  /* as PostgreSQL numbers the last generation; 0: not known */
     char change[TL_ENTRY_ID_MAX]; /* the id of the last change that PostgreSQL has; "": not known */
@@ -115,7 +115,7 @@ static void let_go(struct queue *queue)
     tl_reply_free(queue->reply);
     queue->reply = NULL;
     queue->taken[0] = '\0';
-    queue->entries = queue->bytes = 0;
+    queue->entries = queue->units = 0;
 }
 
 /* Out of memory it is left out: the next start looks for it. */
@@ -220,7 +220,7 @@ static bool take_entry(struct archiver *self, struct tl_held_queue *held,
     }
     snprintf(queue->taken, sizeof(queue->taken), "%s", tl_reply_text(entry, 0));
     queue->entries++;
-    queue->bytes += length;
+    queue->units += (length + TL_RECORD_UNIT - 1) / TL_RECORD_UNIT;
     return true;
 }
 
@@ -264,10 +264,10 @@ static bool acknowledge(struct archiver *self, struct tl_held_queue *held, int64
     tl_call_begin(args, TL_FN_ARCHIVE, &held->keys);
     tl_args_uint(args, self->config->retention.events_entries);
     tl_args_uint(args, tl_queue_is_rehearsal(held->keys.queue) ? 0 : self->config->archive.entries);
-    tl_args_uint(args, self->config->archive.bytes);
+    tl_args_uint(args, self->config->archive.bytes / TL_RECORD_UNIT);
     tl_args_str(args, queue->taken);
     tl_args_uint(args, queue->entries);
-    tl_args_uint(args, queue->bytes);
+    tl_args_uint(args, queue->units);
     struct tl_reply *reply = tl_call(held->redis, args, err);
     if (reply == NULL)
         return false;

@@ -144,6 +144,64 @@ def test_what_is_beyond_the_bound_is_counted(start, postgres):
     assert counts(postgres)["left"] == 0
 
 
+def test_the_bound_in_bytes(start, postgres):
+    """The record never holds more bytes than it may, and what is missing is counted until it can be told."""
+    system = begin(start, postgres, CALM | {"capacity": 1}, bytes="1MiB")
+    system.join("sale")
+    agree(system, postgres)
+    postgres.stop()
+    join_many(system, 24000, "a-visitor-with-a-long-name-" + 20 * "x" + "-")
+    record = system.store.command("XRANGE", system.key("sale", "record"), "-", "+")
+    held = sum(-(-len(fields[1]) // 64) * 64 for _, fields in record)
+    assert 900_000 < held <= 1 << 20
+    client = Client(system.of("archiver")[0].admin_port)
+    missing = wait_until(lambda: value(client, "tellerline_archive_missing"), PATIENCE, "some are missing")
+    join_many(system, 10, "later")
+    wait_until(lambda: value(client, "tellerline_archive_missing") > missing, PATIENCE, "more are missing")
+    client.close()
+    postgres.start()
+    agree_open(system, postgres)
+    gaps = postgres.rows("SELECT missing FROM queue_gaps WHERE reason = 'backlog'")
+    assert len(gaps) == 1 and int(gaps[0][0]) > missing
+    # All of them end with the queue, which takes more than one portion.
+    desk = Admin(system.of("worker")[0])
+    desk.done("DELETE", "queues/sale?confirm=sale")
+    desk.close()
+    wait_until(lambda: postgres.sql("SELECT status, count(*) >= 24000 FROM queue_entries GROUP BY 1") == "deleted|t", PATIENCE,
+               "all have ended")
+
+
+def test_a_record_that_could_not_be_written(start, postgres):
+    """What happened meanwhile is told again when the record can be written again."""
+    system = begin(start, postgres, CALM | {"capacity": 1})
+    system.join("sale")
+    agree(system, postgres)
+    record = system.key("sale", "record")
+    system.expect("the record")
+    system.store.command("DEL", record)
+    system.store.command("SET", record, "by hand")
+    system.join("sale")
+    system.store.command("DEL", record)
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'corrected'") == "1", PATIENCE,
+               "the gap is recorded")
+    agree_open(system, postgres)
+
+
+def test_a_gap_outlives_a_restart_of_redis(start, postgres):
+    """How much is missing is known, although Redis became another one before it could be told."""
+    system = begin(start, postgres, CALM | {"capacity": 1})
+    system.join("sale")
+    agree(system, postgres)
+    archiver = system.of("archiver")[0]
+    archiver.stop()
+    system.store.command("HSET", system.key("sale", "state"), "standing", "2 1700000000000 57 begin 0", "store", "another")
+    system.join("sale")
+    archiver.start()
+    wait_until(lambda: postgres.sql("SELECT reason, missing FROM queue_gaps WHERE reason <> 'opened'") == "backlog|57", PATIENCE,
+               "the gap is recorded")
+    agree_open(system, postgres)
+
+
 def test_a_queue_that_was_there_before(start, postgres):
     """An archive that is switched on has all who wait and are active; those who end meanwhile, too."""
     system = begin(start, postgres, CALM | {"capacity": 2}, archivers=0)

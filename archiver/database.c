@@ -9,8 +9,10 @@
 #include "archiver/database.h"
 #include "archiver/rows.h"
 #include "common/archive/migrate.h"
+#include "common/base/units.h"
 
 enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
+#define YEAR_5000_MS UINT64_C(95617584000000)
 
 /* A row for each place that the batch names, without indexes and without a log; empty at each
  * commit. */
@@ -348,9 +350,12 @@ bool tl_database_last_change(struct tl_database *database, const char *queue, ch
     return true;
 }
 
+/* Something else may have written the entry: PostgreSQL refuses texts that are no UTF-8, and would
+ * refuse this one again and again. */
 static const char *field(const struct tl_reply *fields, const char *name)
 {
-    return tl_reply_string(tl_reply_of(fields, name), NULL);
+    const char *text = tl_reply_string(tl_reply_of(fields, name), NULL);
+    return text != NULL && tl_utf8_valid(text) ? text : "";
 }
 
 static bool insert_change(struct tl_database *database, const char *const values[9],
@@ -374,12 +379,15 @@ static bool write_change(struct tl_database *database, const char *queue,
     if (dash == NULL)
         return true;
     snprintf(ms, sizeof(ms), "%.*s", (int)(dash - id), id);
+    uint64_t at;
+    bool has_time =
+        tl_number_parse(field(fields, "at"), &at, &(struct tl_error){0}) && at < YEAR_5000_MS;
     char *before = tl_rows_change(key_of(database), field(fields, "before"));
     char *after = tl_rows_change(key_of(database), field(fields, "after"));
     const char *const values[] = {queue,
                                   ms,
                                   dash + 1,
-                                  field(fields, "at"),
+                                  has_time ? field(fields, "at") : ms,
                                   field(fields, "who"),
                                   field(fields, "from"),
                                   field(fields, "what"),

@@ -278,6 +278,18 @@ def test_pseudonyms_lanes_and_changes(start, postgres):
     assert postgres.sql("SELECT after->>'visitor' FROM queue_changes WHERE what = 'move'") == "(forgotten)"
 
 
+def test_changes_that_something_else_wrote(start, postgres):
+    """A change without its fields, or with texts that are no UTF-8, does not stop the archive."""
+    system = begin(start, postgres, CALM | {"capacity": 1})
+    changes = system.key("sale", "changes")
+    system.store.command("XADD", changes, "*", "what", "by hand")
+    system.store.command("XADD", changes, "*", "at", "soon", "who", b"\xff", "from", "", "what", "bytes", "before", b"{\xff", "after", "1")
+    system.join("sale")
+    wait_until(lambda: postgres.sql("SELECT what, who, after FROM queue_changes WHERE what <> 'create' ORDER BY entry_ms, entry_nth")
+               == "by hand||{}\nbytes||{}", PATIENCE, "they are there")
+    agree(system, postgres)
+
+
 def test_old_entries_go(start, postgres):
     """A generation whose last event is older than archive.kept goes as a whole."""
     system = begin(start, postgres, CALM | {"capacity": 1}, kept="1d")

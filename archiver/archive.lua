@@ -1,8 +1,8 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- archive: the archiver has written entries of the record where they last. Drops them, gives the record room again, and
 -- tells all who wait and are active, in portions, where what was told before is not complete.
--- args     1 keep   2 most entries of the record, 0: the record ends   3 most bytes
---          4 id of the last entry that was written, '': none   5 how many these were   6 their bytes
+-- args     1 keep   2 most entries of the record, 0: the record ends   3 most units (RECORD_UNIT) of it
+--          4 id of the last entry that was written, '': none   5 how many these were   6 their units
 -- returns  ARCHIVE
 --
 -- Invariants: the record never holds more than it may; what is missing in it is told before what follows. Changes
@@ -11,14 +11,23 @@
 local NOTE, GAP = defs.NOTE, defs.GAP
 local LANE, LANES, int, number = defs.LANE, defs.LANES_MAX, text.int, text.number
 local PORTION = 500 -- visitors told in a call
-local FIELDS = state.fields({}, { 'standing', 'restore' })
+-- archive_units: the most, at the last call
+local FIELDS = state.fields({}, { 'standing', 'restore', 'archive_units' })
 
--- Drops what was written. Returns the bytes that are free by it.
+-- Drops what was written. Returns the units that are free by it.
 local function acknowledge(c, args)
     local ms, nth = match(args[4], '^(%d+)-(%d+)$')
     if not ms then return 0 end
     local dropped = call('XTRIM', c.key.record, 'MINID', '=', ms .. '-' .. int(nth + 1))
     return dropped > 0 and floor(args[6] * min(1, dropped / args[5])) or 0 -- another archiver may have dropped some
+end
+
+-- The units that are free. before: what `archive` said, or nil: then nobody knows how large the entries are that are
+-- there, and there is no room until they are gone.
+local function free_units(c, held, before, most, freed)
+    if held == 0 then return most end
+    local units = before and record.units(before) or 0
+    return min(most, max(0, units + freed + most - (tonumber(c.archive_units) or most)))
 end
 
 -- The next portion of the line. Returns where the one after it begins, '' behind the last.
@@ -73,26 +82,29 @@ local function restorable(c)
 end
 
 entry('archive', { 'allow-oom' }, function(keys, args)
-    local c, most, most_bytes = state.open(state.begin(keys, args[1]), FIELDS), args[2] + 0, args[3] + 0
+    local c, most, most_units = state.open(state.begin(keys, args[1]), FIELDS), args[2] + 0, args[3] + 0
     state.check(c, { 'waiting', 'active', 'events', 'record' })
     local freed = acknowledge(c, args)
     local held = call('XLEN', c.key.record)
     if most == 0 then
         call('UNLINK', c.key.record)
-        state.repair(c, { archive = false, standing = false })
+        state.repair(c, { archive = false, archive_units = false, standing = false })
         return { 0, 0, 0, 0, 0 }
     end
     local restore = restorable(c)
-    local _, bytes, missing, since = match(c.archive or '', '^(%d+) (%d+) (%d+) (%d+)$')
-    local has_room = held <= most / 2 -- half of it stays for what happens meanwhile
-    if not bytes then
+    local before, missing, since = match(c.archive or '', '^(%d+) ?(%d*) ?(%d*)$')
+    local units = free_units(c, held, before, most_units, freed)
+    local has_room = held <= most / 2 and units >= most_units / 2 -- half of it stays for what happens meanwhile
+    local room = record.room(units, most - held)
+    if not before then
         state.set(c, 'standing', record.from_start(c, GAP.opened))
-    elseif missing ~= '0' and has_room then
+    elseif missing ~= '' and has_room then
         state.set(c, 'standing', concat({ GAP.backlog, since, missing, 'begin', '0' }, ' '))
-        missing, since = '0', '0'
+    elseif missing ~= '' then
+        room = concat({ room, missing, since }, ' ')
     end
-    bytes = held > 0 and bytes and min(most_bytes, bytes + freed) or most_bytes
-    state.set(c, 'archive', concat({ int(max(0, most - held)), int(bytes), missing or '0', since or '0' }, ' '))
+    state.set(c, 'archive', room)
+    state.set(c, 'archive_units', int(most_units))
     if (c.standing or '') ~= '' and has_room then state.set(c, 'standing', tell(c)) end
     if c.notes or c.is_corrected then
         state.commit(c)
@@ -100,6 +112,6 @@ entry('archive', { 'allow-oom' }, function(keys, args)
         state.repair(c, c.changes)
     end
     local oldest = call('XRANGE', c.key.record, '-', '+', 'COUNT', 1)[1]
-    return { call('XLEN', c.key.record), oldest and max(0, c.now - text.id_ms(oldest[1])) or 0, missing or 0,
-        c.standing and c.standing ~= '' and has_room and 1 or 0, restore }
+    return { call('XLEN', c.key.record), oldest and max(0, c.now - text.id_ms(oldest[1])) or 0,
+        tonumber(match(c.archive, ' (%d+) ')) or 0, c.standing and c.standing ~= '' and has_room and 1 or 0, restore }
 end)

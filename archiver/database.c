@@ -9,8 +9,10 @@
 #include "archiver/database.h"
 #include "archiver/rows.h"
 #include "common/archive/migrate.h"
+#include "common/base/units.h"
 
-enum { NUMBER_SIZE = 24 };
+enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
+#define YEAR_5000_MS UINT64_C(95617584000000)
 
 /* A row for each place that the batch names, without indexes and without a log; empty at each
  * commit. */
@@ -192,6 +194,34 @@ static bool note_begins(struct tl_database *database, struct tl_archive_note *wh
                     "UPDATE queue_generations SET told_from = $2 WHERE generation_id = $1", 2, err);
 }
 
+/* Those who wait or are active have ended; those who were told again since stay, unless the queue
+ * was deleted. In portions, so that no statement of a long line reaches its time limit. */
+static bool note_ended(struct tl_database *database, const struct values *v, const char *status,
+                       struct tl_error *err)
+{
+    char seq[NUMBER_SIZE] = "0", most[NUMBER_SIZE];
+    const char *const values[] = {v->id, v->event, v->at, status, seq, number(ROWS_AT_ONCE, most)};
+    for (;;) {
+        PGresult *last = tl_postgres_run(
+            &database->postgres,
+            "WITH portion AS MATERIALIZED (SELECT seq FROM queue_entries WHERE generation_id = $1 "
+            "AND seq > $5 ORDER BY seq LIMIT $6), ended AS (UPDATE queue_entries AS q SET "
+            "status = $4::text::entry_status, ended_at = to_timestamp($3::float8 / 1000), "
+            "event = $2 FROM queue_generations AS g WHERE g.generation_id = $1 AND "
+            "q.generation_id = $1 AND q.seq > $5 AND q.seq <= (SELECT max(seq) FROM portion) AND "
+            "(q.status IN ('waiting', 'active') OR q.status IS NULL) AND "
+            "(q.event < g.told_from OR $4::text = 'deleted')) SELECT max(seq) FROM portion",
+            6, values, err);
+        if (last == NULL)
+            return false;
+        bool more = !PQgetisnull(last, 0, 0);
+        snprintf(seq, sizeof(seq), "%s", PQgetvalue(last, 0, 0));
+        PQclear(last);
+        if (!more)
+            return true;
+    }
+}
+
 /* The draw gave the seq `detail` to the first of these visitors, the next to the second... */
 static bool note_drawn(struct tl_database *database, struct tl_archive_note *whole,
                        const struct values *v, struct tl_error *err)
@@ -255,22 +285,14 @@ static bool write_note(struct tl_database *database, struct tl_archive_batch *ba
     case TL_NOTE_BEGINS:
         return note_begins(database, whole, &v, err);
     case TL_NOTE_ALL:
-        return run_note(database, &v,
-                        "UPDATE queue_entries AS q SET status = 'unknown', ended_at = "
-                        "to_timestamp($3::float8 / 1000), event = $2 FROM queue_generations AS g "
-                        "WHERE g.generation_id = $1 AND q.generation_id = $1 AND "
-                        "(q.status IN ('waiting', 'active') OR q.status IS NULL) AND "
-                        "q.event < g.told_from",
-                        3, err);
+        return note_ended(database, &v, "unknown", err);
     case TL_NOTE_DRAWN:
         return note_drawn(database, whole, &v, err);
     case TL_NOTE_DELETED:
-        return run_note(database, &v,
-                        "WITH ended AS (UPDATE queue_entries SET status = 'deleted', event = $2, "
-                        "ended_at = to_timestamp($3::float8 / 1000) WHERE generation_id = $1 AND "
-                        "status IN ('waiting', 'active')) "
-                        "UPDATE queue_generations SET deleted_at = to_timestamp($3::float8 / 1000) "
-                        "WHERE generation_id = $1",
+        return note_ended(database, &v, "deleted", err) &&
+               run_note(database, &v,
+                        "UPDATE queue_generations SET event = greatest(event, $2), deleted_at = "
+                        "to_timestamp($3::float8 / 1000) WHERE generation_id = $1",
                         3, err);
     case TL_NOTE_FORGOTTEN:
         return note_forgotten(database, batch, whole, err);
@@ -328,9 +350,12 @@ bool tl_database_last_change(struct tl_database *database, const char *queue, ch
     return true;
 }
 
+/* Something else may have written the entry: PostgreSQL refuses texts that are no UTF-8, and would
+ * refuse this one again and again. */
 static const char *field(const struct tl_reply *fields, const char *name)
 {
-    return tl_reply_string(tl_reply_of(fields, name), NULL);
+    const char *text = tl_reply_string(tl_reply_of(fields, name), NULL);
+    return text != NULL && tl_utf8_valid(text) ? text : "";
 }
 
 static bool insert_change(struct tl_database *database, const char *const values[9],
@@ -354,12 +379,15 @@ static bool write_change(struct tl_database *database, const char *queue,
     if (dash == NULL)
         return true;
     snprintf(ms, sizeof(ms), "%.*s", (int)(dash - id), id);
+    uint64_t at;
+    bool has_time =
+        tl_number_parse(field(fields, "at"), &at, &(struct tl_error){0}) && at < YEAR_5000_MS;
     char *before = tl_rows_change(key_of(database), field(fields, "before"));
     char *after = tl_rows_change(key_of(database), field(fields, "after"));
     const char *const values[] = {queue,
                                   ms,
                                   dash + 1,
-                                  field(fields, "at"),
+                                  has_time ? field(fields, "at") : ms,
                                   field(fields, "who"),
                                   field(fields, "from"),
                                   field(fields, "what"),
@@ -389,15 +417,19 @@ bool tl_database_changes(struct tl_database *database, const char *queue,
     return ok;
 }
 
-bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n,
+bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n, bool *again,
                        struct tl_error *err)
 {
-    char seconds[NUMBER_SIZE];
-    const char *const values[] = {number((uint64_t)(kept_ms / 1000), seconds)};
-    PGresult *done = tl_postgres_run(
-        &database->postgres, "SELECT sweep($1::bigint * interval '1 second')", 1, values, err);
-    if (done != NULL)
-        *n = (unsigned)strtoul(PQgetvalue(done, 0, 0), NULL, 10);
+    char seconds[NUMBER_SIZE], most[NUMBER_SIZE];
+    const char *const values[] = {number((uint64_t)(kept_ms / 1000), seconds),
+                                  number(ROWS_AT_ONCE, most)};
+    PGresult *done = tl_postgres_run(&database->postgres,
+                                     "SELECT * FROM sweep($1::bigint * interval '1 second', $2)", 2,
+                                     values, err);
+    if (done == NULL)
+        return false;
+    *n = (unsigned)strtoul(PQgetvalue(done, 0, 0), NULL, 10);
+    *again = PQgetvalue(done, 0, 1)[0] == 't';
     PQclear(done);
-    return done != NULL;
+    return true;
 }

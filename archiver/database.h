@@ -48,8 +48,9 @@ bool tl_database_last_change(struct tl_database *database, const char *queue, ch
 bool tl_database_changes(struct tl_database *database, const char *queue,
                          const struct tl_reply *entries, struct tl_error *err);
 
-/* Drops what is older than this, when that is due. *n: how many generations went as a whole. */
-bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n,
+/* Drops a portion of what is older than this, when that is due. *n: how many generations went as a
+ * whole; *again: more follows. */
+bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n, bool *again,
                        struct tl_error *err);
 
 #endif

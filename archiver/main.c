@@ -7,6 +7,8 @@
 
 #include <sodium.h>
 
+#include "archiver/database.h"
+#include "archiver/entries.h"
 #include "archiver/metrics.h"
 #include "archiver/restore.h"
 #include "common/base/clock.h"
@@ -30,18 +32,17 @@ enum {
     SWEEP_MS = 3600000, /* between two questions whether old entries are to be dropped */
     BACKOFF_BASE_MS = 500,
     BACKOFF_LIMIT_MS = 10000,
-    LOG_EVERY_MS = 10000,
-    ID_MAX = 48
+    LOG_EVERY_MS = 10000
 };
 
 /* The state of one held queue. */
 struct queue {
-    char written[ID_MAX];         /* the id of the last entry that PostgreSQL has */
-    char taken[ID_MAX];           /* of the last one in the batch; "": none */
-    uint64_t entries, bytes;      /* of those in the batch */
-    struct tl_reply *reply;       /* which the batch borrows from */
-    struct tl_archive_part known; /* as PostgreSQL numbers the last generation; 0: not known */
-    char change[ID_MAX];          /* the id of the last change that PostgreSQL has; "": not known */
+    char written[TL_ENTRY_ID_MAX]; /* the id of the last entry that PostgreSQL has */
+    char taken[TL_ENTRY_ID_MAX];   /* of the last one in the batch; "": none */
+    uint64_t entries, units;       /* of those in the batch */
+    struct tl_reply *reply;        /* which the batch borrows from */
+    struct tl_archive_part known;  /* as PostgreSQL numbers the last generation; 0: not known */
+    char change[TL_ENTRY_ID_MAX]; /* the id of the last change that PostgreSQL has; "": not known */
     int64_t look_ms, report_ms, changes_ms; /* local monotonic: when they are due */
     int64_t behind, behind_ms, missing;     /* as the store said last */
     struct tl_restore restore;
@@ -85,7 +86,7 @@ static void let_go(struct queue *queue)
     tl_reply_free(queue->reply);
     queue->reply = NULL;
     queue->taken[0] = '\0';
-    queue->entries = queue->bytes = 0;
+    queue->entries = queue->units = 0;
 }
 
 /* Out of memory it is left out: the next start looks for it. */
@@ -134,16 +135,6 @@ static void outdated(void *context, struct tl_held_queue *held)
 }
 
 /* ---- reading a record ---- */
-
-/* The entries of a stream of the queue after this id, `most` of them. */
-static struct tl_reply *read_after(const struct tl_held_queue *held, enum tl_key stream,
-                                   const char *id, const char *most, struct tl_error *err)
-{
-    char key[TL_KEY_MAX], after[ID_MAX + 1];
-    snprintf(after, sizeof(after), "(%s", id);
-    return tl_ask(held->redis, err, "XRANGE", tl_key(&held->keys, stream, key), after, "+", "COUNT",
-                  most, NULL);
-}
 
 static bool is_full(const struct tl_archive_batch *batch)
 {
@@ -201,7 +192,7 @@ static bool take_entry(struct archiver *self, struct tl_held_queue *held,
     }
     snprintf(queue->taken, sizeof(queue->taken), "%s", tl_reply_text(entry, 0));
     queue->entries++;
-    queue->bytes += length;
+    queue->units += (length + TL_RECORD_UNIT - 1) / TL_RECORD_UNIT;
     return true;
 }
 
@@ -212,7 +203,7 @@ static bool read_record(struct archiver *self, struct tl_held_queue *held, int64
 {
     struct queue *queue = held->state;
     struct tl_error problem = {0};
-    queue->reply = read_after(held, TL_KEY_RECORD, queue->written, ENTRIES_AT_ONCE, err);
+    queue->reply = tl_entries_after(held, TL_KEY_RECORD, queue->written, ENTRIES_AT_ONCE, err);
     if (queue->reply == NULL)
         return false;
     size_t n = tl_reply_count(queue->reply);
@@ -245,10 +236,10 @@ static bool acknowledge(struct archiver *self, struct tl_held_queue *held, int64
     tl_call_begin(args, TL_FN_ARCHIVE, &held->keys);
     tl_args_uint(args, self->config->retention.events_entries);
     tl_args_uint(args, tl_queue_is_rehearsal(held->keys.queue) ? 0 : self->config->archive.entries);
-    tl_args_uint(args, self->config->archive.bytes);
+    tl_args_uint(args, self->config->archive.bytes / TL_RECORD_UNIT);
     tl_args_str(args, queue->taken);
     tl_args_uint(args, queue->entries);
-    tl_args_uint(args, queue->bytes);
+    tl_args_uint(args, queue->units);
     struct tl_reply *reply = tl_call(held->redis, args, err);
     if (reply == NULL)
         return false;
@@ -270,22 +261,13 @@ static bool acknowledge(struct archiver *self, struct tl_held_queue *held, int64
 
 /* ---- queues that were deleted ---- */
 
-static bool exists(const struct tl_held_queue *held, bool *is_there, struct tl_error *err)
-{
-    struct tl_reply *reply =
-        tl_ask(held->redis, err, "EXISTS", held->keys.names[TL_KEY_STATE], NULL);
-    *is_there = tl_reply_integer(reply) == 1; /* then it is served by who holds it */
-    tl_reply_free(reply);
-    return reply != NULL;
-}
-
 /* Reads what is left of the records of queues that are not there any longer. */
 static bool read_gone(struct archiver *self, int64_t now_ms, struct tl_error *err)
 {
     for (size_t i = self->n_gone; self->usable && !is_full(&self->batch) && i-- > 0;) {
         struct gone *gone = self->gone[i];
         bool is_there;
-        if (!exists(&gone->held, &is_there, err) ||
+        if (!tl_entries_queue_exists(&gone->held, &is_there, err) ||
             (!is_there && !read_record(self, &gone->held, now_ms, err))) {
             if (!tl_error_is_of_queue(err, gone->held.redis))
                 return false;
@@ -302,23 +284,12 @@ static bool read_gone(struct archiver *self, int64_t now_ms, struct tl_error *er
 }
 
 /* Drops what was written of them. */
-static bool trim_gone(struct archiver *self, bool written, struct tl_error *err)
+static bool trim_gone(struct archiver *self, struct tl_error *err)
 {
     for (size_t i = 0; i < self->n_gone; i++) {
-        const struct tl_held_queue *held = &self->gone[i]->held;
         struct queue *queue = &self->gone[i]->queue;
-        char key[TL_KEY_MAX], past[ID_MAX + 8];
-        const char *dash = strchr(queue->taken, '-');
-        if (written && dash != NULL) {
-            snprintf(past, sizeof(past), "%.*s-%llu", (int)(dash - queue->taken), queue->taken,
-                     strtoull(dash + 1, NULL, 10) + 1);
-            struct tl_reply *reply =
-                tl_ask(held->redis, err, "XTRIM", tl_key(&held->keys, TL_KEY_RECORD, key), "MINID",
-                       "=", past, NULL);
-            if (reply == NULL)
-                return false;
-            tl_reply_free(reply);
-        }
+        if (!tl_entries_drop(&self->gone[i]->held, queue->taken, err))
+            return false;
         queue->known = (struct tl_archive_part){0};
         let_go(queue);
     }
@@ -337,7 +308,7 @@ static bool read_changes(struct archiver *self, struct tl_held_queue *held, int6
               tl_database_last_change(&self->database, name, queue->change, &problem);
     struct tl_reply *reply = NULL;
     if (ok) {
-        reply = read_after(held, TL_KEY_CHANGES, queue->change, CHANGES_AT_ONCE, err);
+        reply = tl_entries_after(held, TL_KEY_CHANGES, queue->change, CHANGES_AT_ONCE, err);
         if (reply == NULL)
             return false;
         ok = tl_database_changes(&self->database, name, reply, &problem);
@@ -443,16 +414,31 @@ static void open_database(struct archiver *self, int64_t now_ms)
 static void sweep(struct archiver *self, int64_t now_ms)
 {
     unsigned n = 0;
+    bool again = false;
     struct tl_error problem;
     if (!self->usable || now_ms < self->sweep_ms)
         return;
-    self->sweep_ms = now_ms + SWEEP_MS;
-    if (!tl_database_sweep(&self->database, self->config->archive.kept_ms, &n, &problem)) {
+    bool ok =
+        tl_database_sweep(&self->database, self->config->archive.kept_ms, &n, &again, &problem);
+    self->sweep_ms = now_ms + (again ? GATHER_MS : SWEEP_MS);
+    if (!ok) {
         self->usable = tl_postgres_connected(&self->database.postgres);
         tl_log(TL_LOG_WARN, &(struct tl_log_fields){.error = &problem},
                "old entries could not be dropped, trying again in an hour");
     } else if (n > 0) {
         tl_info("%u generations of queues were older than archive.kept and were dropped", n);
+    }
+}
+
+/* What was read was not written: it is read again, and must not be acknowledged. */
+static void let_all_go(struct archiver *self)
+{
+    for (size_t i = 0; i < tl_roster_count(self->process->roster) + self->n_gone; i++) {
+        size_t held = tl_roster_count(self->process->roster);
+        struct queue *queue =
+            i < held ? tl_roster_at(self->process->roster, i)->state : &self->gone[i - held]->queue;
+        let_go(queue);
+        queue->known = (struct tl_archive_part){0};
     }
 }
 
@@ -471,16 +457,15 @@ static bool write_batch(struct archiver *self, struct tl_error *err)
     }
     if (!written && self->problem.kind != TL_OK && now_ms >= self->retry_ms)
         note_failure(self, now_ms);
+    if (!written) {
+        let_all_go(self);
+        return true;
+    }
     for (size_t i = 0; i < tl_roster_count(process->roster); i++) {
         struct tl_held_queue *held = tl_roster_at(process->roster, i);
         struct queue *queue = held->state;
         const struct tl_archive_part *part =
             tl_archive_batch_find(&self->batch, held->keys.queue, queue->known.generation);
-        if (!written) {
-            let_go(queue);
-            queue->known = (struct tl_archive_part){0};
-            continue;
-        }
         if (part != NULL && part->event > queue->known.written)
             queue->known.written = part->event;
         if (queue->entries == 0)
@@ -489,12 +474,10 @@ static bool write_batch(struct archiver *self, struct tl_error *err)
                  !tl_process_set_aside(process, held, now_ms, err))
             return false;
     }
-    if (written) {
-        self->process->hindrance = NULL;
-        self->problem.kind = TL_OK;
-        tl_backoff_reset(&self->backoff);
-    }
-    return trim_gone(self, written, err);
+    self->process->hindrance = NULL;
+    self->problem.kind = TL_OK;
+    tl_backoff_reset(&self->backoff);
+    return trim_gone(self, err);
 }
 
 static void report(const struct archiver *self)
@@ -526,9 +509,12 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
               write_batch(self, err);
     tl_archive_batch_reset(&self->batch);
     report(self);
-    if (!ok)
+    if (!ok) {
+        let_all_go(self);
         return false;
+    }
     now_ms = tl_clock_ms();
+    due_ms = self->usable && self->sweep_ms < due_ms ? self->sweep_ms : due_ms;
     for (size_t i = 0; self->usable && i < tl_roster_count(process->roster); i++) {
         const struct tl_held_queue *held = tl_roster_at(process->roster, i);
         const struct queue *queue = held->state;

@@ -23,9 +23,9 @@ entry('delete', { 'allow-oom' }, function(keys, args)
         actor.by, 'from', actor.from)
     if args[3] ~= '0' then call('PEXPIRE', c.key.retired, args[3]) end
     if found[3] and text.number(generation) and event then
-        c.generation = generation + 0
+        c.generation, c.event = generation + 0, event
         record.note(c, defs.NOTE.deleted, 0, {}, {})
-        record.append(c, event + 1, concat(c.notes))
+        record.append(c, record.entry(c))
         pcall_redis('PEXPIRE', c.key.record, UNREAD_MS)
     end
     call('UNLINK', unpack(all))

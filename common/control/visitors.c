@@ -319,8 +319,10 @@ json_t *tl_handle_visitor_forget(struct tl_control_call *call)
         return NULL;
     tl_reply_free(reply);
     struct forgetting self = {.call = call, .visitor = visitor};
-    if (!take_step(&self, "sets", TL_EVENTS_KEPT, NULL, NULL) || !forget_spent(&self) ||
-        !forget_in_stream(&self, "journal") || !forget_in_stream(&self, "changes") ||
+    /* The archive hears of it behind the changes: it may have copied them with the visitor. */
+    if (!forget_spent(&self) || !forget_in_stream(&self, "journal") ||
+        !forget_in_stream(&self, "changes") ||
+        !take_step(&self, "sets", TL_EVENTS_KEPT, NULL, NULL) ||
         (self.places > 0 && !record_forgetting(&self)))
         return NULL;
     if (self.places == 0)

@@ -1,7 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "common/wire/record.h"
 
 #define NUMBER_LIMIT (UINT64_C(1) << 53)
+
+bool tl_note_name(struct tl_note *note, const char **visitor, size_t *length)
+{
+    if (note->length == 0)
+        return false;
+    const char *space = memchr(note->visitors, ' ', note->length);
+    *visitor = note->visitors;
+    *length = space != NULL ? (size_t)(space - note->visitors) : note->length;
+    size_t taken = *length + (space != NULL);
+    note->visitors += taken;
+    note->length -= taken;
+    return true;
+}
+
+/* Are they ids, and as many as the places? Else nobody knows whose place is which. */
+static bool check_visitors(struct tl_note note, bool has_places, uint64_t places,
+                           struct tl_error *err)
+{
+    const char *visitor;
+    size_t length;
+    uint64_t n = 0;
+    for (; tl_note_name(&note, &visitor, &length); n++)
+        if (!tl_visitor_valid(visitor, length))
+            return tl_error_set(err, TL_ERR_INVALID, "a visitor that is no id");
+    return !has_places || n == places ||
+           tl_error_set(err, TL_ERR_INVALID, "%llu visitors at %llu places", (unsigned long long)n,
+                        (unsigned long long)places);
+}
 
 static bool take_note(struct tl_fields *fields, struct tl_note *note)
 {
@@ -11,27 +41,21 @@ static bool take_note(struct tl_fields *fields, struct tl_note *note)
     if (!tl_fields_array(fields, &n) || !tl_fields_expect(fields, n, 4) ||
         !tl_fields_uint(fields, TL_NOTE_FORGOTTEN, &kind) ||
         !tl_fields_uint(fields, NUMBER_LIMIT, &note->detail) ||
-        !tl_fields_array(fields, &note->n_visitors))
+        !tl_fields_string(fields, &note->visitors, &note->length) ||
+        !tl_fields_array(fields, &note->n_numbers))
         return false;
     note->kind = (enum tl_record_note)kind;
-    note->visitors = *fields;
-    for (size_t i = 0; i < note->n_visitors; i++) {
-        const char *visitor;
-        size_t length;
-        if (!tl_fields_string(fields, &visitor, &length))
-            return false;
-        if (!tl_visitor_valid(visitor, length))
-            return tl_error_set(fields->err, TL_ERR_INVALID, "a visitor that is no id");
-    }
-    if (!tl_fields_array(fields, &note->n_numbers))
-        return false;
     note->numbers = *fields;
+    uint64_t places = 0;
     for (size_t i = 0; i < note->n_numbers; i++) {
         uint64_t number;
         if (!tl_fields_uint(fields, NUMBER_LIMIT, &number))
             return false;
+        if (i % 2 == 1 && (i == 1 || kind != TL_NOTE_STAYS))
+            places += number;
     }
-    return true;
+    bool has_places = kind != TL_NOTE_BEGINS && kind != TL_NOTE_FORGOTTEN;
+    return check_visitors(*note, has_places, places, fields->err);
 }
 
 bool tl_record_open(const void *bytes, size_t length, struct tl_record *record,
@@ -78,14 +102,6 @@ uint64_t tl_note_number(struct tl_note *note)
         return 0;
     note->n_numbers--;
     return number;
-}
-
-bool tl_note_name(struct tl_note *note, const char **visitor, size_t *length)
-{
-    if (note->n_visitors == 0 || !tl_fields_string(&note->visitors, visitor, length))
-        return false;
-    note->n_visitors--;
-    return true;
 }
 
 bool tl_note_visitor(struct tl_note *note, const char **visitor, size_t *length, tl_place *place)

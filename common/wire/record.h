@@ -26,9 +26,10 @@ struct tl_record {
 struct tl_note {
     enum tl_record_note kind;
     uint64_t detail;
-    size_t n_visitors; /* that were not read yet */
-    size_t n_numbers;  /* likewise, of the spans */
-    struct tl_fields visitors, numbers;
+    const char *visitors; /* that were not read yet, separated by spaces */
+    size_t length;        /* of them */
+    size_t n_numbers;     /* of the spans that were not read yet */
+    struct tl_fields numbers;
     tl_place next; /* the rest of a span */
     uint64_t count;
 };

@@ -66,7 +66,12 @@ CREATE TABLE queue_changes (
     PRIMARY KEY (queue_id, entry_ms, entry_nth)
 );
 
-CREATE TABLE upkeep (swept_at timestamptz NOT NULL);
+-- How far the dropping of what is old has come: it begins again six hours after it was done last.
+CREATE TABLE upkeep (
+    swept_at timestamptz NOT NULL,              -- when it was done last
+    generation_id int NOT NULL DEFAULT 0,       -- of the last entry that was looked at since
+    seq bigint NOT NULL DEFAULT 0
+);
 INSERT INTO upkeep VALUES ('-infinity');
 
 -- A generation, with its partition, which are made if they are missing.
@@ -87,24 +92,50 @@ BEGIN
     END IF;
 END $$;
 
--- Drops what is older than `kept`, once in six hours. Returns how many generations went as a whole.
-CREATE FUNCTION sweep(kept interval) RETURNS int LANGUAGE plpgsql AS $$
+-- Drops a portion of what is older than `kept`: a generation without later events as a whole, or those of the next `most`
+-- entries that ended before. again: more follows; dropped: how many generations went. A portion is a transaction of its
+-- own, so that a large archive is cleared without long locks, and one that fails undoes nothing else.
+CREATE FUNCTION sweep(kept interval, most int, OUT dropped int, OUT again boolean) LANGUAGE plpgsql AS $$
 DECLARE
     oldest timestamptz := now() - kept;
-    old record;
-    n int := 0;
+    from_here upkeep;
+    last queue_entries;
+    n int;
 BEGIN
-    UPDATE upkeep SET swept_at = now() WHERE swept_at < now() - interval '6 hours';
+    dropped := 0;
+    again := false;
+    SELECT * INTO from_here FROM upkeep WHERE swept_at < now() - interval '6 hours' FOR UPDATE SKIP LOCKED;
     IF NOT FOUND THEN
-        RETURN 0;
+        RETURN;
     END IF;
-    FOR old IN SELECT generation_id FROM queue_generations WHERE last_at < oldest LOOP
-        EXECUTE format('DROP TABLE IF EXISTS queue_entries_%s', old.generation_id);
-        DELETE FROM queue_generations WHERE generation_id = old.generation_id;
-        n := n + 1;
-    END LOOP;
-    DELETE FROM queue_entries WHERE ended_at < oldest;
+    again := true;
+    DELETE FROM queue_generations WHERE generation_id = (SELECT g.generation_id FROM queue_generations AS g
+        WHERE g.last_at < oldest ORDER BY g.generation_id LIMIT 1 FOR UPDATE SKIP LOCKED)
+        RETURNING generation_id INTO last.generation_id;
+    IF FOUND THEN
+        EXECUTE format('DROP TABLE IF EXISTS queue_entries_%s', last.generation_id);
+        dropped := 1;
+        RETURN;
+    END IF;
+    SELECT generation_id, seq INTO last.generation_id, last.seq FROM (SELECT generation_id, seq FROM queue_entries
+        WHERE generation_id = from_here.generation_id AND seq > from_here.seq ORDER BY seq LIMIT most) AS portion
+        ORDER BY seq DESC LIMIT 1;
+    IF FOUND THEN
+        DELETE FROM queue_entries WHERE generation_id = from_here.generation_id AND seq > from_here.seq AND seq <= last.seq
+            AND ended_at < oldest;
+        UPDATE upkeep SET seq = last.seq;
+        RETURN;
+    END IF;
+    SELECT min(generation_id) INTO last.generation_id FROM queue_generations WHERE generation_id > from_here.generation_id;
+    IF last.generation_id IS NOT NULL THEN
+        UPDATE upkeep SET generation_id = last.generation_id, seq = 0;
+        RETURN;
+    END IF;
     DELETE FROM queue_gaps WHERE until < oldest;
-    DELETE FROM queue_changes WHERE at < oldest;
-    RETURN n;
+    DELETE FROM queue_changes WHERE ctid IN (SELECT ctid FROM queue_changes WHERE at < oldest LIMIT most);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    again := n = most;
+    IF NOT again THEN
+        UPDATE upkeep SET swept_at = now(), generation_id = 0, seq = 0;
+    END IF;
 END $$;

@@ -14,6 +14,7 @@
 --   told       spans of places by event and reason or deadline: JOINED, ADMITTED, REMOVED, FREED
 --   events     other events, before those; later: other events, after them, or false
 --   archive    false, or what the record may still hold (record.lua); notes: what this step writes there, or false
+--   noted      how many notes these are
 -- Others, such as overbook, drawn and joining, are set by the module that knows them.
 
 local int, number, counter = text.int, text.number, text.counter
@@ -46,7 +47,7 @@ function state.begin(keys, keep)
     return { key = names[keys[1]] or make_names(keys[1]), keep = keep, now = t[1] * 1000 + (us - us % 1000) / 1000,
         changes = {}, told = {}, events = {}, later = false, generation = 0, event = 0, waiting = 0, active = 0,
         waiting_before = 0, active_before = 0, store = false, base_seq = false, called = false, named = false,
-        ended = false, archive = false, notes = false }
+        ended = false, archive = false, notes = false, noted = 0 }
 end
 
 function state.no_queue() state.fail('NOQUEUE', 'the queue does not exist') end
@@ -252,19 +253,19 @@ end
 -- is nothing to tell.
 function state.commit(c)
     add_told(c)
-    local notes = c.notes and record.take(c)
+    local entry = c.notes and record.take(c)
     local events, list, n = c.events, { 'event' }, 2
     if c.waiting ~= c.waiting_before then list[3], list[4], n = 'waiting', int(c.waiting), 4 end
     if c.active ~= c.active_before then list[n + 1], list[n + 2], n = 'active', int(c.active), n + 2 end
     for field, value in pairs(c.changes) do
         list[n + 1], list[n + 2], n = field, type(value) == 'number' and int(value) or value, n + 2
     end
-    if n == 2 and #events == 0 and not notes then return end
+    if n == 2 and #events == 0 and not entry then return end
     c.event = c.event + 1
     list[2] = int(c.event)
     call('HSET', c.key.state, unpack(list))
     call('XADD', c.key.events, 'MAXLEN', '~', c.keep, '*', 'd', entry_of(c, c.event, events))
-    if notes then record.append(c, c.event, notes) end
+    if entry then record.append(c, entry) end
 end
 
 -- The same, and tells all readers to read the settings and the state again.

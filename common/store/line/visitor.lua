@@ -123,8 +123,9 @@ local function settle_joining(c)
     end
     local added = n > 0 and call('ZADD', key.waiting, 'NX', unpack(texts, 1, 2 * n)) or 0
     local held = added < joining.n and scores_of(key.waiting, ids)
-    local new = c.archive and { ids = held and {} or ids, spans = {} }
-    for _, span in ipairs(joining.spans) do
+    local spans, is_row = joining.spans, not held and not joining.spans[2]
+    local new = c.archive and not is_row and { ids = held and {} or ids, spans = {} }
+    for _, span in ipairs(spans) do
         if held then
             resolve(c, span, ids, held, active, new)
         else
@@ -132,7 +133,13 @@ local function settle_joining(c)
             if new then new.spans[#new.spans + 1], new.spans[#new.spans + 2] = span.first, span.n end
         end
     end
-    if new and new.spans[1] then record.note(c, NOTE.entered, 0, new.ids, new.spans) end
+    if new and new.spans[1] then
+        record.note(c, NOTE.entered, 0, new.ids, new.spans)
+    elseif c.archive and is_row and joining.n == 1 then
+        record.one(c, NOTE.entered, 0, ids[1], spans[1].first)
+    elseif c.archive and is_row then
+        record.note(c, NOTE.entered, 0, ids, { spans[1].first, joining.n })
+    end
     c.waiting = c.waiting + added
     state.count(c, 'joined', added)
 end
@@ -150,7 +157,7 @@ function visitor.restore(c, id, place, session, deadline)
         c.waiting = c.waiting + 1
         state.tell(c, EVENT.joined, 0, { place, 1 })
     end
-    if c.archive then record.note(c, NOTE.restored, session and deadline or 0, { id }, { place, 1 }) end
+    if c.archive then record.one(c, NOTE.restored, session and deadline or 0, id, place) end
     state.count(c, 'joined', 1)
 end
 
@@ -177,7 +184,7 @@ function visitor.move(c, id, place, lane)
     call('ZADD', c.key.waiting, 'XX', int(moved), id)
     state.event(c, EVENT.removed, { place, 1 }, REASON.moved)
     state.event(c, EVENT.joined, { moved, 1 })
-    if c.archive then record.note(c, NOTE.lane, moved, { id }, { place, 1 }) end
+    if c.archive then record.one(c, NOTE.lane, moved, id, place) end
 end
 
 -- The draw gives numbers: of these visitors, those who wait at a seq up to `cut` get the next seqs from `first` on, in
@@ -249,7 +256,7 @@ local function admit_one(c, rank, deadline, score, tail)
     call('HSET', key.sessions, taken[1], digits .. tail)
     state.event(c, EVENT.admitted, { place, 1 }, deadline)
     if c.named then c.named[1] = taken[1] end
-    if c.archive then record.note(c, NOTE.admitted, deadline, { taken[1] }, { place, 1 }) end
+    if c.archive then record.one(c, NOTE.admitted, deadline, taken[1], place) end
 end
 
 -- Calls visitors: each has a session until the deadline, and must claim it by then. shares: rank, n, rank, n, ...: who
@@ -284,7 +291,7 @@ end
 function visitor.set_deadline(c, id, session, deadline)
     call('ZADD', c.key.active, 'XX', int(deadline), id)
     if c.archive then
-        record.note(c, session.claimed and NOTE.claimed or NOTE.extended, deadline, { id }, { session.place, 1 })
+        record.one(c, session.claimed and NOTE.claimed or NOTE.extended, deadline, id, session.place)
     end
 end
 
@@ -343,7 +350,7 @@ function visitor.hand_over(c, id, place, serial, device)
     call('HSET', c.key.serials, seq, int(serial) .. ':' .. int(device) .. ':' .. id)
     state.set(c, 'handed', '1')
     state.event_later(c, EVENT.handed, held, serial)
-    if c.archive then record.note(c, NOTE.handed, serial, { id }, { held, 1 }) end
+    if c.archive then record.one(c, NOTE.handed, serial, id, held) end
 end
 
 -- The serials of these places go with them, if any was ever handed over. A key of another type must not stop a step
@@ -439,7 +446,7 @@ function visitor.give_up(c, id, held)
     state.count(c, 'left', 1)
     state.tell(c, EVENT.removed, REASON.left, { held, 1 })
     forget_serials(c, { held, 1 })
-    if c.archive then record.ended(c, REASON.left, { id }, { held, 1 }) end
+    if c.archive then record.one(c, NOTE.ended, REASON.left, id, held) end
 end
 
 -- Ends the sessions of these visitors: for this reason; or, nil, because they are overdue: of those who came, expired,

@@ -53,6 +53,7 @@ EXEMPT = {"history": "notes numbers for graphs: test_history (component); and dr
                       "test_ctl_move, test_ctl_remove, test_control_visitors",
           "changes": "writes the record of changes, for people: test_changes",
           "journal": "writes what webhooks are told: test_webhooks",
+          "record": "writes what the archive is told: test_archive",
           "invites": "marks what is spent: test_apply_invite",
           "tokens": "changes no line; what it writes and refuses: test_changes (component), test_changes.py"}
 

@@ -144,6 +144,64 @@ def test_what_is_beyond_the_bound_is_counted(start, postgres):
     assert counts(postgres)["left"] == 0
 
 
+def test_the_bound_in_bytes(start, postgres):
+    """The record never holds more bytes than it may, and what is missing is counted until it can be told."""
+    system = begin(start, postgres, CALM | {"capacity": 1}, bytes="1MiB")
+    system.join("sale")
+    agree(system, postgres)
+    postgres.stop()
+    join_many(system, 24000, "a-visitor-with-a-long-name-" + 20 * "x" + "-")
+    record = system.store.command("XRANGE", system.key("sale", "record"), "-", "+")
+    held = sum(-(-len(fields[1]) // 64) * 64 for _, fields in record)
+    assert 900_000 < held <= 1 << 20
+    client = Client(system.of("archiver")[0].admin_port)
+    missing = wait_until(lambda: value(client, "tellerline_archive_missing"), PATIENCE, "some are missing")
+    join_many(system, 10, "later")
+    wait_until(lambda: value(client, "tellerline_archive_missing") > missing, PATIENCE, "more are missing")
+    client.close()
+    postgres.start()
+    agree_open(system, postgres)
+    gaps = postgres.rows("SELECT missing FROM queue_gaps WHERE reason = 'backlog'")
+    assert len(gaps) == 1 and int(gaps[0][0]) > missing
+    # All of them end with the queue, which takes more than one portion.
+    desk = Admin(system.of("worker")[0])
+    desk.done("DELETE", "queues/sale?confirm=sale")
+    desk.close()
+    wait_until(lambda: postgres.sql("SELECT status, count(*) >= 24000 FROM queue_entries GROUP BY 1") == "deleted|t", PATIENCE,
+               "all have ended")
+
+
+def test_a_record_that_could_not_be_written(start, postgres):
+    """What happened meanwhile is told again when the record can be written again."""
+    system = begin(start, postgres, CALM | {"capacity": 1})
+    system.join("sale")
+    agree(system, postgres)
+    record = system.key("sale", "record")
+    system.expect("the record")
+    system.store.command("DEL", record)
+    system.store.command("SET", record, "by hand")
+    system.join("sale")
+    system.store.command("DEL", record)
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'corrected'") == "1", PATIENCE,
+               "the gap is recorded")
+    agree_open(system, postgres)
+
+
+def test_a_gap_outlives_a_restart_of_redis(start, postgres):
+    """How much is missing is known, although Redis became another one before it could be told."""
+    system = begin(start, postgres, CALM | {"capacity": 1})
+    system.join("sale")
+    agree(system, postgres)
+    archiver = system.of("archiver")[0]
+    archiver.stop()
+    system.store.command("HSET", system.key("sale", "state"), "standing", "2 1700000000000 57 begin 0", "store", "another")
+    system.join("sale")
+    archiver.start()
+    wait_until(lambda: postgres.sql("SELECT reason, missing FROM queue_gaps WHERE reason <> 'opened'") == "backlog|57", PATIENCE,
+               "the gap is recorded")
+    agree_open(system, postgres)
+
+
 def test_a_queue_that_was_there_before(start, postgres):
     """An archive that is switched on has all who wait and are active; those who end meanwhile, too."""
     system = begin(start, postgres, CALM | {"capacity": 2}, archivers=0)
@@ -187,9 +245,13 @@ def test_forgotten_and_deleted(start, postgres):
     agree(system, postgres)
     desk = Admin(system.of("worker")[0])
     desk.done("DELETE", "queues/sale/visitors/person1")
+    system.store.command("CONFIG", "SET", "slowlog-log-slower-than", 0, "slowlog-max-len", 10000)
     desk.done("POST", "queues/sale/visitors/person1/forget")
     wait_until(lambda: postgres.sql("SELECT count(*), count(visitor) FROM queue_entries") == "3|2", PATIENCE, "one is erased")
     agree(system, postgres)
+    # The archiver hears of it when the changes name the visitor no longer: it may read them in between.
+    steps = [words[5] for *_, words, _, _ in reversed(system.store.command("SLOWLOG", "GET", -1)) if "person1" in words[4:5]]
+    assert steps[-2:] == ["sets", "record"] and "look" in steps
     desk.done("DELETE", "queues/sale?confirm=sale")
     wait_until(lambda: postgres.sql("SELECT status, count(*) FROM queue_entries GROUP BY 1 ORDER BY 1")
                == "removed|1\ndeleted|2", PATIENCE, "the others have ended")
@@ -220,6 +282,18 @@ def test_pseudonyms_lanes_and_changes(start, postgres):
     assert postgres.sql("SELECT after->>'visitor' FROM queue_changes WHERE what = 'move'") == "(forgotten)"
 
 
+def test_changes_that_something_else_wrote(start, postgres):
+    """A change without its fields, or with texts that are no UTF-8, does not stop the archive."""
+    system = begin(start, postgres, CALM | {"capacity": 1})
+    changes = system.key("sale", "changes")
+    system.store.command("XADD", changes, "*", "what", "by hand")
+    system.store.command("XADD", changes, "*", "at", "soon", "who", b"\xff", "from", "", "what", "bytes", "before", b"{\xff", "after", "1")
+    system.join("sale")
+    wait_until(lambda: postgres.sql("SELECT what, who, after FROM queue_changes WHERE what <> 'create' ORDER BY entry_ms, entry_nth")
+               == "by hand||{}\nbytes||{}", PATIENCE, "they are there")
+    agree(system, postgres)
+
+
 def test_old_entries_go(start, postgres):
     """A generation whose last event is older than archive.kept goes as a whole."""
     system = begin(start, postgres, CALM | {"capacity": 1}, kept="1d")
@@ -231,6 +305,26 @@ def test_old_entries_go(start, postgres):
     archiver.start()
     wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "0", PATIENCE, "the entry is gone")
     assert postgres.sql("SELECT count(*) FROM pg_class WHERE relname LIKE 'queue\\_entries\\_%' AND relkind = 'r'") == "0"
+
+
+def test_old_entries_go_in_portions(postgres):
+    """A large archive is cleared by many short transactions, and only of what is old."""
+    made = "SELECT generation_id FROM open_generation('{}', 1)"
+    old, live = (postgres.sql(made.format(name)) for name in ("old", "live"))
+    for generation, ages in ((old, 7 * [9]), (live, [9, 9, 9, 0, 9, 9, 0])):
+        for seq, days in enumerate(ages, 1):
+            postgres.sql(f"INSERT INTO queue_entries (generation_id, seq, lane, status, event, ended_at) VALUES "
+                         f"({generation}, {seq}, 0, 'left', 1, now() - interval '{days} days')")
+    postgres.sql(f"INSERT INTO queue_entries (generation_id, seq, lane, status, event) VALUES ({live}, 8, 0, 'waiting', 1)")
+    postgres.sql(f"UPDATE queue_generations SET last_at = now() - interval '9 days' * (generation_id = {old})::int")
+    counts_after, again = [], "t"
+    while again == "t":
+        again = postgres.sql("SELECT again FROM sweep('1 day', 3)")
+        counts_after.append(int(postgres.sql("SELECT count(*) FROM queue_entries")))
+    assert counts_after[0] == 8 and counts_after[-1] == 3
+    assert all(0 <= before - after <= 3 for before, after in zip(counts_after, counts_after[1:]))
+    assert postgres.sql("SELECT string_agg(seq::text, ' ' ORDER BY seq) FROM queue_entries") == "4 7 8"
+    assert postgres.sql("SELECT again FROM sweep('1 day', 3)") == "f"
 
 
 def test_tables_of_another_release(start, postgres):

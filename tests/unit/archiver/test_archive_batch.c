@@ -57,10 +57,9 @@ static void put_note(struct entry *entry, enum tl_record_note kind, unsigned det
     put_array(entry, 4);
     put_number(entry, kind);
     put_number(entry, detail);
-    put_array(entry, b != NULL ? 2 : 1);
-    put_text(entry, a);
-    if (b != NULL)
-        put_text(entry, b);
+    char both[32];
+    snprintf(both, sizeof(both), "%s%s%s", a, b != NULL ? " " : "", b != NULL ? b : "");
+    put_text(entry, both);
     put_array(entry, 2);
     put_number(entry, place);
     put_number(entry, b != NULL ? 2 : 1);
@@ -157,6 +156,9 @@ static void a_damaged_entry_is_refused_as_a_whole(void **state)
         bool is_head = length == 13; /* an entry may have no note */
         assert_int_equal(tl_record_open(entry.bytes, length, &record, &err), is_head);
     }
+    entry.bytes[entry.length - 1] = 2; /* places, of one visitor */
+    assert_false(tl_record_open(entry.bytes, entry.length, &record, &err));
+    assert_int_equal(err.kind, TL_ERR_INVALID);
     entry.bytes[3] = TL_RECORD_VERSION + 1;
     assert_false(tl_record_open(entry.bytes, entry.length, &record, &err));
     assert_int_equal(err.kind, TL_ERR_PROTOCOL);

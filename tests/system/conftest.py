@@ -10,6 +10,7 @@ import pytest
 
 import attacks
 from figures import FIGURE, Figures
+from redis_cluster import RedisCluster, three_and_three
 from shared_stack import share, stacks  # noqa: F401  # pylint: disable=unused-import - fixtures
 from tellerline import BIN, System
 
@@ -71,6 +72,20 @@ def pytest_runtest_makereport(item: pytest.Item):
     report = outcome.get_result()
     if report.when == "call":
         item.stash[_passed] = report.passed
+
+
+@pytest.fixture(scope="module")
+def running_cluster() -> Iterator[RedisCluster]:
+    """Three masters, each with a replica."""
+    with three_and_three() as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def cluster(running_cluster: RedisCluster) -> RedisCluster:
+    """The same one for all tests of a file; each finds it whole and empty."""
+    running_cluster.empty()
+    return running_cluster
 
 
 @pytest.fixture

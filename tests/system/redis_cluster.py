@@ -54,12 +54,14 @@ class Node(RedisServer):
             "cluster-node-timeout": f"{patient(1500):.0f}", "cluster-require-full-coverage": "no",
             "cluster-allow-replica-migration": "no", "repl-diskless-sync-delay": "0", "repl-ping-replica-period": "1",
             "appendfsync": "always"} | options)
+        if "tls-cluster" in options:
+            self.options |= {"tls-port": self.options["port"], "port": "0"}
         directory.mkdir()
         self.address, self.id = address, ""
 
     @property
     def port(self) -> int:
-        return int(self.options["port"])
+        return int(self.options.get("tls-port", self.options["port"]))
 
     def begin(self) -> None:
         self.start()
@@ -158,7 +160,8 @@ class RedisCluster:
 
     @property
     def url(self) -> str:
-        return "redis+cluster://" + ",".join(f"{node.address}:{node.port}" for node in self.nodes if node.running)
+        scheme = "rediss" if "tls-cluster" in self._options else "redis"
+        return f"{scheme}+cluster://" + ",".join(f"{node.address}:{node.port}" for node in self.nodes if node.running)
 
     @property
     def running(self) -> bool:

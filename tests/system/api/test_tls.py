@@ -2,47 +2,27 @@
 """TLS to Redis: the chain and the name of its certificate are verified."""
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from certificates import signed_for, skip_without_tls
 from many_queues import QUEUES, queues, sent_for_a_visit, wait_served
 from redis_server import RedisServer
 from tellerline import CALM, PATIENCE, System, free_port, run
 from waiting import wait_until
 
-CERTIFICATE = "-keyout {0}.key -out {0}.pem -days 2 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -batch"
-
-
-def certificate(folder: Path, name: str, subject: str, *more: str) -> Path:
-    """A certificate and its key, made with openssl. Returns the path without the suffix."""
-    made = folder / name
-    subprocess.run(["openssl", "req", "-x509", *CERTIFICATE.format(made).split(), "-subj", f"/CN={subject}", *more],
-                   check=True, capture_output=True)
-    return made
-
-
 def with_tls(system: System) -> None:
     """Redis with a certificate for `localhost`, from an authority that the programs are told of."""
     folder = system.directory
-    authority = certificate(folder, "ca", "our authority")
-    signed = certificate(folder, "redis", "redis", "-CA", f"{authority}.pem", "-CAkey", f"{authority}.key",
-                         "-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=CA:FALSE")
-    certificate(folder, "other", "another authority")
     port = str(free_port())
-    system.redis = RedisServer(folder, {
-        "tls-port": port, "bind": "127.0.0.1", "tls-cert-file": f"{signed}.pem", "tls-key-file": f"{signed}.key",
-        "tls-ca-cert-file": f"{authority}.pem", "tls-auth-clients": "no"})
-    system.settings("redis", {"url": f"rediss://localhost:{port}", "ca_file": f"{authority}.pem"})
+    system.redis = RedisServer(folder, signed_for(folder, "DNS:localhost") | {"tls-port": port, "bind": "127.0.0.1"})
+    system.settings("redis", {"url": f"rediss://localhost:{port}", "ca_file": str(folder / "ca.pem")})
 
 
 @pytest.fixture
 def start_with_tls(start) -> Callable[..., System]:
-    binary = subprocess.run(["redis-server", "--tls-port", "0", "--port", "x"], capture_output=True, text=True)
-    if "Bad directive" in binary.stdout + binary.stderr and "tls-port" in binary.stdout + binary.stderr:
-        pytest.skip("this redis-server has no TLS")
+    skip_without_tls()
     return lambda queues: start(queues, prepare=with_tls)
 
 

@@ -8,34 +8,22 @@ import re
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
 
 import pytest
 
+from certificates import signed_for, skip_without_tls
 from cluster_faults import TROUBLE
 from http_client import Client, Visitor
 from many_queues import calls, connections
-from redis_cluster import Node, RedisCluster, queues_everywhere, slot_of, three_and_three
+from redis_cluster import Node, RedisCluster, queues_everywhere, slot_of
 from shopper import Shopper, p99
-from tellerline import BIN, CALM, PATIENCE, TOP
+from tellerline import BIN, CALM, PATIENCE, TOP, run
 from waiting import patient, wait_until
 
 pytestmark = [pytest.mark.together(seconds=120)]
 
 QUEUES = queues_everywhere(30)
 SETTINGS = {"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"}}
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[RedisCluster]:
-    with three_and_three() as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def cluster(running: RedisCluster) -> RedisCluster:
-    running.empty()
-    return running
 
 
 def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
@@ -225,6 +213,43 @@ def test_a_queue_that_moves_does_not_open_its_gate(start, cluster):
     cluster.move_slots([slot_of(f"{{{queue}}}")], target)
     wait_until(lambda: client.get(f"/v1/queues/{queue}/check").status == 401, PATIENCE, "the gate closes again")
     assert system.join(queue).ticket
+
+
+@pytest.mark.long(seconds=15)
+def test_programs_talk_to_all_nodes_by_tls(start, tmp_path):
+    """Also to a replica that takes the place of its master. The certificate of each node must name the address that it
+    announces, and be of an authority that is trusted."""
+    skip_without_tls()
+    options = signed_for(tmp_path, "IP:127.0.0.1") | {"tls-cluster": "yes", "tls-replication": "yes"}
+    cluster = RedisCluster(options=options)
+
+    def prepare(system):
+        cluster.prepare(system)
+        system.settings("redis", {"url": cluster.url, "ca_file": str(tmp_path / "ca.pem")})
+
+    try:
+        cluster.start()
+        assert cluster.url.startswith("rediss+cluster://")
+        system = start({queue: {"capacity": 1} | CALM for queue in QUEUES[:6]}, settings=SETTINGS, prepare=prepare)
+        for pattern in TROUBLE:
+            system.expect(pattern)
+        for queue in QUEUES[:6]:
+            visitor = system.join(queue)
+            wait_until(visitor.is_active, PATIENCE, f"{queue} calls its visitor")
+            assert visitor.complete()["status"] == "completed"
+        victim = cluster.masters()[0]
+        replica, queues = cluster.replica_of(victim), cluster.queues_by_master(QUEUES[:6])[victim]
+        victim.kill()
+        cluster.wait_promoted(replica)
+        client = Client(system.of("worker")[0].http_port)
+        for queue in queues:
+            wait_until(lambda q=queue: client.post(f"/v1/queues/{q}/join").status == 200, PATIENCE, f"{queue} goes on")
+        done = run(system.folder / "tellerline", "queue", "list", "--config", str(system.config),
+                   env={"TELLERLINE_REDIS_CA_FILE": str(tmp_path / "other.pem")})
+        assert done.returncode != 0 and "certificate of the store at 127.0.0.1 is refused" in done.stderr, done.stderr
+        system.finish()
+    finally:
+        cluster.end()
 
 
 @pytest.mark.long(seconds=15)

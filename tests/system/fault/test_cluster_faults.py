@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
 from cluster_faults import ClusterFaults, live_through
 from network import Link, Namespace, can_make_namespaces
-from redis_cluster import RedisCluster, queues_everywhere, slot_of, three_and_three
+from redis_cluster import RedisCluster, queues_everywhere, slot_of
 from tellerline import PATIENCE, System
 from waiting import patient, wait_until
 
@@ -32,18 +31,6 @@ MEMORY, REPLICATED = "memory", "replicated"  # redis.durability
 #: Nothing that was told is lost by these, if a replica has it.
 KEPT = ["master_killed", "replica_killed", "promoted", "node_frozen", "node_cut_off", "slots_moved", "node_comes_and_goes"]
 PROGRAMS = ["kill", "kill_child", "freeze"]
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[RedisCluster]:
-    with three_and_three() as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def cluster(running: RedisCluster) -> RedisCluster:
-    running.empty()
-    return running
 
 
 def visited(start, cluster: RedisCluster, queues: list[str], durability: str) -> System:

@@ -55,7 +55,9 @@ bool tl_durable_supported(const struct tl_durable *durable, struct tl_redis *red
                         problem.text);
 }
 
-/* Sends the write and the wait in one pipeline. *reply gets the answer to the wait. */
+/* Sends the write and the wait, in one pipeline; but the node of a cluster, for which others wait
+ * as well, must answer the write before it gets the time of the wait. *reply gets the answer to the
+ * wait. */
 static bool ask(const struct tl_durable *durable, struct tl_redis *redis, const char *queue,
                 struct tl_reply **reply, struct tl_error *err)
 {
@@ -67,7 +69,12 @@ static bool ask(const struct tl_durable *durable, struct tl_redis *redis, const 
     tl_args_str(&args, key);
     tl_args_int(&args, KEY_MS);
     *reply = NULL;
-    if (tl_redis_append(redis, &args, err)) {
+    if (tl_redis_is_node(redis)) {
+        written = tl_redis_call(redis, &args, err);
+        if (written != NULL)
+            *reply =
+                tl_redis_call_blocking(redis, wait_command(durable, &args, WAIT_MS), WAIT_MS, err);
+    } else if (tl_redis_append(redis, &args, err)) {
         written =
             tl_redis_call_blocking(redis, wait_command(durable, &args, WAIT_MS), WAIT_MS, err);
         *reply = tl_redis_next(redis, written != NULL ? err : NULL);

@@ -21,7 +21,7 @@ enum { LOOK_MS = 1000 };
 
 /* A node of a cluster gets less time than redis.timeout, because the queues of the others wait as
  * well: this, and ten times what its slowest answer took in the last two windows. */
-enum { PATIENCE_MS = 200, PATIENCE_TIMES = 10, WINDOW_MS = 5000 };
+enum { PATIENCE_MS = 500, PATIENCE_TIMES = 10, WINDOW_MS = 5000 };
 
 struct tl_redis {
     struct tl_redis_url url;

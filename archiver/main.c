@@ -364,8 +364,9 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     if (self->usable && queue->known.generation != 0 && now_ms >= queue->changes_ms &&
         !read_changes(self, held, now_ms, err))
         return false;
-    if (self->usable && !is_full(&self->batch) && now_ms >= queue->look_ms &&
-        !read_record(self, held, now_ms, err))
+    /* Visitors who come back go first: what the record has of them waits. */
+    if (self->usable && !queue->restore.active && !is_full(&self->batch) &&
+        now_ms >= queue->look_ms && !read_record(self, held, now_ms, err))
         return false;
     if (self->usable && queue->look_ms < *due_ms)
         *due_ms = queue->look_ms;

@@ -223,6 +223,10 @@ static bool note_gap(const struct tl_restore *restore, struct tl_database *datab
     const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
                                   text_of(restore->present, present)};
     return tl_postgres_do(&database->postgres,
+                          "SELECT open_generation(name, $2::bigint) FROM queue_generations "
+                          "JOIN queues USING (queue_id) WHERE generation_id = $1",
+                          2, values, err) &&
+           tl_postgres_do(&database->postgres,
                           "INSERT INTO queue_gaps SELECT p.generation_id, 0, 'lost', l.last_at, "
                           "to_timestamp(p.generation / 1000000.0), 0 FROM queue_generations AS l "
                           "JOIN queue_generations AS p USING (queue_id) "

@@ -62,6 +62,7 @@ def totals(system):
 
 def hold_a_sale(system, crowd=700):
     """Visitors of both lanes wait, are active and have ended. Returns those with a ticket who wait, and who are active."""
+    wait_until(lambda: field(system, "archive"), PATIENCE, "the queue is archived")
     come = [system.join("sale") for _ in range(8)]
     wait_until(lambda: all(visitor.is_active() for visitor in come[:CAPACITY]), PATIENCE, "the first are called")
     come[0].complete()

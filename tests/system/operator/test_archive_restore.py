@@ -36,8 +36,8 @@ def prepared(system):
     guarded(system)
 
 
-def begin(start, postgres, settings, archivers=1, **archive):
-    system = start({"sale": QUEUE | settings}, archivers=archivers, prepare=prepared,
+def begin(start, postgres, settings, archivers=1, prepare=prepared, **archive):
+    system = start({"sale": QUEUE | settings}, archivers=archivers, prepare=prepare,
                    settings=PROMPT | {"archive": {"url": postgres.url} | archive})
     system.expect(STORE_TROUBLE)
     system.expect("has lost the queue")
@@ -197,6 +197,7 @@ def test_there_is_nothing_to_bring_back(start, postgres):
 
 @pytest.mark.long(seconds=30)
 def test_visitors_come_and_go_meanwhile(start, postgres):
-    """The whole history is right, for visitors who come and go while the store loses everything twice."""
-    system = begin(start, postgres, {"recovery_window": "8s"}, archivers=2)
+    """The whole history is right, for visitors who come and go while the store loses everything twice. Workers repeat the
+    change of a setting just before: they may."""
+    system = begin(start, postgres, {"recovery_window": "8s"}, archivers=2, prepare=admin_file)
     live_through(system, "sale", CAPACITY, 7, ["flushed"], rounds=2, least=40)

@@ -191,7 +191,9 @@ static bool note_begins(struct tl_database *database, struct tl_archive_note *wh
                           "1000), to_timestamp($3::float8 / 1000), $4)",
                           6, values, err) &&
            run_note(database, v,
-                    "UPDATE queue_generations SET told_from = $2 WHERE generation_id = $1", 2, err);
+                    "UPDATE queue_generations SET told_from = $2, told_whole = false "
+                    "WHERE generation_id = $1",
+                    2, err);
 }
 
 /* Those who wait or are active have ended; those who were told again since stay, unless the queue
@@ -285,7 +287,10 @@ static bool write_note(struct tl_database *database, struct tl_archive_batch *ba
     case TL_NOTE_BEGINS:
         return note_begins(database, whole, &v, err);
     case TL_NOTE_ALL:
-        return note_ended(database, &v, "unknown", err);
+        return note_ended(database, &v, "unknown", err) &&
+               run_note(database, &v,
+                        "UPDATE queue_generations SET told_whole = true WHERE generation_id = $1",
+                        1, err);
     case TL_NOTE_DRAWN:
         return note_drawn(database, whole, &v, err);
     case TL_NOTE_DELETED:

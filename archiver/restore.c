@@ -67,6 +67,29 @@ static enum tl_restore_step give_up(struct tl_restore *restore, const struct tl_
     return call(restore, held, &args, NULL, NULL, err);
 }
 
+/* A statement failed. Is PostgreSQL still there? Then it is the trouble of this queue alone, and
+ * said.
+ */
+static bool is_of_this_queue(const struct tl_database *database, const struct tl_held_queue *held,
+                             struct tl_error *err)
+{
+    if (!tl_postgres_connected(&database->postgres))
+        return false;
+    tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = held->keys.queue, .error = err},
+           "the archive cannot bring back all of the line");
+    *err = (struct tl_error){.kind = TL_OK};
+    return true;
+}
+
+/* The visitors cannot be read: the queue is left to its workers and tickets. */
+static enum tl_restore_step failed(struct tl_restore *restore, const struct tl_database *database,
+                                   const struct tl_held_queue *held, struct tl_error *err)
+{
+    restore->active = false;
+    return is_of_this_queue(database, held, err) ? give_up(restore, held, "database", err)
+                                                 : TL_RESTORE_DATABASE_FAILED;
+}
+
 /* ---- what the archive knows ---- */
 
 static bool read_present(struct tl_restore *restore, const struct tl_held_queue *held,
@@ -88,9 +111,11 @@ static bool find_lost(struct tl_restore *restore, struct tl_database *database, 
     PGresult *found = tl_postgres_run(
         &database->postgres,
         "SELECT generation_id, generation, event, deleted_at IS NOT NULL, "
-        "coalesce(last_at > to_timestamp($2::bigint / 1000000.0) - interval '1 hour', false) "
+        "coalesce(last_at > to_timestamp($2::bigint / 1000000.0) - interval '1 hour', false), "
+        "told_whole "
         "FROM queue_generations JOIN queues USING (queue_id) "
-        "WHERE name = $1 AND generation < $2::bigint ORDER BY generation DESC LIMIT 1",
+        "WHERE name = $1 AND generation < $2::bigint AND last_at IS NOT NULL "
+        "ORDER BY generation DESC LIMIT 1",
         2, values, err);
     if (found == NULL)
         return false;
@@ -107,11 +132,13 @@ static bool find_lost(struct tl_restore *restore, struct tl_database *database, 
         restore->generation_id = (int)number_at(found, 0, 0);
         restore->generation = number_at(found, 0, 1);
         restore->event = number_at(found, 0, 2);
+        restore->is_whole = PQgetvalue(found, 0, 5)[0] == 't';
     }
     PQclear(found);
     return true;
 }
 
+/* fronts: none where the archive does not know yet all who waited. */
 static bool count(struct tl_restore *restore, struct tl_database *database, struct tl_error *err)
 {
     char id[NUMBER_SIZE];
@@ -128,16 +155,14 @@ static bool count(struct tl_restore *restore, struct tl_database *database, stru
         "FROM queue_entries WHERE generation_id = $1 GROUP BY lane",
         1, values, err);
     restore->last_seq = restore->size = 0;
-    restore->behind = TL_LANE;
     memset(restore->totals, 0, sizeof(restore->totals));
     memset(restore->fronts, 0, sizeof(restore->fronts));
     for (int i = 0; i < PQntuples(lanes); i++) {
         uint64_t lane = number_at(lanes, i, 0), last = number_at(lanes, i, 1),
                  front = number_at(lanes, i, 2);
-        if (lane < TL_LANES_MAX)
+        if (lane < TL_LANES_MAX && restore->is_whole)
             restore->fronts[lane] = front;
         restore->last_seq = last > restore->last_seq ? last : restore->last_seq;
-        restore->behind = front < restore->behind ? front : restore->behind;
         restore->size += number_at(lanes, i, 3);
         for (int k = 0; k < TL_RESTORE_TOTALS; k++)
             restore->totals[k] += number_at(lanes, i, 4 + k);
@@ -158,7 +183,7 @@ static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database
         return TL_RESTORE_STORE_FAILED;
     if (!find_lost(restore, database, held->keys.queue, asked, &why, err) ||
         (why == NULL && !count(restore, database, err)))
-        return TL_RESTORE_DATABASE_FAILED;
+        return failed(restore, database, held, err);
     if (why != NULL)
         return give_up(restore, held, why, err);
     begin_call(&args, held, "begin");
@@ -182,18 +207,21 @@ static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database
 static PGresult *fetch(struct tl_restore *restore, struct tl_database *database,
                        struct tl_error *err)
 {
-    char id[NUMBER_SIZE], after[NUMBER_SIZE], front[NUMBER_SIZE];
+    char id[NUMBER_SIZE], after[NUMBER_SIZE], fronts[TL_LANES_MAX * NUMBER_SIZE + 2] = "{";
+    size_t length = 1;
+    for (size_t lane = 0; lane < TL_LANES_MAX; lane++)
+        length += (size_t)snprintf(fronts + length, sizeof(fronts) - length, "%" PRIu64 "%c",
+                                   restore->fronts[lane], lane + 1 < TL_LANES_MAX ? ',' : '}');
     const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
-                                  text_of(restore->cursor % TL_LANE, after),
-                                  text_of(restore->behind, front)};
+                                  text_of(restore->cursor % TL_LANE, after), fronts};
     return restore->cursor < TL_LANE
                ? tl_postgres_run(&database->postgres,
                                  VISITORS "status = 'active' ORDER BY seq LIMIT " FETCHED, 2,
                                  values, err)
                : tl_postgres_run(&database->postgres,
-                                 VISITORS
-                                 "(status = 'waiting' OR status > 'active' AND (seq > $3 OR "
-                                 "deadline > now())) ORDER BY seq LIMIT " FETCHED,
+                                 VISITORS "(status = 'waiting' OR status > 'active' AND "
+                                          "(seq > ($3::bigint[])[lane + 1] OR deadline > now())) "
+                                          "ORDER BY seq LIMIT " FETCHED,
                                  3, values, err);
 }
 
@@ -240,7 +268,7 @@ static enum tl_restore_step finish(struct tl_restore *restore, struct tl_process
 {
     uint64_t returned;
     struct tl_args args = {0};
-    if (!note_gap(restore, database, err)) {
+    if (!note_gap(restore, database, err) && !is_of_this_queue(database, held, err)) {
         restore->active = false;
         return TL_RESTORE_DATABASE_FAILED;
     }
@@ -267,10 +295,8 @@ static enum tl_restore_step go_on(struct tl_restore *restore, struct tl_process 
                                   struct tl_error *err)
 {
     PGresult *rows = fetch(restore, database, err);
-    if (rows == NULL) {
-        restore->active = false;
-        return TL_RESTORE_DATABASE_FAILED;
-    }
+    if (rows == NULL)
+        return failed(restore, database, held, err);
     enum tl_restore_step step = TL_RESTORE_ON;
     const uint64_t kind = restore->cursor - restore->cursor % TL_LANE;
     int n = PQntuples(rows);

@@ -19,6 +19,7 @@ struct tl_restore {
      * that was looked at. */
     int64_t wanted;
     bool active;
+    bool is_whole;     /* the archive was told of all who waited or were active */
     int64_t due_ms;    /* local monotonic: when the next step is */
     int generation_id; /* of the lost one in PostgreSQL */
     uint64_t generation, event, last_seq, present;
@@ -26,7 +27,6 @@ struct tl_restore {
     uint64_t size;   /* how many wait or are active */
     uint64_t totals[TL_RESTORE_TOTALS];
     uint64_t fronts[TL_LANES_MAX]; /* all places of the lane up to this seq have stopped waiting */
-    uint64_t behind;               /* the lowest of them */
 };
 
 /* How a step ended. An error makes it idle. */

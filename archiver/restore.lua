@@ -35,7 +35,9 @@ local function ask(c, args)
         state.fail('INVALID', 'the queue has visitors, and it does not recover: `tellerline queue recover --wait` opens'
             .. ' a recovery')
     end
-    if match(c.restore or '', '^done') then
+    if recovery.is_retired(c) then
+        state.fail('INVALID', 'an operator deleted the queue: its places do not come back')
+    elseif match(c.restore or '', '^done') then
         state.fail('INVALID', 'the archive has brought back the line of this generation already')
     elseif running(c) then
         return
@@ -54,11 +56,13 @@ local function begin(c, args)
         state.commit(c)
         return { 0, 0, 0 }
     end
-    if not r or r.generation ~= generation then
+    local is_new = not r or r.generation ~= generation
+    if is_new then
         r = { generation = generation, event = args[4] + 0, cursor = 0, returned = 0, all = args[6] + 0 }
         note_running(c, r)
     end
-    local wait = recovery.hold(c)
+    if is_new then recovery.hold(c) end -- who goes on with it holds it by its steps
+    local wait = recovery.begins_after(c)
     state.commit_config(c)
     return { 1, r.cursor, wait }
 end
@@ -81,14 +85,14 @@ end
 
 -- Visitors who are there again already, or came back and went, stay as they are. Returns how many came back.
 local function bring(c, r, args, s)
-    local ids, gone, line, places, handed, sessions = {}, {}, {}, {}, {}, 0
+    local ids, gone, line, places, handed, seen, sessions = {}, {}, {}, {}, {}, {}, 0
     for at = 6, #args, ROW do ids[#ids + 1] = args[at] end
     local waits, active, ended = call('ZMSCORE', c.key.waiting, unpack(ids)), call('ZMSCORE', c.key.active,
         unpack(ids)), call('ZMSCORE', c.key.ended, unpack(ids))
     for i, id in ipairs(ids) do
         local at = 6 + ROW * (i - 1)
         local place, deadline, held = args[at + 1] + 0, args[at + 2] + 0, text.number(waits[i])
-        local is_back = active[i] or ended[i] or held and held % defs.LANE <= place % defs.LANE
+        local is_back = seen[id] or active[i] or ended[i] or held and held % defs.LANE <= place % defs.LANE
         local till = deadline ~= OVER and not is_back and recovery.stands(c, place, deadline, r.event) or nil
         if deadline == OVER then
             gone[#gone + 1] = args[at + 1]
@@ -100,7 +104,8 @@ local function bring(c, r, args, s)
             line[#line + 1], places[#places + 1] = id, place
         end
         if not (till or is_back or deadline == OVER) then note_expired(c, deadline, args[at + 4] == '0') end
-        if till and args[at + 5] ~= '0' then handed[#handed + 1] = { id, place, args[at + 5] + 0 } end
+        seen[id] = seen[id] or till
+        if (till or held == place) and args[at + 5] ~= '0' then handed[#handed + 1] = { id, place, args[at + 5] + 0 } end
     end
     visitor.restore_waiting(c, line, places)
     for _, place in ipairs(places) do presence.mark(c, place % defs.LANE, 1, s.waiting_ttl) end
@@ -109,9 +114,20 @@ local function bring(c, r, args, s)
     return #line + sessions
 end
 
-local function rows(c, args)
+-- Is this generation being brought back? Not when the recovery has ended meanwhile, by itself or by an operator: then
+-- visitors are admitted.
+local function goes_on(c, generation)
     local r = running(c)
-    if not r or r.generation ~= args[3] + 0 or r.cursor ~= args[4] + 0 then return { 0, r and r.cursor or 0, 0 } end
+    if not r or r.generation ~= generation then return nil end
+    if recovery.recovers(c) then return r end
+    state.set(c, 'restore', 'none:ended')
+    state.commit(c)
+    return nil
+end
+
+local function rows(c, args)
+    local r = goes_on(c, args[3] + 0)
+    if not r or r.cursor ~= args[4] + 0 then return { 0, r and r.cursor or 0, 0 } end
     recovery.hold(c)
     draw.open(c)
     local n = #args > 5 and bring(c, r, args, settings.read(c, SETTINGS)) or 0
@@ -123,8 +139,8 @@ local function rows(c, args)
 end
 
 local function done(c, args)
-    local r = running(c)
-    if not r or r.generation ~= args[3] + 0 then return { 0, 0, 0 } end
+    local r = goes_on(c, args[3] + 0)
+    if not r then return { 0, 0, 0 } end
     for i, total in ipairs(TOTAL) do state.count(c, total, args[3 + i] + 0) end
     state.count(c, 'joined', args[4] + args[5] + args[6])
     recovery.release(c, { unpack(args, 4 + #TOTAL) })

@@ -208,7 +208,7 @@ static const struct tl_setting process_rows[] = {
     ROW(archive.kept, archive.kept_ms, DURATION, .fallback = "365d", .min = DAYS(1),
         .max = DAYS(3650),
         .help = "How long PostgreSQL keeps entries that have ended, gaps and changes."),
-    CHOICE(archive.restore, "auto", restore_names,
+    CHOICE(archive.restore, "manual", restore_names,
            "`auto`: an archiver brings back the line of a queue whose data Redis has lost. "
            "`manual`: only `tellerline restore` does."),
     DURATION(retention.ended, "1h", MINUTES(60), DAYS(30),

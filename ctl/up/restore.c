@@ -22,6 +22,8 @@ static const char *why_not(const char *word)
         {"deleted", "an operator deleted the queue: its places do not come back"},
         {"pseudonyms", "the archive has pseudonyms instead of the ids of visitors: they come back "
                        "by their tickets"},
+        {"ended", "the recovery has ended meanwhile"},
+        {"database", "PostgreSQL refused; the log of the archiver says why"},
         {"lost", "the archive does not know the generation that was lost"}};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (strcmp(word, words[i][0]) == 0)

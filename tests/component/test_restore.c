@@ -227,6 +227,55 @@ static void not_every_generation_comes_back(void **state)
     assert_non_null(strstr(error, "has visitors"));
 }
 
+/* Of an operator, or because its time was over while nothing came: visitors are admitted. */
+static void a_recovery_that_has_ended_stays_so(void **state)
+{
+    struct test_store *store = *state;
+    const uint64_t lost = lost_queue(store, "");
+    const char *key = store->keys.names[TL_KEY_STATE];
+    test_redis_ask(store->redis, "HSET %s recover_until %lld", key,
+                   test_redis_ms(store->redis) + 1000);
+    begin(store, lost);
+    const long long until = test_state(store, "recover_until");
+    test_redis_pass_time(store->redis, 20);
+    assert_int_equal(begin(store, lost), 0);
+    assert_int_equal(test_state(store, "recover_until"), until); /* to begin again holds nobody */
+    assert_int_equal(call(store, "rows %" PRIu64 " 0 30 a 30 0 0 0 0", lost), 30);
+    test_redis_ask(store->redis, "HSET %s recover_until 0", key);
+    assert_int_equal(call(store, "rows %" PRIu64 " 30 40 b 40 0 0 0 0", lost), -1);
+    assert_int_equal(call(store, "done %" PRIu64 " 5 4 3 2 1 0 7", lost), -1);
+    assert_int_equal(test_state(store, "recover_until"), 0);
+    assert_int_equal(test_state(store, "joined"), 1);
+    assert_int_equal(test_waiting_place(store, "b"), -1);
+}
+
+static void a_deleted_line_stays_away(void **state)
+{
+    struct test_store *store = *state;
+    char error[320];
+    lost_queue(store, "");
+    test_redis_ask(store->redis, "HSET %s lost_generation %lld lost_by 3",
+                   store->keys.names[TL_KEY_STATE], test_state(store, "generation"));
+    test_redis_ask(store->redis, "HSET tl:{q}:retired generation 5");
+    uint64_t before = test_redis_fingerprint(store->redis);
+    assert_null(test_function(store->redis, TL_FN_RESTORE, &store->keys,
+                              "1000 ask tester test 1000", error));
+    assert_non_null(strstr(error, "deleted the queue"));
+    assert_true(before == test_redis_fingerprint(store->redis));
+}
+
+/* The archive was being told again when the store lost everything. */
+static void a_visitor_in_two_rows_has_one_place(void **state)
+{
+    struct test_store *store = *state;
+    const uint64_t lost = lost_queue(store, "");
+    begin(store, lost);
+    call(store, "rows %" PRIu64 " 0 50 a 30 0 0 0 0 a 40 0 0 0 0", lost);
+    assert_int_equal(test_waiting_place(store, "a"), 30);
+    assert_int_equal(test_state(store, "waiting"), 1);
+    test_invariants(store->redis, &store->keys);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -237,6 +286,9 @@ int main(void)
         cmocka_unit_test_setup(the_archive_knows_more_than_a_worker, test_store_clean),
         cmocka_unit_test_setup(the_recovery_lasts_until_all_are_back, test_store_clean),
         cmocka_unit_test_setup(not_every_generation_comes_back, test_store_clean),
+        cmocka_unit_test_setup(a_recovery_that_has_ended_stays_so, test_store_clean),
+        cmocka_unit_test_setup(a_deleted_line_stays_away, test_store_clean),
+        cmocka_unit_test_setup(a_visitor_in_two_rows_has_one_place, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open, test_store_close);
 }

@@ -13,6 +13,7 @@ CREATE TABLE queue_generations (
     generation bigint NOT NULL,         -- Unix time of its creation, in microseconds
     event bigint NOT NULL DEFAULT 0,    -- everything up to this event was written; what is told again is skipped
     told_from bigint NOT NULL DEFAULT 0, -- the event from which all who wait or are active were told again last
+    told_whole boolean NOT NULL DEFAULT true, -- false: that is still going on
     last_at timestamptz,                -- of that event
     deleted_at timestamptz,             -- by an operator
     UNIQUE (queue_id, generation)

@@ -10,7 +10,7 @@ local MIN_MS = 5000           -- also when all are back: what every worker remem
 local ENDS_KNOWN_MS = 3600000 -- how long ends are kept, at least: later nobody knows whether a place has ended
 local UNREACHED_MS = 1000     -- to look again, while no worker has come
 local DROPPED_MAX = 1000      -- visitors, in one step
-local HOLD_MS = 10000         -- by which each step of a restoration from the archive puts off the end of the recovery
+local HOLD_MS = 30000         -- by which each step of a restoration from the archive puts off the end of the recovery
 local OVER = '0'              -- in tl:{q}:lost: the visitor of this place has gone
 local WINDOW = settings.list({ 'recovery_window' })
 local OPENING = settings.list({ 'order', 'opens_at' })
@@ -270,6 +270,12 @@ function recovery.recovers(c)
     return c.recover_until > c.now
 end
 
+-- Was the queue deleted by an operator and created again? Then nobody names a lost generation.
+function recovery.is_retired(c)
+    open(c)
+    return c.lost_generation == c.generation and call('EXISTS', c.key.retired) == 1
+end
+
 -- Makes the queue recover, if it does not yet, and lets anybody name the lost generation.
 function recovery.reopen(c)
     open(c)
@@ -289,11 +295,15 @@ function recovery.known(c, generation, last)
     return c.lost_generation == generation and c.recover_until > c.now
 end
 
--- Nobody is admitted before the archive has brought back everyone. Returns after how many ms it may begin: what workers
--- remember comes first, because they may know more.
+-- Nobody is admitted before the archive has brought back everyone, while it goes on.
 function recovery.hold(c)
     open(c)
     state.set(c, 'recover_until', max(c.recover_until, c.now + HOLD_MS))
+end
+
+-- After how many ms the archive may begin: what workers remember comes first, because they may know more.
+function recovery.begins_after(c)
+    open(c)
     return max(0, c.recover_since + min(MIN_MS, c.window) - c.now)
 end
 

@@ -36,9 +36,9 @@ def prepared(system):
     guarded(system)
 
 
-def begin(start, postgres, settings, archivers=1, prepare=prepared, **archive):
+def begin(start, postgres, settings, archivers=1, prepare=prepared, restore="auto"):
     system = start({"sale": QUEUE | settings}, archivers=archivers, prepare=prepare,
-                   settings=PROMPT | {"archive": {"url": postgres.url} | archive})
+                   settings=PROMPT | {"archive": {"url": postgres.url, "restore": restore}})
     system.expect(STORE_TROUBLE)
     system.expect("has lost the queue")
     return system
@@ -192,7 +192,7 @@ def test_there_is_nothing_to_bring_back(start, postgres):
     assert made.returncode == 0, made.stderr
     done = system.ctl("restore", "sale")
     assert done.returncode == 1 and "deleted the queue" in done.stderr, done.stderr
-    assert system.waiting("sale") == 0
+    assert system.waiting("sale") == 0 and field(system, "recover_until") in ("", "0"), "nothing was opened"
 
 
 @pytest.mark.long(seconds=30)

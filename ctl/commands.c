@@ -116,7 +116,7 @@ static const struct tl_ctl_command commands[] = {
                 "instead, and send them SIGHUP."},
     {"queue notice", "QUEUE TEXT|LANG=TEXT...", TL_GROUP_QUEUES, TL_OPTIONS_CALL,
      .run = tl_command_notice, .operation = "setNotice",
-     .say = {{"notice", "{queue}: notice set"}, {NULL, "{queue}: notice removed"}},
+     .say = {{"notice=", "{queue}: notice removed"}, {NULL, "{queue}: notice set"}},
      .summary = "Show a notice to all waiting visitors; \"\" removes it",
      .details =
          "TEXT is for everyone. Or give each language of the pages its own, en=TEXT ko=TEXT: "

@@ -6,11 +6,14 @@ WITH generations AS (
     ORDER BY generation DESC LIMIT CASE WHEN $2::float8 IS NULL THEN 1 END
 ), visits AS MATERIALIZED (
     SELECT * FROM (
-        SELECT coalesce(joined_at, restored_at, admitted_at) AS came, admitted_at, status, ended_at,
+        SELECT least(coalesce(joined_at, restored_at, let_in), let_in) AS came, let_in, status, ended_at,
             extract(epoch FROM admitted_at - joined_at)::float8 * 1000 AS waited,
-            coalesce(admitted_at IS NULL AND status IN ('left', 'absent', 'expired'), false) AS gave_up,
-            greatest(admitted_at, ended_at, CASE WHEN ended_at IS NULL THEN last_at END) AS seen
-        FROM queue_entries JOIN generations USING (generation_id)
+            coalesce(let_in IS NULL AND status IN ('left', 'absent', 'expired'), false) AS gave_up,
+            greatest(let_in, ended_at, CASE WHEN ended_at IS NULL THEN last_at END) AS seen
+        FROM queue_entries JOIN generations USING (generation_id), LATERAL (
+            -- A session that came back has no admission in this generation.
+            SELECT coalesce(admitted_at, CASE WHEN deadline IS NOT NULL THEN coalesce(restored_at, deadline) END) AS let_in
+        ) AS admission
     ) AS every
     WHERE came >= coalesce(to_timestamp($2::float8 / 1000), '-infinity') AND came < coalesce(to_timestamp($3::float8 / 1000), 'infinity')
 ), span AS (
@@ -21,11 +24,11 @@ WITH generations AS (
 ), arrivals AS (
     SELECT date_bin(step, came, first) AS at, count(*) AS arrived FROM visits, width GROUP BY 1
 ), admissions AS (
-    SELECT date_bin(step, admitted_at, first) AS at, count(*) AS admitted,
+    SELECT date_bin(step, let_in, first) AS at, count(*) AS admitted,
         percentile_disc(ARRAY[0.5, 0.9, 0.99]) WITHIN GROUP (ORDER BY waited) AS waits
-    FROM visits, width WHERE admitted_at IS NOT NULL GROUP BY 1
+    FROM visits, width WHERE let_in IS NOT NULL GROUP BY 1
 ), ends AS (
-    SELECT date_bin(step, ended_at, first) AS at, count(*) - count(admitted_at) AS of_waiting, count(admitted_at) AS of_active,
+    SELECT date_bin(step, ended_at, first) AS at, count(*) - count(let_in) AS of_waiting, count(let_in) AS of_active,
         count(*) FILTER (WHERE gave_up) AS gave_up, count(*) FILTER (WHERE status = 'unclaimed') AS no_shows
     FROM visits, width WHERE ended_at IS NOT NULL GROUP BY 1
 ), changes AS (
@@ -33,18 +36,18 @@ WITH generations AS (
 ), steps AS ( -- capacity: what the last change before the end of the step says
     SELECT s.at, coalesce(arrived, 0) AS arrived, coalesce(admitted, 0) AS admitted, coalesce(gave_up, 0) AS gave_up,
         coalesce(no_shows, 0) AS no_shows, waits,
-        sum(coalesce(arrived, 0) - coalesce(admitted, 0) - coalesce(of_waiting, 0)) OVER (ORDER BY s.at) AS waiting,
-        sum(coalesce(admitted, 0) - coalesce(of_active, 0)) OVER (ORDER BY s.at) AS active,
+        greatest(0, sum(coalesce(arrived, 0) - coalesce(admitted, 0) - coalesce(of_waiting, 0)) OVER (ORDER BY s.at)) AS waiting,
+        greatest(0, sum(coalesce(admitted, 0) - coalesce(of_active, 0)) OVER (ORDER BY s.at)) AS active,
         (SELECT nullif((c.after->>'capacity')::bigint, 0) FROM changes AS c WHERE c.at < s.at + step AND c.after ? 'capacity'
             ORDER BY entry_ms DESC, entry_nth DESC LIMIT 1) AS capacity
     FROM width CROSS JOIN LATERAL generate_series(first, last, step) AS s (at)
         LEFT JOIN arrivals USING (at) LEFT JOIN admissions USING (at) LEFT JOIN ends USING (at)
 ), totals AS (
-    SELECT json_build_object('arrived', count(*), 'admitted', count(admitted_at),
+    SELECT json_build_object('arrived', count(*), 'admitted', count(let_in),
         'gave_up', count(*) FILTER (WHERE gave_up), 'no_shows', count(*) FILTER (WHERE status = 'unclaimed'),
         'completed', count(*) FILTER (WHERE status = 'completed'),
-        'left', count(*) FILTER (WHERE status = 'left' AND admitted_at IS NOT NULL),
-        'expired', count(*) FILTER (WHERE status = 'expired' AND admitted_at IS NOT NULL),
+        'left', count(*) FILTER (WHERE status = 'left' AND let_in IS NOT NULL),
+        'expired', count(*) FILTER (WHERE status = 'expired' AND let_in IS NOT NULL),
         'removed', count(*) FILTER (WHERE status IN ('removed', 'deleted')),
         'unknown', count(*) FILTER (WHERE coalesce(status, 'unknown') = 'unknown'),
         'waiting', count(*) FILTER (WHERE status = 'waiting'), 'active', count(*) FILTER (WHERE status = 'active')) AS counts,

@@ -191,13 +191,14 @@ static void name_nodes(struct tl_cluster *cluster, const struct answer *answer, 
 }
 
 /* From now on those of the URL are known, all masters of this answer, and as many replicas as there
- * is room for. */
+ * is room for: known ones are dropped where a new master may need the room. */
 static void learn(struct tl_cluster *cluster, const struct answer *answer)
 {
     size_t kept = 0;
     for (size_t i = 0; i < cluster->n_known; i++)
         cluster->known[i].named = i < cluster->url.n_sentinels;
-    name_nodes(cluster, answer, 0, KNOWN_MAX, false);
+    name_nodes(cluster, answer, 0, cluster->n_known + cluster->next.n <= KNOWN_MAX ? KNOWN_MAX : 0,
+               false);
     for (size_t i = 0; i < cluster->n_known; i++) {
         if (cluster->known[i].named)
             cluster->known[kept++] = cluster->known[i];
@@ -281,9 +282,10 @@ static bool look(struct tl_cluster *cluster, bool doubted, struct tl_error *err)
     for (size_t i = 0; !all && i < cluster->n_known; i++)
         if (&cluster->known[i] != last && cluster->known[i].redis != NULL)
             tl_redis_close(cluster->known[i].redis);
-    for (int away = 0; away <= all; away++) {
+    const int rounds = all ? 2 : 1;
+    for (int away = 0; away < rounds; away++) {
         for (size_t i = 0; all && i < cluster->n_known; i++)
-            if (cluster->known[i].away == away)
+            if (cluster->known[i].away == (away == 1))
                 ask_for_best(cluster, &cluster->known[i], &round, &problem);
         believed = take_over(cluster, &round, &problem);
     }

@@ -29,18 +29,29 @@ struct fake {
     pthread_t thread;
     atomic_bool stop;
     atomic_int asked;
-    char slots[ANSWER_BYTES]; /* the answer to CLUSTER SLOTS */
+    pthread_mutex_t lock;
+    char slots[ANSWER_BYTES]; /* the answer to CLUSTER SLOTS; under the lock */
     size_t length;
 };
 
 __attribute__((format(printf, 2, 3))) static void say(struct fake *fake, const char *format, ...)
 {
     va_list list;
+    assert_int_equal(pthread_mutex_lock(&fake->lock), 0);
     va_start(list, format);
     int n = vsnprintf(fake->slots + fake->length, sizeof(fake->slots) - fake->length, format, list);
     va_end(list);
     assert_true(n > 0 && fake->length + (size_t)n < sizeof(fake->slots));
     fake->length += (size_t)n;
+    assert_int_equal(pthread_mutex_unlock(&fake->lock), 0);
+}
+
+/* Begins another answer. */
+static void say_nothing(struct fake *fake)
+{
+    assert_int_equal(pthread_mutex_lock(&fake->lock), 0);
+    fake->length = 0;
+    assert_int_equal(pthread_mutex_unlock(&fake->lock), 0);
 }
 
 /* [first, last, then so many nodes, which say_node adds]. */
@@ -67,8 +78,10 @@ static void answer(struct fake *fake, struct pollfd *client)
     command[n] = '\0';
     bool slots = strstr(command, "SLOTS") != NULL;
     atomic_fetch_add(&fake->asked, slots ? 1 : 0);
+    (void)pthread_mutex_lock(&fake->lock);
     (void)send(client->fd, slots ? fake->slots : info, slots ? fake->length : sizeof(info) - 1,
                MSG_NOSIGNAL);
+    (void)pthread_mutex_unlock(&fake->lock);
 }
 
 static void *serve(void *context)
@@ -103,6 +116,7 @@ static int start(void **state)
     assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
     assert_int_equal(listen(listener, SOCKETS), 0);
     fake->port = ntohs(address.sin_port);
+    assert_int_equal(pthread_mutex_init(&fake->lock, NULL), 0);
     assert_int_equal(pthread_create(&fake->thread, NULL, serve, fake), 0);
     *state = fake;
     return 0;
@@ -116,6 +130,7 @@ static int stop(void **state)
     for (size_t i = 0; i < SOCKETS; i++)
         if (fake->sockets[i].fd >= 0)
             close(fake->sockets[i].fd);
+    pthread_mutex_destroy(&fake->lock);
     free(fake);
     return 0;
 }
@@ -131,6 +146,20 @@ static struct tl_cluster *cluster_of(const struct fake *fake)
     return cluster;
 }
 
+/* Two masters, the first with these replicas: one, and then those from 2 on. */
+static void say_replicas(struct fake *fake, int one, int replicas, int other)
+{
+    say_nothing(fake);
+    say(fake, "*2\r\n");
+    say_range(fake, 0, 99, 1 + replicas);
+    say_node(fake, fake->port);
+    say_node(fake, one);
+    for (int i = 2; i <= replicas; i++)
+        say_node(fake, i);
+    say_range(fake, 100, 16383, 1);
+    say_node(fake, other);
+}
+
 static void more_replicas_than_are_remembered(void **state)
 {
     static struct tl_cluster_map map;
@@ -138,13 +167,7 @@ static void more_replicas_than_are_remembered(void **state)
     struct tl_cluster *cluster = cluster_of(fake);
     enum { REPLICAS = 300 };
     map = (struct tl_cluster_map){0};
-    say(fake, "*2\r\n");
-    say_range(fake, 0, 99, 1 + REPLICAS);
-    say_node(fake, fake->port);
-    for (int i = 1; i <= REPLICAS; i++)
-        say_node(fake, i);
-    say_range(fake, 100, 16383, 1);
-    say_node(fake, REPLICAS + 1);
+    say_replicas(fake, 1, REPLICAS, REPLICAS + 1);
     assert_true(tl_cluster_look(cluster, &map, NULL));
     assert_int_equal(map.n, 2);
     assert_int_equal(map.slots[99], 0);
@@ -158,6 +181,14 @@ static void more_replicas_than_are_remembered(void **state)
     }
     assert_true(map.away[1]);
     assert_false(map.away[0]);
+    /* A replica for which there was no room takes its place, and it stays as a replica. */
+    say_replicas(fake, REPLICAS + 1, REPLICAS - 1, REPLICAS);
+    for (until_ms = tl_clock_ms() + 20000;
+         map.nodes[1].port != REPLICAS && tl_clock_ms() < until_ms; usleep(10000)) {
+        tl_cluster_doubt(cluster);
+        assert_true(tl_cluster_look(cluster, &map, NULL));
+    }
+    assert_int_equal(map.nodes[1].port, REPLICAS);
     tl_cluster_free(&cluster);
 }
 
@@ -169,7 +200,7 @@ static void more_masters_than_a_map_has(void **state)
         struct tl_cluster *cluster = cluster_of(fake);
         struct tl_error err = {0};
         map = (struct tl_cluster_map){0};
-        fake->length = 0;
+        say_nothing(fake);
         say(fake, "*%d\r\n", masters);
         for (int i = 1; i <= masters; i++) {
             say_range(fake, i, i, 1);

@@ -105,7 +105,8 @@ local function bring(c, r, args, s)
         end
         if not (till or is_back or deadline == OVER) then note_expired(c, deadline, args[at + 4] == '0') end
         seen[id] = seen[id] or till
-        if (till or held == place) and args[at + 5] ~= '0' then handed[#handed + 1] = { id, place, args[at + 5] + 0 } end
+        local serial = args[at + 5] + 0
+        if (till or held == place) and serial > 0 then handed[#handed + 1] = { id, place, serial } end
     end
     visitor.restore_waiting(c, line, places)
     for _, place in ipairs(places) do presence.mark(c, place % defs.LANE, 1, s.waiting_ttl) end

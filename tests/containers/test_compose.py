@@ -349,7 +349,7 @@ def visit(project: Project, queue: str) -> Callable[[str, str], dict[str, Any]]:
         return _json(browser, request) or {}
 
     wait_until(lambda: ask("POST", "join")["status"] in ("waiting", "active"), PATIENCE, "in the line",
-               again_on=KeyError)
+               again_on=(KeyError, urllib.error.HTTPError))
     return ask
 
 

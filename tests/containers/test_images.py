@@ -370,7 +370,7 @@ def test_debian_bookworm(line: Callable[..., Line], bookworm_images: dict[str, s
 
 
 def test_build_script_refuses() -> None:
-    for words in (["--debian", "buster"], ["--nonsense"], ["archiver"], ["--tag"], ["--base"]):
+    for words in (["--debian", "buster"], ["--nonsense"], ["archivist"], ["--tag"], ["--base"]):
         done = subprocess.run([TOP / "deploy/images", *words], capture_output=True, text=True, check=False)
         assert done.returncode == 2 and "deploy/images: " in done.stderr, words
 

@@ -308,10 +308,18 @@ class RedisCluster:
         replica.ask("CLUSTER", "FAILOVER", *([how] if how else []))
         self.wait_promoted(replica)
 
+    def _owner(self, slot: int) -> Node:
+        """The one node that says so of itself: others may learn a moment later that a slot has moved."""
+        def claimed() -> Node | None:
+            found = [node for node in self.nodes if node.running
+                     and any(first <= slot <= last and master[2] == node.id
+                             for first, last, master, *_ in node.try_ask("CLUSTER", "SLOTS") or [])]
+            return found[0] if len(found) == 1 else None
+        return wait_until(claimed, PATIENCE, f"one node has slot {slot}")
+
     def begin_move(self, slot: int, target: Node, stay: int = 1) -> None:
         """Moves all keys of the slot but some, and stops half way: move_slots goes on."""
-        self.read_map()
-        source = next(node for first, last, node in self._map if first <= slot <= last)
+        source = self._owner(slot)
         target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
         source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
         keys = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 1000)
@@ -321,8 +329,7 @@ class RedisCluster:
         """As `redis-cli --cluster reshard` does it. Returns how many keys were moved."""
         moved = 0
         for slot in slots:
-            self.read_map()
-            source = next(node for first, last, node in self._map if first <= slot <= last)
+            source = self._owner(slot)
             if source is target:
                 continue
             target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)

@@ -280,7 +280,7 @@ static bool update_names(struct tl_roster *roster, int64_t now_ms, bool *changed
             continue;
         }
         leases[at].epoch = roster->leases[i].epoch;
-        leases[at].anew = roster->leases[i].anew;
+        leases[at].store_changed = roster->leases[i].store_changed;
     }
     free(roster->names);
     free(roster->leases);
@@ -303,7 +303,7 @@ static void note_anew(struct tl_roster *roster)
         if (epoch == lease->epoch)
             continue;
         lease->epoch = epoch;
-        lease->anew = true;
+        lease->store_changed = true;
         tl_troubles_retry(roster->settings.troubles, lease->queue);
     }
 }

@@ -273,9 +273,9 @@ bool tl_inventory_list(struct tl_inventory *inventory, bool all, int64_t now_ms,
         for (size_t i = inventory->list.n; ok && i > 0; i--) {
             struct entry *entry = at(inventory, i - 1);
             bool listed = tl_queue_find_name(*names, *n, entry->queue, NULL);
-            bool anew = all || entry->made_epoch != epoch_of(inventory, entry->queue);
+            bool is_new = all || entry->made_epoch != epoch_of(inventory, entry->queue);
             entry->away = entry->away && !listed; /* also when the store has lost the mark */
-            if ((!listed || (anew && entry->file != NULL)) && !entry->away &&
+            if ((!listed || (is_new && entry->file != NULL)) && !entry->away &&
                 !tl_troubles_resting(inventory->settings.troubles, entry->queue, now_ms))
                 ok = make(inventory, entry, listed, now_ms, &made, err);
         }
@@ -368,7 +368,7 @@ static bool want_older(struct tl_inventory *self, struct batch *batch, struct tl
 }
 
 /* Is the store of this queue another one than when its settings were read? */
-static bool is_anew(const struct tl_inventory *self, const char *queue)
+static bool is_store_changed(const struct tl_inventory *self, const char *queue)
 {
     const struct entry *entry = find(self, queue);
     return entry == NULL || entry->read_epoch != epoch_of(self, queue);
@@ -377,12 +377,12 @@ static bool is_anew(const struct tl_inventory *self, const char *queue)
 /* Reads some queues in one pipeline: all of them, or those whose store is another one. *older: the
  * store had older settings of one. */
 static bool read_next(struct tl_inventory *self, char (*names)[TL_QUEUE_NAME_MAX + 1], size_t n,
-                      bool *older, bool only_anew, struct tl_error *err)
+                      bool *older, bool only_changed, struct tl_error *err)
 {
     struct batch batch = {.n = n < READ_AT_ONCE ? n : READ_AT_ONCE};
     for (size_t i = 0; i < batch.n; i++) {
         batch.names[i] = names[(self->next + i) % n];
-        batch.wanted[i] = !only_anew || is_anew(self, batch.names[i]);
+        batch.wanted[i] = !only_changed || is_store_changed(self, batch.names[i]);
     }
     if (!want_changed(self, &batch, err) || !want_older(self, &batch, err))
         return false;
@@ -404,13 +404,13 @@ bool tl_inventory_read(struct tl_inventory *inventory, char (*names)[TL_QUEUE_NA
 {
     size_t read = 0;
     const uint64_t epoch = tl_store_epoch(inventory->settings.store);
-    const bool anew = inventory->epoch != 0 && inventory->epoch != epoch;
+    const bool store_changed = inventory->epoch != 0 && inventory->epoch != epoch;
     bool go_on = n > 0;
     while (go_on) {
         if (!read_next(inventory, names, n, &all, !all && read > 0, err))
             return false;
         read += READ_AT_ONCE;
-        go_on = (all || anew) && read < n;
+        go_on = (all || store_changed) && read < n;
     }
     inventory->epoch = epoch;
     return true;

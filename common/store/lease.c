@@ -55,7 +55,7 @@ static void note(const struct tl_lease_client *client, struct tl_lease *lease,
         break;
     case TL_LEASE_TAKE:
         lease->held = tl_reply_signed(reply, 0) == 1;
-        lease->anew = false;
+        lease->store_changed = false;
         lease->fence = tl_reply_number(reply, 1);
         lease->left_ms = 0; /* not known for a lease of another replica */
         break;
@@ -130,7 +130,7 @@ void tl_lease_plan_round(struct tl_lease *leases, size_t n, const struct tl_leas
         lease->step = TL_LEASE_SKIP;
         if (lease->resting && !lease->held) {
             lease->left_ms = TL_LEASE_MS;
-        } else if (round->take_all || lease->anew) {
+        } else if (round->take_all || lease->store_changed) {
             lease->step = TL_LEASE_TAKE;
         } else if (lease->held) {
             lease->step = round->renew ? TL_LEASE_RENEW : TL_LEASE_SKIP;

@@ -41,10 +41,10 @@ struct tl_lease {
     int64_t left_ms;   /* time left of another replica's lease, at least; set by CHECK */
     uint64_t fence;    /* set by TAKE; 0 for roles without one */
     enum tl_lease_step step;
-    bool resting; /* the queue is set aside: ask nothing unless it is held */
-    bool anew;    /* its store is another one than before: TAKE it; until one has answered */
-    bool held;    /* by us; set by RENEW and TAKE */
-    bool free;    /* has no holder; set by CHECK and RENEW */
+    bool resting;       /* the queue is set aside: ask nothing unless it is held */
+    bool store_changed; /* its store is another one than before: TAKE it; until one has answered */
+    bool held;          /* by us; set by RENEW and TAKE */
+    bool free;          /* has no holder; set by CHECK and RENEW */
     struct tl_error error; /* kind TL_OK unless the store refused the step */
 };
 

@@ -30,7 +30,7 @@ struct followed {
     struct tl_keys keys;
     struct tl_redis *redis; /* its connection; borrowed */
     uint64_t epoch;         /* of its store (tl_store_epoch_of) */
-    bool anew;              /* which is another one: the next update checks the queue */
+    bool store_changed;     /* which is another one: the next update checks the queue */
     uint64_t generation;
     uint64_t base_seq; /* of the incarnation */
     bool posted;       /* the loop has its line */
@@ -52,10 +52,10 @@ struct tl_followed_queues {
     struct tl_tail *tail;
     struct tl_durable durable;
     struct tl_troubles *troubles;
-    struct tl_named queues;     /* struct followed */
-    size_t next_check;          /* the first queue to check in the next update */
-    bool check_all, check_anew; /* the update checks all queues, or those on another store */
-    bool listed;                /* the list was read once */
+    struct tl_named queues;        /* struct followed */
+    size_t next_check;             /* the first queue to check in the next update */
+    bool check_all, check_changed; /* the update checks all queues, or those on another store */
+    bool listed;                   /* the list was read once */
 };
 
 /* A change of this queue. */
@@ -430,9 +430,9 @@ static struct followed *in_turn(const struct tl_followed_queues *self, size_t i)
 
 /* Finds queues that were replaced, incarnations whose events do not reach us (the ids of the stream
  * went back with the store's clock), and settings that were changed by hand. Reads the next queues
- * in one pipeline, and receives all answers before it acts on any. only_anew: leaves out those
+ * in one pipeline, and receives all answers before it acts on any. only_changed: leaves out those
  * whose store is the same as before. */
-static bool check_next(struct tl_followed_queues *self, bool only_anew, struct tl_error *err)
+static bool check_next(struct tl_followed_queues *self, bool only_changed, struct tl_error *err)
 {
     struct tl_queue_info infos[CHECKS_PER_UPDATE];
     struct tl_error problems[CHECKS_PER_UPDATE] = {0};
@@ -440,7 +440,7 @@ static bool check_next(struct tl_followed_queues *self, bool only_anew, struct t
     size_t n = self->queues.n < CHECKS_PER_UPDATE ? self->queues.n : CHECKS_PER_UPDATE;
     for (size_t i = 0; i < n; i++) {
         struct followed *followed = in_turn(self, i);
-        asked[i] = !only_anew || followed->anew;
+        asked[i] = !only_changed || followed->store_changed;
         if (asked[i] && !tl_queue_info_send(followed->redis, &followed->keys, &problems[i]) &&
             !tl_redis_is_node(followed->redis)) {
             *err = problems[i];
@@ -455,7 +455,7 @@ static bool check_next(struct tl_followed_queues *self, bool only_anew, struct t
         struct followed *followed = in_turn(self, i);
         if (!asked[i] || resting(self, followed->keys.queue))
             continue;
-        followed->anew = false;
+        followed->store_changed = false;
         if (problems[i].kind != TL_OK) {
             *err = problems[i];
             if (!followed_failed(self, followed, err))
@@ -489,7 +489,7 @@ static bool check_next(struct tl_followed_queues *self, bool only_anew, struct t
 bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_error *err)
 {
     bool ok = true;
-    queues->check_anew = true;
+    queues->check_changed = true;
     for (size_t i = 0; i < queues->queues.n; i++) {
         struct followed *followed = at(queues, i);
         const uint64_t epoch = tl_store_epoch_of(queues->store, followed->keys.queue);
@@ -497,7 +497,7 @@ bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl
             continue;
         followed->redis = tl_store_of(queues->store, followed->keys.queue);
         followed->epoch = epoch;
-        followed->anew = true;
+        followed->store_changed = true;
         tl_troubles_retry(queues->troubles, followed->keys.queue);
     }
     for (size_t i = 0; ok && i < tl_store_nodes(queues->store); i++) {
@@ -523,8 +523,8 @@ bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_erro
         if (!check_next(queues, checked > 0 && !queues->check_all, err))
             return false;
         checked += CHECKS_PER_UPDATE;
-    } while ((queues->check_all || queues->check_anew) && checked < queues->queues.n);
-    queues->check_all = queues->check_anew = false;
+    } while ((queues->check_all || queues->check_changed) && checked < queues->queues.n);
+    queues->check_all = queues->check_changed = false;
     return true;
 }
 

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
-from stage import CALM, PATIENCE, QUICK, System, batches, cpu_s, elapsed, emit, processes, progress, running, wait_until
+from stage import CALM, PATIENCE, QUICK, System, batches, cpu_s, elapsed, emit, processes, progress, running_on, wait_until
 
-from redis_cluster import RedisCluster, queues_everywhere
+from redis_cluster import queues_everywhere
 from redis_server import RedisServer
 
 #: As many at each node, however many there are.
@@ -74,30 +73,20 @@ def report(name: str, n: int, costs: tuple[list[list[float]], float], joins: int
 def measure(n: int) -> None:
     """n: masters; 0: a Redis without a cluster."""
     progress(f"{n} nodes" if n else "a plain Redis")
-    options = {"appendonly": "no"}
-    cluster = RedisCluster(n, 0, options) if n else None
-    how: dict[str, Any] = {"prepare": cluster.prepare} if cluster else {}
-    try:
-        if cluster:
-            cluster.start()
-        with running({name: {"capacity": 1} | CALM for name in QUEUES}, **how) as system:
-            nodes = cluster.masters() if cluster else [system.redis]
-            programs = [pid for program in system.programs for pid in processes(program)]
-            for queue in QUEUES:  # its one slot is taken from then on
-                assert system.client().post(f"/v1/queues/{queue}/join").status == 200
-            time.sleep(1)  # not a wait for anything: so that the idle span is one
-            costs = Costs(nodes, programs)
-            time.sleep(IDLE_S)  # the same: the span that is measured
-            report("idle", n, costs.since())
-            costs = Costs(nodes, programs)
-            join_alone(system)
-            report("alone", n, costs.since(), ALONE)
-            costs = Costs(nodes, programs)
-            join_many(system)
-            report("in batches", n, costs.since(), JOINS * len(QUEUES))
-    finally:
-        if cluster:
-            cluster.end()
+    with running_on(n, {name: {"capacity": 1} | CALM for name in QUEUES}) as (system, nodes):
+        programs = [pid for program in system.programs for pid in processes(program)]
+        for queue in QUEUES:  # its one slot is taken from then on
+            assert system.client().post(f"/v1/queues/{queue}/join").status == 200
+        time.sleep(1)  # not a wait for anything: so that the idle span is one
+        costs = Costs(nodes, programs)
+        time.sleep(IDLE_S)  # the same: the span that is measured
+        report("idle", n, costs.since())
+        costs = Costs(nodes, programs)
+        join_alone(system)
+        report("alone", n, costs.since(), ALONE)
+        costs = Costs(nodes, programs)
+        join_many(system)
+        report("in batches", n, costs.since(), JOINS * len(QUEUES))
 
 
 for count in (0, *NODES):

@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import time
-from typing import Any
 
-from stage import CALM, PATIENCE, QUICK, cpu_s, elapsed, emit, processes, progress, running, wait_until
+from stage import CALM, PATIENCE, QUICK, cpu_s, elapsed, emit, processes, progress, running_on, wait_until
 
 from many_queues import calls, connections
-from redis_cluster import RedisCluster, queues_everywhere
+from redis_cluster import queues_everywhere
 from redis_server import RedisServer
 
 QUEUES = queues_everywhere(102)
@@ -21,22 +20,12 @@ SECONDS = 5 if QUICK else 20
 def measure(n: int) -> None:
     """n: masters; 0: a Redis without a cluster."""
     progress(f"{len(QUEUES)} idle queues on {n} nodes" if n else f"{len(QUEUES)} idle queues on a plain Redis")
-    options = {"appendonly": "no"}
-    cluster = RedisCluster(n, 0, options) if n else None
-    how: dict[str, Any] = {"prepare": cluster.prepare} if cluster else {}
-    try:
-        if cluster:
-            cluster.start()
-        with running({name: {"capacity": 1} | CALM for name in QUEUES}, **how) as system:
-            nodes = cluster.masters() if cluster else [system.redis]
-            for queue in QUEUES:
-                wait_until(lambda q=queue: all(system.store.command("EXISTS", system.key(q, role)) == 1
-                                               for role in ("dispatcher", "admitter", "expirer")), PATIENCE, "all are served")
-            time.sleep(5)  # not a wait for anything: so that the span is idle
-            report(n, nodes, [pid for program in system.programs for pid in processes(program)])
-    finally:
-        if cluster:
-            cluster.end()
+    with running_on(n, {name: {"capacity": 1} | CALM for name in QUEUES}) as (system, nodes):
+        for queue in QUEUES:
+            wait_until(lambda q=queue: all(system.store.command("EXISTS", system.key(q, role)) == 1
+                                           for role in ("dispatcher", "admitter", "expirer")), PATIENCE, "all are served")
+        time.sleep(5)  # not a wait for anything: so that the span is idle
+        report(n, nodes, [pid for program in system.programs for pid in processes(program)])
 
 
 def report(n: int, nodes: list[RedisServer], programs: list[int]) -> None:

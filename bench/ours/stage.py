@@ -24,6 +24,8 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 os.environ["TELLERLINE_TEST_BIN"] = str(BIN)
 sys.path.insert(0, str(TOP / "tests" / "system"))
+from redis_cluster import RedisCluster  # noqa: E402
+from redis_server import RedisServer  # noqa: E402
 from tellerline import CALM, Program, System, free_port  # noqa: E402,F401  (finds the programs by the environment)
 from waiting import wait_until  # noqa: E402,F401
 
@@ -59,6 +61,22 @@ def running(queues: dict[str, dict[str, Any]], workers: int = 1, dispatchers: in
         yield system
     finally:
         system.close(keep=False)
+
+
+@contextmanager
+def running_on(n: int, queues: dict[str, dict[str, Any]]) -> Iterator[tuple[System, list[RedisServer]]]:
+    """The same on n masters of a cluster, 0: on a Redis without one. Yields also the servers."""
+    if n == 0:
+        with running(queues) as system:
+            yield system, [system.redis]
+        return
+    cluster = RedisCluster(n, 0, {"appendonly": "no"})
+    try:
+        cluster.start()
+        with running(queues, prepare=cluster.prepare) as system:
+            yield system, cluster.masters()
+    finally:
+        cluster.end()
 
 
 # ---- filling the line ----

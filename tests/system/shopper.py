@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager
 
 from actors import Visits
 from http_client import CONNECTION_TROUBLE, Client, Visitor
@@ -46,3 +48,18 @@ class Shopper(Visits):
 
 def p99(times: list[float]) -> float:
     return times[int(len(times) * 0.99)]
+
+
+@contextmanager
+def shopping(port: int, queues: Mapping[Hashable, str]) -> Iterator[dict]:
+    """A shopper for each of these queues at one worker, until the end."""
+    stop = threading.Event()
+    shoppers = {key: Shopper(port, queue, stop) for key, queue in queues.items()}
+    for shopper in shoppers.values():
+        shopper.start()
+    try:
+        yield shoppers
+    finally:
+        stop.set()
+        for shopper in shoppers.values():
+            shopper.join()

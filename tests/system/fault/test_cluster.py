@@ -16,7 +16,7 @@ from cluster_faults import TROUBLE
 from http_client import Client, Visitor
 from many_queues import calls, connections
 from redis_cluster import Node, RedisCluster, queues_everywhere, slot_of
-from shopper import Shopper, p99
+from shopper import Shopper, p99, shopping
 from tellerline import BIN, CALM, PATIENCE, TOP, run
 from waiting import patient, wait_until
 
@@ -82,18 +82,15 @@ def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
     system = start({queue: {"capacity": 1000, "on_store_error": "open"} | CALM for queue in QUEUES}, settings=SETTINGS, prepare=cluster.prepare)
     for pattern in TROUBLE:
         system.expect(pattern)
-    stop, port = threading.Event(), system.of("worker")[0].http_port
+    port = system.of("worker")[0].http_port
     queue_of = {master: queues[0] for master, queues in cluster.queues_by_master(QUEUES).items()}
-    shoppers = {master: Shopper(port, queue, stop) for master, queue in queue_of.items()}
-    for shopper in shoppers.values():
-        shopper.start()
 
     def gate(queue: str) -> int:
         return Client(port).get(f"/v1/queues/{queue}/check").status
 
     victim = cluster.master_of("tl:queues")  # the one whose loss would hurt most
-    others = [shopper for master, shopper in shoppers.items() if master is not victim]
-    try:
+    with shopping(port, queue_of) as shoppers:
+        others = [shopper for master, shopper in shoppers.items() if master is not victim]
         wait_until(lambda: all(len(one.numbered()) >= 150 for one in shoppers.values()), PATIENCE, "joins are numbered")
         before = [p99(one.numbered()) for one in others]
         replica, killed = cluster.replica_of(victim), time.monotonic()
@@ -111,10 +108,6 @@ def test_a_killed_master_stops_its_own_queues_alone(start, cluster, figure):
         figure(f"p99 of joins at other nodes: {[round(1000 * t, 1) for t in before]} ms before, "
                f"{[round(1000 * t, 1) for t in during]} ms while a node is away; its replica was promoted after "
                f"{promoted - killed:.1f} s, and its queues go on {back - promoted:.1f} s later")
-    finally:
-        stop.set()
-        for shopper in shoppers.values():
-            shopper.join()
     assert all(one.error is None for one in shoppers.values()), [one.error for one in shoppers.values()]
     assert {status for one in others for _, _, status in one.answers} == {200}
     assert {status for _, _, status in shoppers[victim].answers} <= {200, 202, 503}
@@ -130,28 +123,22 @@ def test_a_frozen_master_holds_up_no_other(start, cluster, figure):
                    settings={"http": {"join_wait": "2s"}, "redis": {"timeout": "10s"}})
     for pattern in TROUBLE:
         system.expect(pattern)
-    stop, port = threading.Event(), system.of("worker")[0].http_port
     queue_of = {master: queues[0] for master, queues in cluster.queues_by_master(QUEUES).items()}
-    shoppers = {master: Shopper(port, queue, stop) for master, queue in queue_of.items()}
-    for shopper in shoppers.values():
-        shopper.start()
     victim = cluster.master_of("tl:queues")  # the one whose loss would hurt most
-    others = [shopper for master, shopper in shoppers.items() if master is not victim]
-    replica = cluster.replica_of(victim)
-    try:
-        began = time.monotonic()
-        wait_until(lambda: time.monotonic() - began > 6 and all(len(one.admitted()) >= 100 for one in others), PATIENCE,
-                   "all are served")
-        frozen = time.monotonic()
-        victim.pause()
-        cluster.wait_promoted(replica)
-        wait_until(lambda: all(len(one.admitted(frozen)) >= 500 for one in others), PATIENCE, "others are served meanwhile")
-        wait_until(lambda: shoppers[victim].admitted(frozen + 0.5), PATIENCE, "its queues go on at the replica")
-    finally:
-        victim.resume()
-        stop.set()
-        for shopper in shoppers.values():
-            shopper.join()
+    with shopping(system.of("worker")[0].http_port, queue_of) as shoppers:
+        others = [shopper for master, shopper in shoppers.items() if master is not victim]
+        replica = cluster.replica_of(victim)
+        try:
+            began = time.monotonic()
+            wait_until(lambda: time.monotonic() - began > 6 and all(len(one.admitted()) >= 100 for one in others), PATIENCE,
+                       "all are served")
+            frozen = time.monotonic()
+            victim.pause()
+            cluster.wait_promoted(replica)
+            wait_until(lambda: all(len(one.admitted(frozen)) >= 500 for one in others), PATIENCE, "others are served meanwhile")
+            wait_until(lambda: shoppers[victim].admitted(frozen + 0.5), PATIENCE, "its queues go on at the replica")
+        finally:
+            victim.resume()
     cluster.settle()
     assert all(one.error is None for one in others), [one.error for one in others]
     assert {status for one in others for _, _, status in one.answers} == {200}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The archiver: its queues, and the batch that its next transaction writes. Each record is read
  * into the batch (record.c), also what is left of those of deleted queues (gone.c); main.c writes
- * it. */
+ * it. Changes and the history are copied as they are (copies.c). */
 #ifndef TL_ARCHIVER_H
 #define TL_ARCHIVER_H
 
@@ -15,6 +15,14 @@ enum {
     TL_ARCHIVER_GATHER_MS = 200, /* between two looks at a record that has entries */
 };
 
+/* The streams that are copied entry by entry. */
+enum tl_archiver_copies { TL_COPY_CHANGES, TL_COPY_HISTORY, TL_COPIES };
+
+struct tl_copied {
+    char id[TL_ENTRY_ID_MAX]; /* of the last entry that PostgreSQL has; "": not known */
+    int64_t due_ms;           /* local monotonic: the next look */
+};
+
 /* The state of one held queue. */
 struct tl_archived_queue {
     char written[TL_ENTRY_ID_MAX]; /* the id of the last entry that PostgreSQL has */
@@ -22,9 +30,9 @@ struct tl_archived_queue {
     uint64_t entries, units;       /* of those in the batch */
     struct tl_reply *reply;        /* which the batch borrows from */
     struct tl_archive_part known;  /* as PostgreSQL numbers the last generation; 0: not known */
-    char change[TL_ENTRY_ID_MAX]; /* the id of the last change that PostgreSQL has; "": not known */
-    int64_t look_ms, report_ms, changes_ms; /* local monotonic: when they are due */
-    int64_t behind, behind_ms, missing;     /* as the store said last */
+    struct tl_copied copied[TL_COPIES];
+    int64_t look_ms, report_ms;         /* local monotonic: when they are due */
+    int64_t behind, behind_ms, missing; /* as the store said last */
     struct tl_restore restore;
 };
 
@@ -63,6 +71,13 @@ bool tl_archiver_read(struct tl_archiver *self, struct tl_held_queue *held, int6
 /* Tells the store what was written, and asks it how far behind this is. */
 bool tl_archiver_acknowledge(struct tl_archiver *self, struct tl_held_queue *held, int64_t now_ms,
                              struct tl_error *err);
+
+/* ---- copies.c ---- */
+
+/* Copies the next changes and points of the history that are due into PostgreSQL, each once. False
+ * when Redis failed; an error of PostgreSQL goes to self->problem, and makes it unusable. */
+bool tl_archiver_copy(struct tl_archiver *self, struct tl_held_queue *held, int64_t now_ms,
+                      struct tl_error *err);
 
 /* ---- gone.c ---- */
 

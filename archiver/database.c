@@ -12,7 +12,6 @@
 #include "common/base/units.h"
 
 enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
-#define YEAR_5000_MS UINT64_C(95617584000000)
 
 /* A row for each place that the batch names, without indexes and without a log; empty at each
  * commit. */
@@ -337,90 +336,7 @@ bool tl_database_write(struct tl_database *database, struct tl_archive_batch *ba
     return ok;
 }
 
-/* ---- the record of changes ---- */
-
-bool tl_database_last_change(struct tl_database *database, const char *queue, char id[48],
-                             struct tl_error *err)
-{
-    const char *const values[] = {queue};
-    PGresult *found =
-        tl_postgres_run(&database->postgres,
-                        "SELECT entry_ms || '-' || entry_nth FROM queue_changes JOIN queues USING "
-                        "(queue_id) WHERE name = $1 ORDER BY entry_ms DESC, entry_nth DESC LIMIT 1",
-                        1, values, err);
-    if (found == NULL)
-        return false;
-    snprintf(id, 48, "%s", PQntuples(found) > 0 ? PQgetvalue(found, 0, 0) : "0-0");
-    PQclear(found);
-    return true;
-}
-
-/* Something else may have written the entry: PostgreSQL refuses texts that are no UTF-8, and would
- * refuse this one again and again. */
-static const char *field(const struct tl_reply *fields, const char *name)
-{
-    const char *text = tl_reply_string(tl_reply_of(fields, name), NULL);
-    return text != NULL && tl_utf8_valid(text) ? text : "";
-}
-
-static bool insert_change(struct tl_database *database, const char *const values[9],
-                          struct tl_error *err)
-{
-    return tl_postgres_do(&database->postgres,
-                          "INSERT INTO queue_changes (queue_id, entry_ms, entry_nth, at, who, "
-                          "source, what, before, after) SELECT queue_id, $2, $3, "
-                          "to_timestamp($4::float8 / 1000), $5, $6, $7, $8::jsonb, $9::jsonb FROM "
-                          "queues WHERE name = $1 ON CONFLICT DO NOTHING",
-                          9, values, err);
-}
-
-static bool write_change(struct tl_database *database, const char *queue,
-                         const struct tl_reply *entry, struct tl_error *err)
-{
-    const struct tl_reply *fields = tl_reply_at(entry, 1);
-    char ms[NUMBER_SIZE];
-    const char *id = tl_reply_text(entry, 0);
-    const char *dash = strchr(id, '-');
-    if (dash == NULL)
-        return true;
-    snprintf(ms, sizeof(ms), "%.*s", (int)(dash - id), id);
-    uint64_t at;
-    bool has_time =
-        tl_number_parse(field(fields, "at"), &at, &(struct tl_error){0}) && at < YEAR_5000_MS;
-    char *before = tl_rows_change(key_of(database), field(fields, "before"));
-    char *after = tl_rows_change(key_of(database), field(fields, "after"));
-    const char *const values[] = {queue,
-                                  ms,
-                                  dash + 1,
-                                  has_time ? field(fields, "at") : ms,
-                                  field(fields, "who"),
-                                  field(fields, "from"),
-                                  field(fields, "what"),
-                                  before,
-                                  after};
-    bool ok = ((before != NULL && after != NULL) ||
-               tl_error_set(err, TL_ERR_NOMEM, "no memory for a change")) &&
-              insert_change(database, values, err);
-    free(before);
-    free(after);
-    return ok;
-}
-
-bool tl_database_changes(struct tl_database *database, const char *queue,
-                         const struct tl_reply *entries, struct tl_error *err)
-{
-    struct tl_postgres *postgres = &database->postgres;
-    if (tl_reply_count(entries) == 0)
-        return true;
-    bool ok = tl_postgres_do(postgres, "BEGIN", 0, NULL, err);
-    for (size_t i = 0; ok && i < tl_reply_count(entries); i++)
-        ok = write_change(database, queue, tl_reply_at(entries, i), err);
-    ok = ok && tl_postgres_do(postgres, "COMMIT", 0, NULL, err);
-    if (!ok && tl_postgres_connected(postgres) &&
-        !tl_postgres_do(postgres, "ROLLBACK", 0, NULL, NULL))
-        tl_postgres_close(postgres);
-    return ok;
-}
+/* ---- what is old ---- */
 
 bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n, bool *again,
                        struct tl_error *err)

@@ -40,14 +40,6 @@ bool tl_database_part(struct tl_database *database, struct tl_archive_part *part
 bool tl_database_write(struct tl_database *database, struct tl_archive_batch *batch,
                        struct tl_error *err);
 
-/* The id of the last change of this queue that was written, "MS-N"; "0-0": none. */
-bool tl_database_last_change(struct tl_database *database, const char *queue, char id[48],
-                             struct tl_error *err);
-/* Writes changes, entries of the stream (common/store/line/changes.lua); one that is there stays.
- */
-bool tl_database_changes(struct tl_database *database, const char *queue,
-                         const struct tl_reply *entries, struct tl_error *err);
-
 /* Drops a portion of what is older than this, when that is due. *n: how many generations went as a
  * whole; *again: more follows. */
 bool tl_database_sweep(struct tl_database *database, int64_t kept_ms, unsigned *n, bool *again,

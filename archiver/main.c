@@ -13,10 +13,7 @@
 #include "common/role/role_main.h"
 #include "common/store/reply.h"
 
-#define CHANGES_AT_ONCE "500"
-
 enum {
-    CHANGES_MS = 10000, /* between two looks at the record of changes */
     SWEEP_MS = 3600000, /* between two questions whether old entries are to be dropped */
     BACKOFF_BASE_MS = 500,
     BACKOFF_LIMIT_MS = 10000,
@@ -48,37 +45,6 @@ static void outdated(void *context, struct tl_held_queue *held)
     queue->known = (struct tl_archive_part){0};
     queue->restore.active = false;
     queue->look_ms = queue->report_ms = 0;
-}
-
-/* ---- the record of changes ---- */
-
-static bool read_changes(struct tl_archiver *self, struct tl_held_queue *held, int64_t now_ms,
-                         struct tl_error *err)
-{
-    struct tl_archived_queue *queue = held->state;
-    const char *name = held->keys.queue;
-    struct tl_error problem = {0};
-    bool ok = queue->change[0] != '\0' ||
-              tl_database_last_change(&self->database, name, queue->change, &problem);
-    struct tl_reply *reply = NULL;
-    if (ok) {
-        reply = tl_entries_after(held, TL_KEY_CHANGES, queue->change, CHANGES_AT_ONCE, err);
-        if (reply == NULL)
-            return false;
-        ok = tl_database_changes(&self->database, name, reply, &problem);
-    }
-    size_t n = tl_reply_count(reply);
-    if (ok && n > 0)
-        snprintf(queue->change, sizeof(queue->change), "%s",
-                 tl_reply_text(tl_reply_at(reply, n - 1), 0));
-    tl_reply_free(reply);
-    queue->changes_ms = n == strtoul(CHANGES_AT_ONCE, NULL, 10) ? now_ms : now_ms + CHANGES_MS;
-    if (!ok) {
-        queue->change[0] = '\0';
-        self->problem = problem;
-        self->usable = false;
-    }
-    return true;
 }
 
 /* ---- the turn of a queue ---- */
@@ -113,10 +79,9 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
         *due_ms = queue->restore.due_ms;
     if (tl_queue_is_rehearsal(held->keys.queue))
         queue->look_ms = INT64_MAX; /* its visitors are invented */
-    /* The queue has to be known to PostgreSQL before its changes. They come before the record:
-     * after a failure here nothing of the queue may be in the batch, which borrows from it. */
-    if (self->usable && queue->known.generation != 0 && now_ms >= queue->changes_ms &&
-        !read_changes(self, held, now_ms, err))
+    /* Before the record: after a failure here nothing of the queue may be in the batch, which
+     * borrows from it. */
+    if (!tl_archiver_copy(self, held, now_ms, err))
         return false;
     /* Visitors who come back go first: what the record has of them waits. */
     if (self->usable && !queue->restore.active && !tl_archiver_is_full(self) &&

@@ -67,6 +67,18 @@ CREATE TABLE queue_changes (
     PRIMARY KEY (queue_id, entry_ms, entry_nth)
 );
 
+-- The numbers of a queue at these times, a minute apart, or ten while nothing changes.
+CREATE TABLE queue_stats (
+    queue_id int NOT NULL REFERENCES queues,
+    at timestamptz NOT NULL, -- the id of the point in Redis
+    mode text NOT NULL,
+    waiting bigint NOT NULL,
+    active bigint NOT NULL,
+    capacity bigint NOT NULL, -- in force; 0: none
+    totals jsonb NOT NULL,    -- since the queue was created, also of the waits that visitors were told
+    PRIMARY KEY (queue_id, at)
+);
+
 -- How far the dropping of what is old has come: it begins again six hours after it was done last.
 CREATE TABLE upkeep (
     swept_at timestamptz NOT NULL,              -- when it was done last
@@ -136,6 +148,9 @@ BEGIN
     DELETE FROM queue_changes WHERE ctid IN (SELECT ctid FROM queue_changes WHERE at < oldest LIMIT most);
     GET DIAGNOSTICS n = ROW_COUNT;
     again := n = most;
+    DELETE FROM queue_stats WHERE ctid IN (SELECT ctid FROM queue_stats WHERE at < oldest LIMIT most);
+    GET DIAGNOSTICS n = ROW_COUNT;
+    again := again OR n = most;
     IF NOT again THEN
         UPDATE upkeep SET swept_at = now(), generation_id = 0, seq = 0;
     END IF;

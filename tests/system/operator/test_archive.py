@@ -307,6 +307,43 @@ def test_old_entries_go(start, postgres):
     assert postgres.sql("SELECT count(*) FROM pg_class WHERE relname LIKE 'queue\\_entries\\_%' AND relkind = 'r'") == "0"
 
 
+HISTORY = """redis.call('DEL', KEYS[1])
+for i = 0, 599 do
+    redis.call('XADD', KEYS[1], tonumber(ARGV[1]) + 60000 * i .. '-0', 'capacity', 300, 'mode', i < 9 and 'paused' or '\\255', 'waiting', i,
+        'active', 7, 'joined', 2 * i, 'eta_judged', i, 'eta_late', 'x')
+end"""
+
+
+def test_the_history_stays(start, postgres):
+    """Each point of a minute is copied once, whatever else it holds, and stays when Redis has none of them any more."""
+    system = begin(start, postgres, CALM | {"capacity": 1})
+    key, archiver = system.key("sale", "history:minutes"), system.of("archiver")[0]
+    archiver.stop()
+    seconds, _ = system.store.command("TIME")
+    first = (int(seconds) // 60 - 700) * 60000
+    system.store.command("EVAL", HISTORY, 1, key, first)
+    postgres.sql("DELETE FROM queue_stats")
+    join_many(system, 1, "v")
+    archiver.start()
+    of_these = f"SELECT count(*) FROM queue_stats WHERE at < to_timestamp({first / 1000} + 600 * 60)"
+    wait_until(lambda: postgres.sql(of_these) == "600", PATIENCE, "all points are there")
+    assert postgres.rows(f"SELECT mode, waiting, active, capacity, totals->'joined', totals->'eta_judged', totals->'eta_late', "
+                         f"totals ? 'waiting' FROM queue_stats WHERE at = to_timestamp({first / 1000} + 60 * 8)") \
+        == [("paused", "8", "7", "300", "16", "8", "0", "f")]
+    archiver.kill()
+    system.store.command("DEL", key)
+    system.store.command("XADD", key, f"{first + 60000 * 720}-0", "waiting", 4711)
+    archiver.start()
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_stats WHERE waiting = 4711") == "1", PATIENCE, "the next point comes")
+    assert postgres.sql(of_these) == "600"
+    postgres.sql("UPDATE queue_stats SET at = at - interval '9 days' WHERE waiting BETWEEN 10 AND 19; "
+                 "UPDATE upkeep SET swept_at = '-infinity'")
+    again = "t"
+    while again == "t":
+        again = postgres.sql("SELECT again FROM sweep('1 day', 3)")
+    assert postgres.sql(of_these) == "590" and postgres.sql("SELECT count(*) FROM queue_entries") == "1"
+
+
 def test_old_entries_go_in_portions(postgres):
     """A large archive is cleared by many short transactions, and only of what is old."""
     made = "SELECT generation_id FROM open_generation('{}', 1)"

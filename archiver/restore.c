@@ -53,6 +53,7 @@ static enum tl_restore_step call(struct tl_restore *restore, const struct tl_hel
         *cursor = tl_reply_number(reply, TL_RESTORE_CURSOR);
     if (wait_ms != NULL)
         *wait_ms = tl_reply_signed(reply, TL_RESTORE_WAIT);
+    restore->now_ms = tl_reply_number(reply, TL_RESTORE_NOW);
     tl_reply_free(reply);
     return reply == NULL ? TL_RESTORE_STORE_FAILED : TL_RESTORE_ON;
 }
@@ -207,22 +208,25 @@ static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database
 static PGresult *fetch(struct tl_restore *restore, struct tl_database *database,
                        struct tl_error *err)
 {
-    char id[NUMBER_SIZE], after[NUMBER_SIZE], fronts[TL_LANES_MAX * NUMBER_SIZE + 2] = "{";
+    char id[NUMBER_SIZE], after[NUMBER_SIZE], now[NUMBER_SIZE],
+        fronts[TL_LANES_MAX * NUMBER_SIZE + 2] = "{";
     size_t length = 1;
     for (size_t lane = 0; lane < TL_LANES_MAX; lane++)
         length += (size_t)snprintf(fronts + length, sizeof(fronts) - length, "%" PRIu64 "%c",
                                    restore->fronts[lane], lane + 1 < TL_LANES_MAX ? ',' : '}');
     const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
-                                  text_of(restore->cursor % TL_LANE, after), fronts};
+                                  text_of(restore->cursor % TL_LANE, after), fronts,
+                                  text_of(restore->now_ms, now)};
     return restore->cursor < TL_LANE
                ? tl_postgres_run(&database->postgres,
                                  VISITORS "status = 'active' ORDER BY seq LIMIT " FETCHED, 2,
                                  values, err)
                : tl_postgres_run(&database->postgres,
                                  VISITORS "(status = 'waiting' OR status > 'active' AND "
-                                          "(seq > ($3::bigint[])[lane + 1] OR deadline > now())) "
+                                          "(seq > ($3::bigint[])[lane + 1] OR "
+                                          "deadline > to_timestamp($4::float8 / 1000))) "
                                           "ORDER BY seq LIMIT " FETCHED,
-                                 3, values, err);
+                                 4, values, err);
 }
 
 /* Rows from `first` on, at most AT_ONCE; the cursor moves on to `next`. */

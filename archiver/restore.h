@@ -23,6 +23,7 @@ struct tl_restore {
     int64_t due_ms;    /* local monotonic: when the next step is */
     int generation_id; /* of the lost one in PostgreSQL */
     uint64_t generation, event, last_seq, present;
+    uint64_t now_ms; /* by Redis's clock, at the last step */
     uint64_t cursor; /* below TL_LANE of those who are active, above it of all others */
     uint64_t size;   /* how many wait or are active */
     uint64_t totals[TL_RESTORE_TOTALS];

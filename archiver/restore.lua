@@ -161,5 +161,7 @@ local STEPS = { ask = ask, begin = begin, rows = rows, done = done, none = none 
 entry('restore', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[1]), FIELDS)
     state.check(c, { 'waiting', 'active', 'ended', 'sessions', 'lost', 'serials', 'events' })
-    return STEPS[args[2]](c, args) or { 1, 0, 0 }
+    local reply = STEPS[args[2]](c, args) or { 1, 0, 0 }
+    reply[4] = c.now
+    return reply
 end)

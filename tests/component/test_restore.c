@@ -178,6 +178,52 @@ static void the_archive_knows_more_than_a_worker(void **state)
     test_invariants(store->redis, &store->keys);
 }
 
+static void returns_by_ticket(struct test_store *store, const char *visitor, uint64_t generation,
+                              tl_place place)
+{
+    test_add(store, &(struct tl_command){.kind = TL_COMMAND_RESTORE,
+                                         .visitor = visitor,
+                                         .visitor_length = strlen(visitor),
+                                         .numbers = {place, generation}});
+}
+
+/* Whatever workers tell later, also one that knows more in general and connects again. */
+static void a_place_that_has_ended_stays_so(void **state)
+{
+    struct test_store *store = *state;
+    const uint64_t lost = lost_queue(store, "capacity=3");
+    const uint64_t till = (uint64_t)test_redis_ms(store->redis) + 30000;
+    worker_remembers(store, lost, EVENT - 5, 20, 20, till);
+    begin(store, lost);
+    call(store, "rows %" PRIu64 " 0 50 ended 33 -1 0 0 0 gone 34 -1 0 0 0", lost);
+    worker_remembers(store, lost, EVENT - 5, 20, 33, till);
+    returns_by_ticket(store, "ended", lost, 33);
+    test_batch(store);
+    test_exceptions_are(store, "0:3:33");
+    worker_remembers(store, lost, EVENT + 5, 20, 34, till);
+    returns_by_ticket(store, "gone", lost, 34);
+    test_batch(store);
+    test_exceptions_are(store, "0:3:34");
+    assert_int_equal(test_state(store, "active"), 0);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* What a worker told as of an earlier event counts no more once another knows a later one. */
+static void the_worker_that_knows_most_is_believed(void **state)
+{
+    struct test_store *store = *state;
+    const uint64_t lost = lost_queue(store, "capacity=3");
+    const long long now = test_redis_ms(store->redis);
+    worker_remembers(store, lost, EVENT + 1, 20, 20, (uint64_t)now + 30000);
+    worker_remembers(store, lost, EVENT + 2, 21, 21, (uint64_t)now + 30000);
+    begin(store, lost);
+    call(store, "rows %" PRIu64 " 0 50 over 20 %lld %lld 1 0 in 21 %lld %lld 1 0", lost,
+         now + 60000, now - 5000, now + 60000, now - 5000);
+    assert_int_equal(test_deadline(store, "over"), -1);
+    assert_int_equal(test_deadline(store, "in"), now + 30000);
+    test_invariants(store->redis, &store->keys);
+}
+
 /* Nobody is admitted while they come back, even if workers say that everybody is there. */
 static void the_recovery_lasts_until_all_are_back(void **state)
 {
@@ -284,6 +330,8 @@ int main(void)
         cmocka_unit_test_setup(who_is_back_stays, test_store_clean),
         cmocka_unit_test_setup(a_worker_that_knows_more_is_believed, test_store_clean),
         cmocka_unit_test_setup(the_archive_knows_more_than_a_worker, test_store_clean),
+        cmocka_unit_test_setup(a_place_that_has_ended_stays_so, test_store_clean),
+        cmocka_unit_test_setup(the_worker_that_knows_most_is_believed, test_store_clean),
         cmocka_unit_test_setup(the_recovery_lasts_until_all_are_back, test_store_clean),
         cmocka_unit_test_setup(not_every_generation_comes_back, test_store_clean),
         cmocka_unit_test_setup(a_recovery_that_has_ended_stays_so, test_store_clean),

@@ -62,15 +62,18 @@ local function may_name(c, generation)
     return is_open(c) and generation > c.lost_generation and generation < c.generation
 end
 
-local function forget_told(c, event, size)
+-- What a worker with this event tells counts from now on, and what those before told no more (remembered_at).
+local function believe(c, event, size)
     state.set(c, 'lost_event', event)
     state.set(c, 'lost_size', size)
-    call('UNLINK', c.key.lost)
 end
 
--- Names the lost generation. What workers told of an earlier one says nothing of this.
+-- Names the lost generation. What was told of an earlier one says nothing of this.
 local function name(c, generation, by)
-    if c.lost_generation > 0 then forget_told(c, 0, 0) end
+    if c.lost_generation > 0 then
+        believe(c, 0, 0)
+        call('UNLINK', c.key.lost)
+    end
     state.set(c, 'lost_generation', generation)
     state.set(c, 'lost_by', by)
     if c.recover_until == 0 then
@@ -95,13 +98,16 @@ function recovery.lost(c, generation, event, last, size)
     if not names_lost(c, generation, recovery.NAMED_BY.memory) then return OUTCOME.gone, 0 end
     -- Where the clock went back, places of this generation must lie above the lost ones.
     if last >= c.seq then c.seq_floor = last + state.BASE_GAP end
-    if event > c.lost_event then forget_told(c, event, size) end -- this worker knows more than those before
+    if event > c.lost_event then believe(c, event, size) end -- this worker knows more than those before
 end
 
 -- After a batch.
 function recovery.raise_seq(c)
     if c.seq_floor and c.seq_floor > c.seq then state.set(c, 'seq', c.seq_floor) end
 end
+
+-- Does the archive say that the visitor of this place of the lost generation has gone?
+local function is_over(c, place) return call('HGET', c.key.lost, int(place)) == OVER end
 
 -- A worker remembers a session at this place, or, with deadline 0, that all places of the lane up to it are used up. Of
 -- the present generation, only what was in the lost end of its history says anything: the latest end that any worker
@@ -117,14 +123,16 @@ function recovery.called(c, generation, event, place, deadline, session_max)
         return
     elseif deadline == 0 then
         raise_front(c, floor(place / LANE), place % LANE)
-    elseif event == c.lost_event then
-        call('HSET', c.key.lost, int(place), int(deadline))
+    elseif event == c.lost_event and not is_over(c, place) then
+        call('HSET', c.key.lost, int(place), int(deadline) .. ':' .. int(event))
     end
 end
 
--- Until when a worker remembers a session at this place of the lost generation, or nil.
+-- Until when the worker that knows most remembers a session at this place of the lost generation, or nil.
 local function remembered_at(c, place)
-    return c.lost_event > 0 and tonumber(call('HGET', c.key.lost, int(place))) or nil
+    if c.lost_event == 0 then return nil end
+    local deadline, event = match(call('HGET', c.key.lost, int(place)) or '', '^(%d+):(%d+)$')
+    return tonumber(event) == c.lost_event and deadline + 0 or nil
 end
 
 -- Until when the visitor at this place of the lost generation has a session, or 0. `deadline` is what the visitor's
@@ -145,9 +153,6 @@ end
 local function is_undrawn(c, seq)
     return c.opens_at and c.now >= c.opens_at and seq <= state.number_base(c.opens_at)
 end
-
--- Does the archive say that the visitor of this place of the lost generation has gone?
-local function is_over(c, place) return call('HGET', c.key.lost, int(place)) == OVER end
 
 -- Does this place come back? Returns also the deadline of its session, or 0.
 local function may_return(c, id, place, ticket, s)

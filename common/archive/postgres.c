@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <limits.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/archive/postgres.h"
 #include "common/base/clock.h"
 
-#define CONNECT_LIMIT_S "5"
-
-enum { COPY_PART = 1 << 20 };
+enum { COPY_PART = 1 << 20, CONNECT_LIMIT_S = 5, CONNECT_LIMIT_MIN_S = 2, SERVER_FIRST_MS = 200 };
 
 /* The first line of what libpq or the server says. */
 static bool fail(struct tl_error *err, enum tl_error_kind kind, const char *message)
@@ -49,9 +48,13 @@ bool tl_postgres_open(struct tl_postgres *postgres, const char *url, const char 
 {
     static const char *const names[] = {"dbname", "connect_timeout", "fallback_application_name",
                                         NULL};
-    const char *const values[] = {url, CONNECT_LIMIT_S, program, NULL};
+    char limit[24], settings[160];
+    const char *const values[] = {url, limit, program, NULL};
     if (postgres->connection != NULL)
         return true;
+    const int64_t limit_s = postgres->limit_ms == 0 ? CONNECT_LIMIT_S : postgres->limit_ms / 1000;
+    snprintf(limit, sizeof(limit), "%lld",
+             (long long)(limit_s > CONNECT_LIMIT_MIN_S ? limit_s : CONNECT_LIMIT_MIN_S));
     postgres->connection = PQconnectdbParams(names, values, 1);
     if (postgres->connection == NULL)
         return tl_error_set(err, TL_ERR_NOMEM, "no memory for a connection to PostgreSQL");
@@ -62,8 +65,13 @@ bool tl_postgres_open(struct tl_postgres *postgres, const char *url, const char 
         tl_postgres_close(postgres);
         return false;
     }
-    bool ok = tl_postgres_do(
-        postgres, "SET client_min_messages = warning; SET search_path = tellerline", 0, NULL, err);
+    /* The server then also ends by itself what nobody waits for. */
+    int length = snprintf(settings, sizeof(settings),
+                          "SET client_min_messages = warning; SET search_path = tellerline");
+    if (postgres->limit_ms > 0)
+        snprintf(settings + length, sizeof(settings) - (size_t)length,
+                 "; SET statement_timeout = %lld", (long long)postgres->limit_ms);
+    bool ok = tl_postgres_do(postgres, settings, 0, NULL, err);
     if (!ok)
         tl_postgres_close(postgres);
     return ok;
@@ -81,7 +89,10 @@ static bool lose(struct tl_postgres *postgres, const char *reason, struct tl_err
 static bool wait(struct tl_postgres *postgres, bool for_answer, struct tl_error *err)
 {
     PGconn *connection = postgres->connection;
-    const int64_t until_ms = tl_clock_ms() + TL_POSTGRES_LIMIT_MS;
+    /* Behind the server's own limit, after which the connection is still good. */
+    const int64_t limit_ms =
+        postgres->limit_ms == 0 ? TL_POSTGRES_LIMIT_MS : postgres->limit_ms + SERVER_FIRST_MS;
+    const int64_t until_ms = tl_clock_ms() + limit_ms;
     for (;;) {
         int unsent = PQflush(connection);
         if (unsent < 0)

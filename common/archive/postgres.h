@@ -14,11 +14,13 @@
 
 #include "common/base/error.h"
 
-enum { TL_POSTGRES_LIMIT_MS = 30000 }; /* of a statement */
+enum { TL_POSTGRES_LIMIT_MS = 30000 }; /* of a statement, unless said otherwise */
 
 /* A zeroed struct is closed. */
 struct tl_postgres {
     PGconn *connection;
+    int64_t limit_ms; /* of a statement, and of connecting, which takes whole seconds and two at
+                         least; 0: TL_POSTGRES_LIMIT_MS, and five seconds */
 };
 
 /* Is this an address that libpq understands? The sentence of an error never holds a password. */

@@ -24,6 +24,12 @@ tl_step tl_handle_page, tl_handle_page_join, tl_handle_page_leave;
 tl_step tl_handle_queue, tl_handle_jwks, tl_handle_livez, tl_handle_readyz;
 tl_step tl_handle_asset, tl_handle_openapi, tl_handle_problem;
 
+/* ---- the archive ---- */
+
+/* A question about the visit's place was refused. Does the archive know it, while the store is
+ * away? Then asks it and returns true; the answer is its last known place. False: still refused. */
+bool tl_archived_place(struct tl_visit *visit);
+
 /* ---- the challenge ---- */
 
 /* What a queue with a challenge asks for before it gives a new place. `work`: the solution of a

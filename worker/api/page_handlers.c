@@ -62,8 +62,10 @@ bool tl_handle_page(struct tl_visit *visit)
     struct tl_ticket kept;
     if (tl_past_everyone(visit))
         return true;
-    if (!tl_visit_queue(visit) || !tl_visit_passes_blocks(visit))
+    if (!tl_visit_passes_blocks(visit))
         return false;
+    if (!tl_visit_queue(visit))
+        return tl_archived_place(visit);
     if (!tl_visit_brought(visit, &visit->ticket))
         return arrive(visit);
     tl_visit_judge(visit);
@@ -76,7 +78,9 @@ bool tl_handle_page(struct tl_visit *visit)
         if (invite == NULL || tl_place_seq(kept.place) == 0 || holds_place(visit->queue, &kept))
             return tl_page_redirect(visit, TL_PAGE_CLEAN);
     }
-    return visit->worth == TL_WORTH_PENDING ? join(visit, true) : tl_answer_view(visit);
+    if (visit->worth == TL_WORTH_PENDING)
+        return join(visit, true);
+    return tl_answer_view(visit) || tl_archived_place(visit);
 }
 
 /* The button "join again": a new place if the old one is over. */

@@ -278,6 +278,10 @@ static void render_view(struct tl_request *request, const struct tl_view *view, 
         return;
     }
     shown->page = tl_view_state(view);
+    /* From the archive there is no pass to go on with, and perhaps no position. */
+    if (view->settings == NULL &&
+        (shown->page == TL_PAGE_ACTIVE || (shown->page == TL_PAGE_WAITING && view->unplaced)))
+        shown->page = TL_PAGE_DOWN;
     shown->event = tl_event_looks_find(worker->events, view->queue);
     shown->from = first_position(visit);
     shown->poll_after_ms = tl_view_poll_after_ms(view);
@@ -288,7 +292,8 @@ static void render_view(struct tl_request *request, const struct tl_view *view, 
         tl_reference_write(worker->secrets.keyring, view->queue, view->visitor, page.reference);
         shown->reference = page.reference;
     }
-    set_return(visit, view->settings->target_url, &page);
+    if (view->settings != NULL)
+        set_return(visit, view->settings->target_url, &page);
     if (tl_cookie_works(visit)) /* else the addresses carry the ticket */
         shown->ticket = NULL;
     else if (shown->ticket == NULL)

@@ -67,7 +67,8 @@ static bool status(struct tl_visit *visit)
 
 bool tl_handle_status(struct tl_visit *visit)
 {
-    return tl_visit_passes_blocks(visit) && tl_visit_ticket(visit, status);
+    return tl_visit_passes_blocks(visit) &&
+           (tl_visit_ticket(visit, status) || tl_archived_place(visit));
 }
 
 /* ---- events ---- */

@@ -352,8 +352,9 @@ static void set_place(struct page *page)
                           &page->texts[FIELD_admitted]);
     set_if(page, FIELD_has_admitted, view->has_admitted);
     set_eta(page);
-    bool moves = page->mode != TL_MODE_PAUSED && !view->recovering && !page->no_capacity &&
-                 !view->state.called && page->place->opens_at_ms <= view->store_ms;
+    bool moves = view->settings != NULL && page->mode != TL_MODE_PAUSED && !view->recovering &&
+                 !page->no_capacity && !view->state.called &&
+                 page->place->opens_at_ms <= view->store_ms;
     set_if(page, FIELD_shows_eta, view->has_eta || moves);
     set_if(page, FIELD_almost, moves && position > 0 && ahead < ALMOST);
     set_if(page, FIELD_recovering, view->recovering);
@@ -518,7 +519,8 @@ void tl_page_render(const struct tl_view *view, const struct tl_brand *brand,
                         .queue = settings,
                         .place = of_place ? settings : &no_settings,
                         .mode = tl_view_told_mode(view),
-                        .no_capacity = of_place && settings->policy != TL_POLICY_RATE &&
+                        .no_capacity = of_place && view->settings != NULL &&
+                                       settings->policy != TL_POLICY_RATE &&
                                        settings->capacity == 0,
                         .brand = brand,
                         .language = language};

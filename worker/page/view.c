@@ -52,7 +52,7 @@ enum tl_queue_mode tl_view_told_mode(const struct tl_view *view)
 uint64_t tl_view_position(const struct tl_view *view)
 {
     bool known = view->page == TL_PAGE_WAITING && view->state.status == TL_LINE_WAITING;
-    return known && !view->drawing ? view->state.ahead + 1 : 0;
+    return known && !view->drawing && !view->unplaced ? view->state.ahead + 1 : 0;
 }
 
 uint64_t tl_view_first_position(const struct tl_view *view)

@@ -49,8 +49,10 @@ struct tl_view {
                                 * browsers without cookies; else NULL */
     tl_place place;            /* seq 0: the number is not known */
     struct tl_line_view state; /* UNKNOWN: how it ended is forgotten */
-    const struct tl_queue_settings *settings; /* NULL: a page of a queue that is not known here */
-    enum tl_queue_mode mode;                  /* what is so here: passthrough by the file counts */
+    /* NULL: the queue is not known here, and a place in it is told from the archive, as of as_of_ms
+     */
+    const struct tl_queue_settings *settings;
+    enum tl_queue_mode mode; /* what is so here: passthrough by the file counts */
     enum tl_phase phase;
     uint64_t waiting, active;
     bool has_eta;      /* else there is nothing honest to say */
@@ -58,6 +60,7 @@ struct tl_view {
     bool claimed;      /* ACTIVE: the session is claimed, as far as is known here */
     bool drawing;      /* those who wait are yet to be drawn: nobody has a position */
     bool recovering;   /* the queue recovers from a loss of its data */
+    bool unplaced;     /* waits, and the position is not known */
     bool moved;        /* the place is on another device; its state is ENDED */
     bool through;      /* gets in without a place: only the queue and its settings count */
     bool lost;         /* the store lost the place, and it does not come back */

@@ -14,6 +14,7 @@
 #include "common/role/signals.h"
 #include "worker/api/handlers.h"
 #include "worker/api/worker.h"
+#include "worker/archive/archive.h"
 #include "worker/feed/follower.h"
 #include "worker/feed/ingest.h"
 #include "worker/http/server.h"
@@ -324,6 +325,24 @@ static bool start_verifier(struct edge *edge, struct tl_error *err)
     return edge->env.verifier != NULL;
 }
 
+static void on_archived(void *context, const struct tl_archive_job *answer)
+{
+    struct edge *edge = context;
+    tl_waits_archived(&edge->worker, answer);
+}
+
+static bool start_archive(struct edge *edge, struct tl_error *err)
+{
+    const struct tl_archive_settings settings = {.url = edge->config->archive.url,
+                                                 .metrics = edge->env.metrics,
+                                                 .context = edge,
+                                                 .answered = on_archived};
+    if (settings.url[0] == '\0')
+        return true;
+    edge->env.archive = tl_archive_new(&edge->loop, &settings, err);
+    return edge->env.archive != NULL;
+}
+
 static bool start_threads(struct edge *edge, struct tl_error *err)
 {
     const struct tl_config *config = edge->config;
@@ -342,7 +361,7 @@ static bool start_threads(struct edge *edge, struct tl_error *err)
     if (edge->env.ingest == NULL)
         return false;
     edge->env.follower = tl_follower_new(&edge->loop, &follower, config, err);
-    return edge->env.follower != NULL && start_verifier(edge, err);
+    return edge->env.follower != NULL && start_verifier(edge, err) && start_archive(edge, err);
 }
 
 /* In reverse order. Every request still held gets its answer before the server is freed. */
@@ -355,6 +374,7 @@ static void stop(struct edge *edge)
     edge->env.ingest_up = edge->env.follower_up = false; /* nothing more is asked */
     tl_worker_stop(&edge->worker);
     tl_verifier_free(&edge->env.verifier);
+    tl_archive_free(&edge->env.archive);
     for (int turn = 0; turn < LAST_TURNS && edge->worker.server != NULL; turn++)
         uv_run(&edge->loop, UV_RUN_NOWAIT); /* sends the last answers */
     tl_server_free(&edge->worker.server);

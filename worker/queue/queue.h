@@ -31,6 +31,7 @@
 
 /* ---- what all queues share ---- */
 
+struct tl_archive;
 struct tl_follower;
 struct tl_ingest;
 struct tl_queue_counts;
@@ -60,10 +61,12 @@ struct tl_queue_env {
     int64_t store_offset_ms; /* the store's Unix time minus local monotonic time */
     uint64_t changes;        /* counts those of the clock and of passthrough (struct tl_weather) */
 
-    /* The threads beside the loop; no verifier without a challenge service. */
+    /* The threads beside the loop; no verifier without a challenge service, and no archive without
+     * archive.url. */
     struct tl_ingest *ingest;
     struct tl_follower *follower;
     struct tl_verifier *verifier;
+    struct tl_archive *archive;
 
     /* The listeners to the outcome of each pending command: `settle` for its queue, once for each,
      * begins with tl_queue_settled. */

@@ -35,9 +35,11 @@ enum tl_wait_kind {
     TL_WAIT_EVENT,
     TL_WAIT_PAGE,
     TL_WAIT_VERDICT,
+    TL_WAIT_ARCHIVE,
     TL_WAIT_KINDS
 };
 
+struct tl_archive_job;
 struct tl_fetch;
 
 /* Part of its visit. What has come of it is the next step's to read. */
@@ -60,7 +62,8 @@ struct tl_wait {
     /* A page: the bytes of its draw ids; NULL: the store could not say. */
     const unsigned char *ids;
     size_t length;
-    struct tl_fetch *fetch; /* a verdict: the question to the service */
+    struct tl_fetch *fetch;                /* a verdict: the question to the service */
+    const struct tl_archive_job *archived; /* the archive's answer; NULL: it did not come in time */
     /* What the wait is about: the tag of a page, the id of a token. */
     char about[80];
 };

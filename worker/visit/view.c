@@ -11,7 +11,13 @@
 #include "common/store/state.h"
 #include "worker/visit/view.h"
 
-enum { POLL_NEAR_MS = 1000, POLL_FAR_MS = 10000, POLL_ACTIVE_MS = 5000, NEAR = 100 };
+enum {
+    POLL_NEAR_MS = 1000,
+    POLL_FAR_MS = 10000,
+    POLL_ACTIVE_MS = 5000,
+    POLL_ARCHIVED_MS = 20000,
+    NEAR = 100
+};
 
 unsigned tl_view_poll_after_ms(const struct tl_view *view)
 {
@@ -22,6 +28,8 @@ unsigned tl_view_poll_after_ms(const struct tl_view *view)
         for (uint64_t ahead = view->state.ahead / NEAR; ahead > 0 && ms < POLL_FAR_MS; ahead >>= 1)
             ms += 1000;
     }
+    if (view->settings == NULL)
+        ms = POLL_ARCHIVED_MS;
     /* Up to a tenth more, different for each place and the same each time. */
     uint64_t spread = (view->place * UINT64_C(0x9E3779B97F4A7C15)) >> 32;
     return ms + (unsigned)(spread % (ms / 10));
@@ -65,7 +73,7 @@ static void write_draw(struct tl_json *json, const struct tl_view *view)
     const struct tl_draw_record *draw = view->draw;
     unsigned char id[TL_DRAW_ID_BYTES];
     char digits[TL_DRAW_ID_DIGITS + 1];
-    if (view->settings->order != TL_ORDER_DRAW)
+    if (view->settings == NULL || view->settings->order != TL_ORDER_DRAW)
         return;
     tl_json_string(json, "order", "draw");
     bool late = draw->phase != TL_DRAW_NONE && tl_place_seq(view->place) > draw->last;
@@ -78,6 +86,8 @@ static void write_draw(struct tl_json *json, const struct tl_view *view)
 
 static void write_sizes(struct tl_json *json, const struct tl_view *view)
 {
+    if (view->settings == NULL)
+        return;
     tl_json_uint(json, "waiting", view->waiting);
     tl_json_uint(json, "active", view->active);
     if (view->settings->policy != TL_POLICY_RATE)
@@ -89,7 +99,7 @@ static void write_queue(struct tl_json *json, const struct tl_view *view)
 {
     if (view->as_of_ms != 0)
         tl_view_time(json, "as_of", view->as_of_ms);
-    if (view->settings->opens_at_ms > view->store_ms)
+    if (view->settings != NULL && view->settings->opens_at_ms > view->store_ms)
         tl_view_time(json, "opens_at", view->settings->opens_at_ms);
     if (view->mode != TL_MODE_OPEN)
         tl_json_string(json, "mode", tl_mode_name(view->mode));
@@ -165,7 +175,7 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
         tl_json_plain(&json, "ticket", view->ticket);
     if (view->reference != NULL)
         tl_json_string(&json, "reference", view->reference);
-    if (state == TL_PAGE_WAITING && !view->drawing)
+    if (state == TL_PAGE_WAITING && !view->drawing && !view->unplaced)
         write_waiting(&json, view);
     if (names->reason != NULL)
         tl_json_string(&json, "end_reason", names->reason);
@@ -173,6 +183,8 @@ size_t tl_view_write(const struct tl_view *view, char text[TL_VIEW_MAX])
         write_sizes(&json, view);
         if (in_line)
             write_queue(&json, view);
+        else if (view->settings == NULL)
+            tl_view_time(&json, "as_of", view->as_of_ms);
     }
     if (state == TL_PAGE_ACTIVE) {
         tl_view_time(&json, "expires_at", view->state.deadline_ms);

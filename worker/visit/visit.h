@@ -122,6 +122,9 @@ bool tl_wait_command(struct tl_visit *visit, struct tl_pending_command *pending,
 /* Asks the store about the place of the visit's ticket, and waits as long for the answer. False:
  * that cannot be asked. */
 bool tl_wait_lookup(struct tl_visit *visit, tl_step *step);
+/* Asks the archive, the number of the question being the visit's, and waits for the answer. False:
+ * that cannot be asked now. */
+bool tl_wait_archive(struct tl_visit *visit, const struct tl_archive_job *question, tl_step *step);
 /* Waits until the queue has read this event, 250 ms at most. */
 void tl_wait_event(struct tl_visit *visit, uint64_t event, tl_step *step);
 /* Waits this long for the answer. */
@@ -135,11 +138,13 @@ void tl_wait_end(struct tl_visit *visit);
 bool tl_wait_applied(const struct tl_wait *wait);
 /* A command has an outcome: ends all that wait for it. */
 void tl_waits_settle(struct tl_pending_command *pending, const struct tl_pending_result *result);
-/* The store's answer to a lookup; of these two each does nothing if it comes too late. */
+/* The store's answer to a lookup; of these three each does nothing if it comes too late. */
 void tl_waits_found(struct tl_worker *worker, uint64_t number, enum tl_lookup_found found,
                     enum tl_reason reason);
 /* The bytes of the draw ids, or NULL if the store could not say. */
 void tl_waits_drawn(struct tl_worker *worker, uint64_t number, const void *ids, size_t length);
+/* The archive's answer; borrowed. */
+void tl_waits_archived(struct tl_worker *worker, const struct tl_archive_job *answer);
 /* Call every tick: ends what has reached its deadline, lookups whose place the line has learned,
  * and waits for an event that it has read. */
 void tl_waits_tick(struct tl_worker *worker, int64_t now_ms);

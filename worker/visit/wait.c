@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/base/clock.h"
+#include "worker/archive/archive.h"
 #include "worker/feed/ingest.h"
 #include "worker/report/worker_metrics.h"
 #include "worker/visit/visit.h"
@@ -37,6 +38,7 @@ void tl_wait_begin(struct tl_visit *visit, enum tl_wait_kind kind, int64_t ms, t
     wait->ended = 0;
     wait->result = NULL;
     wait->ids = NULL;
+    wait->archived = NULL;
     wait->next = NULL;
     wait->prev = list->last;
     *(list->last != NULL ? &list->last->wait.next : &list->first) = visit;
@@ -67,6 +69,17 @@ bool tl_wait_lookup(struct tl_visit *visit, tl_step *step)
         return false;
     tl_wait_begin(visit, TL_WAIT_LOOKUP, worker->config->http.join_wait_ms, step);
     tl_metrics_add(worker->env->metrics, TL_WORKER_LOOKUPS, 1);
+    return true;
+}
+
+bool tl_wait_archive(struct tl_visit *visit, const struct tl_archive_job *question, tl_step *step)
+{
+    struct tl_worker *worker = visit->worker;
+    struct tl_archive_job numbered = *question;
+    numbered.number = visit->wait.number = ++worker->waits.last_number;
+    if (!tl_archive_ask(worker->env->archive, &numbered, visit->now_ms))
+        return false;
+    tl_wait_begin(visit, TL_WAIT_ARCHIVE, TL_ARCHIVE_WAIT_MS, step);
     return true;
 }
 
@@ -158,6 +171,15 @@ void tl_waits_drawn(struct tl_worker *worker, uint64_t number, const void *ids, 
     tl_wait_end(visit);
 }
 
+void tl_waits_archived(struct tl_worker *worker, const struct tl_archive_job *answer)
+{
+    struct tl_visit *visit = find(worker, TL_WAIT_ARCHIVE, answer->number);
+    if (visit == NULL)
+        return;
+    visit->wait.archived = answer;
+    tl_wait_end(visit);
+}
+
 /* Does the line know by now what this one waits for? The other kinds get a message. */
 static bool has_come(struct tl_visit *visit)
 {
@@ -189,9 +211,10 @@ void tl_waits_tick(struct tl_worker *worker, int64_t now_ms)
 
 void tl_waits_drop(struct tl_worker *worker, const struct tl_queue *queue)
 {
-    /* A draw's list and a verdict can be given of a recreated queue, too. */
+    /* A draw's list, a verdict and what the archive knows can be given of a recreated queue, too.
+     */
     const enum tl_wait_kind last =
-        queue == NULL || queue->deleted ? TL_WAIT_VERDICT : TL_WAIT_EVENT;
+        queue == NULL || queue->deleted ? TL_WAIT_ARCHIVE : TL_WAIT_EVENT;
     struct tl_visit *next;
     for (enum tl_wait_kind kind = TL_WAIT_LOOKUP; kind <= last; kind++)
         for (struct tl_visit *visit = worker->waits.lists[kind].first; visit != NULL;

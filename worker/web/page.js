@@ -322,6 +322,7 @@
 
   function showWaiting(view) {
     var drawing = view.position === undefined;
+    if (drawing && view.order !== 'draw') return;  // last known, and without a position
     showDrawing(drawing);
     if (!drawing) showPosition(view);
     opensAt = view.opens_at ? Date.parse(view.opens_at) : 0;

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""While Redis is away, workers that started since tell the last known places from the archive."""
+from __future__ import annotations
+
+import datetime
+import re
+
+import pytest
+
+from admin import Admin, admin_file
+from http_client import Client
+from postgres_server import PostgresServer
+from tellerline import BIN, CALM, PATIENCE, run
+from test_archive import agree, join_many, value
+from test_store_trouble import PROMPT, STORE_TROUBLE
+from waiting import wait_until
+
+WAITING = 3000
+QUEUE = CALM | {"capacity": 2, "session_ttl": "1h", "claim_ttl": "1h", "waiting_ttl": "1h", "lanes": "vip,normal",
+                "default_lane": "normal"}
+AWAY = "the archive could not be read"
+
+
+@pytest.fixture(name="postgres")
+def a_postgres():
+    server = PostgresServer()
+    server.start()
+    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
+    assert done.returncode == 0, done.stderr
+    yield server
+    server.remove()
+
+
+def begin(start, postgres, settings=None, **archive):
+    system = start({"sale": QUEUE | (settings or {})}, archivers=1, prepare=admin_file, redis={"appendfsync": "always"},
+                   settings=PROMPT | {"archive": {"url": postgres.url} | archive})
+    system.expect(STORE_TROUBLE)
+    system.expect(AWAY)
+    return system
+
+
+def lose_sight(system, postgres):
+    """Redis is killed, and the worker is another one. Returns when that was, by the clock of Redis."""
+    agree(system, postgres)
+    gone = int(system.store.command("TIME")[0])
+    system.redis.kill()
+    system.forget_store()
+    worker = system.of("worker")[0]
+    worker.kill()
+    worker.start()
+    return gone
+
+
+def come_back(system, visitor):
+    system.redis.start()
+    for program in system.programs:
+        program.wait_ready()
+    assert "as_of" not in visitor.status()
+
+
+def last_known(visitor):
+    """The view, once the worker answers."""
+    def ask():
+        try:
+            answer = visitor.client.get(f"{visitor.path}/status", visitor.ticket)
+        except OSError:
+            return None
+        return answer.json if answer.status == 200 else None
+    return wait_until(ask, PATIENCE, "the place is told")
+
+
+def seconds(text):
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
+
+
+@pytest.mark.sanitized
+@pytest.mark.parametrize("pseudonyms", [False, True])
+def test_a_fresh_worker_tells_the_last_known_place(start, postgres, pseudonyms):
+    system = begin(start, postgres, pseudonyms=pseudonyms)
+    come = [system.join("sale") for _ in range(2)]
+    wait_until(lambda: all(visitor.is_active() for visitor in come), PATIENCE, "two are active")
+    desk = Admin(system.of("worker")[0])
+    early = [system.join("sale") for _ in range(3)]
+    join_many(system, WAITING, "v")
+    late = system.join("sale")
+    desk.done("POST", "queues/sale/visitors/v300/lane", {"lane": "vip"})
+    desk.done("POST", f"queues/sale/visitors/{early[2].view['visitor']}/lane", {"lane": "vip"})
+    desk.close()
+    early[0].leave()
+    # Also where many have gone since: the stretches of the line are not full.
+    store = {visitor: visitor.status() for visitor in (*early[1:], late)}
+    assert store[late]["position"] == WAITING + 3
+    gone = lose_sight(system, postgres)
+    for visitor, before in store.items():
+        view = last_known(visitor)
+        assert (view["status"], view["position"], view["ahead"]) == ("waiting", before["position"], before["ahead"])
+        assert gone - 600 < seconds(view["as_of"]) <= gone + 1
+        assert view["poll_after_ms"] >= 20000
+        assert not view.keys() & {"pass", "eta_seconds", "waiting", "active", "ticket"}
+    view = last_known(come[0])
+    assert view["status"] == "active" and "pass" not in view and "as_of" in view and "expires_at" in view
+    view = last_known(early[0])
+    assert (view["status"], view["end_reason"]) == ("left", "left") and "as_of" in view
+    page = late.client.get("/q/sale", late.ticket, headers={"Accept-Language": "ko"})
+    assert page.status == 200 and re.search(r"\d\d:\d\d:\d\d( UTC)? 기준이며 순서는 그대로 유지됩니다", page.body.decode())
+    page = late.client.get("/q/sale", late.ticket, headers={"Accept-Language": "en"}).body.decode()
+    assert "Last updated" in page and f'data-position="{WAITING + 3}"' in page
+    # A ticket must be genuine, and joins are refused as ever.
+    assert late.client.get("/v1/queues/sale/status", late.ticket[:-2] + "xx").status == 503
+    assert late.client.post("/v1/queues/sale/join").problem(503)
+    metrics = Client(system.of("worker")[0].admin_port)
+    assert value(metrics, "tellerline_worker_archive_reads_total") >= 6
+    metrics.close()
+    postgres.stop()
+    wait_until(lambda: late.client.get(f"{late.path}/status", late.ticket).status == 503, PATIENCE, "both are away")
+    answer = late.client.get(f"{late.path}/status", late.ticket)
+    assert answer.problem(503)["type"] == "/problems/store-unavailable" and int(answer.headers["retry-after"]) >= 1
+    postgres.start()
+    assert last_known(late)["position"] == WAITING + 3
+    come_back(system, late)
+
+
+def test_what_is_not_known_is_not_told(start, postgres):
+    """With weights the position depends on whose turn it is, which the archive does not know."""
+    system = begin(start, postgres, {"lane_weights": "3,1"})
+    come = [system.join("sale") for _ in range(4)]
+    wait_until(lambda: come[1].is_active(), PATIENCE, "two are active")
+    gone = lose_sight(system, postgres)
+    view = last_known(come[3])
+    assert view["status"] == "waiting" and "position" not in view and seconds(view["as_of"]) <= gone + 1
+    page = come[3].client.get("/q/sale", come[3].ticket, headers={"Accept-Language": "en"}).body.decode()
+    assert "it is kept" in page and 'data-state="down"' in page
+    come_back(system, come[3])
+
+
+def test_a_worker_that_knows_the_line_asks_nothing(start, postgres):
+    system = begin(start, postgres)
+    come = [system.join("sale") for _ in range(4)]
+    wait_until(lambda: come[1].is_active(), PATIENCE, "two are active")
+    agree(system, postgres)
+    system.redis.kill()
+    system.forget_store()
+    wait_until(lambda: "as_of" in come[3].status(), PATIENCE, "the worker notices")
+    assert come[3].status()["position"] == 2 and "waiting" in come[3].status()
+    metrics = Client(system.of("worker")[0].admin_port)
+    assert value(metrics, "tellerline_worker_archive_reads_total") == 0
+    metrics.close()
+    assert postgres.sql("SELECT count(*) FROM pg_stat_activity WHERE application_name = 'tellerline-worker'") == "0"
+    come_back(system, come[3])

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "worker/archive/reading.h"
+
+enum {
+    NUMBER = 24,
+    STRETCHES_MAX = 1 << 18,
+    FRESH_MS = 10000, /* an outline, or that there is none, counts this long */
+};
+
+static const char *number(uint64_t value, char text[NUMBER])
+{
+    snprintf(text, NUMBER, "%" PRIu64, value);
+    return text;
+}
+
+/* 0 for NULL. */
+static uint64_t cell(const PGresult *rows, int row, int column)
+{
+    return strtoull(PQgetvalue(rows, row, column), NULL, 10);
+}
+
+void tl_reading_clear(struct tl_reading *reading)
+{
+    tl_postgres_close(&reading->postgres);
+    for (size_t i = 0; i < TL_OUTLINES; i++)
+        free(reading->outlines[i].stretches);
+    memset(reading->outlines, 0, sizeof(reading->outlines));
+}
+
+/* ---- the generation ---- */
+
+/* The last generation of a queue. */
+struct generation {
+    int id;
+    uint64_t event;
+    int64_t as_of_ms;
+    bool deleted;
+    bool by_lanes; /* each lane is served before the next one */
+    bool is_drawn; /* a draw gives those who came before the opening their order */
+};
+
+/* The value that a setting of the queue was given last. */
+#define LAST(name)                                                                                 \
+    "(SELECT after->>'" name "' FROM queue_changes AS c WHERE c.queue_id = q.queue_id AND "        \
+    "after->>'" name "' IS NOT NULL ORDER BY entry_ms DESC, entry_nth DESC LIMIT 1)"
+
+static bool find_generation(struct tl_reading *reading, const char *queue, struct generation *found,
+                            struct tl_error *err)
+{
+    const char *const values[] = {queue};
+    PGresult *rows = tl_postgres_run(
+        &reading->postgres,
+        "SELECT generation_id, event, (extract(epoch FROM last_at) * 1000)::bigint, "
+        "deleted_at IS NOT NULL, coalesce(" LAST(
+            "lane_weights") ", '') = '', "
+                            "coalesce(" LAST(
+                                "order") ", '') = 'draw' FROM queues AS q JOIN queue_generations "
+                                         "USING (queue_id) WHERE name = $1 ORDER BY generation "
+                                         "DESC LIMIT 1",
+        1, values, err);
+    if (rows == NULL)
+        return false;
+    *found = (struct generation){0};
+    if (PQntuples(rows) > 0)
+        *found = (struct generation){.id = (int)cell(rows, 0, 0),
+                                     .event = cell(rows, 0, 1),
+                                     .as_of_ms = (int64_t)cell(rows, 0, 2),
+                                     .deleted = PQgetvalue(rows, 0, 3)[0] == 't',
+                                     .by_lanes = PQgetvalue(rows, 0, 4)[0] == 't',
+                                     .is_drawn = PQgetvalue(rows, 0, 5)[0] == 't'};
+    PQclear(rows);
+    return true;
+}
+
+/* ---- the outline ---- */
+
+/* That of this generation, or the oldest one. */
+static struct tl_outline *outline_of(struct tl_reading *reading, int generation_id)
+{
+    struct tl_outline *oldest = &reading->outlines[0];
+    for (size_t i = 0; i < TL_OUTLINES; i++) {
+        struct tl_outline *outline = &reading->outlines[i];
+        if (outline->generation_id == generation_id)
+            return outline;
+        if (outline->fetched_ms < oldest->fetched_ms)
+            oldest = outline;
+    }
+    return oldest;
+}
+
+static void take_stretches(struct tl_outline *outline, const PGresult *rows)
+{
+    uint64_t before = 0;
+    outline->n = (size_t)PQntuples(rows);
+    outline->stretches = calloc(outline->n + 1, sizeof(*outline->stretches));
+    outline->known = outline->stretches != NULL && outline->n < STRETCHES_MAX;
+    for (size_t i = 0; outline->known && i < outline->n; i++) {
+        outline->stretches[i] = (struct tl_stretch){.lane = (unsigned)cell(rows, (int)i, 0),
+                                                    .stretch = cell(rows, (int)i, 1),
+                                                    .before = before};
+        before += cell(rows, (int)i, 2);
+    }
+    if (outline->stretches != NULL)
+        outline->stretches[outline->n].before = before;
+}
+
+/* The outline of this generation, counted again when it is old. False: PostgreSQL is away. One that
+ * takes too long to count is not known. */
+static bool take_outline(struct tl_reading *reading, const struct generation *generation,
+                         struct tl_outline **found, struct tl_error *err)
+{
+    char id[NUMBER], stretch[NUMBER], most[NUMBER];
+    struct tl_outline *outline = *found = outline_of(reading, generation->id);
+    bool same = outline->generation_id == generation->id;
+    if (same && ((outline->known && outline->event == generation->event) ||
+                 reading->now_ms - outline->fetched_ms < FRESH_MS))
+        return true;
+    const char *const values[] = {number((uint64_t)generation->id, id), number(TL_STRETCH, stretch),
+                                  number(STRETCHES_MAX, most)};
+    PGresult *rows = tl_postgres_run(&reading->postgres,
+                                     "SELECT lane, seq / $2::bigint, count(*) FROM queue_entries "
+                                     "WHERE generation_id = $1 AND status = 'waiting' "
+                                     "GROUP BY 1, 2 ORDER BY 1, 2 LIMIT $3",
+                                     3, values, err);
+    free(outline->stretches);
+    *outline = (struct tl_outline){.generation_id = generation->id,
+                                   .event = generation->event,
+                                   .as_of_ms = generation->as_of_ms,
+                                   .fetched_ms = reading->now_ms};
+    if (rows != NULL)
+        take_stretches(outline, rows);
+    PQclear(rows);
+    return tl_postgres_connected(&reading->postgres);
+}
+
+/* How many wait before the stretch of this place. */
+static uint64_t count_before(const struct tl_outline *outline, unsigned lane, uint64_t stretch)
+{
+    size_t low = 0, high = outline->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct tl_stretch *at = &outline->stretches[middle];
+        if (at->lane < lane || (at->lane == lane && at->stretch < stretch))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return outline->stretches[low].before;
+}
+
+/* ---- the place ---- */
+
+/* The reason of an end, by its status; 0: not known. */
+static enum tl_reason reason_of(const char *status)
+{
+    static const char *const names[] = {
+        [TL_REASON_COMPLETED] = "completed", [TL_REASON_LEFT] = "left",
+        [TL_REASON_EXPIRED] = "expired",     [TL_REASON_UNCLAIMED] = "unclaimed",
+        [TL_REASON_ABSENT] = "absent",       [TL_REASON_REMOVED] = "removed"};
+    for (enum tl_reason reason = TL_REASON_COMPLETED; reason <= TL_REASON_REMOVED; reason++)
+        if (strcmp(names[reason], status) == 0)
+            return reason;
+    return 0;
+}
+
+static enum tl_line_status status_of(const char *status)
+{
+    if (strcmp(status, "waiting") == 0)
+        return TL_LINE_WAITING;
+    return strcmp(status, "active") == 0 ? TL_LINE_ACTIVE : TL_LINE_ENDED;
+}
+
+/* What else is known of a waiting place. */
+struct standing {
+    bool drawn;      /* it has its seq by a draw */
+    uint64_t before; /* who waits before it in its stretch */
+};
+
+/* The position of the job's place, if the rule of the line is as simple as that. */
+static bool take_position(struct tl_reading *reading, const struct generation *generation,
+                          const struct standing *standing, struct tl_archive_job *job,
+                          struct tl_error *err)
+{
+    struct tl_archived_place *place = &job->place;
+    struct tl_outline *outline;
+    if (!generation->by_lanes || (generation->is_drawn && !standing->drawn))
+        return true;
+    if (!take_outline(reading, generation, &outline, err))
+        return false;
+    if (!outline->known)
+        return true;
+    place->has_position = true;
+    place->state.ahead =
+        count_before(outline, place->lane, job->seq / TL_STRETCH) + standing->before;
+    place->as_of_ms = outline->as_of_ms;
+    return true;
+}
+
+bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, struct tl_error *err)
+{
+    struct tl_archived_place *place = &job->place;
+    struct generation generation;
+    char id[NUMBER], seq[NUMBER], from[NUMBER];
+    if (!find_generation(reading, job->queue, &generation, err))
+        return false;
+    job->found = TL_ARCHIVE_NONE;
+    if (generation.id == 0)
+        return true;
+    const char *const values[] = {number((uint64_t)generation.id, id), number(job->seq, seq),
+                                  number(job->seq - job->seq % TL_STRETCH, from)};
+    PGresult *rows = tl_postgres_run(
+        &reading->postgres,
+        "SELECT status, lane, serial, (extract(epoch FROM deadline) * 1000)::bigint, "
+        "joined_seq IS NOT NULL, CASE WHEN status = 'waiting' THEN (SELECT count(*) FROM "
+        "queue_entries AS o WHERE generation_id = $1 AND o.seq >= $3 AND o.seq < $2 AND "
+        "o.status = 'waiting' AND o.lane = e.lane) END FROM queue_entries AS e "
+        "WHERE generation_id = $1 AND seq = $2",
+        3, values, err);
+    if (rows == NULL)
+        return false;
+    bool ok = true;
+    if (PQntuples(rows) > 0 && !PQgetisnull(rows, 0, 0)) {
+        const char *status = PQgetvalue(rows, 0, 0);
+        job->found = TL_ARCHIVE_FOUND;
+        *place = (struct tl_archived_place){
+            .state = {.status = status_of(status),
+                      .reason = reason_of(status),
+                      .deadline_ms = (int64_t)cell(rows, 0, 3)},
+            .deleted = generation.deleted,
+            .lane = (unsigned)cell(rows, 0, 1),
+            .serial = (uint32_t)cell(rows, 0, 2),
+            .as_of_ms = generation.as_of_ms,
+        };
+        const struct standing standing = {.drawn = PQgetvalue(rows, 0, 4)[0] == 't',
+                                          .before = cell(rows, 0, 5)};
+        if (place->state.status == TL_LINE_WAITING)
+            ok = take_position(reading, &generation, &standing, job, err);
+    }
+    PQclear(rows);
+    return ok;
+}

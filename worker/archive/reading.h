@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the thread asks PostgreSQL. */
+#ifndef TL_ARCHIVE_READING_H
+#define TL_ARCHIVE_READING_H
+
+#include "common/archive/postgres.h"
+#include "worker/archive/job.h"
+
+/* Where those who wait stand, roughly: how many there are in each stretch of seqs. Counting them
+ * takes a pass over the places of the generation; with the outline, a position takes one over a
+ * stretch. Zeroed: empty. */
+struct tl_outline {
+    int generation_id;
+    uint64_t event;     /* as of which it is */
+    int64_t as_of_ms;   /* the time of that event */
+    int64_t fetched_ms; /* local monotonic; 0: never */
+    bool known;         /* else it could not be counted, or there are too many stretches */
+    struct tl_stretch {
+        unsigned lane;
+        uint64_t stretch; /* seq / TL_STRETCH */
+        uint64_t before;  /* who waits before it, in the order of the line */
+    } * stretches; /* in the order of the line; behind them one with all who wait before it */
+    size_t n;
+};
+enum { TL_STRETCH = 1024, TL_OUTLINES = 16 };
+
+/* The thread's own. Zeroed: nothing is known. */
+struct tl_reading {
+    struct tl_postgres postgres;
+    struct tl_outline outlines[TL_OUTLINES];
+    int64_t now_ms; /* local monotonic time */
+};
+
+/* Frees what is known, and closes the connection. */
+void tl_reading_clear(struct tl_reading *reading);
+
+/* Looks up the place of the job. False with err: PostgreSQL did not answer. */
+bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, struct tl_error *err);
+
+#endif

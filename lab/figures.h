@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 #include "common/config/settings.h"
+#include "common/words/words.h"
 
 #include "lab/simulate.h"
-#include "lab/words.h"
 
 enum tl_fate {
     TL_FATE_OPEN,    /* not known: the rehearsal ended before */

@@ -19,8 +19,7 @@
 
 #include "common/base/error.h"
 #include "common/config/settings.h"
-
-#include "lab/words.h"
+#include "common/words/words.h"
 
 /* How a crowd arrives. */
 enum tl_crowd_shape {

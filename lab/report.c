@@ -8,10 +8,10 @@
 #include "common/base/units.h"
 #include "common/config/queue_settings.h"
 #include "common/config/queue_table.h"
+#include "common/words/words.h"
 
 #include "lab/memory.h"
 #include "lab/report.h"
-#include "lab/words.h"
 
 static const char *shape_of(const struct tl_queue_settings *settings)
 {

@@ -37,14 +37,6 @@ void tl_plan_report_text(const struct tl_plan_report *report, const json_t *json
 /* The queue `sale` with these settings, valid for `tellerline check`. */
 void tl_plan_report_yaml(const struct tl_queue_settings *settings, struct tl_text *out);
 
-/* Draws the line, and the active visitors, over time, for a terminal of 80 columns. Each column
- * shows the most within its stretch of time. */
-void tl_chart_text(const struct tl_series *series, bool colour, struct tl_text *out);
-/* A whole SVG document. Title and description are any text; what is not printable ASCII becomes
- * '?'. */
-void tl_chart_svg(const struct tl_series *series, const char *title, const char *description,
-                  struct tl_text *out);
-
 /* ---- rehearse ---- */
 
 struct tl_rehearse_report {

@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/words/words.h"
+
 #include "lab/report.h"
-#include "lab/words.h"
 
 enum { COLUMNS = 80 };
 

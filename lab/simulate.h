@@ -18,28 +18,9 @@
 #include <stdint.h>
 
 #include "common/config/settings.h"
+#include "common/words/chart.h"
 
 #include "lab/crowd.h"
-
-/*
- * A curve over time in bounded memory: at most TL_SERIES_MOST stretches of equal width, which
- * doubles whenever the time outgrows them.
- */
-enum { TL_SERIES_MOST = 1024, TL_SERIES_MARKS = 64 };
-
-struct tl_series_point {
-    uint64_t arrived, admitted; /* within this stretch */
-    uint64_t waiting, active;   /* the most at any moment of it */
-};
-
-struct tl_series {
-    int64_t width_ms;         /* of a stretch, 1 at first; the first begins at 0 */
-    size_t n;                 /* stretches up to the latest moment noted */
-    uint64_t waiting, active; /* since that moment */
-    struct tl_series_point points[TL_SERIES_MOST];
-    size_t n_marks;
-    int64_t marks_ms[TL_SERIES_MARKS]; /* moments that a chart marks by their numbers */
-};
 
 /* From `now_ms` on these numbers wait and are active; arrived and admitted are those of this
  * moment. now_ms is at least 0 and never goes back. */

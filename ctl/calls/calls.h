@@ -159,14 +159,6 @@ void tl_shrink_note(struct tl_text *what, const char *queue, const char *name, c
 /* Asks whether all of it is meant. TL_EXIT_OK: yes, or nothing was noted. Releases the text. */
 int tl_shrink_confirm(const struct tl_ctl_options *options, struct tl_text *what);
 
-/* Appends "NAME=VALUE" as people read it. */
-void tl_change_value(struct tl_text *out, const char *name, const json_t *value);
-/* Appends " (was VALUE)" and the end of the line; old NULL: it was not set. */
-void tl_change_was(struct tl_text *out, const json_t *old);
-/* What differs, of an entry of the record of changes: "capacity 20 -> 30". Nothing else is in *out.
- */
-void tl_change_describe(const json_t *change, struct tl_text *out);
-
 /* ---- the published list of a draw ---- */
 
 /*

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "common/base/text.h"
+#include "common/words/words.h"
 
 #include "lab/report.h"
-#include "lab/words.h"
 
 #include "ctl/plan/plan.h"
 
@@ -86,7 +86,10 @@ bool tl_plan_gather(const struct tl_plan_options *options, const struct tl_queue
 static bool write_svg(const char *path, const struct tl_plan_report *report, struct tl_error *err)
 {
     struct tl_text svg = {0};
-    tl_chart_svg(&report->simulation->series, "The line over time", report->visitors, &svg);
+    tl_chart_svg(&(struct tl_chart){.series = &report->simulation->series,
+                                    .title = "The line over time",
+                                    .description = report->visitors},
+                 &svg);
     const char *bytes = tl_xtext(&svg);
     FILE *file = fopen(path, "we");
     bool ok = file != NULL ||

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/units.h"
@@ -17,7 +16,6 @@
 
 enum {
     COLUMNS = 80,
-    YEAR_MAX = 9999,
     ANSWER_MAX = 256, /* bytes of an answer to a question */
     CELL_MAX = 1200,
 
@@ -73,28 +71,6 @@ int tl_terminal_columns(FILE *file)
     if (ioctl(fileno(file), TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         return COLUMNS;
     return size.ws_col;
-}
-
-void tl_terminal_time_of(const char *rfc3339, char *text, size_t size)
-{
-    int64_t unix_ms;
-    struct tm local;
-    if (!tl_time_parse(rfc3339, &unix_ms, NULL)) {
-        snprintf(text, size, "%s", rfc3339);
-        return;
-    }
-    time_t seconds = (time_t)(unix_ms / 1000);
-    text[0] = '\0';
-    if (localtime_r(&seconds, &local) == NULL || local.tm_year + 1900 > YEAR_MAX ||
-        local.tm_year + 1900 < 0)
-        return;
-    size_t length = strftime(text, size, "%Y-%m-%dT%H:%M:%S", &local);
-    long offset = local.tm_gmtoff / 60;
-    if (offset == 0)
-        snprintf(text + length, size - length, "Z");
-    else
-        snprintf(text + length, size - length, "%c%02ld:%02ld", offset < 0 ? '-' : '+',
-                 labs(offset) / 60, labs(offset) % 60);
 }
 
 void tl_terminal_duration(int64_t ms, char *text, size_t size)
@@ -365,22 +341,6 @@ void tl_json_add(json_t *list, json_t *value)
     (void)json_array_append_new(list, require(value));
 }
 
-const char *tl_json_text(const json_t *object, const char *name)
-{
-    const char *text = json_string_value(json_object_get(object, name));
-    return text != NULL ? text : "";
-}
-
-json_int_t tl_json_number(const json_t *object, const char *name)
-{
-    return json_integer_value(json_object_get(object, name));
-}
-
-uint64_t tl_json_count(const json_t *object, const char *name)
-{
-    return (uint64_t)tl_json_number(object, name);
-}
-
 void tl_json_wait(const json_t *object, const char *name, char *text, size_t size)
 {
     const json_t *ms = json_object_get(object, name);
@@ -388,38 +348,6 @@ void tl_json_wait(const json_t *object, const char *name, char *text, size_t siz
         tl_terminal_duration(json_integer_value(ms), text, size);
     else
         snprintf(text, size, "-");
-}
-
-static size_t show(const json_t *value, char *text, size_t size)
-{
-    int n = 0;
-    if (json_is_string(value))
-        n = snprintf(text, size, "%s", json_string_value(value));
-    else if (json_is_integer(value))
-        n = snprintf(text, size, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    else if (json_is_real(value))
-        n = snprintf(text, size, "%.1f", json_real_value(value));
-    else if (json_is_boolean(value))
-        n = snprintf(text, size, "%s", json_is_true(value) ? "true" : "false");
-    return n > 0 ? (size_t)n : 0;
-}
-
-void tl_json_show(const json_t *value, char *text, size_t size)
-{
-    size_t used = 0, i;
-    json_t *item;
-    text[0] = '\0';
-    if (!json_is_array(value)) {
-        (void)show(value, text, size);
-        return;
-    }
-    json_array_foreach(value, i, item)
-    {
-        if (i > 0 && used + 1 < size)
-            text[used++] = ',';
-        if (used < size)
-            used += show(item, text + used, size - used);
-    }
 }
 
 void tl_json_flat(const json_t *object,

@@ -21,6 +21,7 @@
 #include "common/config/config.h"
 #include "common/control/control.h"
 #include "common/role/options.h"
+#include "common/words/json.h"
 
 #include "lab/memory.h"
 #include "lab/options.h"
@@ -100,6 +101,8 @@ struct tl_ctl_options {
     bool archive;               /* of up: with a private PostgreSQL */
     unsigned format;            /* of export: csv, jsonl; of report: enum tl_report_form */
     int64_t since_ms, until_ms; /* of report: Unix time; 0: not given */
+    const char *with;           /* of report: a second sale; NULL: none */
+    bool sales;                 /* of report: list them */
     uint64_t limit;             /* 0: the call's own */
     uint64_t from;              /* 0: from the beginning */
     unsigned source;            /* of restore: there is one */
@@ -255,10 +258,6 @@ bool tl_terminal_colour(FILE *file);
 /* Columns of the terminal that this is written to; 80 when it is none, or does not say. */
 int tl_terminal_columns(FILE *file);
 
-/* A time in RFC 3339, as the control room answers, as people here read it: local, with the offset
- * from UTC ("2026-12-01T20:00:00+09:00"; "Z" for none), as the configuration takes it, too. Without
- * fractions of a second. What is no time is copied. */
-void tl_terminal_time_of(const char *rfc3339, char *text, size_t size);
 /* Writes a length of time for people: "48 s", "12 min", "3 h 5 min". */
 void tl_terminal_duration(int64_t ms, char *text, size_t size);
 
@@ -308,18 +307,8 @@ void tl_data_write(enum tl_output output, json_t *value);
 /* Appends to a list; a value of NULL as in tl_data_write. */
 void tl_json_add(json_t *list, json_t *value);
 
-/* A member of an object as text; "" when it is none, or there is none. Borrowed. */
-const char *tl_json_text(const json_t *object, const char *name);
-/* The same as a whole number; 0 when it is none. */
-json_int_t tl_json_number(const json_t *object, const char *name);
-/* The same of something that is counted. */
-uint64_t tl_json_count(const json_t *object, const char *name);
-
 /* A length of time in ms, such as "oldest_wait_ms", for people; "-" when it is not known. */
 void tl_json_wait(const json_t *object, const char *name, char *text, size_t size);
-/* The value as the configuration file writes it: texts without quotes, lists with commas, nothing
- * for null. */
-void tl_json_show(const json_t *value, char *text, size_t size);
 /* Calls `each` for every member, those of inner objects as "rate.admit". */
 void tl_json_flat(const json_t *object,
                   void (*each)(void *context, const char *name, const json_t *value),

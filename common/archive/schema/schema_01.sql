@@ -19,6 +19,16 @@ CREATE TABLE queue_generations (
     UNIQUE (queue_id, generation)
 );
 
+-- Sales: a generation that Redis lost, and the one that came within an hour, are one. sale: the number of its first
+-- generation. lost: what was open in it went on in the next one, if at all.
+CREATE VIEW queue_sales AS
+SELECT queue_id, generation_id, generation, last_at,
+    max(generation) FILTER (WHERE begins) OVER (PARTITION BY queue_id ORDER BY generation) AS sale,
+    deleted_at IS NULL AND lead(generation) OVER (PARTITION BY queue_id ORDER BY generation) IS NOT NULL AS lost
+FROM (SELECT *, lag(deleted_at) OVER before IS NOT NULL
+        OR coalesce(lag(last_at) OVER before, '-infinity') < to_timestamp(generation / 1000000.0) - interval '1 hour' AS begins
+    FROM queue_generations WINDOW before AS (PARTITION BY queue_id ORDER BY generation)) AS every;
+
 CREATE TYPE entry_status AS ENUM ('waiting', 'active', 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed',
     'deleted', 'unknown');
 

@@ -63,6 +63,7 @@ def a_postgres_with_two_sales():
     assert done.returncode == 0, done.stderr
     server.sql(f"""SELECT open_generation('sale', 1), open_generation('sale', 2), open_generation('other', 3);
         UPDATE queue_generations SET last_at = '{BEGAN}'::timestamptz + interval '300 s';
+        UPDATE queue_generations SET last_at = '2026-06-01T00:01:00Z', deleted_at = '2026-06-01T00:02:00Z' WHERE generation_id = 1;
         INSERT INTO queue_entries (generation_id, seq, lane, status, joined_at, ended_at, event)
             VALUES (1, 1, 0, 'left', '2026-06-01T00:00:00Z', '2026-06-01T00:00:10Z', 1), (3, 1, 0, 'waiting', '{BEGAN}', NULL, 1);
         {Sale().rows(2)}
@@ -162,7 +163,106 @@ def test_times_and_mistakes(postgres):
     assert "no visitors of queue sale in this time" in report(postgres, "sale", "--until", "2026-05-01T00:00:00Z", status=1)
     assert 'did you mean queue "sale"?' in report(postgres, "sael", status=1)
     assert "--since" in report(postgres, "sale", "--since", "noon", status=2)
+    assert "behind @ comes the number of a sale" in report(postgres, "sale@june", status=2)
+    assert "no visitors of queue sale" in report(postgres, "sale@7", status=1)
+    assert "no visitors of queue sael" in report(postgres, "sale", "--with", "sael", status=1)
+    assert "without --since" in report(postgres, "sale", "--with", "other", "--since", "2026-05-01T00:00:00Z", status=2)
+    assert "--sales lists all" in report(postgres, "sale", "--sales", "--format", "csv", status=2)
     done = run(BIN / "tellerline", "report", "sale", "--data", "/nowhere")
     assert done.returncode == 2 and "archive.url is not set, and no `tellerline up --archive` runs" in done.stderr
     empty = postgres.url.replace("/postgres?", "/template1?")
     assert "run `tellerline db migrate`" in run(BIN / "tellerline", "report", "sale", env={"TELLERLINE_ARCHIVE_URL": empty}).stderr
+
+
+def test_sales_and_lanes(postgres):
+    """The sales of a queue are listed, and each has a report; with its lanes, named as they were last."""
+    listed = json.loads(report(postgres, "sale", "--sales", "--format", "json"))
+    assert [(sale["sale"], sale["arrived"], sale["admitted"], sale["gave_up"], sale["no_shows"], sale["p90_ms"])
+            for sale in listed["sales"]] == [(2, 100, 90, 10, 10, 81000), (1, 1, 0, 1, 0, None)]
+    assert not listed["has_more"]
+    first, second = report(postgres, "sale", "--sales").splitlines()[1:]
+    assert first.split()[0] == "2" and second.split()[0] == "1", (first, second)
+    old = json.loads(report(postgres, "sale@1", "--format", "json"))
+    assert (old["sale"], old["totals"]["arrived"], old["from"][:10]) == (1, 1, "2026-06-01")
+    new = json.loads(report(postgres, "sale@2", "--format", "json"))
+    assert (new["sale"], new["opened"][:16]) == (2, "2026-12-01T11:00")
+    assert [(lane["lane"], lane["arrived"], lane["p50_ms"]) for lane in new["lanes"]] == [("0", 100, 45000)]
+    postgres.sql("""SELECT open_generation('lanes', 5); UPDATE queue_generations SET last_at = '2026-06-01T00:00:00Z' WHERE generation = 5;
+        INSERT INTO queue_changes SELECT queue_id, '2026-05-31T00:00:00Z', 1, 0, 'kim', 'cli', 'create', '{}', '{"lanes": "vip,normal"}'
+            FROM queues WHERE name = 'lanes';
+        INSERT INTO queue_entries (generation_id, seq, lane, status, joined_at, admitted_at, ended_at, event)
+            SELECT generation_id, i, i % 2, 'completed', '2026-06-01T00:00:00Z', '2026-06-01T00:00:00Z'::timestamptz
+            + interval '1 s' * CASE WHEN i % 2 = 0 THEN 7 ELSE 60 END, '2026-06-01T00:10:00Z', i
+            FROM queue_generations, generate_series(1, 9) AS i WHERE generation = 5""")
+    assert [(lane["lane"], lane["arrived"], lane["admitted"], lane["p50_ms"], lane["p99_ms"]) for lane in
+            json.loads(report(postgres, "lanes", "--format", "json"))["lanes"]] == [("vip", 4, 4, 7000, 7000), ("normal", 5, 5, 60000, 60000)]
+    rows = [line.split() for line in report(postgres, "lanes").splitlines()]
+    assert ["vip", "4", "4", "0", "0", "7", "s", "7", "s", "7", "s"] in rows
+    assert ["vip", "4", "4", "0", "0", "7 s", "7 s", "7 s"] in Page(report(postgres, "lanes", "--format", "html")).rows
+
+
+def test_a_line_that_was_lost_is_one_sale(postgres):
+    """Who came back after the loss is one visitor, with the whole wait; who did not is not waiting still. Also with --since."""
+    made = BEGAN + timedelta(minutes=10)
+    first, second = (int(at.timestamp() * 1000000) for at in (BEGAN, made))
+    postgres.sql(f"""SELECT open_generation('twice', {first}), open_generation('twice', {second});
+        UPDATE queue_generations SET last_at = '{BEGAN}'::timestamptz + interval '1 min' * CASE generation WHEN {first} THEN 9 ELSE 30 END
+            WHERE generation IN ({first}, {second});
+        INSERT INTO queue_entries (generation_id, seq, lane, status, joined_at, restored_at, admitted_at, deadline, ended_at, event)
+            SELECT generation_id, seq, 0, status::entry_status, '{BEGAN}'::timestamptz + interval '1 min' * joined,
+                '{BEGAN}'::timestamptz + interval '1 min' * restored, '{BEGAN}'::timestamptz + interval '1 min' * admitted,
+                '{BEGAN}'::timestamptz + interval '1 min' * (admitted + 5), '{BEGAN}'::timestamptz + interval '1 min' * ended, seq
+            FROM queue_generations JOIN (VALUES
+                ({first}, 1, 'completed', 0, NULL, 1, 2), ({first}, 2, 'active', 0, NULL, 8, NULL), ({first}, 3, 'waiting', 1, NULL, NULL, NULL),
+                ({first}, 4, 'waiting', 1, NULL, NULL, NULL), ({second}, 2, 'completed', NULL, 11, NULL, 13),
+                ({second}, 3, 'completed', NULL, 12, 21, 22), ({second}, 1000, 'waiting', 15, NULL, NULL, NULL)
+            ) AS e (generation, seq, status, joined, restored, admitted, ended) USING (generation)""")
+    for words in ((), (f"--since={BEGAN.isoformat()}",)):
+        said = json.loads(report(postgres, "twice", *words, "--format", "json"))
+        assert said["totals"] == {"arrived": 5, "admitted": 3, "gave_up": 0, "no_shows": 0, "completed": 3, "left": 0, "expired": 0,
+                                  "removed": 0, "unknown": 1, "waiting": 1, "active": 0}, words
+        assert said["waits"] == {"p50_ms": 8 * 60000, "p90_ms": 20 * 60000, "p99_ms": 20 * 60000, "longest_ms": 20 * 60000}
+        assert said["sale"] == first and [step["waiting"] for step in said["steps"]][2::6] == [3, 2, 1, 2, 1]
+    assert "What became of them is not known: 1." in report(postgres, "twice")
+    assert [sale["sale"] for sale in json.loads(report(postgres, "twice", "--sales", "--format", "json"))["sales"]] == [first]
+    assert json.loads(report(postgres, f"twice@{second}", "--format", "json"))["sale"] == first
+
+
+def test_history(postgres):
+    """The capacity that was in force, and what came true of the waits told, are those of the history."""
+    points = [(-20, 0, 0, 50, 90, 9, 1), (0, 10, 40, 50, 100, 10, 2), (1, 20, 50, 50, 140, 12, 2), (3, 5, 20, 40, 180, 20, 2),
+              (4, 0, 10, 40, 20, 4, 0)]
+    postgres.sql(f"""SELECT open_generation('told', 7); UPDATE queue_generations SET last_at = '{BEGAN}' WHERE generation = 7;
+        INSERT INTO queue_entries (generation_id, seq, lane, status, joined_at, admitted_at, ended_at, event) SELECT generation_id, 1, 0,
+            'completed', '{BEGAN}', '{BEGAN}', '{BEGAN}'::timestamptz + interval '4 min', 1 FROM queue_generations WHERE generation = 7;
+        INSERT INTO queue_stats SELECT queue_id, '{BEGAN}'::timestamptz + interval '1 min' * m, 'open', waiting, active, capacity,
+            jsonb_build_object('eta_judged', judged, 'eta_early', early, 'eta_late', late, 'eta_error', judged * 7)
+            FROM queues, (VALUES {", ".join(map(str, points))}) AS p (m, waiting, active, capacity, judged, early, late) WHERE name = 'told'""")
+    said = json.loads(report(postgres, "told", "--format", "json"))
+    # 10, 40, 40 and, after it began again, 20; the waits of one minute, two minutes and one.
+    assert said["estimates"] == {"judged": 110, "early": 1 + 2 + 8 + 4, "late": 1, "inside_percent": 85.5, "error_percent": 7.0}
+    assert said["capacity"] == {"used_while_waiting": round((40 + 2 * 50 + 20) / (50 + 2 * 50 + 40), 3),
+                                "free_while_waiting": round((10 + 0 + 20) / 4, 1), "waiting_seconds": 240}
+    assert [step["capacity"] for step in said["steps"]] == [50, 50, 50, 40, 40]
+    text = report(postgres, "told")
+    assert "Waits that were told, and came true: 110. Within the range 86 %, before it 15, after it 1; off by 7 % on average." in text, text
+    assert "Capacity used while people waited: 84 %. Of it 7.5 was free on average, over 4 min." in text, text
+
+
+def test_two_sales(postgres):
+    """Both are beside each other, each from its opening on."""
+    postgres.sql(f"""SELECT open_generation('early', 9); UPDATE queue_generations SET last_at = '2026-03-01T09:30:00Z' WHERE generation = 9;
+        INSERT INTO queue_entries (generation_id, seq, lane, status, joined_at, admitted_at, ended_at, event) SELECT generation_id, i, 0,
+            'completed', '2026-03-01T09:00:00Z', '2026-03-01T09:10:00Z'::timestamptz + interval '1 min' * i, '2026-03-01T09:30:00Z', i
+            FROM queue_generations, generate_series(0, 4) AS i WHERE generation = 9""")
+    both = json.loads(report(postgres, "sale", "--with", "early@9", "--format", "json"))
+    assert [one["totals"]["arrived"] for one in both["sales"]] == [100, 5]
+    text = report(postgres, "sale", "--with", "early")
+    assert ["Wait:", "90", "%", "81", "s", "14", "min"] in [line.split() for line in text.splitlines()], text
+    assert text.count("-10 min") == 4 and max(map(len, text.splitlines())) <= 80, text
+    steps = list(csv.DictReader(io.StringIO(report(postgres, "sale", "--with", "early", "--format", "csv"))))
+    assert [(step["sale"], step["after_seconds"]) for step in (steps[0], steps[6], steps[16])] \
+        == [("sale 2026-12-01", "0"), ("early 2026-03-01", "-600"), ("early 2026-03-01", "0")]
+    page = Page(report(postgres, "sale", "--with", "early", "--format", "html"))
+    assert ["Longest wait", "90 s", "14 min"] in page.rows
+    assert sum(attributes.get("class") == "other" for _, attributes in page.tags) == 3

@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "lab/report.h"
+#include "common/words/chart.h"
+#include "lab/simulate.h"
 #include "tests/unit/random.h"
 
 /* Against the same curve kept moment by moment. */
@@ -46,6 +47,13 @@ static void test_series(void **state)
     assert_int_equal(arrived, 0);
 }
 
+static void draw(const struct tl_series *series, const char *title, const char *description,
+                 struct tl_text *out)
+{
+    tl_chart_svg(&(struct tl_chart){.series = series, .title = title, .description = description},
+                 out);
+}
+
 /* No line is wider than 80 columns; the curve has its height; colour only when asked for. */
 static void test_text(void **state)
 {
@@ -76,7 +84,7 @@ static void test_text(void **state)
     tl_chart_text(&series, false, &out);
     assert_non_null(strstr(out.data, "          0 |\n"));
     tl_text_free(&out);
-    tl_chart_svg(&series, "", "", &out);
+    draw(&series, "", "", &out);
     assert_non_null(strstr(out.data, "</svg>\n"));
     assert_null(strstr(out.data, "nan"));
     tl_text_free(&out);
@@ -93,7 +101,7 @@ static void test_marks(void **state)
     tl_chart_text(&series, false, &out);
     assert_non_null(strstr(out.data, "\n    Changes  1         *\n"));
     tl_text_free(&out);
-    tl_chart_svg(&series, "", "", &out);
+    draw(&series, "", "", &out);
     assert_non_null(strstr(out.data, "<line class=\"mark\" x1=\"84.0\""));
     assert_non_null(strstr(out.data, ">3</text>"));
     tl_text_free(&out);
@@ -106,19 +114,45 @@ static void test_svg_escapes(void **state)
     struct tl_text out = {0};
     series = (struct tl_series){.width_ms = 1};
     tl_series_note(&series, 0, &(struct tl_series_point){.waiting = 7});
-    tl_chart_svg(&series, "a<b>&\"c\"", "\x01\xC3x", &out);
+    draw(&series, "a<b>&\"c\"", "\x01\xC3x\u00e4", &out);
     assert_non_null(strstr(out.data, "<title id=\"title\">a&#60;b&#62;&#38;&#34;c&#34;</title>"));
-    assert_non_null(strstr(out.data, "<desc id=\"description\">??x</desc>"));
+    assert_non_null(strstr(out.data, "<desc id=\"description\">??x\u00e4</desc>"));
+    tl_text_free(&out);
+}
+
+/* Two lines have one axis, which begins before 0, and one height: that of the higher one. */
+static void test_two(void **state)
+{
+    (void)state;
+    static struct tl_series one, other;
+    struct tl_text out = {0};
+    one = other = (struct tl_series){.width_ms = 60000, .begin_ms = -120000, .n = 8};
+    one.points[2].waiting = 7;
+    other.points[3].waiting = 4711;
+    tl_chart_svg(&(struct tl_chart){.series = &one,
+                                    .other = &other,
+                                    .name = "spring",
+                                    .other_name = "autumn",
+                                    .title = "",
+                                    .description = ""},
+                 &out);
+    for (size_t i = 0; i < 5; i++)
+        assert_non_null(strstr(out.data, ((const char *const[]){">spring<", ">autumn<", ">-2 min<",
+                                                                ">6 min<", ">4,711<"})[i]));
+    assert_null(strstr(out.data, "class=\"mark\""));
+    tl_text_free(&out);
+    tl_chart_text(&one, false, &out);
+    assert_non_null(strstr(out.data, "\n             -2 min   "));
+    assert_non_null(strstr(out.data, "6 min\nActive\n"));
     tl_text_free(&out);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_series),
-        cmocka_unit_test(test_text),
-        cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_svg_escapes),
+        cmocka_unit_test(test_series), cmocka_unit_test(test_text),
+        cmocka_unit_test(test_marks),  cmocka_unit_test(test_svg_escapes),
+        cmocka_unit_test(test_two),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

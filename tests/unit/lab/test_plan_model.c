@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
+#include "common/words/words.h"
+
 #include "lab/model.h"
-#include "lab/words.h"
 
 static void assert_near(double found, double expected, double distance)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers, times and sentences as the planner shows them to people. */
-#ifndef TL_LAB_WORDS_H
-#define TL_LAB_WORDS_H
+/* Numbers, times and sentences as they are shown to people. */
+#ifndef TL_WORDS_H
+#define TL_WORDS_H
 
 #include <stddef.h>
 #include <stdint.h>
+
+#include "common/base/text.h"
 
 enum { TL_WORDS_MAX = 48 }; /* bytes of any of them, with the terminating zero */
 
@@ -32,5 +34,9 @@ struct tl_sentences {
 };
 void tl_say(struct tl_sentences *sentences, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Appends the text as part of an HTML page or an SVG picture. What is not UTF-8, not shown or
+ * obeyed becomes '?'. */
+void tl_markup_append(struct tl_text *out, const char *text);
 
 #endif

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lab/report.h"
-#include "lab/words.h"
+#include "common/words/chart.h"
+#include "common/words/words.h"
 
 enum {
     COLUMNS = 64, /* of a text chart, without the numbers on the left */
@@ -67,17 +67,29 @@ static void draw_rows(const struct tl_series *series, value_of *value, uint64_t 
     }
 }
 
+/* "-5 min" for what is before. */
+static struct tl_words axis_time(int64_t ms)
+{
+    struct tl_words words = {"-"};
+    if (ms >= 0)
+        return tl_words_time(ms);
+    snprintf(words.text + 1, sizeof(words.text) - 1, "%.40s", tl_words_time(-ms).text);
+    return words;
+}
+
 static void draw_axis(const struct tl_series *series, struct tl_text *out)
 {
     char line[COLUMNS + 1];
     memset(line, '-', COLUMNS);
     line[COLUMNS] = '\0';
     int64_t end_ms = (int64_t)series->n * series->width_ms;
-    const struct tl_words middle = tl_words_time(end_ms / 2);
-    const int half = (int)strlen(middle.text) / 2;
+    const struct tl_words middle = axis_time(series->begin_ms + end_ms / 2);
+    const struct tl_words zero = {"0"};
+    const struct tl_words first = series->begin_ms == 0 ? zero : axis_time(series->begin_ms);
+    const int half = (int)strlen(middle.text) / 2, used = (int)strlen(first.text);
     tl_text_append(out, "%*d +%s\n", LABEL, 0, line);
-    tl_text_append(out, "%*s0%*s%*s\n", LABEL + 2, "", COLUMNS / 2 + half - 1, middle.text,
-                   COLUMNS / 2 - half, tl_words_time(end_ms).text);
+    tl_text_append(out, "%*s%s%*s%*s\n", LABEL + 2, "", first.text, COLUMNS / 2 + half - used,
+                   middle.text, COLUMNS / 2 - half, axis_time(series->begin_ms + end_ms).text);
 }
 
 /* Below the columns of the marks, their numbers; "*" where one digit does not do. */
@@ -122,21 +134,13 @@ static const char head[] =
     "  .mark { stroke: currentColor; stroke-dasharray: 2 3 }\n"
     "  .waiting { stroke: #0b62a8; fill: #0b62a8; fill-opacity: .22; stroke-width: 1.5 }\n"
     "  .active { stroke: #237a3b; fill: #237a3b; fill-opacity: .22; stroke-width: 1.5 }\n"
+    "  .other { stroke: #a8410b; fill: none; stroke-width: 1.5; stroke-dasharray: 5 3 }\n"
     "  @media (prefers-color-scheme: dark) {\n"
     "    svg { background: #16181b; color: #e8eaed }\n"
     "    .waiting { stroke: #6db3f2; fill: #6db3f2 } .active { stroke: #7bd08f; fill: #7bd08f }\n"
+    "    .other { stroke: #f2a76d }\n"
     "  }\n"
     "</style>\n";
-
-static void append_escaped(struct tl_text *out, const char *text)
-{
-    for (const char *c = text; *c != '\0'; c++) {
-        if (strchr("<>&\"", *c) != NULL)
-            tl_text_append(out, "&#%d;", *c);
-        else
-            tl_text_append(out, "%c", *c >= ' ' && *c <= '~' ? *c : '?');
-    }
-}
 
 /* Where a curve is drawn. */
 struct panel {
@@ -152,8 +156,10 @@ static double x_of(int64_t ms, int64_t end_ms)
 }
 
 /* The top and the middle, and eight stretches of time. */
-static void draw_grid(const struct panel *panel, uint64_t top, int64_t end_ms, struct tl_text *out)
+static void draw_grid(const struct panel *panel, uint64_t top, const struct tl_series *series,
+                      struct tl_text *out)
 {
+    const int64_t end_ms = (int64_t)series->n * series->width_ms;
     for (int i = 0; i <= 2; i++) {
         double y = panel->bottom - i / 2.0 * (panel->bottom - panel->top);
         tl_text_append(out,
@@ -169,19 +175,16 @@ static void draw_grid(const struct panel *panel, uint64_t top, int64_t end_ms, s
                        x, panel->top, x, panel->bottom);
         if (panel->times)
             tl_text_append(out, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", x,
-                           panel->bottom + 20, tl_words_time(ms).text);
+                           panel->bottom + 20, axis_time(series->begin_ms + ms).text);
     }
 }
 
-static void draw_panel(const struct tl_series *series, const struct panel *panel,
-                       struct tl_text *out)
+/* Steps, because the line is constant between two events. */
+static void draw_curve(const struct tl_series *series, const struct panel *panel, uint64_t top,
+                       const char *style, struct tl_text *out)
 {
-    uint64_t found = most(series, panel->value, 0, series->n), top = found > 0 ? found : 1;
     int64_t end_ms = (int64_t)series->n * series->width_ms;
-    tl_text_append(out, "<text x=\"%d\" y=\"%d\">%s</text>\n", LEFT, panel->top - 8, panel->name);
-    draw_grid(panel, top, end_ms, out);
-    /* Steps, because the line is constant between two events. */
-    tl_text_append(out, "<path class=\"%s\" d=\"M%d %d", panel->style, LEFT, panel->bottom);
+    tl_text_append(out, "<path class=\"%s\" d=\"M%d %d", style, LEFT, panel->bottom);
     for (size_t i = 0; i < series->n; i++)
         tl_text_append(out, "V%.1fH%.1f",
                        panel->bottom - (double)panel->value(&series->points[i]) / (double)top *
@@ -190,29 +193,64 @@ static void draw_panel(const struct tl_series *series, const struct panel *panel
     tl_text_append(out, "V%dZ\"/>\n", panel->bottom);
 }
 
-void tl_chart_svg(const struct tl_series *series, const char *title, const char *description,
-                  struct tl_text *out)
+static void draw_panel(const struct tl_chart *chart, const struct panel *panel, struct tl_text *out)
 {
-    static const struct panel line = {"Waiting", "waiting", waiting_of, 84, 284, false};
-    static const struct panel active = {"Active", "active", active_of, 324, 444, true};
-    tl_text_append(out, head, WIDTH, HEIGHT, WIDTH, HEIGHT);
-    tl_text_append(out, "<title id=\"title\">");
-    append_escaped(out, title);
-    tl_text_append(out, "</title>\n<desc id=\"description\">");
-    append_escaped(out, description);
-    tl_text_append(out, "</desc>\n<text class=\"title\" x=\"%d\" y=\"28\">", LEFT);
-    append_escaped(out, title);
-    tl_text_append(out, "</text>\n<text x=\"%d\" y=\"50\">", LEFT);
-    append_escaped(out, description);
-    tl_text_append(out, "</text>\n");
-    draw_panel(series, &line, out);
-    draw_panel(series, &active, out);
+    const struct tl_series *series = chart->series, *other = chart->other;
+    uint64_t top = most(series, panel->value, 0, series->n);
+    uint64_t second = other != NULL ? most(other, panel->value, 0, other->n) : 0;
+    top = second > top ? second : top > 0 ? top : 1;
+    tl_text_append(out, "<text x=\"%d\" y=\"%d\">%s</text>\n", LEFT, panel->top - 8, panel->name);
+    draw_grid(panel, top, series, out);
+    draw_curve(series, panel, top, panel->style, out);
+    if (other != NULL)
+        draw_curve(other, panel, top, "other", out);
+}
+
+/* Which curve is whose. */
+static void draw_names(const struct tl_chart *chart, struct tl_text *out)
+{
+    static const char *const styles[] = {"waiting", "other"};
+    const char *const names[] = {chart->name, chart->other_name};
+    for (int i = 0; i < 2; i++) {
+        const int x = WIDTH / 2 + i * WIDTH / 4;
+        tl_text_append(out, "<path class=\"%s\" d=\"M%d 24h28\"/><text x=\"%d\" y=\"28\">",
+                       styles[i], x, x + 36);
+        tl_markup_append(out, names[i]);
+        tl_text_append(out, "</text>\n");
+    }
+}
+
+static void draw_numbers(const struct tl_series *series, int top, int middle, int bottom,
+                         struct tl_text *out)
+{
     for (size_t i = 0; i < series->n_marks; i++) {
         double x = x_of(series->marks_ms[i], (int64_t)series->n * series->width_ms);
         tl_text_append(out,
                        "<line class=\"mark\" x1=\"%.1f\" y1=\"%d\" x2=\"%.1f\" y2=\"%d\"/>"
                        "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%zu</text>\n",
-                       x, line.top, x, active.bottom, x, line.bottom + 16, i + 1);
+                       x, top, x, bottom, x, middle + 16, i + 1);
     }
+}
+
+void tl_chart_svg(const struct tl_chart *chart, struct tl_text *out)
+{
+    static const struct panel line = {"Waiting", "waiting", waiting_of, 84, 284, false};
+    static const struct panel active = {"Active", "active", active_of, 324, 444, true};
+    tl_text_append(out, head, WIDTH, HEIGHT, WIDTH, HEIGHT);
+    tl_text_append(out, "<title id=\"title\">");
+    tl_markup_append(out, chart->title);
+    tl_text_append(out, "</title>\n<desc id=\"description\">");
+    tl_markup_append(out, chart->description);
+    tl_text_append(out, "</desc>\n<text class=\"title\" x=\"%d\" y=\"28\">", LEFT);
+    tl_markup_append(out, chart->title);
+    tl_text_append(out, "</text>\n<text x=\"%d\" y=\"50\">", LEFT);
+    tl_markup_append(out, chart->description);
+    tl_text_append(out, "</text>\n");
+    draw_panel(chart, &line, out);
+    draw_panel(chart, &active, out);
+    if (chart->other != NULL)
+        draw_names(chart, out);
+    else
+        draw_numbers(chart->series, line.top, line.bottom, active.bottom, out);
     tl_text_append(out, "</svg>\n");
 }

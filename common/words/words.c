@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lab/words.h"
+#include "common/words/words.h"
 
 struct tl_words tl_words_number(double value, int decimals)
 {
@@ -97,4 +97,19 @@ void tl_say(struct tl_sentences *sentences, const char *format, ...)
     va_start(args, format);
     vsnprintf(sentences->texts[sentences->n++], sizeof(sentences->texts[0]), format, args);
     va_end(args);
+}
+
+void tl_markup_append(struct tl_text *out, const char *text)
+{
+    while (*text != '\0') {
+        unsigned code;
+        size_t n = tl_utf8_decode(text, &code);
+        if (n == 0 || code < ' ' || tl_utf8_invisible(code))
+            tl_text_append(out, "?");
+        else if (strchr("<>&\"", *text) != NULL)
+            tl_text_append(out, "&#%d;", *text);
+        else
+            tl_text_append(out, "%.*s", (int)n, text);
+        text += n > 0 ? n : 1;
+    }
 }

@@ -68,7 +68,7 @@ def machine(packages: Packages, boot: Boot) -> Machine:
 @pytest.mark.long(60)
 def test_on_the_same_machine(machine: Machine) -> None:
     """By the page for Debian: with a PostgreSQL that knows the archiver by its user. Without PostgreSQL the record waits."""
-    setup, use = (commands(block) for block in blocks("debian.md", "The archive"))
+    setup, use, _ = (commands(block) for block in blocks("debian.md", "The archive"))
     (settings,) = blocks("debian.md", "The archive", "yaml")
     *begin, report = use
     for command in setup:
@@ -91,3 +91,40 @@ def test_on_the_same_machine(machine: Machine) -> None:
     wait_for(lambda: entries(machine) == "active completed completed", "what happened meanwhile is in the archive")
     wait_for(lambda: machine.show(ARCHIVER, "StatusText") == "ready", "the archiver is ready again")
     assert machine.show(ARCHIVER, "NRestarts") == "0"
+
+
+@pytest.mark.long(60)
+def test_elsewhere_with_a_password(machine: Machine) -> None:
+    """By both pages: as if PostgreSQL were on another machine, over TLS. The services of visitors cannot read the password.
+    PostgreSQL gets pseudonyms."""
+    machine.apt("install postgresql")
+    setting_up = (PAGES / "archive.md").read_text().partition("\n## Setting it up\n")[2]
+    database = re.search(r"`(createuser --pwprompt .*?)`", setting_up)
+    assert database
+    # Without a terminal it reads the new password, twice, from its input.
+    machine.run(f"printf 'secret\\nsecret\\n' | runuser -u postgres -- sh -c '{database[1]}'")
+    config, key = file(machine, CONFIG), "/var/lib/tellerline-archiver/archive.key"
+    assert f"set `secrets.archive_key` to `{key}`" in (PAGES / "debian.md").read_text()
+    text = config.read_text()
+    assert "\nsecrets:" in text and "\n  ticket_keys:" in text
+    config.write_text(text.replace("\n  ticket_keys:", f"\n  archive_key: {key}\n  ticket_keys:") +
+                      "archive:\n  pseudonyms: true\n")
+    _, _, elsewhere = (commands(block) for block in blocks("debian.md", "The archive"))
+    install, edit, *rest = elsewhere
+    machine.run(install)
+    (url_file,) = re.fullmatch(r"sudoedit (/etc/tellerline/\S+)", edit).groups()
+    file(machine, url_file).write_text("postgresql://archive:secret@127.0.0.1/archive?sslmode=require\n")
+    for command in rest:
+        machine.run(command)
+    for user, reads in (("tellerline", False), ("tellerline-dispatcher", False), ("tellerline-archiver", True)):
+        done = machine.run(f"setpriv --reuid {user} --regid {user} --init-groups cat {url_file}", check=False)
+        assert (done.returncode == 0) == reads, (user, done.stderr)
+
+    wait_for(lambda: machine.show(ARCHIVER, "StatusText") == "ready", "the archiver is ready")
+    visitor = join(machine, "concert")["visitor"]
+    wait_for(lambda: entries(machine) == "active active", "both are in the archive")
+    assert machine.out(f"stat -c '%U %a' {key}") == "tellerline-archiver 600"
+    names = machine.out("sudo -u postgres psql -d archive -AtX -c 'SELECT visitor FROM tellerline.queue_entries'").split()
+    assert visitor not in names and all(re.fullmatch("[0-9a-f]{32}", name) for name in names)
+    over_tls = ("SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'archive'")
+    assert machine.out(f'sudo -u postgres psql -AtX -c "{over_tls}"') == "t"

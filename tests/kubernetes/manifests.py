@@ -152,8 +152,9 @@ def pod_labels(workload: Object) -> dict[str, str]:
     return workload["spec"]["template"]["metadata"]["labels"]
 
 
-def container(workload: Object) -> Object:
-    (only,) = pod(workload)["containers"]
+def container(workload: Object, kind: str = "containers") -> Object:
+    """The only one of its pod; with "initContainers" the one that runs before."""
+    (only,) = pod(workload)[kind]
     return only
 
 
@@ -200,12 +201,12 @@ def decoded(secret: Object) -> dict[str, bytes]:
     return {key: base64.b64decode(value) for key, value in secret["data"].items()}
 
 
-def environment_of(workload: Object, objects: list[Object]) -> dict[str, str]:
+def environment_of(workload: Object, objects: list[Object], kind: str = "containers") -> dict[str, str]:
     """The environment of its container, with every reference resolved."""
     values: dict[str, str] = {}
-    for source in container(workload).get("envFrom", []):
+    for source in container(workload, kind).get("envFrom", []):
         values |= one(objects, "ConfigMap", source["configMapRef"]["name"])["data"]
-    for item in container(workload).get("env", []):
+    for item in container(workload, kind).get("env", []):
         if "value" in item:
             values[item["name"]] = item["value"]
         elif "configMapKeyRef" in item["valueFrom"]:

@@ -20,6 +20,7 @@ from http_client import Client, Visitor
 from manifests import (ALL, EXAMPLE, EXTERNAL, MONITORING, SOURCE, Object, Report, Validator, component, container,
                        decoded, environment_of, matches, name, named, of_kind, one, pod, pod_labels, port_number, program,
                        secrets_of, walk, workloads)
+from postgres_server import PostgresServer
 from sse import EventStream
 from tellerline import PATIENCE, TOP, run
 from waiting import patient, wait_until
@@ -293,10 +294,32 @@ def test_with_a_component(validator: Validator, copy: Path, binaries: Path, comp
         assert (("0.0.0.0/0", leads_to) in allowed(objects, workload, "egress")) == (workload == deployment)
     assert allowed(objects, deployment, "ingress") == {("monitoring", admin)}
     assert secrets_of(deployment) == SECRETS_OF[role]
-    made = {"kind": "Secret", "metadata": {"name": "tellerline-archive"},  # as the component's head says
-            "data": {"url": base64.b64encode(b"postgresql://archive@postgres.example/archive").decode()}}
-    done = run(binaries / f"tellerline-{role}", "--check", env=environment_of(deployment, [*objects, made]))
+    done = run(binaries / f"tellerline-{role}", "--check",
+               env=environment_of(deployment, [*objects, archive_at("postgresql://archive@postgres.example/archive")]))
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def archive_at(url: str) -> Object:
+    """The Secret of an address, as the head of components/with-archive has it made."""
+    return {"kind": "Secret", "metadata": {"name": "tellerline-archive"}, "data": {"url": base64.b64encode(url.encode()).decode()}}
+
+
+def test_the_archive_has_its_tables_before_the_archiver_starts(binaries: Path) -> None:
+    """A pod makes them in a real PostgreSQL. It is confined as the archiver is."""
+    deployment, *_ = yaml.safe_load_all((SOURCE / "components/with-archive/archiver.yaml").read_text())
+    migrate = container(deployment, "initContainers")
+    assert migrate["securityContext"] == container(deployment)["securityContext"]
+    assert migrate["image"] == container(deployment)["image"].replace("/archiver:", "/tellerline:") and "command" not in migrate
+    postgres = PostgresServer()
+    try:
+        postgres.start()
+        env = environment_of(deployment, [archive_at(postgres.url)], "initContainers")
+        for _ in range(2):  # both pods do it
+            done = run(binaries / "tellerline", *migrate["args"], env=env)
+            assert done.returncode == 0, done.stdout + done.stderr
+        assert postgres.sql("SELECT count(*) FROM queue_entries") == "0"
+    finally:
+        postgres.remove()
 
 
 def test_images_of_a_registry(validator: Validator, copy: Path) -> None:
@@ -304,7 +327,7 @@ def test_images_of_a_registry(validator: Validator, copy: Path) -> None:
     for path in (EXAMPLE, EXTERNAL):
         overlay = copy / path / "kustomization.yaml"
         text, found = re.subn(r"(?m)^# (images:|  - \{name: localhost/.*)$", r"\1", overlay.read_text())
-        assert found == 7
+        assert found == 8
         overlay.write_text(text)
     report = Report(validator, copy, EXAMPLE, EXTERNAL)
     assert not report.errors, "\n".join(report.errors)

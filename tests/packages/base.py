@@ -23,7 +23,7 @@ WEEK = 7 * 24 * 3600
 MAKE_ROOT = Path(__file__).resolve().parents[1] / "debian-root"
 SYSTEM = ["systemd", "systemd-sysv", "dbus", "ca-certificates", "curl"]
 # In addition to the package's dependencies. Installed from the folder's package cache, without a network.
-EXTRA = ["redis-server"]
+EXTRA = ["redis-server", "postgresql", "sudo"]
 APT_SETTINGS = ["apt.conf", "apt.conf.d", "auth.conf", "auth.conf.d", "trusted.gpg", "trusted.gpg.d", "keyrings"]
 # Container images empty the package cache after every installation. Here the cache replaces the network.
 KEEP_CACHE = "#clear DPkg::Post-Invoke;\n#clear APT::Update::Post-Invoke;\nAPT::Keep-Downloaded-Packages \"true\";\n"

@@ -47,9 +47,9 @@ def serve(machine: Machine, package: Path) -> None:
     open_queue(machine)
 
 
-def join(machine: Machine) -> dict[str, Any]:
+def join(machine: Machine, queue: str = "shop") -> dict[str, Any]:
     """A visitor's view after joining."""
-    return json.loads(machine.out(f"curl -fsS -X POST {SITE}/v1/queues/shop/join"))
+    return json.loads(machine.out(f"curl -fsS -X POST {SITE}/v1/queues/{queue}/join"))
 
 
 def status(machine: Machine, ticket: str) -> dict[str, Any]:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,12 +21,14 @@ import wire
 from actors import Actor
 from history import History, Stay, check
 from http_client import CONNECTION_TROUBLE, Answer, AsyncConnection, Visitor
+from postgres_server import PostgresServer
 from previous import previous_programs, release_before
-from tellerline import BIN, PATIENCE, Program, System, run
+from tellerline import BIN, PATIENCE, TOP, Program, System, run
 from waiting import patient, wait_until
+from webhook_stand_in import Receiver
 
 #: As docs/operators/upgrading.md says; the other way round to go back.
-ORDER = ("dispatcher", "admitter", "expirer", "worker")
+ORDER = ("dispatcher", "admitter", "expirer", "notifier", "archiver", "worker")
 
 WAITING = int(os.environ.get("TELLERLINE_UPGRADE_WAITING", 120))
 ACTIVE, SEATS, ACTORS, CONNECTIONS = 40, 5, 6, 4
@@ -269,15 +273,55 @@ class Site:
         check(self.crowd.history, self.steps("sale"), everyone, self.system.final("sale"), staleness, one_clock=True)
 
 
+class Record:
+    """What is told elsewhere: to an archive in PostgreSQL, and to a webhook of those who are admitted."""
+
+    def __init__(self, postgres: PostgresServer, receiver: Receiver) -> None:
+        self._postgres, self._receiver = postgres, receiver
+        self.settings = {"archive": {"url": postgres.url}, "webhooks": [receiver.webhook("site", ["admitted"])]}
+
+    def migrate(self, folder: Path) -> None:
+        """The tables of the release in this folder."""
+        done = run(folder / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": self._postgres.url})
+        assert done.returncode == 0, done.stderr
+
+    def _archived(self) -> dict[str, tuple[int, ...]]:
+        rows = self._postgres.rows(
+            "SELECT name, count(*), count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'absent') "
+            "FROM queue_entries JOIN queue_generations USING (generation_id) JOIN queues USING (queue_id) GROUP BY 1")
+        return {row[0]: tuple(map(int, row[1:])) for row in rows}
+
+    def is_whole(self, system: System) -> None:
+        """Each place is in the archive once, as it ended, and each admission was told."""
+        numbers = {queue: system.numbers(queue) for queue in ("sale", "door")}
+        counted = {queue: tuple(of[name] for name in ("joined", "completed", "absent")) for queue, of in numbers.items()}
+        wait_until(lambda: self._archived() == counted, PATIENCE, f"the archive has {counted}")
+        assert self._postgres.sql("SELECT DISTINCT reason FROM queue_gaps") == "opened"
+        admitted = sum(of["admitted"] for of in numbers.values())
+        wait_until(lambda: len(set(self._receiver.admitted())) == admitted, PATIENCE, f"the webhook is told of {admitted}")
+
+
+@pytest.fixture(name="record")
+def a_record(tmp_path: Path) -> Iterator[Record]:
+    postgres = PostgresServer()
+    try:
+        postgres.start()
+        with Receiver(tmp_path).serving() as receiver:
+            yield Record(postgres, receiver)
+    finally:
+        postgres.remove()
+
+
 def version(folder: Path) -> str:
     return run(folder / "tellerline-worker", "--version").stdout
 
 
 @pytest.mark.long(seconds=100)
-def test_upgrade_roll_back_and_upgrade_again(start, figure):
+def test_upgrade_roll_back_and_upgrade_again(record, start, figure):
     """Mixed programs serve; what one release wrote, the other one reads."""
     previous = previous_programs()
     assert version(previous) != version(BIN)
+    record.migrate(previous)
     calm = {"session_ttl": "30m", "claim_ttl": f"{max(20, WAITING // 150)}s", "waiting_ttl": f"{WAITING_TTL}s"}
 
     def prepare(system: System) -> None:
@@ -286,13 +330,15 @@ def test_upgrade_roll_back_and_upgrade_again(start, figure):
             program.folder = previous
 
     system = start({"sale": calm | {"capacity": ACTIVE}, "door": calm | {"capacity": SEATS}}, workers=2, dispatchers=2,
-                   prepare=prepare, settings={"http": {"join_wait": "2s"}, "retention": {"events_entries": 10000000}})
+                   notifiers=1, archivers=1, prepare=prepare,
+                   settings=record.settings | {"http": {"join_wait": "2s"}, "retention": {"events_entries": 10000000}})
     site = Site(system)
     site.open()
     site.all_is_well()
     before = system.numbers("sale")
 
     deserter = site.one_deserts()
+    record.migrate(BIN)
     site.move(BIN, ORDER[:-1])
     site.is_dropped(deserter)  # the workers are those of the release before
     site.move(BIN, ORDER[-1:])
@@ -313,8 +359,22 @@ def test_upgrade_roll_back_and_upgrade_again(start, figure):
     assert now["seq"] - before["seq"] == now["joined"] - before["joined"] > 0, "numbers go on as they were, without a jump"
     rounds = site.crowd.rounds
     site.close()
+    record.is_whole(system)
     figure(f"{WAITING} waiting and {ACTIVE} active, each asking {rounds} times or more; "
            f"{len(site.history.stays)} visitors came and went beside them")
+
+
+def programs_in(text: str) -> list[str]:
+    """Those that it names, in its order."""
+    return re.findall(rf"\b({'|'.join(ORDER)})", text)
+
+
+def test_the_order_is_that_of_the_documentation():
+    forth, back = re.search(r"\*\*Always (.*?)\*\*.*\n## Going back\n\nUse the reverse order: (.*?)\. ",
+                            (TOP / "docs/operators/upgrading.md").read_text(), re.DOTALL).groups()
+    assert programs_in(forth) == list(ORDER) and programs_in(back) == list(ORDER[::-1])
+    restarted = re.search(r"\nTELLERLINE_FIRST=(.*)\nTELLERLINE_UNITS", (TOP / "deploy/debian/postinst").read_text(), re.DOTALL)
+    assert programs_in(restarted[1]) == list(ORDER), "the package restarts them so"
 
 
 def test_the_release_before_is_the_newest_tag_behind_this_one(tmp_path):

@@ -6,6 +6,7 @@
 --            used when the queue is created, or its settings are older   and who
 -- returns  1 created, 0 existed
 -- fails    DAMAGED   the state is missing but a line exists: nothing was changed
+--                    or there is a part of the queue
 --          RETIRED   an operator deleted the queue, and only an operator creates it again: nothing was changed
 --          BITS      the server is a program of 32 bits, which writes large numbers wrong: nothing was changed
 
@@ -50,16 +51,21 @@ entry('ensure', { 'allow-oom' }, function(keys, args)
     end
     local exists = call('EXISTS', key.state) == 1
     if not exists then
-        if call('EXISTS', key.waiting, key.active, key.events) > 0 then
+        retired = call('HMGET', key.retired, 'generation', 'away')
+        if call('EXISTS', key.waiting, key.active, key.events) > 0
+            or not retired[2] and call('EXISTS', key.sessions, key.ended, key.serials, key.held, key.drawn) > 0 then
             state.fail('DAMAGED', key.state .. ' is missing but the line exists: restore the data, or delete '
                 .. key.waiting .. ' and ' .. key.active .. ' to start with an empty line')
         end
-        retired = call('HMGET', key.retired, 'generation', 'away')
         if retired[2] and why ~= CREATION.by_hand then
             state.fail('RETIRED', 'an operator deleted this queue; `tellerline queue create` creates it again')
         elseif retired[2] then -- what came in late
             call('UNLINK', key.ingest, key.ended, key.sessions)
         end
+    end
+    if exists and call('EXISTS', key.ingest) == 0 then
+        local part = state.find_part(state.read(c, state.CORE))
+        if part then state.fail('DAMAGED', part) end
     end
     local group = pcall_redis('XGROUP', 'CREATE', key.ingest, defs.INGEST_GROUP, '0', 'MKSTREAM')
     if group.err and not find(group.err, 'BUSYGROUP', 1, true) then return group end

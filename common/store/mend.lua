@@ -56,6 +56,10 @@ local function restore_counters(c, n, damaged, is_missing)
     local last = row and state.entry(row[2])
     n.generation = n.generation or last and last[3]
     if not n.generation then return false end
+    -- The last event knows the sizes. Others mean that a part of the queue is here (state.find_part).
+    if is_missing and (call('ZCARD', c.key.waiting) ~= last[4] or call('ZCARD', c.key.active) ~= last[5]) then
+        return false
+    end
     n.waiting, n.active = n.waiting or call('ZCARD', c.key.waiting), n.active or call('ZCARD', c.key.active)
     -- The damaged totals get what the others leave for them. Of one damaged total this is the number that was there; of
     -- several, it is not known which had how many.
@@ -197,9 +201,9 @@ entry('mend', { 'allow-oom' }, function(keys, args)
     c.how, c.given, c.actor, c.mended = args[1], { unpack(args, 3, #args - 3) }, changes.actor(args), {}
     local wrong = find_other_type(c) or mend_state(c)
     if not wrong and call('EXISTS', c.key.state) == 1 then
-        local open = c.how == 'look' and state.read or state.open
-        open(c, FIELDS)
-        wrong = mend_settings(c) or mend_group(c) or find_odd_score(c)
+        wrong = state.find_part(state.read(c, FIELDS))
+        if not wrong and c.how ~= 'look' then state.open(c, FIELDS) end
+        wrong = wrong or mend_settings(c) or mend_group(c) or find_odd_score(c)
     end
     return { concat(c.mended, '; '), wrong or '' }
 end)

@@ -1,12 +1,15 @@
 -- SPDX-License-Identifier: Apache-2.0
 -- recover: moves the end of a recovery, or begins one, because the operator says so.
 -- args     1 keep   2 ms from now; 0 ends the recovery, and from then on none is named if none is known   and who
+-- A part of a queue (state.find_part) goes on from here.
 
 local int = text.int
 local FIELDS = state.fields({}, { 'lost_generation', 'lost_by', 'recover_until', 'started' })
 
 entry('recover', { 'allow-oom' }, function(keys, args)
-    local c, left_ms = state.open(state.begin(keys, args[1]), FIELDS), args[2] + 0
+    local c, left_ms = state.begin(keys, args[1]), args[2] + 0
+    c.takes_part = true
+    state.open(c, FIELDS)
     local lost, till, by = tonumber(c.lost_generation) or 0, tonumber(c.recover_until) or 0, c.lost_by or ''
     local before, ends = { recover_until = int(till), lost_generation = int(lost) }, c.now + left_ms
     if left_ms == 0 then -- from now on none begins by itself

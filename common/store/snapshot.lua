@@ -3,9 +3,14 @@
 
 -- head: the last event of a queue.
 -- returns  HEAD
+-- fails    DAMAGED  there is a part of the queue
 entry('head', { 'no-writes' }, function(keys)
     local c = state.find(keys)
-    local v = call('HMGET', c.key.state, 'generation', 'event', 'base_seq', 'found_seq', 'seq', 'turns')
+    local v = call('HMGET', c.key.state, 'generation', 'event', 'base_seq', 'found_seq', 'seq', 'turns', 'store',
+        'waiting', 'active')
+    c.store, c.waiting, c.active = v[7], tonumber(v[8]), tonumber(v[9])
+    local part = state.find_part(c)
+    if part then state.fail('DAMAGED', part) end
     local last = state.last_entry(c)
     return { v[1], v[2], last and last[1] or '0-0', v[3] or '0', v[4] or '0', v[5] or '0', v[6] or '' }
 end)

@@ -160,6 +160,12 @@ bool tl_troubles_resting(const struct tl_troubles *troubles, const char *queue, 
     return trouble != NULL && trouble->set_aside && now_ms < trouble->retry_ms;
 }
 
+int64_t tl_troubles_lasted_ms(const struct tl_troubles *troubles, const char *queue, int64_t now_ms)
+{
+    const struct trouble *trouble = troubles->n_aside > 0 ? find(troubles, queue) : NULL;
+    return trouble != NULL && trouble->set_aside ? now_ms - trouble->since_ms : 0;
+}
+
 void tl_troubles_retry(struct tl_troubles *troubles, const char *queue)
 {
     for (size_t i = 0; i < troubles->list.n; i++) {

@@ -46,6 +46,9 @@ void tl_troubles_note(struct tl_troubles *troubles, const char *queue, const str
 int64_t tl_troubles_due(const struct tl_troubles *troubles, int64_t now_ms);
 /* Must the queue be left alone at this time? */
 bool tl_troubles_resting(const struct tl_troubles *troubles, const char *queue, int64_t now_ms);
+/* How long the queue has been set aside; 0 for one that is not. */
+int64_t tl_troubles_lasted_ms(const struct tl_troubles *troubles, const char *queue,
+                              int64_t now_ms);
 /* The queue, or all (NULL), may be tried at once: its store may be another one. */
 void tl_troubles_retry(struct tl_troubles *troubles, const char *queue);
 /* The queue was tried with success. Its next trouble soon after starts with a longer pause. True if

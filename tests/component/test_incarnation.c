@@ -15,6 +15,7 @@
 #include "common/role/roster.h"
 #include "common/store/queue.h"
 #include "common/store/reply.h"
+#include "common/store/troubles.h"
 #include "ingest.h"
 
 /* Makes the queue as a program does, with the numbers it then starts with, and with the fence of
@@ -326,6 +327,107 @@ static void numbers_ahead_of_the_clock_go_on_from_there(void **state)
     assert_in_range(now.fence, least, most);
 }
 
+/* ---- a part of a queue ---- */
+
+/* A store that is another one, and lacks this key: v1 is active in it, two wait. */
+static void lose_key(struct test_store *store, const char *key)
+{
+    make_queue(store);
+    test_redis_ask(store->redis, "HSET %s capacity 1", store->keys.names[TL_KEY_CONFIG]);
+    test_join_many(store, "v", 3, 0);
+    assert_int_equal(test_admit(store, 1), 1);
+    test_redis_ask(store->redis, "RENAME tl:{q}:%s tl:{q}:kept", key);
+    lose_tail(store, test_redis_history(store->server));
+}
+
+/* No function writes to it, and the operator is told which key. */
+static void it_rests(struct test_store *store, const char *key)
+{
+    uint64_t before = test_redis_fingerprint(store->redis);
+    struct tl_error err = {0};
+    char error[320], wrong[320];
+    for (size_t i = 0; i < N_STEPS; i++)
+        run(store, i);
+    tl_reply_free(test_function(store->redis, TL_FN_HEAD, &store->keys, "", error));
+    if (strstr(error, "DAMAGED") == NULL)
+        fail_msg("without %s: %s", key, error);
+    struct tl_queue_settings settings;
+    struct tl_troubles *troubles = tl_troubles_new();
+    tl_queue_settings_defaults(&settings);
+    const struct tl_mend_offer offer = {
+        .from_memory = true, .settings = &settings, .actor = &test_actor};
+    err.kind = TL_ERR_STORE;
+    assert_true(tl_queue_set_aside(troubles, store->redis, &store->keys, &offer, &err, 0));
+    tl_troubles_free(&troubles);
+    (void)tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor, NULL, NULL);
+    assert_int_equal(test_redis_fingerprint(store->redis), before);
+    assert_true(tl_queue_examine(store->redis, &store->keys, wrong, &err));
+    if (strstr(wrong, "only a part of the queue") == NULL || strstr(wrong, key) == NULL)
+        fail_msg("without %s: %s", key, wrong);
+}
+
+static void a_part_of_a_queue_rests_until_the_rest_is_back(void **state)
+{
+    struct test_store *store = *state;
+    static const char *const keys[] = {"waiting", "active", "sessions",
+                                       "config",  "events", "ingest"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        test_store_clean(state);
+        lose_key(store, keys[i]);
+        it_rests(store, keys[i]);
+        test_redis_ask(store->redis, "RENAME tl:{q}:kept tl:{q}:%s", keys[i]);
+        run(store, 1);
+        assert_int_equal(test_state(store, "incarnation"), 2);
+        assert_int_equal(test_state(store, "waiting"), 2);
+        test_invariants(store->redis, &store->keys);
+    }
+}
+
+/* The operator says that the rest is lost: those who held a place there get it back. */
+static void a_part_of_a_queue_goes_on_when_the_operator_says_so(void **state)
+{
+    struct test_store *store = *state;
+    lose_key(store, "waiting");
+    const long long seq = test_state(store, "seq");
+    it_rests(store, "waiting");
+    tl_reply_free(test_function(store->redis, TL_FN_RECOVER, &store->keys, "1000 60000", NULL));
+    assert_int_equal(test_state(store, "waiting"), 0);
+    assert_int_equal(test_admit(store, 1), 0); /* it recovers */
+    set_fence(store, 1);
+    restore(store, "v3", seq, 0);
+    restore(store, "v2", seq - 1, 0);
+    test_batch(store);
+    test_exceptions_are(store, "");
+    assert_int_equal(test_waiting_place(store, "v2"), seq - 1);
+    assert_int_equal(test_waiting_place(store, "v3"), seq);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* Nor is another one made beside what is left of it. */
+static void a_part_without_the_state_is_no_new_queue(void **state)
+{
+    struct test_store *store = *state;
+    struct tl_error err = {.kind = TL_ERR_STORE};
+    make_queue(store);
+    test_redis_ask(store->redis, "HSET %s capacity 1", store->keys.names[TL_KEY_CONFIG]);
+    test_join_many(store, "v", 3, 0);
+    assert_int_equal(test_admit(store, 1), 1);
+    test_redis_ask(store->redis, "DEL tl:{q}:state tl:{q}:waiting");
+    struct tl_queue_settings settings;
+    struct tl_troubles *troubles = tl_troubles_new();
+    tl_queue_settings_defaults(&settings);
+    const struct tl_mend_offer offer = {
+        .from_memory = true, .settings = &settings, .actor = &test_actor};
+    assert_true(tl_queue_set_aside(troubles, store->redis, &store->keys, &offer, &err, 0));
+    assert_non_null(strstr(err.text, "is missing but the line exists"));
+    tl_troubles_free(&troubles);
+    assert_int_equal(test_redis_number(store->redis, "EXISTS tl:{q}:state"), 0);
+    test_redis_ask(store->redis, "DEL tl:{q}:active tl:{q}:events"); /* sessions are left */
+    assert_false(
+        tl_queue_ensure(TEST_SITE(store->redis), "tl:", "q", &settings, &test_actor, NULL, &err));
+    assert_non_null(strstr(err.text, "DAMAGED"));
+}
+
 /* ---- the lease ---- */
 
 static bool acquired(void *context, struct tl_held_queue *held, struct tl_error *err)
@@ -390,6 +492,10 @@ int main(void)
         cmocka_unit_test_setup(the_lost_end_of_the_history_comes_back, test_store_clean),
         cmocka_unit_test_setup(an_hour_later_the_lost_end_stays_lost, test_store_clean),
         cmocka_unit_test_setup(numbers_ahead_of_the_clock_go_on_from_there, test_store_clean),
+        cmocka_unit_test_setup(a_part_of_a_queue_rests_until_the_rest_is_back, test_store_clean),
+        cmocka_unit_test_setup(a_part_of_a_queue_goes_on_when_the_operator_says_so,
+                               test_store_clean),
+        cmocka_unit_test_setup(a_part_without_the_state_is_no_new_queue, test_store_clean),
         cmocka_unit_test_setup(the_lease_is_taken_again_with_another_fence, test_store_clean),
     };
     return cmocka_run_group_tests(tests, test_store_open_kept, test_store_close);

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import binascii
 import shutil
+import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator
@@ -317,13 +318,21 @@ class RedisCluster:
             return found[0] if len(found) == 1 else None
         return wait_until(claimed, PATIENCE, f"one node has slot {slot}")
 
-    def begin_move(self, slot: int, target: Node, stay: int = 1) -> None:
-        """Moves all keys of the slot but some, and stops half way: move_slots goes on."""
+    def begin_move(self, slot: int, target: Node, keys: Iterable[str] | None = None) -> None:
+        """Moves these keys of the slot, or all but one, and stops half way: move_slots and fix go on."""
         source = self._owner(slot)
         target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", source.id)
         source.ask("CLUSTER", "SETSLOT", slot, "MIGRATING", target.id)
-        keys = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 1000)
-        source.ask("MIGRATE", target.address, target.port, "", 0, f"{patient(10000):.0f}", "KEYS", *keys[stay:])
+        moved = source.ask("CLUSTER", "GETKEYSINSLOT", slot, 1000)[1:] if keys is None else keys
+        source.ask("MIGRATE", target.address, target.port, "", 0, f"{patient(10000):.0f}", "KEYS", *moved)
+
+    def fix(self) -> None:
+        """As an operator does it: what is left on other nodes of the keys of a slot goes to the node that has it."""
+        node = self.masters()[0]
+        done = subprocess.run(["redis-cli", "--cluster", "fix", f"{node.address}:{node.port}"], check=False, capture_output=True,
+                              text=True, timeout=patient(60))
+        assert done.returncode == 0, done.stdout + done.stderr
+        self.settle()
 
     def move_slots(self, slots: Iterable[int], target: Node, batch: int = 10) -> int:
         """As `redis-cli --cluster reshard` does it. Returns how many keys were moved."""

@@ -20,8 +20,7 @@
 
 enum {
     CHECKS_PER_UPDATE = 32, /* a thousand idle queues cost the store no more than these */
-    VISITORS_PER_MS = 200,  /* tl_stagger_until */
-    MOVES_MS = 5000,        /* a slot of a cluster may be on its way this long */
+    MOVES_MS = 5000,        /* a slot of a cluster may be on its way this long... */
     ABSENT_MS = 5000, /* a queue may be missing this long before it is a trouble: programs that
                          start with an empty store make its queues at about the same time */
 };
@@ -30,14 +29,14 @@ struct followed {
     struct tl_keys keys;
     struct tl_redis *redis; /* its connection; borrowed */
     uint64_t epoch;         /* of its store (tl_store_epoch_of) */
-    bool store_changed;     /* which is another one: the next update checks the queue */
     uint64_t generation;
     uint64_t base_seq; /* of the incarnation */
     bool posted;       /* the loop has its line */
     bool listed;       /* found by the update in progress */
     bool unsafe;       /* its node does not keep what redis.durability asks for */
     int64_t absent_ms; /* since when it is not in the store; 0: it is */
-    int64_t moves_ms;  /* since when no node serves it, although all answer; 0: one does */
+    bool away;         /* its store is, and the loop knows */
+    bool check;        /* it failed, or its store is another one: also when it is not its turn */
     bool rebuild;
     int64_t rebuild_ms; /* when; 0: not chosen yet */
     bool reload;
@@ -52,10 +51,11 @@ struct tl_followed_queues {
     struct tl_tail *tail;
     struct tl_durable durable;
     struct tl_troubles *troubles;
-    struct tl_named queues;        /* struct followed */
-    size_t next_check;             /* the first queue to check in the next update */
-    bool check_all, check_changed; /* the update checks all queues, or those on another store */
-    bool listed;                   /* the list was read once */
+    struct tl_named queues; /* struct followed */
+    size_t next_check;      /* the first queue to check in the next update */
+    bool check_all;         /* the update checks all queues */
+    bool listed;            /* the list was read once */
+    int64_t timeout_ms;     /* redis.timeout */
 };
 
 /* A change of this queue. */
@@ -140,14 +140,16 @@ static bool absence_lasts(struct tl_followed_queues *self, struct followed *foll
     return true;
 }
 
-/* Is its store away? A queue that moves to another node only rests for a moment. */
-static bool is_away(struct followed *followed, const struct tl_error *err)
+/* Is its store away? A queue that moves to another node only rests for a moment, and one whose node
+ * stalls: its gate stays as it is, for as long as the only store would be waited for. */
+static bool is_away(const struct tl_followed_queues *self, const struct followed *followed,
+                    const struct tl_error *err)
 {
-    if (err->kind != TL_ERR_MOVED)
-        return tl_error_is_of_store(err);
-    if (followed->moves_ms == 0)
-        followed->moves_ms = tl_clock_ms();
-    return tl_clock_ms() - followed->moves_ms >= MOVES_MS;
+    const int64_t grace_ms = err->kind == TL_ERR_MOVED ? MOVES_MS : self->timeout_ms;
+    if (!tl_error_is_of_store(err))
+        return false;
+    return followed->away || !tl_redis_is_node(followed->redis) ||
+           tl_troubles_lasted_ms(self->troubles, followed->keys.queue, tl_clock_ms()) >= grace_ms;
 }
 
 /* A queue could not be followed: mends what can be mended, and sets it aside. False when the error
@@ -157,7 +159,9 @@ static bool followed_failed(struct tl_followed_queues *self, struct followed *fo
 {
     const struct tl_keys *keys = &followed->keys;
     const struct tl_mend_offer offer = tl_inventory_offer(self->inventory, keys->queue);
-    const struct tl_change change = {.kind = TL_CHANGE_TROUBLE, .away = is_away(followed, err)};
+    followed->away = is_away(self, followed, err);
+    followed->check = true;
+    const struct tl_change change = {.kind = TL_CHANGE_TROUBLE, .away = followed->away};
     if (!tl_error_is_of_queue(err, followed->redis))
         return false;
     bool aside =
@@ -170,7 +174,7 @@ static bool followed_failed(struct tl_followed_queues *self, struct followed *fo
 static void followed_served(struct tl_followed_queues *self, struct followed *followed)
 {
     followed->absent_ms = 0;
-    followed->moves_ms = 0;
+    followed->away = false;
     if (followed->posted && !followed->rebuild && !followed->unsafe &&
         tl_troubles_end(self->troubles, followed->keys.queue, tl_clock_ms()))
         (void)post(self, followed, &(struct tl_change){.kind = TL_CHANGE_SOUND}, NULL);
@@ -237,6 +241,7 @@ struct tl_followed_queues *tl_followed_queues_new(struct tl_store *store, const 
     self->key_prefix = key_prefix;
     self->changes = changes;
     self->make_missing = true;
+    self->timeout_ms = config->redis.timeout_ms;
     self->tail = tl_tail_new(on_entry, self);
     self->troubles = tl_troubles_new();
     self->inventory = tl_inventory_new(&(struct tl_inventory_settings){.store = store,
@@ -336,16 +341,6 @@ static bool rebuild(struct tl_followed_queues *self, struct followed *followed,
     return true;
 }
 
-int64_t tl_stagger_until(int64_t now_ms, uint64_t size, uint32_t random)
-{
-    uint64_t most_ms = size / VISITORS_PER_MS;
-    if (size < TL_STAGGER_SIZE)
-        return now_ms;
-    if (most_ms > TL_STAGGER_MS)
-        most_ms = TL_STAGGER_MS;
-    return now_ms + (int64_t)(most_ms * random >> 32);
-}
-
 /* Is it time for the rebuild that was asked for? After a new incarnation each worker has a time of
  * its own; for another reason, or when the queue cannot be read, it is time. */
 static bool rebuild_is_due(struct followed *followed)
@@ -430,9 +425,9 @@ static struct followed *in_turn(const struct tl_followed_queues *self, size_t i)
 
 /* Finds queues that were replaced, incarnations whose events do not reach us (the ids of the stream
  * went back with the store's clock), and settings that were changed by hand. Reads the next queues
- * in one pipeline, and receives all answers before it acts on any. only_changed: leaves out those
- * whose store is the same as before. */
-static bool check_next(struct tl_followed_queues *self, bool only_changed, struct tl_error *err)
+ * in one pipeline, and receives all answers before it acts on any. only_marked: leaves out those
+ * that are not to be checked before their turn. */
+static bool check_next(struct tl_followed_queues *self, bool only_marked, struct tl_error *err)
 {
     struct tl_queue_info infos[CHECKS_PER_UPDATE];
     struct tl_error problems[CHECKS_PER_UPDATE] = {0};
@@ -440,7 +435,7 @@ static bool check_next(struct tl_followed_queues *self, bool only_changed, struc
     size_t n = self->queues.n < CHECKS_PER_UPDATE ? self->queues.n : CHECKS_PER_UPDATE;
     for (size_t i = 0; i < n; i++) {
         struct followed *followed = in_turn(self, i);
-        asked[i] = !only_changed || followed->store_changed;
+        asked[i] = !only_marked || followed->check;
         if (asked[i] && !tl_queue_info_send(followed->redis, &followed->keys, &problems[i]) &&
             !tl_redis_is_node(followed->redis)) {
             *err = problems[i];
@@ -455,7 +450,7 @@ static bool check_next(struct tl_followed_queues *self, bool only_changed, struc
         struct followed *followed = in_turn(self, i);
         if (!asked[i] || resting(self, followed->keys.queue))
             continue;
-        followed->store_changed = false;
+        followed->check = false;
         if (problems[i].kind != TL_OK) {
             *err = problems[i];
             if (!followed_failed(self, followed, err))
@@ -489,7 +484,6 @@ static bool check_next(struct tl_followed_queues *self, bool only_changed, struc
 bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl_error *err)
 {
     bool ok = true;
-    queues->check_changed = true;
     for (size_t i = 0; i < queues->queues.n; i++) {
         struct followed *followed = at(queues, i);
         const uint64_t epoch = tl_store_epoch_of(queues->store, followed->keys.queue);
@@ -497,7 +491,7 @@ bool tl_followed_queues_reconnected(struct tl_followed_queues *queues, struct tl
             continue;
         followed->redis = tl_store_of(queues->store, followed->keys.queue);
         followed->epoch = epoch;
-        followed->store_changed = true;
+        followed->check = true;
         tl_troubles_retry(queues->troubles, followed->keys.queue);
     }
     for (size_t i = 0; ok && i < tl_store_nodes(queues->store); i++) {
@@ -512,19 +506,22 @@ bool tl_followed_queues_update(struct tl_followed_queues *queues, struct tl_erro
 {
     if (!list(queues, err))
         return false;
+    bool any = false;
     for (size_t i = 0; i < queues->queues.n; i++) {
         struct followed *followed = at(queues, i);
-        if (!followed->posted && !resting(queues, followed->keys.queue) &&
-            !rebuild(queues, followed, err))
+        if (resting(queues, followed->keys.queue))
+            continue;
+        if (!followed->posted && !rebuild(queues, followed, err))
             return false;
+        any = any || followed->check;
     }
     size_t checked = 0;
     do {
         if (!check_next(queues, checked > 0 && !queues->check_all, err))
             return false;
         checked += CHECKS_PER_UPDATE;
-    } while ((queues->check_all || queues->check_changed) && checked < queues->queues.n);
-    queues->check_all = queues->check_changed = false;
+    } while ((queues->check_all || any) && checked < queues->queues.n);
+    queues->check_all = false;
     return true;
 }
 

@@ -63,8 +63,13 @@ size_t tl_followed_queues_count(const struct tl_followed_queues *queues);
  * The bound: a line of 10,000 is never late, and a million listeners are told 5 seconds later at
  * most, of the minute in which they must be back in order. Meanwhile positions are those from
  * before. */
-int64_t tl_stagger_until(int64_t now_ms, uint64_t size, uint32_t random);
-#define TL_STAGGER_SIZE 20000 /* a smaller line costs the store about 10 ms */
-#define TL_STAGGER_MS   5000  /* as long as a line of a million */
+#define TL_STAGGER_SIZE   20000 /* a smaller line costs the store about 10 ms */
+#define TL_STAGGER_MS     5000  /* as long as a line of a million */
+#define TL_STAGGER_PER_MS 200
+static inline int64_t tl_stagger_until(int64_t now_ms, uint64_t size, uint32_t random)
+{
+    const uint64_t ms = size / TL_STAGGER_PER_MS, most_ms = ms < TL_STAGGER_MS ? ms : TL_STAGGER_MS;
+    return size < TL_STAGGER_SIZE ? now_ms : now_ms + (int64_t)(most_ms * random >> 32);
+}
 
 #endif

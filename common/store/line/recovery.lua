@@ -161,10 +161,10 @@ local function may_return(c, id, place, ticket, s)
     if ticket.generation == c.generation then
         -- Only while ends are remembered: later a ticket would bring back a place that was restored and has ended. What
         -- the store knows from before the incarnation is older than the lost places: an end of then was that of an
-        -- earlier place of this visitor.
+        -- earlier place of this visitor. Where all places may come back (state.find_part), it can be that of this one.
         local in_lost_end = c.base_ms > 0 and seq > c.found_seq and seq <= (tonumber(c.base_seq) or 0)
             and c.now - c.base_ms <= ENDS_KNOWN_MS
-        return in_lost_end and not has_ended_since(c, id, c.base_ms), ticket.deadline
+        return in_lost_end and not has_ended_since(c, id, c.found_seq > 0 and c.base_ms or 0), ticket.deadline
     elseif not names_lost(c, ticket.generation, recovery.NAMED_BY.ticket) then
         return false, 0
     end

@@ -126,16 +126,43 @@ local function entry_of(c, event, events)
     return '\150' .. pack(defs.EVENTS_VERSION, event, c.generation, c.waiting, c.active, events)
 end
 
+-- Which keys of the queue do not fit its state, as a sentence; nil: none.
+local function find_part(c)
+    local key, names = c.key, {}
+    if call('ZCARD', key.waiting) ~= c.waiting then names[1] = 'waiting' end
+    if call('ZCARD', key.active) ~= c.active then names[#names + 1] = 'active' end
+    if call('HLEN', key.sessions) ~= c.active then names[#names + 1] = 'sessions' end
+    for _, name in ipairs({ 'config', 'ingest', 'events' }) do
+        local is_due = name ~= 'events' or c.waiting + c.active > 0
+        if is_due and call('EXISTS', key[name]) == 0 then names[#names + 1] = name end
+    end
+    return #names > 0 and 'only a part of the queue is in this store: not all of ' .. concat(names, ', ')
+        .. '. Bring the rest back, or go on without it: `tellerline queue recover QUEUE --wait 5m`' or nil
+end
+
+-- A store that has lost the end of its history still has the whole queue of an earlier time: it logs and replicates
+-- each step whole. One that was promoted while the queue moved to another node of a Redis Cluster has a part of it,
+-- which nobody may go on with. Returns what is missing, as a sentence, where the store is not the one of the last
+-- write; else nil.
+function state.find_part(c)
+    if c.store == 'lost' or c.store == look_up(c.now) then return nil end -- lost: mend has written the state again
+    return find_part(c)
+end
+
 -- The store was restarted, or is another server: its last entries may be missing. Moves the numbers on, and appends an
--- entry without events: every reader finds a gap and rebuilds.
+-- entry without events: every reader finds a gap and rebuilds. Raises DAMAGED for a part of a queue, unless
+-- c.takes_part: then all places that are missing may come back, as those of a lost end.
 local function begin_incarnation(c)
     call('XLEN', c.key.events) -- fails before the first write if it is no stream
+    local part = c.store ~= 'lost' and find_part(c)
+    if part and not c.takes_part then state.fail('DAMAGED', part) end
     local found = call('HMGET', c.key.state, 'seq', 'fence', 'incarnation', 'draw')
     local seq, fence, base = number(found[1]) or 0, number(found[2]) or 0, state.number_base(c.now)
     local base_seq = int(number_after(seq, base + draw.seqs_ahead(c, found[4])))
     local event = number_after(c.event, base)
     call('HSET', c.key.state, 'store', server, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq',
-        int(seq), 'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event', int(c.event), 'event',
+        part and 0 or int(seq), 'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event',
+        part and 0 or int(c.event), 'event',
         int(event), 'fence', int(number_after(fence, base)))
     call('XADD', c.key.events, '*', 'd', entry_of(c, event, {}))
     if c.archive then call('HSET', c.key.state, 'standing', record.from_start(c, defs.GAP.store)) end

@@ -202,6 +202,39 @@ def test_a_queue_that_moves_does_not_open_its_gate(start, cluster):
     assert system.join(queue).ticket
 
 
+@pytest.mark.parametrize("on_store_error, elsewhere", [("open", 401), ("closed", 204)])
+def test_a_node_that_stalls_leaves_the_gates_as_they_are(start, cluster, on_store_error, elsewhere):
+    """For less than redis.timeout, which the only store would have, too: a visitor inside stays inside, and one who is not does
+    not come in."""
+    queue = QUEUES[0]
+    system = start({name: {"capacity": 1, "on_store_error": on_store_error} | CALM for name in QUEUES[:6]}, prepare=cluster.prepare,
+                   settings={"redis": {"timeout": f"{patient(3):.0f}s"}})
+    for pattern in TROUBLE:
+        system.expect(pattern)
+    inside, master = system.join(queue), cluster.master_of(f"{{{queue}}}")
+    wait_until(inside.is_active, PATIENCE, "the visitor is inside")
+    client, seen, ticket = Client(system.of("worker")[0].http_port), [], inside.ticket if on_store_error == "closed" else None
+
+    def asked() -> bool:
+        """Does the worker say that it serves the queue?"""
+        seen.append(client.get(f"/v1/queues/{queue}/check", ticket=ticket).status)
+        return queue not in client.get("/readyz").body.decode()
+
+    for node in cluster.nodes:  # nobody is to be promoted meanwhile
+        node.ask("CONFIG", "SET", "cluster-node-timeout", f"{patient(60000):.0f}")
+    try:
+        for _ in range(2):
+            master.pause()
+            wait_until(lambda: not asked(), PATIENCE, "the queue rests", every=0.02)
+            master.resume()
+            wait_until(asked, PATIENCE, "it is served again", every=0.02)
+        assert set(seen) == {elsewhere}, "the gate stays as it was"
+    finally:
+        master.resume()
+        for node in cluster.nodes:
+            node.ask("CONFIG", "SET", "cluster-node-timeout", node.options["cluster-node-timeout"])
+
+
 @pytest.mark.long(seconds=15)
 def test_programs_talk_to_all_nodes_by_tls(start, tmp_path):
     """Also to a replica that takes the place of its master. The certificate of each node must name the address that it

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A long line moves to another node of a Redis Cluster while visitors join it and are served in it."""
+"""A queue moves to another node of a Redis Cluster: a long line, while visitors join it and are served in it; and one whose
+master dies half way."""
 from __future__ import annotations
 
+import json
+import re
 import threading
 import time
 from collections.abc import Callable
@@ -162,3 +165,55 @@ def compare(system: System, queue: str, known: list[Visitor], served: Known, cam
     for at in (0, len(places) // 2, len(places) - 1):
         wait_until(lambda visitor=came.told[at][1], least=ahead + at:
                    least < visitor.status()["position"] <= least + came.unknown + 1, PATIENCE, "a position is right")
+
+
+#: What has moved when the master dies, as the ends of the names of keys.
+PARTS = {"the line": ["waiting"], "sessions": ["active", "sessions"], "most": ["state", "waiting", "active"],
+         "settings": ["config"], "what was sent": ["ingest"]}
+
+
+def trouble(system: System, queue: str) -> str:
+    """What the list of queues says of it."""
+    listed = system.ctl("queue", "list", "-o", "json")
+    return next(row.get("trouble") or "" for row in json.loads(listed.stdout)["queues"] if row["queue"] == queue)
+
+
+@pytest.mark.long(seconds=30)
+@pytest.mark.parametrize("part", PARTS)
+def test_a_master_dies_half_way(start, cluster, part):
+    """Its replica has a part of the queue, and does not know of the move. Nobody goes on with it: the queue rests, and goes on
+    when its parts are together."""
+    queues = queues_everywhere(6)
+    by_master = list(cluster.queues_by_master(queues).items())
+    (master, (queue, other)), (target, _) = by_master[:2]
+    system = start({name: {"capacity": 1} | CALM for name in (queue, other)}, prepare=cluster.prepare,
+                   settings={"http": {"join_wait": "1s"}, "redis": {"timeout": "1s"}})
+    for pattern in (*TROUBLE, r"kind=\w+ .*only a part of the queue", r"is missing but the line exists"):
+        system.expect(pattern)
+    inside, *line = [system.join(queue) for _ in range(4)]
+    wait_until(inside.is_active, PATIENCE, "one is inside")
+    before = system.numbers(queue)
+    replica, client = cluster.replica_of(master), system.client()
+    slot = slot_of(f"{{{queue}}}")
+    cluster.begin_move(slot, target, [system.key(queue, name) for name in PARTS[part]])
+    wait_until(lambda: all(system.key(queue, name) not in replica.ask("KEYS", "*") for name in PARTS[part]), PATIENCE,
+               "the replica does not have them any more")
+    master.kill()
+    cluster.wait_promoted(replica)
+    wait_until(lambda: client.post(f"/v1/queues/{other}/join").status == 200, PATIENCE, "another queue of this node goes on")
+    assert client.post(f"/v1/queues/{queue}/join").status in (202, 503)
+    target.ask("CLUSTER", "SETSLOT", slot, "STABLE")  # else it goes on to name the dead node
+    assert client.post(f"/v1/queues/{queue}/join").status in (202, 503)
+    wait_until(lambda: re.search("only a part|the line exists", trouble(system, queue)), PATIENCE, "the operator is told")
+    assert client.post(f"/v1/queues/{queue}/join").status in (202, 503)
+    cluster.back_as_replica(master)
+    target.ask("CLUSTER", "SETSLOT", slot, "IMPORTING", replica.id)
+    cluster.fix()
+    wait_until(lambda: client.post(f"/v1/queues/{queue}/join").status == 200, PATIENCE, "it goes on")
+    after = system.numbers(queue)
+    assert after["generation"] == before["generation"], (before, after)
+    inside.complete()
+    for visitor in line:
+        wait_until(visitor.is_active, PATIENCE, "they are called in their order")
+        visitor.complete()
+    system.finish()

@@ -259,7 +259,7 @@ BUGS = [
         r"one place was given to two|a place was joined twice",
         during="tail"),
     Bug("an end is that of any place",
-        "not has_ended_since(c, id, c.base_ms)",
+        "not has_ended_since(c, id, c.found_seq > 0 and c.base_ms or 0)",
         "not has_ended_since(c, id, 0)",
         r"did not come back: left", during="tail"),
     # what apply and admit do in a recovery

@@ -113,6 +113,7 @@ enum tl_control_kind {
     TL_CONTROL_SIGN_OUT,
     TL_CONTROL_LINK,    /* that signs a browser in */
     TL_CONTROL_PREVIEW, /* of a waiting page: no call, and so in no document */
+    TL_CONTROL_REPORT,  /* of past sales, from the archive */
 };
 
 /* What tl_control_call does with an Idempotency-Key. */

@@ -16,9 +16,11 @@ enum { NUMBER_SIZE = 24 };
 bool tl_report_open(struct tl_postgres *postgres, const char *url, int limit_ms,
                     struct tl_error *err)
 {
-    char limit[96];
+    char limit[128];
     unsigned version = 0;
-    snprintf(limit, sizeof(limit), "SET timezone = 'UTC'; SET statement_timeout = %d", limit_ms);
+    /* A sale is sorted in memory rather than on disk. */
+    snprintf(limit, sizeof(limit),
+             "SET timezone = 'UTC'; SET work_mem = '64MB'; SET statement_timeout = %d", limit_ms);
     return tl_postgres_check(url, err) && tl_postgres_open(postgres, url, "tellerline", err) &&
            tl_postgres_do(postgres, limit, 0, NULL, err) &&
            tl_migrate_version(postgres, &version, err) &&

@@ -15,7 +15,8 @@ static const char head[] =
     "svg { max-width: 100%; height: auto } h2 { margin-top: 2rem }\n"
     "table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }\n"
     "th, td { padding: .2rem .5rem; text-align: left; border-bottom: 1px solid #ccc }\n"
-    ".steps th, .steps td { text-align: right } .steps :first-child { text-align: left }\n"
+    ".steps th, .steps td { text-align: right } .steps :first-child { text-align: left; "
+    "white-space: nowrap }\n"
     "thead { display: table-header-group } tr, svg { break-inside: avoid }\n"
     "@media screen and (prefers-color-scheme: dark) { body { background: #16181b; color: #e8eaed } "
     "}\n"
@@ -46,14 +47,17 @@ static void put_sentences(const json_t *report, struct tl_text *out)
     }
 }
 
-static void put_changes(const json_t *changes, struct tl_text *out)
+/* level: of the heading. */
+static void put_changes(const json_t *changes, int level, struct tl_text *out)
 {
     const json_t *change;
     size_t i;
     if (json_array_size(changes) == 0)
         return;
-    tl_text_append(out, "<h3>Changes</h3>\n<table><thead><tr><th>No.<th>Time<th>Who<th>What<th>"
-                        "Change</thead>\n");
+    tl_text_append(out,
+                   "<h%d>Changes</h%d>\n<table><thead><tr><th>No.<th>Time<th>Who<th>What<th>"
+                   "Change</thead>\n",
+                   level, level);
     json_array_foreach(changes, i, change)
     {
         struct tl_text words = {0};
@@ -69,14 +73,13 @@ static void put_changes(const json_t *changes, struct tl_text *out)
     tl_text_append(out, "</table>\n");
 }
 
-/* A row for each step, or each lane. */
-static void put_rows(const json_t *rows, bool of_lanes, const char *title, const char *first,
-                     struct tl_text *out)
+/* A row for each step, or each lane, without a heading. */
+static void put_rows(const json_t *rows, bool of_lanes, struct tl_text *out)
 {
     const json_t *row;
     size_t i, n;
     const struct tl_report_column *columns = tl_report_columns(&n);
-    tl_text_append(out, "<h3>%s</h3>\n<table class=\"steps\"><thead><tr><th>%s", title, first);
+    tl_text_append(out, "<table class=\"steps\"><thead><tr><th>%s", of_lanes ? "Lane" : "From");
     for (size_t k = 0; k < n; k++)
         if (!of_lanes || columns[k].of_lane)
             tl_text_append(out, "<th>%s", columns[k].title);
@@ -96,11 +99,13 @@ static void put_rows(const json_t *rows, bool of_lanes, const char *title, const
     tl_text_append(out, "</table>\n");
 }
 
-static void put_lanes(const json_t *report, struct tl_text *out)
+static void put_lanes(const json_t *report, int level, struct tl_text *out)
 {
     const json_t *lanes = json_object_get(report, "lanes");
-    if (json_array_size(lanes) > 1)
-        put_rows(lanes, true, "Lanes", "Lane", out);
+    if (json_array_size(lanes) < 2)
+        return;
+    tl_text_append(out, "<h%d>Lanes</h%d>\n", level, level);
+    put_rows(lanes, true, out);
 }
 
 /* Puts both beside each other. */
@@ -108,7 +113,7 @@ static void put_figures(const json_t *const reports[2], struct tl_text *out)
 {
     struct tl_report_figure figures[2][TL_REPORT_FIGURES];
     char name[TL_QUEUE_NAME_MAX + 16];
-    tl_text_append(out, "<table class=\"steps\"><thead><tr><th>");
+    tl_text_append(out, "<table class=\"steps\"><thead><tr><td>");
     for (size_t i = 0; i < 2; i++) {
         tl_report_figures(reports[i], figures[i]);
         tl_report_name(reports[i], name);
@@ -151,7 +156,7 @@ static void put_curves(const json_t *report, const json_t *other, struct tl_text
         tl_report_name(other, other_name);
         chart.other = &series[1];
         chart.other_name = other_name;
-        chart.description = "From the opening of each on";
+        chart.description = "Counted from the opening of each";
     }
     put_chart(&chart, out);
     free(series);
@@ -161,7 +166,7 @@ static void put_head(const char *title, struct tl_text *out)
 {
     tl_text_append(out, "%s<title>", head);
     tl_markup_append(out, title);
-    tl_text_append(out, "</title></head><body>\n<h1>");
+    tl_text_append(out, "</title></head><body><main>\n<h1>");
     tl_markup_append(out, title);
     tl_text_append(out, "</h1>\n");
 }
@@ -175,9 +180,10 @@ static void put_one(const json_t *report, struct tl_text *out)
     tl_text_append(out, "<p>%s</p>\n", when);
     put_sentences(report, out);
     put_curves(report, NULL, out);
-    put_lanes(report, out);
-    put_changes(json_object_get(report, "changes"), out);
-    put_rows(json_object_get(report, "steps"), false, "Over time", "From", out);
+    put_lanes(report, 2, out);
+    put_changes(json_object_get(report, "changes"), 2, out);
+    tl_text_append(out, "<h2>Over time</h2>\n");
+    put_rows(json_object_get(report, "steps"), false, out);
 }
 
 static void put_both(const json_t *const reports[2], struct tl_text *out)
@@ -193,8 +199,8 @@ static void put_both(const json_t *const reports[2], struct tl_text *out)
         tl_report_when(reports[i], when);
         tl_text_append(out, "<h2>%s</h2>\n<p>%s</p>\n", names[i], when);
         put_sentences(reports[i], out);
-        put_lanes(reports[i], out);
-        put_changes(json_object_get(reports[i], "changes"), out);
+        put_lanes(reports[i], 3, out);
+        put_changes(json_object_get(reports[i], "changes"), 3, out);
     }
 }
 
@@ -204,5 +210,5 @@ void tl_report_page(const json_t *report, const json_t *other, struct tl_text *o
         put_both((const json_t *const[]){report, other}, out);
     else
         put_one(report, out);
-    tl_text_append(out, "</body></html>\n");
+    tl_text_append(out, "</main></body></html>\n");
 }

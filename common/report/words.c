@@ -28,6 +28,12 @@ static struct tl_words percent_of(const json_t *object, const char *name)
     return json_is_number(value) ? tl_words_share(json_number_value(value) / 100) : unknown;
 }
 
+static struct tl_words number_of(const json_t *object, const char *name)
+{
+    const json_t *value = json_object_get(object, name);
+    return json_is_number(value) ? tl_words_number(json_number_value(value), 1) : unknown;
+}
+
 static int64_t time_of(const json_t *object, const char *name)
 {
     int64_t unix_ms = 0;
@@ -57,13 +63,11 @@ static void say_capacity(const json_t *capacity, struct tl_sentences *sentences)
 {
     const json_t *used = json_object_get(capacity, "used_while_waiting");
     if (json_is_number(used))
-        tl_say(
-            sentences,
-            "Capacity used while people waited: %s. Of it %s was free on average, over %s.",
-            tl_words_share(json_number_value(used)).text,
-            tl_words_number(json_number_value(json_object_get(capacity, "free_while_waiting")), 1)
-                .text,
-            tl_words_time(1000 * tl_json_number(capacity, "waiting_seconds")).text);
+        tl_say(sentences,
+               "Capacity used while people waited (%s): %s; on average %s places were free.",
+               tl_words_time(1000 * tl_json_number(capacity, "waiting_seconds")).text,
+               tl_words_share(json_number_value(used)).text,
+               number_of(capacity, "free_while_waiting").text);
 }
 
 static void say_estimates(const json_t *estimates, struct tl_sentences *sentences)
@@ -120,12 +124,6 @@ static struct tl_words share_of(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
     return json_is_number(value) ? tl_words_share(json_number_value(value)) : unknown;
-}
-
-static struct tl_words number_of(const json_t *object, const char *name)
-{
-    const json_t *value = json_object_get(object, name);
-    return json_is_number(value) ? tl_words_number(json_number_value(value), 1) : unknown;
 }
 
 void tl_report_figures(const json_t *report, struct tl_report_figure figures[TL_REPORT_FIGURES])

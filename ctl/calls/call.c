@@ -126,7 +126,9 @@ json_t *tl_ctl_call_get(struct tl_ctl_call *call, const struct tl_ctl_ask *ask,
     if (tl_ctl_call_ask(call, ask, &answer, err)) {
         const char *detail = tl_json_text(answer.body, "detail");
         bool denied = answer.status == 401 || answer.status == 403;
-        if (tl_control_succeeded(&answer))
+        if (tl_control_succeeded(&answer) && answer.body == NULL)
+            tl_error_set(err, TL_ERR_CONNECT, "the answer is empty");
+        else if (tl_control_succeeded(&answer))
             body = json_incref(answer.body);
         else
             tl_error_set(err,

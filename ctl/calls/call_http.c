@@ -120,7 +120,7 @@ static bool take(void *context, const char *bytes, size_t length)
     return length == 0 || stream->sink(stream->context, bytes, length, incoming->err);
 }
 
-/* A proxy's answer may be no JSON. */
+/* A proxy's refusal may be no JSON. */
 static void answered(void *context, const struct tl_http_answer *answer)
 {
     struct incoming *incoming = context;
@@ -132,8 +132,13 @@ static void answered(void *context, const struct tl_http_answer *answer)
         return;
     incoming->answer->status = (int)answer->status;
     snprintf(incoming->answer->etag, sizeof(incoming->answer->etag), "%s", answer->etag);
-    if (answer->length > 0)
-        incoming->answer->body = json_loadb(answer->body, answer->length, 0, NULL);
+    if (answer->length == 0)
+        return;
+    incoming->answer->body = json_loadb(answer->body, answer->length, 0, NULL);
+    if (incoming->answer->body == NULL && tl_control_succeeded(incoming->answer))
+        incoming->ok = tl_error_set(incoming->err, TL_ERR_CONNECT,
+                                    "%s answers %d without JSON: is it the admin listener?",
+                                    incoming->http->server, incoming->answer->status);
 }
 
 bool tl_ctl_http_ask(struct tl_ctl_http *http, const struct tl_control_request *request,

@@ -51,6 +51,8 @@ int tl_ctl_file_status(const struct tl_error *err)
 
 int tl_ctl_status_of(const struct tl_error *err)
 {
+    if (err->kind == TL_ERR_DENIED)
+        return TL_EXIT_REFUSED;
     return err->kind == TL_ERR_INVALID || err->kind == TL_ERR_NOQUEUE ? TL_EXIT_PROBLEM
                                                                       : TL_EXIT_FAILED;
 }

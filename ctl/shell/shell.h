@@ -249,7 +249,7 @@ int tl_ctl_fail(int status, const struct tl_error *err);
 /* The same for an error that it makes of the printf-style text. */
 int tl_ctl_refuse(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The exit status for a change that failed: TL_EXIT_PROBLEM when what was asked for is wrong or its
- * queue does not exist, else TL_EXIT_FAILED. */
+ * queue does not exist, TL_EXIT_REFUSED when it may not be done, else TL_EXIT_FAILED. */
 int tl_ctl_status_of(const struct tl_error *err);
 /* The exit status for a file or a list that could not be read: TL_EXIT_PROBLEM, but TL_EXIT_FAILED
  * when it was memory that was missing. */

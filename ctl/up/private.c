@@ -99,7 +99,7 @@ static void choose_socket(const char *in, const char *name, char path[TL_SOCKET_
 static bool make_socket_folder(struct tl_private_server *server, const char *name,
                                struct tl_error *err)
 {
-    const char *runtime = getenv("XDG_RUNTIME_DIR");
+    const char *runtime = server->other_user ? NULL : getenv("XDG_RUNTIME_DIR");
     const char *const places[] = {runtime != NULL ? runtime : "", "/tmp"};
     for (size_t i = 0; i < 2; i++) {
         int length = snprintf(server->socket_folder, sizeof(server->socket_folder),

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <glob.h>
 #include <pwd.h>
 #include <string.h>
@@ -46,14 +48,36 @@ static bool find_initdb(char path[PATH_MAX])
     return ok || tl_find_program("initdb", path);
 }
 
+/* Takes from others what only the mode of the folder has kept from them until now, as the files of
+ * a Redis that ran here before. */
+static bool shut_files(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    const struct dirent *entry;
+    bool ok = entries != NULL;
+    while (ok && (entry = readdir(entries)) != NULL) {
+        struct stat status;
+        const int of = dirfd(entries);
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            fstatat(of, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (status.st_uid == 0 && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode)))
+            ok = fchmodat(of, entry->d_name, status.st_mode & 0700, 0) == 0;
+    }
+    if (entries != NULL)
+        closedir(entries);
+    return ok;
+}
+
 /* Lets the user `postgres` into a folder of root, but not see what else is in it. */
 static bool let_in(const char *folder, const struct passwd *user, struct tl_error *err)
 {
     struct stat status;
     (void)umask(077);
     return (stat(folder, &status) == 0 &&
-            ((status.st_mode & 001) != 0 || (chown(folder, (uid_t)-1, user->pw_gid) == 0 &&
-                                             chmod(folder, (status.st_mode & 0700) | 010) == 0))) ||
+            ((status.st_mode & 001) != 0 ||
+             (shut_files(folder) && chown(folder, (uid_t)-1, user->pw_gid) == 0 &&
+              chmod(folder, (status.st_mode & 0700) | 010) == 0))) ||
            tl_error_set(err, TL_ERR_SYSTEM, "data folder %s: %s", folder, strerror(errno));
 }
 
@@ -84,6 +108,7 @@ bool tl_private_postgres_prepare(struct tl_private_server *postgres, struct tl_d
     if (!tl_data_folder_open(folder, err))
         return false;
     postgres->folder = folder;
+    postgres->other_user = geteuid() == 0;
     postgres->url_file = TL_POSTGRES_URL_FILE;
     int length = snprintf(postgres->data, sizeof(postgres->data), "%s/postgres", folder->path);
     if (length >= PATH_MAX || (mkdir(postgres->data, 0700) != 0 && errno != EEXIST))

@@ -111,6 +111,7 @@ struct tl_private_server {
     const char *url_file;          /* where other commands look for its address */
     char program[PATH_MAX];        /* redis-server or valkey-server; the folder with PostgreSQL's */
     char data[PATH_MAX];           /* in the folder, or the folder itself */
+    bool other_user;               /* it runs as another user, who reaches no XDG_RUNTIME_DIR */
     char socket[TL_SOCKET_PATH_MAX];
     char socket_folder[TL_SOCKET_PATH_MAX]; /* made for the socket where the path in the data folder
                                                does not serve; else "" */

@@ -222,6 +222,10 @@ void tl_admin_call_perform(struct tl_admin_call *call, const struct tl_admin_cal
     case TL_CONTROL_LINK:
         make_link(call, env, body);
         break;
+    case TL_CONTROL_REPORT:
+        tl_admin_reports_answer(env->reports, call->route, &call->target, &call->page,
+                                &call->answer);
+        break;
     case TL_CONTROL_PREVIEW:
         if (tl_admin_previews_render(env->previews, control, &call->target, tl_clock_wall_ms(),
                                      &call->page, &call->answer))

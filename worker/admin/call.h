@@ -6,6 +6,7 @@
 #include "common/control/control.h"
 #include "worker/admin/access.h"
 #include "worker/admin/previews.h"
+#include "worker/admin/reports.h"
 #include "worker/admin/streams.h"
 
 /* What all calls share; borrowed. */
@@ -14,6 +15,7 @@ struct tl_admin_call_env {
     struct tl_admin_access *access;
     struct tl_admin_streams *streams;
     struct tl_admin_previews *previews;
+    struct tl_admin_reports *reports;
 };
 
 struct tl_admin_server;

@@ -157,6 +157,7 @@ static bool open_parts(struct tl_admin_server *server,
     return (server->proxies = tl_networks_parse(config->admin.trusted_proxies, err)) != NULL &&
            (server->backends = tl_admin_backends_new(config, err)) != NULL &&
            (env->access = tl_admin_access_new(config, settings->limiter, err)) != NULL &&
+           (env->reports = tl_admin_reports_new(config, err)) != NULL &&
            (env->previews =
                 tl_admin_previews_new(config, settings->brand, settings->events, err)) != NULL &&
            (env->streams = tl_admin_streams_new(config, env->access, server->backends, err)) !=
@@ -205,6 +206,7 @@ void tl_admin_server_stop(struct tl_admin_server **server_in)
     tl_admin_stop(&server->admin);
     tl_admin_streams_free(&server->env.streams);
     tl_admin_previews_free(&server->env.previews);
+    tl_admin_reports_free(&server->env.reports);
     tl_admin_access_free(&server->env.access);
     tl_admin_backends_free(&server->backends);
     tl_networks_free(&server->proxies);

@@ -14,9 +14,10 @@ import pytest
 
 from admin import ADMIN_TOKEN, DOCUMENT, Admin, Browser, EventReader, admin_file
 from contract import METHODS, Contract
+from postgres_server import PostgresServer
 from webhook_stand_in import Receiver
 from http_client import Answer
-from tellerline import CALM, PATIENCE, System
+from tellerline import BIN, CALM, PATIENCE, System, run
 from waiting import wait_until
 
 LATER = "2999-01-01T00:00:00Z"
@@ -84,6 +85,38 @@ class AdminWitness(Admin):
             self._contract.check_request(method, target.partition("?")[0], body)
         self._contract.check(method, target, answer)
         return answer
+
+
+SALE = 1764586800000000
+
+
+@pytest.fixture(name="archive")
+def an_archive():
+    """The settings of one, which has a sale of two queues."""
+    server = PostgresServer()
+    server.start()
+    assert run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url}).returncode == 0
+    server.sql(f"""SELECT open_generation('sale', {SALE}), open_generation('concert', {SALE});
+        UPDATE queue_generations SET last_at = '2025-12-01T12:00:00Z';
+        INSERT INTO queue_entries (generation_id, seq, lane, status, joined_at, admitted_at, event) SELECT generation_id, i, 0, 'active',
+            '2025-12-01T11:00:00Z', '2025-12-01T11:05:00Z', i FROM queue_generations, generate_series(1, 3) AS i;
+        INSERT INTO queue_stats SELECT queue_id, '2025-12-01T11:01:00Z', 'open', 3, 1, 4, '{{"eta_judged": 3, "eta_late": 1}}' FROM queues;
+        INSERT INTO queue_changes SELECT queue_id, '2025-12-01T11:02:00Z', 1, 0, 'kim', 'cli', 'set', '{{"capacity": "3"}}', '{{"capacity": "4"}}'
+            FROM queues;
+        INSERT INTO queue_gaps SELECT generation_id, 1, 'store', '2025-12-01T11:02:00Z', '2025-12-01T11:03:00Z', 0 FROM queue_generations""")
+    yield {"url": server.url}
+    server.remove()
+
+
+def reports(admin: AdminWitness) -> None:
+    assert [sale["sale"] for sale in admin.done("GET", "queues/sale/reports")["sales"]] == [SALE]
+    assert admin.done("GET", "queues/none/reports")["sales"] == []
+    said = admin.done("GET", f"queues/sale/reports/{SALE}")
+    assert said["estimates"]["late"] == 1 and said["changes"] and said["gaps"]
+    for words in ("", f"&with={SALE}"):
+        assert admin.call("GET", f"queues/sale/reports/{SALE}?format=html{words}").status == 200
+    admin.call("GET", "queues/sale/reports/1").problem(404)
+    admin.call("GET", f"queues/sale/reports/{SALE}?format=xml").problem(400)
 
 
 def queues(admin: AdminWitness) -> None:
@@ -203,16 +236,17 @@ def streams(contract: AdminContract, system: System) -> None:
 
 
 @pytest.mark.sanitized
-def test_every_call_answers_as_described(start, tmp_path):
+def test_every_call_answers_as_described(start, tmp_path, archive):
     contract = AdminContract()
     receiver = Receiver(tmp_path)
     with receiver.serving():
         system = start({}, notifiers=1, prepare=admin_file,
-                       settings={"webhooks": [receiver.webhook("site", ["drawn"], queues="sale")]})
+                       settings={"webhooks": [receiver.webhook("site", ["drawn"], queues="sale")], "archive": archive})
         admin = AdminWitness(contract, system)
         queues(admin)
         visitors(admin, system)
         webhooks(admin, system)
+        reports(admin)
         access(admin, contract)
         browsers(contract, system)
         streams(contract, system)
@@ -237,7 +271,7 @@ def test_the_example_of_each_body_is_what_its_call_sends():
             assert sent is None, name
 
 
-def test_the_example_of_each_call_runs(start, tmp_path):
+def test_the_example_of_each_call_runs(start, tmp_path, archive):
     """In the order of the document, but for what must be there first, and what goes."""
     first = ["createQueue", "putQueue", "joinVisitors", "moveVisitor"]
     receiver = Receiver(tmp_path)
@@ -246,7 +280,8 @@ def test_the_example_of_each_call_runs(start, tmp_path):
     order = sorted(operations, key=lambda name: (operations[name][0] == "delete",
                                                  first.index(name) if name in first else len(first)))
     with receiver.serving():
-        system = start({}, notifiers=1, prepare=admin_file, settings={"webhooks": [receiver.webhook("shop", ["drawn"])]})
+        system = start({}, notifiers=1, prepare=admin_file,
+                       settings={"webhooks": [receiver.webhook("shop", ["drawn"])], "archive": archive})
         admin = Admin(system.of("worker")[0])
         at = f"http://127.0.0.1:{admin.port}/v1/admin"
         described = contract.document["info"]["description"]

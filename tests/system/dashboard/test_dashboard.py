@@ -13,9 +13,10 @@ from selenium.common.exceptions import WebDriverException
 
 from admin import ADMIN_TOKEN, Admin, admin_file
 from browser import SCREENSHOTS, axe_at_hand, check_accessible, visit
+from postgres_server import PostgresServer
 from webhook_stand_in import Receiver
 from sale_story import NOTICE, check_record, story
-from tellerline import CALM, PATIENCE, System
+from tellerline import BIN, CALM, PATIENCE, System, run
 from waiting import wait_until
 
 pytestmark = pytest.mark.together(seconds=30)
@@ -476,3 +477,53 @@ def test_fits_a_phone(browser, room):
         desk.sees("sale")
         wide = wait_until(lambda: (found := browser.execute_script(WIDE)) is not None and [found], PATIENCE, "a look")[0]
         assert not wide, (fragment, wide)
+
+
+SALES = """
+    SELECT open_generation('sale', 1764586800000000), open_generation('sale', 1767178800000000);
+    UPDATE queue_generations SET last_at = to_timestamp(generation / 1000000.0) + interval '40 min',
+        deleted_at = CASE generation_id WHEN 1 THEN '2025-12-02T00:00:00Z'::timestamptz END;
+    INSERT INTO queue_entries (generation_id, seq, lane, status, joined_at, admitted_at, ended_at, event)
+        SELECT generation_id, i, (i % 5 > 0)::int, CASE WHEN i % 17 = 0 THEN 'unclaimed' ELSE 'completed' END::entry_status,
+            at + interval '1 s' * (i * 3.0 / generation_id), at + interval '4 min' + interval '1 s' * (i * 2 + 400 * (i % 5 > 0)::int),
+            at + interval '9 min' + interval '1 s' * (i * 2 + 400 * (i % 5 > 0)::int), i
+        FROM queue_generations, to_timestamp(generation / 1000000.0) AS at, generate_series(1, 400 * generation_id) AS i;
+    INSERT INTO queue_changes SELECT queue_id, to_timestamp(1767178800) + interval '7 min', 1, 0, 'kim', 'cli', 'set',
+        '{"capacity": "100"}', '{"capacity": "150"}' FROM queues;
+    INSERT INTO queue_stats SELECT queue_id, to_timestamp(1767178800) + interval '1 min' * m, 'open', greatest(0, 500 - 20 * m), least(150, 20 * m),
+        CASE WHEN m < 7 THEN 100 ELSE 150 END, jsonb_build_object('eta_judged', 20 * m, 'eta_late', m, 'eta_error', 130 * m)
+        FROM queues, generate_series(0, 35) AS m"""
+
+
+def test_past_sales(browser, start):
+    """They come from the archive when someone looks, with the report of each, alone and beside the one before."""
+    server = PostgresServer()
+    server.start()
+    try:
+        assert run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url}).returncode == 0
+        server.sql(SALES)
+        desk = Desk(browser, start({"sale": CALM}, prepare=admin_file, settings={"archive": {"url": server.url}}))
+        desk.open("#/queues/sale")
+        desk.sees("Past sales")
+        assert "Compare" not in desk.text()
+        browser.execute_script("document.querySelector('#sales-head').click()")
+        rows = desk.sees("Visitors", "Compare").splitlines()
+        assert any("800\t800\t17 min\t5.9 %\tCompare" in row for row in rows) and any("400\t400" in row for row in rows), rows
+        assert not browser.execute_script(WIDE) and "false" not in rows, rows
+        check_accessible(browser)
+        browser.execute_script("document.querySelector('#sales-head').scrollIntoView()")
+        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+        assert browser.save_screenshot(str(SCREENSHOTS / "dashboard-sales.png"))
+        one, both = (browser.execute_script("return document.querySelector(`section[aria-labelledby=sales-head] ${arguments[0]} a`).href", cell)
+                     for cell in ("th", "td"))
+        for address, words, name in ((one, ("Arrived 800", "capacity 100 -> 150", "Waits that were told"), "report"),
+                                     (both, ("Estimates off by, on average", "sale 2025-12-01"), "report-both")):
+            visit(browser, address)
+            for text in words:
+                assert text in desk.text(), desk.text()[:2000]
+            check_accessible(browser)
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {"width": 1000, "height": 1400, "deviceScaleFactor": 1, "mobile": False})
+            assert browser.save_screenshot(str(SCREENSHOTS / f"{name}.png"))
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    finally:
+        server.remove()

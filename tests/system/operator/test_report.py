@@ -6,12 +6,15 @@ import csv
 import html.parser
 import io
 import json
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 
 import pytest
 
+from admin import Admin, admin_file
 from postgres_server import PostgresServer
 from tellerline import BIN, run
+from waiting import PATIENCE, wait_until
 
 BEGAN = datetime(2026, 12, 1, 11, 0, tzinfo=timezone.utc)
 #: One joins each second; the first 90 are admitted after 1, 2, 3, ... seconds, the last ten give up.
@@ -246,7 +249,7 @@ def test_history(postgres):
     assert [step["capacity"] for step in said["steps"]] == [50, 50, 50, 40, 40]
     text = report(postgres, "told")
     assert "Waits that were told, and came true: 110. Within the range 86 %, before it 15, after it 1; off by 7 % on average." in text, text
-    assert "Capacity used while people waited: 84 %. Of it 7.5 was free on average, over 4 min." in text, text
+    assert "Capacity used while people waited (4 min): 84 %; on average 7.5 places were free." in text, text
 
 
 def test_two_sales(postgres):
@@ -266,3 +269,31 @@ def test_two_sales(postgres):
     page = Page(report(postgres, "sale", "--with", "early", "--format", "html"))
     assert ["Longest wait", "90 s", "14 min"] in page.rows
     assert sum(attributes.get("class") == "other" for _, attributes in page.tags) == 3
+
+
+def test_admin_api(start, postgres):
+    """The dashboard gets the same, one report at a time; and hears why there is none."""
+    worker = start({}, prepare=admin_file, settings={"archive": {"url": postgres.url}}).of("worker")[0]
+    desk = Admin(worker)
+    assert desk.done("GET", "queues/sale/reports") == json.loads(report(postgres, "sale", "--sales", "--format", "json"))
+    assert desk.done("GET", "queues/sale/reports/2") == json.loads(report(postgres, "sale", "--format", "json"))
+    answer = desk.call("GET", "queues/sale/reports/2?format=html")
+    assert answer.body.decode() == report(postgres, "sale", "--format", "html")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'; style-src 'unsafe-inline'" in answer.headers["content-security-policy"]
+    both = desk.call("GET", "queues/sale/reports/2?format=html&with=1").body.decode()
+    assert both == report(postgres, "sale@2", "--with", "sale@1", "--format", "html")
+    for path, status in (("/3", 404), ("/x", 404), ("/2?format=csv", 400), ("/2?with=1", 400), ("/2?a=1", 400), ("?format=html", 400)):
+        desk.call("GET", f"queues/sale/reports{path}").problem(status)
+    with postgres.session("LOCK TABLE queues IN ACCESS EXCLUSIVE MODE"), ThreadPoolExecutor() as pool:
+        other = Admin(worker)
+        slow = pool.submit(other.call, "GET", "queues/sale/reports")
+        wait_until(lambda: postgres.sql("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'") == "1", PATIENCE, "it waits")
+        assert desk.call("GET", "queues/sale/reports").problem(503)["type"] == "/problems/busy"
+        postgres.sql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        assert slow.result().problem(503)["type"] == "/problems/store-unavailable"
+        other.close()
+    desk.close()
+    bare = Admin(start({}, prepare=admin_file).of("worker")[0])
+    assert "archive.url is not set" in bare.call("GET", "queues/sale/reports").problem(404)["detail"]
+    bare.close()

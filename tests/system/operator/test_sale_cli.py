@@ -13,6 +13,7 @@ from pathlib import Path
 from admin import admin_file
 from http_client import Visitor
 from sale_story import NOTICE, Change, check_record, story
+from stand_in_server import QuietHandler, StandInServer
 from tellerline import BIN, PATIENCE, TOP, System, environment, run
 from waiting import patient, wait_until
 
@@ -164,3 +165,31 @@ def test_a_sale_from_the_command_line_over_http(start):
     made = rule("token", "create", "late", "viewer")
     assert made.stdout.startswith("tl_late_") and rule("token", "revoke", "late", "--yes").returncode == 0
     assert over_http(system, made.stdout.strip())("queue", "list").returncode == 4, "it opens nothing any more"
+
+
+class Answers(QuietHandler):
+    """What it answers in turn: status, type, body."""
+
+    def do_GET(self) -> None:  # pylint: disable=invalid-name
+        status, kind, body = self.server.answers.pop(0)
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def test_answers_that_are_not_of_the_admin_api(tmp_path):
+    """A page in the place of an answer is no empty list; and a refusal half way has its exit status."""
+    page, draw = (200, "text/html", b"<h1>Welcome</h1>"), (200, "application/json", b'{"phase": "done"}')
+    refusal = (401, "application/problem+json", b'{"detail": "This is no token of an operator"}')
+    server = StandInServer(Answers)
+    with server.serving():
+        for answers, words, status, says in (
+                ([page], ("queue", "list"), 2, "answers 200 without JSON: is it the admin listener?"),
+                ([draw, page], ("draw", "show", "lots", str(tmp_path / "list")), 2, "answers 200 without JSON"),
+                ([draw, (200, "application/json", b"")], ("draw", "show", "lots", str(tmp_path / "list")), 2, "the answer is empty"),
+                ([draw, refusal], ("draw", "show", "lots", str(tmp_path / "list")), 4, "This is no token of an operator")):
+            server.answers = answers
+            done = run(BIN / "tellerline", *words, "--server", f"http://127.0.0.1:{server.port}", env={"TELLERLINE_TOKEN": "tl_no_" + "x" * 43})
+            assert (done.returncode, says in done.stderr) == (status, True), (words, done.returncode, done.stdout, done.stderr)

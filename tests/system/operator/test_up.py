@@ -43,13 +43,13 @@ def write_config(directory: Path) -> tuple[Path, int]:
 class Up:
     """`tellerline up` with its embedded Redis, and further options."""
 
-    def __init__(self, directory: Path, config: Path, *options: str) -> None:
+    def __init__(self, directory: Path, config: Path, *options: str, data: str = "data", **env: str) -> None:
         self.log = directory / "up.log"
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "TERM", str(BIN / "tellerline"), "up", "--config",
-                 str(config), "--data", str(directory / "data"), *options], cwd=directory,
-                env=environment(), stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+                 str(config), "--data", str(directory / data), *options], cwd=directory,
+                env=environment() | env, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def wait_ready(self, port: int) -> None:
         def check() -> bool:
@@ -241,6 +241,27 @@ def test_up_keeps_an_archive(reachable):
         running.process.kill()
         running.process.wait()
         wait_until(lambda: not any(map(alive, family)), PATIENCE, "nothing is left")
+    finally:
+        running.abandon()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another user")
+def test_up_as_root_shows_the_user_of_postgresql_nothing_else(reachable):
+    """It reaches its socket, although the data folder has too long a name for one, and none of the files that were there."""
+    config, port = write_config(reachable)
+    data, runtime = reachable / ("long" * 25), reachable / "runtime"
+    for folder in (data, data / "appendonlydir.old", runtime):
+        folder.mkdir(mode=0o700)
+    (data / "old.rdb").write_text("places")
+    (data / "old.rdb").chmod(0o644)
+    (data / "appendonlydir.old").chmod(0o755)
+    running = Up(reachable, config, "--archive", data=data.name, XDG_RUNTIME_DIR=str(runtime))
+    try:
+        running.wait_ready(port)
+        assert "host=/tmp/tellerline-" in (data / "postgres.url").read_text()
+        for name in ("old.rdb", "appendonlydir.old"):
+            assert (data / name).stat().st_mode & 0o077 == 0, name
+        running.end(signal.SIGTERM)
     finally:
         running.abandon()
 

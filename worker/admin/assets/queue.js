@@ -7,6 +7,7 @@ import { timeChart } from './chart.js';
 import { levels, loadHistory, perMinute, pointOf } from './history.js';
 import { Controls } from './controls.js';
 import { Changes, loadChanges, marksOf } from './changes.js';
+import { Sales } from './sales.js';
 import { visitorPanel } from './visitor.js';
 import { healthTable, troubles } from './health.js';
 import { Webhooks, webhookTroubles } from './webhooks.js';
@@ -95,7 +96,7 @@ export class QueuePage {
         h('div', {}, h('section', { class: 'panel', 'aria-labelledby': 'line-head' },
           h('div', { class: 'ranges', role: 'group', 'aria-label': 'Time span' }, this.spans), h('h2', { id: 'line-head' }, 'The line'), this.line),
         h('section', { class: 'panel', 'aria-labelledby': 'pace-head' }, h('h2', { id: 'pace-head' }, 'Joined and let in, per minute'), this.counters),
-        this.changesPanel.element),
+        this.changesPanel.element, new Sales(this.name).element),
         h('div', {}, this.controls.element, visitor,
           h('section', { class: 'panel', 'aria-labelledby': 'waits-head' }, h('h2', { id: 'waits-head' }, 'Waiting times'), this.waits, this.lanes),
           h('section', { class: 'panel', 'aria-labelledby': 'health-head' }, h('h2', { id: 'health-head' }, 'Health'), this.health),

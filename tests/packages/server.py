@@ -52,8 +52,8 @@ def join(machine: Machine, queue: str = "shop") -> dict[str, Any]:
     return json.loads(machine.out(f"curl -fsS -X POST {SITE}/v1/queues/{queue}/join"))
 
 
-def status(machine: Machine, ticket: str) -> dict[str, Any]:
-    return json.loads(machine.out(f"curl -fsS -H 'Authorization: Bearer {ticket}' {SITE}/v1/queues/shop/status"))
+def status(machine: Machine, ticket: str, queue: str = "shop") -> dict[str, Any]:
+    return json.loads(machine.out(f"curl -fsS -H 'Authorization: Bearer {ticket}' {SITE}/v1/queues/{queue}/status"))
 
 
 def places(machine: Machine, tickets: list[str]) -> list[tuple[str, int | None]]:

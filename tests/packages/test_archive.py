@@ -10,7 +10,7 @@ import pytest
 
 from conftest import ROOT, Packages
 from machine import Machine, wait_for
-from server import CONFIG, SERVICES, SITE, file, join, ready
+from server import CONFIG, SERVICES, SITE, file, join, ready, status
 
 Boot = Callable[[], Machine]
 
@@ -32,15 +32,20 @@ def commands(block: str) -> list[str]:
     return [re.sub(r"\s+# .*", "", line) for line in block.splitlines()]
 
 
-def entries(machine: Machine, database: str = "archive") -> str:
+def archive(machine: Machine, sql: str) -> str:
+    """What PostgreSQL answers, a line for each row."""
+    return machine.out(f'sudo -u postgres psql -d archive -AtX -c "SET search_path = tellerline" -c "{sql}" -q')
+
+
+def entries(machine: Machine) -> str:
     """The status of each place in the archive, in the order of the line."""
-    return machine.out("sudo -u postgres psql -d " + database + " -AtX -c \"SELECT string_agg(status::text, ' ' ORDER BY seq) "
-                       'FROM tellerline.queue_entries"')
+    return archive(machine, "SELECT string_agg(status::text, ' ' ORDER BY seq) FROM queue_entries")
 
 
 def one_buys(machine: Machine) -> None:
     """A visitor joins, comes in and completes."""
     ticket = join(machine, "concert")["ticket"]
+    wait_for(lambda: status(machine, ticket, "concert")["status"] == "active", "the visitor is in")
     done = machine.out(f"curl -fsS -X POST -H 'Authorization: Bearer {ticket}' {SITE}/v1/queues/concert/complete")
     assert json.loads(done)["status"] == "completed"
 
@@ -53,9 +58,9 @@ def machine(packages: Packages, boot: Boot) -> Machine:
     made.apt("install sudo")
     install, keep, create = blocks("debian.md", "Installing")
     assert PACKAGE in install
-    apt, status = commands(install.replace(PACKAGE, made.put(packages.first)))
+    apt, services = commands(install.replace(PACKAGE, made.put(packages.first)))
     made.run(apt)
-    assert all(service in made.run(status, check=False).stdout for service in SERVICES)  # some may still be starting
+    assert all(service in made.run(services, check=False).stdout for service in SERVICES)  # some may still be starting
     for command in commands(keep):
         made.run(command)
     wait_for(lambda: ready(made), "ready")
@@ -76,6 +81,8 @@ def test_on_the_same_machine(machine: Machine) -> None:
     with file(machine, CONFIG).open("a") as config:
         config.write(settings)
     machine.run("tellerline check")
+    machine.run("systemctl restart tellerline-archiver")  # too early
+    wait_for(lambda: "tellerline db migrate" in machine.show(ARCHIVER, "StatusText"), "it says that there are no tables")
     for command in begin:
         machine.run(command)
     assert report.endswith(" report concert")
@@ -124,7 +131,7 @@ def test_elsewhere_with_a_password(machine: Machine) -> None:
     visitor = join(machine, "concert")["visitor"]
     wait_for(lambda: entries(machine) == "active active", "both are in the archive")
     assert machine.out(f"stat -c '%U %a' {key}") == "tellerline-archiver 600"
-    names = machine.out("sudo -u postgres psql -d archive -AtX -c 'SELECT visitor FROM tellerline.queue_entries'").split()
+    names = archive(machine, "SELECT visitor FROM queue_entries").split()
     assert visitor not in names and all(re.fullmatch("[0-9a-f]{32}", name) for name in names)
-    over_tls = ("SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE usename = 'archive'")
-    assert machine.out(f'sudo -u postgres psql -AtX -c "{over_tls}"') == "t"
+    assert archive(machine, "SELECT DISTINCT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) "
+                            "WHERE usename = 'archive'") == "t"

@@ -61,7 +61,7 @@ static void put_changes(const json_t *changes, int level, struct tl_text *out)
     json_array_foreach(changes, i, change)
     {
         struct tl_text words = {0};
-        tl_change_describe(change, &words);
+        tl_change_describe_whole(change, &words);
         tl_text_append(out, "<tr><td>%zu", i + 1);
         put_time(change, out);
         put_cell(tl_json_text(change, "who"), out);

@@ -10,7 +10,8 @@
 #include "common/words/json.h"
 
 enum {
-    SHOWN_MAX = 200, /* bytes of a value */
+    SHOWN_MAX = 200,   /* bytes of a value, in a line of a terminal */
+    WHOLE_MAX = 16384, /* all that a notice in all languages has */
     YEAR_MAX = 9999,
 };
 
@@ -86,11 +87,11 @@ void tl_json_show(const json_t *value, char *text, size_t size)
 
 /* ---- changes ---- */
 
-/* A value as people read it: times are local, odd bytes are '?', long values are cut. A notice in
- * several languages is "[en] TEXT [ko] TEXT". */
-static void append(struct tl_text *out, const json_t *value)
+/* A value as people read it: times are local, odd bytes are '?', what is longer than `most` is cut.
+ * A notice in several languages is "[en] TEXT [ko] TEXT". */
+static void append(struct tl_text *out, const json_t *value, size_t most)
 {
-    char text[SHOWN_MAX + 1], local[SHOWN_MAX + 1];
+    char text[WHOLE_MAX + 1], local[WHOLE_MAX + 1];
     const char *language;
     json_t *inner;
     struct tl_text made = {0};
@@ -99,43 +100,43 @@ static void append(struct tl_text *out, const json_t *value)
         tl_text_append(&made, "%s[%s] %s", made.length > 0 ? " " : "", language,
                        json_is_string(inner) ? json_string_value(inner) : "");
     }
-    tl_json_show(value, text, sizeof(text));
-    tl_terminal_time_of(made.length > 0 ? made.data : text, local, sizeof(local));
+    tl_json_show(value, text, most + 1);
+    tl_terminal_time_of(made.length > 0 ? made.data : text, local, most + 1);
     tl_text_free(&made);
-    if (tl_printable(local, strlen(local), SHOWN_MAX) && strpbrk(local, "\",") == NULL)
+    if (tl_printable(local, strlen(local), most) && strpbrk(local, "\",") == NULL)
         snprintf(text, sizeof(text), "%s", local);
     else
-        tl_quote(local, text, sizeof(text));
+        tl_quote(local, text, most + 1);
     tl_text_append(out, "%s", text);
 }
 
 void tl_change_value(struct tl_text *out, const char *name, const json_t *value)
 {
     tl_text_append(out, "%s=", name);
-    append(out, value);
+    append(out, value, SHOWN_MAX);
 }
 
 void tl_change_was(struct tl_text *out, const json_t *old)
 {
     tl_text_append(out, " (was ");
     if (old != NULL)
-        append(out, old);
+        append(out, old, SHOWN_MAX);
     tl_text_append(out, old != NULL ? ")\n" : "not set)\n");
 }
 
 static void describe_member(struct tl_text *out, const char *name, const json_t *before,
-                            const json_t *after)
+                            const json_t *after, size_t most)
 {
     tl_text_append(out, "%s%s ", out->length > 0 ? ", " : "", name);
-    append(out, before != NULL ? before : after);
+    append(out, before != NULL ? before : after, most);
     if (before != NULL && after != NULL && !json_equal(before, after)) {
         tl_text_append(out, " -> ");
-        append(out, after);
+        append(out, after, most);
     }
     tl_text_append(out, "%s", after == NULL ? " (gone)" : "");
 }
 
-void tl_change_describe(const json_t *change, struct tl_text *out)
+static void describe(const json_t *change, size_t most, struct tl_text *out)
 {
     const char *name;
     json_t *value;
@@ -147,11 +148,21 @@ void tl_change_describe(const json_t *change, struct tl_text *out)
     }
     json_object_foreach((json_t *)(uintptr_t)before, name, value)
     {
-        describe_member(out, name, value, json_object_get(after, name));
+        describe_member(out, name, value, json_object_get(after, name), most);
     }
     json_object_foreach((json_t *)(uintptr_t)after, name, value)
     {
         if (json_object_get(before, name) == NULL)
-            describe_member(out, name, NULL, value);
+            describe_member(out, name, NULL, value, most);
     }
+}
+
+void tl_change_describe(const json_t *change, struct tl_text *out)
+{
+    describe(change, SHOWN_MAX, out);
+}
+
+void tl_change_describe_whole(const json_t *change, struct tl_text *out)
+{
+    describe(change, WHOLE_MAX, out);
 }

@@ -28,8 +28,10 @@ void tl_json_show(const json_t *value, char *text, size_t size);
 void tl_change_value(struct tl_text *out, const char *name, const json_t *value);
 /* Appends " (was VALUE)" and the end of the line; old NULL: it was not set. */
 void tl_change_was(struct tl_text *out, const json_t *old);
-/* What differs, of an entry of the record of changes: "capacity 20 -> 30". Nothing else is in *out.
- */
+/* What differs, of an entry of the record of changes: "capacity 20 -> 30". Long values are cut.
+ * Nothing else is in *out. */
 void tl_change_describe(const json_t *change, struct tl_text *out);
+/* The same with whole values. */
+void tl_change_describe_whole(const json_t *change, struct tl_text *out);
 
 #endif

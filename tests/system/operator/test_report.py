@@ -75,7 +75,7 @@ def a_postgres_with_two_sales():
             before::jsonb, after::jsonb FROM queues, (VALUES
             (-9, 'create', '{{}}', '{{"capacity": "40"}}'),
             (70, 'set', '{{"capacity": "40", "session_ttl": "60000"}}', '{{"capacity": "80", "session_ttl": "300000"}}'),
-            (80, 'notice', '{{"notice": ""}}', '{{"notice": "<b>soon & \u00e4</b>"}}'),
+            (80, 'notice', '{{"notice": ""}}', '{{"notice": "<b>soon & \u00e4</b>{" later" * 80}"}}'),
             (9000, 'mode', '{{"mode": "open"}}', '{{"mode": "closed"}}')) AS c (s, what, before, after) WHERE name = 'sale'""")
     yield server
     server.remove()
@@ -153,7 +153,7 @@ def test_page(postgres):
     assert not {"script", "link", "img", "b"} & {tag for tag, _ in page.tags}
     assert not [attributes for _, attributes in page.tags if {"src", "href"} & set(attributes)]
     assert sum(attributes.get("class") == "mark" for _, attributes in page.tags) == 2
-    assert ["2", "2026-12-01T11:01:20Z", "kim", "notice", 'notice "" -> "<b>soon & \u00e4</b>"'] in page.rows, page.rows[1:4]
+    assert ["2", "2026-12-01T11:01:20Z", "kim", "notice", f'notice "" -> "<b>soon & \u00e4</b>{" later" * 80}"'] in page.rows, page.rows[1:4]
     first = Sale().minute(0)
     assert ["2026-12-01T11:00:00Z", *map(str, first.values()), "40", "15 s", "27 s", "30 s"] in page.rows, page.rows[1:4]
 

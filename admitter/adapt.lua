@@ -116,6 +116,7 @@ entry('adapt', { 'allow-oom' }, function(keys, args)
         -- Workers read what the state says when the number that counts has changed, or whether anything is reported.
         if a.after ~= before or (a.because == WHY.unreported) ~= (why == WHY.unreported) then
             state.event(c, defs.EVENT.config)
+            settings.note_rules(c)
         end
         state.commit(c)
     end

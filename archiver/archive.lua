@@ -62,6 +62,7 @@ local function tell(c)
     if stage ~= 'waiting' and stage ~= 'active' then
         why, since, missing = why or GAP.corrected, since or int(c.now), missing or '0'
         record.note(c, NOTE.begins, missing + 0, {}, { why + 0, since + 0 })
+        settings.note_rules(c)
         stage, cursor = 'waiting', '0'
     end
     local following = (stage == 'waiting' and tell_waiting or tell_active)(c, cursor)

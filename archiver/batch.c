@@ -25,8 +25,9 @@ void tl_archive_batch_reset(struct tl_archive_batch *batch)
     for (size_t i = 0; i < batch->n_parts; i++) {
         free(batch->parts[i].queue);
         tl_placemap_clear(&batch->parts[i].rows);
+        tl_trail_leaves_free(&batch->parts[i].leaves);
     }
-    batch->n_parts = batch->n_rows = batch->n_notes = batch->n_names = 0;
+    batch->n_parts = batch->n_rows = batch->n_notes = batch->n_names = batch->n_leaves = 0;
     batch->closed = false;
 }
 
@@ -37,7 +38,7 @@ void tl_archive_batch_free(struct tl_archive_batch *batch)
     free(batch->parts);
     free(batch->notes);
     free(batch->names);
-    *batch = (struct tl_archive_batch){0};
+    *batch = (struct tl_archive_batch){.salts = batch->salts};
 }
 
 struct tl_archive_part *tl_archive_batch_find(struct tl_archive_batch *batch, const char *queue,
@@ -182,6 +183,12 @@ static bool concerns_many(enum tl_record_note kind)
            kind == TL_NOTE_DELETED || kind == TL_NOTE_FORGOTTEN;
 }
 
+static bool gives_place(enum tl_record_note kind)
+{
+    return kind == TL_NOTE_ENTERED || kind == TL_NOTE_RESTORED || kind == TL_NOTE_WAITS ||
+           kind == TL_NOTE_STAYS;
+}
+
 static bool add_note(struct tl_archive_batch *batch, const struct tl_archive_note *note)
 {
     struct tl_archive_note *notes =
@@ -194,6 +201,34 @@ static bool add_note(struct tl_archive_batch *batch, const struct tl_archive_not
     return true;
 }
 
+static bool take_note(struct tl_archive_batch *batch, struct tl_archive_part *part,
+                      const struct tl_record *record, struct tl_note note)
+{
+    const char *visitor;
+    size_t length, first = part->leaves.n;
+    tl_place place;
+    if (batch->salts != NULL && !tl_trail_leaves_add(&part->leaves, batch->salts, record, note))
+        return false;
+    batch->n_leaves += part->leaves.n - first;
+    if (concerns_many(note.kind)) {
+        const struct tl_archive_note whole = {.part = (size_t)(part - batch->parts),
+                                              .note = note,
+                                              .event = record->event,
+                                              .at_ms = record->at_ms};
+        return add_note(batch, &whole);
+    }
+    for (size_t leaf = first + 1; tl_note_visitor(&note, &visitor, &length, &place); leaf++) {
+        struct tl_entry_row *row = row_of(batch, part, place, visitor, length);
+        if (row == NULL)
+            return false;
+        apply_to(row, &note, record->at_ms);
+        row->event = record->event;
+        if (batch->salts != NULL && gives_place(note.kind))
+            row->leaf = leaf;
+    }
+    return true;
+}
+
 bool tl_archive_batch_take(struct tl_archive_batch *batch, struct tl_archive_part *part,
                            const struct tl_record *record, struct tl_error *err)
 {
@@ -201,27 +236,9 @@ bool tl_archive_batch_take(struct tl_archive_batch *batch, struct tl_archive_par
         return true;
     struct tl_record rest = *record;
     struct tl_note note;
-    while (tl_record_next(&rest, &note)) {
-        const char *visitor;
-        size_t length;
-        tl_place place;
-        if (concerns_many(note.kind)) {
-            const struct tl_archive_note whole = {.part = (size_t)(part - batch->parts),
-                                                  .note = note,
-                                                  .event = record->event,
-                                                  .at_ms = record->at_ms};
-            if (!add_note(batch, &whole))
-                return no_memory(err);
-            continue;
-        }
-        while (tl_note_visitor(&note, &visitor, &length, &place)) {
-            struct tl_entry_row *row = row_of(batch, part, place, visitor, length);
-            if (row == NULL)
-                return no_memory(err);
-            apply_to(row, &note, record->at_ms);
-            row->event = record->event;
-        }
-    }
+    while (tl_record_next(&rest, &note))
+        if (!take_note(batch, part, record, note))
+            return no_memory(err);
     part->event = record->event;
     part->at_ms = record->at_ms;
     return true;

@@ -7,6 +7,7 @@
 #ifndef TL_ARCHIVE_BATCH_H
 #define TL_ARCHIVE_BATCH_H
 
+#include "archiver/leaves.h"
 #include "common/base/text.h"
 #include "common/line/placemap.h"
 #include "common/wire/record.h"
@@ -31,6 +32,7 @@ struct tl_entry_row {
     size_t part;     /* whose generation it is */
     size_t visitor;  /* where the id begins in the names of the batch */
     tl_place place;  /* the latest; its seq names the row */
+    size_t leaf;     /* 1: the first one of the part; 0: nothing is said of it */
     uint64_t serial; /* 0: nothing is said of it */
     uint64_t event;
     int64_t joined_ms, restored_ms, admitted_ms, claimed_ms, deadline_ms, ended_ms;
@@ -46,6 +48,8 @@ struct tl_archive_part {
     uint64_t written, event;     /* the last event that was written before, and with this batch */
     int64_t at_ms;               /* of the latter */
     struct tl_placemap rows;     /* seq -> index of the row + 1 */
+    struct tl_trail_leaves leaves;
+    uint64_t first_leaf; /* its index in the trail, known once these are written */
 };
 
 /* A note that concerns many places, or none. */
@@ -56,7 +60,7 @@ struct tl_archive_note {
     int64_t at_ms;
 };
 
-/* Zeroed: an empty batch. */
+/* Zeroed but for `salts`: an empty batch. */
 struct tl_archive_batch {
     struct tl_entry_row *rows;
     size_t n_rows, rows_capacity;
@@ -66,7 +70,9 @@ struct tl_archive_batch {
     size_t n_notes, notes_capacity;
     char *names; /* ids of visitors, one after the other */
     size_t n_names, names_capacity;
-    bool closed; /* takes no more entries */
+    size_t n_leaves;            /* of all parts */
+    const unsigned char *salts; /* key of the salts of leaves, borrowed; NULL: there is no trail */
+    bool closed;                /* takes no more entries */
 };
 
 void tl_archive_batch_free(struct tl_archive_batch *batch);

@@ -32,7 +32,7 @@ enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
     "claimed_at = coalesce(q.claimed_at, excluded.claimed_at), "                                   \
     "deadline = coalesce(excluded.deadline, q.deadline), "                                         \
     "ended_at = CASE WHEN excluded.status IS NULL THEN q.ended_at ELSE excluded.ended_at END, "    \
-    "event = excluded.event"
+    "event = excluded.event, leaf = coalesce(excluded.leaf, q.leaf)"
 
 static bool check_version(struct tl_postgres *postgres, struct tl_error *err)
 {
@@ -65,6 +65,7 @@ void tl_database_close(struct tl_database *database)
 {
     tl_postgres_close(&database->postgres);
     tl_text_free(&database->buffer);
+    tl_trail_close(&database->trail);
     sodium_memzero(database->key, sizeof(database->key));
 }
 
@@ -177,13 +178,8 @@ static bool run_note(struct tl_database *database, const struct values *v, const
 static bool note_begins(struct tl_database *database, struct tl_archive_note *whole,
                         const struct values *v, struct tl_error *err)
 {
-    static const char *const reasons[] = {[TL_GAP_OPENED] = "opened",
-                                          [TL_GAP_BACKLOG] = "backlog",
-                                          [TL_GAP_STORE] = "store",
-                                          [TL_GAP_CORRECTED] = "corrected"};
     char since[NUMBER_SIZE];
-    uint64_t why = tl_note_number(&whole->note);
-    const char *reason = why >= TL_GAP_OPENED && why <= TL_GAP_CORRECTED ? reasons[why] : "unknown";
+    const char *reason = tl_leaf_gap_name(tl_note_number(&whole->note));
     const char *const values[] = {v->id,     v->event, v->at,
                                   v->detail, reason,   number(tl_note_number(&whole->note), since)};
     return tl_postgres_do(&database->postgres,
@@ -311,7 +307,8 @@ static bool write_note(struct tl_database *database, struct tl_archive_batch *ba
 static bool write_all(struct tl_database *database, struct tl_archive_batch *batch,
                       struct tl_error *err)
 {
-    if (!move_all_on(database, batch, err))
+    if (!move_all_on(database, batch, err) ||
+        !tl_trail_write(&database->trail, &database->postgres, batch, err))
         return false;
     if (batch->n_rows > 0 &&
         (!tl_rows_write(batch, key_of(database), &database->buffer, err) ||

@@ -8,6 +8,7 @@
 #define TL_ARCHIVE_DATABASE_H
 
 #include "archiver/batch.h"
+#include "archiver/trail.h"
 #include "common/archive/postgres.h"
 #include "common/auth/secret_file.h"
 #include "common/store/reply.h"
@@ -17,6 +18,7 @@ struct tl_database {
     const char *url; /* borrowed */
     bool pseudonyms; /* visitors get names by the key */
     unsigned char key[TL_SECRET_KEY_BYTES];
+    struct tl_trail trail;
     struct tl_text buffer; /* of COPY */
 };
 

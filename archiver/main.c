@@ -281,6 +281,23 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
 
 /* ---- start and stop ---- */
 
+static bool load_keys(struct tl_archiver *self, const struct tl_config *config,
+                      struct tl_error *err)
+{
+    unsigned char seed[TL_TRAIL_SEED_BYTES];
+    bool ok =
+        tl_secret_load_key(config->secrets.archive_key, "the key of the archive",
+                           "# The key of the pseudonyms of visitors in the archive, and of "
+                           "their names in the trail.\n",
+                           self->database.key, err) &&
+        tl_secret_load_key(config->secrets.trail_key, "the key of the trail",
+                           "# The key that signs the trail of what was archived.\n", seed, err) &&
+        tl_trail_signer_init(&self->database.trail.signer, seed, config->http.public_url, err);
+    sodium_memzero(seed, sizeof(seed));
+    self->batch.salts = self->database.key;
+    return ok;
+}
+
 static bool open_archiver(void *context, struct tl_process *process, struct tl_error *err)
 {
     struct tl_archiver *self = context;
@@ -295,11 +312,7 @@ static bool open_archiver(void *context, struct tl_process *process, struct tl_e
     tl_backoff_init(&self->backoff, BACKOFF_BASE_MS, BACKOFF_LIMIT_MS);
     self->database.url = config->archive.url;
     self->database.pseudonyms = config->archive.pseudonyms;
-    return tl_postgres_check(config->archive.url, err) &&
-           (!config->archive.pseudonyms ||
-            tl_secret_load_key(config->secrets.archive_key, "the key of the archive",
-                               "# The key of the pseudonyms of visitors in the archive.\n",
-                               self->database.key, err));
+    return tl_postgres_check(config->archive.url, err) && load_keys(self, config, err);
 }
 
 static void close_archiver(void *context)

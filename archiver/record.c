@@ -13,6 +13,7 @@
 
 enum {
     ROWS_MAX = 20000, /* of a batch, and those of one more entry */
+    LEAVES_MAX = 40000,
     LOOK_MS = 1000,   /* at a record that has no entries */
     REPORT_MS = 2000, /* at least this often the store is asked how far behind this is */
 };
@@ -27,7 +28,8 @@ void tl_archiver_let_go(struct tl_archived_queue *queue)
 
 bool tl_archiver_is_full(const struct tl_archiver *self)
 {
-    return self->batch.closed || self->batch.n_rows >= ROWS_MAX;
+    return self->batch.closed || self->batch.n_rows >= ROWS_MAX ||
+           self->batch.n_leaves >= LEAVES_MAX;
 }
 
 /* The part of the batch for this generation. NULL with err. */

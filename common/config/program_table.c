@@ -257,8 +257,12 @@ static const struct tl_setting process_rows[] = {
          "the first draw is announced.",
          .min = 1),
     PATH(secrets.archive_key, "secrets/archive.key",
-         "File with the key of `archive.pseudonyms`, which every archiver needs and no other "
-         "program reads. Made if it is missing.",
+         "File with the key of `archive.pseudonyms` and of the names in the trail, the same for "
+         "every archiver. Made if it is missing.",
+         .min = 1),
+    PATH(secrets.trail_key, "secrets/trail.key",
+         "File with the key that signs the trail, the same for every archiver; no other program "
+         "reads it. Made if it is missing.",
          .min = 1),
 };
 

@@ -319,6 +319,7 @@ struct tl_config {
         char draw_key[256];
         char token_key[256];
         char archive_key[256];
+        char trail_key[256];
     } secrets; /* file paths; tl_config_load completes relative ones */
     size_t n_webhooks;
     struct tl_webhook_config *webhooks; /* in the file's order */

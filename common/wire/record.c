@@ -33,13 +33,21 @@ static bool check_visitors(struct tl_note note, bool has_places, uint64_t places
                         (unsigned long long)places);
 }
 
+static bool check_rules(const struct tl_note *note, struct tl_error *err)
+{
+    bool ok = note->length > 0 && note->length <= TL_RULES_MAX;
+    for (size_t i = 0; ok && i < note->length; i++)
+        ok = note->visitors[i] > ' ' && note->visitors[i] <= '~';
+    return ok || tl_error_set(err, TL_ERR_INVALID, "rules that are none");
+}
+
 static bool take_note(struct tl_fields *fields, struct tl_note *note)
 {
     uint64_t kind;
     size_t n;
     *note = (struct tl_note){0};
     if (!tl_fields_array(fields, &n) || !tl_fields_expect(fields, n, 4) ||
-        !tl_fields_uint(fields, TL_NOTE_FORGOTTEN, &kind) ||
+        !tl_fields_uint(fields, TL_NOTE_RULES, &kind) ||
         !tl_fields_uint(fields, NUMBER_LIMIT, &note->detail) ||
         !tl_fields_string(fields, &note->visitors, &note->length) ||
         !tl_fields_array(fields, &note->n_numbers))
@@ -54,6 +62,8 @@ static bool take_note(struct tl_fields *fields, struct tl_note *note)
         if (i % 2 == 1 && (i == 1 || kind != TL_NOTE_STAYS))
             places += number;
     }
+    if (kind == TL_NOTE_RULES)
+        return check_rules(note, fields->err);
     bool has_places = kind != TL_NOTE_BEGINS && kind != TL_NOTE_FORGOTTEN;
     return check_visitors(*note, has_places, places, fields->err);
 }
@@ -93,6 +103,12 @@ bool tl_record_open(const void *bytes, size_t length, struct tl_record *record,
 bool tl_record_next(struct tl_record *record, struct tl_note *note)
 {
     return record->rest.at < record->rest.end && take_note(&record->rest, note);
+}
+
+const char *tl_note_rules(const struct tl_note *note, size_t *length)
+{
+    *length = note->length;
+    return note->visitors;
 }
 
 uint64_t tl_note_number(struct tl_note *note)

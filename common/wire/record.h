@@ -45,6 +45,8 @@ bool tl_record_next(struct tl_record *record, struct tl_note *note);
 bool tl_note_visitor(struct tl_note *note, const char **visitor, size_t *length, tl_place *place);
 /* The same for a note without places. */
 bool tl_note_name(struct tl_note *note, const char **visitor, size_t *length);
+/* What a note of rules says, printable ASCII without spaces. */
+const char *tl_note_rules(const struct tl_note *note, size_t *length);
 /* The next number of the spans, for notes whose spans hold something else. 0: there is none. */
 uint64_t tl_note_number(struct tl_note *note);
 

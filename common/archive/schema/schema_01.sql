@@ -38,6 +38,7 @@ CREATE TABLE queue_entries (
     event bigint NOT NULL,     -- the last one that concerns the place
     joined_seq bigint,         -- before the draw
     visitor text,              -- NULL: forgotten
+    leaf bigint,               -- of the trail, by which the place was given last
     PRIMARY KEY (generation_id, seq)
 ) PARTITION BY LIST (generation_id);
 CREATE INDEX queue_entries_visitor ON queue_entries (visitor);
@@ -51,6 +52,22 @@ CREATE TABLE queue_gaps (
     until timestamptz NOT NULL,
     missing bigint NOT NULL, -- notes that were not written; 0: none, or it cannot be known
     PRIMARY KEY (generation_id, event)
+);
+
+-- The trail of a generation: a log of everything that was archived, under one hash (common/archive/tlog.h).
+CREATE TABLE trails (
+    generation_id int PRIMARY KEY REFERENCES queue_generations ON DELETE CASCADE,
+    size bigint NOT NULL,     -- leaves
+    checkpoint text NOT NULL  -- of this size, signed
+);
+
+-- Its tiles, of which the last one of each level grows. A sweep drops them with the generation.
+CREATE TABLE trail_tiles (
+    generation_id int NOT NULL,
+    level smallint NOT NULL,  -- -1: the leaves themselves
+    n bigint NOT NULL,
+    bytes bytea NOT NULL,
+    PRIMARY KEY (generation_id, level, n)
 );
 
 -- Who changed what (the record of changes). before, after: the members that changed.
@@ -115,6 +132,7 @@ BEGIN
         RETURNING generation_id INTO last.generation_id;
     IF FOUND THEN
         EXECUTE format('DROP TABLE IF EXISTS queue_entries_%s', last.generation_id);
+        DELETE FROM trail_tiles WHERE trail_tiles.generation_id = last.generation_id;
         dropped := 1;
         RETURN;
     END IF;

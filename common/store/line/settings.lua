@@ -2,7 +2,7 @@
 -- The settings of a queue, as a step needs them. C checks and writes them all, and mend restores the five numbers that
 -- no step can do without; another one that is missing or damaged has its default here, so that it stops nobody.
 
-local number, counter = text.number, text.counter
+local int, number, counter = text.int, text.number, text.counter
 
 settings.REQUIRED = { 'capacity', 'session_ttl', 'session_max', 'claim_ttl', 'waiting_ttl' } -- those five
 
@@ -69,6 +69,24 @@ function settings.capacity(s, capacity_now)
     local least = min(s['capacity.min'], s.capacity)
     if least == 0 then return s.capacity end
     return max(least, min(s.capacity, number(capacity_now) or least))
+end
+
+---- what the record tells
+
+local RULES = { 'policy', 'order', 'mode', 'opens_at', 'lane_weights', 'rate.admit', 'rate.every', 'rate.burst',
+    'overbook', 'capacity', 'capacity.min' }
+
+-- Notes the rules by which visitors are admitted from here on, for the archive. Damaged settings stop nobody here.
+function settings.note_rules(c)
+    if not c.archive then return end
+    local v = pcall_redis('HMGET', c.key.config, unpack(RULES))
+    for i = 1, #RULES do v[i] = not v.err and v[i] or '' end
+    local bounds = { capacity = number(v[10]), ['capacity.min'] = number(v[11]) or 0 }
+    local now = c.capacity_now or call('HGET', c.key.state, 'capacity_now')
+    local rules = format('policy=%s;order=%s;mode=%s;opens=%s;weights=%s;rate=%s/%s+%s;overbook=%s;capacity=%s',
+        v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], bounds.capacity and int(settings.capacity(bounds, now)) or '')
+    if find(rules, '[^!-~]') then rules = 'damaged' end
+    record.note(c, defs.NOTE.rules, 0, { sub(rules, 1, defs.RULES_MAX) }, {})
 end
 
 ---- when a JOIN gets no new place

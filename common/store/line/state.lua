@@ -271,6 +271,7 @@ end
 -- The same, and tells all readers to read the settings and the state again.
 function state.commit_config(c)
     state.event(c, defs.EVENT.config)
+    settings.note_rules(c)
     state.commit(c)
 end
 

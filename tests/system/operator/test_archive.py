@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 
 import pytest
 
@@ -12,6 +13,7 @@ from admin import Admin, admin_file
 from http_client import Client
 from postgres_server import PostgresServer
 from tellerline import BIN, CALM, Program, free_port, run
+from trails import check_trail
 from waiting import PATIENCE, wait_until
 
 SUMS = ("joined", "waiting", "active", "completed", "left", "unclaimed")
@@ -119,6 +121,10 @@ def test_everything_is_there_once_whatever_is_killed(start, postgres):
     assert postgres.sql("SELECT count(*) FROM (SELECT admitted_at < max(admitted_at) OVER (ORDER BY seq) AS passes "
                         "FROM queue_entries) AS places WHERE passes") == "0"
     assert postgres.sql("SELECT reason FROM queue_gaps") == "opened"
+    kinds = Counter(leaf.split(" ")[2] for leaf in check_trail(postgres))
+    assert kinds["entered"] + kinds["waits"] + kinds["stays"] == total == kinds["ended"]
+    assert kinds["admitted"] == int(postgres.sql("SELECT count(admitted_at) FROM queue_entries"))
+    assert kinds["begins"] == kinds["all"] == 1
 
 
 def test_what_is_beyond_the_bound_is_counted(start, postgres):

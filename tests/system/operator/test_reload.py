@@ -29,7 +29,7 @@ TEXTS = {
     "brand.style": "none.css", "brand.logo": "none.svg", "brand.languages": "none",
     "secrets.ticket_keys": "none", "secrets.api_keys": "none", "secrets.pass_keys": "none", "secrets.invite_keys": "none",
     "secrets.challenge_secret": "none", "secrets.admin_token": "none", "secrets.token_key": "none", "secrets.draw_key": "none",
-    "secrets.archive_key": "none",
+    "secrets.archive_key": "none", "secrets.trail_key": "none",
 }
 #: Whose files workers read at a reload. These are not there, or hold something else.
 FILES_READ = {"pass.algorithm", "brand.style", "brand.logo", "secrets.ticket_keys", "secrets.pass_keys", "secrets.invite_keys",

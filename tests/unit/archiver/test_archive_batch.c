@@ -12,6 +12,8 @@
 
 #include "archiver/batch.h"
 #include "archiver/rows.h"
+#include "common/archive/tlog.h"
+#include "common/auth/secret_file.h"
 #include "common/wire/record.h"
 
 /* Writes msgpack: whole numbers below 2^16, short texts and arrays. */
@@ -176,9 +178,51 @@ static void rows_of_copy_have_all_columns(void **state)
     take(&batch, &entry);
     assert_true(tl_rows_write(&batch, NULL, &out, &err));
     assert_memory_equal(out.data, "PGCOPY\n\377\r\n", 12);
-    assert_memory_equal(out.data + 19, "\0\16", 2); /* 14 columns */
-    assert_memory_equal(out.data + out.length - 10, "\0\0\0\4anna\377\377", 10);
+    assert_memory_equal(out.data + 19, "\0\17", 2); /* 15 columns */
+    assert_memory_equal(out.data + out.length - 14, "\0\0\0\4anna\377\377\377\377\377\377", 14);
     tl_text_free(&out);
+    tl_archive_batch_free(&batch);
+}
+
+/* But for what happens within a session. */
+static void each_note_is_a_leaf_for_each_visitor(void **state)
+{
+    static const unsigned char key[TL_SECRET_KEY_BYTES] = {1};
+    static const char *const kinds[] = {"entered 0 41", "entered 0 42", "lane 0 42",
+                                        "drawn 0 41",   "ended 0 41",   "rules - -"};
+    static const char *const details[] = {"-", "-", "0:77", "0:900", "left", "mode=open"};
+    (void)state;
+    struct tl_archive_batch batch = {.salts = key};
+    struct entry entry = entry_of(10, 100);
+    put_note(&entry, TL_NOTE_ENTERED, 0, "anna", "ben", 41);
+    put_note(&entry, TL_NOTE_LANE, 77, "ben", NULL, 42);
+    put_note(&entry, TL_NOTE_DRAWN, 900, "anna", NULL, 41);
+    put_note(&entry, TL_NOTE_CLAIMED, 900, "anna", NULL, 41);
+    put_note(&entry, TL_NOTE_ENDED, TL_REASON_LEFT, "anna", NULL, 41);
+    put_array(&entry, 4);
+    put_number(&entry, TL_NOTE_RULES);
+    put_number(&entry, 0);
+    put_text(&entry, "mode=open");
+    put_array(&entry, 0);
+    take(&batch, &entry);
+    const struct tl_trail_leaves *leaves = &batch.parts[0].leaves;
+    assert_int_equal(leaves->n, 6);
+    assert_int_equal(batch.n_leaves, 6);
+    const unsigned char *at = leaves->bytes;
+    size_t left = leaves->length, length;
+    const char *line;
+    for (size_t i = 0; i < 6; i++) {
+        char text[TL_LEAF_MAX + 1], begin[64];
+        assert_true(tl_bundle_next(&at, &left, &line, &length));
+        snprintf(text, sizeof(text), "%.*s", (int)length, line);
+        snprintf(begin, sizeof(begin), "10 100 %s ", kinds[i]);
+        assert_memory_equal(text, begin, strlen(begin));
+        assert_string_equal(strrchr(text, ' ') + 1, details[i]);
+    }
+    assert_int_equal(batch.rows[0].leaf, 1);
+    assert_int_equal(batch.rows[1].leaf, 2);
+    tl_archive_batch_reset(&batch);
+    assert_int_equal(batch.n_leaves, 0);
     tl_archive_batch_free(&batch);
 }
 
@@ -227,6 +271,7 @@ int main(void)
         cmocka_unit_test(a_note_about_many_closes_the_batch),
         cmocka_unit_test(a_damaged_entry_is_refused_as_a_whole),
         cmocka_unit_test(rows_of_copy_have_all_columns),
+        cmocka_unit_test(each_note_is_a_leaf_for_each_visitor),
         cmocka_unit_test(a_pseudonym_depends_on_the_key),
         cmocka_unit_test(a_change_names_its_visitor_as_rows_do),
     };

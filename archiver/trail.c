@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "archiver/rows.h"
+#include "archiver/trail.h"
+#include "common/archive/tlog.h"
+#include "common/base/grow.h"
+
+enum {
+    NUMBER_SIZE = 24,
+    COLUMNS = 4,
+    HEAD = 2 + COLUMNS * 4 + 4 + 2 + 8, /* of a tile, beside its bytes */
+    LEAVES = -1                         /* the level of bundles */
+};
+
+/* Takes the tiles that are not full out of their table: they are written again with what is added.
+ */
+#define TAKE                                                                                       \
+    "WITH gone AS (DELETE FROM trail_tiles AS x USING trails AS t, generate_series(-1, 6) AS l "   \
+    "WHERE t.generation_id = $1 AND x.generation_id = $1 AND x.level = l AND "                     \
+    "x.n = t.size >> (8 * greatest(l + 1, 1)) RETURNING x.level, x.bytes) "                        \
+    "SELECT t.size, gone.level, gone.bytes FROM trails AS t LEFT JOIN gone ON true "               \
+    "WHERE t.generation_id = $1"
+#define SAVE                                                                                       \
+    "INSERT INTO trails VALUES ($1, $2, $3) ON CONFLICT (generation_id) "                          \
+    "DO UPDATE SET size = excluded.size, checkpoint = excluded.checkpoint"
+
+static bool no_memory(struct tl_error *err)
+{
+    return tl_error_set(err, TL_ERR_NOMEM, "no memory for the trail");
+}
+
+static bool reserve(struct tl_text *out, size_t more)
+{
+    char *data = tl_grow(out->data, &out->capacity, out->length + more, 1);
+    out->data = data != NULL ? data : out->data;
+    return data != NULL;
+}
+
+static bool append(struct tl_text *out, const void *bytes, size_t length)
+{
+    if (length == 0)
+        return true;
+    if (!reserve(out, length))
+        return false;
+    memcpy(out->data + out->length, bytes, length);
+    out->length += length;
+    return true;
+}
+
+/* ---- what is there ---- */
+
+/* Takes over the bytes of a tile, "\x" and hex digits. False: they are not as many as they have to
+ * be. */
+static bool take_tile(struct tl_trail *trail, int level, const char *hex)
+{
+    size_t room = strlen(hex) / 2, n = 0;
+    unsigned count;
+    unsigned char *bytes;
+    if (strncmp(hex, "\\x", 2) != 0 || level < LEAVES || level >= TL_TLOG_LEVELS)
+        return false;
+    if (level == LEAVES) {
+        trail->bundle.length = 0;
+        if (!reserve(&trail->bundle, room))
+            return false;
+        bytes = (unsigned char *)trail->bundle.data;
+    } else {
+        bytes = trail->log.tiles[level][0].bytes;
+        room = sizeof(trail->log.tiles[level]);
+    }
+    if (sodium_hex2bin(bytes, room, hex + 2, strlen(hex + 2), NULL, &n, NULL) != 0)
+        return false;
+    if (level == LEAVES) {
+        trail->bundle.length = n;
+        return true;
+    }
+    tl_tlog_open_tile(trail->log.size, (unsigned)level, &count);
+    return n == (size_t)count * TL_TLOG_HASH_BYTES;
+}
+
+/* The number of leaves in the bundle that is not full. */
+static unsigned leaves_of(const struct tl_text *bundle)
+{
+    const unsigned char *bytes = (const unsigned char *)bundle->data;
+    size_t length = bundle->length, leaf_length;
+    const char *leaf;
+    unsigned n = 0;
+    while (tl_bundle_next(&bytes, &length, &leaf, &leaf_length))
+        n++;
+    return length == 0 ? n : UINT32_MAX;
+}
+
+/* Which tiles have to be there: a bit for each level, that of leaves first. */
+static unsigned wanted(uint64_t size)
+{
+    unsigned bits = 0, count;
+    for (unsigned level = 0; level < TL_TLOG_LEVELS; level++) {
+        tl_tlog_open_tile(size, level, &count);
+        bits |= count > 0 ? (level == 0 ? 3U : 1U << (level + 1)) : 0;
+    }
+    return bits;
+}
+
+static bool load(struct tl_trail *trail, struct tl_postgres *postgres, const char *id,
+                 struct tl_error *err)
+{
+    const char *const values[] = {id};
+    trail->log.size = 0;
+    trail->bundle.length = 0;
+    PGresult *found = tl_postgres_run(postgres, TAKE, 1, values, err);
+    if (found == NULL)
+        return false;
+    if (PQntuples(found) > 0)
+        trail->log.size = strtoull(PQgetvalue(found, 0, 0), NULL, 10);
+    bool ok = true;
+    unsigned bits = 0, count;
+    for (int i = 0; ok && i < PQntuples(found); i++) {
+        int level = (int)strtol(PQgetvalue(found, i, 1), NULL, 10);
+        if (PQgetisnull(found, i, 1))
+            continue;
+        ok = take_tile(trail, level, PQgetvalue(found, i, 2));
+        bits |= ok ? 1U << (level + 1) : 0;
+    }
+    PQclear(found);
+    tl_tlog_open_tile(trail->log.size, 0, &count);
+    ok = ok && bits == wanted(trail->log.size) && leaves_of(&trail->bundle) == count;
+    return ok || tl_error_set(err, TL_ERR_STORE, "the trail of generation %s is damaged", id);
+}
+
+/* ---- what is added ---- */
+
+struct writing {
+    struct tl_trail *trail;
+    int generation_id;
+};
+
+static bool put_tile(struct tl_trail *trail, int generation_id, int level, uint64_t n,
+                     const void *bytes, size_t length)
+{
+    struct tl_text *out = &trail->tiles;
+    if (!reserve(out, HEAD + length))
+        return false;
+    tl_rows_put(out, COLUMNS, 2);
+    tl_rows_put_number(out, (uint64_t)generation_id, 4);
+    tl_rows_put_number(out, (uint64_t)(int64_t)level, 2);
+    tl_rows_put_number(out, n, 8);
+    tl_rows_put(out, length, 4);
+    return append(out, bytes, length);
+}
+
+static bool put_full(void *context, unsigned level, uint64_t n,
+                     const struct tl_hash hashes[TL_TLOG_TILE])
+{
+    const struct writing *writing = context;
+    return put_tile(writing->trail, writing->generation_id, (int)level, n, hashes,
+                    TL_TLOG_TILE * sizeof(*hashes));
+}
+
+/* The tiles that are not full, and the last bundle. */
+static bool put_open(struct tl_trail *trail, int generation_id)
+{
+    unsigned count;
+    for (unsigned level = 0; level < TL_TLOG_LEVELS; level++) {
+        uint64_t n = tl_tlog_open_tile(trail->log.size, level, &count);
+        if (count > 0 && !put_tile(trail, generation_id, (int)level, n, trail->log.tiles[level],
+                                   count * sizeof(struct tl_hash)))
+            return false;
+    }
+    uint64_t n = tl_tlog_open_tile(trail->log.size, 0, &count);
+    return count == 0 ||
+           put_tile(trail, generation_id, LEAVES, n, trail->bundle.data, trail->bundle.length);
+}
+
+static bool add_leaves(struct tl_trail *trail, const struct tl_archive_part *part)
+{
+    struct writing writing = {trail, part->generation_id};
+    const unsigned char *rest = part->leaves.bytes, *from = rest;
+    size_t left = part->leaves.length, length;
+    const char *leaf;
+    while (tl_bundle_next(&rest, &left, &leaf, &length)) {
+        struct tl_hash hash;
+        uint64_t n = trail->log.size / TL_TLOG_TILE;
+        tl_tlog_leaf_hash(leaf, length, &hash);
+        if (!tl_tlog_add(&trail->log, &hash, put_full, &writing))
+            return false;
+        if (trail->log.size % TL_TLOG_TILE != 0)
+            continue;
+        if (!append(&trail->bundle, from, (size_t)(rest - from)) ||
+            !put_tile(trail, part->generation_id, LEAVES, n, trail->bundle.data,
+                      trail->bundle.length))
+            return false;
+        trail->bundle.length = 0;
+        from = rest;
+    }
+    return append(&trail->bundle, from, (size_t)(rest - from)) &&
+           put_open(trail, part->generation_id);
+}
+
+static bool save(struct tl_trail *trail, struct tl_postgres *postgres,
+                 const struct tl_archive_part *part, const char *id, struct tl_error *err)
+{
+    char size[NUMBER_SIZE], checkpoint[TL_CHECKPOINT_MAX];
+    const char *const values[] = {id, size, checkpoint};
+    struct tl_hash root;
+    tl_tlog_root(&trail->log, &root);
+    snprintf(size, sizeof(size), "%" PRIu64, trail->log.size);
+    tl_checkpoint_write(&trail->signer, part->queue, part->generation, trail->log.size, &root,
+                        checkpoint);
+    return tl_postgres_do(postgres, SAVE, 3, values, err);
+}
+
+bool tl_trail_write(struct tl_trail *trail, struct tl_postgres *postgres,
+                    struct tl_archive_batch *batch, struct tl_error *err)
+{
+    trail->tiles.length = 0;
+    if (batch->n_leaves == 0)
+        return true;
+    if (!tl_rows_begin(&trail->tiles, 2))
+        return no_memory(err);
+    for (size_t i = 0; i < batch->n_parts; i++) {
+        struct tl_archive_part *part = &batch->parts[i];
+        char id[NUMBER_SIZE];
+        snprintf(id, sizeof(id), "%d", part->generation_id);
+        if (part->leaves.n == 0)
+            continue;
+        if (!load(trail, postgres, id, err))
+            return false;
+        part->first_leaf = trail->log.size;
+        if (!add_leaves(trail, part))
+            return no_memory(err);
+        if (!save(trail, postgres, part, id, err))
+            return false;
+    }
+    if (!reserve(&trail->tiles, 2))
+        return no_memory(err);
+    tl_rows_put(&trail->tiles, UINT16_MAX, 2);
+    return tl_postgres_copy(postgres, "COPY trail_tiles FROM STDIN (FORMAT binary)",
+                            trail->tiles.data, trail->tiles.length, err);
+}
+
+void tl_trail_close(struct tl_trail *trail)
+{
+    tl_text_free(&trail->bundle);
+    tl_text_free(&trail->tiles);
+    sodium_memzero(&trail->signer, sizeof(trail->signer));
+}

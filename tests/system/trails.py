@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A trail in PostgreSQL, computed again from its leaves, as RFC 6962 says."""
+from __future__ import annotations
+
+import base64
+import hashlib
+
+from postgres_server import PostgresServer
+
+TILE = 256
+
+
+def leaf_hash(leaf: bytes) -> bytes:
+    return hashlib.sha256(b"\0" + leaf).digest()
+
+
+def root_of(hashes: list[bytes]) -> bytes:
+    """Of subtrees that are all complete, except for the last one."""
+    level = hashes or [hashlib.sha256(b"").digest()]
+    while len(level) > 1:
+        pairs = [hashlib.sha256(b"\1" + level[i] + level[i + 1]).digest() for i in range(0, len(level) - 1, 2)]
+        level = pairs + level[len(pairs) * 2:]
+    return level[0]
+
+
+def leaves_of(postgres: PostgresServer, generation_id: str = "1") -> list[str]:
+    """Of its bundles."""
+    found: list[str] = []
+    for n, (number, text) in enumerate(postgres.rows("SELECT n, encode(bytes, 'hex') FROM trail_tiles WHERE level = -1 AND "
+                                                     f"generation_id = {generation_id} ORDER BY n")):
+        data, bundle = bytes.fromhex(text), []
+        assert int(number) == n and len(found) == n * TILE
+        while data:
+            length = int.from_bytes(data[:2], "big")
+            bundle.append(data[2:2 + length].decode())
+            data = data[2 + length:]
+        assert 0 < len(bundle) <= TILE
+        found += bundle
+    return found
+
+
+def check_trail(postgres: PostgresServer, generation_id: str = "1") -> list[str]:
+    """Size, tiles and root are those of the leaves, and each place names its leaf. Returns the leaves."""
+    leaves = leaves_of(postgres, generation_id)
+    [(size, text)] = postgres.rows(f"SELECT size, replace(checkpoint, E'\\n', ',') FROM trails WHERE generation_id = {generation_id}")
+    assert int(size) == len(leaves)
+    hashes = [leaf_hash(leaf.encode()) for leaf in leaves]
+    assert text.split(",")[1:3] == [size, base64.b64encode(root_of(hashes)).decode()]
+    wanted, level = {}, 0
+    while hashes:
+        for n in range(0, len(hashes), TILE):
+            wanted[level, n // TILE] = b"".join(hashes[n:n + TILE]).hex()
+        hashes = [root_of(hashes[n:n + TILE]) for n in range(0, len(hashes) // TILE * TILE, TILE)]
+        level += 1
+    tiles = postgres.rows("SELECT level, n, encode(bytes, 'hex') FROM trail_tiles WHERE level >= 0 AND "
+                          f"generation_id = {generation_id}")
+    assert {(int(level), int(n)): text for level, n, text in tiles} == wanted
+    for leaf, seq, joined in postgres.rows("SELECT leaf, seq, coalesce(joined_seq::text, '') FROM queue_entries WHERE "
+                                           f"generation_id = {generation_id}"):
+        words = leaves[int(leaf)].split(" ")
+        assert words[2] in ("entered", "restored", "waits", "stays") and words[4] in (seq, joined)
+    return leaves

@@ -101,6 +101,7 @@ bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
     if (!tl_visit_brought(visit, &visit->ticket))
         return tl_refuse(&visit->refusal, TL_REFUSAL_BAD_TICKET,
                          "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
+    question.generation = visit->ticket.generation;
     question.seq = tl_place_seq(visit->ticket.place);
     if (question.seq == 0)
         return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");

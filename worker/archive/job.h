@@ -13,7 +13,7 @@
 #include "worker/feed/mailbox.h"
 
 enum tl_archive_kind {
-    TL_ARCHIVE_PLACE,      /* what became of the place with this seq, in the last generation */
+    TL_ARCHIVE_PLACE,      /* what became of the place with this generation and seq */
     TL_ARCHIVE_CHECKPOINT, /* of the trail of a generation */
     TL_ARCHIVE_TILE,       /* of it, or a bundle of its leaves */
     TL_ARCHIVE_PROOF,      /* that the leaf by which the place with this seq was given is in it */
@@ -60,7 +60,7 @@ struct tl_archive_job {
     enum tl_archive_kind kind;
     uint64_t number; /* of who asks */
     char queue[TL_QUEUE_NAME_MAX + 1];
-    uint64_t generation; /* of a trail; 0: the last one that has one */
+    uint64_t generation; /* of the place; or of a trail, 0: the last one that has one */
     uint64_t seq;
     struct tl_trail_tile tile;
     int64_t until_ms; /* local monotonic time; later nobody waits for the answer */

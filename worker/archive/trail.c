@@ -123,27 +123,32 @@ bool tl_reading_tile(struct tl_reading *reading, struct tl_archive_job *job, str
 
 /* ---- the proof of a place ---- */
 
-/* The leaf by which the place was given, in the last of these generations that has it: the store
- * may have lost it, and it came back in a later one. *generation_id 0: none has. */
+/* The leaf by which the place was given: in the last generation in which it came back, else in that
+ * of its ticket. *generation_id 0: none has. */
 static bool find_leaf(struct tl_reading *reading, const struct tl_archive_job *job,
                       uint64_t *generation_id, struct tl_error *err)
 {
-    char most[NUMBER], seq[NUMBER];
+    char most[NUMBER], seq[NUMBER], generation[NUMBER];
     struct tl_archived_proof *proof = job->proof;
-    const char *const values[] = {job->queue, number(GENERATIONS_MAX, most)};
+    const char *const values[] = {job->queue, number(GENERATIONS_MAX, most),
+                                  number(job->generation, generation)};
     PGresult *all = tl_postgres_run(
         &reading->postgres,
         "SELECT generation_id, generation FROM queues JOIN queue_generations USING (queue_id) JOIN "
-        "trails USING (generation_id) WHERE name = $1 ORDER BY generation DESC LIMIT $2",
-        2, values, err);
+        "trails USING (generation_id) WHERE name = $1 AND generation >= $3 "
+        "ORDER BY generation DESC LIMIT $2",
+        3, values, err);
     bool ok = all != NULL;
     *generation_id = 0;
     for (int i = 0; ok && *generation_id == 0 && i < PQntuples(all); i++) {
-        const char *const place[] = {PQgetvalue(all, i, 0), number(job->seq, seq)};
+        const bool is_own = cell(all, i, 1) == job->generation;
+        const char *const place[] = {PQgetvalue(all, i, 0), number(job->seq, seq),
+                                     is_own ? "t" : "f"};
         PGresult *rows = tl_postgres_run(&reading->postgres,
                                          "SELECT leaf FROM queue_entries WHERE generation_id = $1 "
-                                         "AND seq = $2 AND leaf IS NOT NULL",
-                                         2, place, err);
+                                         "AND seq = $2 AND leaf IS NOT NULL "
+                                         "AND ($3::boolean OR restored_at IS NOT NULL)",
+                                         3, place, err);
         ok = rows != NULL;
         if (ok && PQntuples(rows) > 0) {
             *generation_id = cell(all, i, 0);

@@ -31,17 +31,6 @@ tl_step tl_handle_asset, tl_handle_openapi, tl_handle_problem;
  * away? Then asks it and returns true; the answer is its last known place. False: still refused. */
 bool tl_archived_place(struct tl_visit *visit);
 
-/* Asks for the proof that the place of the visit's ticket is in the trail, and takes the step when
- * it is there, or not in time. False: refused. */
-bool tl_proof_ask(struct tl_visit *visit, tl_step *step);
-/* The proof, which is the archive's; NULL: refused. */
-struct tl_archive_job;
-const struct tl_archive_job *tl_proof_told(struct tl_visit *visit);
-#define TL_PROOF_TEXT_MAX 16384
-/* Writes it as JSON. Returns the length. */
-size_t tl_proof_write(const struct tl_visit *visit, const struct tl_archive_job *job,
-                      char text[TL_PROOF_TEXT_MAX]);
-
 /* ---- the challenge ---- */
 
 /* What a queue with a challenge asks for before it gives a new place. `work`: the solution of a

@@ -20,6 +20,7 @@
 #define TEXT          "text/plain; charset=utf-8"
 
 enum {
+    TL_PROOF_TEXT_MAX = 16384,
     ASKED_PER_SECOND = 20, /* of an address */
     HASH_TEXT_MAX = 48,
 };
@@ -93,7 +94,7 @@ bool tl_handle_trail(struct tl_visit *visit)
 
 /* ---- the proof of a place ---- */
 
-bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
+static bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
 {
     struct tl_archive_job question = {.kind = TL_ARCHIVE_PROOF};
     if (!may_ask(visit))
@@ -108,7 +109,7 @@ bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
     return ask(visit, &question, step);
 }
 
-const struct tl_archive_job *tl_proof_told(struct tl_visit *visit)
+static const struct tl_archive_job *tl_proof_told(struct tl_visit *visit)
 {
     const struct tl_archive_job *job =
         answer_of(visit, "The trail does not have this place, or not yet");
@@ -119,8 +120,8 @@ const struct tl_archive_job *tl_proof_told(struct tl_visit *visit)
     return NULL;
 }
 
-size_t tl_proof_write(const struct tl_visit *visit, const struct tl_archive_job *job,
-                      char text[TL_PROOF_TEXT_MAX])
+static size_t tl_proof_write(const struct tl_visit *visit, const struct tl_archive_job *job,
+                             char text[TL_PROOF_TEXT_MAX])
 {
     const struct tl_archived_proof *proof = job->proof;
     char word[HASH_TEXT_MAX];

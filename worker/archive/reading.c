@@ -203,7 +203,7 @@ static bool take_position(struct tl_reading *reading, const struct generation *g
 }
 
 /* Is what the last generation has under this seq the place of a ticket of that generation? Another
- * generation may have given the seq to somebody else, unless the place came back in it. */
+ * generation may have given the seq to another visitor, unless the place came back in it. */
 static bool is_its_place(const struct generation *generation, const struct tl_archive_job *job,
                          bool restored)
 {

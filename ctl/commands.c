@@ -8,6 +8,7 @@
 #include "ctl/commands.h"
 #include "ctl/plan/plan.h"
 #include "ctl/report/report.h"
+#include "ctl/trail/trail.h"
 #include "ctl/up/up.h"
 
 /* The columns of a list. */
@@ -60,6 +61,24 @@ static const struct tl_ctl_command commands[] = {
                 "more than two or sixty days. Of the visitors who came since the queue was "
                 "created, or between --since and --until. `--format html >FILE` makes a page to "
                 "print."},
+
+    {"trail export", "QUEUE", TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_TRAIL,
+     tl_command_trail_export, .summary = "Write the trail of a queue, from the archive",
+     .details =
+         "Everything that was archived of a queue generation, with its hashes and the signed "
+         "checkpoint, as text: `tellerline trail export concert >concert.trail`.",
+     .status = "there is no such trail"},
+    {"trail key", NULL, TL_GROUP_RUN, TL_OPTION_CONFIG, tl_command_trail_key,
+     .summary = "Show the key by which others verify the trail",
+     .details =
+         "To be published. It belongs to secrets.trail_key and the host of http.public_url."},
+    {"verify trail", "FILE", TL_GROUP_RUN, TL_OPTION_VERIFY, tl_command_verify_trail,
+     .summary = "Verify an exported trail, without the system",
+     .details =
+         "That nothing was altered, removed or inserted; that the checkpoint was signed with "
+         "the key; that the trail begins with an older one; and that each admission was the "
+         "turn of who was admitted, under the rules in force.",
+     .status = "a violation", .words_apart = 1},
 
     /* ---- queues ---- */
     {"queue list", NULL, TL_GROUP_QUEUES, TL_OPTIONS_CALL, .operation = "listQueues",

@@ -18,8 +18,7 @@ void tl_tlog_leaf_hash(const void *data, size_t length, struct tl_hash *hash)
     crypto_hash_sha256_final(&state, hash->bytes);
 }
 
-void tl_tlog_node_hash(const struct tl_hash *left, const struct tl_hash *right,
-                       struct tl_hash *hash)
+static void node_hash(const struct tl_hash *left, const struct tl_hash *right, struct tl_hash *hash)
 {
     unsigned char both[1 + 2 * TL_TLOG_HASH_BYTES] = {1};
     memcpy(both + 1, left->bytes, TL_TLOG_HASH_BYTES);
@@ -37,7 +36,7 @@ static void fold(struct tl_hash *hashes, unsigned n, struct tl_hash *root)
 {
     for (; n > 1; n /= 2)
         for (unsigned i = 0; i < n / 2; i++)
-            tl_tlog_node_hash(&hashes[2 * i], &hashes[2 * i + 1], &hashes[i]);
+            node_hash(&hashes[2 * i], &hashes[2 * i + 1], &hashes[i]);
     *root = hashes[0];
 }
 
@@ -84,7 +83,7 @@ static void join(const struct tl_hash *hashes, unsigned count, struct tl_hash *r
         if (*is_empty)
             *root = left;
         else
-            tl_tlog_node_hash(&left, root, root);
+            node_hash(&left, root, root);
         *is_empty = false;
     }
 }
@@ -145,7 +144,7 @@ static bool range(const struct tl_tlog_tiles *tiles, uint64_t from, uint64_t n,
     if (!subtree(tiles, from, n, hash, err))
         return false;
     while (n_parts > 0)
-        tl_tlog_node_hash(&parts[--n_parts], hash, hash);
+        node_hash(&parts[--n_parts], hash, hash);
     return true;
 }
 
@@ -154,17 +153,6 @@ static bool check_size(uint64_t part, uint64_t size, struct tl_error *err)
     return (part <= size && size <= TL_TLOG_SIZE_MAX) ||
            tl_error_set(err, TL_ERR_INVALID, "leaf %llu of a log of %llu leaves",
                         (unsigned long long)part, (unsigned long long)size);
-}
-
-bool tl_tlog_root_at(const struct tl_tlog_tiles *tiles, uint64_t size, struct tl_hash *root,
-                     struct tl_error *err)
-{
-    if (!check_size(0, size, err))
-        return false;
-    if (size > 0)
-        return range(tiles, 0, size, root, err);
-    crypto_hash_sha256(root->bytes, NULL, 0);
-    return true;
 }
 
 /* ---- proofs ---- */
@@ -199,30 +187,6 @@ bool tl_tlog_inclusion_prove(const struct tl_tlog_tiles *tiles, uint64_t index, 
     return true;
 }
 
-bool tl_tlog_consistency_prove(const struct tl_tlog_tiles *tiles, uint64_t before, uint64_t size,
-                               struct tl_tlog_proof *proof, struct tl_error *err)
-{
-    uint64_t from = 0, n = size;
-    proof->n = 0;
-    if (before == 0)
-        return tl_error_set(err, TL_ERR_INVALID, "a proof needs a log of at least one leaf");
-    if (!check_size(before, size, err))
-        return false;
-    while (before != from + n) {
-        uint64_t k = split(n);
-        bool is_left = before <= from + k;
-        if (!range(tiles, is_left ? from + k : from, is_left ? n - k : k,
-                   &proof->hashes[proof->n++], err))
-            return false;
-        from = is_left ? from : from + k;
-        n = is_left ? k : n - k;
-    }
-    if (from > 0 && !range(tiles, from, n, &proof->hashes[proof->n++], err))
-        return false;
-    reverse(proof);
-    return true;
-}
-
 /* As in RFC 9162, 2.1.3.2. */
 bool tl_tlog_inclusion_verify(const struct tl_hash *leaf, uint64_t index, uint64_t size,
                               const struct tl_tlog_proof *proof, const struct tl_hash *root)
@@ -235,9 +199,9 @@ bool tl_tlog_inclusion_verify(const struct tl_hash *leaf, uint64_t index, uint64
         if (sn == 0)
             return false;
         if ((fn & 1) == 0 && fn != sn) {
-            tl_tlog_node_hash(&hash, &proof->hashes[i], &hash);
+            node_hash(&hash, &proof->hashes[i], &hash);
         } else {
-            tl_tlog_node_hash(&proof->hashes[i], &hash, &hash);
+            node_hash(&proof->hashes[i], &hash, &hash);
             for (; (fn & 1) == 0 && fn != 0; sn >>= 1)
                 fn >>= 1;
         }
@@ -245,40 +209,6 @@ bool tl_tlog_inclusion_verify(const struct tl_hash *leaf, uint64_t index, uint64
         sn >>= 1;
     }
     return sn == 0 && tl_hash_equal(&hash, root);
-}
-
-/* As in RFC 9162, 2.1.4.2. */
-bool tl_tlog_consistency_verify(uint64_t before, const struct tl_hash *root_before, uint64_t size,
-                                const struct tl_hash *root, const struct tl_tlog_proof *proof)
-{
-    if (before == 0 || before > size || proof->n > TL_TLOG_PROOF_MAX)
-        return false;
-    if (before == size)
-        return proof->n == 0 && tl_hash_equal(root_before, root);
-    bool is_whole = (before & (before - 1)) == 0; /* then its root is the first hash */
-    size_t i = is_whole ? 0 : 1;
-    if (proof->n < i)
-        return false;
-    uint64_t fn = before - 1, sn = size - 1;
-    for (; (fn & 1) != 0; sn >>= 1)
-        fn >>= 1;
-    struct tl_hash first = is_whole ? *root_before : proof->hashes[0], second = first;
-    for (; i < proof->n; i++) {
-        const struct tl_hash *next = &proof->hashes[i];
-        if (sn == 0)
-            return false;
-        if ((fn & 1) != 0 || fn == sn) {
-            tl_tlog_node_hash(next, &first, &first);
-            tl_tlog_node_hash(next, &second, &second);
-            for (; (fn & 1) == 0 && fn != 0; sn >>= 1)
-                fn >>= 1;
-        } else {
-            tl_tlog_node_hash(&second, next, &second);
-        }
-        fn >>= 1;
-        sn >>= 1;
-    }
-    return sn == 0 && tl_hash_equal(&first, root_before) && tl_hash_equal(&second, root);
 }
 
 /* ---- bundles of leaves ---- */

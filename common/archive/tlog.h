@@ -27,8 +27,6 @@ struct tl_hash {
 };
 
 void tl_tlog_leaf_hash(const void *data, size_t length, struct tl_hash *hash);
-void tl_tlog_node_hash(const struct tl_hash *left, const struct tl_hash *right,
-                       struct tl_hash *hash);
 bool tl_hash_equal(const struct tl_hash *a, const struct tl_hash *b);
 
 /* ---- a log that grows ---- */
@@ -65,21 +63,12 @@ struct tl_tlog_proof {
     struct tl_hash hashes[TL_TLOG_PROOF_MAX];
 };
 
-/* The root of the log as it was with this size. */
-bool tl_tlog_root_at(const struct tl_tlog_tiles *tiles, uint64_t size, struct tl_hash *root,
-                     struct tl_error *err);
 /* That leaf `index` is in the log of this size. TL_ERR_INVALID: there is no such leaf. */
 bool tl_tlog_inclusion_prove(const struct tl_tlog_tiles *tiles, uint64_t index, uint64_t size,
                              struct tl_tlog_proof *proof, struct tl_error *err);
-/* That the log of `size` begins with that of `before`, 1 or more. */
-bool tl_tlog_consistency_prove(const struct tl_tlog_tiles *tiles, uint64_t before, uint64_t size,
-                               struct tl_tlog_proof *proof, struct tl_error *err);
-
+/* Does the proof show it? */
 bool tl_tlog_inclusion_verify(const struct tl_hash *leaf, uint64_t index, uint64_t size,
                               const struct tl_tlog_proof *proof, const struct tl_hash *root);
-bool tl_tlog_consistency_verify(uint64_t before, const struct tl_hash *root_before, uint64_t size,
-                                const struct tl_hash *root, const struct tl_tlog_proof *proof);
-
 /* ---- bundles of leaves ---- */
 
 /* Takes the next leaf off *bytes, which holds *length: two bytes of its length, then itself, as in

@@ -63,6 +63,8 @@ enum {
     TL_OPTION_ARCHIVE = 1 << 21,
     TL_OPTION_SOURCE = 1 << 22,
     TL_OPTION_REPORT = 1 << 23,
+    TL_OPTION_TRAIL = 1 << 26,
+    TL_OPTION_VERIFY = 1 << 27,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
@@ -103,6 +105,9 @@ struct tl_ctl_options {
     uint64_t limit;             /* 0: the call's own */
     uint64_t from;              /* 0: from the beginning */
     unsigned source;            /* of restore: there is one */
+    uint64_t generation;        /* of trail export; 0: the last one */
+    const char *key;            /* of verify: a verifier's; NULL: none */
+    const char *older;          /* of verify: a file with an older checkpoint; NULL: none */
     const char *reference;      /* of visitor show; NULL: none */
     struct tl_plan_options plan;
     struct tl_rehearse_options rehearse;

@@ -84,7 +84,8 @@ function settings.note_rules(c)
     local bounds = { capacity = number(v[10]), ['capacity.min'] = number(v[11]) or 0 }
     local now = c.capacity_now or call('HGET', c.key.state, 'capacity_now')
     local rules = format('policy=%s;order=%s;mode=%s;opens=%s;weights=%s;rate=%s/%s+%s;overbook=%s;capacity=%s',
-        v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], bounds.capacity and int(settings.capacity(bounds, now)) or '')
+        v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9],
+        bounds.capacity and int(settings.capacity(bounds, now)) or '')
     if find(rules, '[^!-~]') then rules = 'damaged' end
     record.note(c, defs.NOTE.rules, 0, { sub(rules, 1, defs.RULES_MAX) }, {})
 end

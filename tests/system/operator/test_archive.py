@@ -310,6 +310,7 @@ def test_old_entries_go(start, postgres):
     postgres.sql("UPDATE queue_generations SET last_at = now() - interval '2 days'; UPDATE upkeep SET swept_at = '-infinity'")
     archiver.start()
     wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "0", PATIENCE, "the entry is gone")
+    assert postgres.sql("SELECT (SELECT count(*) FROM trails) + (SELECT count(*) FROM trail_tiles)") == "0"
     assert postgres.sql("SELECT count(*) FROM pg_class WHERE relname LIKE 'queue\\_entries\\_%' AND relkind = 'r'") == "0"
 
 

@@ -111,20 +111,6 @@ static struct world *grown(void)
     return world;
 }
 
-static void every_former_root_comes_from_the_tiles(void **state)
-{
-    (void)state;
-    struct world *world = grown();
-    struct tl_tlog_tiles tiles = {world, read_tile};
-    struct tl_error err;
-    for (uint64_t size = 0; size <= SIZES; size++) {
-        struct tl_hash root;
-        assert_true(tl_tlog_root_at(&tiles, size, &root, &err));
-        assert_true(tl_hash_equal(&root, &world->roots[size]));
-    }
-    free(world);
-}
-
 static void a_leaf_is_proved_and_no_other_one(void **state)
 {
     (void)state;
@@ -153,27 +139,6 @@ static void a_leaf_is_proved_and_no_other_one(void **state)
     free(world);
 }
 
-static void a_later_log_is_proved_to_begin_with_a_former_one(void **state)
-{
-    (void)state;
-    struct world *world = grown();
-    struct tl_tlog_tiles tiles = {world, read_tile};
-    struct tl_error err;
-    struct tl_tlog_proof proof;
-    for (uint64_t size = 1; size <= SIZES; size += size < 70 ? 1 : 23) {
-        for (uint64_t before = 1; before <= size; before += size < 70 ? 1 : 11) {
-            const struct tl_hash *root = &world->roots[size], *former = &world->roots[before];
-            assert_true(tl_tlog_consistency_prove(&tiles, before, size, &proof, &err));
-            assert_true(tl_tlog_consistency_verify(before, former, size, root, &proof));
-            assert_false(tl_tlog_consistency_verify(before, &world->roots[0], size, root, &proof));
-            assert_false(
-                tl_tlog_consistency_verify(before, former, size, &world->roots[0], &proof));
-        }
-    }
-    assert_false(tl_tlog_consistency_prove(&tiles, 0, 5, &proof, &err));
-    free(world);
-}
-
 static void a_bundle_that_is_cut_off_is_told_apart(void **state)
 {
     (void)state;
@@ -194,9 +159,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(roots_are_those_of_the_known_vectors),
-        cmocka_unit_test(every_former_root_comes_from_the_tiles),
         cmocka_unit_test(a_leaf_is_proved_and_no_other_one),
-        cmocka_unit_test(a_later_log_is_proved_to_begin_with_a_former_one),
         cmocka_unit_test(a_bundle_that_is_cut_off_is_told_apart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/units.h"
+
+#include "ctl/trail/line.h"
+#include "lab/memory.h"
+
+void tl_trail_line_free(struct tl_trail_line *line)
+{
+    for (unsigned lane = 0; lane < TL_LANES_MAX; lane++)
+        free(line->lanes[lane].heap);
+    tl_placemap_clear(&line->by_seq);
+    free(line->places);
+    *line = (struct tl_trail_line){0};
+}
+
+tl_place tl_trail_place_of(const struct tl_trail_place *at)
+{
+    return tl_place_make(at->lane, at->seq);
+}
+
+struct tl_trail_place *tl_trail_line_find(const struct tl_trail_line *line, tl_place place)
+{
+    uint64_t index;
+    return tl_placemap_get(&line->by_seq, tl_place_seq(place), &index) ? &line->places[index - 1]
+                                                                       : NULL;
+}
+
+/* ---- the order of a lane ---- */
+
+static void swap(size_t *a, size_t *b)
+{
+    size_t kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+static void push(struct tl_trail_line *line, size_t index)
+{
+    unsigned lane = line->places[index].lane;
+    size_t at = line->lanes[lane].n++;
+    size_t *heap = line->lanes[lane].heap =
+        tl_xgrow(line->lanes[lane].heap, &line->lanes[lane].capacity, at + 1, sizeof(*heap));
+    heap[at] = index;
+    for (; at > 0 && line->places[heap[(at - 1) / 2]].seq > line->places[heap[at]].seq;
+         at = (at - 1) / 2)
+        swap(&heap[(at - 1) / 2], &heap[at]);
+}
+
+static void pop(struct tl_trail_line *line, unsigned lane)
+{
+    size_t *heap = line->lanes[lane].heap, n = --line->lanes[lane].n, at = 0;
+    heap[0] = heap[n];
+    for (;;) {
+        size_t least = at;
+        for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < n; child++)
+            if (line->places[heap[child]].seq < line->places[heap[least]].seq)
+                least = child;
+        if (least == at)
+            return;
+        swap(&heap[at], &heap[least]);
+        at = least;
+    }
+}
+
+const struct tl_trail_place *tl_trail_line_first(struct tl_trail_line *line, unsigned lane)
+{
+    while (line->lanes[lane].n > 0) {
+        const struct tl_trail_place *first = &line->places[line->lanes[lane].heap[0]];
+        if (first->state == TL_TRAIL_WAITS && first->lane == lane)
+            return first;
+        pop(line, lane);
+    }
+    return NULL;
+}
+
+/* ---- coming and going ---- */
+
+static void count(struct tl_trail_line *line, const struct tl_trail_place *at, uint64_t n)
+{
+    if (at->told && at->state == TL_TRAIL_ACTIVE)
+        line->active += n;
+}
+
+struct tl_trail_place *tl_trail_line_put(struct tl_trail_line *line, tl_place place,
+                                         const char *who, enum tl_trail_state state, uint64_t leaf)
+{
+    struct tl_trail_place *at = tl_trail_line_find(line, place);
+    bool is_new = at == NULL || at->state != TL_TRAIL_WAITS || at->lane != tl_place_lane(place);
+    if (at != NULL) {
+        count(line, at, UINT64_MAX); /* one less */
+    } else {
+        line->places = tl_xgrow(line->places, &line->capacity, line->n + 1, sizeof(*at));
+        at = &line->places[line->n++];
+        if (!tl_placemap_put(&line->by_seq, tl_place_seq(place), line->n))
+            tl_no_memory();
+    }
+    *at = (struct tl_trail_place){.seq = tl_place_seq(place),
+                                  .leaf = leaf,
+                                  .lane = (unsigned char)tl_place_lane(place),
+                                  .state = (unsigned char)state,
+                                  .told = true};
+    snprintf(at->who, sizeof(at->who), "%s", who);
+    count(line, at, 1);
+    if (state == TL_TRAIL_WAITS && is_new)
+        push(line, (size_t)(at - line->places));
+    return at;
+}
+
+void tl_trail_line_remove(struct tl_trail_line *line, struct tl_trail_place *at)
+{
+    count(line, at, UINT64_MAX);
+    at->state = TL_TRAIL_GONE;
+    tl_placemap_remove(&line->by_seq, at->seq, NULL);
+}
+
+void tl_trail_line_doubt(struct tl_trail_line *line)
+{
+    for (size_t i = 0; i < line->n; i++)
+        line->places[i].told = false;
+    line->active = 0;
+}
+
+uint64_t tl_trail_line_settle(struct tl_trail_line *line)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < line->n; i++) {
+        if (line->places[i].state == TL_TRAIL_GONE || line->places[i].told)
+            continue;
+        tl_trail_line_remove(line, &line->places[i]);
+        n++;
+    }
+    return n;
+}
+
+/* ---- rules ---- */
+
+/* The value of NAME=VALUE in a list with semicolons. False: there is none, or it is longer. */
+static bool value_of(const char *detail, const char *name, char *value, size_t size)
+{
+    size_t length = strlen(name);
+    for (const char *at = detail; at != NULL; at = strchr(at, ';')) {
+        at += *at == ';';
+        if (strncmp(at, name, length) != 0 || at[length] != '=')
+            continue;
+        size_t n = strcspn(at + length + 1, ";");
+        if (n >= size)
+            return false;
+        memcpy(value, at + length + 1, n);
+        value[n] = '\0';
+        return true;
+    }
+    return false;
+}
+
+/* "": 0. */
+static bool number_of(const char *detail, const char *name, uint64_t *number)
+{
+    char text[24];
+    *number = 0;
+    return value_of(detail, name, text, sizeof(text)) &&
+           (text[0] == '\0' || tl_number_parse(text, number, &(struct tl_error){0}));
+}
+
+void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint64_t leaf)
+{
+    char policy[24], weights[TL_LEAF_DETAIL_MAX];
+    uint64_t opens, capacity, overbook;
+    *rules = (struct tl_trail_rules){.leaf = leaf};
+    rules->known = value_of(detail, "policy", policy, sizeof(policy)) &&
+                   value_of(detail, "mode", rules->mode, sizeof(rules->mode)) &&
+                   value_of(detail, "weights", weights, sizeof(weights)) &&
+                   number_of(detail, "opens", &opens) && number_of(detail, "capacity", &capacity) &&
+                   number_of(detail, "overbook", &overbook);
+    if (!rules->known)
+        return;
+    rules->weighted = weights[0] != '\0';
+    rules->shut = strcmp(rules->mode, "open") != 0 && strcmp(rules->mode, "draining") != 0;
+    rules->bounded = strcmp(policy, "rate") != 0;
+    rules->most = capacity + overbook;
+    rules->opens_ms = (int64_t)opens;
+}

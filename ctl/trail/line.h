@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The visitors who wait and are active in a replay, and the rules that are in force. */
+#ifndef TL_CTL_TRAIL_LINE_H
+#define TL_CTL_TRAIL_LINE_H
+
+#include "common/archive/leaf.h"
+#include "common/line/placemap.h"
+
+enum tl_trail_state { TL_TRAIL_GONE, TL_TRAIL_WAITS, TL_TRAIL_ACTIVE };
+
+struct tl_trail_place {
+    uint64_t seq, leaf; /* leaf: the last one that changed it */
+    unsigned char lane;
+    unsigned char state; /* enum tl_trail_state */
+    bool told;           /* since the last gap began */
+    char who[TL_LEAF_WHO_SIZE];
+};
+
+/* Zeroed: nobody. */
+struct tl_trail_line {
+    struct tl_trail_place *places;
+    size_t n, capacity;
+    struct tl_placemap by_seq; /* seq -> index + 1 */
+    struct {
+        size_t *heap; /* indices, the lowest seq first; some no longer wait there */
+        size_t n, capacity;
+    } lanes[TL_LANES_MAX];
+    uint64_t active; /* of those told */
+};
+
+void tl_trail_line_free(struct tl_trail_line *line);
+tl_place tl_trail_place_of(const struct tl_trail_place *at);
+/* The visitor who waits or is active at the seq of this place; NULL: nobody. Valid until the next
+ * put. */
+struct tl_trail_place *tl_trail_line_find(const struct tl_trail_line *line, tl_place place);
+/* Puts the visitor there, instead of who was there. */
+struct tl_trail_place *tl_trail_line_put(struct tl_trail_line *line, tl_place place,
+                                         const char *who, enum tl_trail_state state, uint64_t leaf);
+void tl_trail_line_remove(struct tl_trail_line *line, struct tl_trail_place *at);
+/* The first who waits in this lane; NULL: nobody. */
+const struct tl_trail_place *tl_trail_line_first(struct tl_trail_line *line, unsigned lane);
+/* A gap: nobody is told. */
+void tl_trail_line_doubt(struct tl_trail_line *line);
+/* Removes those who were not told since. Returns how many. */
+uint64_t tl_trail_line_settle(struct tl_trail_line *line);
+
+struct tl_trail_rules {
+    bool known;
+    bool weighted; /* lanes have weights */
+    bool shut;     /* the mode admits nobody */
+    bool bounded;  /* at most `most` may be active */
+    uint64_t most, leaf;
+    int64_t opens_ms;
+    char mode[24];
+};
+
+/* Reads the detail of a leaf of rules. */
+void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint64_t leaf);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/line/placemap.h"
+
+#include "ctl/trail/line.h"
+#include "ctl/trail/replay.h"
+#include "lab/memory.h"
+
+enum { KEPT = 1000 }; /* findings */
+
+struct tl_replay {
+    struct tl_trail_line line;
+    struct tl_trail_rules rules;
+    bool telling;  /* from `begins` to `all`: those who were not told yet may have ended */
+    bool has_line; /* everybody was told once */
+    uint64_t event;
+    uint64_t highest, highest_before; /* seq that was given; before this event */
+    struct tl_finding *findings;
+    size_t n_findings, n_kept, capacity;
+    struct tl_replay_result counts;
+    uint64_t number; /* of this leaf */
+};
+
+struct tl_replay *tl_replay_new(void)
+{
+    struct tl_replay *replay = tl_xalloc(1, sizeof(*replay));
+    replay->telling = true; /* who was there before is told first */
+    return replay;
+}
+
+void tl_replay_free(struct tl_replay *replay)
+{
+    if (replay == NULL)
+        return;
+    tl_trail_line_free(&replay->line);
+    free(replay->findings);
+    free(replay);
+}
+
+/* ---- findings ---- */
+
+__attribute__((format(printf, 3, 4))) static void complain(struct tl_replay *replay, int64_t ms,
+                                                           const char *format, ...)
+{
+    va_list arguments;
+    replay->n_findings++;
+    if (replay->n_kept == KEPT)
+        return;
+    replay->findings = tl_xgrow(replay->findings, &replay->capacity, replay->n_kept + 1,
+                                sizeof(*replay->findings));
+    struct tl_finding *finding = &replay->findings[replay->n_kept++];
+    *finding = (struct tl_finding){.leaf = replay->number, .ms = ms};
+    va_start(arguments, format);
+    vsnprintf(finding->text, sizeof(finding->text), format, arguments);
+    va_end(arguments);
+}
+
+void tl_replay_note(struct tl_replay *replay, uint64_t number, const char *text)
+{
+    replay->number = number;
+    complain(replay, 0, "%s", text);
+}
+
+/* The store lost something, or was changed by hand, at this time: what was found since is about
+ * that. */
+static void excuse(struct tl_replay *replay, int64_t since_ms)
+{
+    while (replay->n_kept > 0 && replay->n_kept == replay->n_findings &&
+           replay->findings[replay->n_kept - 1].ms >= since_ms) {
+        replay->n_kept--;
+        replay->n_findings--;
+        replay->counts.unprovable++;
+    }
+}
+
+struct place_text {
+    char text[32];
+};
+
+static struct place_text show(tl_place place)
+{
+    struct place_text shown;
+    snprintf(shown.text, sizeof(shown.text), "%u:%" PRIu64, tl_place_lane(place),
+             tl_place_seq(place));
+    return shown;
+}
+
+/* ---- who is there ---- */
+
+/* The place of this leaf, which has to be known. NULL, with a finding or counted as unprovable,
+ * when it is not. */
+static struct tl_trail_place *known(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    struct tl_trail_place *at = tl_trail_line_find(&replay->line, leaf->place);
+    if (at == NULL && replay->telling) {
+        replay->counts.unprovable++;
+        return NULL;
+    }
+    if (at == NULL) {
+        complain(replay, leaf->ms, "%s: place %s is not in the line, and not active",
+                 tl_leaf_kind_name(leaf->kind), show(leaf->place).text);
+        return NULL;
+    }
+    if (at->who[0] != '\0' && strcmp(at->who, leaf->who) != 0)
+        complain(replay, leaf->ms, "%s: place %s belongs to another visitor, by leaf %" PRIu64,
+                 tl_leaf_kind_name(leaf->kind), show(leaf->place).text, at->leaf);
+    if (tl_trail_place_of(at) != leaf->place)
+        complain(replay, leaf->ms, "%s: place %s was %s since leaf %" PRIu64,
+                 tl_leaf_kind_name(leaf->kind), show(leaf->place).text,
+                 show(tl_trail_place_of(at)).text, at->leaf);
+    return at;
+}
+
+static struct tl_trail_place *give(struct tl_replay *replay, const struct tl_leaf *leaf,
+                                   tl_place place, enum tl_trail_state state)
+{
+    return tl_trail_line_put(&replay->line, place, leaf->who, state, replay->number);
+}
+
+static void enter(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    uint64_t seq = tl_place_seq(leaf->place);
+    replay->counts.entered++;
+    if (tl_trail_line_find(&replay->line, leaf->place) != NULL)
+        complain(replay, leaf->ms, "entered: place %s was given before", show(leaf->place).text);
+    else if (seq <= replay->highest_before)
+        complain(replay, leaf->ms,
+                 "entered: place %s comes after place %" PRIu64 ", which was given before",
+                 show(leaf->place).text, replay->highest_before);
+    if (seq > replay->highest)
+        replay->highest = seq;
+    give(replay, leaf, leaf->place, TL_TRAIL_WAITS);
+}
+
+/* Told by the store: the visitor came back, or is there. */
+static void tell(struct tl_replay *replay, const struct tl_leaf *leaf, enum tl_trail_state state)
+{
+    const struct tl_trail_place *at = tl_trail_line_find(&replay->line, leaf->place);
+    if (leaf->kind != TL_NOTE_RESTORED && !replay->telling)
+        complain(replay, leaf->ms, "%s: nobody is told at this time",
+                 tl_leaf_kind_name(leaf->kind));
+    if (at != NULL && at->who[0] != '\0' && strcmp(at->who, leaf->who) != 0)
+        complain(replay, leaf->ms, "%s: place %s belongs to another visitor, by leaf %" PRIu64,
+                 tl_leaf_kind_name(leaf->kind), show(leaf->place).text, at->leaf);
+    give(replay, leaf, leaf->place, state);
+}
+
+static void move(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    tl_place to = tl_leaf_place(leaf->detail);
+    struct tl_trail_place *at = known(replay, leaf);
+    if (to == 0)
+        complain(replay, leaf->ms, "%s: to no place", tl_leaf_kind_name(leaf->kind));
+    if (at != NULL && at->state != TL_TRAIL_WAITS)
+        complain(replay, leaf->ms, "%s: place %s does not wait", tl_leaf_kind_name(leaf->kind),
+                 show(leaf->place).text);
+    if (at != NULL)
+        tl_trail_line_remove(&replay->line, at);
+    struct tl_trail_place *moved = to != 0 ? give(replay, leaf, to, TL_TRAIL_WAITS) : NULL;
+    if (moved != NULL && leaf->kind == TL_NOTE_DRAWN)
+        moved->who[0] = '\0'; /* of another seq it would be another text */
+}
+
+/* ---- admissions ---- */
+
+/* Does a visitor who waits go before this place? Those of its lane, and without weights those of
+ * the lanes before. */
+static void check_turn(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    unsigned lane = tl_place_lane(leaf->place);
+    unsigned from = replay->rules.known && !replay->rules.weighted ? 0 : lane;
+    for (unsigned each = from; each <= lane; each++) {
+        const struct tl_trail_place *first = tl_trail_line_first(&replay->line, each);
+        if (first == NULL || (each == lane && first->seq >= tl_place_seq(leaf->place)))
+            continue;
+        if (!first->told)
+            replay->counts.unprovable++;
+        else
+            complain(replay, leaf->ms,
+                     "admitted: place %s went before place %s, which waited since leaf %" PRIu64,
+                     show(leaf->place).text, show(tl_trail_place_of(first)).text, first->leaf);
+        return;
+    }
+}
+
+static void check_rules(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    const struct tl_trail_rules *rules = &replay->rules;
+    uint64_t active = replay->line.active;
+    if (!rules->known)
+        return;
+    if (rules->shut)
+        complain(replay, leaf->ms, "admitted: place %s, while the queue was %s by leaf %" PRIu64,
+                 show(leaf->place).text, rules->mode, rules->leaf);
+    if (leaf->ms < rules->opens_ms)
+        complain(replay, leaf->ms, "admitted: place %s, before the opening",
+                 show(leaf->place).text);
+    if (rules->bounded && active > rules->most)
+        complain(replay, leaf->ms,
+                 "admitted: place %s, as number %" PRIu64 " of at most %" PRIu64
+                 " by leaf %" PRIu64,
+                 show(leaf->place).text, active, rules->most, rules->leaf);
+}
+
+static void admit(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    struct tl_trail_place *at = known(replay, leaf);
+    replay->counts.admitted++;
+    if (at != NULL && at->state == TL_TRAIL_ACTIVE)
+        complain(replay, leaf->ms, "admitted: place %s is active since leaf %" PRIu64,
+                 show(leaf->place).text, at->leaf);
+    give(replay, leaf, leaf->place, TL_TRAIL_ACTIVE);
+    check_turn(replay, leaf);
+    check_rules(replay, leaf);
+}
+
+static void end(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    struct tl_trail_place *at = known(replay, leaf);
+    replay->counts.ended++;
+    if (at != NULL)
+        tl_trail_line_remove(&replay->line, at);
+}
+
+/* ---- gaps ---- */
+
+/* `WHY:MISSING:SINCE` */
+static void begin(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    const char *since = strrchr(leaf->detail, ':');
+    if (since != NULL)
+        excuse(replay, strtoll(since + 1, NULL, 10));
+    replay->counts.gaps += replay->has_line;
+    replay->telling = true;
+    tl_trail_line_doubt(&replay->line);
+}
+
+static void finish(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    if (!replay->telling)
+        complain(replay, leaf->ms, "all: nobody was told");
+    replay->counts.unprovable += tl_trail_line_settle(&replay->line);
+    replay->telling = false;
+    replay->has_line = true;
+}
+
+void tl_replay_take(struct tl_replay *replay, uint64_t number, const struct tl_leaf *leaf)
+{
+    replay->number = number;
+    if (leaf->event < replay->event)
+        complain(replay, leaf->ms, "%s: step %" PRIu64 " comes after step %" PRIu64,
+                 tl_leaf_kind_name(leaf->kind), leaf->event, replay->event);
+    if (leaf->event > replay->event)
+        replay->highest_before = replay->highest;
+    replay->event = leaf->event;
+    bool is_of_place = leaf->kind != TL_NOTE_BEGINS && leaf->kind != TL_NOTE_ALL &&
+                       leaf->kind != TL_NOTE_DELETED && leaf->kind != TL_NOTE_RULES;
+    if (is_of_place && (leaf->place == 0 || leaf->who[0] == '\0')) {
+        complain(replay, leaf->ms, "%s: of no place", tl_leaf_kind_name(leaf->kind));
+        return;
+    }
+    if (leaf->kind == TL_NOTE_ENTERED)
+        enter(replay, leaf);
+    else if (leaf->kind == TL_NOTE_RESTORED)
+        tell(replay, leaf, strcmp(leaf->detail, "0") == 0 ? TL_TRAIL_WAITS : TL_TRAIL_ACTIVE);
+    else if (leaf->kind == TL_NOTE_WAITS || leaf->kind == TL_NOTE_STAYS)
+        tell(replay, leaf, leaf->kind == TL_NOTE_WAITS ? TL_TRAIL_WAITS : TL_TRAIL_ACTIVE);
+    else if (leaf->kind == TL_NOTE_LANE || leaf->kind == TL_NOTE_DRAWN)
+        move(replay, leaf);
+    else if (leaf->kind == TL_NOTE_ADMITTED)
+        admit(replay, leaf);
+    else if (leaf->kind == TL_NOTE_ENDED)
+        end(replay, leaf);
+    else if (leaf->kind == TL_NOTE_BEGINS)
+        begin(replay, leaf);
+    else if (leaf->kind == TL_NOTE_ALL)
+        finish(replay, leaf);
+    else if (leaf->kind == TL_NOTE_RULES)
+        tl_trail_rules_read(&replay->rules, leaf->detail, number);
+    else
+        tl_trail_line_free(&replay->line); /* deleted */
+}
+
+struct tl_replay_result tl_replay_result(const struct tl_replay *replay)
+{
+    struct tl_replay_result result = replay->counts;
+    result.findings = replay->findings;
+    result.n_findings = replay->n_findings;
+    result.n_kept = replay->n_kept;
+    return result;
+}

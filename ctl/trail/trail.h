@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `trail export`, `trail key` and `verify trail`: the trail of a queue as a file, and whether it is
+ * true. The file is text (docs/contributors/wire-format.md): a checkpoint; the hashes of its
+ * leaves, a line for each tile; the leaves, a line each; with empty lines between them.
+ */
+#ifndef TL_CTL_TRAIL_H
+#define TL_CTL_TRAIL_H
+
+#include "ctl/shell/shell.h"
+
+tl_ctl_verb tl_command_trail_export;
+tl_ctl_verb tl_command_trail_key;
+tl_ctl_verb tl_command_verify_trail;
+
+#endif

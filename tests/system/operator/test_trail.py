@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The trail: an export of a sale proves its order, and whatever is changed in it is found."""
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from admin import Admin, admin_file
+from postgres_server import PostgresServer
+from tellerline import BIN, CALM, run
+from test_archive import agree, agree_open, join_many
+from test_draw import drawn, open_now, time_in, with_secrets
+from test_store_trouble import PROMPT
+from trails import check_trail
+from waiting import PATIENCE, wait_until
+
+PEER = Path(__file__).resolve().parents[1] / "trail_peer"
+TURN = "each admission was the turn of who was admitted"
+
+
+@pytest.fixture(name="postgres")
+def a_postgres():
+    server = PostgresServer()
+    server.start()
+    done = run(BIN / "tellerline", "db", "migrate", env={"TELLERLINE_ARCHIVE_URL": server.url})
+    assert done.returncode == 0, done.stderr
+    yield server
+    server.remove()
+
+
+def prepared(system):
+    admin_file(system)
+    with_secrets(system)
+
+
+def export(system, path):
+    done = system.ctl("trail", "export", "sale")
+    assert done.returncode == 0, done.stderr
+    path.write_text(done.stdout)
+    return path
+
+
+def verify(path, *options) -> subprocess.CompletedProcess[str]:
+    return run(BIN / "tellerline", "verify", "trail", *options, str(path))
+
+
+def key_of(system) -> str:
+    done = system.ctl("trail", "key")
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def sold(system, postgres):
+    """A sale with lanes, a draw, a move, leaves, no-shows and completions, while the archiver is killed."""
+    desk, archiver = Admin(system.of("worker")[0]), system.of("archiver")[0]
+    desk.done("POST", "queues/sale/joins", {"visitors": [
+        {"visitor": f"early{i}", "lane": "vip" if i % 5 == 0 else "normal"} for i in range(300)]})
+    archiver.kill()
+    open_now(system)
+    wait_until(lambda: drawn(system), PATIENCE, "the draw is done")
+    archiver.start()
+    come = [system.join("sale") for _ in range(12)]
+    join_many(system, 200, "late")
+    desk.done("POST", "queues/sale/visitors/late7/lane", {"lane": "vip"})
+    come.pop().leave()
+    desk.done("DELETE", "queues/sale/visitors/late9")
+    archiver.kill()
+    system.set("sale", "capacity=60")
+    system.ctl("queue", "pause", "sale")
+    system.ctl("queue", "resume", "sale")
+    archiver.start()
+    wait_until(lambda: system.numbers("sale")["unclaimed"] > 100, PATIENCE, "some did not come")
+    for visitor in come:
+        wait_until(visitor.is_active, PATIENCE, "the turn of each comes")
+        visitor.complete()
+    desk.close()
+    agree(system, postgres)
+
+
+@pytest.mark.long(seconds=30)
+def test_a_sale_is_proved_and_changes_are_found(start, postgres, tmp_path):
+    """One altered, removed, inserted and swapped leaf are each named, and so is a false signature."""
+    system = start({"sale": CALM | {"capacity": 40, "claim_ttl": "1s", "lanes": ["vip", "normal"], "default_lane": "normal",
+                                    "order": "draw", "opens_at": time_in(600)}},
+                   archivers=1, prepare=prepared, settings={"archive": {"url": postgres.url}})
+    system.join("sale")
+    agree(system, postgres)
+    older, key = export(system, tmp_path / "older"), key_of(system)
+    sold(system, postgres)
+    leaves = check_trail(postgres)
+    path = export(system, tmp_path / "trail")
+    done = verify(path, "--key", key, "--since", str(older))
+    assert done.returncode == 0 and TURN in done.stdout and "since the older checkpoint" in done.stdout, done.stdout + done.stderr
+    assert "gap" not in done.stdout and "no key" not in done.stdout
+    assert "no key was given" in verify(path).stdout
+
+    text = path.read_text()
+    head, hashes, body = text.split("\n\n")[0] + "\n\n" + text.split("\n\n")[1], text.split("\n\n")[2], text.split("\n\n")[3]
+    lines = body.splitlines()
+    assert lines == leaves
+
+    def found(changed, *words, other_head=head, options=("--key", key)):
+        bad = tmp_path / "bad"
+        bad.write_text("\n\n".join((other_head, hashes, "\n".join(changed) + "\n")))
+        said = verify(bad, *options)
+        assert said.returncode == 1 and all(word in said.stdout for word in words), said.stdout + said.stderr
+        return said.stdout
+
+    admitted = [i for i, leaf in enumerate(leaves) if " admitted " in leaf]
+    i, j = admitted[50], next(k for k in admitted[51:] if leaves[k].split()[0] != leaves[admitted[50]].split()[0])
+    words = leaves[i].split(" ")
+    found(lines[:i] + [" ".join(["1", *words[1:]])] + lines[i + 1:], f"leaf {i} was altered", "comes after step")
+    gone = found(lines[:i] + lines[i + 1:], f"leaf {i} was removed")
+    assert f"place {words[3]}:{words[4]}, which waited since" in gone, gone
+    twice = found(lines[:i + 1] + [lines[i]] + lines[i + 1:], f"1 line was inserted before leaf {i + 1}")
+    assert f"leaf {i + 1}, " in twice and f"place {words[3]}:{words[4]} is active since leaf {i}" in twice, twice
+    swapped = lines[:]
+    swapped[i], swapped[j] = lines[j], lines[i]
+    said = found(swapped, f"leaf {i} was replaced with leaf {j}", f"leaf {j} was replaced with leaf {i}")
+    assert f"leaf {i}, " in said and "went before place" in said, said
+    swapped = lines[:]
+    swapped[0], swapped[1] = lines[1], lines[0]
+    found(swapped, "leaf 0 and leaf 1 were swapped")
+
+    # The checkpoint is written again for what was altered, but not signed by the key.
+    found(lines, "the checkpoint is not genuine: its signature by", other_head=head.replace("/sale/", "/sole/"))
+    other = head.splitlines()
+    other[1] = str(len(lines) - 1)
+    found(lines, "the checkpoint is not genuine", "as many hashes", other_head="\n".join(other))
+    stranger = key.split("+")[0] + "+"
+    assert verify(path, "--key", stranger).returncode == 1
+
+
+def test_a_gap_is_told(start, postgres, tmp_path):
+    """What is missing in the record is counted, and is no violation."""
+    system = start({"sale": CALM | {"capacity": 3}}, archivers=1, prepare=admin_file,
+                   settings={"archive": {"url": postgres.url, "entries": 10}})
+    first = [system.join("sale") for _ in range(6)]
+    agree(system, postgres)
+    postgres.stop()
+    for visitor in first[:3]:
+        wait_until(visitor.is_active, PATIENCE, "the turn of each comes")
+        visitor.complete()
+    for _ in range(12):
+        system.join("sale")
+    postgres.start()
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'backlog'") == "1", PATIENCE, "the gap is recorded")
+    wait_until(lambda: postgres.sql("SELECT bool_and(told_whole) FROM queue_generations") == "t", PATIENCE, "all are told")
+    check_trail(postgres)
+    done = verify(export(system, tmp_path / "trail"), "--key", key_of(system))
+    assert done.returncode == 0 and "1 gap; of " in done.stdout and TURN in done.stdout, done.stdout + done.stderr
+
+
+def build_peer(tmp_path):
+    """A program with Go's implementation of logs and signed notes."""
+    go = shutil.which("go") or "/usr/local/go/bin/go"
+    if not Path(go).exists():
+        pytest.skip("Go is not installed")
+    done = subprocess.run([go, "build", "-o", tmp_path / "peer", "."], cwd=PEER, capture_output=True, text=True, check=False,
+                          timeout=300)
+    if done.returncode != 0 and ("dial tcp" in done.stderr or "proxy" in done.stderr):
+        pytest.skip(f"golang.org/x/mod cannot be fetched: {done.stderr}")
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "peer"
+
+
+def tiles_into(postgres, folder):
+    """As a log server would have them."""
+    folder.mkdir()
+    (folder / "checkpoint").write_bytes(bytes.fromhex(postgres.sql("SELECT encode(convert_to(checkpoint, 'UTF8'), 'hex') FROM trails")))
+    for level, n, text in postgres.rows("SELECT level, n, encode(bytes, 'hex') FROM trail_tiles"):
+        (folder / f"{level}-{n}").write_bytes(bytes.fromhex(text))
+    return folder
+
+
+@pytest.mark.long(seconds=30)
+def test_another_implementation_agrees(start, postgres, tmp_path):
+    """golang.org/x/mod/sumdb verifies checkpoints, tiles, and proofs of leaves and of an older trail."""
+    peer = build_peer(tmp_path)
+    system = start({"sale": CALM | {"capacity": 1000, "claim_ttl": "1s"}}, archivers=1, prepare=admin_file,
+                   settings={"archive": {"url": postgres.url}})
+    join_many(system, 200, "first")
+    agree(system, postgres)
+    older = tiles_into(postgres, tmp_path / "older") / "checkpoint"
+    join_many(system, 700, "second")
+    wait_until(lambda: system.numbers("sale")["unclaimed"] == 900, PATIENCE, "none came")
+    agree(system, postgres)
+    key, folder = key_of(system), tiles_into(postgres, tmp_path / "tiles")
+    done = run(peer, key, folder, older)
+    assert done.returncode == 0 and "leaves are proved" in done.stdout, done.stdout + done.stderr
+    # It notices what it has to.
+    tile = folder / "0-1"
+    tile.write_bytes(bytes([tile.read_bytes()[0] ^ 1]) + tile.read_bytes()[1:])
+    assert run(peer, key, folder, older).returncode == 1
+
+
+@pytest.mark.parametrize("settings", [
+    {"capacity": 20, "lanes": ["vip", "normal"], "lane_weights": [3, 1], "default_lane": "normal"},
+    {"capacity": 10, "overbook": 4}, {"policy": "both", "capacity": 30, "rate": {"admit": 10, "every": "200ms"}},
+], ids=["weights", "overbook", "both"])
+def test_other_rules(start, postgres, tmp_path, settings):
+    """Weights of lanes, overbooking and a rate keep what the trail proves."""
+    system = start({"sale": CALM | settings | {"claim_ttl": "1s"}}, archivers=1, prepare=admin_file,
+                   settings={"archive": {"url": postgres.url}})
+    desk, lanes = Admin(system.of("worker")[0]), settings.get("lanes", ["normal"])
+    desk.done("POST", "queues/sale/joins", {"visitors": [
+        {"visitor": f"v{i}"} | ({"lane": lanes[i % 2]} if len(lanes) > 1 else {}) for i in range(100)]})
+    desk.close()
+    wait_until(lambda: system.numbers("sale")["unclaimed"] >= 60, PATIENCE, "some did not come")
+    system.set("sale", "capacity=5")
+    wait_until(lambda: system.numbers("sale")["unclaimed"] == 100, PATIENCE, "none came")
+    agree(system, postgres)
+    done = verify(export(system, tmp_path / "trail"))
+    assert done.returncode == 0 and TURN in done.stdout and "100 admitted" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_line_that_was_changed_by_hand(start, postgres, tmp_path):
+    """Two visitors whose places are swapped in Redis: the trail shows it."""
+    system = start({"sale": CALM | {"capacity": 1}}, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    join_many(system, 6, "v")
+    agree(system, postgres)
+    waiting = system.key("sale", "waiting")
+    (one, at), (other, there) = [(f"v{i}", system.store.command("ZSCORE", waiting, f"v{i}")) for i in (2, 4)]
+    system.store.command("ZADD", waiting, there, one, at, other)
+    system.set("sale", "capacity=6")
+    wait_until(lambda: system.numbers("sale")["active"] == 6, PATIENCE, "all are active")
+    agree(system, postgres)
+    done = verify(export(system, tmp_path / "trail"))
+    assert done.returncode == 1 and done.stdout.count("belongs to another visitor") == 2, done.stdout + done.stderr
+
+
+def test_the_store_forgets_its_end(start, postgres, tmp_path):
+    """What was told and then lost is a gap, and no violation."""
+    system = start({"sale": CALM | {"capacity": 2}}, archivers=1, prepare=admin_file,
+                   settings=PROMPT | {"archive": {"url": postgres.url}})
+    visitors = [system.join("sale") for _ in range(5)]
+    agree(system, postgres)
+    history = system.redis.history()
+    for visitor in visitors[:2]:
+        wait_until(visitor.is_active, PATIENCE, "the turn of each comes")
+        visitor.complete()
+    agree(system, postgres)
+    system.redis.kill()
+    system.redis.lose_tail(history)
+    system.forget_store()
+    system.redis.start()
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'store'") != "0", PATIENCE,
+               "the loss is recorded")
+    wait_until(lambda: postgres.sql("SELECT bool_and(told_whole) FROM queue_generations") == "t", PATIENCE, "all are told")
+    system.set("sale", "capacity=5")
+    wait_until(lambda: system.numbers("sale")["waiting"] == 0, PATIENCE, "all are active")
+    agree_open(system, postgres)
+    done = verify(export(system, tmp_path / "trail"))
+    assert done.returncode == 0 and " gap" in done.stdout, done.stdout + done.stderr

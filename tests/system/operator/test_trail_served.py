@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 
 import pytest
 
@@ -163,6 +164,38 @@ def test_a_visitor_gets_the_proof_of_the_place(start, postgres):
     assert client.get("/v1/queues/sale/trail/checkpoint").problem(503)["type"] == "/problems/archive-unavailable"
     assert visitor.status()["status"] == "waiting"
     postgres.start()
+
+
+def test_a_place_is_verified_offline(start, postgres, tmp_path):
+    system = begin(start, postgres)
+    come = [system.join("sale") for _ in range(6)]
+    join_many(system, 300, "v")
+    agree(system, postgres)
+    client, key = system.client(), system.ctl("trail", "key").stdout.strip()
+    proof = client.get("/v1/queues/sale/trail/proof", come[5].ticket).json
+    path = tmp_path / "place.json"
+
+    def verify(changed, *options):
+        path.write_text(json.dumps(changed))
+        return run(BIN / "tellerline", "verify", "place", *options, str(path))
+
+    done = verify(proof, "--key", key)
+    assert done.returncode == 0 and "is this visitor's: entered at" in done.stdout, done.stdout + done.stderr
+    assert "no key was given" in verify(proof).stdout
+    words = proof["leaf"].split(" ")
+    words[4] = str(int(words[4]) - 1)
+    note = proof["checkpoint"]
+    forged = note[:-20] + ("A" if note[-20] != "A" else "B") + note[-19:]
+    for changed, options, said in (
+            ({"leaf": " ".join(words)}, (), "the leaf is not leaf"), ({"index": proof["index"] - 1}, (), "the leaf is not leaf"),
+            ({"hashes": proof["hashes"][:-1]}, (), "the leaf is not leaf"), ({"size": proof["size"] + 1}, (), "the leaf is not leaf"),
+            ({"visitor": come[4].view["visitor"]}, (), "not about this visitor"),
+            ({"salt": "A" * 22}, (), "not about this visitor"), ({"checkpoint": forged}, ("--key", key), "not genuine")):
+        done = verify(proof | changed, *options)
+        assert done.returncode == 1 and said in done.stdout, (changed, done.stdout, done.stderr)
+    for bad in ({"salt": "A"}, {"leaf": "x"}, {"hashes": "x"}, {"index": -1}, {"checkpoint": "x"}, {"visitor": 5}):
+        done = verify(proof | bad)
+        assert done.returncode in (1, 2) and f"`{next(iter(bad))}`" in done.stderr, (bad, done.stderr)
 
 
 def test_without_an_archive_there_is_no_trail(start):

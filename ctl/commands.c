@@ -82,6 +82,11 @@ static const struct tl_ctl_command commands[] = {
          "the key; that the trail begins with an older one; and that each admission was the "
          "turn of who was admitted, under the rules in force.",
      .status = "a violation", .words_apart = 1},
+    {"verify place", "FILE", TL_GROUP_RUN, TL_OPTION_PROOF, tl_command_verify_place,
+     .summary = "Verify the proof of a visitor's place, without the system",
+     .details = "FILE is what GET /v1/queues/QUEUE/trail/proof answers, or what the page of the "
+                "proof saves.",
+     .status = "it proves nothing", .words_apart = 1},
 
     /* ---- queues ---- */
     {"queue list", NULL, TL_GROUP_QUEUES, TL_OPTIONS_CALL, .operation = "listQueues",

@@ -135,6 +135,9 @@ static const struct tl_refusal_row rows[TL_REFUSAL_COUNT] = {
         {"store-unavailable", 503, 2, "The store is not available",
          "Redis cannot be reached, or refuses to write. Places are kept. Try again "
          "after `Retry-After`."},
+    [TL_REFUSAL_ARCHIVE] =
+        {"archive-unavailable", 503, 3, "The archive is not available",
+         "PostgreSQL cannot be reached, or too many ask it. Try again after `Retry-After`."},
     [TL_REFUSAL_UNKNOWN_OUTCOME] = {"unknown-outcome", 503, 1, "The outcome is not known yet",
                                     "Nobody has confirmed the command yet. Repeat the same "
                                     "request: a place or an end is never taken twice."},

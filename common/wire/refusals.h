@@ -65,6 +65,7 @@ enum tl_refusal_kind {
     TL_REFUSAL_BUSY,      /* a limit on the work in progress is reached */
     TL_REFUSAL_LOADING,   /* the line is not in memory yet */
     TL_REFUSAL_STORE,     /* the store cannot be reached, or refuses */
+    TL_REFUSAL_ARCHIVE,   /* PostgreSQL cannot be reached, or is asked too much */
     TL_REFUSAL_UNKNOWN_OUTCOME,
     TL_REFUSAL_STOPPING,
     TL_REFUSAL_INTERNAL,

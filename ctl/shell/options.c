@@ -78,7 +78,7 @@ static const struct tl_ctl_option options_table[] = {
     {TL_OPTION_TRAIL, SAYS,
      OPTION("generation", generation, 0, "N", NUMBER, "of the queue (default: the last one)",
             .min = 1, .max = INT64_MAX)},
-    {TL_OPTION_VERIFY, SAYS,
+    {TL_OPTION_VERIFY | TL_OPTION_PROOF, SAYS,
      OPTION("key", key, 0, "KEY", STRING, "the key of `tellerline trail key`: who signed it")},
     {TL_OPTION_VERIFY, SAYS,
      OPTION("since", older, 0, "FILE", STRING,

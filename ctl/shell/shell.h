@@ -66,6 +66,7 @@ enum {
     TL_OPTION_REPORT = 1 << 23,
     TL_OPTION_TRAIL = 1 << 26,
     TL_OPTION_VERIFY = 1 << 27,
+    TL_OPTION_PROOF = 1 << 28,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)

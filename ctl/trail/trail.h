@@ -12,5 +12,7 @@
 tl_ctl_verb tl_command_trail_export;
 tl_ctl_verb tl_command_trail_key;
 tl_ctl_verb tl_command_verify_trail;
+/* A proof that a worker gave (GET /v1/queues/QUEUE/trail/proof). */
+tl_ctl_verb tl_command_verify_place;
 
 #endif

@@ -63,6 +63,7 @@ bool tl_archived_place(struct tl_visit *visit)
         tl_place_seq(visit->ticket.place) == 0)
         return false;
     memcpy(question.queue, visit->name, sizeof(question.queue));
+    question.generation = visit->ticket.generation;
     question.seq = tl_place_seq(visit->ticket.place);
     return tl_wait_archive(visit, &question, told);
 }

@@ -22,6 +22,7 @@ tl_step tl_handle_transfer, tl_handle_move, tl_handle_page_transfer, tl_handle_p
 tl_step tl_handle_check, tl_handle_draw, tl_handle_feedback;
 tl_step tl_handle_page, tl_handle_page_join, tl_handle_page_leave;
 tl_step tl_handle_queue, tl_handle_jwks, tl_handle_livez, tl_handle_readyz;
+tl_step tl_handle_trail, tl_handle_proof;
 tl_step tl_handle_asset, tl_handle_openapi, tl_handle_problem;
 
 /* ---- the archive ---- */

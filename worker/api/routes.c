@@ -15,6 +15,8 @@ const struct tl_route tl_routes[] = {
     {"POST", "/v1/queues/*/feedback", tl_handle_feedback, &tl_json_renderer},
     {"GET", "/v1/queues/*/check", tl_handle_check, &tl_json_renderer},
     {"GET", "/v1/queues/*/draw", tl_handle_draw, &tl_json_renderer},
+    {"GET", "/v1/queues/*/trail/proof", tl_handle_proof, &tl_json_renderer},
+    {"GET", "/v1/queues/*/trail/", tl_handle_trail, &tl_json_renderer},
     {"GET", "/v1/queues/*", tl_handle_queue, &tl_json_renderer},
     {"GET", "/q/*", tl_handle_page, &tl_page_renderer},
     {"POST", "/q/*/join", tl_handle_page_join, &tl_page_renderer},

@@ -21,7 +21,10 @@ enum {
 };
 
 /* Questions in a second. */
-static const unsigned rates[TL_ARCHIVE_KINDS] = {[TL_ARCHIVE_PLACE] = 200};
+static const unsigned rates[TL_ARCHIVE_KINDS] = {[TL_ARCHIVE_PLACE] = 200,
+                                                 [TL_ARCHIVE_CHECKPOINT] = 100,
+                                                 [TL_ARCHIVE_TILE] = 200,
+                                                 [TL_ARCHIVE_PROOF] = 50};
 
 struct tl_archive {
     struct tl_archive_settings settings;
@@ -40,7 +43,22 @@ struct tl_archive {
     struct tl_log_limit log;
 };
 
+static void free_job(struct tl_archive_job *job)
+{
+    free(job->proof);
+    free(job->bytes);
+    free(job);
+}
+
 /* ---- the thread ---- */
+
+static bool (*const read_kind[TL_ARCHIVE_KINDS])(struct tl_reading *, struct tl_archive_job *,
+                                                 struct tl_error *) = {
+    [TL_ARCHIVE_PLACE] = tl_reading_place,
+    [TL_ARCHIVE_CHECKPOINT] = tl_reading_checkpoint,
+    [TL_ARCHIVE_TILE] = tl_reading_tile,
+    [TL_ARCHIVE_PROOF] = tl_reading_proof,
+};
 
 static bool read_it(struct tl_archive *archive, struct tl_archive_job *job, struct tl_error *err)
 {
@@ -48,7 +66,7 @@ static bool read_it(struct tl_archive *archive, struct tl_archive_job *job, stru
     reading->postgres.limit_ms = LIMIT_MS;
     reading->now_ms = tl_clock_ms();
     return tl_postgres_open(&reading->postgres, archive->settings.url, "tellerline-worker", err) &&
-           tl_reading_place(reading, job, err);
+           read_kind[job->kind](reading, job, err);
 }
 
 /* Without a connection it is not tried for each question again. */
@@ -105,7 +123,7 @@ static void on_answer(void *context, struct tl_message *message)
         archive->settings.metrics,
         job->found == TL_ARCHIVE_FAILED ? TL_WORKER_ARCHIVE_FAILED : TL_WORKER_ARCHIVE_READS, 1);
     archive->settings.answered(archive->settings.context, job);
-    free(job);
+    free_job(job);
 }
 
 bool tl_archive_ask(struct tl_archive *archive, const struct tl_archive_job *question,
@@ -140,6 +158,7 @@ struct tl_archive *tl_archive_new(uv_loop_t *loop, const struct tl_archive_setti
         return NULL;
     }
     archive->settings = *settings;
+    archive->reading.key_path = settings->key_path;
     tl_backoff_init(&archive->backoff, RETRY_BASE_MS, RETRY_LIMIT_MS);
     archive->questions = tl_mailbox_new(NULL, BYTES_MAX, NULL, NULL, err);
     if (archive->questions != NULL)
@@ -171,6 +190,6 @@ void tl_archive_free(struct tl_archive **archive)
     tl_mailbox_free(&old->questions, &left);
     tl_mailbox_free(&old->answers, &left);
     while ((message = tl_messages_take(&left)) != NULL)
-        free(message);
+        free_job((struct tl_archive_job *)message);
     free(old);
 }

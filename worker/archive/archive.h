@@ -21,7 +21,8 @@
 enum { TL_ARCHIVE_WAIT_MS = 2000 };
 
 struct tl_archive_settings {
-    const char *url; /* of PostgreSQL; borrowed */
+    const char *url;      /* of PostgreSQL; borrowed */
+    const char *key_path; /* of secrets.archive_key; borrowed; the file may be missing */
     struct tl_metrics *metrics;
     void *context;
     /* A question has its answer, on the loop. The job is borrowed. */
@@ -37,9 +38,9 @@ struct tl_archive *tl_archive_new(uv_loop_t *loop, const struct tl_archive_setti
  * answer. The loop must run one more turn. NULL behind the pointer is allowed. */
 void tl_archive_free(struct tl_archive **archive);
 
-/* Asks. The kind, the number, the queue and what the kind needs are copied. False: as many
- * questions of the kind as a second may have were asked, or too many wait, or there is no memory.
- * now_ms: local monotonic time. */
+/* Asks. The kind, the number, the queue and what the kind needs are copied; the rest is zero.
+ * False: as many questions of the kind as a second may have were asked, or too many wait, or there
+ * is no memory. now_ms: local monotonic time. */
 bool tl_archive_ask(struct tl_archive *archive, const struct tl_archive_job *question,
                     int64_t now_ms);
 

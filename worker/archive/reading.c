@@ -37,7 +37,7 @@ void tl_reading_clear(struct tl_reading *reading)
 /* The last generation of a queue. */
 struct generation {
     int id;
-    uint64_t event;
+    uint64_t number, event;
     int64_t as_of_ms;
     bool deleted;
     bool by_lanes; /* each lane is served before the next one */
@@ -49,20 +49,20 @@ struct generation {
     "(SELECT after->>'" name "' FROM queue_changes AS c WHERE c.queue_id = q.queue_id AND "        \
     "after->>'" name "' IS NOT NULL ORDER BY entry_ms DESC, entry_nth DESC LIMIT 1)"
 
+/* clang-format off */
+#define LAST_GENERATION                                                                            \
+    "SELECT generation_id, event, (extract(epoch FROM last_at) * 1000)::bigint, "                  \
+    "deleted_at IS NOT NULL, coalesce(" LAST("lane_weights") ", '') = '', "                        \
+    "coalesce(" LAST("order") ", '') = 'draw', generation "                                        \
+    "FROM queues AS q JOIN queue_generations USING (queue_id) WHERE name = $1 "                    \
+    "ORDER BY generation DESC LIMIT 1"
+/* clang-format on */
+
 static bool find_generation(struct tl_reading *reading, const char *queue, struct generation *found,
                             struct tl_error *err)
 {
     const char *const values[] = {queue};
-    PGresult *rows = tl_postgres_run(
-        &reading->postgres,
-        "SELECT generation_id, event, (extract(epoch FROM last_at) * 1000)::bigint, "
-        "deleted_at IS NOT NULL, coalesce(" LAST(
-            "lane_weights") ", '') = '', "
-                            "coalesce(" LAST(
-                                "order") ", '') = 'draw' FROM queues AS q JOIN queue_generations "
-                                         "USING (queue_id) WHERE name = $1 ORDER BY generation "
-                                         "DESC LIMIT 1",
-        1, values, err);
+    PGresult *rows = tl_postgres_run(&reading->postgres, LAST_GENERATION, 1, values, err);
     if (rows == NULL)
         return false;
     *found = (struct generation){0};
@@ -72,7 +72,8 @@ static bool find_generation(struct tl_reading *reading, const char *queue, struc
                                      .as_of_ms = (int64_t)cell(rows, 0, 2),
                                      .deleted = PQgetvalue(rows, 0, 3)[0] == 't',
                                      .by_lanes = PQgetvalue(rows, 0, 4)[0] == 't',
-                                     .is_drawn = PQgetvalue(rows, 0, 5)[0] == 't'};
+                                     .is_drawn = PQgetvalue(rows, 0, 5)[0] == 't',
+                                     .number = cell(rows, 0, 6)};
     PQclear(rows);
     return true;
 }
@@ -201,6 +202,14 @@ static bool take_position(struct tl_reading *reading, const struct generation *g
     return true;
 }
 
+/* Is what the last generation has under this seq the place of a ticket of that generation? Another
+ * generation may have given the seq to another visitor, unless the place came back in it. */
+static bool is_its_place(const struct generation *generation, const struct tl_archive_job *job,
+                         bool restored)
+{
+    return generation->number == job->generation || restored;
+}
+
 bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, struct tl_error *err)
 {
     struct tl_archived_place *place = &job->place;
@@ -218,13 +227,15 @@ bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, st
         "SELECT status, lane, serial, (extract(epoch FROM deadline) * 1000)::bigint, "
         "joined_seq IS NOT NULL, CASE WHEN status = 'waiting' THEN (SELECT count(*) FROM "
         "queue_entries AS o WHERE generation_id = $1 AND o.seq >= $3 AND o.seq < $2 AND "
-        "o.status = 'waiting' AND o.lane = e.lane) END FROM queue_entries AS e "
+        "o.status = 'waiting' AND o.lane = e.lane) END, restored_at IS NOT NULL FROM "
+        "queue_entries AS e "
         "WHERE generation_id = $1 AND seq = $2",
         3, values, err);
     if (rows == NULL)
         return false;
     bool ok = true;
-    if (PQntuples(rows) > 0 && !PQgetisnull(rows, 0, 0)) {
+    if (PQntuples(rows) > 0 && !PQgetisnull(rows, 0, 0) &&
+        is_its_place(&generation, job, PQgetvalue(rows, 0, 6)[0] == 't')) {
         const char *status = PQgetvalue(rows, 0, 0);
         job->found = TL_ARCHIVE_FOUND;
         *place = (struct tl_archived_place){

@@ -28,13 +28,18 @@ enum { TL_STRETCH = 1024, TL_OUTLINES = 16 };
 struct tl_reading {
     struct tl_postgres postgres;
     struct tl_outline outlines[TL_OUTLINES];
-    int64_t now_ms; /* local monotonic time */
+    int64_t now_ms;       /* local monotonic time */
+    const char *key_path; /* of secrets.archive_key; borrowed; there may be no file */
 };
 
 /* Frees what is known, and closes the connection. */
 void tl_reading_clear(struct tl_reading *reading);
 
-/* Looks up the place of the job. False with err: PostgreSQL did not answer. */
+/* Each answers a job of its kind. False with err: PostgreSQL did not answer. */
 bool tl_reading_place(struct tl_reading *reading, struct tl_archive_job *job, struct tl_error *err);
+bool tl_reading_checkpoint(struct tl_reading *reading, struct tl_archive_job *job,
+                           struct tl_error *err);
+bool tl_reading_tile(struct tl_reading *reading, struct tl_archive_job *job, struct tl_error *err);
+bool tl_reading_proof(struct tl_reading *reading, struct tl_archive_job *job, struct tl_error *err);
 
 #endif

@@ -49,7 +49,7 @@ static const int64_t windows_s[TL_LIMITER_KINDS] = {
     [TL_LIMITER_PASSES] = 60,  [TL_LIMITER_TOKENS] = 60,   [TL_LIMITER_WAITS] = 60,
     [TL_LIMITER_FEEDBACK] = 1, [TL_LIMITER_SIGN_INS] = 60, [TL_LIMITER_SESSIONS] = 60,
     [TL_LIMITER_REPEATS] = 60, [TL_LIMITER_VIEWS] = 60,    [TL_LIMITER_PAGES] = 1,
-    [TL_LIMITER_MOVES] = 60,
+    [TL_LIMITER_MOVES] = 60,   [TL_LIMITER_TRAIL] = 1,
 };
 
 /* ---- words of networks ---- */

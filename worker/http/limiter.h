@@ -41,6 +41,7 @@ enum tl_limiter_kind {
     TL_LIMITER_PAGES,    /* pages of the list of a draw, per second */
     TL_LIMITER_REPEATS,  /* commands of a visitor that may come again and again, per minute */
     TL_LIMITER_MOVES,    /* codes made and redeemed that move a place, per minute */
+    TL_LIMITER_TRAIL,    /* what is asked of the trail, per second */
     TL_LIMITER_KINDS
 };
 

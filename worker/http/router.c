@@ -3,6 +3,15 @@
 
 #include "worker/http/router.h"
 
+/* Does the rest of a path fit that of the pattern? */
+static bool match_rest(const char *pattern, const char *path)
+{
+    size_t length = strlen(pattern);
+    if (length > 0 && pattern[length - 1] == '/')
+        return strncmp(pattern, path, length) == 0;
+    return strcmp(pattern, path) == 0;
+}
+
 /* Does the path fit the pattern? Copies the segment that '*' stands for to queue. */
 static bool match(const char *pattern, const char *path, char queue[TL_ROUTER_QUEUE_MAX])
 {
@@ -14,7 +23,7 @@ static bool match(const char *pattern, const char *path, char queue[TL_ROUTER_QU
     if (strncmp(pattern, path, before) != 0)
         return false;
     size_t length = strcspn(path + before, "/");
-    if (length == 0 || strcmp(star + 1, path + before + length) != 0)
+    if (length == 0 || !match_rest(star + 1, path + before + length))
         return false;
     if (length >= TL_ROUTER_QUEUE_MAX)
         length = TL_ROUTER_QUEUE_MAX - 1;

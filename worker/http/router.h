@@ -30,7 +30,8 @@ typedef bool tl_step(struct tl_visit *visit);
 
 struct tl_route {
     const char *method;  /* GET takes HEAD as well; NULL: every path that begins with the pattern */
-    const char *pattern; /* '*' stands for one segment */
+    const char *pattern; /* '*' stands for one segment; with one, a '/' at the end for all that
+                          * follows */
     tl_step *handler;    /* NULL without a method: such a path is not found */
     const struct tl_renderer *renderer; /* how the answers look */
 };

@@ -334,6 +334,7 @@ static void on_archived(void *context, const struct tl_archive_job *answer)
 static bool start_archive(struct edge *edge, struct tl_error *err)
 {
     const struct tl_archive_settings settings = {.url = edge->config->archive.url,
+                                                 .key_path = edge->config->secrets.archive_key,
                                                  .metrics = edge->env.metrics,
                                                  .context = edge,
                                                  .answered = on_archived};

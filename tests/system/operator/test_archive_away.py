@@ -120,6 +120,26 @@ def test_a_fresh_worker_tells_the_last_known_place(start, postgres, pseudonyms):
     come_back(system, late)
 
 
+def test_the_place_of_another_generation_is_not_told(start, postgres):
+    """The same seq in a later generation is somebody else's, unless the place came back in it."""
+    system = begin(start, postgres)
+    come = [system.join("sale") for _ in range(4)]
+    wait_until(lambda: come[1].is_active(), PATIENCE, "two are active")
+    lose_sight(system, postgres)
+    visitor = come[3]
+    assert last_known(visitor)["position"] == 2
+    postgres.sql("SELECT open_generation('sale', max(generation) + 1) FROM queue_generations")
+    postgres.sql("UPDATE queue_generations SET last_at = now() WHERE last_at IS NULL")
+    postgres.sql("INSERT INTO queue_entries (generation_id, seq, lane, status, event, visitor) SELECT "
+                 "(SELECT max(generation_id) FROM queue_generations), seq, lane, 'waiting', event, 'a-stranger' "
+                 f"FROM queue_entries WHERE visitor = '{visitor.view['visitor']}'")
+    answer = visitor.client.get(f"{visitor.path}/status", visitor.ticket)
+    assert answer.problem(503)["type"] == "/problems/store-unavailable"
+    postgres.sql("UPDATE queue_entries SET restored_at = now() WHERE visitor = 'a-stranger'")
+    assert last_known(visitor)["position"] == 1
+    come_back(system, visitor)
+
+
 def test_what_is_not_known_is_not_told(start, postgres):
     """With weights the position depends on whose turn it is, which the archive does not know."""
     system = begin(start, postgres, {"lane_weights": "3,1"})

@@ -63,6 +63,7 @@ enum {
     TL_OPTION_ARCHIVE = 1 << 21,
     TL_OPTION_SOURCE = 1 << 22,
     TL_OPTION_REPORT = 1 << 23,
+    TL_OPTION_COMPARE = 1 << 24,
 };
 /* The options of every command that talks to a running system. */
 #define TL_OPTIONS_STORE (TL_OPTION_CONFIG | TL_OPTION_REDIS | TL_OPTION_DATA)
@@ -96,9 +97,9 @@ struct tl_ctl_options {
     const char *token_file; /* NULL: the token is in TELLERLINE_TOKEN */
     bool yes;               /* do it without asking */
     bool dry_run;
-    bool connect;               /* of check */
-    bool archive;               /* of up: with a private PostgreSQL */
-    unsigned format;            /* of export: csv, jsonl; of report: enum tl_report_form */
+    bool connect;    /* of check */
+    bool archive;    /* of up: with a private PostgreSQL; of audit: compares with it at once */
+    unsigned format; /* of export: csv, jsonl; of report: enum tl_report_form */
     int64_t since_ms, until_ms; /* of report: Unix time; 0: not given */
     uint64_t limit;             /* 0: the call's own */
     uint64_t from;              /* 0: from the beginning */

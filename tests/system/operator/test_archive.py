@@ -182,7 +182,7 @@ def test_a_record_that_could_not_be_written(start, postgres):
     system.store.command("SET", record, "by hand")
     system.join("sale")
     system.store.command("DEL", record)
-    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'corrected'") == "1", PATIENCE,
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'damaged'") == "1", PATIENCE,
                "the gap is recorded")
     agree_open(system, postgres)
 

@@ -7,6 +7,7 @@
 
 #include "archiver/database.h"
 #include "archiver/entries.h"
+#include "archiver/reconcile.h"
 #include "archiver/restore.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -34,6 +35,7 @@ struct tl_archived_queue {
     int64_t look_ms, report_ms;         /* local monotonic: when they are due */
     int64_t behind, behind_ms, missing; /* as the store said last */
     struct tl_restore restore;
+    struct tl_reconcile reconcile;
 };
 
 /* A queue that this process does not hold, and that may be deleted: what is left of its record is
@@ -52,7 +54,7 @@ struct tl_archiver {
     struct tl_args args;
     struct tl_backoff backoff;
     struct tl_log_limit failure_log;
-    int64_t retry_ms, sweep_ms;
+    int64_t retry_ms, sweep_ms, rounds_ms;
     bool usable; /* PostgreSQL is connected in this turn */
     struct tl_gone_queue **gone;
     size_t n_gone, gone_capacity;

@@ -107,7 +107,8 @@ static struct tl_entry_row *row_of(struct tl_archive_batch *batch, struct tl_arc
     *row = (struct tl_entry_row){.part = (size_t)(part - batch->parts),
                                  .visitor = name,
                                  .length = (unsigned char)length,
-                                 .place = place};
+                                 .place = place,
+                                 .lane_before = tl_place_lane(place)};
     return row;
 }
 

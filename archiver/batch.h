@@ -29,11 +29,12 @@ const char *tl_entry_status_name(enum tl_entry_status status);
 
 /* Times in Unix ms; 0: nothing is said of it. */
 struct tl_entry_row {
-    size_t part;     /* whose generation it is */
-    size_t visitor;  /* where the id begins in the names of the batch */
-    tl_place place;  /* the latest; its seq names the row */
-    size_t leaf;     /* 1: the first one of the part; 0: nothing is said of it */
-    uint64_t serial; /* 0: nothing is said of it */
+    size_t part;          /* whose generation it is */
+    size_t visitor;       /* where the id begins in the names of the batch */
+    tl_place place;       /* the latest; its seq names the row */
+    unsigned lane_before; /* of the first place */
+    size_t leaf;          /* 1: the first one of the part; 0: nothing is said of it */
+    uint64_t serial;      /* 0: nothing is said of it */
     uint64_t event;
     int64_t joined_ms, restored_ms, admitted_ms, claimed_ms, deadline_ms, ended_ms;
     unsigned char length; /* of the id */

@@ -9,9 +9,15 @@
 #include "archiver/database.h"
 #include "archiver/rows.h"
 #include "common/archive/migrate.h"
+#include "common/base/log.h"
 #include "common/base/units.h"
 
 enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
+
+/* Of a row of queue_differences, d: for the log. */
+#define DIFFERENCE                                                                                 \
+    "(SELECT name FROM queues JOIN queue_generations AS of USING (queue_id) "                      \
+    "WHERE of.generation_id = d.generation_id), difference_text(d)"
 
 /* A row for each place that the batch names, without indexes and without a log; empty at each
  * commit. */
@@ -21,9 +27,17 @@ enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
 #define LIMITS                                                                                     \
     "SET lock_timeout = '3s'; SET statement_timeout = '20s'; "                                     \
     "SET idle_in_transaction_session_timeout = '60s'"
+#define COLUMNS                                                                                    \
+    "generation_id, seq, lane, status, serial, joined_at, restored_at, admitted_at, claimed_at, "  \
+    "deadline, ended_at, event, visitor, leaf"
+/* Of each row: the lane before, NULL for a new one. What is told of a place cannot be when it is
+ * another visitor's, or in another lane than before although no move was told; or when it is new,
+ * and nobody entered the line there. The latter two can be where not all are told yet. */
 #define UPSERT                                                                                     \
-    "INSERT INTO queue_entries AS q SELECT * FROM staging ON CONFLICT (generation_id, seq) "       \
-    "DO UPDATE SET lane = excluded.lane, status = coalesce(excluded.status, q.status), "           \
+    "WITH kept AS (INSERT INTO queue_entries AS q (" COLUMNS ") SELECT " COLUMNS " FROM staging "  \
+    "ON CONFLICT (generation_id, seq) "                                                            \
+    "DO UPDATE SET lane = excluded.lane, lane_before = q.lane, "                                   \
+    "status = coalesce(excluded.status, q.status), "                                               \
     "serial = coalesce(excluded.serial, q.serial), "                                               \
     "joined_at = coalesce(q.joined_at, excluded.joined_at), "                                      \
     "restored_at = coalesce(excluded.restored_at, q.restored_at), "                                \
@@ -31,7 +45,17 @@ enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
     "claimed_at = coalesce(q.claimed_at, excluded.claimed_at), "                                   \
     "deadline = coalesce(excluded.deadline, q.deadline), "                                         \
     "ended_at = CASE WHEN excluded.status IS NULL THEN q.ended_at ELSE excluded.ended_at END, "    \
-    "event = excluded.event, leaf = coalesce(excluded.leaf, q.leaf)"
+    "event = excluded.event, leaf = coalesce(excluded.leaf, q.leaf) "                              \
+    "RETURNING generation_id, seq, visitor, lane_before) "                                         \
+    "INSERT INTO queue_differences AS d SELECT k.generation_id, k.seq, 'told', s.event, now(), "   \
+    "format('%s in lane %s, as was told', coalesce(s.status::text, 'at a place'), "                \
+    "s.lane_before), s.visitor, 'in lane ' || k.lane_before, "                                     \
+    "CASE WHEN k.lane_before IS NOT NULL THEN k.visitor END "                                      \
+    "FROM kept AS k JOIN staging AS s USING (generation_id, seq) "                                 \
+    "JOIN queue_generations AS g USING (generation_id) WHERE k.visitor <> s.visitor OR "           \
+    "s.restored_at IS NULL AND (g.told_whole OR g.told_why = 'corrected') AND "                    \
+    "(k.lane_before <> s.lane_before OR k.lane_before IS NULL AND s.joined_at IS NULL) "           \
+    "RETURNING " DIFFERENCE
 
 static bool check_version(struct tl_postgres *postgres, struct tl_error *err)
 {
@@ -80,6 +104,25 @@ bool tl_database_queues(struct tl_database *database,
         found(context, PQgetvalue(names, i, 0));
     PQclear(names);
     return names != NULL;
+}
+
+bool tl_database_rounds(struct tl_database *database,
+                        void (*found)(void *context, const char *queue, int64_t differences,
+                                      bool is_asked),
+                        void *context, struct tl_error *err)
+{
+    PGresult *rows = tl_postgres_run(
+        &database->postgres,
+        "SELECT name, (SELECT count(*) FROM queue_differences AS d WHERE d.generation_id = "
+        "g.generation_id), coalesce(asked_at > done_at, false) FROM queues AS q, LATERAL (SELECT "
+        "generation_id FROM queue_generations WHERE queue_id = q.queue_id ORDER BY generation DESC "
+        "LIMIT 1) AS g LEFT JOIN queue_rounds USING (generation_id)",
+        0, NULL, err);
+    for (int i = 0; i < PQntuples(rows); i++)
+        found(context, PQgetvalue(rows, i, 0), strtoll(PQgetvalue(rows, i, 1), NULL, 10),
+              PQgetvalue(rows, i, 2)[0] == 't');
+    PQclear(rows);
+    return rows != NULL;
 }
 
 /* ---- the parts of a batch ---- */
@@ -156,8 +199,7 @@ static bool move_all_on(struct tl_database *database, struct tl_archive_batch *b
 
 /* ---- notes ---- */
 
-/* Of the names of visitors. */
-static const unsigned char *key_of(const struct tl_database *database)
+const unsigned char *tl_database_key(const struct tl_database *database)
 {
     return database->pseudonyms ? database->key : NULL;
 }
@@ -186,9 +228,22 @@ static bool note_begins(struct tl_database *database, struct tl_archive_note *wh
                           "1000), to_timestamp($3::float8 / 1000), $4)",
                           6, values, err) &&
            run_note(database, v,
-                    "UPDATE queue_generations SET told_from = $2, told_whole = false "
-                    "WHERE generation_id = $1",
+                    "UPDATE queue_generations SET told_from = $2, told_whole = false, "
+                    "told_why = (SELECT reason FROM queue_gaps WHERE generation_id = $1 AND "
+                    "event = $2) WHERE generation_id = $1",
                     2, err);
+}
+
+/* Runs what returns DIFFERENCE, and logs it. */
+static bool run_and_log(struct tl_database *database, const char *sql, int n,
+                        const char *const *values, struct tl_error *err)
+{
+    PGresult *found = tl_postgres_run(&database->postgres, sql, n, values, err);
+    for (int i = 0; i < PQntuples(found); i++)
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = PQgetvalue(found, i, 0)},
+               "the archive is told what cannot be: %s", PQgetvalue(found, i, 1));
+    PQclear(found);
+    return found != NULL;
 }
 
 /* Those who wait or are active have ended; those who were told again since stay, unless the queue
@@ -207,7 +262,11 @@ static bool note_ended(struct tl_database *database, const struct values *v, con
             "event = $2 FROM queue_generations AS g WHERE g.generation_id = $1 AND "
             "q.generation_id = $1 AND q.seq > $5 AND q.seq <= (SELECT max(seq) FROM portion) AND "
             "(q.status IN ('waiting', 'active') OR q.status IS NULL) AND "
-            "(q.event < g.told_from OR $4::text = 'deleted')) SELECT max(seq) FROM portion",
+            "(q.event < g.told_from OR $4::text = 'deleted') "
+            "RETURNING q.generation_id, q.seq, q.lane, q.visitor, g.told_why), "
+            "found AS (INSERT INTO queue_differences SELECT generation_id, seq, 'told', $2, now(), "
+            "NULL, NULL, 'waiting or active in lane ' || lane, visitor FROM ended "
+            "WHERE $4::text = 'unknown' AND told_why = 'corrected') SELECT max(seq) FROM portion",
             6, values, err);
         if (last == NULL)
             return false;
@@ -254,13 +313,20 @@ static bool note_forgotten(struct tl_database *database, struct tl_archive_batch
     size_t length;
     if (!tl_note_name(&whole->note, &visitor, &length))
         return true;
-    tl_rows_name(key_of(database), visitor, length, name);
+    tl_rows_name(tl_database_key(database), visitor, length, name);
     const char *const values[] = {number((uint64_t)batch->parts[whole->part].queue_id, queue),
                                   name};
     return tl_postgres_do(&database->postgres,
                           "UPDATE queue_entries SET visitor = NULL WHERE visitor = $2 AND "
                           "generation_id IN (SELECT generation_id FROM queue_generations WHERE "
                           "queue_id = $1)",
+                          2, values, err) &&
+           tl_postgres_do(&database->postgres,
+                          "UPDATE queue_differences SET "
+                          "redis_visitor = nullif(redis_visitor, $2), "
+                          "archive_visitor = nullif(archive_visitor, $2) WHERE "
+                          "$2 IN (redis_visitor, archive_visitor) AND generation_id IN "
+                          "(SELECT generation_id FROM queue_generations WHERE queue_id = $1)",
                           2, values, err) &&
            tl_postgres_do(&database->postgres,
                           "UPDATE queue_changes SET "
@@ -270,19 +336,27 @@ static bool note_forgotten(struct tl_database *database, struct tl_archive_batch
                           2, values, err);
 }
 
+static void set_values(const struct tl_archive_batch *batch, const struct tl_archive_note *whole,
+                       struct values *v)
+{
+    number((uint64_t)batch->parts[whole->part].generation_id, v->id);
+    number(whole->event, v->event);
+    number((uint64_t)whole->at_ms, v->at);
+    number(whole->note.detail, v->detail);
+}
+
 static bool write_note(struct tl_database *database, struct tl_archive_batch *batch,
                        struct tl_archive_note *whole, struct tl_error *err)
 {
     struct values v;
-    number((uint64_t)batch->parts[whole->part].generation_id, v.id);
-    number(whole->event, v.event);
-    number((uint64_t)whole->at_ms, v.at);
-    number(whole->note.detail, v.detail);
+    set_values(batch, whole, &v);
     switch (whole->note.kind) {
-    case TL_NOTE_BEGINS:
-        return note_begins(database, whole, &v, err);
     case TL_NOTE_ALL:
         return note_ended(database, &v, "unknown", err) &&
+               run_and_log(database,
+                           "SELECT " DIFFERENCE " FROM queue_differences AS d WHERE "
+                           "generation_id = $1 AND event = $2 AND source = 'told'",
+                           2, (const char *const[]){v.id, v.event}, err) &&
                run_note(database, &v,
                         "UPDATE queue_generations SET told_whole = true WHERE generation_id = $1",
                         1, err);
@@ -303,17 +377,31 @@ static bool write_note(struct tl_database *database, struct tl_archive_batch *ba
 
 /* ---- a transaction ---- */
 
+/* Where all begin to be told, before the rows: from then on places may be new. */
+static bool write_begins(struct tl_database *database, struct tl_archive_batch *batch,
+                         struct tl_error *err)
+{
+    struct values v;
+    for (size_t i = 0; i < batch->n_notes; i++) {
+        set_values(batch, &batch->notes[i], &v);
+        if (batch->notes[i].note.kind == TL_NOTE_BEGINS &&
+            !note_begins(database, &batch->notes[i], &v, err))
+            return false;
+    }
+    return true;
+}
+
 static bool write_all(struct tl_database *database, struct tl_archive_batch *batch,
                       struct tl_error *err)
 {
-    if (!move_all_on(database, batch, err) ||
+    if (!move_all_on(database, batch, err) || !write_begins(database, batch, err) ||
         !tl_trail_write(&database->trail, &database->postgres, batch, err))
         return false;
     if (batch->n_rows > 0 &&
-        (!tl_rows_write(batch, key_of(database), &database->buffer, err) ||
+        (!tl_rows_write(batch, tl_database_key(database), &database->buffer, err) ||
          !tl_postgres_copy(&database->postgres, "COPY staging FROM STDIN (FORMAT binary)",
                            database->buffer.data, database->buffer.length, err) ||
-         !tl_postgres_do(&database->postgres, UPSERT, 0, NULL, err)))
+         !run_and_log(database, UPSERT, 0, NULL, err)))
         return false;
     for (size_t i = 0; i < batch->n_notes; i++)
         if (!write_note(database, batch, &batch->notes[i], err))

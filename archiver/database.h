@@ -33,6 +33,16 @@ bool tl_database_queues(struct tl_database *database,
                         void (*found)(void *context, const char *queue), void *context,
                         struct tl_error *err);
 
+/* Of the names of visitors; NULL: they are their ids. */
+const unsigned char *tl_database_key(const struct tl_database *database);
+
+/* Calls `found` with each queue: how many differences its last generation has, and whether an
+ * operator asks for a round of the comparison that has not been done. */
+bool tl_database_rounds(struct tl_database *database,
+                        void (*found)(void *context, const char *queue, int64_t differences,
+                                      bool is_asked),
+                        void *context, struct tl_error *err);
+
 /* Fills in how PostgreSQL numbers the part, and what was written before. */
 bool tl_database_part(struct tl_database *database, struct tl_archive_part *part,
                       struct tl_error *err);

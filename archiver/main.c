@@ -15,6 +15,7 @@
 
 enum {
     SWEEP_MS = 3600000, /* between two questions whether old entries are to be dropped */
+    ROUNDS_MS = 2000,   /* between two looks at what operators ask for */
     BACKOFF_BASE_MS = 500,
     BACKOFF_LIMIT_MS = 10000,
     LOG_EVERY_MS = 10000
@@ -32,7 +33,9 @@ static bool take(void *context, struct tl_held_queue *held, struct tl_error *err
 
 static void drop(void *context, struct tl_held_queue *held)
 {
-    tl_archiver_let_go(held->state);
+    struct tl_archived_queue *queue = held->state;
+    tl_archiver_let_go(queue);
+    tl_reconcile_reset(&queue->reconcile);
     tl_archiver_add_gone(context, held->keys.queue);
 }
 
@@ -44,7 +47,8 @@ static void outdated(void *context, struct tl_held_queue *held)
     snprintf(queue->written, sizeof(queue->written), "0-0");
     queue->known = (struct tl_archive_part){0};
     queue->restore.active = false;
-    queue->look_ms = queue->report_ms = 0;
+    tl_reconcile_reset(&queue->reconcile);
+    queue->look_ms = queue->report_ms = queue->reconcile.due_ms = 0;
 }
 
 /* ---- the turn of a queue ---- */
@@ -78,7 +82,7 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     if (queue->restore.active && queue->restore.due_ms < *due_ms)
         *due_ms = queue->restore.due_ms;
     if (tl_queue_is_rehearsal(held->keys.queue))
-        queue->look_ms = INT64_MAX; /* its visitors are invented */
+        queue->look_ms = queue->reconcile.due_ms = INT64_MAX; /* its visitors are invented */
     /* Before the record: after a failure here nothing of the queue may be in the batch, which
      * borrows from it. */
     if (!tl_archiver_copy(self, held, now_ms, err))
@@ -92,6 +96,72 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     if (queue->report_ms < *due_ms)
         *due_ms = queue->report_ms;
     return true;
+}
+
+/* ---- the comparison ---- */
+
+static void take_round(void *context, const char *name, int64_t differences, bool is_asked)
+{
+    const struct tl_archiver *self = context;
+    struct tl_held_queue *held = tl_roster_find(self->process->roster, name);
+    struct tl_archived_queue *queue = held != NULL ? held->state : NULL;
+    if (queue == NULL)
+        return;
+    queue->reconcile.differences = differences;
+    if (is_asked && !queue->reconcile.asked) {
+        tl_reconcile_reset(&queue->reconcile);
+        queue->reconcile.asked = true;
+        queue->reconcile.due_ms = 0;
+    }
+}
+
+/* The queue whose step has been due for longest. NULL: none is. */
+static struct tl_held_queue *find_due(const struct tl_archiver *self, int64_t now_ms)
+{
+    struct tl_held_queue *found = NULL;
+    int64_t due_ms = now_ms;
+    for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
+        struct tl_held_queue *held = tl_roster_at(self->process->roster, i);
+        const struct tl_archived_queue *queue = held->state;
+        if (queue->reconcile.due_ms <= due_ms && !queue->restore.active &&
+            !tl_troubles_resting(self->process->troubles, held->keys.queue, now_ms)) {
+            found = held;
+            due_ms = queue->reconcile.due_ms;
+        }
+    }
+    return found;
+}
+
+/* One step of one queue in each turn that had written all there was. */
+static bool reconcile(struct tl_archiver *self, int64_t now_ms, struct tl_error *err)
+{
+    struct tl_error problem = {0};
+    if (self->usable && now_ms >= self->rounds_ms) {
+        self->rounds_ms = now_ms + ROUNDS_MS;
+        self->usable = tl_database_rounds(&self->database, take_round, self, &self->problem);
+    }
+    struct tl_held_queue *held = self->usable ? find_due(self, now_ms) : NULL;
+    if (held == NULL)
+        return true;
+    struct tl_archived_queue *queue = held->state;
+    enum tl_reconcile_step step =
+        tl_reconcile_serve(&queue->reconcile, &self->database, held,
+                           self->config->archive.reconcile_ms, now_ms, &problem);
+    tl_metrics_add(self->process->metrics, TL_ARCHIVED_COMPARED,
+                   (int64_t)queue->reconcile.compared);
+    queue->reconcile.compared = 0;
+    if (step == TL_RECONCILE_ON)
+        return true;
+    tl_reconcile_reset(&queue->reconcile);
+    queue->reconcile.due_ms = now_ms + BACKOFF_LIMIT_MS;
+    if (step == TL_RECONCILE_DATABASE_FAILED) {
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue, .error = &problem},
+               "Redis and the archive could not be compared, trying again");
+        self->usable = tl_postgres_connected(&self->database.postgres);
+        return true;
+    }
+    *err = problem;
+    return tl_process_set_aside(self->process, held, now_ms, err);
 }
 
 /* ---- the turn ---- */
@@ -203,16 +273,18 @@ static bool write_batch(struct tl_archiver *self, struct tl_error *err)
 static void report(const struct tl_archiver *self)
 {
     struct tl_metrics *metrics = self->process->metrics;
-    int64_t behind = 0, behind_ms = 0, missing = 0;
+    int64_t behind = 0, behind_ms = 0, missing = 0, differences = 0;
     for (size_t i = 0; i < tl_roster_count(self->process->roster); i++) {
         const struct tl_archived_queue *queue = tl_roster_at(self->process->roster, i)->state;
         behind += queue->behind;
         missing += queue->missing;
+        differences += queue->reconcile.differences;
         behind_ms = queue->behind_ms > behind_ms ? queue->behind_ms : behind_ms;
     }
     tl_metrics_set(metrics, TL_ARCHIVED_BEHIND_ENTRIES, behind);
     tl_metrics_set(metrics, TL_ARCHIVED_BEHIND_SECONDS, behind_ms / 1000);
     tl_metrics_set(metrics, TL_ARCHIVED_MISSING, missing);
+    tl_metrics_set(metrics, TL_ARCHIVED_DIFFERENCES, differences);
     tl_metrics_set(metrics, TL_ARCHIVED_CONNECTED, self->usable);
 }
 
@@ -227,7 +299,9 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
     sweep(self, now_ms);
     bool ok = tl_archiver_read_gone(self, now_ms, err) &&
               tl_process_serve(process, now_ms, &due_ms, err) && write_batch(self, err);
+    const bool is_behind = tl_archiver_is_full(self);
     tl_archive_batch_reset(&self->batch);
+    ok = ok && (is_behind || reconcile(self, tl_clock_ms(), err));
     report(self);
     if (!ok) {
         let_all_go(self);
@@ -238,8 +312,11 @@ static bool turn(void *context, int64_t now_ms, struct tl_error *err)
     for (size_t i = 0; self->usable && i < tl_roster_count(process->roster); i++) {
         const struct tl_held_queue *held = tl_roster_at(process->roster, i);
         const struct tl_archived_queue *queue = held->state;
+        const int64_t first_ms = queue->look_ms < queue->reconcile.due_ms || queue->restore.active
+                                     ? queue->look_ms
+                                     : queue->reconcile.due_ms;
         if (!tl_troubles_resting(process->troubles, held->keys.queue, now_ms))
-            due_ms = queue->look_ms < due_ms ? queue->look_ms : due_ms;
+            due_ms = first_ms < due_ms ? first_ms : due_ms;
     }
     return tl_process_wait(process, tl_process_wait_ms(process, due_ms, now_ms), err);
 }

@@ -22,6 +22,13 @@ const struct tl_metric_desc tl_archive_metrics[TL_ARCHIVED_METRICS + TL_ROLE_MET
     [TL_ARCHIVED_RESTORED] = {"tellerline_archive_restored_total",
                               "Visitors brought back to queues whose data Redis had lost.",
                               TL_COUNTER},
+    [TL_ARCHIVED_COMPARED] = {"tellerline_archive_compared_total",
+                              "Entries of PostgreSQL, and visitors of Redis, that were compared.",
+                              TL_COUNTER},
+    [TL_ARCHIVED_DIFFERENCES] = {"tellerline_archive_differences",
+                                 "Places at which Redis and PostgreSQL differ; at most 100 of each "
+                                 "queue are counted.",
+                                 TL_GAUGE},
     [TL_ARCHIVED_CONNECTED] = {"tellerline_archive_connected", "1 while PostgreSQL can be used.",
                                TL_GAUGE_MAX},
     [TL_ARCHIVED_METRICS] = TL_ROLE_METRIC_ROWS("archiver"),

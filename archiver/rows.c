@@ -13,7 +13,7 @@
 
 enum {
     NAME_BYTES = 16, /* of a pseudonym */
-    COLUMNS = 15,
+    COLUMNS = 16,
     ROW_MAX = 2 + COLUMNS * (4 + 8) + 16 + TL_VISITOR_MAX
 };
 
@@ -90,6 +90,7 @@ static void put_row(const struct tl_archive_batch *batch, const struct tl_entry_
     tl_rows_put_number(out, (uint64_t)batch->parts[row->part].generation_id, 4);
     tl_rows_put_number(out, tl_place_seq(row->place), 8);
     tl_rows_put_number(out, tl_place_lane(row->place), 2);
+    tl_rows_put_number(out, row->lane_before, 2);
     if (row->status == TL_ENTRY_SAME)
         put_null(out);
     else

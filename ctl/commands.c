@@ -47,11 +47,12 @@ static const struct tl_ctl_command commands[] = {
          "admitted meanwhile.",
      .status = "the archive has nothing to bring back, or the queue has visitors"},
     {"audit", NULL, TL_GROUP_RUN,
-     TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_OUTPUT | TL_OPTION_WORKER, tl_command_audit,
-     .summary = "Verify the invariants of the live system",
+     TL_OPTIONS_STORE | TL_OPTION_QUEUE | TL_OPTION_OUTPUT | TL_OPTION_WORKER | TL_OPTION_COMPARE,
+     tl_command_audit, .summary = "Verify the invariants of the live system",
      .details =
          "Counters, totals and capacity; places, order and lanes; streams, leases, settings and "
-         "types; with --worker, the sizes that a worker shows. Says what to do about each finding.",
+         "types; with --worker, the sizes that a worker shows; where there is an archive, what "
+         "archivers found that it and Redis have differently. Says what to do about each finding.",
      .status = "a violation"},
 
     {"report", "QUEUE[@SALE]", TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_REPORT,

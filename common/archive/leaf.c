@@ -41,8 +41,9 @@ const char *tl_leaf_gap_name(uint64_t why)
     static const char *const names[] = {[TL_GAP_OPENED] = "opened",
                                         [TL_GAP_BACKLOG] = "backlog",
                                         [TL_GAP_STORE] = "store",
-                                        [TL_GAP_CORRECTED] = "corrected"};
-    return why >= TL_GAP_OPENED && why <= TL_GAP_CORRECTED ? names[why] : "unknown";
+                                        [TL_GAP_CORRECTED] = "corrected",
+                                        [TL_GAP_DAMAGED] = "damaged"};
+    return why >= TL_GAP_OPENED && why <= TL_GAP_DAMAGED ? names[why] : "unknown";
 }
 
 size_t tl_leaf_write(const struct tl_leaf *leaf, char line[TL_LEAF_MAX + 1])

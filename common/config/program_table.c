@@ -208,6 +208,10 @@ static const struct tl_setting process_rows[] = {
     ROW(archive.kept, archive.kept_ms, DURATION, .fallback = "365d", .min = DAYS(1),
         .max = DAYS(3650),
         .help = "How long PostgreSQL keeps entries that have ended, gaps and changes."),
+    ROW(archive.reconcile, archive.reconcile_ms, DURATION, .fallback = "1h", .min = 0,
+        .max = DAYS(30),
+        .help = "How long an archiver takes to compare all of a queue with PostgreSQL, again and "
+                "again. 0: only when `tellerline audit --archive` asks for it."),
     CHOICE(archive.restore, "manual", restore_names,
            "`auto`: an archiver brings back the line of a queue whose data Redis has lost. "
            "`manual`: only `tellerline restore` does."),

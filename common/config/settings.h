@@ -286,11 +286,12 @@ struct tl_config {
         char http_hosts[1024]; /* separated by spaces: where webhooks may go without TLS */
     } notifier;
     struct {
-        char url[512];    /* of PostgreSQL; "": there is no archive */
-        bool pseudonyms;  /* instead of the ids of visitors */
-        uint64_t entries; /* of the record of a queue that wait at most */
-        uint64_t bytes;   /* the same */
-        int64_t kept_ms;  /* in PostgreSQL */
+        char url[512];        /* of PostgreSQL; "": there is no archive */
+        bool pseudonyms;      /* instead of the ids of visitors */
+        uint64_t entries;     /* of the record of a queue that wait at most */
+        uint64_t bytes;       /* the same */
+        int64_t kept_ms;      /* in PostgreSQL */
+        int64_t reconcile_ms; /* how long it takes to compare all of a queue; 0: it is not done */
         enum tl_archive_restore { TL_RESTORE_AUTO, TL_RESTORE_MANUAL } restore;
     } archive;
     struct {

@@ -18,6 +18,7 @@
  *  12. since the settings last changed, no one joined or was admitted whom the mode or the time of
  *      closing keeps out
  *  13. those who were drawn stand in the order of the draw (draw.c), and its list is whole
+ *  14. the archive has who waits and is active as Redis has (archive.c)
  *
  * One function makes each comparison at one moment of the data, and what programs mend by
  * themselves is looked at twice, so that every reported violation is real, however busy the queue
@@ -30,6 +31,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/archive/postgres.h"
 #include "common/base/error.h"
 #include "common/store/keys.h"
 #include "common/store/redis.h"
@@ -39,7 +41,7 @@
 enum { TL_AUDIT_LISTED_MAX = 50 }; /* further violations of a queue are only counted */
 
 struct tl_audit_violation {
-    int rule; /* 1 to 13, as above */
+    int rule; /* 1 to 14, as above */
     char text[400];
     char advice[400]; /* what to do */
 };
@@ -72,6 +74,11 @@ bool tl_audit_draw(struct tl_redis *redis, const struct tl_keys *keys,
  * looked at a second time; a difference then is a violation. False when an address cannot be read,
  * a worker does not answer, or the store fails. */
 bool tl_audit_workers(struct tl_redis *redis, const struct tl_keys *keys, const char *addresses,
+                      struct tl_audit_report *report, struct tl_error *err);
+
+/* Rule 14: what archivers have found, in PostgreSQL. at_once: lets one compare all of the queue
+ * before, and waits for it. False when PostgreSQL fails, or no archiver does so. */
+bool tl_audit_archive(struct tl_postgres *postgres, const char *queue, bool at_once,
                       struct tl_audit_report *report, struct tl_error *err);
 
 tl_ctl_verb tl_command_audit;

@@ -41,8 +41,42 @@ struct audit {
     struct tl_ctl_session session;
     json_t *list; /* of reports; NULL: they are printed as text */
     uint64_t violations;
-    const char *workers; /* to compare with; NULL: none */
+    const char *workers;        /* to compare with; NULL: none */
+    struct tl_postgres archive; /* closed: there is none */
+    bool at_once;               /* compares with the archive */
 };
+
+/* There need not be one, nor can it be reached, unless it is asked for. */
+static bool open_archive(struct audit *audit, const struct tl_ctl_options *options,
+                         struct tl_error *err)
+{
+    char url[TL_CTL_URL_MAX];
+    const bool is_set = audit->session.config->archive.url[0] != '\0';
+    audit->at_once = options->archive;
+    if (tl_ctl_archive_url(audit->session.config, options, url, err) &&
+        tl_postgres_check(url, err) && tl_postgres_open(&audit->archive, url, "tellerline", err))
+        return true;
+    if (options->archive)
+        return false;
+    if (is_set)
+        fprintf(stderr, "tellerline: not compared with the archive: %s\n", err->text);
+    *err = (struct tl_error){0};
+    return true;
+}
+
+/* Without --archive a failure is only said. */
+static bool audit_archive(struct audit *audit, const char *queue, struct tl_audit_report *report,
+                          struct tl_error *err)
+{
+    if (!tl_postgres_connected(&audit->archive) || tl_queue_is_rehearsal(queue) ||
+        tl_audit_archive(&audit->archive, queue, audit->at_once, report, err))
+        return true;
+    if (audit->at_once)
+        return false;
+    fprintf(stderr, "tellerline: %s is not compared with the archive: %s\n", queue, err->text);
+    *err = (struct tl_error){0};
+    return true;
+}
 
 /* listed: is the queue in tl:queues? */
 static bool audit_one(struct audit *audit, const char *queue, bool listed, struct tl_error *err)
@@ -69,6 +103,8 @@ static bool audit_one(struct audit *audit, const char *queue, bool listed, struc
         return tl_error_prefix(err, "queue %s", queue);
     if (listed && report.n_violations == 0 && audit->workers != NULL &&
         !tl_audit_workers(redis, &keys, audit->workers, &report, err))
+        return tl_error_prefix(err, "queue %s", queue);
+    if (listed && !audit_archive(audit, queue, &report, err))
         return tl_error_prefix(err, "queue %s", queue);
     audit->violations += report.n_violations;
     if (audit->list == NULL)
@@ -212,8 +248,9 @@ int tl_command_audit(const struct tl_ctl_options *options)
     if (!tl_ctl_session_open(&audit.session, options, &err))
         return tl_ctl_fail(TL_EXIT_FAILED, &err);
     audit.list = options->output != TL_OUTPUT_TABLE ? json_array() : NULL;
-    bool ok = options->queue != NULL ? audit_named(&audit, options->queue, &err)
-                                     : audit_all(&audit, &err);
+    bool ok = open_archive(&audit, options, &err) &&
+              (options->queue != NULL ? audit_named(&audit, options->queue, &err)
+                                      : audit_all(&audit, &err));
     if (ok && options->output != TL_OUTPUT_TABLE)
         tl_data_write(options->output,
                       json_pack("{s:I, s:O}", "n_violations", (json_int_t)audit.violations,
@@ -224,6 +261,7 @@ int tl_command_audit(const struct tl_ctl_options *options)
                                         : TL_EXIT_OK;
     if (err.kind == TL_ERR_NOQUEUE)
         tl_ctl_session_propose(&audit.session, options->queue);
+    tl_postgres_close(&audit.archive);
     tl_ctl_session_close(&audit.session);
     return status;
 }

@@ -64,6 +64,7 @@ enum {
     TL_OPTION_ARCHIVE = 1 << 21,
     TL_OPTION_SOURCE = 1 << 22,
     TL_OPTION_REPORT = 1 << 23,
+    TL_OPTION_COMPARE = 1 << 24,
     TL_OPTION_TRAIL = 1 << 26,
     TL_OPTION_VERIFY = 1 << 27,
     TL_OPTION_PROOF = 1 << 28,
@@ -100,9 +101,9 @@ struct tl_ctl_options {
     const char *token_file; /* NULL: the token is in TELLERLINE_TOKEN */
     bool yes;               /* do it without asking */
     bool dry_run;
-    bool connect;               /* of check */
-    bool archive;               /* of up: with a private PostgreSQL */
-    unsigned format;            /* of export: csv, jsonl; of report: enum tl_report_form */
+    bool connect;    /* of check */
+    bool archive;    /* of up: with a private PostgreSQL; of audit: compares with it at once */
+    unsigned format; /* of export: csv, jsonl; of report: enum tl_report_form */
     int64_t since_ms, until_ms; /* of report: Unix time; 0: not given */
     const char *with;           /* of report: a second sale; NULL: none */
     bool sales;                 /* of report: list them */

@@ -14,6 +14,7 @@ CREATE TABLE queue_generations (
     event bigint NOT NULL DEFAULT 0,    -- everything up to this event was written; what is told again is skipped
     told_from bigint NOT NULL DEFAULT 0, -- the event from which all who wait or are active were told again last
     told_whole boolean NOT NULL DEFAULT true, -- false: that is still going on
+    told_why text,                      -- the reason in queue_gaps
     last_at timestamptz,                -- of that event
     deleted_at timestamptz,             -- by an operator
     UNIQUE (queue_id, generation)
@@ -37,6 +38,7 @@ CREATE TABLE queue_entries (
     generation_id int NOT NULL,
     seq bigint NOT NULL,       -- together with the lane it is the place
     lane smallint NOT NULL,
+    lane_before smallint,      -- before the last write; NULL: it was the first
     status entry_status,
     serial bigint,             -- how often the place was handed over to another device
     joined_at timestamptz,
@@ -105,6 +107,74 @@ CREATE TABLE queue_stats (
     totals jsonb NOT NULL,    -- since the queue was created, also of the waits that visitors were told
     PRIMARY KEY (queue_id, at)
 );
+
+-- Where Redis and these tables differ, at most 100 for each generation, one for each place. `told`: the record tells of a
+-- place what cannot be, as after a change by hand; it stays until somebody deletes it. `waiting` and `active` were found by
+-- the comparison, which does so again, or removes them.
+CREATE TABLE queue_differences (
+    generation_id int NOT NULL REFERENCES queue_generations ON DELETE CASCADE,
+    seq bigint NOT NULL,
+    source text NOT NULL,
+    event bigint NOT NULL,      -- as of which Redis had it so
+    found_at timestamptz NOT NULL DEFAULT now(),
+    in_redis text, redis_visitor text,     -- what is there at this place; NULL: nobody
+    in_archive text, archive_visitor text, -- the same here
+    PRIMARY KEY (generation_id, seq)
+);
+
+CREATE FUNCTION keep_few() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM queue_differences AS d WHERE d.generation_id = NEW.generation_id AND d.seq = NEW.seq)
+        OR (SELECT count(*) FROM queue_differences AS d WHERE d.generation_id = NEW.generation_id) >= 100 THEN
+        RETURN NULL;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER keep_few BEFORE INSERT ON queue_differences FOR EACH ROW EXECUTE FUNCTION keep_few();
+
+-- The rounds of the comparison: when the last one began, when that one began which was done last, and when an operator
+-- asked for one.
+CREATE TABLE queue_rounds (
+    generation_id int PRIMARY KEY REFERENCES queue_generations ON DELETE CASCADE,
+    began_at timestamptz NOT NULL DEFAULT '-infinity',
+    done_at timestamptz NOT NULL DEFAULT '-infinity',
+    asked_at timestamptz NOT NULL DEFAULT '-infinity'
+);
+
+-- A difference as a sentence.
+CREATE FUNCTION difference_text(d queue_differences) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT format('number %s: in Redis %s, in the archive %s', d.seq,
+        CASE WHEN d.in_redis IS NULL THEN 'nobody'
+            ELSE format('visitor "%s" %s', coalesce(d.redis_visitor, '(forgotten)'), d.in_redis) END,
+        CASE WHEN d.in_archive IS NULL THEN 'nobody'
+            ELSE format('visitor "%s" %s', coalesce(d.archive_visitor, '(forgotten)'), d.in_archive) END)
+        || coalesce((SELECT format('; swapped with number %s', other.seq) FROM queue_differences AS other
+            WHERE other.generation_id = d.generation_id AND other.redis_visitor = d.archive_visitor
+            AND other.archive_visitor = d.redis_visitor AND other.seq <> d.seq LIMIT 1), '')
+$$;
+
+-- Compares visitors of Redis, as of this event and in this state, with the entries that have not changed since: at their
+-- seqs, and all others in this state from `past` on up to `last`. The caller knows that all up to the event was written.
+-- Returns sentences.
+CREATE FUNCTION compare(generation int, state entry_status, as_of bigint, began bigint, past bigint, last bigint,
+    seqs bigint[], lanes int[], visitors text[], deadlines bigint[]) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM queue_differences AS d WHERE d.generation_id = generation AND d.source <> 'told'
+        AND (d.source = state::text AND d.seq = ANY(seqs) OR d.seq > past AND d.seq <= last AND d.event < began);
+    INSERT INTO queue_differences
+        SELECT generation, coalesce(r.seq, q.seq), state, as_of, now(),
+            state || ' in lane ' || r.lane || coalesce(' until ' || to_timestamp(r.deadline / 1000.0), ''), r.visitor,
+            coalesce(q.status::text, 'at a place') || ' in lane ' || q.lane
+                || coalesce(' until ' || CASE q.status WHEN 'active' THEN q.deadline END, ''), q.visitor
+        FROM unnest(seqs, lanes, visitors, deadlines) AS r (seq, lane, visitor, deadline)
+        FULL JOIN (SELECT * FROM queue_entries AS e WHERE e.generation_id = generation
+            AND (e.seq = ANY(seqs) OR e.seq > past AND e.seq <= last AND e.status = state)) AS q USING (seq)
+        WHERE q.seq IS NULL OR q.event <= as_of AND (r.seq IS NULL OR q.status IS DISTINCT FROM state
+            OR q.visitor IS DISTINCT FROM r.visitor OR q.lane <> r.lane
+            OR r.deadline IS NOT NULL AND r.deadline IS DISTINCT FROM (extract(epoch FROM q.deadline) * 1000)::bigint);
+    RETURN QUERY SELECT difference_text(d) FROM queue_differences AS d
+        WHERE d.generation_id = generation AND d.found_at = now() ORDER BY d.seq;
+END $$;
 
 -- How far the dropping of what is old has come: it begins again six hours after it was done last.
 CREATE TABLE upkeep (

@@ -96,6 +96,6 @@ end
 -- Writes an entry. An unusable record stops no one: the archiver looks at it, complains, and tells all again.
 function record.append(c, entry)
     if type(pcall_redis('XADD', c.key.record, '*', 'd', entry)) == 'table' then
-        call('HSET', c.key.state, 'standing', record.from_start(c, defs.GAP.corrected))
+        call('HSET', c.key.state, 'standing', record.from_start(c, defs.GAP.damaged))
     end
 end

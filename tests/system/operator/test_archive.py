@@ -183,12 +183,12 @@ def test_a_record_that_could_not_be_written(start, postgres):
     system.join("sale")
     agree(system, postgres)
     record = system.key("sale", "record")
-    system.expect("the record")
+    system.expect("the record|:record is a string")
     system.store.command("DEL", record)
     system.store.command("SET", record, "by hand")
     system.join("sale")
     system.store.command("DEL", record)
-    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'corrected'") == "1", PATIENCE,
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_gaps WHERE reason = 'damaged'") == "1", PATIENCE,
                "the gap is recorded")
     agree_open(system, postgres)
 

@@ -1,0 +1,68 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- What the archiver compares with PostgreSQL, a portion in each call: reconcile_sessions and reconcile_line. All of it
+-- is of one moment, which has the number of an event. Changes nothing.
+-- returns  RECONCILE
+
+local LANE, int = defs.LANE, text.int
+local HEAD = 29 -- bytes of an entry of the record before its notes: [version, generation, event, ms]
+local FIELDS = state.fields({ 'joined' }, { 'standing' })
+
+-- The event of the last entry of the record, 0: PostgreSQL has them all; nil: it cannot be told.
+local function last_noted(c)
+    local last = call('XREVRANGE', c.key.record, '+', '-', 'COUNT', 1)[1]
+    if not last then return 0 end
+    local is_read, head = pcall(unpack_message, sub(last[2][2] or '', 1, HEAD))
+    if not is_read or type(head) ~= 'table' or head[1] ~= defs.RECORD_VERSION or head[2] ~= c.generation then return end
+    return head[3]
+end
+
+local function begin(keys)
+    local c = state.read(state.begin(keys), FIELDS)
+    c.noted_up_to = last_noted(c)
+    c.rows = {}
+    return c
+end
+
+-- The record tells all that happened only where nothing is missing in it, and nobody is still to be told.
+local function answer(c, following)
+    local is_whole = c.noted_up_to and match(c.archive or '', '^%d+$') and (c.standing or '') == ''
+    return { is_whole and 1 or 0, c.generation, c.event, c.noted_up_to or 0, c.store or '',
+        floor(c.joined / 10) + c.waiting + c.active, following, is_whole and c.rows or {} }
+end
+
+-- reconcile_sessions: who is active.
+-- args     1 cursor of the scan, '0' at the start   2 about how many
+-- rows     visitor, place, deadline, ...; next: the cursor that follows, '0' after the last
+entry('reconcile_sessions', { 'no-writes' }, function(keys, args)
+    local c = begin(keys)
+    local found, rows = call('ZSCAN', c.key.active, args[1], 'COUNT', args[2]), c.rows
+    for i = 1, #found[2], 2 do
+        local id, deadline = found[2][i], text.number(found[2][i + 1])
+        local session, n = visitor.session(c, id), #rows
+        if session and deadline then rows[n + 1], rows[n + 2], rows[n + 3] = id, int(session.place), int(deadline) end
+    end
+    return answer(c, found[1])
+end)
+
+-- reconcile_line: who waits with a seq above `from`, up to `past`, in any lane.
+-- args     1 from   2 past   3 the most visitors of a lane
+-- rows     visitor, place, ...; next: the seq up to which that is all of them
+entry('reconcile_line', { 'no-writes' }, function(keys, args)
+    local c = begin(keys)
+    local from, past, most, found = args[1] + 0, args[2] + 0, args[3] + 0, {}
+    for lane = 0, defs.LANES_MAX - 1 do
+        local first = lane * LANE
+        found[lane] = call('ZRANGE', c.key.waiting, '(' .. int(first + from), int(first + past), 'BYSCORE', 'LIMIT', 0,
+            most, 'WITHSCORES')
+        local last = #found[lane] == 2 * most and text.number(found[lane][2 * most])
+        if last then past = max(from + 1, last - first - 1) end -- more may stand at the last one
+    end
+    local rows = c.rows
+    for lane = 0, defs.LANES_MAX - 1 do
+        for i = 1, #found[lane], 2 do
+            local place, n = text.number(found[lane][i + 1]), #rows
+            if place and place % LANE <= past then rows[n + 1], rows[n + 2] = found[lane][i], int(place) end
+        end
+    end
+    return answer(c, int(past))
+end)

@@ -2,6 +2,8 @@
 """The store loses a queue, and the archive brings it back: the same order, sessions and totals."""
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from admin import Admin, admin_file
@@ -119,6 +121,12 @@ def test_the_line_comes_back_by_itself(start, postgres):
     wait_until(lambda: postgres.sql(statuses).startswith(f"waiting|{field(system, 'waiting')}\nactive|{CAPACITY}\n"), PATIENCE,
                "the archive knows of the new generation")
     assert postgres.sql("SELECT generation_id, until - since < interval '1 minute' FROM queue_gaps WHERE reason = 'lost'") == "2|t"
+    # Both generations are one sale, and who came back is one visitor.
+    said = json.loads(system.ctl("report", "sale", "--format", "json").stdout)
+    assert said["totals"]["arrived"] == counted["joined"] + 1, said["totals"]
+    assert (said["totals"]["unknown"], said["totals"]["waiting"]) == (0, system.numbers("sale")["waiting"]), said["totals"]
+    assert [(lane["lane"], lane["arrived"]) for lane in said["lanes"]] == [("vip", 1), ("normal", counted["joined"])]
+    assert [gap["reason"] for gap in said["gaps"]] == ["lost"]
 
 
 def test_nobody_is_left_who_remembers(start, postgres):

@@ -105,6 +105,19 @@ static void rules_are_kept(void **state)
     EXPECT(later, "before the opening", "2 101 entered 0 5 " A " -", "4 102 admitted 0 5 " A " -");
 }
 
+static void a_rate_is_kept(void **state)
+{
+    static const char rules[] = "rules - - - policy=both;order=arrival;mode=open;opens=0;weights=;"
+                                "rate=1/100+1;overbook=0;capacity=9";
+    (void)state;
+    EXPECT(rules, "", "2 100 entered 0 5 " A " -", "2 100 entered 0 6 " A " -",
+           "2 100 entered 0 7 " A " -", "3 101 admitted 0 5 " A " -", "4 150 admitted 0 6 " A " -",
+           "5 201 admitted 0 7 " A " -");
+    EXPECT(rules, "as number 3 in 99 ms", "2 100 entered 0 5 " A " -", "2 100 entered 0 6 " A " -",
+           "2 100 entered 0 7 " A " -", "3 101 admitted 0 5 " A " -", "4 150 admitted 0 6 " A " -",
+           "5 200 admitted 0 7 " A " -");
+}
+
 static void nobody_comes_from_nowhere(void **state)
 {
     (void)state;
@@ -153,6 +166,7 @@ int main(void)
         cmocka_unit_test(a_line_that_is_right_passes),
         cmocka_unit_test(who_stood_before_goes_before),
         cmocka_unit_test(rules_are_kept),
+        cmocka_unit_test(a_rate_is_kept),
         cmocka_unit_test(nobody_comes_from_nowhere),
         cmocka_unit_test(a_gap_is_no_violation),
     };

@@ -13,6 +13,8 @@ from tellerline import BIN, CALM, run
 from test_archive import agree, join_many, value
 from test_users import denials, guarded
 from test_store_trouble import PROMPT, STORE_TROUBLE
+from test_trail import export, verify
+from trails import check_trail
 from http_client import Client
 from waiting import PATIENCE, wait_until
 
@@ -88,7 +90,7 @@ def is_restored(system):
     return field(system, "restore").startswith("done")
 
 
-def test_the_line_comes_back_by_itself(start, postgres):
+def test_the_line_comes_back_by_itself(start, postgres, tmp_path):
     """Also those who do not return themselves: each stands where they stood, sessions last as long, totals are the same."""
     system = begin(start, postgres, {})
     waiting, active = hold_a_sale(system)
@@ -127,6 +129,11 @@ def test_the_line_comes_back_by_itself(start, postgres):
     assert (said["totals"]["unknown"], said["totals"]["waiting"]) == (0, system.numbers("sale")["waiting"]), said["totals"]
     assert [(lane["lane"], lane["arrived"]) for lane in said["lanes"]] == [("vip", 1), ("normal", counted["joined"])]
     assert [gap["reason"] for gap in said["gaps"]] == ["lost"]
+    # The trails of both generations are true.
+    for generation_id, generation in postgres.rows("SELECT generation_id, generation FROM queue_generations ORDER BY 1"):
+        check_trail(postgres, generation_id)
+        done = verify(export(system, tmp_path / generation, "--generation", generation))
+        assert done.returncode == 0 and f"/{generation}: " in done.stdout, done.stdout + done.stderr
 
 
 def test_nobody_is_left_who_remembers(start, postgres):

@@ -102,6 +102,7 @@ bool tl_database_part(struct tl_database *database, struct tl_archive_part *part
     part->queue_id = (int)strtol(PQgetvalue(found, 0, 0), NULL, 10);
     part->generation_id = (int)strtol(PQgetvalue(found, 0, 1), NULL, 10);
     part->written = strtoull(PQgetvalue(found, 0, 2), NULL, 10);
+    part->at_ms = strtoll(PQgetvalue(found, 0, 3), NULL, 10);
     PQclear(found);
     return true;
 }
@@ -180,10 +181,11 @@ static bool note_begins(struct tl_database *database, struct tl_archive_note *wh
     static const char *const reasons[] = {[TL_GAP_OPENED] = "opened",
                                           [TL_GAP_BACKLOG] = "backlog",
                                           [TL_GAP_STORE] = "store",
-                                          [TL_GAP_CORRECTED] = "corrected"};
+                                          [TL_GAP_CORRECTED] = "corrected",
+                                          [TL_GAP_ARCHIVE] = "archive"};
     char since[NUMBER_SIZE];
     uint64_t why = tl_note_number(&whole->note);
-    const char *reason = why >= TL_GAP_OPENED && why <= TL_GAP_CORRECTED ? reasons[why] : "unknown";
+    const char *reason = why >= TL_GAP_OPENED && why <= TL_GAP_ARCHIVE ? reasons[why] : "unknown";
     const char *const values[] = {v->id,     v->event, v->at,
                                   v->detail, reason,   number(tl_note_number(&whole->note), since)};
     return tl_postgres_do(&database->postgres,

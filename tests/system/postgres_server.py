@@ -29,7 +29,7 @@ class PostgresServer:
 
     def __init__(self, **settings: str) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="tellerline-postgres-"))
-        self._data, self._log = self._folder / "data", self._folder / "log"
+        self._data, self._copy, self._log = (self._folder / name for name in ("data", "copy", "log"))
         self._settings = {"listen_addresses": "", "unix_socket_directories": str(self._folder)} | settings
         self._process: subprocess.Popen[bytes] | None = None
         # It refuses to run as root.
@@ -102,6 +102,23 @@ class PostgresServer:
             self._process.send_signal(number)
             self._process.wait(60)
             self._process = None
+
+    def keep(self) -> None:
+        """A copy of its data, for go_back."""
+        self.stop()
+        shutil.rmtree(self._copy, ignore_errors=True)
+        self._copy_data(self._data, self._copy)
+        self.start()
+
+    def go_back(self) -> None:
+        """To the copy, as after a dump was restored."""
+        self.stop()
+        shutil.rmtree(self._data)
+        self._copy_data(self._copy, self._data)
+        self.start()
+
+    def _copy_data(self, source: Path, target: Path) -> None:
+        subprocess.run([*self._user, "cp", "-a", source, target], check=True, cwd="/")
 
     def remove(self) -> None:
         self.kill()

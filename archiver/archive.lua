@@ -3,6 +3,8 @@
 -- tells all who wait and are active, in portions, where what was told before is not complete.
 -- args     1 keep   2 most entries of the record, 0: the record ends   3 most units (RECORD_UNIT) of it
 --          4 id of the last entry that was written, '': none   5 how many these were   6 their units
+--          7 the generation of the last of them, as event: 8 PostgreSQL had before, '': not asked   9 the time of that,
+--          ms   10 it has now
 -- returns  ARCHIVE
 --
 -- Invariants: the record never holds more than it may; what is missing in it is told before what follows. Changes
@@ -12,7 +14,8 @@ local NOTE, GAP = defs.NOTE, defs.GAP
 local LANE, LANES, int, number = defs.LANE, defs.LANES_MAX, text.int, text.number
 local PORTION = 500 -- visitors told in a call
 -- archive_units: the most, at the last call
-local FIELDS = state.fields({}, { 'standing', 'restore', 'archive_units' })
+-- archived: the last event that PostgreSQL has said to have
+local FIELDS = state.fields({}, { 'standing', 'restore', 'archive_units', 'archived' })
 
 -- Drops what was written. Returns the units that are free by it.
 local function acknowledge(c, args)
@@ -20,6 +23,22 @@ local function acknowledge(c, args)
     if not ms then return 0 end
     local dropped = call('XTRIM', c.key.record, 'MINID', '=', ms .. '-' .. int(nth + 1))
     return dropped > 0 and floor(args[6] * min(1, dropped / args[5])) or 0 -- another archiver may have dropped some
+end
+
+-- One of them has gone back to an older copy: PostgreSQL lacks what it had, or has events that are still to come here,
+-- as the clock went back too; it would skip them as known. Then all are told again, with other numbers.
+local function compare(c, args)
+    local known, at, written = tonumber(args[8]), args[9] + 0, args[10] + 0
+    if args[7] + 0 ~= c.generation then return end
+    if known and known < (tonumber(c.archived) or 0) then
+        local missing = match(c.standing or '', '^%d %d+ (%d+) begin') or '0'
+        local since = at > 0 and at or floor(c.generation / 1000)
+        state.set(c, 'standing', concat({ GAP.archive, int(since), missing, 'begin', '0' }, ' '))
+    elseif known and known > c.event then
+        c.event, c.is_corrected = known + state.BASE_GAP, true
+        state.set(c, 'standing', record.from_start(c, GAP.store, min(at, c.now)))
+    end
+    if written > 0 then state.set(c, 'archived', int(written)) end
 end
 
 -- The units that are free. before: what `archive` said, or nil: then nobody knows how large the entries are that are
@@ -75,10 +94,12 @@ local function tell(c)
     return concat({ why, since, missing, stage, following }, ' ')
 end
 
--- 1: the archive may bring back what the store has lost; 2: it was asked to, or has begun (restore.lua).
+-- 1: the archive may bring back what the store has lost; 2: it was asked to, or has begun (restore.lua). And whether
+-- that is of the present generation.
 local function restorable(c)
-    local stage = match(c.restore or '', '^%a+') or ''
-    if stage == 'asked' or stage == 'running' then return 2 end
+    local stage, of_present = match(c.restore or '', '^%a+') or '', rewind.stage(c, c.restore)
+    if stage == 'asked' or stage == 'running' then return 2, of_present end
+    if of_present then return recovery.recovers(c) and 1 or 0, of_present end
     return stage == '' and recovery.is_open(c) and 1 or 0
 end
 
@@ -89,14 +110,16 @@ entry('archive', { 'allow-oom' }, function(keys, args)
     local held = call('XLEN', c.key.record)
     if most == 0 then
         call('UNLINK', c.key.record)
-        state.repair(c, { archive = false, archive_units = false, standing = false })
-        return { 0, 0, 0, 0, 0 }
+        state.repair(c, { archive = false, archive_units = false, archived = false, standing = false })
+        return { 0, 0, 0, 0, 0, 0 }
     end
-    local restore = restorable(c)
+    local restore, of_present = restorable(c)
+    local comes_back = of_present and restore > 0 -- only then those who are there are all who should be
     local before, missing, since = match(c.archive or '', '^(%d+) ?(%d*) ?(%d*)$')
     local units = free_units(c, held, before, most_units, freed)
     local has_room = held <= most / 2 and units >= most_units / 2 -- half of it stays for what happens meanwhile
     local room = record.room(units, most - held)
+    compare(c, args)
     if not before then
         state.set(c, 'standing', record.from_start(c, GAP.opened))
     elseif missing ~= '' and has_room then
@@ -106,7 +129,8 @@ entry('archive', { 'allow-oom' }, function(keys, args)
     end
     state.set(c, 'archive', room)
     state.set(c, 'archive_units', int(most_units))
-    if (c.standing or '') ~= '' and has_room then state.set(c, 'standing', tell(c)) end
+    local tells = has_room and not comes_back
+    if tells and (c.standing or '') ~= '' then state.set(c, 'standing', tell(c)) end
     if c.notes or c.is_corrected then
         state.commit(c)
     else
@@ -114,5 +138,6 @@ entry('archive', { 'allow-oom' }, function(keys, args)
     end
     local oldest = call('XRANGE', c.key.record, '-', '+', 'COUNT', 1)[1]
     return { call('XLEN', c.key.record), oldest and max(0, c.now - text.id_ms(oldest[1])) or 0,
-        tonumber(match(c.archive, ' (%d+) ')) or 0, c.standing and c.standing ~= '' and has_room and 1 or 0, restore }
+        tonumber(match(c.archive, ' (%d+) ')) or 0, tells and (c.standing or '') ~= '' and 1 or 0, restore,
+        comes_back and 1 or 0 }
 end)

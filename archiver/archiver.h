@@ -31,6 +31,9 @@ struct tl_archived_queue {
     uint64_t entries, units;       /* of those in the batch */
     struct tl_reply *reply;        /* which the batch borrows from */
     struct tl_archive_part known;  /* as PostgreSQL numbers the last generation; 0: not known */
+    bool asked;                    /* it said which event it had, since the store heard of it */
+    uint64_t had_event;
+    int64_t had_ms;
     struct tl_copied copied[TL_COPIES];
     int64_t look_ms, report_ms;         /* local monotonic: when they are due */
     int64_t behind, behind_ms, missing; /* as the store said last */

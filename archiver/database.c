@@ -145,6 +145,7 @@ bool tl_database_part(struct tl_database *database, struct tl_archive_part *part
     part->queue_id = (int)strtol(PQgetvalue(found, 0, 0), NULL, 10);
     part->generation_id = (int)strtol(PQgetvalue(found, 0, 1), NULL, 10);
     part->written = strtoull(PQgetvalue(found, 0, 2), NULL, 10);
+    part->at_ms = strtoll(PQgetvalue(found, 0, 3), NULL, 10);
     PQclear(found);
     return true;
 }

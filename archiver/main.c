@@ -88,8 +88,9 @@ static bool serve(void *context, struct tl_held_queue *held, int64_t now_ms, int
     if (!tl_archiver_copy(self, held, now_ms, err))
         return false;
     /* Visitors who come back go first: what the record has of them waits. */
-    if (self->usable && !queue->restore.active && !tl_archiver_is_full(self) &&
-        now_ms >= queue->look_ms && !tl_archiver_read(self, held, now_ms, err))
+    if (self->usable && !queue->restore.active && !queue->restore.back &&
+        !tl_archiver_is_full(self) && now_ms >= queue->look_ms &&
+        !tl_archiver_read(self, held, now_ms, err))
         return false;
     if (self->usable && queue->look_ms < *due_ms)
         *due_ms = queue->look_ms;

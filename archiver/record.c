@@ -53,6 +53,9 @@ static struct tl_archive_part *part_of(struct tl_archiver *self, struct tl_held_
                                                 .generation_id = part->generation_id,
                                                 .queue_id = part->queue_id,
                                                 .written = part->written};
+        queue->asked = true;
+        queue->had_event = part->written;
+        queue->had_ms = part->at_ms;
     }
     part->generation_id = queue->known.generation_id;
     part->queue_id = queue->known.queue_id;
@@ -126,16 +129,25 @@ bool tl_archiver_acknowledge(struct tl_archiver *self, struct tl_held_queue *hel
     tl_args_str(args, queue->taken);
     tl_args_uint(args, queue->entries);
     tl_args_uint(args, queue->units);
+    tl_args_uint(args, queue->known.generation);
+    if (queue->asked)
+        tl_args_uint(args, queue->had_event);
+    else
+        tl_args_str(args, "");
+    tl_args_uint(args, (uint64_t)queue->had_ms);
+    tl_args_uint(args, queue->known.written);
     struct tl_reply *reply = tl_call(held->redis, args, err);
     if (reply == NULL)
         return false;
     if (queue->taken[0] != '\0')
         snprintf(queue->written, sizeof(queue->written), "%s", queue->taken);
+    queue->asked = false;
     tl_metrics_add(self->process->metrics, TL_ARCHIVED_ENTRIES, (int64_t)queue->entries);
     queue->behind = tl_reply_signed(reply, TL_ARCHIVE_ENTRIES);
     queue->behind_ms = tl_reply_signed(reply, TL_ARCHIVE_AGE);
     queue->missing = tl_reply_signed(reply, TL_ARCHIVE_MISSING);
     queue->restore.wanted = tl_reply_signed(reply, TL_ARCHIVE_RESTORE);
+    queue->restore.back = tl_reply_signed(reply, TL_ARCHIVE_BACK) != 0;
     bool again = tl_reply_signed(reply, TL_ARCHIVE_AGAIN) != 0;
     queue->report_ms = again ? now_ms : now_ms + REPORT_MS;
     if (again || queue->behind > 0)

@@ -15,10 +15,20 @@
 #define VISITORS                                                                                   \
     "SELECT visitor, lane * 281474976710656::bigint + seq, CASE status WHEN 'waiting' THEN 0 "     \
     "WHEN 'active' THEN coalesce(ceil(extract(epoch FROM deadline) * 1000)::bigint, 0) "           \
-    "ELSE -1 END, coalesce(floor(extract(epoch FROM admitted_at) * 1000)::bigint, 0), "            \
+    "WHEN 'completed' THEN -1 WHEN 'left' THEN -2 WHEN 'unclaimed' THEN -4 WHEN 'absent' THEN -5 " \
+    "WHEN 'removed' THEN -6 ELSE -3 END, coalesce(floor(extract(epoch FROM admitted_at) * "        \
+    "1000)::bigint, 0), "                                                                          \
     "(claimed_at IS NOT NULL OR admitted_at IS NULL)::int, coalesce(serial, 0), seq FROM "         \
-    "queue_entries "                                                                               \
+    "queue_entries AS q "                                                                          \
     "WHERE generation_id = $1 AND seq > $2 AND visitor IS NOT NULL AND "
+
+/* Of those who have ended, as archiver/restore.lua counts them. */
+#define TOTALS                                                                                     \
+    "count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'left'), "      \
+    "count(*) FILTER (WHERE status > 'left'), count(*) FILTER (WHERE status = 'unclaimed'), "      \
+    "count(*) FILTER (WHERE status = 'absent'), count(*) FILTER (WHERE status = 'removed'), "      \
+    "count(*) FILTER (WHERE status > 'active' AND (admitted_at IS NOT NULL OR status IN "          \
+    "('completed', 'unclaimed')))"
 
 enum { NUMBER_SIZE = 24, COLUMNS = 6, AT_ONCE = 500 /* visitors, in one call */ };
 
@@ -93,19 +103,23 @@ static enum tl_restore_step failed(struct tl_restore *restore, const struct tl_d
 
 /* ---- what the archive knows ---- */
 
+/* The generation, and the stretch in field `back` (common/store/line/rewind.lua). */
 static bool read_present(struct tl_restore *restore, const struct tl_held_queue *held,
                          struct tl_error *err)
 {
-    struct tl_reply *reply =
-        tl_ask(held->redis, err, "HGET", held->keys.names[TL_KEY_STATE], "generation", NULL);
-    restore->present = (uint64_t)tl_reply_integer(reply);
+    struct tl_reply *reply = tl_ask(held->redis, err, "HMGET", held->keys.names[TL_KEY_STATE],
+                                    "generation", "back", NULL);
+    restore->present = tl_reply_number(reply, 0);
+    if (sscanf(tl_reply_text(reply, 1), "%" SCNu64 ":%" SCNu64 ":%" SCNu64, &restore->found,
+               &restore->base, &restore->found_seq) != 3)
+        restore->found = restore->base = restore->found_seq = 0;
     tl_reply_free(reply);
     return reply != NULL;
 }
 
 /* The generation before the present one. *why: a word if it cannot be brought back, or NULL. */
 static bool find_lost(struct tl_restore *restore, struct tl_database *database, const char *queue,
-                      bool asked, const char **why, struct tl_error *err)
+                      const char **why, struct tl_error *err)
 {
     char present[NUMBER_SIZE];
     const char *const values[] = {queue, text_of(restore->present, present)};
@@ -126,7 +140,7 @@ static bool find_lost(struct tl_restore *restore, struct tl_database *database, 
         *why = "deleted";
     } else if (database->pseudonyms) {
         *why = "pseudonyms";
-    } else if (!asked && PQgetvalue(found, 0, 4)[0] != 't') {
+    } else if (!restore->asked && PQgetvalue(found, 0, 4)[0] != 't') {
         *why = "old";
     } else {
         *why = NULL;
@@ -147,13 +161,8 @@ static bool count(struct tl_restore *restore, struct tl_database *database, stru
     PGresult *lanes = tl_postgres_run(
         &database->postgres,
         "SELECT lane, max(seq), coalesce(min(seq) FILTER (WHERE status = 'waiting') - 1, max(seq)),"
-        " count(*) FILTER (WHERE status < 'completed'), "
-        "count(*) FILTER (WHERE status = 'completed'), count(*) FILTER (WHERE status = 'left'), "
-        "count(*) FILTER (WHERE status > 'left'), count(*) FILTER (WHERE status = 'unclaimed'), "
-        "count(*) FILTER (WHERE status = 'absent'), count(*) FILTER (WHERE status = 'removed'), "
-        "count(*) FILTER (WHERE status > 'active' AND (admitted_at IS NOT NULL OR status IN "
-        "('completed', 'unclaimed'))) "
-        "FROM queue_entries WHERE generation_id = $1 GROUP BY lane",
+        " count(*) FILTER (WHERE status < 'completed'), " TOTALS
+        " FROM queue_entries WHERE generation_id = $1 GROUP BY lane",
         1, values, err);
     restore->last_seq = restore->size = 0;
     memset(restore->totals, 0, sizeof(restore->totals));
@@ -172,9 +181,120 @@ static bool count(struct tl_restore *restore, struct tl_database *database, stru
     return lanes != NULL;
 }
 
+/* ---- an old copy of the present generation ---- */
+
+/* The present generation, if the archive knows more of it than the store. *why: a word if it does
+ * not, or cannot tell, or NULL. Places that were drawn meanwhile would be drawn again. */
+static bool find_later(struct tl_restore *restore, struct tl_database *database, const char *queue,
+                       const char **why, struct tl_error *err)
+{
+    char present[NUMBER_SIZE], found[NUMBER_SIZE], base[NUMBER_SIZE];
+    const char *const values[] = {queue, text_of(restore->present, present),
+                                  text_of(restore->found, found), text_of(restore->base, base)};
+    PGresult *rows = tl_postgres_run(
+        &database->postgres,
+        "SELECT generation_id, deleted_at IS NOT NULL, max(e.event), coalesce(max(e.seq), 0), "
+        "count(e.seq) FILTER (WHERE e.joined_seq IS NOT NULL), "
+        "count(e.seq) FILTER (WHERE e.status < 'completed') "
+        "FROM queue_generations AS g JOIN queues USING (queue_id) LEFT JOIN queue_entries AS e "
+        "USING (generation_id) WHERE name = $1 AND generation = $2 AND "
+        "(e.event IS NULL OR e.event > $3 AND e.event < $4) GROUP BY 1, 2",
+        4, values, err);
+    if (rows == NULL)
+        return false;
+    bool is_known = PQntuples(rows) > 0;
+    if (is_known && PQgetvalue(rows, 0, 1)[0] == 't')
+        *why = "deleted";
+    else if (database->pseudonyms)
+        *why = "pseudonyms";
+    else if (!is_known || PQgetisnull(rows, 0, 2))
+        *why = "whole";
+    else if (number_at(rows, 0, 4) > 0)
+        *why = "draw";
+    else
+        *why = NULL;
+    if (*why == NULL) {
+        restore->generation_id = (int)number_at(rows, 0, 0);
+        restore->generation = restore->present;
+        restore->event = number_at(rows, 0, 2);
+        restore->last_seq = number_at(rows, 0, 3);
+        restore->size = number_at(rows, 0, 5);
+    }
+    PQclear(rows);
+    return true;
+}
+
+/* Totals of those who came and went in the stretch. */
+static bool count_later(struct tl_restore *restore, struct tl_database *database,
+                        struct tl_error *err)
+{
+    char id[NUMBER_SIZE], found[NUMBER_SIZE], base[NUMBER_SIZE], seq[NUMBER_SIZE];
+    const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
+                                  text_of(restore->found, found), text_of(restore->base, base),
+                                  text_of(restore->found_seq, seq)};
+    PGresult *rows = tl_postgres_run(&database->postgres,
+                                     "SELECT " TOTALS " FROM queue_entries WHERE generation_id = "
+                                     "$1 AND event > $2 AND event < $3 AND seq > $4",
+                                     4, values, err);
+    memset(restore->fronts, 0, sizeof(restore->fronts));
+    for (int k = 0; rows != NULL && k < TL_RESTORE_TOTALS; k++)
+        restore->totals[k] = number_at(rows, 0, k);
+    PQclear(rows);
+    return rows != NULL;
+}
+
+/* The last that the archive knows of each visitor: an open place, else the one of the latest event.
+ */
+static PGresult *fetch_later(struct tl_restore *restore, struct tl_database *database,
+                             struct tl_error *err)
+{
+    char id[NUMBER_SIZE], after[NUMBER_SIZE], found[NUMBER_SIZE], base[NUMBER_SIZE];
+    const char *const values[] = {text_of((uint64_t)restore->generation_id, id),
+                                  text_of(restore->cursor, after), text_of(restore->found, found),
+                                  text_of(restore->base, base)};
+    return tl_postgres_run(&database->postgres,
+                           VISITORS
+                           "event > $3 AND event < $4 AND status IS NOT NULL AND NOT EXISTS "
+                           "(SELECT FROM queue_entries AS o WHERE o.generation_id = $1 AND "
+                           "o.visitor = q.visitor AND o.seq <> q.seq AND o.event < $4 AND "
+                           "(o.status < 'completed', o.event, o.seq) > "
+                           "(q.status < 'completed', q.event, q.seq)) ORDER BY seq LIMIT " FETCHED,
+                           4, values, err);
+}
+
+/* ---- begin ---- */
+
+static void say_what_begins(struct tl_restore *restore, const struct tl_held_queue *held)
+{
+    if (restore->back && restore->seen_base != restore->base)
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue},
+               "the store has come back from an old copy, as of event %" PRIu64 ", and the archive "
+               "knows of event %" PRIu64 "%s",
+               restore->found, restore->event,
+               restore->may_begin ? ": what happened since comes back"
+                                  : ": `tellerline restore` brings back what happened since");
+    else if (!restore->back)
+        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue},
+               "the store has lost the queue: %" PRIu64 " who waited or were active as of event "
+               "%" PRIu64 " come back from the archive",
+               restore->size, restore->event);
+    restore->seen_base = restore->base;
+}
+
+/* What there is to bring back; *why: a word if there is nothing, or NULL. */
+static bool find(struct tl_restore *restore, struct tl_database *database, const char *queue,
+                 const char **why, struct tl_error *err)
+{
+    if (restore->back)
+        return find_later(restore, database, queue, why, err) &&
+               (*why != NULL || count_later(restore, database, err));
+    return find_lost(restore, database, queue, why, err) &&
+           (*why != NULL || count(restore, database, err));
+}
+
 /* asked: by an operator; else only if the last event of the archive is not older than an hour. */
 static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database *database,
-                                  const struct tl_held_queue *held, bool asked, int64_t now_ms,
+                                  const struct tl_held_queue *held, int64_t now_ms,
                                   struct tl_error *err)
 {
     const char *why;
@@ -182,24 +302,27 @@ static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database
     struct tl_args args = {0};
     if (!read_present(restore, held, err))
         return TL_RESTORE_STORE_FAILED;
-    if (!find_lost(restore, database, held->keys.queue, asked, &why, err) ||
-        (why == NULL && !count(restore, database, err)))
+    if (restore->back && !restore->may_begin && restore->seen_base == restore->base)
+        return TL_RESTORE_ON; /* it was said already */
+    if (!find(restore, database, held->keys.queue, &why, err))
         return failed(restore, database, held, err);
     if (why != NULL)
         return give_up(restore, held, why, err);
+    if (!restore->may_begin) {
+        say_what_begins(restore, held);
+        return TL_RESTORE_ON;
+    }
     begin_call(&args, held, "begin");
     tl_args_uint(&args, restore->generation);
     tl_args_uint(&args, restore->event);
     tl_args_uint(&args, restore->last_seq);
     tl_args_uint(&args, restore->size);
     restore->active = true;
+    restore->of_present = restore->back;
     enum tl_restore_step step = call(restore, held, &args, &restore->cursor, &wait_ms, err);
     restore->due_ms = now_ms + wait_ms;
     if (restore->active)
-        tl_log(TL_LOG_WARN, &(struct tl_log_fields){.queue = held->keys.queue},
-               "the store has lost the queue: %" PRIu64 " who waited or were active as of event "
-               "%" PRIu64 " come back from the archive",
-               restore->size, restore->event);
+        say_what_begins(restore, held);
     return step;
 }
 
@@ -272,7 +395,8 @@ static enum tl_restore_step finish(struct tl_restore *restore, struct tl_process
 {
     uint64_t returned;
     struct tl_args args = {0};
-    if (!note_gap(restore, database, err) && !is_of_this_queue(database, held, err)) {
+    if (!restore->of_present && !note_gap(restore, database, err) &&
+        !is_of_this_queue(database, held, err)) {
         restore->active = false;
         return TL_RESTORE_DATABASE_FAILED;
     }
@@ -298,15 +422,16 @@ static enum tl_restore_step go_on(struct tl_restore *restore, struct tl_process 
                                   struct tl_database *database, const struct tl_held_queue *held,
                                   struct tl_error *err)
 {
-    PGresult *rows = fetch(restore, database, err);
+    PGresult *rows =
+        restore->of_present ? fetch_later(restore, database, err) : fetch(restore, database, err);
     if (rows == NULL)
         return failed(restore, database, held, err);
     enum tl_restore_step step = TL_RESTORE_ON;
     const uint64_t kind = restore->cursor - restore->cursor % TL_LANE;
     int n = PQntuples(rows);
     if (n == 0)
-        step = kind == 0 ? bring(restore, held, rows, 0, TL_LANE, err)
-                         : finish(restore, process, database, held, err);
+        step = kind == 0 && !restore->of_present ? bring(restore, held, rows, 0, TL_LANE, err)
+                                                 : finish(restore, process, database, held, err);
     for (int first = 0; restore->active && first < n; first += AT_ONCE) {
         int last = first + AT_ONCE < n ? first + AT_ONCE - 1 : n - 1;
         step = bring(restore, held, rows, first, kind + number_at(rows, last, COLUMNS), err);
@@ -321,12 +446,13 @@ enum tl_restore_step tl_restore_serve(struct tl_restore *restore, struct tl_proc
                                       struct tl_error *err)
 {
     const int64_t wanted = restore->wanted;
-    const bool is_auto = process->config->archive.restore == TL_RESTORE_AUTO;
     restore->wanted = 0;
     if (restore->active)
         return now_ms < restore->due_ms ? TL_RESTORE_ON
                                         : go_on(restore, process, database, held, err);
-    return wanted == 2 || (wanted == 1 && is_auto)
-               ? begin(restore, database, held, wanted == 2, now_ms, err)
+    restore->asked = wanted == 2;
+    restore->may_begin = restore->asked || process->config->archive.restore == TL_RESTORE_AUTO;
+    return wanted > 0 && (restore->may_begin || restore->back)
+               ? begin(restore, database, held, now_ms, err)
                : TL_RESTORE_ON;
 }

@@ -18,14 +18,20 @@ struct tl_restore {
     /* As the store said: 1: the archive may bring back what was lost, 2: it was asked to; 0 once
      * that was looked at. */
     int64_t wanted;
-    bool active;
-    bool is_whole;     /* the archive was told of all who waited or were active */
-    int64_t due_ms;    /* local monotonic: when the next step is */
-    int generation_id; /* of the lost one in PostgreSQL */
+    bool asked;              /* by an operator */
+    bool may_begin;          /* asked, or by itself */
+    bool back;               /* it is the present generation, of which the store has an old copy */
+    bool active, of_present; /* the latter: as `back` when it began */
+    bool is_whole;           /* the archive was told of all who waited or were active */
+    int64_t due_ms;          /* local monotonic: when the next step is */
+    int generation_id;       /* of the lost one in PostgreSQL */
     uint64_t generation, event, last_seq, present;
     uint64_t now_ms; /* by Redis's clock, at the last step */
     uint64_t cursor; /* below TL_LANE of those who are active, above it of all others */
     uint64_t size;   /* how many wait or are active */
+    /* Of an old copy: the archive knows more of what lies between these events, in which places
+     * above the seq were given. base of the last that was looked at. */
+    uint64_t found, base, found_seq, seen_base;
     uint64_t totals[TL_RESTORE_TOTALS];
     uint64_t fronts[TL_LANES_MAX]; /* all places of the lane up to this seq have stopped waiting */
 };

@@ -3,10 +3,12 @@
 -- archiver calls it: `begin`, `rows` until all are back, `done`; an operator asks for it, or a look finds that it is
 -- possible (archiver/archive.lua). Field `restore` of the state says how far it has come:
 --   asked   |   running:GENERATION:EVENT:CURSOR:RETURNED:ALL   |   done:GENERATION:RETURNED   |   none:WHY
+-- Where the store has an old copy of the present generation (line/rewind.lua) that is the one to come back, with all
+-- whose places the archive knows later: back until an operator asks, then asked:back.
 -- args     1 keep   2 'ask': and who   |   'none': 3 why, a word
 --          'begin': 3 generation   4 its last event in the archive   5 its last seq   6 how many are to come back
 --          'rows': 3 generation   4 cursor, that of the field   5 the next one   6... visitors: id, place, deadline of
---                  the session (0: waits, -1: has gone), admitted ms, claimed 0 or 1, serial
+--                  the session (0: waits; gone: minus the REASON), admitted ms, claimed 0 or 1, serial
 --          'done': 3 generation   4... totals of those who have ended, as TOTAL says   then the fronts: lane, seq, ...
 -- returns  RESTORE. is_next 0: there is nothing (more) to do, or another archiver has done this step
 -- fails    INVALID   an operator asks, but the queue has visitors and does not recover, or all are back
@@ -14,7 +16,7 @@
 -- Invariants: as those of apply. A row that comes twice changes nothing the second time, nor does one whose visitor
 -- came back before. Nobody is admitted meanwhile. Work is bounded by the number of rows.
 
-local OVER, ROW = -1, 6
+local ROW = 6
 local TOTAL = { 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed', 'admitted' }
 local FIELDS = state.fields({ 'seq', 'joined', 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed',
     'admitted' }, { 'restore', 'handed' })
@@ -31,11 +33,12 @@ local function note_running(c, r)
 end
 
 local function ask(c, args)
+    local of_present = rewind.stage(c, c.restore)
     if c.waiting + c.active > 0 and not recovery.recovers(c) then
         state.fail('INVALID', 'the queue has visitors, and it does not recover: `tellerline queue recover --wait` opens'
             .. ' a recovery')
     end
-    if recovery.is_retired(c) then
+    if recovery.is_retired(c) and not of_present then
         state.fail('INVALID', 'an operator deleted the queue: its places do not come back')
     elseif match(c.restore or '', '^done') then
         state.fail('INVALID', 'the archive has brought back the line of this generation already')
@@ -44,14 +47,17 @@ local function ask(c, args)
     end
     changes.record(c, changes.actor(args), 'recover', {}, { from = 'archive' })
     recovery.reopen(c)
-    state.set(c, 'restore', 'asked')
+    state.set(c, 'restore', of_present and 'asked:back' or 'asked')
     state.commit_config(c)
 end
 
 local function begin(c, args)
     local generation, r = args[3] + 0, running(c)
+    local of_present = generation == c.generation and rewind.stage(c, c.restore)
     if match(c.restore or '', '^done') then return { 0, 0, 0 } end
-    if not recovery.known(c, generation, args[5] + 0) then
+    if of_present then
+        recovery.keep_present(c, args[4] + 0, args[5] + 0)
+    elseif not recovery.known(c, generation, args[5] + 0) then
         state.set(c, 'restore', 'none:lost')
         state.commit(c)
         return { 0, 0, 0 }
@@ -92,9 +98,10 @@ local function bring(c, r, args, s)
     for i, id in ipairs(ids) do
         local at = 6 + ROW * (i - 1)
         local place, deadline, held = args[at + 1] + 0, args[at + 2] + 0, text.number(waits[i])
+        local has_gone = deadline < 0
         local is_back = seen[id] or active[i] or ended[i] or held and held % defs.LANE <= place % defs.LANE
-        local till = deadline ~= OVER and not is_back and recovery.stands(c, place, deadline, r.event) or nil
-        if deadline == OVER then
+        local till = not has_gone and not is_back and recovery.stands(c, place, deadline, r.event) or nil
+        if has_gone then
             gone[#gone + 1] = args[at + 1]
         elseif till and till > 0 then
             bring_session(c, id, place, held, till, args, at, s.session_ttl)
@@ -103,7 +110,7 @@ local function bring(c, r, args, s)
             if held then visitor.give_up(c, id, held) end
             line[#line + 1], places[#places + 1] = id, place
         end
-        if not (till or is_back or deadline == OVER) then note_expired(c, deadline, args[at + 4] == '0') end
+        if not (till or is_back or has_gone) then note_expired(c, deadline, args[at + 4] == '0') end
         seen[id] = seen[id] or till
         local serial = args[at + 5] + 0
         if (till or held == place) and serial > 0 then handed[#handed + 1] = { id, place, serial } end
@@ -113,6 +120,16 @@ local function bring(c, r, args, s)
     for _, one in ipairs(handed) do visitor.hand_over(c, one[1], one[2], one[3], 0) end
     recovery.note_over(c, gone)
     return #line + sessions
+end
+
+-- The same of the present generation.
+local function bring_later(c, args, s)
+    local rows = {}
+    for at = 6, #args, ROW do
+        rows[#rows + 1] = { id = args[at], place = args[at + 1] + 0, deadline = args[at + 2] + 0,
+            admitted = args[at + 3] + 0, claimed = args[at + 4] == '1', serial = args[at + 5] + 0 }
+    end
+    return rewind.settle(c, rows, s.waiting_ttl)
 end
 
 -- Is this generation being brought back? Not when the recovery has ended meanwhile, by itself or by an operator: then
@@ -131,7 +148,8 @@ local function rows(c, args)
     if not r or r.cursor ~= args[4] + 0 then return { 0, r and r.cursor or 0, 0 } end
     recovery.hold(c)
     draw.open(c)
-    local n = #args > 5 and bring(c, r, args, settings.read(c, SETTINGS)) or 0
+    local s, n = settings.read(c, SETTINGS), 0
+    if #args > 5 then n = r.generation == c.generation and bring_later(c, args, s) or bring(c, r, args, s) end
     if n > 0 then state.count(c, 'restored', n) end
     r.cursor, r.returned = args[5] + 0, r.returned + n
     note_running(c, r)
@@ -144,6 +162,7 @@ local function done(c, args)
     if not r then return { 0, 0, 0 } end
     for i, total in ipairs(TOTAL) do state.count(c, total, args[3 + i] + 0) end
     state.count(c, 'joined', args[4] + args[5] + args[6])
+    if r.generation == c.generation then state.set(c, 'called', '') end -- overbooking begins to count again
     recovery.release(c, { unpack(args, 4 + #TOTAL) })
     state.set(c, 'restore', format('done:%d:%d', r.generation, r.returned))
     state.commit_config(c)
@@ -151,8 +170,9 @@ local function done(c, args)
 end
 
 local function none(c, args)
+    if rewind.stage(c, c.restore) then recovery.finish(c) end
     state.set(c, 'restore', 'none:' .. args[3])
-    state.commit(c)
+    state.commit_config(c)
     return { 0, 0, 0 }
 end
 

@@ -26,6 +26,7 @@ local RETURN_MS = 5000
 local function ends_until(c)
     local now, began = c.now, tonumber(c.base_ms)
     if began and began <= now and now < began + RETURN_MS then return -1, began + RETURN_MS end
+    if began and rewind.holds_sessions(c) then return -1, now + RETURN_MS end
     local id = ingest.oldest_unapplied(c)
     local oldest = id and text.id_ms(id)
     if not oldest or oldest > now then return now, now end

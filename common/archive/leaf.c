@@ -42,8 +42,9 @@ const char *tl_leaf_gap_name(uint64_t why)
                                         [TL_GAP_BACKLOG] = "backlog",
                                         [TL_GAP_STORE] = "store",
                                         [TL_GAP_CORRECTED] = "corrected",
-                                        [TL_GAP_DAMAGED] = "damaged"};
-    return why >= TL_GAP_OPENED && why <= TL_GAP_DAMAGED ? names[why] : "unknown";
+                                        [TL_GAP_DAMAGED] = "damaged",
+                                        [TL_GAP_ARCHIVE] = "archive"};
+    return why >= TL_GAP_OPENED && why <= TL_GAP_ARCHIVE ? names[why] : "unknown";
 }
 
 size_t tl_leaf_write(const struct tl_leaf *leaf, char line[TL_LEAF_MAX + 1])

@@ -308,6 +308,6 @@ def images(run: Run) -> None:
 
 def soak(run: Run) -> None:
     pytest(run, f"soak, {run.options.soak} s", "soak", "tests/system", 1, "--machine=alone", "-k",
-           "faults_at_once or reconnects_at_once or listeners_are_back_in_order or asleep_for_long",
+           "faults_at_once or reconnects_at_once or listeners_are_back_in_order or asleep_for_long or sale_is_archived",
            env=_bin(ASAN) | {"TELLERLINE_SOAK": str(run.options.soak), "TELLERLINE_TEST_CACHE": "off"})
 

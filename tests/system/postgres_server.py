@@ -2,6 +2,7 @@
 """A real PostgreSQL on a private socket, as Debian packages it."""
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import pwd
@@ -27,9 +28,12 @@ def _folder() -> Path:
 class PostgresServer:
     """Its data is in a folder of its own. It may be killed and started again."""
 
-    def __init__(self, **settings: str) -> None:
+    def __init__(self, disk_mb: int = 0, **settings: str) -> None:
+        """disk_mb: its data is on a file system of this size, where root may mount one."""
         self._folder = Path(tempfile.mkdtemp(prefix="tellerline-postgres-"))
-        self._data, self._log = self._folder / "data", self._folder / "log"
+        self._is_mounted = disk_mb > 0 and os.geteuid() == 0 and subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={disk_mb}m", "tmpfs", self._folder], check=False).returncode == 0
+        self._data, self._copy, self._log = (self._folder / name for name in ("data", "copy", "log"))
         self._settings = {"listen_addresses": "", "unix_socket_directories": str(self._folder)} | settings
         self._process: subprocess.Popen[bytes] | None = None
         # It refuses to run as root.
@@ -78,12 +82,31 @@ class PostgresServer:
     def rows(self, text: str) -> list[tuple[str, ...]]:
         return [tuple(line.split("|")) for line in self.sql(text).splitlines()]
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def fill_disk(self) -> None:
-        """From now on no file becomes larger than 1 MB, as on a full disk: until free_disk, or the next start."""
-        self._limit_files(str(1 << 20))
+        """From now on nothing more fits on its file system, or, where it has none of its own, no file becomes larger than
+        1 MB: until free_disk, or, the latter, until the next start."""
+        if not self._is_mounted:
+            self._limit_files(str(1 << 20))
+            return
+        with (self._folder / "ballast").open("wb", buffering=0) as ballast:
+            try:
+                while True:
+                    ballast.write(bytes(1 << 16))
+            except OSError as error:
+                assert error.errno == errno.ENOSPC
 
     def free_disk(self) -> None:
-        self._limit_files("unlimited")
+        """It may have ended of that, and is started then."""
+        if not self._is_mounted:
+            self._limit_files("unlimited")
+            return
+        (self._folder / "ballast").unlink()
+        if not self.running:
+            self.start()
 
     def _limit_files(self, size: str) -> None:
         assert self._process is not None
@@ -103,6 +126,28 @@ class PostgresServer:
             self._process.wait(60)
             self._process = None
 
+    def keep(self) -> None:
+        """A copy of its data, for go_back."""
+        self.stop()
+        shutil.rmtree(self._copy, ignore_errors=True)
+        self._copy_data(self._data, self._copy)
+        self.start()
+
+    def go_back(self) -> None:
+        """To the copy, as after a dump was restored."""
+        self.stop()
+        shutil.rmtree(self._data)
+        self._copy_data(self._copy, self._data)
+        self.start()
+
+    def _copy_data(self, source: Path, target: Path) -> None:
+        subprocess.run([*self._user, "cp", "-a", source, target], check=True, cwd="/")
+
+    def close(self) -> None:
+        self.remove()
+
     def remove(self) -> None:
         self.kill()
+        if self._is_mounted:
+            subprocess.run(["umount", self._folder], check=True)
         shutil.rmtree(self._folder, ignore_errors=True)

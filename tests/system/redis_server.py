@@ -183,6 +183,16 @@ class RedisServer:
         """Removes all that was appended since it had this length. Redis must have been killed."""
         os.truncate(self._history_file(), history)
 
+    def keep(self) -> None:
+        """A copy of its data, for go_back. Redis must have been killed."""
+        shutil.rmtree(self.directory / "copy", ignore_errors=True)
+        shutil.copytree(self.directory / "appendonlydir", self.directory / "copy")
+
+    def go_back(self) -> None:
+        """To the copy. Redis must have been killed."""
+        shutil.rmtree(self.directory / "appendonlydir")
+        shutil.copytree(self.directory / "copy", self.directory / "appendonlydir")
+
     def fill_disk(self) -> None:
         """From now on no byte more fits into the append-only file, as on a full disk: until free_disk, or the next start."""
         self._limit_files(self.history())

@@ -186,13 +186,14 @@ INSERT INTO upkeep VALUES ('-infinity');
 
 -- A generation, with its partition, which are made if they are missing.
 CREATE FUNCTION open_generation(queue text, made bigint,
-    OUT queue_id int, OUT generation_id int, OUT event bigint) LANGUAGE plpgsql AS $$
+    OUT queue_id int, OUT generation_id int, OUT event bigint, OUT last_ms bigint) LANGUAGE plpgsql AS $$
 BEGIN
     INSERT INTO queues AS q (name) VALUES (queue) ON CONFLICT (name) DO UPDATE SET name = excluded.name
         RETURNING q.queue_id INTO open_generation.queue_id;
     INSERT INTO queue_generations AS g (queue_id, generation) VALUES (open_generation.queue_id, made)
         ON CONFLICT ON CONSTRAINT queue_generations_queue_id_generation_key DO UPDATE SET generation = excluded.generation
-        RETURNING g.generation_id, g.event INTO open_generation.generation_id, open_generation.event;
+        RETURNING g.generation_id, g.event, coalesce(floor(extract(epoch FROM g.last_at) * 1000), 0)
+        INTO open_generation.generation_id, open_generation.event, open_generation.last_ms;
     IF to_regclass('tellerline.queue_entries_' || generation_id) IS NULL THEN
         -- In two steps, which do not wait for who reads the table.
         EXECUTE format('CREATE TABLE queue_entries_%s (LIKE queue_entries INCLUDING ALL) WITH (fillfactor = 80)',

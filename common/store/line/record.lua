@@ -22,11 +22,11 @@ local BEGIN, SPAN = 148 * 65536 + defs.RECORD_VERSION * 256 + 207, 146 * 256 + 2
 function record.room(units, entries) return text.int(max(0, units) * ENTRIES + max(0, entries)) end
 function record.units(room) return floor(room / ENTRIES) end
 
--- The text of `standing` from which all are told, because of this GAP. One that has not begun stays: it may be about
--- notes that are missing.
-function record.from_start(c, why)
+-- The text of `standing` from which all are told, because of this GAP, since then, ms, or now. One that has not begun
+-- stays: it may be about notes that are missing.
+function record.from_start(c, why, since)
     local standing = call('HGET', c.key.state, 'standing') or ''
-    return match(standing, '^%d %d+ %d+ begin') and standing or format('%d %d 0 begin 0', why, c.now)
+    return match(standing, '^%d %d+ %d+ begin') and standing or format('%d %d 0 begin 0', why, since or c.now)
 end
 
 -- The parts of the entry as a list, before another one is added. The first one is alone most of the time.

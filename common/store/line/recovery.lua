@@ -244,7 +244,7 @@ function recovery.step(c, most)
         visitor.drop(c, ids, spans, REASON.expired)
         state.commit(c)
     else
-        call('UNLINK', c.key.lost)
+        if c.lost_generation ~= c.generation then call('UNLINK', c.key.lost) end
         state.set(c, 'recover_until', 0)
         state.commit_config(c)
     end
@@ -321,6 +321,12 @@ function recovery.release(c, fronts)
     end
 end
 
+-- There is nothing to wait for: the recovery ends.
+function recovery.finish(c)
+    open(c)
+    state.set(c, 'recover_until', min(c.recover_until, c.now + 1))
+end
+
 -- Until when there is a session at this place of the lost generation; 0: the visitor waits there; nil: it is over.
 -- deadline, event: as the archive knows it, or 0, and as of when. A worker that knows more is right.
 function recovery.stands(c, place, deadline, event)
@@ -336,6 +342,19 @@ function recovery.note_over(c, places)
     local list = {}
     for i = 1, #places do list[2 * i - 1], list[2 * i] = places[i], OVER end
     if #list > 0 then call('HSET', c.key.lost, unpack(list)) end
+end
+
+-- Until when a worker remembers a session at this place of the present generation, or 0.
+function recovery.remembered(c, place) return tonumber(call('HGET', c.key.lost, int(place))) or 0 end
+
+-- What comes back is of the present generation: nobody names another one. event, seq: the last that the archive knows;
+-- where the clock went back, numbers go on behind them.
+function recovery.keep_present(c, event, seq)
+    open(c)
+    state.set(c, 'lost_generation', c.generation)
+    state.set(c, 'lost_by', recovery.NAMED_BY.operator)
+    if event >= c.event then c.event = event + state.BASE_GAP end
+    if seq >= c.seq then state.set(c, 'seq', seq + state.BASE_GAP) end
 end
 
 ---- the expirer: sessions whose last claim or renewal the store has lost with the end of its history

@@ -159,13 +159,15 @@ local function begin_incarnation(c)
     local found = call('HMGET', c.key.state, 'seq', 'fence', 'incarnation', 'draw')
     local seq, fence, base = number(found[1]) or 0, number(found[2]) or 0, state.number_base(c.now)
     local base_seq = int(number_after(seq, base + draw.seqs_ahead(c, found[4])))
-    local event = number_after(c.event, base)
+    local event, last = number_after(c.event, base), state.last_entry(c)
+    local at = last and min(c.now, text.id_ms(last[1])) or c.now -- when this history ends
+    local back = rewind.fields(c, at, seq, event)
     call('HSET', c.key.state, 'store', server, 'incarnation', int((number(found[3]) or 0) + 1), 'found_seq',
         part and 0 or int(seq), 'seq', base_seq, 'base_seq', base_seq, 'base_ms', int(c.now), 'found_event',
         part and 0 or int(c.event), 'event',
-        int(event), 'fence', int(number_after(fence, base)))
+        int(event), 'fence', int(number_after(fence, base)), unpack(back))
     call('XADD', c.key.events, '*', 'd', entry_of(c, event, {}))
-    if c.archive then call('HSET', c.key.state, 'standing', record.from_start(c, defs.GAP.store)) end
+    if c.archive then call('HSET', c.key.state, 'standing', record.from_start(c, defs.GAP.store, at)) end
 end
 
 -- As read, for a step that writes: first begins a new incarnation if the store is not the one of the last write.

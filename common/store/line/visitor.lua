@@ -144,8 +144,13 @@ local function settle_joining(c)
     state.count(c, 'joined', added)
 end
 
--- A visitor comes back to a place that the store had lost. session: nil, or what it had there, until the deadline.
-function visitor.restore(c, id, place, session, deadline)
+-- A visitor comes back to a place that the store had lost. session: nil, or what it had there, until the deadline; then
+-- the place itself may have been kept: waits.
+function visitor.restore(c, id, place, session, deadline, waits)
+    if waits then
+        call('ZREM', c.key.waiting, id)
+        c.waiting = c.waiting - 1
+    end
     if session then
         call('ZADD', c.key.active, int(deadline), id)
         call('HSET', c.key.sessions, id, text.session(session))
@@ -158,7 +163,7 @@ function visitor.restore(c, id, place, session, deadline)
         state.tell(c, EVENT.joined, 0, { place, 1 })
     end
     if c.archive then record.one(c, NOTE.restored, session and deadline or 0, id, place) end
-    state.count(c, 'joined', 1)
+    if not waits then state.count(c, 'joined', 1) end
 end
 
 -- The same for at most PORTION visitors who wait there, in the order of their places.

@@ -1,0 +1,173 @@
+-- SPDX-License-Identifier: Apache-2.0
+-- Rewind: the store came back from an old copy of its own. It lacks a stretch of the history of this generation, of
+-- which the archive may know more (archiver/restore.lua). Meanwhile nobody is admitted, and no session ends.
+--
+-- Fields of the state: `back`, "FOUND:BASE:SEQ:MS": the stretch lies between the events FOUND and BASE; seqs in it are
+-- above SEQ; since MS the store is there again. `restore`: back, until an operator asks or it begins.
+
+local LANE, REASON, int = defs.LANE, defs.REASON, text.int
+local OLD_MS = 60000 -- a copy whose last event is older than that is an old one
+local STAGES = { ['^back$'] = 'back', ['^asked:back$'] = 'asked', ['^running:(%d+):'] = 'running' }
+local MAY_RETURN = { [REASON.expired] = true, [REASON.unclaimed] = true, [REASON.absent] = true }
+
+-- How far it has come: back, asked or running; nil: there is nothing to bring back of this generation.
+local function stage_of(generation, restore)
+    for pattern, stage in pairs(STAGES) do
+        local found = match(restore or '', pattern)
+        if found and (stage ~= 'running' or found + 0 == generation) then return stage end
+    end
+end
+
+function rewind.stage(c, restore) return stage_of(c.generation, restore) end
+
+-- The stretch: found, base, seq and ms; or nil.
+function rewind.stretch(c)
+    local found, base, seq, ms = match(call('HGET', c.key.state, 'back') or '', '^(%d+):(%d+):(%d+):(%d+)$')
+    return found and { found = found + 0, base = base + 0, seq = seq + 0, ms = ms + 0 }
+end
+
+-- For the step that begins an incarnation, before its first write: the fields, in turn with their values, that make the
+-- queue recover where it is archived and the copy is old; else none. at: when its last event was, ms; base: the event
+-- from which numbers go on.
+function rewind.fields(c, at, seq, base)
+    local window = c.archive and c.now - at > OLD_MS and recovery.window(c) or 0
+    if window == 0 then return {} end
+    local found, before = c.event, rewind.stretch(c)
+    if before and stage_of(c.generation, call('HGET', c.key.state, 'restore')) then -- it was not done yet
+        found, seq = min(found, before.found), min(seq, before.seq)
+    end
+    return { 'restore', 'back', 'back', concat({ int(found), int(base), int(seq), int(c.now) }, ':'),
+        'recover_since', int(c.now), 'recover_until', int(c.now + window), 'lost_generation', int(c.generation),
+        'lost_by', recovery.NAMED_BY.operator, 'lost_event', 0, 'lost_size', 0 }
+end
+
+-- Does every session go on for now, because the archive may know of a later end? c: with recover_until.
+function rewind.holds_sessions(c)
+    return (tonumber(c.recover_until) or 0) > c.now
+        and stage_of(c.generation, call('HGET', c.key.state, 'restore')) ~= nil
+end
+
+---- what the archive knows of visitors
+
+-- What is written here the archive knows already.
+local function untold(c, verb, ...)
+    local archive = c.archive
+    c.archive = false
+    verb(...)
+    c.archive = archive
+end
+
+-- Is the place from before the one of this row, or the same?
+local function is_up_to(held, row) return held and held % LANE <= row.place % LANE end
+
+-- Gathers visitors who are no longer there, by reason.
+local function gather(ends, reason, id, place)
+    local of = ends[reason] or { ids = {}, spans = {} }
+    local n = #of.ids
+    ends[reason], of.ids[n + 1], of.spans[2 * n + 1], of.spans[2 * n + 2] = of, id, place, 1
+end
+
+local function has_ended(c, row, now, ends, reason)
+    if now.session then
+        if is_up_to(now.session.place, row) then gather(ends.sessions, reason, row.id, now.session.place) end
+    elseif now.held then
+        if is_up_to(now.held, row) then
+            gather(ends.line, reason, row.id, now.held)
+            if row.admitted > 0 then state.count(c, 'admitted', 1) end
+        end
+    elseif not now.reason then
+        visitor.set_end(c, row.id, reason) -- so that no ticket brings it back
+    end
+end
+
+-- The visitor no longer has an earlier place or session. Returns false where there is a later one.
+local function leave_earlier(c, row, now)
+    local session, held = now.session, now.held
+    if session and session.place % LANE >= row.place % LANE then return false end
+    if session then
+        untold(c, visitor.revoke, c, { row.id }, REASON.completed)
+    elseif held and held % LANE < row.place % LANE then
+        untold(c, visitor.give_up, c, row.id, held)
+        now.held = nil
+    elseif held and held % LANE > row.place % LANE then -- joined again since the store is there
+        visitor.give_up(c, row.id, held)
+        now.held = nil
+    end
+    return true
+end
+
+local function move(c, row, held)
+    local lane = floor(row.place / LANE)
+    if floor(held / LANE) == lane then return end
+    visitor.move(c, row.id, held, lane)
+    state.set(c, 'moved:' .. int(lane), c.now)
+end
+
+-- Returns whether the visitor is to be put back into the line.
+local function waits(c, row, now)
+    if now.reason and not MAY_RETURN[now.reason] then return false end
+    if not leave_earlier(c, row, now) then return false end
+    if now.held then move(c, row, now.held) end
+    return not now.held
+end
+
+-- Returns whether the visitor has come back.
+local function is_active(c, row, now, till)
+    local session, deadline = now.session, now.deadline
+    if session and session.place % LANE == row.place % LANE then
+        if till > deadline then
+            session.claimed = session.claimed or row.claimed
+            untold(c, visitor.prolong, c, row.id, session, till, true)
+        end
+        return false
+    end
+    if now.reason and not MAY_RETURN[now.reason] or not leave_earlier(c, row, now) then return false end
+    if now.held then move(c, row, now.held) end
+    visitor.restore(c, row.id, row.place,
+        { place = row.place, admitted = min(c.now, row.admitted), claimed = row.claimed }, till, now.held)
+    if c.active > c.admit_capacity then state.set(c, 'admit_capacity', c.active) end
+    return true
+end
+
+-- What the store knows of these visitors: held, where they wait; session and its deadline; reason of an end since the
+-- store is there again.
+local function look(c, ids, since)
+    local places, sessions = call('ZMSCORE', c.key.waiting, unpack(ids)), call('HMGET', c.key.sessions, unpack(ids))
+    local active, ended = call('ZMSCORE', c.key.active, unpack(ids)), call('ZMSCORE', c.key.ended, unpack(ids))
+    local all = {}
+    for i = 1, #ids do
+        local at = tonumber(ended[i]) or 0
+        all[i] = { held = text.number(places[i]), session = active[i] and text.parse_session(sessions[i]),
+            deadline = tonumber(active[i]), reason = at >= since * 8 and floor(at % 8) or nil }
+    end
+    return all
+end
+
+-- Visitors as the archive knows them since, a row each: { id, place, deadline, admitted, claimed, serial }; deadline 0:
+-- waits, negative: minus the REASON of the end. c: with all totals and admit_capacity. Returns how many came back.
+function rewind.settle(c, rows, waiting_ttl)
+    local ids, stretch, ends, line, places, n = {}, rewind.stretch(c), { line = {}, sessions = {} }, {}, {}, 0
+    if #rows == 0 or not stretch then return 0 end
+    for i, row in ipairs(rows) do ids[i] = row.id end
+    local all = look(c, ids, stretch.ms)
+    for i, row in ipairs(rows) do
+        local till = row.deadline > 0 and max(row.deadline, recovery.remembered(c, row.place)) or row.deadline
+        if till < 0 then
+            has_ended(c, row, all[i], ends, -till)
+        elseif till == 0 then
+            if waits(c, row, all[i]) then line[#line + 1], places[#places + 1] = row.id, row.place end
+        elseif till <= c.now then
+            has_ended(c, row, all[i], ends, row.claimed and REASON.expired or REASON.unclaimed)
+        elseif is_active(c, row, all[i], till) then
+            n = n + 1
+        end
+    end
+    for reason, of in pairs(ends.line) do untold(c, visitor.drop, c, of.ids, of.spans, reason) end
+    for reason, of in pairs(ends.sessions) do untold(c, visitor.revoke, c, of.ids, reason) end
+    visitor.restore_waiting(c, line, places)
+    for _, place in ipairs(places) do presence.mark(c, place % LANE, 1, waiting_ttl) end
+    for _, row in ipairs(rows) do
+        if row.serial > 0 and row.deadline >= 0 then visitor.hand_over(c, row.id, row.place, row.serial, 0) end
+    end
+    return n + #line
+end

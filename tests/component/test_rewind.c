@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The restore function where the store came back from an old copy of the present generation. */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/store/reply.h"
+#include "ingest.h"
+
+static uint64_t generation;
+
+/* Calls it with these words; its cursor, or -1 where there is nothing (more) to do. */
+static long long call(struct test_store *store, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static long long call(struct test_store *store, const char *format, ...)
+{
+    char words[1024] = "1000 ", error[320] = "";
+    va_list list;
+    va_start(list, format);
+    vsnprintf(words + 5, sizeof(words) - 5, format, list);
+    va_end(list);
+    struct tl_reply *reply = test_function(store->redis, TL_FN_RESTORE, &store->keys, words, error);
+    assert_string_equal(error, "");
+    long long cursor = tl_reply_signed(reply, TL_RESTORE_IS_NEXT) == 1
+                           ? tl_reply_signed(reply, TL_RESTORE_CURSOR)
+                           : -1;
+    tl_reply_free(reply);
+    return cursor;
+}
+
+/* The next step finds another store, whose last event is that old. */
+static void come_back(struct test_store *store, long long age_ms)
+{
+    test_redis_ask(store->redis, "HSET %s store other archive 17592186044416000",
+                   store->keys.names[TL_KEY_STATE]);
+    test_redis_ask(store->redis, "DEL tl:{q}:events");
+    test_redis_ask(store->redis, "XADD tl:{q}:events %lld-1 d x",
+                   test_redis_ms(store->redis) - age_ms);
+    assert_int_equal(test_admit(store, 10), 0);
+    test_redis_ask(store->redis, "HSET %s fence 1", store->keys.names[TL_KEY_STATE]);
+}
+
+/* Five who wait, and one who is called for each of the capacity. */
+static void queue(struct test_store *store, const char *settings)
+{
+    static const char *const visitors[] = {"a", "b", "c", "d", "e", "f"};
+    test_store_queue(store, settings);
+    for (size_t i = 0; i < sizeof(visitors) / sizeof(visitors[0]); i++)
+        test_join(store, visitors[i], 0);
+    test_batch(store);
+    (void)test_admit(store, 10);
+    generation = (uint64_t)test_state(store, "generation");
+}
+
+static long long begin(struct test_store *store)
+{
+    return call(store, "begin %" PRIu64 " %lld %lld 10", generation,
+                test_state(store, "found_event") + 9, test_state(store, "found_seq") + 9);
+}
+
+static bool is_back(struct test_store *store)
+{
+    return test_redis_ask(store->redis, "HEXISTS %s back", store->keys.names[TL_KEY_STATE]) == 1;
+}
+
+static void what_happened_since_comes_back(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=2 lanes=vip,normal");
+    const long long a = test_state(store, "seq") - 5, now = test_redis_ms(store->redis);
+    come_back(store, 3600000);
+    assert_true(is_back(store));
+    test_join(store, "new", 0);
+    test_join(store, "g", 0);
+    test_batch(store);
+    assert_int_equal(begin(store), 0);
+    /* a completed; b goes on; c was called; d has left; e left and came again; f was moved; g came.
+     */
+    call(store,
+         "rows %" PRIu64 " 0 20 a %lld -1 5 1 0 b %lld %lld %lld 1 0 c %lld %lld %lld 0 0 "
+         "d %lld -2 0 0 0 f %lld 0 0 0 0 e %lld 0 0 0 0 g %lld 0 0 0 3 h %lld -2 0 0 0",
+         generation, a, a + 1, now + 590000, now - 5, a + 2, now + 580000, now - 4, a + 3,
+         (long long)tl_place_make(1, (uint64_t)a + 5), a + 6, a + 7, a + 8);
+    assert_int_equal(test_deadline(store, "a"), -1);
+    assert_int_equal(test_deadline(store, "b"), now + 590000);
+    assert_int_equal(test_deadline(store, "c"), now + 580000);
+    assert_int_equal(test_waiting_place(store, "d"), -1);
+    assert_int_equal(test_waiting_place(store, "e"), a + 6);
+    assert_int_equal(test_waiting_place(store, "f"), (long long)tl_place_make(1, (uint64_t)a + 5));
+    assert_int_equal(test_waiting_place(store, "g"), a + 7);
+    assert_true(test_waiting_place(store, "new") > a + 100);
+    assert_int_equal(test_state(store, "waiting"), 4);
+    assert_int_equal(test_state(store, "active"), 2);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* Who has left, or came back and left, since the store is there again stays away; who joined again
+ * gets the older place. A step that comes twice changes nothing. */
+static void what_happens_meanwhile_counts(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1");
+    const long long a = test_state(store, "seq") - 5;
+    come_back(store, 3600000);
+    test_command(store, TL_COMMAND_LEAVE, "b", (tl_place)a + 1);
+    test_join(store, "g", 0);
+    test_join(store, "over", 0);
+    test_batch(store);
+    begin(store);
+    call(store,
+         "rows %" PRIu64 " 0 20 b %lld 0 0 0 0 g %lld 0 0 0 0 over %lld -1 5 1 0 c %lld 0 0 0 0",
+         generation, a + 1, a + 7, a + 8, a + 2);
+    assert_int_equal(test_waiting_place(store, "b"), -1);
+    assert_int_equal(test_waiting_place(store, "g"), a + 7);
+    assert_true(test_waiting_place(store, "over") > a + 100);
+    assert_int_equal(test_waiting_place(store, "c"), a + 2);
+    uint64_t before = test_redis_fingerprint(store->redis);
+    assert_int_equal(call(store, "rows %" PRIu64 " 0 20 c %lld -2 0 0 0", generation, a + 2), -1);
+    assert_true(before == test_redis_fingerprint(store->redis));
+    test_invariants(store->redis, &store->keys);
+    /* Nobody is called, and no session ends, before it is done. */
+    assert_int_equal(test_admit(store, 10), 0);
+    assert_int_equal(call(store, "done %" PRIu64 " 2 1 0 0 0 0 2", generation), 1);
+    assert_int_equal(test_state(store, "completed"), 2);
+    test_invariants(store->redis, &store->keys);
+}
+
+/* What the archive knows may be an end of a session, which is due here. */
+static void no_session_ends_before(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1 claim_ttl=1s session_ttl=1s");
+    come_back(store, 3600000);
+    test_redis_ask(store->redis, "ZADD tl:{q}:active 1 a");
+    test_redis_ask(store->redis, "HSET %s base_ms 1", store->keys.names[TL_KEY_STATE]);
+    struct tl_reply *reply =
+        test_function(store->redis, TL_FN_EXPIRE, &store->keys, "100 1000 1000", NULL);
+    tl_reply_free(reply);
+    assert_int_equal(test_deadline(store, "a"), 1);
+    assert_int_equal(call(store, "none whole"), -1);
+    reply = test_function(store->redis, TL_FN_EXPIRE, &store->keys, "100 1000 1000", NULL);
+    tl_reply_free(reply);
+    test_redis_pass_time(store->redis, 5);
+    reply = test_function(store->redis, TL_FN_EXPIRE, &store->keys, "100 1000 1000", NULL);
+    tl_reply_free(reply);
+    assert_int_equal(test_deadline(store, "a"), -1);
+}
+
+/* A copy that lacks seconds, and a queue that is not archived, go on at once. */
+static void not_every_copy_is_old(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1");
+    come_back(store, 50000);
+    assert_false(is_back(store));
+    assert_int_equal(test_state(store, "recover_until"), -1);
+    test_redis_ask(store->redis, "HDEL %s archive", store->keys.names[TL_KEY_STATE]);
+    test_redis_ask(store->redis, "HSET %s store another", store->keys.names[TL_KEY_STATE]);
+    test_redis_ask(store->redis, "DEL tl:{q}:events");
+    test_redis_ask(store->redis, "XADD tl:{q}:events 1-1 d x");
+    (void)test_admit(store, 10);
+    assert_false(is_back(store));
+}
+
+/* The store lost its last second while they came back: the stretch stays. */
+static void an_old_copy_is_lost_again(void **state)
+{
+    struct test_store *store = *state;
+    queue(store, "capacity=1");
+    come_back(store, 3600000);
+    const long long seq = test_state(store, "found_seq");
+    begin(store);
+    call(store, "rows %" PRIu64 " 0 20", generation);
+    come_back(store, 100000);
+    long long found, base, from;
+    struct tl_reply *back = tl_ask(store->redis, &(struct tl_error){0}, "HGET",
+                                   store->keys.names[TL_KEY_STATE], "back", NULL);
+    assert_int_equal(sscanf(tl_reply_string(back, NULL), "%lld:%lld:%lld", &found, &base, &from),
+                     3);
+    tl_reply_free(back);
+    assert_int_equal(from, seq);
+    assert_true(found < test_state(store, "found_event") && base <= test_state(store, "event"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(what_happened_since_comes_back, test_store_clean),
+        cmocka_unit_test_setup(what_happens_meanwhile_counts, test_store_clean),
+        cmocka_unit_test_setup(no_session_ends_before, test_store_clean),
+        cmocka_unit_test_setup(not_every_copy_is_old, test_store_clean),
+        cmocka_unit_test_setup(an_old_copy_is_lost_again, test_store_clean),
+    };
+    return cmocka_run_group_tests(tests, test_store_open, test_store_close);
+}

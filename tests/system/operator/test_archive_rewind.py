@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Redis is started from a copy that is an hour old, and the archive brings back that hour. Or PostgreSQL is the older
+one, or both are."""
+from __future__ import annotations
+
+import pytest
+
+from admin import Admin
+from test_archive import agree, agree_open, join_many
+from test_archive_restore import CAPACITY, a_postgres, begin, field, hold_a_sale, is_restored, picture, prepared, totals
+from test_faults_clock import HOUR, Clock
+from waiting import PATIENCE, wait_until
+
+__all__ = ["a_postgres"]
+
+LONG = {"recovery_window": "12s", "session_ttl": "3h", "claim_ttl": "3h", "waiting_ttl": "3h"}
+RECORD = "SELECT visitor, lane, status, joined_at, admitted_at, ended_at FROM queue_entries ORDER BY seq"
+
+
+def started(start, postgres, tmp_path, **more):
+    clock = Clock(tmp_path)
+
+    def prepare(system):
+        prepared(system)
+        system.redis.prefix = clock.prefix
+
+    system = begin(start, postgres, LONG, prepare=prepare, **more)
+    system.expect("old copy")
+    return system, clock
+
+
+def an_hour(system, clock, waiting, active):
+    """Later some have ended, others were called, came, or came again, and one was moved. Returns who waits, and who is
+    active."""
+    clock.set(HOUR)
+    for _ in range(2):  # who was moved to the first lane is called first
+        active.pop(0).complete()
+    wait_until(waiting[0].is_active, PATIENCE, "the next is called")
+    active.append(waiting.pop(0))
+    desk = Admin(system.of("worker")[0])
+    for visitor in ("v5", "v6"):
+        desk.done("DELETE", f"queues/sale/visitors/{visitor}")
+    desk.done("POST", "queues/sale/visitors/v7/lane", {"lane": "vip"})
+    desk.close()
+    join_many(system, 600, "w")
+    join_many(system, 1, "v6")
+    system.join("sale").leave()
+    return waiting, active
+
+
+def go_back(system, clock, history):
+    """Redis is killed, and comes back with a copy of then."""
+    system.redis.kill()
+    system.redis.lose_tail(history)
+    system.forget_store()
+    clock.set(HOUR + 5)
+    system.redis.start()
+
+
+def at_work(system):
+    """Redis takes steps again."""
+    return wait_until(lambda: system.join("sale"), PATIENCE, "joins are taken", again_on=AssertionError)
+
+
+def gaps(postgres):
+    return postgres.sql("SELECT reason FROM queue_gaps ORDER BY event").splitlines()
+
+
+def test_an_hour_comes_back(start, postgres, tmp_path):
+    """Each visitor has the place or session that the archive knows, nobody has two, no number is given twice, and who has
+    ended since has ended. Nobody is called meanwhile."""
+    system, clock = started(start, postgres, tmp_path)
+    waiting, active = hold_a_sale(system)
+    agree(system, postgres)
+    history = system.redis.history()
+    waiting, active = an_hour(system, clock, waiting, active)
+    agree(system, postgres)
+    before, counted, record = picture(system), totals(system), postgres.rows(RECORD)
+    go_back(system, clock, history)
+    wait_until(lambda: field(system, "restore")[:4] in ("back", "runn"), PATIENCE, "it is known to be an old copy")
+    newcomer = at_work(system)
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    line, sessions = picture(system)
+    assert line[-2] == newcomer.view["visitor"]
+    assert (line[:-2], sessions) == before
+    assert totals(system) == counted | {"joined": counted["joined"] + 1, "waiting": counted["waiting"] + 1}
+    for visitor in active:
+        assert visitor.status()["status"] == "active"
+    wait_until(lambda: field(system, "recover_until") == "0", 2 * PATIENCE, "the recovery ends")
+    assert field(system, "active") == str(CAPACITY)
+    agree(system, postgres)
+    assert postgres.rows(RECORD)[:-1] == record
+    assert postgres.sql("SELECT reason, until - since > interval '59 minutes' FROM queue_gaps WHERE reason <> 'opened'") == "store|t"
+    # Admission goes on in the old order: first who was moved meanwhile.
+    for visitor in active[:2]:
+        visitor.complete()
+    wait_until(waiting[0].is_active, PATIENCE, "the next in the old order are called")
+    assert {"v300", "v7"} < set(dict(picture(system)[1]))
+
+
+def test_nobody_asks(start, postgres, tmp_path):
+    """archive.restore: manual. For the recovery window an operator may ask."""
+    system, clock = started(start, postgres, tmp_path, restore="manual")
+    waiting, active = hold_a_sale(system)
+    agree(system, postgres)
+    history = system.redis.history()
+    an_hour(system, clock, waiting, active)
+    agree(system, postgres)
+    before, counted = picture(system), totals(system)
+    go_back(system, clock, history)
+    wait_until(lambda: "`tellerline restore` brings back" in system.of("archiver")[0].text(), PATIENCE, "it says what to do")
+    done = system.ctl("restore", "sale")
+    assert done.returncode == 0 and "visitors came back" in done.stdout, done.stderr
+    assert picture(system) == before
+    assert totals(system) == counted
+    agree(system, postgres)
+
+
+def test_nothing_is_missing(start, postgres, tmp_path):
+    """Redis was away for an hour, and has everything: it goes on as soon as the archive has said so."""
+    system, clock = started(start, postgres, tmp_path)
+    _, active = hold_a_sale(system)
+    agree(system, postgres)
+    system.set("sale", "recovery_window=5m")
+    agree(system, postgres)
+    before = picture(system)
+    go_back(system, clock, system.redis.history())
+    wait_until(lambda: field(system, "restore") == "none:whole", PATIENCE, "the archive knows nothing more")
+    assert picture(system) == before
+    active[0].client.close()
+    wait_until(lambda: active[0].complete()["status"] == "completed", PATIENCE, "it goes on", again_on=(AssertionError, OSError))
+    wait_until(lambda: "v300" in dict(picture(system)[1]), PATIENCE, "the next is called")
+
+
+@pytest.mark.parametrize("older", ["redis", "postgres"])
+def test_both_go_back(start, postgres, tmp_path, older):
+    """To different times: the line is that of the younger copy, and a gap says so. Nobody is there twice."""
+    system, clock = started(start, postgres, tmp_path)
+    waiting, active = hold_a_sale(system)
+    agree(system, postgres)
+    history = system.redis.history()
+    if older == "postgres":
+        postgres.keep()
+    waiting, active = an_hour(system, clock, waiting, active)
+    agree(system, postgres)
+    before = picture(system)
+    if older == "redis":
+        postgres.keep()
+    else:
+        history = system.redis.history()
+    active.pop(0).complete()
+    join_many(system, 5, "x")
+    agree(system, postgres)
+    system.redis.kill()
+    postgres.go_back()
+    go_back(system, clock, history)
+    at_work(system)
+    if older == "redis":
+        wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    line, sessions = picture(system)
+    assert (line[:-2], sessions) == before
+    agree_open(system, postgres)
+    wait_until(lambda: gaps(postgres)[-1] == ("store" if older == "redis" else "archive"), PATIENCE, "the gap is told")
+    assert postgres.sql("SELECT count(*) FROM queue_entries GROUP BY visitor, status HAVING count(*) > 1 AND status < 'completed'") == ""
+
+
+def test_postgres_goes_back(start, postgres, tmp_path):
+    """Redis has everything: who waits and is active is told again, and who has ended since is not known."""
+    system, _ = started(start, postgres, tmp_path)
+    hold_a_sale(system, 320)
+    agree(system, postgres)
+    known = int(postgres.sql("SELECT count(*) FROM queue_entries"))
+    postgres.keep()
+    join_many(system, 20, "w")
+    for _ in range(3):
+        system.join("sale").leave()
+    agree(system, postgres)
+    postgres.go_back()
+    system.join("sale")
+    wait_until(lambda: gaps(postgres) == ["opened", "archive"], PATIENCE, "the gap is told")
+    agree_open(system, postgres)
+    assert int(postgres.sql("SELECT count(*) FROM queue_entries")) == known + 21
+
+
+def test_the_clock_goes_back_too(start, postgres, tmp_path):
+    """Numbers of events begin below those that PostgreSQL has: nothing is skipped as known."""
+    system, clock = started(start, postgres, tmp_path)
+    hold_a_sale(system, 320)
+    agree(system, postgres)
+    system.redis.kill()
+    system.redis.keep()
+    clock.set(HOUR // 60)
+    system.forget_store()
+    system.redis.start()
+    at_work(system)
+    agree(system, postgres)
+    system.redis.kill()
+    system.redis.go_back()
+    clock.set(0)
+    system.forget_store()
+    system.redis.start()
+    at_work(system)
+    join_many(system, 20, "w")
+    agree_open(system, postgres)
+    assert postgres.sql("SELECT count(*) FROM queue_entries WHERE visitor LIKE 'w%'") == "20"

@@ -59,9 +59,9 @@ def test_thirty_queues_are_on_three_nodes(start, cluster, figure):
 
 
 @pytest.mark.long(seconds=40)
-def test_idle_queues_cost_a_cluster_little_more_than_one_redis(start, cluster, figure):
-    """A hundred of them. In a cluster each stream is read by a command of its own, at the latest every five seconds, and
-    pending entries every second; and each program has two connections to each node."""
+def test_idle_queues_cost_a_cluster_what_they_cost_one_redis(start, cluster, figure):
+    """A hundred of them. In a cluster each stream is read by a command of its own, so seldom without a reason; and each program
+    has two connections to each node, as to a Redis with so many queues."""
     queues = queues_everywhere(102)
     systems = [start({queue: {"capacity": 1} | CALM for queue in queues}, prepare=prepare) for prepare in (None, cluster.prepare)]
     stores = [[systems[0].redis], cluster.masters()]
@@ -76,7 +76,7 @@ def test_idle_queues_cost_a_cluster_little_more_than_one_redis(start, cluster, f
     held = [max(map(connections, nodes)) for nodes in stores]
     figure(f"{len(queues)} idle queues: {cost[0]:.0f} commands per second of one Redis, {cost[1]:.0f} of three nodes together; "
            f"{held[0]} connections to one Redis, at most {held[1]} to a node")
-    assert cost[1] <= 1.4 * cost[0], cost
+    assert cost[1] <= 1.1 * cost[0], cost
     assert held[1] <= held[0] + 5, f"beyond that of one Redis only that for the map of the slots: {held}"
 
 

@@ -14,7 +14,8 @@
 /* Where Redis is far away, these things and trimming wait eight times as long as they took:
  * visitors wait for the turn. */
 #define CHORE_PAUSE 8
-/* How many queues are asked at each of these times whether another program has read entries. */
+/* How many queues are asked at each of these times whether another program has read entries; in a
+ * cluster, also whether entries are pending. */
 #define OTHERS_CHECKED  16
 #define PENDING_AT_ONCE 64
 #define CLAIMED_MAX     "1000" /* entries of a queue at a time */
@@ -368,12 +369,20 @@ static bool read_nodes_pending(struct tl_reading *self, int64_t now_ms, size_t *
     return ok;
 }
 
+static struct tl_read_queue *read_queue_at(const struct tl_reading *self, size_t i)
+{
+    return tl_roster_at(self->process->roster, i)->state;
+}
+
 bool tl_reading_pending(struct tl_reading *self, int64_t now_ms, struct tl_error *err)
 {
     int64_t began_ms = tl_clock_ms();
     if (now_ms >= self->pending_due_ms) {
-        for (size_t i = 0; i < tl_roster_count(self->process->roster); i++)
-            ((struct tl_read_queue *)tl_roster_at(self->process->roster, i)->state)->pending = true;
+        const size_t n = tl_roster_count(self->process->roster);
+        /* In a cluster each takes a command of its own: some queues in turn. */
+        const size_t most = in_cluster(self) && n > OTHERS_CHECKED ? OTHERS_CHECKED : n;
+        for (size_t i = 0; i < most; i++)
+            read_queue_at(self, (self->next_claim + i) % n)->pending = true;
         check_others(self, now_ms);
         self->pending_due_ms = tl_reading_due_ms(began_ms, PENDING_CHECK_MS);
     }

@@ -13,7 +13,7 @@ from redis_server import RedisServer
 
 QUEUES = queues_everywhere(102)
 NODES = 3
-#: The functions admit and expire run every five seconds, and a program looks at all streams as often.
+#: The functions admit and expire run every five seconds.
 SECONDS = 5 if QUICK else 20
 
 

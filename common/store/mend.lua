@@ -56,8 +56,9 @@ local function restore_counters(c, n, damaged, is_missing)
     local last = row and state.entry(row[2])
     n.generation = n.generation or last and last[3]
     if not n.generation then return false end
-    -- The last event knows the sizes. Others mean that a part of the queue is here (state.find_part).
-    if is_missing and (call('ZCARD', c.key.waiting) ~= last[4] or call('ZCARD', c.key.active) ~= last[5]) then
+    -- The last event knows whether there is a line. If it is missing, a part of the queue is here (state.find_part).
+    if is_missing and (last[4] > 0 and call('EXISTS', c.key.waiting) == 0
+        or last[5] > 0 and call('EXISTS', c.key.active) == 0) then
         return false
     end
     n.waiting, n.active = n.waiting or call('ZCARD', c.key.waiting), n.active or call('ZCARD', c.key.active)

@@ -20,8 +20,9 @@
 enum { LOOK_MS = 1000 };
 
 /* A node of a cluster gets less time than redis.timeout, because the queues of the others wait as
- * well: this, and ten times what its slowest answer took in the last two windows. */
-enum { PATIENCE_MS = 500, PATIENCE_TIMES = 10, WINDOW_MS = 5000 };
+ * well: this, and ten times what its slowest answer took in the last two windows, or twice what
+ * was waited for one that did not come. */
+enum { PATIENCE_MS = 500, PATIENCE_TIMES = 10, FAILED_TIMES = 2, WINDOW_MS = 5000 };
 
 struct tl_redis {
     struct tl_redis_url url;
@@ -32,6 +33,7 @@ struct tl_redis {
     uint64_t epoch;
     int64_t look_ms;       /* when to ask again for the role of the server */
     bool node;             /* of a cluster */
+    bool blocks;           /* the command that is waited for */
     bool disowned;         /* it answered that it does not serve a slot */
     int64_t slowest_ms[2]; /* the slowest answer in this window, and in the one before */
     int64_t window_ms;     /* when the next one begins */
@@ -182,10 +184,12 @@ static int64_t patience_ms(const struct tl_redis *redis)
     return redis->node && ms < redis->timeout_ms ? ms : redis->timeout_ms;
 }
 
-/* An answer came, or failed to come, that was waited for since this time. */
-static void note_answer(struct tl_redis *redis, int64_t since_ms)
+/* What was waited for since then came, or failed to. A command that blocks says nothing. */
+static void note_answer(struct tl_redis *redis, int64_t since_ms, bool came)
 {
-    int64_t now_ms = tl_clock_ms(), took_ms = now_ms - since_ms;
+    int64_t now_ms = tl_clock_ms(), took_ms = redis->blocks ? 0 : now_ms - since_ms;
+    if (!came)
+        took_ms = took_ms * FAILED_TIMES / PATIENCE_TIMES;
     if (now_ms >= redis->window_ms) {
         redis->slowest_ms[1] = redis->window_ms > 0 ? redis->slowest_ms[0] : redis->timeout_ms;
         redis->slowest_ms[0] = 0;
@@ -273,7 +277,7 @@ static bool receive(struct tl_redis *redis, struct tl_error *err)
 {
     const int64_t since_ms = tl_clock_ms();
     bool ok = read_bytes(redis, err);
-    note_answer(redis, since_ms);
+    note_answer(redis, since_ms, ok);
     return ok;
 }
 
@@ -368,7 +372,7 @@ bool tl_redis_connect(struct tl_redis *redis, struct tl_error *err)
     if (tl_redis_check(redis) || open_connection(redis, err))
         return true;
     tl_redis_close(redis);
-    note_answer(redis, began_ms);
+    note_answer(redis, began_ms, false);
     return false;
 }
 
@@ -539,7 +543,12 @@ void tl_redis_await_any(struct tl_redis *const *all, size_t n, int64_t wait_ms)
 struct tl_reply *tl_redis_call_blocking(struct tl_redis *redis, const struct tl_args *args,
                                         int64_t block_ms, struct tl_error *err)
 {
-    return append(redis, args, block_ms, err) ? tl_redis_next(redis, err) : NULL;
+    if (!append(redis, args, block_ms, err))
+        return NULL;
+    redis->blocks = true;
+    struct tl_reply *reply = tl_redis_next(redis, err);
+    redis->blocks = false;
+    return reply;
 }
 
 struct tl_reply *tl_redis_call(struct tl_redis *redis, const struct tl_args *args,

@@ -8,7 +8,7 @@ entry('head', { 'no-writes' }, function(keys)
     local c = state.find(keys)
     local v = call('HMGET', c.key.state, 'generation', 'event', 'base_seq', 'found_seq', 'seq', 'turns', 'store',
         'waiting', 'active')
-    c.store, c.waiting, c.active = v[7], tonumber(v[8]), tonumber(v[9])
+    c.store, c.waiting, c.active = v[7], tonumber(v[8]) or 0, tonumber(v[9]) or 0
     local part = state.find_part(c)
     if part then state.fail('DAMAGED', part) end
     local last = state.last_entry(c)

@@ -278,12 +278,3 @@ struct tl_redis *tl_store_node(const struct tl_store *store, size_t i)
 {
     return store->cluster != NULL ? store->at[i]->redis : store->redis;
 }
-
-void tl_store_await(const struct tl_store *store, int64_t wait_ms)
-{
-    struct tl_redis *all[TL_STORE_NODES_MAX];
-    const size_t n = tl_store_nodes(store);
-    for (size_t i = 0; i < n; i++)
-        all[i] = tl_store_node(store, i);
-    tl_redis_await_any(all, n, wait_ms);
-}

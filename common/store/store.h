@@ -35,8 +35,6 @@ struct tl_redis *tl_store_common(struct tl_store *store);
 /* For a few commands: connects, and returns the open connection of a queue, or that for data of no
  * queue (NULL). NULL with err. */
 struct tl_redis *tl_store_reach(struct tl_store *store, const char *queue, struct tl_error *err);
-/* Waits up to wait_ms until one of them has something to read. */
-void tl_store_await(const struct tl_store *store, int64_t wait_ms);
 /* All of them, i from 0: one, or the masters of a cluster. */
 size_t tl_store_nodes(const struct tl_store *store);
 struct tl_redis *tl_store_node(const struct tl_store *store, size_t i);

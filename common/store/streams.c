@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/grow.h"
@@ -129,14 +130,18 @@ static bool open_listener(struct tl_listener *listener, struct tl_redis *redis,
         tl_redis_free(&listener->connection);
     listener->epoch = tl_redis_epoch(redis);
     listener->sweep_ms = 0;
+    listener->asked = false;
     return ok;
 }
 
-/* A message is [message, channel, keys], without keys after FLUSHALL. */
-static void take(struct tl_streams *streams, const struct tl_reply *message)
+/* A message is [message, channel, keys], without keys after FLUSHALL; or [pong, ""]. */
+static void take(struct tl_streams *streams, struct tl_listener *listener,
+                 const struct tl_reply *message)
 {
     const struct tl_reply *keys = tl_reply_at(message, 2);
-    if (tl_reply_type(keys) != TL_REPLY_ARRAY)
+    const bool pong = strcmp(tl_reply_text(message, 0), "pong") == 0;
+    listener->asked = listener->asked && !pong;
+    if (!pong && tl_reply_type(keys) != TL_REPLY_ARRAY)
         tl_streams_unread(streams);
     for (size_t i = 0; i < tl_reply_count(keys); i++) {
         struct tl_stream *stream = tl_streams_find(streams, tl_reply_text(keys, i));
@@ -154,7 +159,7 @@ static bool take_all(struct tl_streams *streams, struct tl_listener *listener, i
         if (!tl_redis_await(listener->connection, wait_ms, &message, err))
             return false;
         if (message != NULL)
-            take(streams, message);
+            take(streams, listener, message);
         tl_reply_free(message);
         wait_ms = 0; /* and what else has come */
     } while (message != NULL);
@@ -228,6 +233,22 @@ static bool is_readable(const struct tl_stream *stream, const struct tl_redis *r
     return stream->redis == redis && !stream->rests && stream->failed == TL_OK;
 }
 
+/* Asks a node for an answer over the connection on which it tells of writes, or closes the
+ * connection: the last answer has not come. */
+static void ask(struct tl_listener *listener, int64_t now_ms)
+{
+    struct tl_args ping = {0};
+    if (!is_listening(listener, listener->redis) || now_ms < listener->ping_ms)
+        return;
+    tl_args_str(&ping, "PING");
+    if (listener->asked || !tl_redis_append(listener->connection, &ping, NULL) ||
+        !tl_redis_flush(listener->connection, NULL))
+        tl_redis_close(listener->connection);
+    tl_args_free(&ping);
+    listener->asked = true;
+    listener->ping_ms = now_ms + TL_STREAMS_NODE_PING_MS;
+}
+
 /* Prepares to listen to a node. How long may the wait last? */
 static int64_t prepare(struct tl_streams *streams, struct tl_listener *listener, int64_t now_ms,
                        int64_t wait_ms)
@@ -240,6 +261,7 @@ static int64_t prepare(struct tl_streams *streams, struct tl_listener *listener,
         return wait_ms;
     struct tl_error problem = {0};
     unsigned suppressed;
+    ask(listener, now_ms);
     if (!open_listener(listener, listener->redis, &problem)) {
         tl_streams_fail(streams, listener->redis, problem.kind, now_ms + LISTEN_AGAIN_MS);
         if (tl_log_allow(&streams->limit, now_ms, LOG_EVERY_MS, &suppressed))

@@ -21,9 +21,12 @@
 #include "common/store/store.h"
 
 /* The most streams that one blocking command waits for. */
-#define TL_STREAMS_BLOCKING_MAX  32
-#define TL_STREAMS_SWEEP_MS      1000
-#define TL_STREAMS_NODE_SWEEP_MS 5000 /* in a cluster, where a sweep takes as many commands */
+#define TL_STREAMS_BLOCKING_MAX 32
+#define TL_STREAMS_SWEEP_MS     1000
+/* In a cluster, where a sweep takes as many commands as there are streams. What tells of writes is
+ * asked for an answer more often: a connection that broke unnoticed would tell nothing. */
+#define TL_STREAMS_NODE_SWEEP_MS 60000
+#define TL_STREAMS_NODE_PING_MS  2000
 #define TL_STREAM_ID_MAX         48
 
 struct tl_stream {
@@ -44,6 +47,8 @@ struct tl_listener {
     struct tl_redis *connection; /* NULL: not open */
     uint64_t epoch;              /* of the other one, whose reads are remembered */
     int64_t sweep_ms;            /* when all streams are read again */
+    int64_t ping_ms;             /* of a node: when it is asked for an answer... */
+    bool asked;                  /* ...which has not come yet */
 };
 
 /* Zeroed but for the first two before the first use. */

@@ -358,7 +358,7 @@ static bool answered(struct tl_ingest *ingest, struct tl_job *job)
     return true;
 }
 
-/* Receives the replies that are there, and posts the results in order. False: there were none. */
+/* Receives the replies that are there, and posts the results in order. False: none were. */
 static bool receive_sent(struct tl_ingest *ingest)
 {
     bool any = false, ok = true;
@@ -397,18 +397,21 @@ static bool receive_sent(struct tl_ingest *ingest)
 
 static void round_trip(struct tl_ingest *ingest)
 {
+    struct tl_redis *silent[TL_STORE_NODES_MAX + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < ingest->n_links; i++) /* what broke with all of them was told */
+        ingest->links[i].failure = (struct tl_error){0};
     send_due(ingest, tl_clock_ms());
     if (!receive_sent(ingest) && ingest->sent.first != NULL) {
-        tl_store_await(ingest->store, NODE_WAIT_MS);
+        for (size_t i = 0; i < ingest->n_links; i++)
+            if (ingest->links[i].silent)
+                silent[n++] = ingest->links[i].redis;
+        tl_redis_await_any(silent, n, NODE_WAIT_MS);
         (void)receive_sent(ingest);
     }
-    for (size_t i = 0; i < ingest->n_links; i++) {
-        struct link *link = &ingest->links[i];
-        if (link->failure.kind == TL_OK)
-            continue;
-        connection_failed(ingest, link->redis, &link->failure);
-        link->failure = (struct tl_error){0};
-    }
+    for (size_t i = 0; i < ingest->n_links; i++)
+        if (ingest->links[i].failure.kind != TL_OK)
+            connection_failed(ingest, ingest->links[i].redis, &ingest->links[i].failure);
 }
 
 /* Does a node that refused a batch of this queue still refuse? The same command on a stream that
@@ -485,7 +488,7 @@ static bool note_library(struct tl_ingest *ingest, struct tl_error *err)
     return true;
 }
 
-/* The time of the next turn, unless something comes before. */
+/* The next turn, unless something comes before. */
 static int64_t next_turn_ms(const struct tl_ingest *ingest)
 {
     int64_t due_ms = tl_clock_ms() + IDLE_MS;

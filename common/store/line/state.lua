@@ -126,17 +126,16 @@ local function entry_of(c, event, events)
     return '\150' .. pack(defs.EVENTS_VERSION, event, c.generation, c.waiting, c.active, events)
 end
 
--- Which keys of the queue do not fit its state, as a sentence; nil: none.
+-- Which keys of the queue are missing, by what its state says, as a sentence; nil: none. Keys are lost as a whole:
+-- where only sizes differ, something was changed by hand, and the next step corrects them (state.check).
 local function find_part(c)
-    local key, names = c.key, {}
-    if call('ZCARD', key.waiting) ~= c.waiting then names[1] = 'waiting' end
-    if call('ZCARD', key.active) ~= c.active then names[#names + 1] = 'active' end
-    if call('HLEN', key.sessions) ~= c.active then names[#names + 1] = 'sessions' end
-    for _, name in ipairs({ 'config', 'ingest', 'events' }) do
-        local is_due = name ~= 'events' or c.waiting + c.active > 0
-        if is_due and call('EXISTS', key[name]) == 0 then names[#names + 1] = name end
+    local due, names = { config = 1, ingest = 1, waiting = c.waiting, active = c.active, sessions = c.active,
+        events = c.waiting + c.active }, {}
+    for name, size in pairs(due) do
+        if size > 0 and call('EXISTS', c.key[name]) == 0 then names[#names + 1] = name end
     end
-    return #names > 0 and 'only a part of the queue is in this store: not all of ' .. concat(names, ', ')
+    sort(names)
+    return #names > 0 and 'only a part of the queue is in this store, without ' .. concat(names, ', ')
         .. '. Bring the rest back, or go on without it: `tellerline queue recover QUEUE --wait 5m`' or nil
 end
 

@@ -78,6 +78,8 @@ def sold(system, postgres):
         wait_until(visitor.is_active, PATIENCE, "the turn of each comes")
         visitor.complete()
     desk.close()
+    wait_until(lambda: system.numbers("sale")["waiting"] == 0 and system.numbers("sale")["active"] == 0, PATIENCE,
+               "the sale ends")
     agree(system, postgres)
 
 

@@ -55,16 +55,16 @@ static const struct tl_ctl_command commands[] = {
          "archivers found that it and Redis have differently. Says what to do about each finding.",
      .status = "a violation"},
 
-    {"report", "QUEUE[@SALE]", TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_REPORT,
+    {"report", "QUEUE", TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_REPORT,
      tl_command_report, .summary = "Report what happened in a queue, from the archive",
      .details =
          "Arrivals, admissions, waits, also by lane, abandonment, no-shows, what came true of the "
          "waits that visitors were told, and the use of the capacity; over time, with the changes "
          "by operators: by the minute; by the hour or day for more than two or sixty days. Of the "
          "visitors who came since the queue was created, also if Redis has lost it meanwhile; in "
-         "an earlier sale, which --sales lists; or between --since and --until. --with puts a "
-         "second sale beside it, each from its opening on. `--format html >FILE` makes a page to "
-         "print."},
+         "an earlier sale, named QUEUE@SALE by the number that --sales lists; or between --since "
+         "and --until. --with puts a second sale beside it, each from its opening on. `--format "
+         "html >FILE` makes a page to print."},
 
     {"trail export", "QUEUE", TL_GROUP_RUN, TL_OPTION_CONFIG | TL_OPTION_DATA | TL_OPTION_TRAIL,
      tl_command_trail_export, .summary = "Write the trail of a queue, from the archive",

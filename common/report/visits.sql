@@ -17,7 +17,7 @@ WITH generations AS (
     SELECT * FROM (
         SELECT lane, least(coalesce(joined, restored_at, let_in, known_from), let_in, now_ended) AS came, let_in,
             now_status AS status, now_ended AS ended_at,
-            extract(epoch FROM admitted - joined)::float8 * 1000 AS waited,
+            date_part('epoch', admitted - joined) * 1000 AS waited,
             coalesce(let_in IS NULL AND now_status IN ('left', 'absent', 'expired'), false) AS gave_up,
             greatest(let_in, now_ended, CASE WHEN now_ended IS NULL THEN last_at END) AS seen
         FROM queue_entries AS e JOIN generations AS g USING (generation_id) LEFT JOIN carried AS c USING (sale, seq), LATERAL (

@@ -8,7 +8,7 @@
 #include "worker/admin/reports.h"
 
 /* A stop waits for a call: so these are short. */
-enum { STATEMENT_MS = 15000, LIST_MS = 10000 };
+enum { STATEMENT_MS = 25000, LIST_MS = 10000 };
 
 /* The page has its styles in it. */
 static const char policy[] =

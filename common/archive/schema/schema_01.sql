@@ -20,16 +20,6 @@ CREATE TABLE queue_generations (
     UNIQUE (queue_id, generation)
 );
 
--- Sales: a generation that Redis lost, and the one that came within an hour, are one. sale: the number of its first
--- generation. lost: what was open in it went on in the next one, if at all.
-CREATE VIEW queue_sales AS
-SELECT queue_id, generation_id, generation, last_at,
-    max(generation) FILTER (WHERE begins) OVER (PARTITION BY queue_id ORDER BY generation) AS sale,
-    deleted_at IS NULL AND lead(generation) OVER (PARTITION BY queue_id ORDER BY generation) IS NOT NULL AS lost
-FROM (SELECT *, lag(deleted_at) OVER before IS NOT NULL
-        OR coalesce(lag(last_at) OVER before, '-infinity') < to_timestamp(generation / 1000000.0) - interval '1 hour' AS begins
-    FROM queue_generations WINDOW before AS (PARTITION BY queue_id ORDER BY generation)) AS every;
-
 CREATE TYPE entry_status AS ENUM ('waiting', 'active', 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed',
     'deleted', 'unknown');
 
@@ -81,6 +71,17 @@ CREATE TABLE trail_tiles (
     bytes bytea NOT NULL,
     PRIMARY KEY (generation_id, level, n)
 );
+
+-- Sales: a generation that Redis lost, and the one that came within an hour or was brought back, are one. sale: the number
+-- of its first generation. lost: what was open in it went on in the next one, if at all.
+CREATE VIEW queue_sales AS
+SELECT queue_id, generation_id, generation, last_at,
+    max(generation) FILTER (WHERE begins) OVER (PARTITION BY queue_id ORDER BY generation) AS sale,
+    deleted_at IS NULL AND lead(generation) OVER (PARTITION BY queue_id ORDER BY generation) IS NOT NULL AS lost
+FROM (SELECT *, lag(deleted_at) OVER before IS NOT NULL
+        OR coalesce(lag(last_at) OVER before, '-infinity') < to_timestamp(generation / 1000000.0) - interval '1 hour'
+            AND NOT EXISTS (SELECT FROM queue_gaps AS q WHERE q.generation_id = g.generation_id AND reason = 'lost') AS begins
+    FROM queue_generations AS g WINDOW before AS (PARTITION BY queue_id ORDER BY generation)) AS every;
 
 -- Who changed what (the record of changes). before, after: the members that changed.
 CREATE TABLE queue_changes (

@@ -229,6 +229,12 @@ def test_a_line_that_was_lost_is_one_sale(postgres):
     assert "What became of them is not known: 1." in report(postgres, "twice")
     assert [sale["sale"] for sale in json.loads(report(postgres, "twice", "--sales", "--format", "json"))["sales"]] == [first]
     assert json.loads(report(postgres, f"twice@{second}", "--format", "json"))["sale"] == first
+    # After more than an hour it is another sale, unless an operator brought the line back.
+    postgres.sql(f"UPDATE queue_generations SET last_at = last_at - interval '2 hours' WHERE generation = {first}")
+    assert json.loads(report(postgres, "twice", "--format", "json"))["sale"] == second
+    postgres.sql(f"INSERT INTO queue_gaps SELECT generation_id, 0, 'lost', '{BEGAN}', '{made}', 0 FROM queue_generations "
+                 f"WHERE generation = {second}")
+    assert json.loads(report(postgres, "twice", "--format", "json"))["sale"] == first
 
 
 def test_history(postgres):

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/auth/base64.h"
 #include "common/base/json_text.h"
@@ -20,7 +21,6 @@
 #define TEXT          "text/plain; charset=utf-8"
 
 enum {
-    TL_PROOF_TEXT_MAX = 16384,
     ASKED_PER_SECOND = 20, /* of an address */
     HASH_TEXT_MAX = 48,
 };
@@ -94,7 +94,12 @@ bool tl_handle_trail(struct tl_visit *visit)
 
 /* ---- the proof of a place ---- */
 
-static bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
+bool tl_proof_exists(const struct tl_worker *worker)
+{
+    return worker->env->archive != NULL && access(worker->config->secrets.archive_key, R_OK) == 0;
+}
+
+bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
 {
     struct tl_archive_job question = {.kind = TL_ARCHIVE_PROOF};
     if (!may_ask(visit))
@@ -109,7 +114,7 @@ static bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
     return ask(visit, &question, step);
 }
 
-static const struct tl_archive_job *tl_proof_told(struct tl_visit *visit)
+const struct tl_archive_job *tl_proof_told(struct tl_visit *visit)
 {
     const struct tl_archive_job *job =
         answer_of(visit, "The trail does not have this place, or not yet");
@@ -120,8 +125,8 @@ static const struct tl_archive_job *tl_proof_told(struct tl_visit *visit)
     return NULL;
 }
 
-static size_t tl_proof_write(const struct tl_visit *visit, const struct tl_archive_job *job,
-                             char text[TL_PROOF_TEXT_MAX])
+size_t tl_proof_write(const struct tl_visit *visit, const struct tl_archive_job *job,
+                      char text[TL_PROOF_TEXT_MAX])
 {
     const struct tl_archived_proof *proof = job->proof;
     char word[HASH_TEXT_MAX];

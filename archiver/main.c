@@ -285,6 +285,7 @@ static bool load_keys(struct tl_archiver *self, const struct tl_config *config,
                       struct tl_error *err)
 {
     unsigned char seed[TL_TRAIL_SEED_BYTES];
+    char verifier[TL_VERIFIER_KEY_MAX];
     bool ok =
         tl_secret_load_key(config->secrets.archive_key, "the key of the archive",
                            "# The key of the pseudonyms of visitors in the archive, and of "
@@ -294,6 +295,10 @@ static bool load_keys(struct tl_archiver *self, const struct tl_config *config,
                            "# The key that signs the trail of what was archived.\n", seed, err) &&
         tl_trail_signer_init(&self->database.trail.signer, seed, config->http.public_url, err);
     sodium_memzero(seed, sizeof(seed));
+    if (ok) {
+        tl_trail_verifier_write(&self->database.trail.signer, verifier);
+        tl_info("the key that verifies the trail is %s", verifier);
+    }
     self->batch.salts = self->database.key;
     return ok;
 }

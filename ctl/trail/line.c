@@ -165,6 +165,23 @@ static bool number_of(const char *detail, const char *name, uint64_t *number)
            (text[0] == '\0' || tl_number_parse(text, number, &(struct tl_error){0}));
 }
 
+/* ADMIT/EVERY+BURST */
+static void read_rate(struct tl_trail_rules *rules, const char *detail)
+{
+    char text[64], *every, *burst;
+    uint64_t admit, ms, more = 0;
+    if (!value_of(detail, "rate", text, sizeof(text)) || (every = strchr(text, '/')) == NULL ||
+        (burst = strchr(every, '+')) == NULL)
+        return;
+    *every++ = *burst++ = '\0';
+    struct tl_error err;
+    if (!tl_number_parse(text, &admit, &err) || !tl_number_parse(every, &ms, &err) ||
+        (*burst != '\0' && !tl_number_parse(burst, &more, &err)))
+        return;
+    rules->per_window = admit > 0 ? admit + more : 0;
+    rules->window_ms = (int64_t)ms;
+}
+
 void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint64_t leaf)
 {
     char policy[24], weights[TL_LEAF_DETAIL_MAX];
@@ -181,5 +198,7 @@ void tl_trail_rules_read(struct tl_trail_rules *rules, const char *detail, uint6
     rules->shut = strcmp(rules->mode, "open") != 0 && strcmp(rules->mode, "draining") != 0;
     rules->bounded = strcmp(policy, "rate") != 0;
     rules->most = capacity + overbook;
+    if (strcmp(policy, "counter") != 0)
+        read_rate(rules, detail);
     rules->opens_ms = (int64_t)opens;
 }

@@ -51,6 +51,8 @@ struct tl_trail_rules {
     bool bounded;  /* at most `most` may be active */
     uint64_t most, leaf;
     int64_t opens_ms;
+    uint64_t per_window; /* admissions in any window of window_ms; 0: any number */
+    int64_t window_ms;
     char mode[24];
 };
 

@@ -11,13 +11,19 @@
 #include "ctl/trail/replay.h"
 #include "lab/memory.h"
 
-enum { KEPT = 1000 }; /* findings */
+enum {
+    KEPT = 1000,          /* findings */
+    PER_WINDOW = 10000000 /* admissions; where a rate allows more, it is not checked */
+};
 
 struct tl_replay {
     struct tl_trail_line line;
     struct tl_trail_rules rules;
-    bool telling;  /* from `begins` to `all`: those who were not told yet may have ended */
-    bool has_line; /* everybody was told once */
+    bool telling;   /* from `begins` to `all`: those who were not told yet may have ended */
+    bool has_line;  /* everybody was told once */
+    int64_t *times; /* of the last admissions, rules.per_window of them, in turn */
+    uint64_t n_times;
+    int64_t last_ms;
     uint64_t event;
     uint64_t highest, highest_before; /* seq that was given; before this event */
     struct tl_finding *findings;
@@ -39,6 +45,7 @@ void tl_replay_free(struct tl_replay *replay)
         return;
     tl_trail_line_free(&replay->line);
     free(replay->findings);
+    free(replay->times);
     free(replay);
 }
 
@@ -207,6 +214,35 @@ static void check_rules(struct tl_replay *replay, const struct tl_leaf *leaf)
                  show(leaf->place).text, active, rules->most, rules->leaf);
 }
 
+static void check_rate(struct tl_replay *replay, const struct tl_leaf *leaf)
+{
+    const struct tl_trail_rules *rules = &replay->rules;
+    if (rules->per_window == 0 || rules->per_window > PER_WINDOW)
+        return;
+    if (replay->times == NULL || leaf->ms < replay->last_ms) { /* the clock went back */
+        free(replay->times);
+        replay->times = tl_xalloc(rules->per_window, sizeof(*replay->times));
+        replay->n_times = 0;
+    }
+    int64_t *time = &replay->times[replay->n_times++ % rules->per_window];
+    if (replay->n_times > rules->per_window && leaf->ms - *time < rules->window_ms)
+        complain(replay, leaf->ms,
+                 "admitted: place %s, as number %" PRIu64 " in %" PRId64 " ms, by leaf %" PRIu64,
+                 show(leaf->place).text, rules->per_window + 1, leaf->ms - *time, rules->leaf);
+    *time = replay->last_ms = leaf->ms;
+}
+
+static void change_rules(struct tl_replay *replay, const char *detail)
+{
+    const struct tl_trail_rules before = replay->rules;
+    tl_trail_rules_read(&replay->rules, detail, replay->number);
+    if (before.per_window == replay->rules.per_window &&
+        before.window_ms == replay->rules.window_ms)
+        return;
+    free(replay->times);
+    replay->times = NULL;
+}
+
 static void admit(struct tl_replay *replay, const struct tl_leaf *leaf)
 {
     struct tl_trail_place *at = known(replay, leaf);
@@ -217,6 +253,7 @@ static void admit(struct tl_replay *replay, const struct tl_leaf *leaf)
     give(replay, leaf, leaf->place, TL_TRAIL_ACTIVE);
     check_turn(replay, leaf);
     check_rules(replay, leaf);
+    check_rate(replay, leaf);
 }
 
 static void end(struct tl_replay *replay, const struct tl_leaf *leaf)
@@ -281,7 +318,7 @@ void tl_replay_take(struct tl_replay *replay, uint64_t number, const struct tl_l
     else if (leaf->kind == TL_NOTE_ALL)
         finish(replay, leaf);
     else if (leaf->kind == TL_NOTE_RULES)
-        tl_trail_rules_read(&replay->rules, leaf->detail, number);
+        change_rules(replay, leaf->detail);
     else
         tl_trail_line_free(&replay->line); /* deleted */
 }

@@ -11,6 +11,8 @@ from tellerline import BIN, CALM, run
 from test_archive import agree, join_many, value
 from test_users import denials, guarded
 from test_store_trouble import PROMPT, STORE_TROUBLE
+from test_trail import export, verify
+from trails import check_trail
 from http_client import Client
 from waiting import PATIENCE, wait_until
 
@@ -86,7 +88,7 @@ def is_restored(system):
     return field(system, "restore").startswith("done")
 
 
-def test_the_line_comes_back_by_itself(start, postgres):
+def test_the_line_comes_back_by_itself(start, postgres, tmp_path):
     """Also those who do not return themselves: each stands where they stood, sessions last as long, totals are the same."""
     system = begin(start, postgres, {})
     waiting, active = hold_a_sale(system)
@@ -119,6 +121,11 @@ def test_the_line_comes_back_by_itself(start, postgres):
     wait_until(lambda: postgres.sql(statuses).startswith(f"waiting|{field(system, 'waiting')}\nactive|{CAPACITY}\n"), PATIENCE,
                "the archive knows of the new generation")
     assert postgres.sql("SELECT generation_id, until - since < interval '1 minute' FROM queue_gaps WHERE reason = 'lost'") == "2|t"
+    # The trails of both generations are true.
+    for generation_id, generation in postgres.rows("SELECT generation_id, generation FROM queue_generations ORDER BY 1"):
+        check_trail(postgres, generation_id)
+        done = verify(export(system, tmp_path / generation, "--generation", generation))
+        assert done.returncode == 0 and f"/{generation}: " in done.stdout, done.stdout + done.stderr
 
 
 def test_nobody_is_left_who_remembers(start, postgres):

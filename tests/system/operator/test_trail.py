@@ -13,6 +13,7 @@ from postgres_server import PostgresServer
 from tellerline import BIN, CALM, run
 from test_archive import agree, agree_open, join_many
 from test_draw import drawn, open_now, time_in, with_secrets
+from test_pass import API_KEY, key_file
 from test_store_trouble import PROMPT
 from trails import check_trail
 from waiting import PATIENCE, wait_until
@@ -36,8 +37,8 @@ def prepared(system):
     with_secrets(system)
 
 
-def export(system, path):
-    done = system.ctl("trail", "export", "sale")
+def export(system, path, *options):
+    done = system.ctl("trail", "export", "sale", *options)
     assert done.returncode == 0, done.stderr
     path.write_text(done.stdout)
     return path
@@ -255,3 +256,22 @@ def test_the_store_forgets_its_end(start, postgres, tmp_path):
     agree_open(system, postgres)
     done = verify(export(system, tmp_path / "trail"))
     assert done.returncode == 0 and " gap" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_capacity_that_is_steered(start, postgres, tmp_path):
+    """The rules in force follow what the site reports."""
+    keys = key_file(tmp_path / "api.keys", f"shop {API_KEY}\n")
+    steered = {"capacity": {"min": 2, "max": 20}, "adaptive": {"every": "1s", "raise": "20%", "fresh": "5s"}, "claim_ttl": "10m"}
+    system = start({"sale": CALM | steered}, archivers=1, prepare=admin_file,
+                   settings={"secrets": {"api_keys": keys}, "archive": {"url": postgres.url}})
+    join_many(system, 30, "v")
+
+    def reports() -> bool:
+        answer = system.client().post("/v1/queues/sale/feedback", b'{"load": 0.3}', ticket=API_KEY)
+        return answer.status == 202 and system.active("sale") >= 10
+    wait_until(reports, PATIENCE, "the capacity is raised", every=0.3)
+    agree(system, postgres)
+    rules = {leaf.rsplit("=", 1)[1] for leaf in check_trail(postgres) if " rules " in leaf}
+    assert {"2", "6", "10"} <= rules
+    done = verify(export(system, tmp_path / "trail"))
+    assert done.returncode == 0 and TURN in done.stdout, done.stdout + done.stderr

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The line as a trail tells it: what is right passes, and each kind of wrong is found at its leaf.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "ctl/trail/replay.h"
+
+#define A "AAAAAAAAAAAAAAAAAAAAAA"
+#define B "BBBBBBBBBBBBBBBBBBBBBA"
+#define RULES                                                                                      \
+    "rules - - - "                                                                                 \
+    "policy=counter;order=arrival;mode=%s;opens=%d;weights=%s;rate=0/0+0;overbook=0;capacity=%d"
+
+/* The beginning of a trail: everybody is told. */
+static const char *const told[] = {"1 100 begins - - - opened:0:100", "1 100 all - - - -"};
+
+struct story {
+    struct tl_replay *replay;
+    uint64_t n;
+};
+
+static void take(struct story *story, const char *line)
+{
+    struct tl_leaf leaf;
+    struct tl_error err = {0};
+    if (!tl_leaf_read(line, strlen(line), &leaf, &err))
+        fail_msg("%s: %s", line, err.text);
+    tl_replay_take(story->replay, story->n++, &leaf);
+}
+
+static struct story begin(const char *rules)
+{
+    struct story story = {.replay = tl_replay_new()};
+    char line[TL_LEAF_MAX];
+    take(&story, told[0]);
+    snprintf(line, sizeof(line), "1 100 %s", rules);
+    take(&story, line);
+    take(&story, told[1]);
+    return story;
+}
+
+/* Takes the lines, which end with NULL, and expects one finding, at the last of them; "": none. */
+static void expect(const char *rules, const char *words, const char *const *lines)
+{
+    struct story story = begin(rules);
+    for (; *lines != NULL; lines++)
+        take(&story, *lines);
+    struct tl_replay_result result = tl_replay_result(story.replay);
+    if (words[0] == '\0') {
+        assert_int_equal(result.n_findings, 0);
+    } else {
+        assert_int_equal(result.n_findings, 1);
+        assert_int_equal(result.findings[0].leaf, story.n - 1);
+        if (strstr(result.findings[0].text, words) == NULL)
+            fail_msg("%s", result.findings[0].text);
+    }
+    tl_replay_free(story.replay);
+}
+#define EXPECT(rules, words, ...) expect(rules, words, (const char *const[]){__VA_ARGS__, NULL})
+
+static void a_line_that_is_right_passes(void **state)
+{
+    (void)state;
+    char rules[256];
+    snprintf(rules, sizeof(rules), RULES, "open", 0, "", 1);
+    EXPECT(rules, "", "2 101 entered 1 5 " A " -", "2 101 entered 1 6 " B " -",
+           "3 102 lane 1 6 " B " 0:6", "4 103 admitted 0 6 " B " -", "5 104 ended 0 6 " B " left",
+           "6 105 admitted 1 5 " A " -", "7 106 deleted - - - -");
+    EXPECT(rules, "", "2 101 entered 0 5 " A " -", "3 102 drawn 0 5 " A " 0:9",
+           "4 103 admitted 0 9 " B " -", "5 104 ended 0 9 " B " completed");
+}
+
+static void who_stood_before_goes_before(void **state)
+{
+    (void)state;
+    char rules[256], weights[256];
+    snprintf(rules, sizeof(rules), RULES, "open", 0, "", 9);
+    snprintf(weights, sizeof(weights), RULES, "open", 0, "3,1", 9);
+    EXPECT(rules, "went before place 0:5, which waited since leaf 3", "2 101 entered 0 5 " A " -",
+           "3 101 entered 0 6 " B " -", "4 102 admitted 0 6 " B " -");
+    EXPECT(rules, "went before place 0:5", "2 101 entered 0 5 " A " -", "3 101 entered 1 6 " B " -",
+           "4 102 admitted 1 6 " B " -");
+    EXPECT(weights, "", "2 101 entered 0 5 " A " -", "3 101 entered 1 6 " B " -",
+           "4 102 admitted 1 6 " B " -");
+}
+
+static void rules_are_kept(void **state)
+{
+    (void)state;
+    char one[256], paused[256], later[256];
+    snprintf(one, sizeof(one), RULES, "open", 0, "", 1);
+    snprintf(paused, sizeof(paused), RULES, "paused", 0, "", 1);
+    snprintf(later, sizeof(later), RULES, "open", 900, "", 1);
+    EXPECT(one, "as number 2 of at most 1 by leaf 1", "2 101 entered 0 5 " A " -",
+           "3 101 entered 0 6 " B " -", "4 102 admitted 0 5 " A " -", "4 102 admitted 0 6 " B " -");
+    EXPECT(paused, "while the queue was paused", "2 101 entered 0 5 " A " -",
+           "4 102 admitted 0 5 " A " -");
+    EXPECT(later, "before the opening", "2 101 entered 0 5 " A " -", "4 102 admitted 0 5 " A " -");
+}
+
+static void a_rate_is_kept(void **state)
+{
+    static const char rules[] = "rules - - - policy=both;order=arrival;mode=open;opens=0;weights=;"
+                                "rate=1/100+1;overbook=0;capacity=9";
+    (void)state;
+    EXPECT(rules, "", "2 100 entered 0 5 " A " -", "2 100 entered 0 6 " A " -",
+           "2 100 entered 0 7 " A " -", "3 101 admitted 0 5 " A " -", "4 150 admitted 0 6 " A " -",
+           "5 201 admitted 0 7 " A " -");
+    EXPECT(rules, "as number 3 in 99 ms", "2 100 entered 0 5 " A " -", "2 100 entered 0 6 " A " -",
+           "2 100 entered 0 7 " A " -", "3 101 admitted 0 5 " A " -", "4 150 admitted 0 6 " A " -",
+           "5 200 admitted 0 7 " A " -");
+}
+
+static void nobody_comes_from_nowhere(void **state)
+{
+    (void)state;
+    char rules[256];
+    snprintf(rules, sizeof(rules), RULES, "open", 0, "", 9);
+    EXPECT(rules, "is not in the line", "4 102 admitted 0 5 " A " -");
+    EXPECT(rules, "is not in the line", "4 102 ended 0 5 " A " left");
+    EXPECT(rules, "is active since leaf 4", "2 101 entered 0 5 " A " -",
+           "3 102 admitted 0 5 " A " -", "4 102 admitted 0 5 " A " -");
+    EXPECT(rules, "belongs to another visitor", "2 101 entered 0 5 " A " -",
+           "3 102 admitted 0 5 " B " -");
+    EXPECT(rules, "was 0:5 since", "2 101 entered 0 5 " A " -", "3 102 ended 1 5 " A " left");
+    EXPECT(rules, "was given before", "2 101 entered 0 5 " A " -", "3 102 entered 0 5 " A " -");
+    EXPECT(rules, "which was given before", "2 101 entered 0 5 " A " -",
+           "3 102 entered 0 4 " B " -");
+    EXPECT(rules, "does not wait", "2 101 entered 0 5 " A " -", "3 102 admitted 0 5 " A " -",
+           "4 103 lane 0 5 " A " 1:5");
+    EXPECT(rules, "comes after step 3", "3 101 entered 0 5 " A " -", "2 102 entered 0 6 " B " -");
+    EXPECT(rules, "nobody is told", "3 101 waits 0 5 " A " -");
+}
+
+static void a_gap_is_no_violation(void **state)
+{
+    (void)state;
+    char rules[256];
+    snprintf(rules, sizeof(rules), RULES, "open", 0, "", 9);
+    struct story story = begin(rules);
+    take(&story, "2 101 entered 0 5 " A " -");
+    take(&story, "3 102 entered 0 6 " B " -");
+    take(&story, "4 200 admitted 0 6 " B " -"); /* wrong, but the store had lost 5 at 150 */
+    take(&story, "9 300 begins - - - store:0:150");
+    take(&story, "9 300 stays 0 6 " B " -");
+    take(&story, "9 300 all - - - -");
+    struct tl_replay_result result = tl_replay_result(story.replay);
+    assert_int_equal(result.n_findings, 0);
+    assert_int_equal(result.gaps, 1);
+    assert_int_equal(result.unprovable, 2); /* that admission, and how 5 ended */
+    take(&story, "10 301 ended 0 5 " A " left");
+    assert_int_equal(tl_replay_result(story.replay).n_findings, 1);
+    tl_replay_free(story.replay);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_that_is_right_passes),
+        cmocka_unit_test(who_stood_before_goes_before),
+        cmocka_unit_test(rules_are_kept),
+        cmocka_unit_test(a_rate_is_kept),
+        cmocka_unit_test(nobody_comes_from_nowhere),
+        cmocka_unit_test(a_gap_is_no_violation),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

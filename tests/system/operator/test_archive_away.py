@@ -47,6 +47,10 @@ def lose_sight(system, postgres):
     system.forget_store()
     worker = system.of("worker")[0]
     worker.kill()
+    # It only reads, as docs/operators/archive.md says.
+    postgres.sql("CREATE ROLE worker LOGIN; GRANT USAGE ON SCHEMA tellerline TO worker; "
+                 "GRANT SELECT ON ALL TABLES IN SCHEMA tellerline TO worker")
+    worker.env["TELLERLINE_ARCHIVE_URL"] = postgres.url.replace("//archive@", "//worker@")
     worker.start()
     return gone
 

@@ -34,6 +34,9 @@ static bool may_ask(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_FOUND, "There is no archive here");
     if (!tl_queue_name_valid(visit->name, strlen(visit->name)))
         return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
+    if (!tl_queue_env_store_up(visit->worker->env))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_ARCHIVE,
+                         "While Redis is away the archive tells places only");
     return tl_visit_within(visit, TL_LIMITER_TRAIL, ASKED_PER_SECOND) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN, "At most %d a second",
                      ASKED_PER_SECOND);
@@ -86,8 +89,11 @@ bool tl_handle_trail(struct tl_visit *visit)
 {
     static const char head[] = "/trail/";
     struct tl_archive_job question = {0};
-    const char *path = strstr(tl_request_path(visit->request), head);
-    if (path == NULL || !tl_trail_path_read(path + sizeof(head) - 1, &question))
+    /* Behind the name of the queue, which may be "trail". */
+    const char *path = tl_request_path(visit->request) + sizeof("/v1/queues/") - 1;
+    path += strcspn(path, "/");
+    if (strncmp(path, head, sizeof(head) - 1) != 0 ||
+        !tl_trail_path_read(path + sizeof(head) - 1, &question))
         return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_FOUND, "%s", "");
     return may_ask(visit) && ask(visit, &question, told);
 }
@@ -109,6 +115,7 @@ bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
                          "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
     question.generation = visit->ticket.generation;
     question.seq = tl_place_seq(visit->ticket.place);
+    memcpy(question.visitor, visit->ticket.visitor, sizeof(question.visitor));
     if (question.seq == 0)
         return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
     return ask(visit, &question, step);

@@ -27,7 +27,7 @@ enum text {
 };
 
 static const char *const names[] = {[TITLE] = "title",
-                                    [INTRO] = "intro",
+                                    [INTRO] = ("intro"),
                                     [GOOD] = "good",
                                     [BAD] = "bad",
                                     [UNABLE] = "unable",
@@ -50,9 +50,9 @@ struct words {
 static const struct words english = {
     "en",
     {[TITLE] = "Your place in the record",
-     [INTRO] = "The operator keeps a public record of this line. It only grows, and no one can "
-               "change it without being noticed. This page checks in your browser that your place "
-               "is in it. It shows no one else's.",
+     [INTRO] = ("The operator keeps a public record of this line. It only grows, and no one can "
+                "change it without being noticed. This page checks in your browser that your place "
+                "is in it. It shows no one else's."),
      [GOOD] = "Checked: your place is in the record, as it is shown here.",
      [BAD] = "The proof is not right. Save it and ask the operator why.",
      [UNABLE] = "This browser cannot check it here. Save the proof to check it elsewhere.",
@@ -75,9 +75,9 @@ static const struct words korean = {
     "ko",
     {[TITLE] = "기록에 남은 내 순서",
      [INTRO] =
-         "운영자는 이 대기열의 기록을 공개합니다. 기록은 늘어나기만 하며, 누구도 몰래 바꿀 수 "
-         "없습니다. 이 페이지는 내 순서가 기록에 있는지 브라우저에서 직접 확인합니다. 다른 "
-         "사람의 순서는 보이지 않습니다.",
+         ("운영자는 이 대기열의 기록을 공개합니다. 기록은 늘어나기만 하며, 누구도 몰래 바꿀 수 "
+          "없습니다. 이 페이지는 내 순서가 기록에 있는지 브라우저에서 직접 확인합니다. 다른 "
+          "사람의 순서는 보이지 않습니다."),
      [GOOD] = "확인했습니다. 내 순서가 여기 표시된 그대로 기록에 있습니다.",
      [BAD] = "증명이 맞지 않습니다. 저장한 뒤 운영자에게 문의해 주세요.",
      [UNABLE] = "이 브라우저에서는 확인할 수 없습니다. 증명을 저장해 다른 곳에서 확인해 주세요.",

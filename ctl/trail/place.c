@@ -25,8 +25,8 @@ struct proof {
 
 static bool wrong(struct tl_error *err, const char *member)
 {
-    return tl_error_set(err, TL_ERR_INVALID, "no proof of a place: `%s` is missing or not valid",
-                        member);
+    tl_error_set(err, TL_ERR_INVALID, "no proof of a place: `%s` is missing or not valid", member);
+    return false;
 }
 
 /* base64url of exactly this many bytes. */
@@ -136,7 +136,10 @@ int tl_command_verify_place(const struct tl_ctl_options *options)
               tl_error_prefix(&err, "--key");
     if (ok && proof.object == NULL)
         ok = tl_error_set(&err, TL_ERR_INVALID, "%s", at.text);
-    ok = ok && (read_proof(&proof, &err) || tl_error_prefix(&err, "%s", options->words[0]));
+    if (ok && !read_proof(&proof, &err)) {
+        tl_error_prefix(&err, "%s", options->words[0]);
+        ok = false;
+    }
     unsigned faults = ok ? find_faults(&proof, key) : 0;
     if (ok && faults == 0)
         tell(&proof, key != NULL);

@@ -322,6 +322,26 @@ def test_the_archive_has_its_tables_before_the_archiver_starts(binaries: Path) -
         postgres.remove()
 
 
+def test_workers_may_read_the_archive(validator: Validator, copy: Path, binaries: Path) -> None:
+    """With a user of their own, and the key of the names, and not the one that signs."""
+    overlay = copy / "overlays/example/kustomization.yaml"
+    overlay.write_text(overlay.read_text().replace("components:\n", "components:\n  - ../../components/with-archive-read\n"))
+    report = Report(validator, copy, EXAMPLE, MONITORING)
+    assert not report.errors, "\n".join(report.errors)
+    objects = report.objects[EXAMPLE]
+    worker = one(objects, "Deployment", "tellerline-worker")
+    for workload in workloads(objects):
+        assert (("0.0.0.0/0", 5432) in allowed(objects, workload, "egress")) == (workload == worker)
+    assert secrets_of(worker) == SECRETS_OF["worker"] | {"tellerline-archive-worker/url", "tellerline-archive-key"}
+    volumes = worker["spec"]["template"]["spec"]["volumes"]
+    assert [volume["secret"]["items"] for volume in volumes if volume["name"] == "archive-key"] == [
+        [{"key": "archive.key", "path": "archive.key"}]]
+    made = {"kind": "Secret", "metadata": {"name": "tellerline-archive-worker"},
+            "data": {"url": base64.b64encode(b"postgresql://worker@postgres.example/archive").decode()}}
+    done = run(binaries / "tellerline-worker", "--check", env=environment_of(worker, [*objects, made]))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_images_of_a_registry(validator: Validator, copy: Path) -> None:
     """The lines that an operator uncomments name all images."""
     for path in (EXAMPLE, EXTERNAL):

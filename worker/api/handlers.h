@@ -22,7 +22,7 @@ tl_step tl_handle_transfer, tl_handle_move, tl_handle_page_transfer, tl_handle_p
 tl_step tl_handle_check, tl_handle_draw, tl_handle_feedback;
 tl_step tl_handle_page, tl_handle_page_join, tl_handle_page_leave;
 tl_step tl_handle_queue, tl_handle_jwks, tl_handle_livez, tl_handle_readyz;
-tl_step tl_handle_trail, tl_handle_proof;
+tl_step tl_handle_trail, tl_handle_proof, tl_handle_page_proof;
 tl_step tl_handle_asset, tl_handle_openapi, tl_handle_problem;
 
 /* ---- the archive ---- */
@@ -30,6 +30,19 @@ tl_step tl_handle_asset, tl_handle_openapi, tl_handle_problem;
 /* A question about the visit's place was refused. Does the archive know it, while the store is
  * away? Then asks it and returns true; the answer is its last known place. False: still refused. */
 bool tl_archived_place(struct tl_visit *visit);
+
+/* Can this worker prove places: is there an archive, and the key of its names? */
+bool tl_proof_exists(const struct tl_worker *worker);
+/* Asks for the proof that the place of the visit's ticket is in the trail, and takes the step when
+ * it is there, or not in time. False: refused. */
+bool tl_proof_ask(struct tl_visit *visit, tl_step *step);
+/* The proof, which is the archive's; NULL: refused. */
+struct tl_archive_job;
+const struct tl_archive_job *tl_proof_told(struct tl_visit *visit);
+#define TL_PROOF_TEXT_MAX 16384
+/* Writes it as JSON, which `tellerline verify place` reads. Returns the length. */
+size_t tl_proof_write(const struct tl_visit *visit, const struct tl_archive_job *job,
+                      char text[TL_PROOF_TEXT_MAX]);
 
 /* ---- the challenge ---- */
 

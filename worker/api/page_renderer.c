@@ -285,6 +285,7 @@ static void render_view(struct tl_request *request, const struct tl_view *view, 
     shown->event = tl_event_looks_find(worker->events, view->queue);
     shown->from = first_position(visit);
     shown->poll_after_ms = tl_view_poll_after_ms(view);
+    shown->proves = tl_proof_exists(worker);
     shown->no_transfer = !worker->config->http.transfer;
     tl_shown_place_write(visit, page.place_name);
     shown->place_name = page.place_name;

@@ -24,6 +24,7 @@ const struct tl_route tl_routes[] = {
     {"POST", "/q/*/transfer", tl_handle_page_transfer, &tl_page_renderer},
     {"GET", "/q/*/move", tl_handle_page_move, &tl_page_renderer},
     {"POST", "/q/*/move", tl_handle_move, &tl_page_renderer},
+    {"GET", "/q/*/proof", tl_handle_page_proof, &tl_page_renderer},
     {"GET", "/q/assets/*", tl_handle_asset, &tl_page_renderer},
     {"GET", "/.well-known/jwks.json", tl_handle_jwks, &tl_json_renderer},
     {"GET", "/openapi.yaml", tl_handle_openapi, &tl_json_renderer},

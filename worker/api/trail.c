@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/auth/base64.h"
 #include "common/base/json_text.h"
@@ -20,7 +21,6 @@
 #define TEXT          "text/plain; charset=utf-8"
 
 enum {
-    TL_PROOF_TEXT_MAX = 16384,
     ASKED_PER_SECOND = 20, /* of an address */
     HASH_TEXT_MAX = 48,
 };
@@ -34,6 +34,9 @@ static bool may_ask(struct tl_visit *visit)
         return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_FOUND, "There is no archive here");
     if (!tl_queue_name_valid(visit->name, strlen(visit->name)))
         return tl_refuse(&visit->refusal, TL_REFUSAL_NO_QUEUE, "%s", "");
+    if (!tl_queue_env_store_up(visit->worker->env))
+        return tl_refuse(&visit->refusal, TL_REFUSAL_ARCHIVE,
+                         "While Redis is away the archive tells places only");
     return tl_visit_within(visit, TL_LIMITER_TRAIL, ASKED_PER_SECOND) ||
            tl_refuse(&visit->refusal, TL_REFUSAL_TOO_OFTEN, "At most %d a second",
                      ASKED_PER_SECOND);
@@ -86,15 +89,23 @@ bool tl_handle_trail(struct tl_visit *visit)
 {
     static const char head[] = "/trail/";
     struct tl_archive_job question = {0};
-    const char *path = strstr(tl_request_path(visit->request), head);
-    if (path == NULL || !tl_trail_path_read(path + sizeof(head) - 1, &question))
+    /* Behind the name of the queue, which may be "trail". */
+    const char *path = tl_request_path(visit->request) + sizeof("/v1/queues/") - 1;
+    path += strcspn(path, "/");
+    if (strncmp(path, head, sizeof(head) - 1) != 0 ||
+        !tl_trail_path_read(path + sizeof(head) - 1, &question))
         return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_FOUND, "%s", "");
     return may_ask(visit) && ask(visit, &question, told);
 }
 
 /* ---- the proof of a place ---- */
 
-static bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
+bool tl_proof_exists(const struct tl_worker *worker)
+{
+    return worker->env->archive != NULL && access(worker->config->secrets.archive_key, R_OK) == 0;
+}
+
+bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
 {
     struct tl_archive_job question = {.kind = TL_ARCHIVE_PROOF};
     if (!may_ask(visit))
@@ -104,12 +115,13 @@ static bool tl_proof_ask(struct tl_visit *visit, tl_step *step)
                          "Send it as Authorization: Bearer, as cookie, or as ?ticket=");
     question.generation = visit->ticket.generation;
     question.seq = tl_place_seq(visit->ticket.place);
+    memcpy(question.visitor, visit->ticket.visitor, sizeof(question.visitor));
     if (question.seq == 0)
         return tl_refuse(&visit->refusal, TL_REFUSAL_NOT_NUMBERED, "Ask for the status first");
     return ask(visit, &question, step);
 }
 
-static const struct tl_archive_job *tl_proof_told(struct tl_visit *visit)
+const struct tl_archive_job *tl_proof_told(struct tl_visit *visit)
 {
     const struct tl_archive_job *job =
         answer_of(visit, "The trail does not have this place, or not yet");
@@ -120,8 +132,8 @@ static const struct tl_archive_job *tl_proof_told(struct tl_visit *visit)
     return NULL;
 }
 
-static size_t tl_proof_write(const struct tl_visit *visit, const struct tl_archive_job *job,
-                             char text[TL_PROOF_TEXT_MAX])
+size_t tl_proof_write(const struct tl_visit *visit, const struct tl_archive_job *job,
+                      char text[TL_PROOF_TEXT_MAX])
 {
     const struct tl_archived_proof *proof = job->proof;
     char word[HASH_TEXT_MAX];

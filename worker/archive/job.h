@@ -62,6 +62,7 @@ struct tl_archive_job {
     char queue[TL_QUEUE_NAME_MAX + 1];
     uint64_t generation; /* of the place; or of a trail, 0: the last one that has one */
     uint64_t seq;
+    char visitor[TL_VISITOR_MAX + 1]; /* whose proof it is to be */
     struct tl_trail_tile tile;
     int64_t until_ms; /* local monotonic time; later nobody waits for the answer */
     enum tl_archive_found found;

@@ -40,29 +40,18 @@ struct generation {
     uint64_t number, event;
     int64_t as_of_ms;
     bool deleted;
-    bool by_lanes; /* each lane is served before the next one */
-    bool is_drawn; /* a draw gives those who came before the opening their order */
 };
-
-/* The value that a setting of the queue was given last. */
-#define LAST(name)                                                                                 \
-    "(SELECT after->>'" name "' FROM queue_changes AS c WHERE c.queue_id = q.queue_id AND "        \
-    "after->>'" name "' IS NOT NULL ORDER BY entry_ms DESC, entry_nth DESC LIMIT 1)"
-
-/* clang-format off */
-#define LAST_GENERATION                                                                            \
-    "SELECT generation_id, event, (extract(epoch FROM last_at) * 1000)::bigint, "                  \
-    "deleted_at IS NOT NULL, coalesce(" LAST("lane_weights") ", '') = '', "                        \
-    "coalesce(" LAST("order") ", '') = 'draw', generation "                                        \
-    "FROM queues AS q JOIN queue_generations USING (queue_id) WHERE name = $1 "                    \
-    "ORDER BY generation DESC LIMIT 1"
-/* clang-format on */
 
 static bool find_generation(struct tl_reading *reading, const char *queue, struct generation *found,
                             struct tl_error *err)
 {
     const char *const values[] = {queue};
-    PGresult *rows = tl_postgres_run(&reading->postgres, LAST_GENERATION, 1, values, err);
+    PGresult *rows = tl_postgres_run(
+        &reading->postgres,
+        "SELECT generation_id, event, (extract(epoch FROM last_at) * 1000)::bigint, "
+        "deleted_at IS NOT NULL, generation FROM queues JOIN queue_generations USING (queue_id) "
+        "WHERE name = $1 ORDER BY generation DESC LIMIT 1",
+        1, values, err);
     if (rows == NULL)
         return false;
     *found = (struct generation){0};
@@ -71,16 +60,14 @@ static bool find_generation(struct tl_reading *reading, const char *queue, struc
                                      .event = cell(rows, 0, 1),
                                      .as_of_ms = (int64_t)cell(rows, 0, 2),
                                      .deleted = PQgetvalue(rows, 0, 3)[0] == 't',
-                                     .by_lanes = PQgetvalue(rows, 0, 4)[0] == 't',
-                                     .is_drawn = PQgetvalue(rows, 0, 5)[0] == 't',
-                                     .number = cell(rows, 0, 6)};
+                                     .number = cell(rows, 0, 4)};
     PQclear(rows);
     return true;
 }
 
 /* ---- the outline ---- */
 
-/* That of this generation, or the oldest one. */
+/* That of this generation; a new one takes the place of the oldest. */
 static struct tl_outline *outline_of(struct tl_reading *reading, int generation_id)
 {
     struct tl_outline *oldest = &reading->outlines[0];
@@ -88,10 +75,43 @@ static struct tl_outline *outline_of(struct tl_reading *reading, int generation_
         struct tl_outline *outline = &reading->outlines[i];
         if (outline->generation_id == generation_id)
             return outline;
-        if (outline->fetched_ms < oldest->fetched_ms)
+        if (outline->rules_ms < oldest->rules_ms)
             oldest = outline;
     }
+    free(oldest->stretches);
+    *oldest = (struct tl_outline){.generation_id = generation_id};
     return oldest;
+}
+
+/* Is what was read then still to be used? */
+static bool is_fresh(const struct tl_reading *reading, int64_t read_ms)
+{
+    return read_ms != 0 && reading->now_ms - read_ms < FRESH_MS;
+}
+
+/* The value that a setting of the queue was given last. */
+#define LAST(name)                                                                                 \
+    "(SELECT after->>'" name "' FROM queue_changes AS c WHERE c.queue_id = g.queue_id AND "        \
+    "after->>'" name "' IS NOT NULL ORDER BY entry_ms DESC, entry_nth DESC LIMIT 1)"
+
+/* Which rules the line has, as far as the record of changes says: a search, done now and then. */
+static bool take_rules(struct tl_reading *reading, struct tl_outline *outline, struct tl_error *err)
+{
+    char id[NUMBER];
+    const char *const values[] = {number((uint64_t)outline->generation_id, id)};
+    if (is_fresh(reading, outline->rules_ms))
+        return true;
+    static const char sql[] = "SELECT coalesce(" LAST(
+        "lane_weights") ", '') = '', "
+                        "coalesce(" LAST(
+                            "order") ", '') = 'draw' "
+                                     "FROM queue_generations AS g WHERE generation_id = $1";
+    PGresult *rows = tl_postgres_run(&reading->postgres, sql, 1, values, err);
+    outline->rules_ms = reading->now_ms;
+    outline->by_lanes = rows != NULL && PQntuples(rows) > 0 && PQgetvalue(rows, 0, 0)[0] == 't';
+    outline->is_drawn = rows != NULL && PQntuples(rows) > 0 && PQgetvalue(rows, 0, 1)[0] == 't';
+    PQclear(rows);
+    return tl_postgres_connected(&reading->postgres);
 }
 
 static void take_stretches(struct tl_outline *outline, const PGresult *rows)
@@ -110,16 +130,14 @@ static void take_stretches(struct tl_outline *outline, const PGresult *rows)
         outline->stretches[outline->n].before = before;
 }
 
-/* The outline of this generation, counted again when it is old. False: PostgreSQL is away. One that
+/* Counts the outline of this generation, unless it is fresh. False: PostgreSQL is away. One that
  * takes too long to count is not known. */
 static bool take_outline(struct tl_reading *reading, const struct generation *generation,
-                         struct tl_outline **found, struct tl_error *err)
+                         struct tl_outline *outline, struct tl_error *err)
 {
     char id[NUMBER], stretch[NUMBER], most[NUMBER];
-    struct tl_outline *outline = *found = outline_of(reading, generation->id);
-    bool same = outline->generation_id == generation->id;
-    if (same && ((outline->known && outline->event == generation->event) ||
-                 reading->now_ms - outline->fetched_ms < FRESH_MS))
+    if ((outline->known && outline->event == generation->event) ||
+        is_fresh(reading, outline->fetched_ms))
         return true;
     const char *const values[] = {number((uint64_t)generation->id, id), number(TL_STRETCH, stretch),
                                   number(STRETCHES_MAX, most)};
@@ -129,10 +147,12 @@ static bool take_outline(struct tl_reading *reading, const struct generation *ge
                                      "GROUP BY 1, 2 ORDER BY 1, 2 LIMIT $3",
                                      3, values, err);
     free(outline->stretches);
-    *outline = (struct tl_outline){.generation_id = generation->id,
-                                   .event = generation->event,
-                                   .as_of_ms = generation->as_of_ms,
-                                   .fetched_ms = reading->now_ms};
+    outline->stretches = NULL;
+    outline->n = 0;
+    outline->known = false;
+    outline->event = generation->event;
+    outline->as_of_ms = generation->as_of_ms;
+    outline->fetched_ms = reading->now_ms;
     if (rows != NULL)
         take_stretches(outline, rows);
     PQclear(rows);
@@ -188,10 +208,12 @@ static bool take_position(struct tl_reading *reading, const struct generation *g
                           struct tl_error *err)
 {
     struct tl_archived_place *place = &job->place;
-    struct tl_outline *outline;
-    if (!generation->by_lanes || (generation->is_drawn && !standing->drawn))
+    struct tl_outline *outline = outline_of(reading, generation->id);
+    if (!take_rules(reading, outline, err))
+        return false;
+    if (!outline->by_lanes || (outline->is_drawn && !standing->drawn))
         return true;
-    if (!take_outline(reading, generation, &outline, err))
+    if (!take_outline(reading, generation, outline, err))
         return false;
     if (!outline->known)
         return true;

@@ -14,6 +14,9 @@ struct tl_outline {
     uint64_t event;     /* as of which it is */
     int64_t as_of_ms;   /* the time of that event */
     int64_t fetched_ms; /* local monotonic; 0: never */
+    int64_t rules_ms;   /* when the rules were read: */
+    bool by_lanes;      /* each lane is served before the next one */
+    bool is_drawn;      /* a draw gives those who came before the opening their order */
     bool known;         /* else it could not be counted, or there are too many stretches */
     struct tl_stretch {
         unsigned lane;

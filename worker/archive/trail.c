@@ -262,10 +262,13 @@ static PGresult *fetch(struct tl_reading *reading, uint64_t generation_id,
     return rows;
 }
 
-/* The salt of the leaf, which is made with the key of the archivers: a worker may have it. */
-static bool take_salt(const struct tl_reading *reading, struct tl_archived_proof *proof,
+/* The salt of the leaf, which is made with the key of the archivers: a worker may have it. A leaf
+ * that does not name the visitor is none of theirs. */
+static bool take_salt(const struct tl_reading *reading, struct tl_archive_job *job,
                       struct tl_error *err)
 {
+    struct tl_archived_proof *proof = job->proof;
+    char who[TL_LEAF_WHO_SIZE];
     unsigned char key[TL_SECRET_KEY_BYTES];
     struct tl_leaf leaf;
     if (!tl_leaf_read(proof->leaf, strlen(proof->leaf), &leaf, err))
@@ -275,6 +278,9 @@ static bool take_salt(const struct tl_reading *reading, struct tl_archived_proof
     if (proof->has_salt)
         tl_leaf_salt(key, proof->generation, tl_place_seq(leaf.place), proof->salt);
     sodium_memzero(key, sizeof(key));
+    tl_leaf_who(proof->salt, job->visitor, strlen(job->visitor), who);
+    if (proof->has_salt && strcmp(who, leaf.who) != 0)
+        job->found = TL_ARCHIVE_NONE;
     return true;
 }
 
@@ -290,7 +296,7 @@ static bool prove(struct tl_reading *reading, struct tl_archive_job *job, uint64
     tiles.rows = rows;
     bool ok = rows != NULL &&
               tl_tlog_inclusion_prove(&source, proof->index, proof->size, &proof->path, err) &&
-              read_leaf(rows, proof, err) && take_salt(reading, proof, err);
+              read_leaf(rows, proof, err) && take_salt(reading, job, err);
     PQclear(rows);
     return ok;
 }

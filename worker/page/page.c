@@ -201,6 +201,8 @@ static void set_addresses(struct page *page)
     append_address(page, FIELD_leave_url, "/leave", NULL);
     if (!view->no_transfer)
         append_address(page, FIELD_transfer_url, "/transfer", NULL);
+    if (view->proves)
+        append_address(page, FIELD_proof_url, "/proof", NULL);
     append_address(page, FIELD_move_url, "/move", NULL);
     page->values[FIELD_move_code_value] = view->move;
     page->values[FIELD_move_device] = view->device;

@@ -21,6 +21,8 @@
 const struct tl_asset tl_page_challenge =
     ASSET(TL_ASSET_PREFIX "challenge-" TL_WEB_CHALLENGE_JS_HASH ".js", SCRIPT, challenge_js,
           TL_WEB_CHALLENGE_JS_HASH);
+const struct tl_asset tl_page_proof = ASSET(TL_ASSET_PREFIX "proof-" TL_WEB_PROOF_JS_HASH ".js",
+                                            SCRIPT, proof_js, TL_WEB_PROOF_JS_HASH);
 const struct tl_asset tl_page_icon =
     ASSET(TL_ASSET_PREFIX "favicon-" TL_WEB_FAVICON_SVG_HASH ".svg", "image/svg+xml", favicon_svg,
           TL_WEB_FAVICON_SVG_HASH);
@@ -31,7 +33,7 @@ const struct tl_asset tl_page_openapi = ASSET("/openapi.yaml", "application/yaml
 
 const struct tl_asset *tl_page_asset(const char *path)
 {
-    static const struct tl_asset *const all[] = {&tl_page_challenge, &tl_page_icon};
+    static const struct tl_asset *const all[] = {&tl_page_challenge, &tl_page_proof, &tl_page_icon};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (strcmp(path, all[i]->path) == 0)
             return all[i];
@@ -45,6 +47,7 @@ const struct tl_asset *tl_page_asset(const char *path)
     }
 
 const struct tl_page_file tl_page_html = PART("page.html", page_html);
+const struct tl_page_file tl_page_proof_html = PART("proof.html", proof_html);
 const struct tl_page_file tl_page_parts[TL_PAGE_SOURCES] = {
     [TL_SOURCE_REFRESH] = PART("refresh.js", refresh_js),
     [TL_SOURCE_PAGE] = PART("page.js", page_js),

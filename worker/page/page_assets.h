@@ -32,6 +32,8 @@ const struct tl_asset *tl_page_asset(const char *path);
 
 /* The script of a page with a puzzle, which stands in that page; a web worker needs an address. */
 extern const struct tl_asset tl_page_challenge;
+/* The script of the page that proves a place. */
+extern const struct tl_asset tl_page_proof;
 extern const struct tl_asset tl_page_icon;
 /* The script for pages of other sites. Its address stays, for they cannot know a hash. */
 extern const struct tl_asset tl_page_embed;
@@ -44,7 +46,8 @@ struct tl_page_file {
     size_t length;
 };
 
-extern const struct tl_page_file tl_page_html; /* the template */
+extern const struct tl_page_file tl_page_html;       /* the template */
+extern const struct tl_page_file tl_page_proof_html; /* that of the page that proves a place */
 extern const struct tl_page_file tl_page_parts[TL_PAGE_SOURCES];
 
 /* ---- the operator's files ---- */

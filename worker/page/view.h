@@ -87,6 +87,7 @@ struct tl_view {
     uint64_t from; /* the first position this browser saw (`?from=`); progress counts from there */
     int64_t poll_after_ms;
     bool no_transfer;           /* the place does not move to another device */
+    bool proves;                /* there is a page that proves the place */
     const char *place_name;     /* names the place that the page shows, in its forms; or NULL */
     const char *return_url;     /* only if tl_return_address_allowed */
     const char *return_refused; /* why there is none although the request has one; not shown */

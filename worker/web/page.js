@@ -445,6 +445,10 @@
       clearTimeout(goTimer);
       goTimer = 0;
     }
+    if (name === 'active' && asOf > 0 && view.waiting === undefined) {
+      if (state !== 'active') showRefused('down');  // from the archive: there is no pass to go on with
+      return;
+    }
     if (!document.querySelector('section[data-state="' + name + '"]')) {
       reloadLater();            // a later release's, which its own page can show
       return;

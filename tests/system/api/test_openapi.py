@@ -37,6 +37,7 @@ ELSEWHERE = {
     "image/webp": "the same",
     "trail": "test_trail_served has an archive",
     "trailProof": "the same",
+    "pageProof": "test_proof_page has one",
     "/problems/no-transfer": "a setting of the whole process; test_handover has it",
 }
 

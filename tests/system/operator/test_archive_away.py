@@ -47,6 +47,10 @@ def lose_sight(system, postgres):
     system.forget_store()
     worker = system.of("worker")[0]
     worker.kill()
+    # It only reads, as docs/operators/archive.md says.
+    postgres.sql("CREATE ROLE worker LOGIN; GRANT USAGE ON SCHEMA tellerline TO worker; "
+                 "GRANT SELECT ON ALL TABLES IN SCHEMA tellerline TO worker")
+    worker.env["TELLERLINE_ARCHIVE_URL"] = postgres.url.replace("//archive@", "//worker@")
     worker.start()
     return gone
 
@@ -105,6 +109,9 @@ def test_a_fresh_worker_tells_the_last_known_place(start, postgres, pseudonyms):
     assert page.status == 200 and re.search(r"\d\d:\d\d:\d\d( UTC)? 기준이며 순서는 그대로 유지됩니다", page.body.decode())
     page = late.client.get("/q/sale", late.ticket, headers={"Accept-Language": "en"}).body.decode()
     assert "Last updated" in page and f'data-position="{WAITING + 3}"' in page
+    # The archive is for the places now.
+    trail = late.client.get("/v1/queues/sale/trail/checkpoint")
+    assert trail.problem(503)["type"] == "/problems/archive-unavailable"
     # A ticket must be genuine, and joins are refused as ever.
     assert late.client.get("/v1/queues/sale/status", late.ticket[:-2] + "xx").status == 503
     assert late.client.post("/v1/queues/sale/join").problem(503)

@@ -29,7 +29,8 @@ def a_postgres():
 
 
 def begin(start, postgres):
-    return start({"sale": CALM | {"capacity": 3}}, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    return start({"sale": CALM | {"capacity": 3}, "trail": CALM | {"capacity": 3}}, archivers=1, prepare=admin_file,
+                 settings={"archive": {"url": postgres.url}})
 
 
 def decode(text):
@@ -130,6 +131,9 @@ def test_everyone_can_read_the_log(start, postgres):
     for missing in (f"tile/0/{path_of(size // TILE)}", "tile/0/999", "tile/3/000", "7/checkpoint", "tile/0/1", "nothing"):
         assert client.get(f"{base}/{missing}").problem(404)
     assert client.get("/v1/queues/another/trail/checkpoint").problem(404)
+    named = system.join("trail")
+    wait_until(lambda: client.get("/v1/queues/trail/trail/checkpoint").status == 200, PATIENCE, "a queue has any name")
+    wait_until(lambda: client.get("/v1/queues/trail/trail/proof", named.ticket).status == 200, PATIENCE, "its places are proved")
     # Who asks too often waits.
     assert any(client.get(f"{base}/checkpoint").status == 429 for _ in range(1000))
 
@@ -156,6 +160,9 @@ def test_a_visitor_gets_the_proof_of_the_place(start, postgres):
     assert all(root_by(other) == of_checkpoint(other["checkpoint"])[2] for other in others)
     assert len({other["leaf"] for other in (proof, *others)}) == 5
     assert client.get("/v1/queues/sale/trail/proof").problem(401)
+    # A leaf that is not about the visitor is none of theirs, whatever the row says.
+    postgres.sql(f"UPDATE queue_entries SET leaf = leaf - 1 WHERE seq = {seq}")
+    assert client.get("/v1/queues/sale/trail/proof", visitor.ticket).problem(404)
     later = system.join("sale")
     wait_until(lambda: client.get("/v1/queues/sale/trail/proof", later.ticket).status == 200, PATIENCE, "it is in the trail")
     system.expect("the archive could not be read")

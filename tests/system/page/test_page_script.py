@@ -236,6 +236,24 @@ def test_never_goes_to_a_script_address(browser, stand_in):
     assert page.shows("nowhere") and not page.shows("go")
 
 
+def test_a_turn_from_the_archive_leads_nowhere(browser, stand_in):
+    """It comes without a pass, and the site would send the visitor back. A place without a position changes nothing."""
+    stand_in.page["return_url"] = f"http://127.0.0.1:{stand_in.port}/target"
+    open_page(browser, stand_in)
+    stream_is_open(stand_in)
+    stand_in.waiting(40)
+    until(browser, stands_at("40"), "the position")
+    known = {"queue": "concert", "visitor": stand_in.view["visitor"], "as_of": datetime.now(timezone.utc).isoformat(), "poll_after_ms": 20000}
+    stand_in.push("position", known | {"status": "waiting"})
+    until(browser, lambda page: "Last updated" in page.text("updated"), "it is the last known place")
+    assert stands_at("40")(look(browser)) and not look(browser).shows("drawing")
+    stand_in.push("admitted", known | {"status": "active", "expires_at": known["as_of"]})
+    page = until(browser, lambda page: page.state == "down", "it waits for the store")
+    assert page.url.partition("?")[0].endswith("/q/concert")
+    stand_in.admitted(f"http://127.0.0.1:{stand_in.port}/target")
+    until(browser, lambda page: page.url.endswith("/target"), "with a pass it goes on")
+
+
 def test_endings_offer_to_join_again(browser, stand_in):
     open_page(browser, stand_in)
     for status, reason, head in [

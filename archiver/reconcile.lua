@@ -22,8 +22,8 @@ local function begin(keys)
     return c
 end
 
--- The record tells all that happened only where nothing is missing in it, and nobody is still to be told. rows: lists of
--- texts, as they are.
+-- The record tells all that happened only where nothing is missing in it, and nobody is still to be told. rows: lists
+-- of texts, as they are.
 local function answer(c, following, rows)
     local is_whole = c.noted_up_to and match(c.archive or '', '^%d+$') and (c.standing or '') == ''
     return { is_whole and 1 or 0, c.generation, c.event, c.noted_up_to or 0, c.store or '',

@@ -14,11 +14,6 @@
 
 enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
 
-/* Of a row of queue_differences, d: for the log. */
-#define DIFFERENCE                                                                                 \
-    "(SELECT name FROM queues JOIN queue_generations AS of USING (queue_id) "                      \
-    "WHERE of.generation_id = d.generation_id), difference_text(d)"
-
 /* A row for each place that the batch names, without indexes and without a log; empty at each
  * commit. */
 #define STAGING "CREATE TEMPORARY TABLE staging (LIKE queue_entries) ON COMMIT DELETE ROWS"
@@ -27,16 +22,11 @@ enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
 #define LIMITS                                                                                     \
     "SET lock_timeout = '3s'; SET statement_timeout = '20s'; "                                     \
     "SET idle_in_transaction_session_timeout = '60s'"
-#define COLUMNS                                                                                    \
-    "generation_id, seq, lane, status, serial, joined_at, restored_at, admitted_at, claimed_at, "  \
-    "deadline, ended_at, event, visitor, leaf"
-/* Of each row: the lane before, NULL for a new one. What is told of a place cannot be when it is
- * another visitor's, or in another lane than before although no move was told; or when it is new,
- * and nobody entered the line there. The latter two can be where not all are told yet. */
+/* What is told of the lane and the visitor is looked at by the trigger told_again. */
 #define UPSERT                                                                                     \
-    "WITH kept AS (INSERT INTO queue_entries AS q (" COLUMNS ") SELECT " COLUMNS " FROM staging "  \
-    "ON CONFLICT (generation_id, seq) "                                                            \
-    "DO UPDATE SET lane = excluded.lane, lane_before = q.lane, "                                   \
+    "INSERT INTO queue_entries AS q SELECT * FROM staging ON CONFLICT (generation_id, seq) "       \
+    "DO UPDATE SET lane = excluded.lane, lane_before = excluded.lane_before, "                     \
+    "visitor = CASE WHEN q.visitor IS NOT NULL THEN excluded.visitor END, "                        \
     "status = coalesce(excluded.status, q.status), "                                               \
     "serial = coalesce(excluded.serial, q.serial), "                                               \
     "joined_at = coalesce(q.joined_at, excluded.joined_at), "                                      \
@@ -45,17 +35,7 @@ enum { NUMBER_SIZE = 24, ROWS_AT_ONCE = 20000 };
     "claimed_at = coalesce(q.claimed_at, excluded.claimed_at), "                                   \
     "deadline = coalesce(excluded.deadline, q.deadline), "                                         \
     "ended_at = CASE WHEN excluded.status IS NULL THEN q.ended_at ELSE excluded.ended_at END, "    \
-    "event = excluded.event, leaf = coalesce(excluded.leaf, q.leaf) "                              \
-    "RETURNING generation_id, seq, visitor, lane_before) "                                         \
-    "INSERT INTO queue_differences AS d SELECT k.generation_id, k.seq, 'told', s.event, now(), "   \
-    "format('%s in lane %s, as was told', coalesce(s.status::text, 'at a place'), "                \
-    "s.lane_before), s.visitor, 'in lane ' || k.lane_before, "                                     \
-    "CASE WHEN k.lane_before IS NOT NULL THEN k.visitor END "                                      \
-    "FROM kept AS k JOIN staging AS s USING (generation_id, seq) "                                 \
-    "JOIN queue_generations AS g USING (generation_id) WHERE k.visitor <> s.visitor OR "           \
-    "s.restored_at IS NULL AND (g.told_whole OR g.told_why = 'corrected') AND "                    \
-    "(k.lane_before <> s.lane_before OR k.lane_before IS NULL AND s.joined_at IS NULL) "           \
-    "RETURNING " DIFFERENCE
+    "event = excluded.event, leaf = coalesce(excluded.leaf, q.leaf)"
 
 static bool check_version(struct tl_postgres *postgres, struct tl_error *err)
 {
@@ -235,18 +215,6 @@ static bool note_begins(struct tl_database *database, struct tl_archive_note *wh
                     2, err);
 }
 
-/* Runs what returns DIFFERENCE, and logs it. */
-static bool run_and_log(struct tl_database *database, const char *sql, int n,
-                        const char *const *values, struct tl_error *err)
-{
-    PGresult *found = tl_postgres_run(&database->postgres, sql, n, values, err);
-    for (int i = 0; i < PQntuples(found); i++)
-        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = PQgetvalue(found, i, 0)},
-               "the archive is told what cannot be: %s", PQgetvalue(found, i, 1));
-    PQclear(found);
-    return found != NULL;
-}
-
 /* Those who wait or are active have ended; those who were told again since stay, unless the queue
  * was deleted. In portions, so that no statement of a long line reaches its time limit. */
 static bool note_ended(struct tl_database *database, const struct values *v, const char *status,
@@ -260,7 +228,8 @@ static bool note_ended(struct tl_database *database, const struct values *v, con
             "WITH portion AS MATERIALIZED (SELECT seq FROM queue_entries WHERE generation_id = $1 "
             "AND seq > $5 ORDER BY seq LIMIT $6), ended AS (UPDATE queue_entries AS q SET "
             "status = $4::text::entry_status, ended_at = to_timestamp($3::float8 / 1000), "
-            "event = $2 FROM queue_generations AS g WHERE g.generation_id = $1 AND "
+            "lane_before = lane, event = $2 FROM queue_generations AS g WHERE "
+            "g.generation_id = $1 AND "
             "q.generation_id = $1 AND q.seq > $5 AND q.seq <= (SELECT max(seq) FROM portion) AND "
             "(q.status IN ('waiting', 'active') OR q.status IS NULL) AND "
             "(q.event < g.told_from OR $4::text = 'deleted') "
@@ -295,7 +264,7 @@ static bool note_drawn(struct tl_database *database, struct tl_archive_note *who
     tl_text_append(
         &sql,
         "UPDATE queue_entries SET joined_seq = coalesce(joined_seq, seq), seq = d.after, "
-        "event = $2 FROM (VALUES %s) AS d (before, after) "
+        "lane_before = lane, event = $2 FROM (VALUES %s) AS d (before, after) "
         "WHERE generation_id = $1 AND seq = d.before",
         list.length > 0 ? list.data : "(0,0)");
     bool ok = (!list.failed && !sql.failed) ||
@@ -354,10 +323,6 @@ static bool write_note(struct tl_database *database, struct tl_archive_batch *ba
     switch (whole->note.kind) {
     case TL_NOTE_ALL:
         return note_ended(database, &v, "unknown", err) &&
-               run_and_log(database,
-                           "SELECT " DIFFERENCE " FROM queue_differences AS d WHERE "
-                           "generation_id = $1 AND event = $2 AND source = 'told'",
-                           2, (const char *const[]){v.id, v.event}, err) &&
                run_note(database, &v,
                         "UPDATE queue_generations SET told_whole = true WHERE generation_id = $1",
                         1, err);
@@ -392,6 +357,21 @@ static bool write_begins(struct tl_database *database, struct tl_archive_batch *
     return true;
 }
 
+/* What was told in this transaction, and cannot be. */
+static bool log_told(struct tl_database *database, struct tl_error *err)
+{
+    PGresult *found = tl_postgres_run(
+        &database->postgres,
+        "SELECT name, difference_text(d) FROM queue_differences AS d JOIN queue_generations USING "
+        "(generation_id) JOIN queues USING (queue_id) WHERE source = 'told' AND found_at = now()",
+        0, NULL, err);
+    for (int i = 0; i < PQntuples(found); i++)
+        tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = PQgetvalue(found, i, 0)},
+               "the archive is told what cannot be: %s", PQgetvalue(found, i, 1));
+    PQclear(found);
+    return found != NULL;
+}
+
 static bool write_all(struct tl_database *database, struct tl_archive_batch *batch,
                       struct tl_error *err)
 {
@@ -402,12 +382,12 @@ static bool write_all(struct tl_database *database, struct tl_archive_batch *bat
         (!tl_rows_write(batch, tl_database_key(database), &database->buffer, err) ||
          !tl_postgres_copy(&database->postgres, "COPY staging FROM STDIN (FORMAT binary)",
                            database->buffer.data, database->buffer.length, err) ||
-         !run_and_log(database, UPSERT, 0, NULL, err)))
+         !tl_postgres_do(&database->postgres, UPSERT, 0, NULL, err)))
         return false;
     for (size_t i = 0; i < batch->n_notes; i++)
         if (!write_note(database, batch, &batch->notes[i], err))
             return false;
-    return true;
+    return log_told(database, err);
 }
 
 bool tl_database_write(struct tl_database *database, struct tl_archive_batch *batch,

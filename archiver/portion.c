@@ -7,6 +7,7 @@
 
 #include "archiver/portion.h"
 #include "archiver/rows.h"
+#include "common/store/records.h"
 
 static bool no_memory(struct tl_error *err)
 {
@@ -34,27 +35,46 @@ static int compare_seqs(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
+static void set_name(struct tl_portion_one *one, const struct tl_reply *visitor,
+                     const unsigned char *key)
+{
+    size_t length;
+    const char *id = tl_reply_string(visitor, &length);
+    const bool fits = key != NULL || length <= TL_VISITOR_MAX;
+    tl_rows_name(key, id, fits ? length : TL_VISITOR_MAX, one->name);
+    if (!fits)
+        one->name[TL_VISITOR_MAX - 1] = '?';
+    make_readable(one->name);
+}
+
+/* One whose scores are no whole numbers is left out, and so missing. */
+static void add_list(struct tl_portion *portion, const struct tl_reply *list, size_t columns,
+                     const unsigned char *key)
+{
+    for (size_t i = 0; i + columns <= tl_reply_count(list); i += columns) {
+        struct tl_portion_one *one = &portion->of[portion->n];
+        one->deadline = 0;
+        if (!tl_record_place(tl_reply_text(list, i + 1), &one->place) ||
+            (columns == 3 && !tl_record_score(tl_reply_text(list, i + 2), &one->deadline)))
+            continue;
+        set_name(one, tl_reply_at(list, i), key);
+        portion->n++;
+    }
+}
+
 bool tl_portion_read(struct tl_portion *portion, const struct tl_reply *rows, bool deadlines,
                      const unsigned char *key, struct tl_error *err)
 {
-    const size_t columns = deadlines ? 3 : 2, n = tl_reply_count(rows) / columns;
-    *portion = (struct tl_portion){.of = calloc(n + 1, sizeof(struct tl_portion_one)), .n = n};
+    const size_t columns = deadlines ? 3 : 2;
+    size_t n = 0;
+    for (size_t i = 0; i < tl_reply_count(rows); i++)
+        n += tl_reply_count(tl_reply_at(rows, i)) / columns;
+    *portion = (struct tl_portion){.of = calloc(n + 1, sizeof(struct tl_portion_one))};
     if (portion->of == NULL)
         return no_memory(err);
-    for (size_t i = 0; i < n; i++) {
-        struct tl_portion_one *one = &portion->of[i];
-        size_t length;
-        const char *visitor = tl_reply_string(tl_reply_at(rows, i * columns), &length);
-        const bool is_short = length <= TL_VISITOR_MAX;
-        tl_rows_name(is_short || key != NULL ? key : NULL, visitor,
-                     is_short || key != NULL ? length : TL_VISITOR_MAX, one->name);
-        if (!is_short && key == NULL)
-            one->name[TL_VISITOR_MAX - 1] = '?';
-        make_readable(one->name);
-        one->place = tl_reply_number(rows, i * columns + 1);
-        one->deadline = deadlines ? tl_reply_number(rows, i * columns + 2) : 0;
-    }
-    qsort(portion->of, n, sizeof(*portion->of), compare_seqs);
+    for (size_t i = 0; i < tl_reply_count(rows); i++)
+        add_list(portion, tl_reply_at(rows, i), columns, key);
+    qsort(portion->of, portion->n, sizeof(*portion->of), compare_seqs);
     return true;
 }
 

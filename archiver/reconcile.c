@@ -105,8 +105,8 @@ static bool look_at_database(struct tl_reconcile *reconcile, struct tl_database 
     return found != NULL;
 }
 
-/* Who is in this state as of this event; in this range of seqs, behind `past` up to `last`, no
- * others may be. */
+/* Visitors in this state as of this event. In this range of seqs, behind `past` up to `last`, there
+ * may be no others. */
 struct comparison {
     const char *state;
     uint64_t event, past, last;

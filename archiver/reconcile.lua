@@ -19,15 +19,15 @@ end
 local function begin(keys)
     local c = state.read(state.begin(keys), FIELDS)
     c.noted_up_to = last_noted(c)
-    c.rows = {}
     return c
 end
 
--- The record tells all that happened only where nothing is missing in it, and nobody is still to be told.
-local function answer(c, following)
+-- The record tells all that happened only where nothing is missing in it, and nobody is still to be told. rows: lists
+-- of texts, as they are.
+local function answer(c, following, rows)
     local is_whole = c.noted_up_to and match(c.archive or '', '^%d+$') and (c.standing or '') == ''
     return { is_whole and 1 or 0, c.generation, c.event, c.noted_up_to or 0, c.store or '',
-        floor(c.joined / 10) + c.waiting + c.active, following, is_whole and c.rows or {} }
+        floor(c.joined / 10) + c.waiting + c.active, following, is_whole and rows or {} }
 end
 
 -- reconcile_sessions: who is active.
@@ -35,13 +35,14 @@ end
 -- rows     visitor, place, deadline, ...; next: the cursor that follows, '0' after the last
 entry('reconcile_sessions', { 'no-writes' }, function(keys, args)
     local c = begin(keys)
-    local found, rows = call('ZSCAN', c.key.active, args[1], 'COUNT', args[2]), c.rows
-    for i = 1, #found[2], 2 do
-        local id, deadline = found[2][i], text.number(found[2][i + 1])
-        local session, n = visitor.session(c, id), #rows
-        if session and deadline then rows[n + 1], rows[n + 2], rows[n + 3] = id, int(session.place), int(deadline) end
+    local scan, ids, rows, n = call('ZSCAN', c.key.active, args[1], 'COUNT', args[2]), {}, {}, 0
+    for i = 1, #scan[2], 2 do ids[(i + 1) / 2] = scan[2][i] end
+    local sessions = #ids > 0 and call('HMGET', c.key.sessions, unpack(ids)) or {}
+    for i = 1, #ids do
+        local place = match(sessions[i] or '', text.SESSION)
+        if place then rows[n + 1], rows[n + 2], rows[n + 3], n = ids[i], place, scan[2][2 * i], n + 3 end
     end
-    return answer(c, found[1])
+    return answer(c, scan[1], { rows })
 end)
 
 -- reconcile_line: who waits with a seq above `from`, up to `past`, in any lane.
@@ -49,20 +50,20 @@ end)
 -- rows     visitor, place, ...; next: the seq up to which that is all of them
 entry('reconcile_line', { 'no-writes' }, function(keys, args)
     local c = begin(keys)
-    local from, past, most, found = args[1] + 0, args[2] + 0, args[3] + 0, {}
+    local from, past, most, rows = args[1] + 0, args[2] + 0, args[3] + 0, {}
     for lane = 0, defs.LANES_MAX - 1 do
         local first = lane * LANE
-        found[lane] = call('ZRANGE', c.key.waiting, '(' .. int(first + from), int(first + past), 'BYSCORE', 'LIMIT', 0,
+        local found = call('ZRANGE', c.key.waiting, '(' .. int(first + from), int(first + past), 'BYSCORE', 'LIMIT', 0,
             most, 'WITHSCORES')
-        local last = #found[lane] == 2 * most and text.number(found[lane][2 * most])
-        if last then past = max(from + 1, last - first - 1) end -- more may stand at the last one
+        if #found == 2 * most then past = max(from + 1, floor(found[2 * most]) - first - 1) end -- more may stand there
+        rows[lane + 1] = found
     end
-    local rows = c.rows
     for lane = 0, defs.LANES_MAX - 1 do
-        for i = 1, #found[lane], 2 do
-            local place, n = text.number(found[lane][i + 1]), #rows
-            if place and place % LANE <= past then rows[n + 1], rows[n + 2] = found[lane][i], int(place) end
+        local found = rows[lane + 1]
+        for i = #found, 2, -2 do
+            if found[i] - lane * LANE <= past then break end
+            found[i], found[i - 1] = nil, nil
         end
     end
-    return answer(c, int(past))
+    return answer(c, int(past), rows)
 end)

@@ -101,7 +101,8 @@ static void is_whole(struct test_store *store, uint64_t expected)
 {
     struct tl_reply *reply = line(store, 0, TL_PLACE_SEQ_MAX, 100);
     assert_int_equal(tl_reply_number(reply, TL_RECONCILE_IS_WHOLE), expected);
-    assert_true(expected == 1 || tl_reply_count(tl_reply_at(reply, TL_RECONCILE_ROWS)) == 0);
+    assert_int_equal(tl_reply_count(tl_reply_at(reply, TL_RECONCILE_ROWS)),
+                     expected == 1 ? TL_LANES_MAX : 0);
     tl_reply_free(reply);
 }
 

@@ -28,7 +28,7 @@ CREATE TABLE queue_entries (
     generation_id int NOT NULL,
     seq bigint NOT NULL,       -- together with the lane it is the place
     lane smallint NOT NULL,
-    lane_before smallint,      -- before the last write; NULL: it was the first
+    lane_before smallint,      -- as was told before the last move
     status entry_status,
     serial bigint,             -- how often the place was handed over to another device
     joined_at timestamptz,
@@ -132,6 +132,29 @@ BEGIN
     RETURN NEW;
 END $$;
 CREATE TRIGGER keep_few BEFORE INSERT ON queue_differences FOR EACH ROW EXECUTE FUNCTION keep_few();
+
+-- What is told of a place cannot be: it is another visitor's, or in another lane than before, though no move was told; or
+-- it is new, and nobody entered the line there. All but the first can be where not all are told yet.
+CREATE FUNCTION told() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    is_new boolean := TG_OP = 'INSERT';
+BEGIN
+    IF NOT is_new AND OLD.visitor <> NEW.visitor OR (is_new OR NEW.restored_at IS NOT DISTINCT FROM OLD.restored_at) AND
+        (SELECT told_whole OR told_why = 'corrected' FROM queue_generations WHERE generation_id = NEW.generation_id) THEN
+        INSERT INTO queue_differences VALUES (NEW.generation_id, NEW.seq, 'told', NEW.event, now(),
+            coalesce(NEW.status::text, 'at a place') || ' in lane ' || NEW.lane_before || ', as was told', NEW.visitor,
+            CASE WHEN NOT is_new THEN coalesce(OLD.status::text, 'at a place') || ' in lane ' || OLD.lane END,
+            CASE WHEN NOT is_new THEN OLD.visitor END);
+    END IF;
+    IF NOT is_new THEN
+        NEW.visitor := OLD.visitor;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER told_again BEFORE UPDATE ON queue_entries FOR EACH ROW
+    WHEN (NEW.event > OLD.event AND (OLD.visitor <> NEW.visitor OR OLD.lane <> NEW.lane_before)) EXECUTE FUNCTION told();
+CREATE TRIGGER told_first AFTER INSERT ON queue_entries FOR EACH ROW
+    WHEN (NEW.joined_at IS NULL AND NEW.restored_at IS NULL AND NEW.lane_before IS NOT NULL) EXECUTE FUNCTION told();
 
 -- The rounds of the comparison: when the last one began, when that one began which was done last, and when an operator
 -- asked for one.

@@ -182,16 +182,18 @@ def test_a_change_by_hand_is_found(sale, change):
 def test_what_was_told_before_it_could_be_compared(start, postgres):
     """A change by hand that Redis then tells the archive, which agrees with it afterwards, is kept as a difference."""
     sale = Sale(start, postgres, compared="0ms")
-    swapped, removed, inserted = sale.place("v4"), sale.place("v7"), sale.place("v11") + 5
+    swapped, removed, moved, inserted = sale.place("v4"), sale.place("v7"), sale.place("v10"), sale.place("v11") + 5
     sale.redis("ZADD", "waiting", swapped, "v5", sale.place("v5"), "v4")
+    sale.redis("ZADD", "waiting", moved % LANE, "v10")
     sale.redis("ZREM", "waiting", "v7", "v8")  # the sizes do not fit: all are told again
     sale.redis("ZADD", "waiting", inserted, "friend")
-    sale.system.set("sale", "capacity=5")
-    found = wait_until(lambda: (found := differences(postgres)) and len(found) == 5 and found, PATIENCE, "it is told")
+    sale.system.set("sale", "capacity=6")
+    found = wait_until(lambda: (found := differences(postgres)) and len(found) == 6 and found, PATIENCE, "it is told")
     agree_open(sale.system, postgres)
-    assert [source for source, _, _ in found] == 5 * ["told"]
+    assert [source for source, _, _ in found] == 6 * ["told"]
     texts = {seq: text for _, seq, text in found}
-    assert 'in Redis visitor "v5" active in lane 1, as was told, in the archive visitor "v4" in lane 1' in texts[swapped % LANE]
+    assert 'in Redis visitor "v5" active in lane 1, as was told, in the archive visitor "v4" waiting in lane 1' in texts[swapped % LANE]
+    assert 'in Redis visitor "v10" active in lane 0, as was told, in the archive visitor "v10" waiting in lane 1' in texts[moved % LANE]
     assert 'in Redis nobody, in the archive visitor "v7" waiting or active in lane 1' in texts[removed % LANE]
     assert 'in Redis visitor "friend" waiting in lane 1, as was told, in the archive nobody' in texts[inserted % LANE]
     assert texts[inserted % LANE] in sale.system.of("archiver")[0].text().replace('\\"', '"')

@@ -16,7 +16,7 @@
 #define CHANGES_AT_ONCE "500"
 
 enum {
-    CHANGES_MS = 10000, /* between two looks at the record of changes */
+    CHANGES_MS = 2000,  /* between two looks at the record of changes */
     SWEEP_MS = 3600000, /* between two questions whether old entries are to be dropped */
     BACKOFF_BASE_MS = 500,
     BACKOFF_LIMIT_MS = 10000,

@@ -151,6 +151,32 @@ def test_nobody_is_left_who_remembers(start, postgres):
     assert done.returncode == 0, done.stderr
 
 
+def test_settings_mode_and_notice_come_back(start, postgres):
+    """No program is left that remembers what operators had set: a queue that was paused stays so."""
+    system = begin(start, postgres, {})
+    hold_a_sale(system)
+    system.set("sale", "capacity=6")
+    for words in (("pause", "sale"), ("notice", "sale", "We begin late.")):
+        done = system.ctl("queue", *words)
+        assert done.returncode == 0, done.stderr
+    agree(system, postgres)
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_changes WHERE what = 'notice'") == "1", PATIENCE, "it is there")
+    before, config = picture(system), system.store.hash(system.key("sale", "config"))
+    for program in system.programs:
+        program.stop()
+    system.store.command("FLUSHALL")
+    for program in system.programs:
+        program.start()
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    now = system.store.hash(system.key("sale", "config"))
+    assert now.pop("changed")[:13] == config.pop("changed")[:13] and now == config
+    assert field(system, "notice") == "We begin late."
+    assert picture(system) == before
+    assert len([one for one in system.store.command("XRANGE", system.key("sale", "changes"), "-", "+") if "restore" in one[1]]) == 1
+    for program in system.programs:
+        program.wait_ready()
+
+
 def test_only_when_somebody_asks(start, postgres):
     """archive.restore: manual. `tellerline restore` refuses a queue that has visitors, and opens a recovery for an empty
     one."""

@@ -140,7 +140,7 @@ static const struct copy {
     bool (*write)(struct tl_database *database, const char *queue, const struct tl_reply *entries,
                   struct tl_error *err);
 } copies[TL_COPIES] = {
-    [TL_COPY_CHANGES] = {TL_KEY_CHANGES, 10000,
+    [TL_COPY_CHANGES] = {TL_KEY_CHANGES, 2000,
                          "SELECT entry_ms || '-' || entry_nth FROM queue_changes AS c "
                          "WHERE c.queue_id = q.queue_id ORDER BY entry_ms DESC, entry_nth DESC",
                          write_changes},

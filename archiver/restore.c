@@ -7,6 +7,7 @@
 #include "archiver/metrics.h"
 #include "archiver/restore.h"
 #include "common/base/log.h"
+#include "common/store/actor.h"
 #include "common/store/library.h"
 #include "common/store/reply.h"
 
@@ -326,6 +327,48 @@ static enum tl_restore_step begin(struct tl_restore *restore, struct tl_database
     return step;
 }
 
+/* ---- settings ---- */
+
+/* What operators had set before the present generation was made: each setting as it was changed
+ * last, the time of the last change (`changed`, us), and the notice, unless the queue was created
+ * again after it. */
+#define SETTINGS                                                                                   \
+    "WITH told AS (SELECT entry_ms, entry_nth, what, after FROM queue_changes JOIN queues USING "  \
+    "(queue_id) WHERE name = $1 AND entry_ms < $2::bigint / 1000 "                                 \
+    "AND what IN ('create', 'set', 'mode', 'restore', 'notice')), "                                \
+    "last AS (SELECT DISTINCT ON (key) key, value, entry_ms FROM told, jsonb_each_text(after) "    \
+    "ORDER BY key, entry_ms DESC, entry_nth DESC) "                                                \
+    "SELECT key, value FROM last WHERE key <> 'notice' OR entry_ms >= "                            \
+    "(SELECT coalesce(max(entry_ms), 0) FROM told WHERE what = 'create') "                         \
+    "UNION ALL SELECT 'changed', (coalesce(max(entry_ms), 0) * 1000)::text FROM told "             \
+    "WHERE what NOT IN ('create', 'notice')"
+
+static enum tl_restore_step bring_settings(struct tl_restore *restore, struct tl_process *process,
+                                           struct tl_database *database,
+                                           const struct tl_held_queue *held, struct tl_error *err)
+{
+    char present[NUMBER_SIZE];
+    const char *notice = "";
+    const char *const values[] = {held->keys.queue, text_of(restore->present, present)};
+    struct tl_actor actor;
+    struct tl_args args = {0};
+    PGresult *rows = tl_postgres_run(&database->postgres, SETTINGS, 2, values, err);
+    if (rows == NULL)
+        return failed(restore, database, held, err);
+    for (int i = 0; i < PQntuples(rows); i++)
+        if (strcmp(PQgetvalue(rows, i, 0), "notice") == 0)
+            notice = PQgetvalue(rows, i, 1);
+    begin_call(&args, held, "settings");
+    tl_args_str(&args, notice);
+    for (int i = 0; i < PQntuples(rows); i++)
+        if (strcmp(PQgetvalue(rows, i, 0), "notice") != 0)
+            tl_args_strs(&args, PQgetvalue(rows, i, 0), PQgetvalue(rows, i, 1), NULL);
+    PQclear(rows);
+    tl_actor_of_program(&actor, "archiver", process->config->retention.changes_entries);
+    tl_actor_append(&actor, &args);
+    return call(restore, held, &args, NULL, NULL, err);
+}
+
 /* ---- visitors ---- */
 
 static PGresult *fetch(struct tl_restore *restore, struct tl_database *database,
@@ -452,7 +495,10 @@ enum tl_restore_step tl_restore_serve(struct tl_restore *restore, struct tl_proc
                                         : go_on(restore, process, database, held, err);
     restore->asked = wanted == 2;
     restore->may_begin = restore->asked || process->config->archive.restore == TL_RESTORE_AUTO;
-    return wanted > 0 && (restore->may_begin || restore->back)
-               ? begin(restore, database, held, now_ms, err)
-               : TL_RESTORE_ON;
+    if (wanted == 0 || !(restore->may_begin || restore->back))
+        return TL_RESTORE_ON;
+    enum tl_restore_step step = begin(restore, database, held, now_ms, err);
+    return step == TL_RESTORE_ON && restore->active && !restore->of_present
+               ? bring_settings(restore, process, database, held, err)
+               : step;
 }

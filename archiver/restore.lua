@@ -9,6 +9,7 @@
 --          'begin': 3 generation   4 its last event in the archive   5 its last seq   6 how many are to come back
 --          'rows': 3 generation   4 cursor, that of the field   5 the next one   6... visitors: id, place, deadline of
 --                  the session (0: waits; gone: minus the REASON), admitted ms, claimed 0 or 1, serial
+--          'settings': 3 the notice   4... settings, names and values in turn, `changed` among them   and who
 --          'done': 3 generation   4... totals of those who have ended, as TOTAL says   then the fronts: lane, seq, ...
 -- returns  RESTORE. is_next 0: there is nothing (more) to do, or another archiver has done this step
 -- fails    INVALID   an operator asks, but the queue has visitors and does not recover, or all are back
@@ -19,7 +20,7 @@
 local ROW = 6
 local TOTAL = { 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed', 'admitted' }
 local FIELDS = state.fields({ 'seq', 'joined', 'completed', 'left', 'expired', 'unclaimed', 'absent', 'removed',
-    'admitted' }, { 'restore', 'handed' })
+    'admitted' }, { 'restore', 'handed', 'notice' })
 local SETTINGS = settings.list({ 'waiting_ttl', 'session_ttl' })
 
 local function running(c)
@@ -79,6 +80,23 @@ local function bring_session(c, id, place, held, till, args, at, session_ttl)
     local admitted = min(c.now, args[at + 3] > '0' and args[at + 3] + 0 or till - session_ttl)
     visitor.restore(c, id, place, { place = place, admitted = admitted, claimed = args[at + 4] == '1' }, till)
     if c.active > c.admit_capacity then state.set(c, 'admit_capacity', c.active) end
+end
+
+-- Settings that an operator changed later than those that are there, and the notice, where there is none. The step that
+-- comes twice finds them there.
+local function bring_settings(c, args)
+    local given, before, after = { unpack(args, 4, #args - 3) }, {}, {}
+    if not settings.are_newer(c, given) then given = {} end
+    if (c.notice or '') == '' and args[3] ~= '' then
+        before.notice, after.notice = '', args[3]
+        state.set(c, 'notice', args[3])
+        state.event(c, defs.EVENT.notice, args[3])
+    elseif #given == 0 then
+        return
+    end
+    settings.note_return(c, changes.actor(args), given, before, after)
+    if #given > 0 then call('HSET', c.key.config, unpack(given)) end
+    state.commit_config(c)
 end
 
 -- The visitor was admitted, or the session ended, after what the archive has last, or while the store was away.
@@ -176,7 +194,7 @@ local function none(c, args)
     return { 0, 0, 0 }
 end
 
-local STEPS = { ask = ask, begin = begin, rows = rows, done = done, none = none }
+local STEPS = { ask = ask, begin = begin, settings = bring_settings, rows = rows, done = done, none = none }
 
 entry('restore', { 'allow-oom' }, function(keys, args)
     local c = state.open(state.begin(keys, args[1]), FIELDS)

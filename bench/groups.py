@@ -125,6 +125,11 @@ GROUPS += [
     _ours("export", "Export of a whole line", "All visitors as CSV over the admin API, in a process of its own: how long "
           "it takes, how much memory that process uses beyond what it had before, and what it adds to a turn "
           "(complete to admitted) of visitors meanwhile.", ("bin:sse_bench",)),
+    _ours("archive", "The archive", "What an archiver writes of a record that was filled before it started, beside plain COPY of "
+          "the same rows into a table with the same indexes, by time and by PostgreSQL's processor time; joins one at a "
+          "time, until PostgreSQL has them; joins and status with the archive and without it, by processor time of Redis, "
+          "worker and dispatcher; and how long Redis takes to get a line back that it has lost.",
+          ("wrk", "bin:tellerline-archiver")),
     _ours("flood", "A flood of joins beside ordinary visitors", "Ten addresses join as fast as the machine lets them, "
           "through a trusted proxy, and are refused beyond their share (default limits). Ordinary visitors join one "
           "after the other, each from another address.", ("wrk",)),

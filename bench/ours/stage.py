@@ -48,11 +48,12 @@ def progress(text: str) -> None:
 
 @contextmanager
 def running(queues: dict[str, dict[str, Any]], workers: int = 1, dispatchers: int = 1, admitters: int = 1,
-            expirers: int = 1, settings: dict[str, Any] | None = None,
+            expirers: int = 1, archivers: int = 0, settings: dict[str, Any] | None = None,
             prepare: Callable[[System], None] | None = None) -> Iterator[System]:
     """Without persistence: what is measured is the programs, not the disk."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
-    counts = {"worker": workers, "dispatcher": dispatchers, "admitter": admitters, "expirer": expirers}
+    counts = {"worker": workers, "dispatcher": dispatchers, "admitter": admitters, "expirer": expirers,
+              "archiver": archivers}
     system = System(queues, counts, settings or {}, {"appendonly": "no", "save": '""'})
     if prepare is not None:
         prepare(system)

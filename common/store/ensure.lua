@@ -13,12 +13,10 @@
 local int, CREATION = text.int, defs.CREATION
 
 local function replace_settings(c, actor, given)
-    local before, after = settings.differences(c, given)
-    if (tonumber(after.changed) or 0) <= (tonumber(before.changed) or 0) then return end
-    before.changed, after.changed = nil, nil
+    if not settings.are_newer(c, given) then return end
     state.open(c, state.CORE)
     state.check(c, { 'waiting', 'active', 'events' })
-    changes.record(c, actor, 'restore', before, after)
+    settings.note_return(c, actor, given, {}, {})
     call('HSET', c.key.config, unpack(given))
     state.commit_config(c)
 end

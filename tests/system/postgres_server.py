@@ -83,6 +83,11 @@ class PostgresServer:
         return [tuple(line.split("|")) for line in self.sql(text).splitlines()]
 
     @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
     def running(self) -> bool:
         return self._process is not None and self._process.poll() is None
 

@@ -55,6 +55,21 @@ function settings.differences(c, given)
     return before, after
 end
 
+-- Were these settings, names and values in turn, changed by an operator after those that are there? `changed` says it.
+function settings.are_newer(c, given)
+    local before, after = settings.differences(c, given)
+    return (tonumber(after.changed) or 0) > (tonumber(before.changed) or 0)
+end
+
+-- Records that these come back, which the store had lost, with what else does in this step. The caller writes them.
+function settings.note_return(c, actor, given, before, after)
+    local old, new = settings.differences(c, given)
+    for name in pairs(new) do
+        if name ~= 'changed' then before[name], after[name] = old[name], new[name] end
+    end
+    changes.record(c, actor, 'restore', before, after)
+end
+
 -- The names of the lanes, that of lane 0 first.
 function settings.lanes(c)
     local names = {}

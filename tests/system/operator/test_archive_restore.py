@@ -10,6 +10,7 @@ from admin import Admin, admin_file
 from faults import live_through
 from postgres_server import PostgresServer
 from tellerline import BIN, CALM, run
+from test_faults_clock import HOUR, Clock
 from test_archive import agree, join_many, value
 from test_users import denials, guarded
 from test_store_trouble import PROMPT, STORE_TROUBLE
@@ -164,6 +165,65 @@ def test_nobody_is_left_who_remembers(start, postgres):
     assert picture(system) == before
     done = system.ctl("queue", "recover", "sale", "--now")
     assert done.returncode == 0, done.stderr
+
+
+def test_settings_mode_and_notice_come_back(start, postgres):
+    """No program is left that remembers what operators had set: a queue that was paused stays so."""
+    system = begin(start, postgres, {})
+    hold_a_sale(system)
+    system.set("sale", "capacity=6")
+    for words in (("pause", "sale"), ("notice", "sale", "We begin late.")):
+        done = system.ctl("queue", *words)
+        assert done.returncode == 0, done.stderr
+    agree(system, postgres)
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_changes WHERE what = 'notice'") == "1", PATIENCE, "it is there")
+    before, config = picture(system), system.store.hash(system.key("sale", "config"))
+    for program in system.programs:
+        program.stop()
+    system.store.command("FLUSHALL")
+    for program in system.programs:
+        program.start()
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    now = system.store.hash(system.key("sale", "config"))
+    assert now.pop("changed")[:13] == config.pop("changed")[:13] and now == config
+    assert field(system, "notice") == "We begin late."
+    assert picture(system) == before
+    assert len([one for one in system.store.command("XRANGE", system.key("sale", "changes"), "-", "+") if "restore" in one[1]]) == 1
+    for program in system.programs:
+        program.wait_ready()
+
+
+def test_an_end_counts_by_the_clock_of_redis(start, postgres, tmp_path):
+    """Which is an hour behind that of PostgreSQL: a session that was completed does not come back by its pass."""
+    clock = Clock(tmp_path)
+    clock.set(-HOUR)
+
+    def prepare(system):
+        prepared(system)
+        system.redis.prefix = clock.prefix
+
+    system = begin(start, postgres, {}, prepare=prepare)
+    wait_until(lambda: field(system, "archive"), PATIENCE, "the queue is archived")
+    come = [system.join("sale") for _ in range(3)]
+    wait_until(lambda: all(visitor.is_active() for visitor in come), PATIENCE, "they are called")
+    pass_before = come[0].status()["pass"]
+    come[0].complete()
+    agree(system, postgres)
+    for program in system.programs:
+        program.stop()
+    system.store.command("FLUSHALL")
+    for program in system.programs:
+        program.start()
+    wait_until(lambda: is_restored(system), PATIENCE, "the archive has brought them back")
+    for program in system.programs:
+        program.wait_ready()
+    client = system.client()
+    client.get(f"{come[0].path}/check", ticket=pass_before)
+    client.get(f"{come[1].path}/check", ticket=come[1].ticket)
+    assert system.ctl("queue", "recover", "sale", "--now").returncode == 0
+    wait_until(lambda: client.get(f"{come[0].path}/check", ticket=pass_before).status == 401, PATIENCE, "the gate is shut")
+    assert set(dict(picture(system)[1])) == {visitor.view["visitor"] for visitor in come[1:]}
+    client.close()
 
 
 def test_only_when_somebody_asks(start, postgres):

@@ -40,6 +40,8 @@ struct tl_entry_row {
     enum tl_entry_status status;
 };
 
+#define TL_TRAIL_NO_LEAF UINT64_MAX
+
 /* A generation of a queue. */
 struct tl_archive_part {
     char *queue; /* owned */
@@ -49,7 +51,7 @@ struct tl_archive_part {
     int64_t at_ms;               /* of the latter */
     struct tl_placemap rows;     /* seq -> index of the row + 1 */
     struct tl_trail_leaves leaves;
-    uint64_t first_leaf; /* its index in the trail, known once these are written */
+    uint64_t first_leaf; /* its index in the trail, or TL_TRAIL_NO_LEAF, once these are written */
 };
 
 /* A note that concerns many places, or none. */

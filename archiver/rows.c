@@ -108,7 +108,7 @@ static void put_row(const struct tl_archive_batch *batch, const struct tl_entry_
     put_null(out); /* joined_seq */
     tl_rows_name(key, batch->names + row->visitor, row->length, name);
     put_text(out, name);
-    if (row->leaf == 0)
+    if (row->leaf == 0 || batch->parts[row->part].first_leaf == TL_TRAIL_NO_LEAF)
         put_null(out);
     else
         tl_rows_put_number(out, batch->parts[row->part].first_leaf + row->leaf - 1, 8);

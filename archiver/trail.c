@@ -9,24 +9,27 @@
 #include "archiver/rows.h"
 #include "archiver/trail.h"
 #include "common/archive/tlog.h"
+#include "common/base/clock.h"
 #include "common/base/grow.h"
 
 enum {
     NUMBER_SIZE = 24,
     COLUMNS = 4,
     HEAD = 2 + COLUMNS * 4 + 4 + 2 + 8, /* of a tile, beside its bytes */
-    LEAVES = -1                         /* the level of bundles */
+    LEAVES = -1,                        /* the level of bundles */
+    DAMAGE_LOG_MS = 60000
 };
 
-/* Takes the tiles that are not full out of their table: they are written again with what is added.
- */
-#define TAKE                                                                                       \
-    "WITH gone AS (DELETE FROM trail_tiles AS x USING trails AS t, generate_series(-1, 6) AS l "   \
-    "WHERE t.generation_id = $1 AND x.generation_id = $1 AND x.level = l AND "                     \
-    "x.n = t.size >> (8 * greatest(l + 1, 1)) RETURNING x.level, x.bytes) "                        \
-    "SELECT t.size, gone.level, gone.bytes FROM trails AS t LEFT JOIN gone ON true "               \
-    "WHERE t.generation_id = $1"
+/* The tiles that are not full. */
+#define READ                                                                                       \
+    "SELECT t.size, x.level, x.bytes FROM trails AS t CROSS JOIN generate_series(-1, 6) AS l "     \
+    "LEFT JOIN trail_tiles AS x ON x.generation_id = $1 AND x.level = l AND "                      \
+    "x.n = t.size >> (8 * greatest(l + 1, 1)) WHERE t.generation_id = $1"
+/* Drops them, by the earlier size: they are written again with what is added. */
 #define SAVE                                                                                       \
+    "WITH gone AS (DELETE FROM trail_tiles AS x USING generate_series(-1, 6) AS l "                \
+    "WHERE x.generation_id = $1 AND x.level = l AND "                                              \
+    "x.n = $4::bigint >> (8 * greatest(l + 1, 1))) "                                               \
     "INSERT INTO trails VALUES ($1, $2, $3) ON CONFLICT (generation_id) "                          \
     "DO UPDATE SET size = excluded.size, checkpoint = excluded.checkpoint"
 
@@ -106,13 +109,14 @@ static unsigned wanted(uint64_t size)
     return bits;
 }
 
-static bool load(struct tl_trail *trail, struct tl_postgres *postgres, const char *id,
+/* *sound: the trail can be added to. */
+static bool load(struct tl_trail *trail, struct tl_postgres *postgres, const char *id, bool *sound,
                  struct tl_error *err)
 {
     const char *const values[] = {id};
     trail->log.size = 0;
     trail->bundle.length = 0;
-    PGresult *found = tl_postgres_run(postgres, TAKE, 1, values, err);
+    PGresult *found = tl_postgres_run(postgres, READ, 1, values, err);
     if (found == NULL)
         return false;
     if (PQntuples(found) > 0)
@@ -128,8 +132,8 @@ static bool load(struct tl_trail *trail, struct tl_postgres *postgres, const cha
     }
     PQclear(found);
     tl_tlog_open_tile(trail->log.size, 0, &count);
-    ok = ok && bits == wanted(trail->log.size) && leaves_of(&trail->bundle) == count;
-    return ok || tl_error_set(err, TL_ERR_STORE, "the trail of generation %s is damaged", id);
+    *sound = ok && bits == wanted(trail->log.size) && leaves_of(&trail->bundle) == count;
+    return true;
 }
 
 /* ---- what is added ---- */
@@ -204,14 +208,38 @@ static bool add_leaves(struct tl_trail *trail, const struct tl_archive_part *par
 static bool save(struct tl_trail *trail, struct tl_postgres *postgres,
                  const struct tl_archive_part *part, const char *id, struct tl_error *err)
 {
-    char size[NUMBER_SIZE], checkpoint[TL_CHECKPOINT_MAX];
-    const char *const values[] = {id, size, checkpoint};
+    char size[NUMBER_SIZE], before[NUMBER_SIZE], checkpoint[TL_CHECKPOINT_MAX];
+    const char *const values[] = {id, size, checkpoint, before};
     struct tl_hash root;
     tl_tlog_root(&trail->log, &root);
     snprintf(size, sizeof(size), "%" PRIu64, trail->log.size);
+    snprintf(before, sizeof(before), "%" PRIu64, part->first_leaf);
     tl_checkpoint_write(&trail->signer, part->queue, part->generation, trail->log.size, &root,
                         checkpoint);
-    return tl_postgres_do(postgres, SAVE, 3, values, err);
+    return tl_postgres_do(postgres, SAVE, 4, values, err);
+}
+
+static bool write_part(struct tl_trail *trail, struct tl_postgres *postgres,
+                       struct tl_archive_part *part, struct tl_error *err)
+{
+    char id[NUMBER_SIZE];
+    bool sound;
+    unsigned suppressed;
+    snprintf(id, sizeof(id), "%d", part->generation_id);
+    if (!load(trail, postgres, id, &sound, err))
+        return false;
+    part->first_leaf = sound ? trail->log.size : TL_TRAIL_NO_LEAF;
+    if (!sound) {
+        if (tl_log_allow(&trail->damage_log, tl_clock_ms(), DAMAGE_LOG_MS, &suppressed))
+            tl_log(TL_LOG_ERROR, &(struct tl_log_fields){.queue = part->queue},
+                   "tiles of the trail of generation_id %s are missing or damaged in PostgreSQL: "
+                   "nothing is added to it until they are restored",
+                   id);
+        return true;
+    }
+    if (!add_leaves(trail, part))
+        return no_memory(err);
+    return save(trail, postgres, part, id, err);
 }
 
 bool tl_trail_write(struct tl_trail *trail, struct tl_postgres *postgres,
@@ -224,16 +252,7 @@ bool tl_trail_write(struct tl_trail *trail, struct tl_postgres *postgres,
         return no_memory(err);
     for (size_t i = 0; i < batch->n_parts; i++) {
         struct tl_archive_part *part = &batch->parts[i];
-        char id[NUMBER_SIZE];
-        snprintf(id, sizeof(id), "%d", part->generation_id);
-        if (part->leaves.n == 0)
-            continue;
-        if (!load(trail, postgres, id, err))
-            return false;
-        part->first_leaf = trail->log.size;
-        if (!add_leaves(trail, part))
-            return no_memory(err);
-        if (!save(trail, postgres, part, id, err))
+        if (part->leaves.n > 0 && !write_part(trail, postgres, part, err))
             return false;
     }
     if (!reserve(&trail->tiles, 2))

@@ -7,7 +7,10 @@
 #include "ctl/trail/file.h"
 #include "lab/memory.h"
 
-enum { WINDOW = 1000 /* lines that are removed or inserted at one place */ };
+enum {
+    WINDOW = 1000, /* lines that are removed or inserted at one place */
+    MOST = 100     /* differences: each is looked for in all hashes */
+};
 
 void tl_trail_file_free(struct tl_trail_file *file)
 {
@@ -143,8 +146,8 @@ void tl_trail_compare(const struct tl_trail_file *file,
                       void (*found)(void *context, const struct tl_trail_difference *difference),
                       void *context)
 {
-    size_t at = 0, line = 0;
-    while (at < file->n_hashes || line < file->n_leaves) {
+    size_t at = 0, line = 0, n = 0;
+    while (n < MOST && (at < file->n_hashes || line < file->n_leaves)) {
         if (same(file, at, line)) {
             at++;
             line++;
@@ -152,6 +155,7 @@ void tl_trail_compare(const struct tl_trail_file *file,
         }
         struct tl_trail_difference next = differ(file, at, line);
         found(context, &next);
+        n++;
         at += next.how == TL_TRAIL_INSERTED  ? 0
               : next.how == TL_TRAIL_REMOVED ? next.n
               : next.how == TL_TRAIL_SWAPPED ? 2

@@ -43,7 +43,7 @@ struct tl_trail_difference {
     } how;
     size_t at, line, n, other;
 };
-/* Calls `found` with each difference. */
+/* Calls `found` with each difference, up to a hundred. */
 void tl_trail_compare(const struct tl_trail_file *file,
                       void (*found)(void *context, const struct tl_trail_difference *difference),
                       void *context);

@@ -78,6 +78,8 @@ def sold(system, postgres):
         wait_until(visitor.is_active, PATIENCE, "the turn of each comes")
         visitor.complete()
     desk.close()
+    wait_until(lambda: system.numbers("sale")["waiting"] == 0 and system.numbers("sale")["active"] == 0, PATIENCE,
+               "the sale ends")
     agree(system, postgres)
 
 
@@ -256,6 +258,33 @@ def test_the_store_forgets_its_end(start, postgres, tmp_path):
     agree_open(system, postgres)
     done = verify(export(system, tmp_path / "trail"))
     assert done.returncode == 0 and " gap" in done.stdout, done.stdout + done.stderr
+
+
+def test_tiles_that_are_missing(start, postgres):
+    """To a damaged trail nothing is added; what happens is archived all the same, and other queues have their trails."""
+    queues = {name: CALM | {"capacity": 1} for name in ("sale", "other")}
+    system = start(queues, archivers=1, prepare=admin_file, settings={"archive": {"url": postgres.url}})
+    system.expect("are missing or damaged in PostgreSQL")
+    join_many(system, 1, "v")
+    join_many(system, 1, "w", "other")
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "2", PATIENCE, "both are archived")
+    sale, other = (postgres.sql(f"SELECT generation_id FROM queue_generations JOIN queues USING (queue_id) WHERE name = '{name}'")
+                   for name in ("sale", "other"))
+    kept = f"SELECT size, md5(string_agg(bytes, '' ORDER BY level)) FROM trails JOIN trail_tiles USING (generation_id) WHERE " \
+           f"generation_id = {sale} GROUP BY 1"
+    leaves = f"SELECT count(leaf) FROM queue_entries WHERE generation_id = {sale}"
+    postgres.sql(f"CREATE TABLE lost AS SELECT * FROM trail_tiles WHERE generation_id = {sale} AND level = 0; "
+                 f"DELETE FROM trail_tiles WHERE generation_id = {sale} AND level = 0")
+    before = postgres.sql(kept)
+    join_many(system, 2, "later")
+    join_many(system, 3, "more", "other")
+    wait_until(lambda: postgres.sql("SELECT count(*) FROM queue_entries") == "7", PATIENCE, "all are archived")
+    assert f"the trail of generation_id {sale} are missing" in system.of("archiver")[0].text()
+    assert postgres.sql(kept) == before and postgres.sql(leaves) == "1"
+    assert sum(" entered " in leaf or " waits " in leaf or " stays " in leaf for leaf in check_trail(postgres, other)) >= 4
+    postgres.sql("INSERT INTO trail_tiles SELECT * FROM lost")
+    join_many(system, 1, "last")
+    wait_until(lambda: postgres.sql(leaves) == "2", PATIENCE, "it goes on")
 
 
 def test_a_capacity_that_is_steered(start, postgres, tmp_path):

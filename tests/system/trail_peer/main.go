@@ -36,7 +36,7 @@ func check(ok bool, format string, args ...any) {
 // tiles reads them from a folder. Its tiles are those of tlog-tiles, with 2^8 hashes.
 type tiles struct{ folder string }
 
-func (t tiles) Height() int                                 { return 8 }
+func (t tiles) Height() int                                { return 8 }
 func (t tiles) SaveTiles(tiles []tlog.Tile, data [][]byte) {}
 func (t tiles) ReadTiles(wanted []tlog.Tile) ([][]byte, error) {
 	var found [][]byte

@@ -481,6 +481,8 @@
 
   function showTrouble(kind) {
     if (isOver() || state === 'active') return;
+    // A place from the archive, which no stream tells: still the last known one.
+    if (troubled === 'store' && kind === 'server' && !Number(page.kept)) return;
     troubled = kind;
     showUpdated();
     var updated = find('updated');

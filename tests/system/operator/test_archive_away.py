@@ -8,6 +8,7 @@ import re
 import pytest
 
 from admin import Admin, admin_file
+from browser import scripts, until, visit
 from http_client import Client
 from postgres_server import PostgresServer
 from tellerline import BIN, CALM, PATIENCE, run
@@ -125,6 +126,30 @@ def test_a_fresh_worker_tells_the_last_known_place(start, postgres, pseudonyms):
     postgres.start()
     assert last_known(late)["position"] == WAITING + 3
     come_back(system, late)
+
+
+@pytest.mark.parametrize("with_scripts", [True, False])
+def test_the_page_shows_the_last_known_place(start, browser, postgres, with_scripts):
+    system = begin(start, postgres)
+    address = f"http://127.0.0.1:{system.of('worker')[0].http_port}/q/sale?lang=en"
+    join_many(system, 50, "v")
+    visit(browser, address)
+    until(browser, lambda page: page.text("ahead") == "48", "the position")
+    visitor = system.join("sale")
+    lose_sight(system, postgres)
+    last_known(visitor)
+    scripts(browser, with_scripts)
+    try:
+        visit(browser, address)
+        if with_scripts:
+            metrics = Client(system.of("worker")[0].admin_port)
+            wait_until(lambda: value(metrics, "tellerline_worker_streams_failed_total") > 0, PATIENCE, "the stream says nothing")
+            metrics.close()
+        text = browser.find_element("tag name", "main").text
+        assert "48" in text and "Last updated" in text and "drawn" not in text and "About" not in text, text
+    finally:
+        scripts(browser, True)
+    come_back(system, visitor)
 
 
 def test_the_place_of_another_generation_is_not_told(start, postgres):

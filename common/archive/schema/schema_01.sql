@@ -219,8 +219,9 @@ BEGIN
         RETURNING g.generation_id, g.event, coalesce(floor(extract(epoch FROM g.last_at) * 1000), 0)
         INTO open_generation.generation_id, open_generation.event, open_generation.last_ms;
     IF to_regclass('tellerline.queue_entries_' || generation_id) IS NULL THEN
-        -- In two steps, which do not wait for who reads the table.
-        EXECUTE format('CREATE TABLE queue_entries_%s (LIKE queue_entries INCLUDING ALL) WITH (fillfactor = 80)',
+        -- In two steps, which do not wait for who reads the table. Half of a page is left for updates: each place is called
+        -- and ends, and a row that finds room beside itself needs no new entries of the indexes.
+        EXECUTE format('CREATE TABLE queue_entries_%s (LIKE queue_entries INCLUDING ALL) WITH (fillfactor = 50)',
             generation_id);
         EXECUTE format('ALTER TABLE queue_entries ATTACH PARTITION queue_entries_%s FOR VALUES IN (%s)',
             generation_id, generation_id);

@@ -261,6 +261,24 @@ def test_history(postgres):
 def test_two_sales(postgres):
     """Both are beside each other, each from its opening on."""
     postgres.sql(f"""SELECT open_generation('early', 9); UPDATE queue_generations SET last_at = '2026-03-01T09:30:00Z' WHERE generation = 9;
+def test_two_months_of_history(postgres):
+    """A queue that was open for 60 days, with a point each minute, has a report within the time limit of a statement."""
+    postgres.sql(f"""SELECT open_generation('long', 11); UPDATE queue_generations SET last_at = '{BEGAN}'::timestamptz + interval '60 days'
+            WHERE generation = 11;
+        INSERT INTO queue_entries (generation_id, seq, lane, status, joined_at, admitted_at, ended_at, event) SELECT generation_id, i, 0,
+            'completed', '{BEGAN}'::timestamptz + interval '1 day' * i, '{BEGAN}'::timestamptz + interval '1 day' * i,
+            '{BEGAN}'::timestamptz + interval '1 day' * i, i + 1 FROM queue_generations, generate_series(0, 60) AS i WHERE generation = 11;
+        INSERT INTO queue_stats SELECT queue_id, '{BEGAN}'::timestamptz + interval '1 min' * m, 'open', 5, 40, 50 + m / 43200,
+            jsonb_build_object('eta_judged', m, 'eta_early', 0, 'eta_late', m / 2, 'eta_error', m)
+            FROM queues, generate_series(0, 86400) AS m WHERE name = 'long'""")
+    said = json.loads(report(postgres, "long", "--format", "json"))
+    assert (said["step_seconds"], len(said["steps"]), said["totals"]["arrived"]) == (3600, 60 * 24 + 1, 61)
+    # The capacity of a step is that of its last minute.
+    assert [step["capacity"] for step in said["steps"]] == [50] * 720 + [51] * 720 + [52]
+    assert said["estimates"] == {"judged": 86400, "early": 0, "late": 43200, "inside_percent": 50.0, "error_percent": 1.0}
+    assert said["capacity"]["waiting_seconds"] == 86400 * 60 + 600, said["capacity"]
+
+
         INSERT INTO queue_entries (generation_id, seq, lane, status, joined_at, admitted_at, ended_at, event) SELECT generation_id, i, 0,
             'completed', '2026-03-01T09:00:00Z', '2026-03-01T09:10:00Z'::timestamptz + interval '1 min' * i, '2026-03-01T09:30:00Z', i
             FROM queue_generations, generate_series(0, 4) AS i WHERE generation = 9""")

@@ -63,9 +63,10 @@ static bool make(struct tl_postgres *postgres, const unsigned char *statement, s
 }
 
 /* The generations that a wish is about, as an array of PostgreSQL, and their partitions are looked
- * at alone. NULL with err; no row: there are none. */
-static PGresult *find_generations(struct tl_postgres *postgres, const struct tl_report_wish *wish,
-                                  struct tl_error *err)
+ * at alone: all of each sale, or one who came back would count twice. NULL with err; no row: there
+ * are none. */
+static PGresult *find_generations(struct tl_report_archive *archive,
+                                  const struct tl_report_wish *wish, struct tl_error *err)
 {
     char sale[NUMBER_SIZE], since[NUMBER_SIZE];
     const char *const values[] = {wish->queue, number((int64_t)wish->sale, sale),
@@ -77,8 +78,8 @@ static PGresult *find_generations(struct tl_postgres *postgres, const struct tl_
         "WHEN $2::bigint IS NOT NULL THEN sale = (SELECT sale FROM of WHERE generation = "
         "$2::bigint) "
         "WHEN $3::float8 IS NULL THEN sale = (SELECT max(sale) FROM of) "
-        "ELSE last_at IS NULL OR last_at >= to_timestamp($3::float8 / 1000) END HAVING count(*) > "
-        "0",
+        "ELSE sale IN (SELECT sale FROM of WHERE last_at IS NULL OR "
+        "last_at >= to_timestamp($3::float8 / 1000)) END HAVING count(*) > 0",
         3, values, err);
 }
 

@@ -226,6 +226,9 @@ def test_a_line_that_was_lost_is_one_sale(postgres):
                                   "removed": 0, "unknown": 1, "waiting": 1, "active": 0}, words
         assert said["waits"] == {"p50_ms": 8 * 60000, "p90_ms": 20 * 60000, "p99_ms": 20 * 60000, "longest_ms": 20 * 60000}
         assert said["sale"] == first and [step["waiting"] for step in said["steps"]][2::6] == [3, 2, 1, 2, 1]
+    # Who came back after the loss came before it.
+    late = json.loads(report(postgres, "twice", f"--since={(made + timedelta(seconds=1)).isoformat()}", "--format", "json"))
+    assert late["totals"]["arrived"] == 1, late["totals"]
     assert "What became of them is not known: 1." in report(postgres, "twice")
     assert [sale["sale"] for sale in json.loads(report(postgres, "twice", "--sales", "--format", "json"))["sales"]] == [first]
     assert json.loads(report(postgres, f"twice@{second}", "--format", "json"))["sale"] == first
